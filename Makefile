@@ -1,0 +1,52 @@
+# Needs Python >= 3.11 and make. `make` alone lists the targets.
+PYTHON ?= python3
+PORT ?= 8000
+STORE ?= sqlite:///.demo/laudo.db
+BIN := .venv/bin
+
+# One stamp for each set of dependencies: pip runs only after pyproject.toml has changed.
+RUN_STAMP := .venv/.installed
+DEV_STAMP := .venv/.installed-dev
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 16
+
+demo: $(RUN_STAMP)  ## serve 10,000 invented reports; PORT= and STORE= may be given
+	@exec $(BIN)/laudo demo --port $(PORT) --store $(STORE)
+
+test: $(DEV_STAMP)  ## run every test
+	@$(BIN)/pytest -q -n auto --dist loadgroup $(ARGS)
+
+check: $(DEV_STAMP)  ## lint, format, types, import contracts
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+format: $(DEV_STAMP)  ## let ruff rewrite what it can
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(DEV_STAMP)  ## requests per second and CPU per request, against a constant body
+	@$(BIN)/python bench/requests.py $(ARGS)
+
+clean:  ## remove the environment, the demo's data and caches
+	@rm -rf .venv .demo .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "laudo needs Python 3.11 or newer; try make PYTHON=python3.13")'
+	@echo "making .venv"
+	@$(PYTHON) -m venv .venv
+
+$(RUN_STAMP): pyproject.toml | $(BIN)/python
+	@echo "installing laudo"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(DEV_STAMP): pyproject.toml | $(BIN)/python
+	@echo "installing laudo and what its tests and checks need"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,dev]'
+	@touch $@ $(RUN_STAMP)

@@ -1,0 +1,61 @@
+"""The command line. A command's module is loaded when it is asked for, its engine when it runs."""
+
+import sys
+from importlib import import_module
+from typing import Any, Final, NoReturn
+
+import click
+
+from laudo.cli import output
+
+
+class Entry(click.Group):
+    """A group whose commands are rows of COMMANDS, and which ends every failure in one clear line."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute = COMMANDS[cmd_name]
+        command: click.Command = getattr(import_module(f"laudo.cli.{module}"), attribute)
+        return command
+
+    def main(self, *args: Any, **extra: Any) -> NoReturn:  # noqa: ANN401 - click's signature
+        """Run, and exit with a documented code."""
+        with output.failures_in_one_line():
+            code = super().main(*args, **(extra | {"prog_name": "laudo", "standalone_mode": False}))
+            sys.exit(code)
+
+
+COMMANDS: Final = {
+    "serve": ("service", "serve"),
+    "demo": ("service", "demo"),
+    "migrate": ("service", "migrate"),
+    "config": ("service", "show_config"),
+    "import": ("imports", "import_reports"),
+    "organization": ("accounts", "organization"),
+    "account": ("accounts", "account"),
+    "user": ("accounts", "user"),
+    "token": ("tokens", "token"),
+}
+"""Command -> the module of this package and its name there, in the order of `laudo --help`."""
+
+EPILOG: Final = """
+\b
+Exit codes:
+  0    done
+  1    done in part: `laudo import` rejected some lines
+  2    nothing done: usage, settings or store; stderr says why
+  130  interrupted
+
+Every flag that is a setting is also a variable (--max-rows is LAUDO_MAX_ROWS) and a key of laudo.toml (max_rows).
+Flags win over variables, variables over the file; `laudo config` shows what is in force. NO_COLOR is respected.
+"""
+
+
+@click.group(cls=Entry, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="laudo", message="%(prog)s %(version)s")
+def main() -> None:
+    """Run and administer laudo, the query side of an identity-validation service."""

@@ -1,0 +1,149 @@
+"""`laudo organization|account|user`: who may ask, level by level."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from laudo.cli import output
+from laudo.cli.options import Id, as_json, opened, with_settings
+from laudo.server.config import Settings
+
+if TYPE_CHECKING:
+    from laudo.server.accounts import Level
+
+_webhook: Final = click.option("--webhook-url", default="", help="Shown by /usuario; nothing is ever sent there.")
+
+
+@click.group()
+def organization() -> None:
+    """Manage organizations.
+
+    Each sees the people consulted by all its accounts.
+    """
+
+
+@organization.command("create")
+@click.argument("name")
+@_webhook
+@as_json
+@with_settings("store")
+def create_organization(settings: Settings, *, name: str, webhook_url: str, json_: bool) -> None:
+    """Make an organization and its first account, "principal"."""
+    from laudo.server import accounts
+
+    with opened(settings, write=True) as database, database.transaction() as connection:
+        made, first = accounts.create_organizacao(connection, name, webhook_url=webhook_url)
+    text = f"organization {made.id_organizacao}, with account {first.id_conta} ({first.nome_conta})"
+    output.answer(asdict(made) | {"id_conta": first.id_conta}, text, as_json=json_)
+
+
+@organization.command("list")
+@as_json
+@with_settings("store")
+def list_organizations(settings: Settings, *, json_: bool) -> None:
+    """Show all organizations."""
+    from laudo.server import accounts
+
+    with opened(settings) as database, database.snapshot() as connection:
+        output.listing([asdict(one) for one in accounts.organizacoes(connection)], as_json=json_)
+
+
+@click.group()
+def account() -> None:
+    """Manage accounts of organizations.
+
+    Each sees its own reports.
+    """
+
+
+@account.command("create")
+@click.argument("name")
+@click.option("--organization", "id_organizacao", metavar="ID", type=Id, required=True, help="Id of its organization.")
+@_webhook
+@as_json
+@with_settings("store")
+def create_account(settings: Settings, *, name: str, id_organizacao: int, webhook_url: str, json_: bool) -> None:
+    """Make one more account of an organization."""
+    from laudo.server import accounts
+
+    with opened(settings, write=True) as database, database.transaction() as connection:
+        made = accounts.create_conta(connection, id_organizacao, name, webhook_url=webhook_url)
+    text = f"account {made.id_conta} of organization {made.id_organizacao}"
+    output.answer(asdict(made), text, as_json=json_)
+
+
+@account.command("list")
+@as_json
+@with_settings("store")
+def list_accounts(settings: Settings, *, json_: bool) -> None:
+    """Show all accounts."""
+    from laudo.server import accounts
+
+    with opened(settings) as database, database.snapshot() as connection:
+        output.listing([asdict(one) for one in accounts.contas(connection)], as_json=json_)
+
+
+@click.group()
+def user() -> None:
+    """Manage users of accounts.
+
+    Each asks for one account, with tokens.
+    """
+
+
+@user.command("create")
+@click.option("--account", "id_conta", metavar="ID", type=Id, required=True, help="Id of the account to ask for.")
+@click.option("--email", required=True, help="Shown by /usuario.")
+@click.option("--name", required=True, help="Shown by /usuario.")
+@as_json
+@with_settings("store")
+def create_user(settings: Settings, *, id_conta: int, email: str, name: str, json_: bool) -> None:
+    """Make a user of an account."""
+    from laudo.server import accounts
+
+    with opened(settings, write=True) as database, database.transaction() as connection:
+        made = accounts.create_usuario(connection, id_conta, email=email, nome=name)
+    output.answer(asdict(made), f"user {made.id_usuario} of account {made.id_conta}", as_json=json_)
+
+
+@user.command("list")
+@as_json
+@with_settings("store")
+def list_users(settings: Settings, *, json_: bool) -> None:
+    """Show all users."""
+    from laudo.server import accounts
+
+    with opened(settings) as database, database.snapshot() as connection:
+        output.listing([asdict(one) for one in accounts.usuarios(connection)], as_json=json_)
+
+
+def _add_switches(group: click.Group) -> None:
+    """Add `disable` and `enable`, which are the same at each level."""
+    noun = str(group.name)
+
+    @group.command("disable", help=f"Refuse every token of this {noun} from the next request on.")
+    @click.argument("number", metavar="ID", type=Id)
+    @with_settings("store")
+    def disable(settings: Settings, *, number: int) -> None:
+        _switch(settings, noun, number, enabled=False)
+
+    @group.command("enable", help=f"Let the tokens of this {noun} work again.")
+    @click.argument("number", metavar="ID", type=Id)
+    @with_settings("store")
+    def enable(settings: Settings, *, number: int) -> None:
+        _switch(settings, noun, number, enabled=True)
+
+
+def _switch(settings: Settings, noun: str, number: int, *, enabled: bool) -> None:
+    from laudo.server import accounts
+
+    level: Level = accounts.Level[noun.upper()]
+    change = accounts.enable if enabled else accounts.disable
+    with opened(settings, write=True) as database, database.transaction() as connection:
+        change(connection, level, number)
+    click.echo(f"{noun} {number} is {'enabled' if enabled else 'disabled'}")
+
+
+for _group in (organization, account, user):
+    _add_switches(_group)

@@ -1,0 +1,173 @@
+"""`laudo import`: a file of reports into one account, batch by batch, each durable before it is counted."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final, TextIO
+
+import click
+
+from laudo.cli import output, progress
+from laudo.cli.options import Id, opened, with_settings
+from laudo.server.config import Settings
+
+if TYPE_CHECKING:
+    from laudo.server.database import Database
+    from laudo.server.ingest.records import Format, Rejected, Relatorio
+
+    Write = Callable[[list[Relatorio]], None]
+
+BATCH: Final = 1000
+IN_PART: Final = 1
+
+EPILOG: Final = """
+\b
+Exit codes:
+  0    all lines are in
+  1    some lines were rejected, or a failure came after some batches
+  2    nothing done
+  130  interrupted; running it again finishes
+
+One report a line, in the fields of the API and nome_pessoa. The newer atualizado_em of a numero wins; what is there
+already is unchanged, what is older stale. Batches of 1,000 lines are on disk before they are counted. For each
+rejected line its number and the reason, never its content, go to --errors or stderr.
+"""
+
+
+@click.command("import", epilog=EPILOG)
+@click.argument("file", type=click.File("rb"))
+@click.option(
+    "--account", "id_conta", metavar="ID", type=Id, required=True, help="Id of the account whose reports they are."
+)
+@click.option(
+    "--format", "file_format", type=click.Choice(["ndjson", "csv"]), help="Otherwise by name, then by content."
+)
+@click.option("--errors", type=click.Path(path_type=Path), help="File for the rejected lines' numbers and reasons.")
+@click.option("--dry-run", is_flag=True, help="Read and check everything, write nothing.")
+@click.option("--accept-invalid-documents", is_flag=True, help="Do not verify check digits of CPF and CNPJ.")
+@with_settings("store")
+def import_reports(
+    settings: Settings,
+    *,
+    file: BinaryIO,
+    id_conta: int,
+    file_format: "Format | None",
+    errors: Path | None,
+    dry_run: bool,
+    accept_invalid_documents: bool,
+) -> int:
+    """Import a file of reports.
+
+    FILE is NDJSON or CSV, also as .gz; - reads stdin.
+    """
+    from laudo.server.ingest import records
+
+    source = records.Source(file, file.name)
+    found = records.read(source, file_format=file_format, accept_invalid_documents=accept_invalid_documents)
+    done = Done()
+    with opened(settings, write=not dry_run) as database:
+        write = _writer(database, id_conta, done, dry_run=dry_run)
+        with _rejections(errors, file) as rejections, progress.following(source) as report, _kept(done):
+            _import(found, done, write=write, report=report, rejections=rejections)
+    return _end(done, dry_run=dry_run)
+
+
+@dataclass(slots=True)
+class Done:
+    """What has become of the lines so far; only what is on disk counts."""
+
+    lines: int = 0
+    valid: int = 0
+    inserted: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    stale: int = 0
+    rejected: int = 0
+
+    def __str__(self) -> str:
+        names = ("inserted", "updated", "unchanged", "stale", "rejected")
+        return ", ".join(f"{getattr(self, name)} {name}" for name in names)
+
+
+def _import(
+    found: "Iterator[tuple[int, Relatorio] | Rejected]",
+    done: Done,
+    *,
+    write: "Write",
+    report: progress.Report,
+    rejections: TextIO | None,
+) -> None:
+    while batch := list(islice(found, BATCH)):
+        relatorios = [item[1] for item in batch if isinstance(item, tuple)]
+        if relatorios:
+            write(relatorios)
+        for item in batch:
+            if not isinstance(item, tuple):
+                _reject(f"line {item.line_number}: {item.reason}", report, rejections)
+        done.lines += len(batch)
+        done.valid += len(relatorios)
+        done.rejected += len(batch) - len(relatorios)
+        report.reached(done.lines)
+
+
+def _writer(database: "Database", id_conta: int, done: Done, *, dry_run: bool) -> "Write":
+    from laudo.server.ingest.writer import Ingest
+
+    ingest = Ingest(database, id_conta)
+
+    def write(batch: "list[Relatorio]") -> None:
+        counts = ingest.write(batch)
+        done.inserted += counts.inserted
+        done.updated += counts.updated
+        done.unchanged += counts.unchanged
+        done.stale += counts.stale
+
+    def check(_: "list[Relatorio]") -> None: ...
+
+    return check if dry_run else write
+
+
+def _reject(text: str, report: progress.Report, rejections: TextIO | None) -> None:
+    if rejections:
+        rejections.write(text + "\n")
+    else:
+        report.say(text)
+
+
+@contextmanager
+def _rejections(path: Path | None, file: BinaryIO) -> Iterator[TextIO | None]:
+    if path is None:
+        yield None
+        return
+    if path.exists() and Path(file.name).exists() and path.samefile(file.name):
+        raise output.Failure("--errors is the file to import")
+    with path.open("w", encoding="utf-8") as stream:
+        yield stream
+
+
+@contextmanager
+def _kept(done: Done) -> Iterator[None]:
+    """When it cannot go on, say what is on disk and how to get the rest."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        output.fail(f"interrupted; {_so_far(done)}", code=output.INTERRUPTED)
+    except Exception as error:
+        if not done.lines:
+            raise
+        output.fail(f"{output.reason(error)}; {_so_far(done)}", code=IN_PART)
+
+
+def _so_far(done: Done) -> str:
+    return f"kept: {done.lines} lines ({done}); hint: run it again to finish, nothing is written twice"
+
+
+def _end(done: Done, *, dry_run: bool) -> int:
+    if not done.lines:
+        raise output.Failure("the file has no lines")
+    click.echo(f"dry run: {done.valid} valid, {done.rejected} rejected, nothing written" if dry_run else str(done))
+    if not done.valid:
+        raise output.Failure("no line could be accepted")
+    return IN_PART if done.rejected else 0

@@ -1,0 +1,95 @@
+"""Flags made from the table of settings, and the opening of a store as commands need it."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from laudo.server import config
+from laudo.server.config import SETTINGS, Setting, Settings
+
+if TYPE_CHECKING:
+    from laudo.server.database import Database
+
+Command = Callable[..., int | None]
+"""A function that click calls; a number that it returns is the exit code."""
+
+ALL: Final = tuple(setting.name for setting in SETTINGS)
+Id: Final = click.IntRange(1, 2**31 - 1)
+
+
+def with_settings(*names: str, **defaults: object) -> Callable[[Command], Command]:
+    """Give a command a flag for each setting named, and --config; it is called with the Settings first.
+
+    `defaults` stand for flags not given: they win over the environment and the file.
+    """
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def run(*, config_file: Path | None, **options: object) -> int | None:
+            given = {name: options.pop(name) for name in names}
+            settings = config.load(_over(defaults, given), os.environ, config_file)
+            return command(settings, **options)
+
+        return flags(*names)(run)
+
+    return decorate
+
+
+def flags(*names: str) -> Callable[[Command], Command]:
+    """Add the flags of these settings, and --config."""
+
+    def decorate(command: Command) -> Command:
+        command = _CONFIG(command)
+        for setting in reversed(SETTINGS):
+            if setting.name in names:
+                command = _flag(setting)(command)
+        return command
+
+    return decorate
+
+
+@contextmanager
+def opened(settings: Settings, *, write: bool = False) -> "Iterator[Database]":
+    """Open the store, whose schema must be current, so that a wrong path never makes an empty store."""
+    from laudo.server.database import open_store
+    from laudo.server.migrations import require_current
+
+    with closing(open_store(settings.store)) as database:
+        with database.snapshot() as connection:
+            require_current(connection)
+        if not write:
+            yield database
+            return
+    with closing(open_store(settings.store, write=True)) as database:
+        yield database
+
+
+def as_json(command: Command) -> Command:
+    return click.option("--json", "json_", is_flag=True, help="Print JSON.")(command)
+
+
+_CONFIG: Final = click.option(
+    "--config",
+    "config_file",
+    type=click.Path(path_type=Path),
+    help="Settings file (TOML); LAUDO_CONFIG, else ./laudo.toml if there is one.",
+)
+
+
+def _flag(setting: Setting) -> Callable[[Command], Command]:
+    text = setting.about.removesuffix(".")
+    shown = setting.default_shown or "none"
+    if setting.is_switch:
+        names = f"{setting.flag}/--no-{setting.flag.removeprefix('--')}"
+        return click.option(names, setting.name, default=None, help=f"{text}.  [default: {shown}]")
+    kind = "N" if isinstance(setting.default, int) else "TEXT"
+    return click.option(setting.flag, setting.name, metavar=kind, help=f"{text}.  [default: {shown}]")
+
+
+def _over(defaults: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:
+    return dict(defaults) | {name: value for name, value in given.items() if value is not None}

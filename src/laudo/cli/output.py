@@ -1,0 +1,112 @@
+"""What the command line says: answers on stdout, everything else on stderr, failures in one line."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final, NoReturn
+
+import click
+
+NOTHING_DONE: Final = 2
+INTERRUPTED: Final = 130
+
+Item = Mapping[str, str | int | bool | None]
+
+
+class Failure(Exception):  # noqa: N818 - what happened, in one word
+    """A command cannot go on; the text is what is shown."""
+
+
+@contextmanager
+def failures_in_one_line() -> Iterator[None]:
+    """End the program on any failure: one line on stderr that says what and what to do, never a traceback."""
+    try:
+        yield
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        sys.exit(NOTHING_DONE)
+    except click.ClickException as error:
+        fail(_usage(error))
+    except (click.Abort, KeyboardInterrupt):
+        fail("interrupted", code=INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(NOTHING_DONE)
+    except Exception as error:  # noqa: BLE001 - the program ends here; nothing else may see it
+        fail(reason(error))
+
+
+def fail(text: str, *, code: int = NOTHING_DONE) -> NoReturn:
+    """Print the line and exit."""
+    note(" ".join(text.split()), label="error: ")
+    sys.exit(code)
+
+
+def note(text: str, *, label: str = "") -> None:
+    """Tell a person something that is no answer, on stderr."""
+    click.echo(click.style(label, fg="red", bold=True) + text if label else text, err=True, color=colour())
+
+
+def colour() -> bool | None:
+    """Give click's `color`: never when NO_COLOR is set, else only on a terminal."""
+    return False if os.environ.get("NO_COLOR") else None
+
+
+def listing(items: Sequence[Item], *, as_json: bool) -> None:
+    """Print items as a JSON array, or as columns under their names."""
+    if as_json:
+        click.echo(json.dumps(items, ensure_ascii=False, indent=2))
+    elif items:
+        _columns([list(items[0]), *([_cell(value) for value in item.values()] for item in items)])
+
+
+def answer(item: Item, text: str, *, as_json: bool) -> None:
+    """Print what was made or changed, as JSON or as a sentence."""
+    click.echo(json.dumps(item, ensure_ascii=False) if as_json else text)
+
+
+def _columns(rows: list[list[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for number, row in enumerate(rows):
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        click.echo(click.style(line, bold=True) if number == 0 else line, color=colour())
+
+
+def _cell(value: str | int | bool | None) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else str(value)
+
+
+def _usage(error: click.ClickException) -> str:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    hint = f"; hint: {context.command_path} --help" if context else ""
+    return error.format_message().removesuffix(".") + hint
+
+
+def reason(error: Exception) -> str:
+    """Give what a failure says of itself, in one line."""
+    from laudo.server.accounts import AccountError
+    from laudo.server.auth import AuthError
+    from laudo.server.config import ConfigError
+    from laudo.server.database import StoreError
+    from laudo.server.ingest.records import RecordsError
+    from laudo.server.metrics import MetricsError
+
+    expected = (Failure, AccountError, AuthError, ConfigError, MetricsError, RecordsError, StoreError)
+    if isinstance(error, expected):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    return _bug(error)
+
+
+def _bug(error: Exception) -> str:
+    """Say where it broke, never with what: an exception's text may hold a record's."""
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    where = f" at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else ""
+    return f"a mistake in laudo: {type(error).__name__}{where}; hint: report it with this line"

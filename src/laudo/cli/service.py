@@ -1,0 +1,95 @@
+"""`laudo serve|demo|migrate|config`: the service itself."""
+
+import os
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import click
+
+from laudo.cli import output, serving
+from laudo.cli.options import ALL, as_json, flags, with_settings
+from laudo.server import config
+from laudo.server.config import SETTINGS, Settings
+
+DEMO_STORE: Final = "sqlite:///demo.db"
+
+
+@click.command(epilog="SIGTERM and Ctrl-C finish what is in flight and exit with 0; a start that fails exits with 2.")
+@with_settings(*ALL)
+def serve(settings: Settings) -> None:
+    """Serve the API. The store's schema must be current: see `laudo migrate`."""
+    serving.run(settings)
+
+
+@click.command()
+@click.option("--count", type=click.IntRange(1, 100_000_000), default=10_000, show_default=True, help="Reports.")
+@click.option("--no-serve", is_flag=True, help="Only fill the store.")
+@with_settings("store", "key_file", "host", "port", "workers", "log", store=DEMO_STORE, log=False)
+def demo(settings: Settings, *, count: int, no_serve: bool) -> None:
+    """Serve invented reports for a first look.
+
+    Fills the store with two organizations, prints a token and a curl to paste, and serves.
+
+    The second start finds the data of the first, and prints the same token. The store is sqlite:///demo.db unless
+    --store is given; LAUDO_STORE is not used, so that a real store never gets invented reports by mistake.
+    """
+    _fill(settings, count)
+    if not no_serve:
+        serving.run(settings)
+
+
+@click.command()
+@with_settings("store")
+def migrate(settings: Settings) -> None:
+    """Make a store or bring it up to date.
+
+    Doing so again changes nothing.
+    """
+    applied = _migrate(settings)
+    click.echo("\n".join(f"applied {name}" for name in applied) or "the store is current")
+
+
+@click.command("config")
+@as_json
+@flags(*ALL)
+def show_config(*, config_file: Path | None, json_: bool, **given: object) -> None:
+    """Show the settings in force.
+
+    Each with its value and where it came from; passwords are masked.
+    """
+    settings, sources = config.resolve(given, os.environ, config_file)
+    items = [
+        {"setting": setting.name, "value": setting.show(settings), "source": sources[setting.name]}
+        for setting in SETTINGS
+    ]
+    output.listing(items, as_json=json_)
+
+
+def _migrate(settings: Settings) -> list[str]:
+    from laudo.server.database import open_store
+    from laudo.server.migrations import migrate as bring_up_to_date
+
+    with closing(open_store(settings.store, write=True)) as database:
+        return bring_up_to_date(database)
+
+
+def _fill(settings: Settings, count: int) -> None:
+    from laudo import demo as invented
+    from laudo.server import auth
+    from laudo.server.database import open_store
+
+    _make_folder(settings.store)
+    _migrate(settings)
+    key = auth.load_key(settings.key_file, create=True)
+    with closing(open_store(settings.store, write=True)) as database:
+        filled = invented.fill(database, key, count=count)
+    base, token = serving.base_url(settings), filled.accesses[0].token
+    click.echo(f"base URL  {base}")
+    click.echo(f"token     {token}")
+    click.echo(f"try       curl -H 'Authorization: {token}' '{base}/relatorios?tipo_pessoa=PESSOA'")
+
+
+def _make_folder(store: str) -> None:
+    if store.startswith("sqlite:///"):
+        Path(store.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,92 @@
+"""Runs Granian: worker processes around one Falcon application, until SIGTERM or Ctrl-C."""
+
+import os
+import socket
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from laudo.cli import output
+from laudo.cli.options import opened
+from laudo.server.config import Settings
+
+if TYPE_CHECKING:
+    import falcon
+
+_STOP_SECONDS: Final = 30
+"""How long requests in flight may take to finish once the server is told to stop."""
+
+_WAITING_THREADS: Final = 4
+"""Threads of a worker whose store is asked over a network, where a thread mostly waits."""
+
+_LOG: Final[dict[str, Any]] = {
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "generic", "stream": "ext://sys.stderr"}},
+    "loggers": {"_granian": {"handlers": ["stderr"], "level": "WARNING", "propagate": False}},
+}
+
+
+def run(settings: Settings) -> None:
+    """Serve until told to stop; requests in flight are finished. Raises what makes it impossible to start."""
+    from granian.constants import HTTPModes, Interfaces
+    from granian.log import LogLevels
+    from granian.server import Server
+
+    from laudo.server import metrics
+
+    _require_key(settings)
+    address = _free_address(settings.host, settings.port)
+    server = Server(
+        "laudo",
+        address=address,
+        port=settings.port,
+        interface=Interfaces.WSGI,
+        workers=settings.workers,
+        blocking_threads=1 if settings.store.startswith("sqlite:") else _WAITING_THREADS,
+        http=HTTPModes.http1,
+        websockets=False,
+        log_level=LogLevels.warning,
+        log_dictconfig=_LOG,
+        respawn_failed_workers=True,
+        workers_kill_timeout=_STOP_SECONDS,
+    )
+    server.on_startup(partial(_announce, settings))
+    with metrics.start(settings):
+        server.serve(target_loader=partial(application, settings), wrap_loader=False)
+
+
+def application(settings: Settings) -> "falcon.App[Any, Any]":
+    """Build a worker's application, in the worker."""
+    from laudo.server import app
+
+    return app.create(settings)
+
+
+def base_url(settings: Settings) -> str:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"http://{host}:{settings.port}"
+
+
+def _announce(settings: Settings) -> None:
+    workers = f"{settings.workers} worker{'s' if settings.workers > 1 else ''}"
+    output.note(f"laudo serves {base_url(settings)} with {workers}; Ctrl-C stops it")
+
+
+def _require_key(settings: Settings) -> None:
+    """A new store gets its key now; where there are tokens, the key under which they were made must be there."""
+    from laudo.server import accounts, auth
+
+    with opened(settings) as database, database.snapshot() as connection:
+        is_new = not accounts.tokens(connection)
+    auth.load_key(settings.key_file, create=is_new)
+
+
+def _free_address(host: str, port: int) -> str:
+    """Give the host's numeric address. Workers share the port, so that a second server would not notice the first."""
+    try:
+        family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(place)
+    except OSError as error:
+        reason = error.strerror or os.strerror(error.errno or 0)
+        raise output.Failure(f"cannot listen on {host}:{port}: {reason}; hint: choose another --port") from error
+    return str(place[0])

@@ -1,0 +1,128 @@
+"""`laudo token`: made, listed and revoked. A token is printed once, alone on stdout, and never read from argv."""
+
+import re
+import sys
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from laudo.cli import output
+from laudo.cli.options import Id, as_json, opened, with_settings
+from laudo.server.config import Settings
+
+if TYPE_CHECKING:
+    from laudo.server.accounts import Token
+
+_HOUR_MS: Final = 3_600_000
+_UNITS: Final = {"h": _HOUR_MS, "d": 24 * _HOUR_MS, "w": 7 * 24 * _HOUR_MS}
+_LONGEST_INPUT: Final = 4096
+
+
+@click.group()
+def token() -> None:
+    """Manage tokens of users.
+
+    A token is what a client sends as Authorization; a user may have several.
+    """
+
+
+@token.command("create", epilog="A token can be read once, here: the store keeps only its keyed hash.")
+@click.option("--user", "id_usuario", metavar="ID", type=Id, required=True, help="Id of the user who will ask.")
+@click.option("--expires-in", metavar="TIME", help="End it after hours, days or weeks: 12h, 90d, 52w.")
+@click.option("--expires-at", metavar="INSTANT", help="End it then: 2027-01-31T12:00:00Z.")
+@click.option("--from-stdin", is_flag=True, help="Take an existing token from stdin, so that a client keeps it.")
+@with_settings("store", "key_file")
+def create(
+    settings: Settings, *, id_usuario: int, expires_in: str | None, expires_at: str | None, from_stdin: bool
+) -> None:
+    """Make a token and print it, alone on stdout."""
+    from laudo.server import accounts, auth
+
+    now_ms = _now_ms()
+    end = _end(now_ms, expires_in, expires_at)
+    with opened(settings, write=True) as database:
+        with database.snapshot() as connection:
+            is_first = not accounts.tokens(connection)
+        key = auth.load_key(settings.key_file, create=is_first)
+        text = _given_token() if from_stdin else auth.new_token()
+        with database.transaction() as connection:
+            token_hash = auth.hash_token(key, text)
+            made = accounts.create_token(connection, id_usuario, token_hash, now_ms=now_ms, expires_at=end)
+    if not from_stdin:
+        click.echo(text)
+    output.note(f"token {made.id_token} of user {made.id_usuario}, {_until(end)}")
+
+
+@token.command("list")
+@click.option("--user", "id_usuario", metavar="ID", type=Id, help="Only this user's.")
+@as_json
+@with_settings("store")
+def show(settings: Settings, *, id_usuario: int | None, json_: bool) -> None:
+    """Show tokens: when they were made, when they end, whether they work; never their text."""
+    from laudo.server import accounts
+
+    with opened(settings) as database, database.snapshot() as connection:
+        tokens = accounts.tokens(connection)
+    now_ms = _now_ms()
+    shown = [one for one in tokens if id_usuario in (None, one.id_usuario)]
+    output.listing([_item(one, now_ms) for one in shown], as_json=json_)
+
+
+@token.command("revoke")
+@click.argument("id_token", metavar="ID", type=Id)
+@with_settings("store")
+def revoke(settings: Settings, *, id_token: int) -> None:
+    """End a token for ever, from the next request on."""
+    from laudo.server import accounts
+
+    with opened(settings, write=True) as database, database.transaction() as connection:
+        accounts.revoke_token(connection, id_token, now_ms=_now_ms())
+    click.echo(f"token {id_token} is revoked")
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _end(now_ms: int, expires_in: str | None, expires_at: str | None) -> int | None:
+    from laudo.core.values import INSTANT
+
+    if expires_in is not None and expires_at is not None:
+        raise output.Failure("give --expires-in or --expires-at, not both")
+    if expires_in is not None:
+        found = re.fullmatch(r"([1-9][0-9]{0,4})([hdw])", expires_in)
+        if not found:
+            raise output.Failure("--expires-in is not a number of hours, days or weeks such as 12h, 90d or 52w")
+        return now_ms + int(found[1]) * _UNITS[found[2]]
+    if expires_at is None:
+        return None
+    try:
+        return int(str(INSTANT.parse(expires_at)))
+    except ValueError:
+        raise output.Failure("--expires-at is not an instant such as 2027-01-31T12:00:00Z") from None
+
+
+def _given_token() -> str:
+    """Read a token from stdin; a terminal does not show what is typed."""
+    from laudo.server import auth
+
+    if sys.stdin.isatty():
+        return auth.adopted_token(str(click.prompt("Token", hide_input=True, err=True)))
+    return auth.adopted_token(sys.stdin.buffer.read(_LONGEST_INPUT).decode("ascii", "replace"))
+
+
+def _until(end: int | None) -> str:
+    from laudo.core.values import render_instant
+
+    return "without end" if end is None else f"until {render_instant(end)}"
+
+
+def _item(one: "Token", now_ms: int) -> output.Item:
+    from laudo.core.values import render_instant
+
+    instants = ("created_at", "expires_at", "revoked_at")
+    item = asdict(one)
+    shown = {name: item[name] and render_instant(item[name]) for name in instants}
+    return item | shown | {"state": one.state(now_ms)}

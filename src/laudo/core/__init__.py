@@ -1,0 +1,1 @@
+"""What the API means: pure, no socket, file, clock, environment or log."""

@@ -1,0 +1,224 @@
+"""Query string → one frozen Query: the only reader of parameters."""
+
+import difflib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+from urllib.parse import unquote_to_bytes
+
+from laudo.core import errors
+from laudo.core.errors import ApiError
+from laudo.core.resources import NEWEST, Field, Filter, Resource
+from laudo.core.values import Stored
+
+STEP: Final = 25
+"""`rows` is a multiple of this."""
+
+PAGING: Final = ("page", "rows", "sort")
+IGNORED: Final = ("limit",)
+"""Accepted and ignored: a published client sends it."""
+
+MOST_PAIRS: Final = 32
+MOST_CHARACTERS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The field to sort by; ties are always by the resource's key, ascending."""
+
+    field: Field
+    descending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One filter with the value asked for, already of the filter's kind."""
+
+    filter: Filter = field(repr=False)
+    value: Stored = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a request for a list asks. Conditions stand in the table's order, so equal questions are equal."""
+
+    resource: Resource = field(repr=False)
+    page: int
+    rows: int
+    order: Order
+    conditions: tuple[Condition, ...]
+
+    @property
+    def offset(self) -> int:
+        """How many items stand before the page."""
+        return (self.page - 1) * self.rows
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the filters used, for the log."""
+        return tuple(condition.filter.name for condition in self.conditions)
+
+    @property
+    def echo(self) -> str:
+        """What `result.busca` repeats."""
+        given = {condition.filter.name: condition.value for condition in self.conditions}
+        return next((str(given[name]) for name in self.resource.echo if name in given), "")
+
+
+@lru_cache(maxsize=2048)
+def parse(resource: Resource, query_string: str, *, max_rows: int) -> Query:
+    """Read the query string of a list.
+
+    `query_string` is the raw one, its bytes as latin-1 characters (as WSGI hands it over). Raises ApiError (400) that
+    names every parameter at fault.
+    """
+    accepted = accepted_names(resource)
+    given, problems = _split(query_string, accepted)
+    reader = _Reader(given, problems)
+    query = Query(
+        resource=resource,
+        page=reader.page(),
+        rows=reader.rows(max_rows),
+        order=reader.order(resource),
+        conditions=tuple(reader.conditions(resource)),
+    )
+    _refuse(problems)
+    return query
+
+
+def parse_none(query_string: str) -> None:
+    """Read the query string of a resource that takes no parameters; raises ApiError (400) when there is one."""
+    if query_string:
+        _refuse(_split(query_string, ())[1])
+
+
+def accepted_names(resource: Resource) -> tuple[str, ...]:
+    """Give every parameter name that a list accepts, in the order in which docs show them."""
+    return (*PAGING, *(filter_.name for filter_ in resource.filters), *IGNORED)
+
+
+Problems = dict[str, str]
+"""Parameter at fault → what to do about it, in Portuguese; `""` stands for the query string as a whole."""
+
+
+def _refuse(problems: Problems) -> None:
+    if problems:
+        message = " ".join(dict.fromkeys(problems.values()))
+        raise ApiError(errors.INVALID, message=message, keys=tuple(key for key in problems if key))
+
+
+def _split(query_string: str, accepted: tuple[str, ...]) -> tuple[dict[str, str], Problems]:
+    given: dict[str, str] = {}
+    problems: Problems = {}
+    if not query_string:
+        return given, problems
+    pairs = [pair for pair in query_string.split("&") if pair]
+    if len(pairs) > MOST_PAIRS:
+        return given, {"": f"A URL deve ter no máximo {MOST_PAIRS} parâmetros."}
+    for pair in pairs:
+        raw_name, _, raw_value = pair.partition("=")
+        name, value = _decode(raw_name), _decode(raw_value)
+        problem = _problem(name, value, accepted)
+        if problem:
+            problems[name or ""] = problem
+        elif name in given:
+            problems[str(name)] = f"O parâmetro {name} deve aparecer uma única vez."
+        else:
+            given[str(name)] = str(value)
+    return given, problems
+
+
+def _problem(name: str | None, value: str | None, accepted: tuple[str, ...]) -> str:
+    if name is None:
+        return "O nome de um parâmetro deve estar em UTF-8, codificado para URL, com até 200 caracteres."
+    if name not in accepted:
+        return _unknown(name, accepted)
+    if value is None:
+        return (
+            f"O valor do parâmetro {name} deve estar em UTF-8, codificado para URL, com até 200 caracteres "
+            "e sem caracteres de controle."
+        )
+    if name in IGNORED and not value:
+        return f"O parâmetro {name} não deve ser vazio."
+    return ""
+
+
+def _unknown(name: str, accepted: tuple[str, ...]) -> str:
+    if not accepted:
+        return f'O parâmetro "{name}" não existe. Este endereço não aceita parâmetros.'
+    nearest = difflib.get_close_matches(name, accepted, n=1, cutoff=0.0)[0]
+    return f'O parâmetro "{name}" não existe. O mais parecido é {nearest}.'
+
+
+def _decode(raw: str) -> str | None:
+    """Give the text of a percent-encoded name or value; None when it is malformed, too long or has controls."""
+    if raw.isascii() and raw.isalnum():
+        return raw if len(raw) <= MOST_CHARACTERS else None
+    if _BAD_PERCENT(raw):
+        return None
+    try:
+        text = unquote_to_bytes(raw.replace("+", " ").encode("latin-1")).decode()
+    except UnicodeDecodeError:
+        return None
+    return None if len(text) > MOST_CHARACTERS or _CONTROL(text) else text
+
+
+_BAD_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})").search
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]").search
+_PAGE: Final = re.compile(r"[1-9][0-9]{0,8}", re.ASCII).fullmatch
+_ROWS: Final = re.compile(r"[1-9][0-9]{0,8}", re.ASCII).fullmatch
+
+
+class _Reader:
+    """Takes the given parameters one by one and collects what is wrong with them."""
+
+    __slots__ = ("_given", "_problems")
+
+    def __init__(self, given: dict[str, str], problems: Problems) -> None:
+        self._given = given
+        self._problems = problems
+
+    def page(self) -> int:
+        text = self._given.get("page", "1")
+        if _PAGE(text):
+            return int(text)
+        self._problems["page"] = "O parâmetro page deve ser um número inteiro de 1 a 999999999."
+        return 1
+
+    def rows(self, most: int) -> int:
+        text = self._given.get("rows", str(STEP))
+        if _ROWS(text) and int(text) % STEP == 0 and int(text) <= most:
+            return int(text)
+        self._problems["rows"] = f"O parâmetro rows deve ser um múltiplo de {STEP}, de {STEP} a {most}."
+        return STEP
+
+    def order(self, resource: Resource) -> Order:
+        text = self._given.get("sort", f"-{NEWEST}")
+        try:
+            return Order(resource.field(text.removeprefix("-")), text.startswith("-"))
+        except KeyError:
+            names = ", ".join(field_.name for field_ in resource.fields)
+            self._problems["sort"] = (
+                f"O parâmetro sort deve ser um destes campos, com - na frente para ordem decrescente: {names}."
+            )
+            return Order(resource.field(NEWEST), descending=True)
+
+    def conditions(self, resource: Resource) -> Iterator[Condition]:
+        for filter_ in resource.filters:
+            if filter_.name not in self._given:
+                continue
+            text = self._given[filter_.name]
+            try:
+                value = _value(filter_, text)
+            except ValueError:
+                self._problems[filter_.name] = f"O parâmetro {filter_.name} deve ser {filter_.kind.accepts}."
+            else:
+                yield Condition(filter_, value)
+
+
+def _value(filter_: Filter, text: str) -> Stored:
+    if not text and not filter_.may_be_empty:
+        raise ValueError
+    return filter_.kind.parse(text)

@@ -1,0 +1,156 @@
+"""Kinds of value: how a text of a request or of an import becomes what is stored, and what JSON shows."""
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Final
+
+Stored = str | int | bool | None
+
+DAY: Final = 86_400_000
+"""Milliseconds in a day."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of value.
+
+    `parse` turns a text into what is stored and raises ValueError when it is not of this kind; `accepts` says in
+    Portuguese what is; `json_type`, `pattern` and `choices` describe the value for OpenAPI.
+    """
+
+    parse: Callable[[str], Stored]
+    accepts: str
+    example: str
+    json_type: str = "string"
+    pattern: str | None = None
+    choices: tuple[str, ...] = ()
+    format: str | None = None
+
+
+def fold(text: str) -> str:
+    """Give a text without case and accents: `EM ANÁLISE` and `em analise` fold to the same."""
+    if text.isascii():
+        return text.lower()
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(character for character in decomposed if not unicodedata.combining(character)).casefold()
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Give the folded words of a name; whatever is neither letter nor digit separates them."""
+    folded = fold(text)
+    if folded.isascii() and folded.replace(" ", "").isalnum():
+        return tuple(folded.split())
+    return tuple("".join(c if c.isalnum() else " " for c in folded).split())
+
+
+def render_instant(milliseconds: int) -> str:
+    """Write an instant (UTC milliseconds since 1970) as `YYYY-MM-DDTHH:MM:SS.mmmZ`."""
+    day, rest = divmod(milliseconds, DAY)
+    seconds, millis = divmod(rest, 1000)
+    minutes, second = divmod(seconds, 60)
+    return f"{_date(day)}T{minutes // 60:02}:{minutes % 60:02}:{second:02}.{millis:03}Z"
+
+
+def enumeration(*choices: str, accepted: tuple[str, ...] = ()) -> Kind:
+    """Make a kind whose values are `choices`, compared without case and accents; `accepted` is how docs write them."""
+    table = {fold(choice): choice for choice in choices}
+
+    def parse(text: str) -> str:
+        try:
+            return table[fold(text)]
+        except KeyError:
+            raise ValueError from None
+
+    shown = accepted or choices
+    return Kind(parse, f"um destes valores: {', '.join(shown)}", shown[0], choices=shown)
+
+
+@lru_cache(maxsize=65536)
+def _date(day: int) -> str:
+    return datetime.fromtimestamp(day * 86_400, UTC).strftime("%Y-%m-%d").rjust(10, "0")
+
+
+def _matching(pattern: str, convert: Callable[[str], Stored]) -> Callable[[str], Stored]:
+    matches = re.compile(pattern, re.ASCII).fullmatch
+
+    def parse(text: str) -> Stored:
+        if not matches(text):
+            raise ValueError
+        return convert(text)
+
+    return parse
+
+
+def _instant(text: str) -> int:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None or not _HAS_TIME(text):
+        raise ValueError
+    return _milliseconds(moment)
+
+
+def _milliseconds(moment: datetime) -> int:
+    elapsed = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    return (elapsed.days * 86_400 + elapsed.seconds) * 1000 + elapsed.microseconds // 1000
+
+
+def _boolean(text: str) -> bool:
+    return _BOOLEANS[fold(text)]
+
+
+def _truth(text: str) -> bool:
+    try:
+        return _boolean(text)
+    except KeyError:
+        raise ValueError from None
+
+
+def _with_words(text: str) -> str:
+    if not words(text):
+        raise ValueError
+    return text
+
+
+def _searchable(text: str) -> str:
+    return _with_words(text) if text else text
+
+
+_HAS_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d.*", re.ASCII).fullmatch
+_BOOLEANS: Final = {"true": True, "false": False}
+_UUID: Final = r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
+
+PESSOA: Final = "Pessoa"
+EMPRESA: Final = "Empresa"
+
+STATUS: Final = enumeration("PROCESSANDO", "EM ANALISE", "CONCLUIDO", "PRE-PROCESSANDO", "PENDENTE")
+TIPO_PESSOA: Final = enumeration(PESSOA, EMPRESA, accepted=("PESSOA", "EMPRESA"))
+RESULTADO: Final = enumeration("VALID", "INVALID")
+BOOLEAN: Final = Kind(_truth, "um destes valores: true, false", "false", json_type="boolean", choices=("true", "false"))
+TEXT: Final = Kind(str, "um texto de 1 a 200 caracteres", "consultaPessoaDefault")
+NAME: Final = Kind(_with_words, "um nome com ao menos uma letra ou dígito, de até 200 caracteres", "maria silva")
+SEARCH: Final = Kind(_searchable, "dígitos de um CPF ou palavras de um nome, até 200 caracteres", "maria")
+UUID: Final = Kind(
+    _matching(_UUID, str.lower),
+    "um UUID, como 0f8fad5b-d9cb-469f-a165-70867728950e",
+    "0f8fad5b-d9cb-469f-a165-70867728950e",
+    pattern=f"^{_UUID}$",
+    format="uuid",
+)
+CPF: Final = Kind(
+    _matching(r"[0-9]{11}", str), "os 11 dígitos de um CPF, sem máscara", "12345678909", pattern="^[0-9]{11}$"
+)
+DOCUMENTO: Final = Kind(
+    _matching(r"[0-9]{11}|[0-9A-Za-z]{12}[0-9]{2}", str.upper),
+    "os 11 dígitos de um CPF ou os 14 caracteres de um CNPJ, sem máscara",
+    "12345678909",
+    pattern="^([0-9]{11}|[0-9A-Za-z]{12}[0-9]{2})$",
+)
+INSTANT: Final = Kind(
+    _instant,
+    "um instante ISO 8601 com fuso, como 2026-01-31T12:00:00Z",
+    "2026-01-31T12:00:00.000Z",
+    format="date-time",
+)

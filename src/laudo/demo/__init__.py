@@ -1,0 +1,130 @@
+"""Invented data, seeded: reports as objects or as import lines, and a store filled for a first look."""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import msgspec
+
+from laudo.core.values import render_instant
+from laudo.demo.invent import NOW_MS, relatorios
+from laudo.server import accounts, auth
+from laudo.server.accounts import Conta, Usuario
+from laudo.server.database import Connection, Database
+from laudo.server.ingest.records import Relatorio
+from laudo.server.ingest.writer import Ingest
+
+__all__ = ["NOW_MS", "Access", "Demo", "demo_token", "fill", "ndjson_lines", "relatorios"]
+
+_BATCH: Final = 1000
+_EXEMPLO: Final = "Organização Exemplo"
+_VIZINHA: Final = "Organização Vizinha"
+_WEBHOOK: Final = "https://example.com/webhook"
+
+
+class Member(NamedTuple):
+    """A user of the demonstration (a role, nobody) and the tenths of the reports for its account."""
+
+    nome_organizacao: str
+    email: str
+    nome_usuario: str
+    tenths: int
+
+
+_MEMBERS: Final = (
+    Member(_EXEMPLO, "analista@example.com", "Analista", 7),
+    Member(_EXEMPLO, "integracao@example.com", "Integração", 0),
+    Member(_VIZINHA, "analista@example.net", "Analista", 3),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One user of the demonstration, and the token to ask with."""
+
+    nome_organizacao: str
+    id_conta: int
+    email: str
+    token: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """What `fill` left in the store; the first access is the one to show."""
+
+    accesses: tuple[Access, ...]
+    written: int
+    """Reports written by this call: 0 when the store was filled before."""
+
+
+def fill(database: Database, key: bytes, *, count: int = 10_000) -> Demo:
+    """Fill a migrated store, opened for writing, with two organizations and `count` reports between them.
+
+    Some CPFs are known to both. The tokens come last: where they exist, all the rest does, and nothing is
+    done. What an interrupted call wrote is found again, not doubled. Raises AccountError when the last
+    user's token was revoked.
+    """
+    now_ms = time.time_ns() // 1_000_000
+    with database.transaction() as connection:
+        usuarios = [_usuario(connection, member) for member in _MEMBERS]
+        tokens = [demo_token(key, number) for number in range(1, len(usuarios) + 1)]
+        complete = auth.caller(connection, auth.hash_token(key, tokens[-1]), now_ms=now_ms) is not None
+    accesses = tuple(map(_access, _MEMBERS, usuarios, tokens))
+    if complete:
+        return Demo(accesses, written=0)
+    written = _write(database, usuarios, count)
+    with database.transaction() as connection:
+        for usuario, token in zip(usuarios, tokens, strict=True):
+            accounts.create_token(connection, usuario.id_usuario, auth.hash_token(key, token), now_ms=now_ms)
+    return Demo(accesses, written)
+
+
+def demo_token(key: bytes, number: int) -> str:
+    """The token of user `number` (from 1): the same whenever the key is, so that it is never stored."""
+    return auth.derived_token(key, f"demo token {number}")
+
+
+def ndjson_lines(relatorios: Iterable[Relatorio]) -> Iterator[bytes]:
+    """Each report as one line, newline included, of a file for `laudo import`."""
+    encode = msgspec.json.Encoder().encode
+    for relatorio in relatorios:
+        item = msgspec.structs.asdict(relatorio)
+        item["atualizado_em"] = render_instant(relatorio.atualizado_em)
+        yield encode(item) + b"\n"
+
+
+def _usuario(connection: Connection, member: Member) -> Usuario:
+    """The member's user, found or made, with its organization and that one's first account."""
+    conta = _conta(connection, member.nome_organizacao)
+    for usuario in accounts.usuarios(connection):
+        if (usuario.id_conta, usuario.email) == (conta.id_conta, member.email):
+            return usuario
+    return accounts.create_usuario(connection, conta.id_conta, email=member.email, nome=member.nome_usuario)
+
+
+def _conta(connection: Connection, nome_organizacao: str) -> Conta:
+    contas = accounts.contas(connection)
+    for organizacao in accounts.organizacoes(connection):
+        if organizacao.nome_organizacao == nome_organizacao:
+            return next(conta for conta in contas if conta.id_organizacao == organizacao.id_organizacao)
+    return accounts.create_organizacao(connection, nome_organizacao, webhook_url=_WEBHOOK)[1]
+
+
+def _access(member: Member, usuario: Usuario, token: str) -> Access:
+    return Access(member.nome_organizacao, usuario.id_conta, usuario.email, token)
+
+
+def _write(database: Database, usuarios: Sequence[Usuario], count: int) -> int:
+    """Deal the reports out by tenths, in batches; gives how many were new."""
+    ingests = {usuario.id_conta: Ingest(database, usuario.id_conta) for usuario in usuarios}
+    places = [u.id_conta for u, member in zip(usuarios, _MEMBERS, strict=True) for _ in range(member.tenths)]
+    batches: dict[int, list[Relatorio]] = {id_conta: [] for id_conta in ingests}
+    inserted = 0
+    for index, relatorio in enumerate(relatorios(count)):
+        id_conta = places[index % len(places)]
+        batches[id_conta].append(relatorio)
+        if len(batches[id_conta]) == _BATCH:
+            inserted += ingests[id_conta].write(batches[id_conta]).inserted
+            batches[id_conta] = []
+    return inserted + sum(ingests[id_conta].write(batch).inserted for id_conta, batch in batches.items() if batch)

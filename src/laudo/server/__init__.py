@@ -1,0 +1,1 @@
+"""Input and output: HTTP, the stores, the accounts, the importer."""

@@ -1,0 +1,236 @@
+"""Organizations, accounts, users and tokens: the only writer of who may ask.
+
+Every function works in the connection it is given; who calls opens the transaction. Ids of accounts, users
+and tokens are unique over the whole store: on the command line one number names one thing. Instants are
+integer milliseconds, UTC.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from laudo.core.sql import Statement
+from laudo.server.database import Connection, Row
+
+FIRST_CONTA: Final = "principal"
+"""Name of the account with which an organization starts."""
+
+
+class AccountError(Exception):
+    """What was asked cannot be done; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Organizacao:
+    id_organizacao: int
+    nome_organizacao: str
+    enabled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Conta:
+    id_organizacao: int
+    id_conta: int
+    nome_conta: str
+    webhook_url: str
+    enabled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Usuario:
+    id_organizacao: int
+    id_conta: int
+    id_usuario: int
+    email: str
+    nome_usuario: str
+    enabled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What is known of a token: neither its text nor its hash."""
+
+    id_token: int
+    id_organizacao: int
+    id_conta: int
+    id_usuario: int
+    created_at: int
+    expires_at: int | None
+    revoked_at: int | None
+
+    def state(self, now_ms: int) -> str:
+        if self.revoked_at is not None:
+            return "revoked"
+        return "expired" if self.expires_at is not None and self.expires_at <= now_ms else "active"
+
+
+class Level(Enum):
+    """What can be disabled, each with everything below it: how people call it, its table, its id."""
+
+    ORGANIZATION = ("organization", "organizacao", "id_organizacao")
+    ACCOUNT = ("account", "conta", "id_conta")
+    USER = ("user", "usuario", "id_usuario")
+
+
+def create_organizacao(connection: Connection, nome: str, *, webhook_url: str = "") -> tuple[Organizacao, Conta]:
+    """Make an organization and its first account."""
+    organizacao = Organizacao(_next(connection, "organizacao", "id_organizacao"), _name(nome), enabled=True)
+    row = (organizacao.id_organizacao, organizacao.nome_organizacao)
+    connection.write_many(
+        "INSERT INTO organizacao (id_organizacao, nome_organizacao, enabled, version) VALUES (?, ?, 1, 0)",
+        [row],
+    )
+    conta = create_conta(connection, organizacao.id_organizacao, FIRST_CONTA, webhook_url=webhook_url)
+    return organizacao, conta
+
+
+def create_conta(connection: Connection, id_organizacao: int, nome: str, *, webhook_url: str = "") -> Conta:
+    _owner(connection, Level.ORGANIZATION, id_organizacao)
+    id_conta = _next(connection, "conta", "id_conta")
+    conta = Conta(id_organizacao, id_conta, _name(nome), _webhook(webhook_url), enabled=True)
+    row = (id_organizacao, id_conta, conta.nome_conta, conta.webhook_url)
+    connection.write_many(
+        "INSERT INTO conta (id_organizacao, id_conta, nome_conta, webhook_url, enabled, version)"
+        " VALUES (?, ?, ?, ?, 1, 0)",
+        [row],
+    )
+    return conta
+
+
+def create_usuario(connection: Connection, id_conta: int, *, email: str, nome: str) -> Usuario:
+    id_organizacao = _owner(connection, Level.ACCOUNT, id_conta)
+    id_usuario = _next(connection, "usuario", "id_usuario")
+    usuario = Usuario(id_organizacao, id_conta, id_usuario, _email(email), _name(nome), enabled=True)
+    row = (id_organizacao, id_conta, id_usuario, usuario.email, usuario.nome_usuario)
+    connection.write_many(
+        "INSERT INTO usuario (id_organizacao, id_conta, id_usuario, email, nome_usuario, enabled)"
+        " VALUES (?, ?, ?, ?, ?, 1)",
+        [row],
+    )
+    return usuario
+
+
+def create_token(
+    connection: Connection, id_usuario: int, token_hash: bytes, *, now_ms: int, expires_at: int | None = None
+) -> Token:
+    """Give the user one more token; the store learns its hash only."""
+    if expires_at is not None and expires_at <= now_ms:
+        raise AccountError("the token would be expired already")
+    if connection.fetch(Statement("SELECT id_token FROM token WHERE hash = ?", (token_hash,))):
+        raise AccountError("this token is known already; hint: revoke is for ever, make another one")
+    id_organizacao, id_conta = _home(connection, id_usuario)
+    id_token = _next(connection, "token", "id_token")
+    row = (token_hash, id_token, id_organizacao, id_conta, id_usuario, now_ms, expires_at)
+    connection.write_many(
+        "INSERT INTO token (hash, id_token, id_organizacao, id_conta, id_usuario, created_at, expires_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [row],
+    )
+    return Token(id_token, id_organizacao, id_conta, id_usuario, now_ms, expires_at, revoked_at=None)
+
+
+def revoke_token(connection: Connection, id_token: int, *, now_ms: int) -> None:
+    """End a token for ever; revoking it again changes nothing."""
+    if not connection.fetch(Statement("SELECT id_token FROM token WHERE id_token = ?", (id_token,))):
+        raise AccountError(f"there is no token {id_token}; hint: laudo token list")
+    text = "UPDATE token SET revoked_at = ? WHERE id_token = ? AND revoked_at IS NULL"
+    connection.write_many(text, [(now_ms, id_token)])
+
+
+def enable(connection: Connection, level: Level, number: int) -> None:
+    _switch(connection, level, number, enabled=1)
+
+
+def disable(connection: Connection, level: Level, number: int) -> None:
+    """Refuse every token of this organization, account or user from the next request on."""
+    _switch(connection, level, number, enabled=0)
+
+
+def organizacoes(connection: Connection) -> list[Organizacao]:
+    text = "SELECT id_organizacao, nome_organizacao, enabled FROM organizacao ORDER BY id_organizacao"
+    return [Organizacao(*_with_switch(row)) for row in connection.fetch(Statement(text, ()))]
+
+
+def contas(connection: Connection) -> list[Conta]:
+    text = "SELECT id_organizacao, id_conta, nome_conta, webhook_url, enabled FROM conta ORDER BY id_conta"
+    return [Conta(*_with_switch(row)) for row in connection.fetch(Statement(text, ()))]
+
+
+def usuarios(connection: Connection) -> list[Usuario]:
+    text = "SELECT id_organizacao, id_conta, id_usuario, email, nome_usuario, enabled FROM usuario ORDER BY id_usuario"
+    return [Usuario(*_with_switch(row)) for row in connection.fetch(Statement(text, ()))]
+
+
+def tokens(connection: Connection) -> list[Token]:
+    text = (
+        "SELECT id_token, id_organizacao, id_conta, id_usuario, created_at, expires_at, revoked_at"
+        " FROM token ORDER BY id_token"
+    )
+    return [Token(*row) for row in connection.fetch(Statement(text, ()))]
+
+
+def find_conta(connection: Connection, id_conta: int) -> Conta:
+    """Find one account; raises AccountError when there is none."""
+    text = "SELECT id_organizacao, id_conta, nome_conta, webhook_url, enabled FROM conta WHERE id_conta = ?"
+    for row in connection.fetch(Statement(text, (id_conta,))):
+        return Conta(*_with_switch(row))
+    raise _unknown(Level.ACCOUNT, id_conta)
+
+
+def _with_switch(row: Row) -> Row:
+    *others, enabled = row
+    return (*others, bool(enabled))
+
+
+def _switch(connection: Connection, level: Level, number: int, *, enabled: int) -> None:
+    _, table, column = level.value
+    id_organizacao = _owner(connection, level, number)
+    text = f"UPDATE {table} SET enabled = ? WHERE id_organizacao = ? AND {column} = ?"  # noqa: S608 - names of Level
+    connection.write_many(text, [(enabled, id_organizacao, number)])
+
+
+def _owner(connection: Connection, level: Level, number: int) -> int:
+    _, table, column = level.value
+    text = f"SELECT id_organizacao FROM {table} WHERE {column} = ?"  # noqa: S608 - names of Level
+    rows = connection.fetch(Statement(text, (number,)))
+    if not rows:
+        raise _unknown(level, number)
+    return int(rows[0][0])
+
+
+def _home(connection: Connection, id_usuario: int) -> tuple[int, int]:
+    text = "SELECT id_organizacao, id_conta FROM usuario WHERE id_usuario = ?"
+    rows = connection.fetch(Statement(text, (id_usuario,)))
+    if not rows:
+        raise _unknown(Level.USER, id_usuario)
+    return int(rows[0][0]), int(rows[0][1])
+
+
+def _next(connection: Connection, table: str, column: str) -> int:
+    text = f"SELECT COALESCE(MAX({column}), 0) + 1 FROM {table}"  # noqa: S608 - names of this module
+    return int(connection.fetch(Statement(text, ()))[0][0])
+
+
+def _unknown(level: Level, number: int) -> AccountError:
+    noun = level.value[0]
+    return AccountError(f"there is no {noun} {number}; hint: laudo {noun} list")
+
+
+def _name(text: str) -> str:
+    name = text.strip()
+    if not name or len(name) > 200 or not name.isprintable():  # noqa: PLR2004 - the message says it
+        raise AccountError("a name has 1 to 200 characters and no control character")
+    return name
+
+
+def _email(text: str) -> str:
+    if len(text) > 254 or not text.isprintable() or not re.fullmatch(r"[^\s@]+@[^\s@]+", text):  # noqa: PLR2004 - the longest address
+        raise AccountError("an e-mail address looks like name@example.com")
+    return text
+
+
+def _webhook(text: str) -> str:
+    if text and not re.fullmatch(r"https?://[\x21-\x7e]{1,1990}", text):
+        raise AccountError("a webhook address begins with https:// or http:// and has up to 2000 characters")
+    return text

@@ -1,0 +1,160 @@
+"""Tokens and callers: the one place that makes, checks and hashes tokens; no repr or error shows one."""
+
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import string
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from laudo.core.sql import Statement
+from laudo.server.database import Connection
+
+PREFIX: Final = "laudo_"
+_DIGITS: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
+_BODY: Final = 32
+_CHECKSUM: Final = 6
+_KEY_BYTES: Final = 32
+_OTHERS: Final = 0o077
+
+_plausible: Final = re.compile(r"[!-+\--~]{8,200}").fullmatch  # visible ASCII without the comma
+_ours: Final = re.compile(rf"{PREFIX}[0-9A-Za-z]{{{_BODY + _CHECKSUM}}}").fullmatch
+
+_CALLER: Final = """
+SELECT t.id_organizacao, t.id_conta, t.id_token, u.email, u.nome_usuario, c.webhook_url, o.nome_organizacao,
+       c.version, o.version
+FROM token t
+JOIN usuario u ON u.id_organizacao = t.id_organizacao AND u.id_usuario = t.id_usuario
+JOIN conta c ON c.id_organizacao = t.id_organizacao AND c.id_conta = t.id_conta
+JOIN organizacao o ON o.id_organizacao = t.id_organizacao
+WHERE t.hash = ? AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > ?)
+  AND u.enabled = 1 AND c.enabled = 1 AND o.enabled = 1
+"""
+
+
+class AuthError(Exception):
+    """A key file that cannot be used, or a text that cannot be a token; says what to do, never the secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: everything that the endpoints need to know of a token's owner, without the token."""
+
+    id_organizacao: int
+    id_conta: int
+    id_token: int
+    email: str
+    nome_usuario: str
+    webhook_url: str
+    nome_organizacao: str
+    version_conta: int
+    version_organizacao: int
+
+
+def caller(connection: Connection, token_hash: bytes, *, now_ms: int) -> Caller | None:
+    """Find whose token it is, unless it, its user, account or organization may not ask now."""
+    rows = connection.fetch(Statement(_CALLER, (token_hash, now_ms)))
+    return Caller(*rows[0]) if rows else None
+
+
+def presented(header: str | None) -> str | None:
+    """Give the token of an Authorization header, or None when it cannot be one: no store is needed then."""
+    token = (header or "").strip(" \t")
+    return token if _plausible(token) and not _is_damaged(token) else None
+
+
+def hash_token(key: bytes, token: str) -> bytes:
+    """HMAC-SHA-256: what the store holds in place of a token (32 bytes)."""
+    return hmac.digest(key, token.encode(), "sha256")
+
+
+def new_token() -> str:
+    return _signed("".join(secrets.choice(_DIGITS) for _ in range(_BODY)))
+
+
+def derived_token(key: bytes, purpose: str) -> str:
+    """Make the token that belongs to this key and purpose: always the same, so that it need not be stored."""
+    number = int.from_bytes(hmac.digest(key, f"token:{purpose}".encode(), hashlib.sha256), "big")
+    return _signed(_base62(number, _BODY))
+
+
+def adopted_token(text: str) -> str:
+    """Check a token made elsewhere, 16–200 characters; raises AuthError."""
+    token = text.strip(" \t\r\n")
+    if not re.fullmatch(r"[!-+\--~]{16,200}", token):
+        raise AuthError("a token is 16 to 200 visible ASCII characters, without blanks and commas")
+    if _is_damaged(token):
+        raise AuthError(f"the token begins with {PREFIX}, but its checksum is wrong; hint: copy all of it")
+    return token
+
+
+def load_key(path: str | Path, *, create: bool) -> bytes:
+    """Read the key (32 bytes) under which tokens are hashed; with `create`, make a missing file first.
+
+    Raises AuthError when the file is missing, malformed or may be read by others.
+    """
+    file = Path(path)
+    if create and not file.exists():
+        _make_key(file)
+    try:
+        with file.open("rb") as stream:
+            mode, text = os.fstat(stream.fileno()).st_mode, stream.read(1024)
+    except FileNotFoundError:
+        raise AuthError(f"the key file {file} does not exist; hint: `laudo token create` makes it") from None
+    except OSError as error:
+        raise AuthError(f"cannot read the key file {file}: {error.strerror}") from error
+    if mode & _OTHERS:
+        raise AuthError(f"the key file {file} can be read by others; hint: chmod 600 {file}")
+    if not re.fullmatch(rb"[0-9a-f]{64}\n?", text):
+        raise AuthError(f"the key file {file} is not 64 hexadecimal digits; hint: restore it, tokens need it")
+    return bytes.fromhex(text.decode())
+
+
+def _make_key(file: Path) -> None:
+    """Make the file whole or not at all; of two processes at once, the first one's key stays."""
+    temporary = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as stream:
+            stream.write(secrets.token_hex(_KEY_BYTES) + "\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+        _publish(temporary, file)
+    except OSError as error:
+        raise AuthError(f"cannot make the key file {file}: {error.strerror}") from error
+
+
+def _publish(temporary: Path, file: Path) -> None:
+    try:
+        file.hardlink_to(temporary)
+    except FileExistsError:
+        return
+    finally:
+        temporary.unlink()
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _is_damaged(token: str) -> bool:
+    if not token.startswith(PREFIX):
+        return False
+    return not _ours(token) or token != _signed(token[len(PREFIX) : -_CHECKSUM])
+
+
+def _signed(body: str) -> str:
+    return PREFIX + body + _base62(zlib.crc32((PREFIX + body).encode()), _CHECKSUM)
+
+
+def _base62(number: int, width: int) -> str:
+    digits = []
+    for _ in range(width):
+        number, digit = divmod(number, len(_DIGITS))
+        digits.append(_DIGITS[digit])
+    return "".join(reversed(digits))

@@ -1,0 +1,264 @@
+"""Settings: one frozen record, and the only place that reads flags, environment and laudo.toml for it.
+
+Each field of `Settings` is one row: kind, default, what it is about. Flags, LAUDO_* variables, TOML keys,
+`laudo config` and the documentation are made from these rows: a new setting is one new row.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+PREFIX: Final = "LAUDO_"
+DEFAULT_FILE: Final = Path("laudo.toml")
+FOREIGN: Final = ("LAUDO_CONFIG", "LAUDO_URL", "LAUDO_TOKEN", "LAUDO_TEST_PG")
+"""Variables with our prefix that are no settings: other parts read them."""
+
+
+class ConfigError(Exception):
+    """A setting that cannot be used; the text names it, where it came from, and what is accepted."""
+
+
+def cores() -> int:
+    """Count the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def mask(url: str) -> str:
+    """Give a store's URL without its passwords."""
+    without = re.sub(r"://([^:@/?]*):.*@", r"://\1:***@", url)
+    return re.sub(r"(?i)([?&][a-z]*password=)[^&]*", r"\1***", without)
+
+
+class _Kind(NamedTuple, Generic[T]):
+    """How a text is read, raising ValueError, and what is accepted."""
+
+    parse: Callable[[str], T]
+    accepts: str
+
+
+def _matching(pattern: str, accepts: str) -> _Kind[str]:
+    def parse(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError
+        return text
+
+    return _Kind(parse, accepts)
+
+
+def _number(lowest: int, highest: int, *, multiple_of: int = 1) -> _Kind[int]:
+    def parse(text: str) -> int:
+        number = int(text) if re.fullmatch(r"[0-9]{1,9}", text) else -1
+        if not lowest <= number <= highest or number % multiple_of:
+            raise ValueError
+        return number
+
+    noun = "a number" if multiple_of == 1 else f"a multiple of {multiple_of}"
+    return _Kind(parse, f"{noun} from {lowest} to {highest}")
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in _BOOLEANS:
+        raise ValueError
+    return _BOOLEANS[text.lower()]
+
+
+def _origins(text: str) -> tuple[str, ...]:
+    origins = tuple(dict.fromkeys(origin.strip() for origin in text.split(",") if origin.strip()))
+    if not all(re.fullmatch(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?", origin) for origin in origins):
+        raise ValueError
+    return origins
+
+
+_BOOLEANS: Final = dict.fromkeys(("true", "1", "yes", "on"), True) | dict.fromkeys(("false", "0", "no", "off"), False)
+_SWITCH: Final = _Kind(_boolean, "true or false")
+_STORE: Final = _matching(r"[a-z][a-z0-9+]*://[\x20-\x7e\xa0-\U0010ffff]+", "a URL such as sqlite:///laudo.db")
+_ADDRESS: Final = _matching(r"[0-9A-Za-z.:_-]+", "an address or a host name")
+_FILE: Final = _matching(r"[^\x00-\x1f]+", "the path of a file")
+_ORIGINS: Final = _Kind(_origins, "origins such as https://app.example.com, separated by commas")
+
+
+def _row(kind: _Kind[T], default: T, about: str, *, shown: str | None = None) -> T:
+    """Make a field; `shown` is how documents write a default that depends on the machine."""
+    return field(default=default, metadata={"kind": kind, "about": about, "shown": shown})
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Settings:
+    """How a server runs; the field's order is the order in which documents list them."""
+
+    store: str = _row(
+        _STORE,
+        "sqlite:///laudo.db",
+        "Where the data is: sqlite:///relative.db or sqlite:////absolute.db.",
+    )
+    key_file: str = _row(
+        _FILE,
+        "laudo.key",
+        "File with the key under which tokens are hashed; made on first use, mode 0600.",
+    )
+    host: str = _row(_ADDRESS, "127.0.0.1", "Address to listen on.")
+    port: int = _row(_number(1, 65_535), 8000, "Port to listen on.")
+    workers: int = _row(_number(1, 256), cores(), "Worker processes.", shown="the number of cores")
+    max_rows: int = _row(_number(25, 10_000, multiple_of=25), 1000, "The largest `rows` that a request may ask for.")
+    rate_limit: int = _row(
+        _number(0, 1_000_000), 0, "Requests per second for each token in each worker; 0 for no limit."
+    )
+    allowed_origins: tuple[str, ...] = _row(
+        _ORIGINS, (), "Origins whose pages may call the API (CORS); none when empty."
+    )
+    server_timing: bool = _row(
+        _SWITCH, default=False, about="Answer with a Server-Timing header that shows the stages."
+    )
+    metrics_host: str = _row(_ADDRESS, "127.0.0.1", "Address where metrics are served.")
+    metrics_port: int = _row(_number(0, 65_535), 0, "Port where metrics are served; 0 for none.")
+    log: bool = _row(_SWITCH, default=True, about="Write one JSON line a request to standard output.")
+
+    def __repr__(self) -> str:
+        """Show no password."""
+        return f"Settings({', '.join(f'{setting.name}={setting.show(self)}' for setting in SETTINGS)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row of the table, as flags, variables, keys and documents see it."""
+
+    name: str
+    parse: Callable[[str], object]
+    accepts: str
+    default: object
+    default_shown: str
+    about: str
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        return PREFIX + self.name.upper()
+
+    @property
+    def is_switch(self) -> bool:
+        return isinstance(self.default, bool)
+
+    def show(self, settings: Settings) -> str:
+        """Give the value as a person would write it, without passwords."""
+        return _written(getattr(settings, self.name))
+
+
+def _written(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple | list):
+        return ",".join(str(item) for item in value)
+    return mask(str(value))
+
+
+def _rows() -> Iterator[Setting]:
+    for row in fields(Settings):
+        kind, about, shown = row.metadata["kind"], row.metadata["about"], row.metadata["shown"]
+        yield Setting(row.name, kind.parse, kind.accepts, row.default, shown or _written(row.default), about)
+
+
+SETTINGS: Final = tuple(_rows())
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    value: object
+    source: str
+
+
+def load(flags: Mapping[str, object], environ: Mapping[str, str], file: Path | None) -> Settings:
+    """Give the settings: flags before environment before TOML file before defaults.
+
+    `flags` is by setting name; None means not given. Without `file`, LAUDO_CONFIG names it, else ./laudo.toml
+    is read if there is one. Raises ConfigError.
+    """
+    return resolve(flags, environ, file)[0]
+
+
+def resolve(
+    flags: Mapping[str, object], environ: Mapping[str, str], file: Path | None
+) -> tuple[Settings, dict[str, str]]:
+    """Give the settings and, by name, where each came from."""
+    given = _from_file(_path(environ, file)) | _from_environment(environ) | _from_flags(flags)
+    values = {s.name: _value(s, given[s.name]) for s in SETTINGS if s.name in given}
+    sources = {s.name: given[s.name].source if s.name in given else "default" for s in SETTINGS}
+    return Settings(**values), sources
+
+
+def _value(setting: Setting, given: _Given) -> Any:  # noqa: ANN401 - each setting has its own type
+    with suppress(ValueError):
+        return setting.parse(_text(given.value))
+    raise ConfigError(f"{setting.name} (from {given.source}) is not {setting.accepts}")
+
+
+def _text(value: object) -> str:
+    """Give what a variable would hold for this value of a flag or of a TOML key; raises ValueError."""
+    match value:
+        case str():
+            return value
+        case bool() | int() | list() | tuple():
+            return _written(value)
+    raise ValueError
+
+
+def _from_flags(flags: Mapping[str, object]) -> dict[str, _Given]:
+    table = {setting.name: setting for setting in SETTINGS}
+    return {name: _Given(value, table[name].flag) for name, value in flags.items() if value is not None}
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
+    table = {setting.variable: setting for setting in SETTINGS}
+    ours = [name for name in environ if name.startswith(PREFIX) and name not in FOREIGN]
+    for name in ours:
+        if name not in table:
+            raise ConfigError(f"unknown environment variable {name!r}{_suggestion(name, (*table, *FOREIGN))}")
+    return {table[name].name: _Given(environ[name], name) for name in ours}
+
+
+def _from_file(path: Path | None) -> dict[str, _Given]:
+    if path is None:
+        return {}
+    names = tuple(setting.name for setting in SETTINGS)
+    keys = _toml(path)
+    for key in keys:
+        if key not in names:
+            raise ConfigError(f"unknown key {key!r} in {path}{_suggestion(key, names)}")
+    return {key: _Given(value, str(path)) for key, value in keys.items()}
+
+
+def _path(environ: Mapping[str, str], file: Path | None) -> Path | None:
+    if file is not None:
+        return file
+    if "LAUDO_CONFIG" in environ:
+        return Path(environ["LAUDO_CONFIG"])
+    return DEFAULT_FILE if DEFAULT_FILE.exists() else None
+
+
+def _toml(path: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read the settings file {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"the settings file {path} is not UTF-8 text") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"the settings file {path} is not valid TOML: {error}") from error
+
+
+def _suggestion(name: str, known: tuple[str, ...]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - costs 10 ms, and only a mistake needs it
+
+    nearest = get_close_matches(name, known, n=1)
+    return f"; hint: did you mean {nearest[0]}?" if nearest else f"; hint: known are {', '.join(known)}"

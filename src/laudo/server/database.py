@@ -1,0 +1,57 @@
+"""How the rest reaches a store: the protocol that both engines keep, and the opening of a store by its URL."""
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from laudo.core.sql import Statement
+
+Row = tuple[Any, ...]
+
+
+class StoreError(Exception):
+    """The store cannot be used; the text says what is wrong and what to do."""
+
+
+class Unavailable(StoreError):  # noqa: N818 - a state of the store, not a mistake
+    """The store does not answer now; the same call may succeed later."""
+
+
+class Connection(Protocol):
+    """One snapshot, or one write transaction, of a store."""
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        """Run one statement and give its rows; a list among its parameters is bound as one array."""
+
+    def write_many(self, text: str, rows: Iterable[Row]) -> None:
+        """Run one writing statement once for each row of parameters."""
+
+    def run_script(self, text: str) -> None:
+        """Run several statements without parameters."""
+
+    def has_table(self, name: str) -> bool:
+        """Tell whether the store has this table."""
+
+
+class Database(Protocol):
+    """A store. Neither method nests."""
+
+    def snapshot(self) -> AbstractContextManager[Connection]:
+        """Give a connection whose reads all see one state of the store."""
+
+    def transaction(self) -> AbstractContextManager[Connection]:
+        """Give a connection whose writes become durable together at the end, or not at all."""
+
+    def close(self) -> None:
+        """Let go of every connection."""
+
+
+def open_store(url: str, *, write: bool = False) -> Database:
+    """Open the store that a URL names; only `write=True` may create or change one. Raises StoreError."""
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme == "sqlite":
+        from laudo.server.sqlite import Sqlite  # noqa: PLC0415 - only the engine in use is loaded
+
+        return Sqlite(rest.removeprefix("/"), write=write)
+    message = "the store's URL must look like sqlite:///laudo.db or sqlite:////var/lib/laudo.db"
+    raise StoreError(message)

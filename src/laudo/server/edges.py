@@ -1,0 +1,155 @@
+"""What every request meets on its way in and out: its id, refusals in one shape, CORS, metrics and its log line."""
+
+import os
+import re
+import secrets
+import sys
+import traceback
+from itertools import count
+from time import perf_counter
+from typing import Any, Final
+
+import falcon
+
+from laudo.core import errors, response
+from laudo.core.errors import ApiError
+from laudo.server import logs, metrics
+from laudo.server.config import Settings
+from laudo.server.database import Unavailable
+from laudo.server.limits import TooManyError
+
+JSON: Final = "application/json; charset=utf-8"
+RETRY_AFTER: Final = 1
+"""Seconds after which a client may try again what the store could not answer."""
+
+_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
+_CHALLENGE: Final = 'Token realm="api"'
+_SHOWN_TO_SCRIPTS: Final = "ETag, Link, Retry-After, X-Request-Id"
+
+
+class Edges:
+    """Falcon's middleware: the first and the last to see a request."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Request ids are this process's own prefix and a number."""
+        self._prefix = f"{secrets.token_hex(5)}-{os.getpid():x}"
+        self._numbers = count(1)
+        self._log = settings.log
+        self._origins = frozenset(settings.allowed_origins)
+        self._observe = metrics.observer(settings)
+
+    def process_request(self, request: falcon.Request, _answer: falcon.Response) -> None:
+        """Start the clock; a path that only looks like a route's is none."""
+        context = request.context
+        context.started = perf_counter()
+        context.id_token = None
+        context.filters = ()
+        if request.path.startswith("//"):
+            raise ApiError(errors.NOT_FOUND)
+
+    def process_response(
+        self,
+        request: falcon.Request,
+        answer: falcon.Response,
+        resource: Any,  # noqa: ANN401 - Falcon's resources have no common type
+        _succeeded: bool,  # noqa: FBT001 - Falcon passes it so
+    ) -> None:
+        """Add what every answer carries, count it and log it."""
+        given = request.env.get("HTTP_X_REQUEST_ID")
+        request_id = given if given and _REQUEST_ID(given) else f"{self._prefix}-{next(self._numbers):x}"
+        answer.set_header("X-Request-Id", request_id)
+        answer.set_header("X-Content-Type-Options", "nosniff")
+        if self._origins:
+            self._allow_origin(request, answer)
+        route = resource.name if resource else "none"
+        seconds = perf_counter() - request.context.started
+        if self._observe:
+            self._observe(route, request.method, answer.status_code, seconds)
+        if self._log:
+            logs.request_line(
+                request_id=request_id,
+                route=route,
+                method=request.method,
+                status=answer.status_code,
+                seconds=seconds,
+                size=len(answer.data or b""),
+                id_token=request.context.id_token,
+                filters=request.context.filters,
+            )
+
+    def _allow_origin(self, request: falcon.Request, answer: falcon.Response) -> None:
+        answer.append_header("Vary", "Origin")
+        origin = request.env.get("HTTP_ORIGIN")
+        if origin not in self._origins:
+            return
+        answer.set_header("Access-Control-Allow-Origin", origin)
+        answer.set_header("Access-Control-Expose-Headers", _SHOWN_TO_SCRIPTS)
+        if request.method == "OPTIONS":
+            answer.set_header("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS")
+            answer.set_header(
+                "Access-Control-Allow-Headers", "Authorization, Content-Type, If-None-Match, X-Request-Id"
+            )
+            answer.set_header("Access-Control-Max-Age", "600")
+
+
+class Stages:
+    """The time that each stage of a request took, for `Server-Timing`."""
+
+    __slots__ = ("_answer", "_last", "_marks")
+
+    def __init__(self, answer: falcon.Response, *, shown: bool) -> None:
+        """With `shown` false nothing is measured."""
+        self._answer = answer
+        self._marks: list[str] | None = [] if shown else None
+        self._last = perf_counter() if shown else 0.0
+
+    def mark(self, name: str) -> None:
+        """End a stage."""
+        if self._marks is not None:
+            now = perf_counter()
+            self._marks.append(f"{name};dur={(now - self._last) * 1000:.3f}")
+            self._last = now
+
+    def write(self) -> None:
+        """Put the stages into the answer."""
+        if self._marks is not None:
+            self._answer.set_header("Server-Timing", ", ".join(self._marks))
+
+
+def refuse(app: falcon.App[falcon.Request, falcon.Response]) -> None:
+    """Teach an application to refuse in the one shape."""
+    app.add_error_handler(Exception, _on_bug)
+    app.add_error_handler(Unavailable, _on_unavailable)
+    app.add_error_handler(falcon.HTTPError, _on_falcon)
+    app.add_error_handler(ApiError, _on_refusal)
+
+
+def _on_refusal(_request: falcon.Request, answer: falcon.Response, refusal: ApiError, _params: object) -> None:
+    answer.status = refusal.kind.status
+    answer.data = response.error(refusal)
+    answer.content_type = JSON
+    if refusal.kind is errors.UNAUTHORIZED:
+        answer.set_header("WWW-Authenticate", _CHALLENGE)
+    if isinstance(refusal, TooManyError):
+        answer.set_header("Retry-After", str(refusal.retry_after))
+
+
+def _on_unavailable(request: falcon.Request, answer: falcon.Response, _error: Unavailable, params: object) -> None:
+    _on_refusal(request, answer, ApiError(errors.UNAVAILABLE), params)
+    answer.set_header("Retry-After", str(RETRY_AFTER))
+
+
+def _on_falcon(request: falcon.Request, answer: falcon.Response, error: falcon.HTTPError, params: object) -> None:
+    """Falcon refuses what has no route (404) and what a route does not answer (405; 400 for methods it never met)."""
+    if error.status_code == errors.NOT_FOUND.status:
+        _on_refusal(request, answer, ApiError(errors.NOT_FOUND), params)
+        return
+    _on_refusal(request, answer, ApiError(errors.NOT_ALLOWED), params)
+    answer.set_header("Allow", "GET, HEAD, OPTIONS")
+
+
+def _on_bug(request: falcon.Request, answer: falcon.Response, error: Exception, params: object) -> None:
+    """Say where it broke, never with what: an exception's text may hold a value of the request."""
+    frames = (f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__))
+    sys.stderr.write(f"bug: {type(error).__name__} at {' > '.join(frames)}\n")
+    _on_refusal(request, answer, ApiError(errors.INTERNAL), params)

@@ -1,0 +1,1 @@
+"""The only writer of reports: files are read into records, and records written in batches."""

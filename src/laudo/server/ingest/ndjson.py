@@ -1,0 +1,97 @@
+"""The only place that reads JSON of an import: one line, one object, one draft of a report."""
+
+import difflib
+import json
+from typing import Final, NoReturn
+
+import msgspec
+from msgspec import UnsetType
+
+from laudo.server.ingest.fields import ACCEPTED, OPTIONAL, Draft, FaultError, fault
+
+
+def parse(line: bytes) -> Draft | None:
+    """Give the draft of a line, None if it is blank; FaultError when it is not one object with the known fields."""
+    try:
+        draft = _decode(line)
+    except ValueError:
+        return parse_strictly(line) if line.strip() else None
+    # msgspec keeps the last of two equal keys and does not tell. Each key and each text has two quotes, so that with
+    # a key too many, or an escaped quote, the line has more of them than the fields seen account for.
+    return draft if line.count(b'"') == _quotes(draft) else parse_strictly(line)
+
+
+def parse_strictly(line: bytes) -> Draft:
+    """Do what `parse` does ten times slower, one key after the other: the reference, and the finder of reasons."""
+    fields: dict[str, object] = {}
+    for position, (name, value) in enumerate(_pairs(line), 1):
+        if name not in ACCEPTED:
+            raise FaultError(f"unknown field at position {position}; {nearest(name)}")
+        if name in fields:
+            raise FaultError(f"{name} is there twice")
+        fields[name] = value
+    for name in ACCEPTED:
+        if name not in fields and name not in OPTIONAL:
+            raise fault(name, "is missing")
+        if name in fields and not isinstance(fields[name], _types(name)):
+            raise fault(name, "is of another type")
+    return msgspec.convert(fields, Draft)
+
+
+def nearest(name: str) -> str:
+    """Say which accepted name is nearest to a wrong one, which is not repeated."""
+    found = difflib.get_close_matches(name[:_LONGEST_NAME], ACCEPTED, n=1)
+    return f"nearest accepted name: {found[0]}" if found else f"accepted: {', '.join(ACCEPTED)}"
+
+
+def _types(name: str) -> tuple[type, ...]:
+    if name not in OPTIONAL:
+        return (str,)
+    return (bool, str, type(None)) if name == "pendente_validacao_manual" else (str, type(None))
+
+
+class _Pairs(list[tuple[str, object]]):
+    """The keys and values of an object in the order of the line, repeated keys too."""
+
+    __slots__ = ()
+
+
+def _pairs(line: bytes) -> _Pairs:
+    try:
+        value = _strictly(line.decode())
+    except UnicodeDecodeError:
+        raise FaultError(NOT_UTF8) from None
+    except json.JSONDecodeError as error:
+        raise FaultError(f"not valid JSON at character {error.colno}") from None
+    except RecursionError:
+        raise FaultError("nested too deeply; accepted: one object of texts and booleans") from None
+    if not isinstance(value, _Pairs):
+        raise FaultError("not a JSON object")
+    return value
+
+
+def _refuse_constant(_: str) -> NoReturn:
+    raise FaultError("not valid JSON: NaN and Infinity are no values")
+
+
+def _not_a_text(_: str) -> float:
+    return 0.0
+
+
+def _quotes(draft: Draft) -> int:
+    return _QUOTES_REQUIRED + (
+        _QUOTES[draft.resultado.__class__]
+        + _QUOTES[draft.mensagem.__class__]
+        + _QUOTES[draft.pendente_validacao_manual.__class__]
+        + _QUOTES[draft.nome_pessoa.__class__]
+    )
+
+
+NOT_UTF8: Final = "not valid UTF-8"
+_LONGEST_NAME: Final = 64
+_QUOTES_REQUIRED: Final = 4 * (len(ACCEPTED) - len(OPTIONAL))
+_QUOTES: Final[dict[type, int]] = {UnsetType: 0, type(None): 2, bool: 2, str: 4}
+_decode: Final = msgspec.json.Decoder(Draft).decode
+_strictly: Final = json.JSONDecoder(
+    object_pairs_hook=_Pairs, parse_constant=_refuse_constant, parse_int=_not_a_text, parse_float=_not_a_text
+).decode

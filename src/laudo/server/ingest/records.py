@@ -1,0 +1,108 @@
+"""From a file to reports: what `laudo import` reads, each line a `Relatorio` or the reason why it is none."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import PurePath
+from typing import Final, Literal
+
+from laudo.server.ingest import fields, ndjson, tabular
+from laudo.server.ingest.fields import Draft, FaultError, Relatorio
+from laudo.server.ingest.lines import Line, NotGzipError, Source, Unread
+
+__all__ = ["FORMATS", "Format", "RecordsError", "Rejected", "Relatorio", "Source", "read"]
+
+Format = Literal["ndjson", "csv"]
+FORMATS: Final[tuple[Format, ...]] = ("ndjson", "csv")
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A line that is no report; `reason` is English and repeats nothing of the line."""
+
+    line_number: int
+    reason: str
+
+
+class RecordsError(Exception):
+    """A file of which no line can be read; the text says why and what is accepted."""
+
+
+def read(
+    source: Source, *, file_format: Format | None = None, accept_invalid_documents: bool = False
+) -> Iterator[tuple[int, Relatorio] | Rejected]:
+    """Give each report of a file with the number of its line (from 1), or the line's rejection, in order.
+
+    The format is `file_format`, or what the name of the source says, or NDJSON if the first character is `{` and
+    CSV otherwise. Raises RecordsError, at the first step, when that or the header of a CSV is not to be read, and
+    OSError as the stream does. Memory is bounded whatever the stream holds; nothing is read ahead but one block.
+    """
+    lines = _numbered(source)
+    first = next(((number, line) for number, line in lines if isinstance(line, Unread) or line.strip()), None)
+    if first is None:
+        return
+    number, line = first
+    if isinstance(line, Unread) and line.final:
+        yield Rejected(number, line.reason)
+        return
+    if (file_format or _format(source.name, line)) == "csv":
+        columns = _header(number, line)
+        rows = tabular.rows(lines, columns.separator)
+        yield from _records(rows, columns.parse, verify=not accept_invalid_documents)
+    else:
+        yield from _records(chain((first,), lines), ndjson.parse, verify=not accept_invalid_documents)
+
+
+def _records(
+    lines: Iterator[tuple[int, Line]], parse: Callable[[bytes], Draft | None], *, verify: bool
+) -> Iterator[tuple[int, Relatorio] | Rejected]:
+    for number, line in lines:
+        if isinstance(line, Unread):
+            yield Rejected(number, line.reason)
+            continue
+        try:
+            draft = parse(line)
+            relatorio = draft and fields.accept(draft, verify=verify)
+        except FaultError as fault:
+            yield Rejected(number, str(fault))
+            continue
+        if relatorio:
+            yield number, relatorio
+
+
+def _numbered(source: Source) -> Iterator[tuple[int, Line]]:
+    try:
+        for number, line in enumerate(source.lines(), 1):
+            if number == 1 and isinstance(line, bytes):
+                yield number, _without_mark(line)
+            else:
+                yield number, line
+    except NotGzipError:
+        raise RecordsError("the name ends in .gz, but the content is not gzip") from None
+
+
+def _without_mark(line: bytes) -> bytes:
+    if line.startswith(_UTF16_MARKS):
+        raise RecordsError("the file is UTF-16; accepted: UTF-8")
+    return line.removeprefix(_UTF8_MARK)
+
+
+def _format(name: str, line: Line) -> Format:
+    by_name = _SUFFIXES.get(PurePath(name.lower().removesuffix(".gz")).suffix)
+    if by_name or isinstance(line, Unread):
+        return by_name or "ndjson"
+    if line.lstrip().startswith(b"["):
+        raise RecordsError("the file is a JSON array; accepted: NDJSON, one object a line, or CSV")
+    return "ndjson" if line.lstrip().startswith(b"{") else "csv"
+
+
+def _header(number: int, line: Line) -> tabular.Header:
+    try:
+        return tabular.header(line)
+    except FaultError as fault:
+        raise RecordsError(f"line {number}: {fault}") from None
+
+
+_SUFFIXES: Final[dict[str, Format]] = {".ndjson": "ndjson", ".jsonl": "ndjson", ".csv": "csv"}
+_UTF8_MARK: Final = b"\xef\xbb\xbf"
+_UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")

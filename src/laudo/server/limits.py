@@ -1,0 +1,43 @@
+"""How many requests a token may make: one bucket a token and worker, refilled with time."""
+
+from collections import OrderedDict
+from math import ceil
+from time import monotonic
+from typing import Final
+
+from laudo.core import errors
+from laudo.core.errors import ApiError
+
+_REMEMBERED: Final = 10_000
+"""Tokens whose buckets are kept; one that was quiet for longest is forgotten first, and starts full again."""
+
+
+class TooManyError(ApiError):
+    """A token asks faster than it may."""
+
+    def __init__(self, retry_after: int) -> None:
+        """`retry_after` is in seconds."""
+        super().__init__(errors.TOO_MANY)
+        self.retry_after = retry_after
+
+
+class Limits:
+    """Buckets that hold one second's requests."""
+
+    def __init__(self, per_second: int) -> None:
+        """With 0 nothing is limited."""
+        self._per_second = per_second
+        self._buckets: OrderedDict[int, tuple[float, float]] = OrderedDict()
+
+    def spend(self, id_token: int) -> None:
+        """Count one request; raises TooManyError when the token's bucket is empty."""
+        if not self._per_second:
+            return
+        now = monotonic()
+        left, since = self._buckets.pop(id_token, (float(self._per_second), now))
+        left = min(float(self._per_second), left + (now - since) * self._per_second)
+        self._buckets[id_token] = (max(left - 1, left if left < 1 else 0), now)
+        if len(self._buckets) > _REMEMBERED:
+            self._buckets.popitem(last=False)
+        if left < 1:
+            raise TooManyError(ceil((1 - left) / self._per_second))

@@ -1,0 +1,95 @@
+"""Metrics for Prometheus: requests by route, method and status, and their latency, over all workers.
+
+Workers count in files of one temporary folder; the main process adds them up on a port of its own.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+
+from laudo.server.config import Settings
+
+if TYPE_CHECKING:
+    from prometheus_client import Counter, Histogram
+
+Observe = Callable[[str, str, int, float], None]
+"""(route, method, status, seconds) -> None."""
+
+_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client reads it when it is imported
+_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
+_BUCKETS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
+
+
+class MetricsError(Exception):
+    """The metrics cannot be served; the text says why."""
+
+
+@contextmanager
+def start(settings: Settings) -> Iterator[None]:
+    """Serve the metrics from this process, which must be the workers' parent, until the block ends.
+
+    Does nothing when they are off. Raises MetricsError.
+    """
+    if not settings.metrics_port:
+        yield
+        return
+    with TemporaryDirectory(prefix="laudo-metrics-") as folder:
+        os.environ[_FOLDER] = folder
+        stop = _listen(settings.metrics_host, settings.metrics_port)
+        try:
+            yield
+        finally:
+            stop()
+            del os.environ[_FOLDER]
+
+
+def observer(settings: Settings) -> Observe | None:
+    """Give the function that a worker calls after each request, or None when metrics are off."""
+    return observe if settings.metrics_port and _FOLDER in os.environ else None
+
+
+def observe(route: str, method: str, status: int, seconds: float) -> None:
+    """Count one request; route is the name of a route, never a path that a client made up."""
+    count, time = _instruments(route, method, status)
+    count()
+    time(seconds)
+
+
+@lru_cache(maxsize=1024)
+def _instruments(route: str, method: str, status: int) -> tuple[Callable[[], None], Callable[[float], None]]:
+    requests, latency = _families()
+    known = method if method in _METHODS else "other"
+    return requests.labels(route, known, str(status)).inc, latency.labels(route).observe
+
+
+@lru_cache(maxsize=1)
+def _families() -> "tuple[Counter, Histogram]":
+    from prometheus_client import Counter, Histogram  # noqa: PLC0415 - start() chooses the folder that it reads first
+
+    return (
+        Counter("laudo_requests", "Requests answered.", ["route", "method", "status"], registry=None),
+        Histogram("laudo_request_seconds", "Time in the application.", ["route"], buckets=_BUCKETS, registry=None),
+    )
+
+
+def _listen(host: str, port: int) -> Callable[[], None]:
+    """Serve the sum over all workers from a thread; gives what stops it."""
+    from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415 - the same
+    from prometheus_client.multiprocess import MultiProcessCollector  # noqa: PLC0415 - the same
+
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    try:
+        server, _ = start_http_server(port, host, registry)
+    except OSError as error:
+        reason = f"cannot serve metrics on {host}:{port}: {error.strerror}"
+        raise MetricsError(f"{reason}; hint: choose another metrics_port") from error
+
+    def stop() -> None:
+        server.shutdown()
+        server.server_close()
+
+    return stop

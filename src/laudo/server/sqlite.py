@@ -1,0 +1,148 @@
+"""The SQLite engine, over apsw, which brings its own SQLite."""
+
+import threading
+from array import array
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import apsw
+
+from laudo.core.sql import Statement
+from laudo.server.database import Row, StoreError, Unavailable
+
+OLDEST: Final = 3_051_003
+"""Before 3.51.3 two connections that write can corrupt a database in WAL mode."""
+
+_WAIT_SECONDS: Final = 30
+_READ: Final = ("PRAGMA cache_size = -16000", "PRAGMA temp_store = MEMORY", "PRAGMA query_only = ON")
+_WRITE: Final = (
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA cache_size = -64000",
+    "PRAGMA temp_store = MEMORY",
+)
+
+
+class Sqlite:
+    """A store in one file. Each thread has a connection of its own; without `write` the file is opened read-only."""
+
+    def __init__(self, path: str, *, write: bool) -> None:
+        """Open the file at `path`; raises StoreError when it is missing, not a store, or SQLite is too old."""
+        if apsw.SQLITE_VERSION_NUMBER < OLDEST:
+            message = f"SQLite {apsw.sqlite_lib_version()} can corrupt this store; install apsw with SQLite ≥ 3.51.3"
+            raise StoreError(message)
+        self._path = path
+        self._write = write
+        self._local = threading.local()
+        self._opened: list[apsw.Connection] = []
+        self._connection()
+
+    @contextmanager
+    def snapshot(self) -> Iterator["SqliteConnection"]:
+        """Give a connection inside one read transaction."""
+        connection = self._connection()
+        with _translated():
+            connection.execute("BEGIN")
+            try:
+                yield SqliteConnection(connection)
+            finally:
+                if connection.in_transaction:
+                    connection.execute("COMMIT")
+
+    @contextmanager
+    def transaction(self) -> Iterator["SqliteConnection"]:
+        """Give a connection inside the store's one write transaction."""
+        connection = self._connection()
+        with _translated():
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield SqliteConnection(connection)
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+
+    def close(self) -> None:
+        """Close every thread's connection."""
+        for connection in self._opened:
+            connection.close()
+        self._opened.clear()
+        self._local = threading.local()
+
+    def _connection(self) -> apsw.Connection:
+        connection: apsw.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = self._open()
+            self._opened.append(connection)
+        return connection
+
+    def _open(self) -> apsw.Connection:
+        if not self._write and not Path(self._path).is_file():
+            message = f"there is no store at {self._path}; run `laudo migrate` to make one"
+            raise StoreError(message)
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if self._write else apsw.SQLITE_OPEN_READONLY
+        with _translated():
+            connection = apsw.Connection(self._path, flags=flags, statementcachesize=200)
+            connection.set_busy_timeout(_WAIT_SECONDS * 1000)
+            for pragma in _WRITE if self._write else _READ:
+                connection.execute(pragma).fetchall()
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+        return connection
+
+
+class SqliteConnection:
+    """One transaction of one connection."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        """Run one statement and give its rows; a list among its parameters is bound as one array."""
+        return self._connection.execute(statement.text, _bound(statement.params)).fetchall()
+
+    def write_many(self, text: str, rows: Iterable[Row]) -> None:
+        """Run one writing statement once for each row of parameters."""
+        self._connection.executemany(text, rows)
+
+    def run_script(self, text: str) -> None:
+        """Run several statements without parameters."""
+        self._connection.execute(text).fetchall()
+
+    def has_table(self, name: str) -> bool:
+        """Tell whether the store has this table."""
+        return self._connection.table_exists(None, name)
+
+
+def _bound(params: tuple[Any, ...]) -> tuple[Any, ...]:
+    if list not in map(type, params):
+        return params
+    return tuple(_array(param) if type(param) is list else param for param in params)
+
+
+def _array(members: list[Any]) -> Any:  # noqa: ANN401 - what carray() gives has no name
+    """Bind a list of numbers, texts or byte strings for `carray(?)`; an empty one binds as null, which has no rows."""
+    if not members:
+        return None
+    return apsw.carray(array("q", members) if isinstance(members[0], int) else tuple(members))
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Turn the engine's errors into the store's."""
+    try:
+        yield
+    except (apsw.BusyError, apsw.LockedError) as error:
+        message = "the store is locked by another writer; try again when it has finished"
+        raise Unavailable(message) from error
+    except (apsw.CantOpenError, apsw.IOError, apsw.FullError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
+        message = f"the store cannot be read or written ({type(error).__name__}): check its path, rights and disk"
+        raise Unavailable(message) from error
+    except (apsw.NotADBError, apsw.CorruptError) as error:
+        message = "the file is not a store of laudo, or it is damaged; restore it from a backup"
+        raise StoreError(message) from error

@@ -1,0 +1,226 @@
+"""The invented data is what its users rely on: repeatable, valid, and with shares as told."""
+
+import gzip
+from collections import Counter
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from itertools import islice, pairwise
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from stdnum.br import cnpj, cpf
+
+from laudo import demo
+from laudo.core.documents import is_cnpj, is_cpf
+from laudo.core.sql import Statement
+from laudo.server import auth, migrations
+from laudo.server.database import Database, open_store
+from laudo.server.ingest.records import Relatorio, Source, read
+
+COUNT = 20_000
+KEY = bytes(range(32))
+
+
+@pytest.fixture(scope="module")
+def invented() -> list[Relatorio]:
+    return list(demo.relatorios(COUNT))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Database]:
+    database = open_store(f"sqlite:///{tmp_path}/demo.db", write=True)
+    migrations.migrate(database)
+    yield database
+    database.close()
+
+
+def test_the_same_seed_gives_the_same_reports_and_another_seed_gives_others() -> None:
+    first = list(demo.relatorios(500, seed=7))
+    assert first == list(demo.relatorios(500, seed=7))
+    others = list(demo.relatorios(500, seed=8))
+    assert not {r.numero for r in first} & {r.numero for r in others}
+    assert not {r.numero_documento for r in first} & {r.numero_documento for r in others}
+
+
+def test_it_gives_as_many_reports_as_asked() -> None:
+    assert [sum(1 for _ in demo.relatorios(count)) for count in (0, 1, 2, 999)] == [0, 1, 2, 999]
+
+
+def test_it_begins_at_once_however_many_are_asked() -> None:
+    assert len(list(islice(demo.relatorios(10**9), 100))) == 100
+
+
+def test_numeros_are_distinct_uuids_of_version_4(invented: list[Relatorio]) -> None:
+    assert all(str(UUID(r.numero)) == r.numero and UUID(r.numero).version == 4 for r in invented)
+    assert len({r.numero for r in invented}) == COUNT
+
+
+def test_cpfs_and_cnpjs_are_valid_and_belong_to_their_tipo_pessoa(invented: list[Relatorio]) -> None:
+    cpfs = {r.numero_documento for r in invented if r.tipo_pessoa == "Pessoa"}
+    cnpjs = {r.numero_documento for r in invented if r.tipo_pessoa == "Empresa"}
+    assert all(cpf.is_valid(document) and is_cpf(document) for document in cpfs)
+    assert all(is_cnpj(document) for document in cnpjs)
+    assert all(cnpj.is_valid(document) for document in cnpjs if document.isdecimal())
+
+
+def test_some_cnpjs_carry_letters(invented: list[Relatorio]) -> None:
+    cnpjs = {r.numero_documento for r in invented if r.tipo_pessoa == "Empresa"}
+    assert 0.15 < sum(not document.isdecimal() for document in cnpjs) / len(cnpjs) < 0.35
+
+
+def test_no_cpf_is_one_digit_repeated() -> None:
+    repeated = {digit * 11 for digit in "0123456789"}
+    assert all(r.numero_documento not in repeated for r in demo.relatorios(COUNT, persons=COUNT))
+
+
+def test_a_document_always_has_the_same_name(invented: list[Relatorio]) -> None:
+    names: dict[str, str] = {}
+    assert all(names.setdefault(r.numero_documento, r.nome_pessoa) == r.nome_pessoa for r in invented)
+
+
+@pytest.mark.parametrize(("persons", "expected"), [(None, 0.3), (COUNT // 10, 0.1), (COUNT // 2, 0.5)])
+def test_persons_is_how_many_distinct_cpfs_there_are(persons: int | None, expected: float) -> None:
+    cpfs = {r.numero_documento for r in demo.relatorios(COUNT, persons=persons) if r.tipo_pessoa == "Pessoa"}
+    assert len(cpfs) / COUNT == pytest.approx(expected, rel=0.01)
+
+
+def test_a_few_persons_return_often_and_most_seldom(invented: list[Relatorio]) -> None:
+    times = sorted(Counter(r.numero_documento for r in invented).values())
+    assert times[len(times) // 2] <= 2
+    assert 30 < times[-1] < COUNT / 50
+
+
+def test_names_are_brazilian_with_accents_particles_and_one_in_twenty_a_maria(
+    invented: list[Relatorio],
+) -> None:
+    nomes = list({r.numero_documento: r.nome_pessoa for r in invented if r.tipo_pessoa == "Pessoa"}.values())
+    assert 0.04 < sum(nome.startswith("Maria ") for nome in nomes) / len(nomes) < 0.065
+    assert sum(not nome.isascii() for nome in nomes) > len(nomes) / 10
+    assert all(any(f" {particle} " in nome for nome in nomes) for particle in ("da", "de", "do", "dos"))
+    assert all(nome == " ".join(nome.split()) for nome in nomes)
+    assert len(set(nomes)) > len(nomes) / 2
+
+
+def test_a_fifth_of_the_reports_are_on_companies(invented: list[Relatorio]) -> None:
+    assert _share(invented, tipo_pessoa="Empresa") == pytest.approx(0.2, abs=0.01)
+
+
+def test_each_matrix_is_for_one_tipo_pessoa(invented: list[Relatorio]) -> None:
+    tipos = {(r.nome, r.tipo_pessoa) for r in invented}
+    assert len(tipos) == 12
+    assert all(nome.startswith(f"consulta{tipo}") for nome, tipo in tipos)
+
+
+def test_every_status_occurs_and_most_reports_are_concluded(invented: list[Relatorio]) -> None:
+    statuses = {r.status for r in invented}
+    assert statuses == {"CONCLUIDO", "PROCESSANDO", "PRE-PROCESSANDO", "EM ANALISE", "PENDENTE"}
+    assert _share(invented, status="CONCLUIDO") == pytest.approx(0.85, abs=0.02)
+
+
+def test_open_reports_are_mostly_among_the_newest(invented: list[Relatorio]) -> None:
+    opened = [index for index, r in enumerate(invented) if r.status != "CONCLUIDO"]
+    assert sum(index >= COUNT * 0.8 for index in opened) / len(opened) > 0.6
+
+
+def test_a_resultado_is_there_exactly_when_the_report_is_concluded(invented: list[Relatorio]) -> None:
+    assert all((r.resultado is not None) == (r.status == "CONCLUIDO") for r in invented)
+    concluded = [r for r in invented if r.status == "CONCLUIDO"]
+    assert _share(concluded, resultado="VALID") == pytest.approx(0.88, abs=0.02)
+    assert _share(concluded, resultado="INVALID") == pytest.approx(0.12, abs=0.02)
+
+
+def test_reports_that_wait_for_a_person_are_mostly_in_analysis_or_pending(invented: list[Relatorio]) -> None:
+    waiting = Counter(r.status for r in invented if r.pendente_validacao_manual)
+    assert waiting["EM ANALISE"] + waiting["PENDENTE"] > waiting.total() * 0.8
+    assert set(waiting) == {"EM ANALISE", "PENDENTE", "CONCLUIDO"}
+
+
+def test_there_are_some_hundred_combinations_of_the_fields_with_few_values(invented: list[Relatorio]) -> None:
+    keys = {(r.nome, r.tipo_pessoa, r.status, r.resultado, r.pendente_validacao_manual) for r in invented}
+    assert 100 <= len(keys) <= 150
+
+
+def test_instants_ascend_through_the_whole_span(invented: list[Relatorio]) -> None:
+    instants = [r.atualizado_em for r in invented]
+    assert all(before <= after for before, after in pairwise(instants))
+    day = 86_400_000
+    assert demo.NOW_MS - 1095 * day <= instants[0] < demo.NOW_MS - 1094 * day
+    assert demo.NOW_MS - day < instants[-1] < demo.NOW_MS
+
+
+def test_offices_are_busier_than_nights_and_weekends(invented: list[Relatorio]) -> None:
+    hours = [(r.atualizado_em // 3_600_000) + 72 for r in invented]  # 1970-01-01 was a Thursday
+    weekend = sum(hour // 24 % 7 >= 5 for hour in hours)
+    night = sum(2 <= hour % 24 < 10 for hour in hours)
+    assert 0 < weekend < COUNT / 10
+    assert 0 < night < COUNT / 8
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_lines_are_read_back_as_the_reports_they_were(
+    invented: list[Relatorio], compress: Callable[[bytes], bytes]
+) -> None:
+    content = compress(b"".join(demo.ndjson_lines(invented)))
+    name = "relatorios.ndjson" if compress is bytes else "relatorios.ndjson.gz"
+    assert list(read(Source(BytesIO(content), name))) == list(enumerate(invented, 1))
+
+
+def test_two_organizations_share_some_cpfs_and_the_reports_seven_to_three(store: Database) -> None:
+    filled = demo.fill(store, KEY, count=3000)
+    assert filled.written == 3000
+    per_conta = _fetch(store, "SELECT id_conta, count(*) FROM relatorio GROUP BY id_conta ORDER BY id_conta")
+    assert per_conta == [(1, 2100), (2, 900)]
+    shared = "SELECT count(*) FROM (SELECT cpf FROM pessoa GROUP BY cpf HAVING count(*) = 2)"
+    assert _fetch(store, shared)[0][0] > 50
+
+
+def test_every_token_of_the_demonstration_works(store: Database) -> None:
+    filled = demo.fill(store, KEY, count=100)
+    with store.snapshot() as connection:
+        callers = [auth.caller(connection, auth.hash_token(KEY, a.token), now_ms=1) for a in filled.accesses]
+    assert [(c.nome_organizacao, c.email) for c in callers if c] == [
+        ("Organização Exemplo", "analista@example.com"),
+        ("Organização Exemplo", "integracao@example.com"),
+        ("Organização Vizinha", "analista@example.net"),
+    ]
+
+
+def test_filling_again_writes_nothing_and_gives_the_same_tokens(store: Database) -> None:
+    first = demo.fill(store, KEY, count=200)
+    before = _recount(store)
+    second = demo.fill(store, KEY, count=200)
+    assert second.accesses == first.accesses
+    assert second.written == 0
+    assert _recount(store) == before
+
+
+def test_an_interrupted_filling_is_finished_by_the_next(store: Database) -> None:
+    demo.fill(store, KEY, count=200)
+    with store.transaction() as connection:
+        connection.run_script("DELETE FROM token")  # they are what is written last
+    assert demo.fill(store, KEY, count=200).written == 0
+    assert _recount(store) == (2, 3, 3, 200)
+
+
+def test_tokens_are_well_formed_depend_on_the_key_and_are_never_shown() -> None:
+    tokens = [demo.demo_token(KEY, number) for number in (1, 2)] + [demo.demo_token(bytes(32), 1)]
+    assert len(set(tokens)) == 3
+    assert all(auth.presented(token) == token for token in tokens)
+    shown = repr(demo.Demo((demo.Access("Organização Exemplo", 1, "analista@example.com", tokens[0]),), 0))
+    assert tokens[0] not in shown
+
+
+def _share(relatorios: list[Relatorio], **wanted: str) -> float:
+    hits = sum(all(getattr(r, name) == value for name, value in wanted.items()) for r in relatorios)
+    return hits / len(relatorios)
+
+
+def _fetch(store: Database, text: str) -> list[tuple[int, ...]]:
+    with store.snapshot() as connection:
+        return connection.fetch(Statement(text, ()))
+
+
+def _recount(store: Database) -> tuple[int, ...]:
+    tables = ("organizacao", "usuario", "token", "relatorio")
+    return tuple(_fetch(store, f"SELECT count(*) FROM {table}")[0][0] for table in tables)

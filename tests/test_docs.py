@@ -1,0 +1,309 @@
+"""The documents are true: their examples run, their tables are whole, their links lead somewhere."""
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import httpx
+import pytest
+
+from laudo import cli
+from laudo.core import query
+from laudo.core.resources import LISTS, PROFILE
+from laudo.server.config import SETTINGS
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+DECISIONS = sorted(ROOT.glob("docs/decisions/*.md"))
+API = (ROOT / "docs/api.md").read_text("utf-8")
+OPERATING = (ROOT / "docs/operating.md").read_text("utf-8")
+ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+
+JSON = dict[str, "JSON"] | list["JSON"] | str | int | bool | None
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+# What must be short.
+
+
+@pytest.mark.parametrize(("page", "most"), [("README.md", 150), ("ARCHITECTURE.md", 120)])
+def test_a_page_for_newcomers_stays_short(page: str, most: int) -> None:
+    assert len((ROOT / page).read_text("utf-8").splitlines()) <= most
+
+
+# What must be whole.
+
+
+def test_operating_lists_every_setting_as_the_table_has_it() -> None:
+    rows = [f"| `{s.name}` | {_default(s.default_shown)} | {s.accepts} | {s.about} |" for s in SETTINGS]
+    listed = [line for line in _section(OPERATING, "Settings").splitlines() if line.startswith("| `")]
+    assert listed == rows, "docs/operating.md should have these rows:\n" + "\n".join(rows)
+
+
+def _default(shown: str) -> str:
+    return (shown if " " in shown else f"`{shown}`") if shown else "none"
+
+
+def test_operating_lists_every_command() -> None:
+    commands = [path for path in _commands(cli.main, ()) if path]
+    listed = re.findall(r"^\| `laudo ([a-z -]+?)(?: [A-Z\[-].*)?` \|", OPERATING, re.MULTILINE)
+    assert sorted(listed) == sorted(commands)
+
+
+def _commands(command: click.Command, path: tuple[str, ...]) -> Iterator[str]:
+    if not isinstance(command, click.Group):
+        yield " ".join(path)
+        return
+    context = click.Context(command)
+    for child in command.list_commands(context):
+        found = command.get_command(context, child)
+        assert found is not None
+        if not found.hidden:
+            yield from _commands(found, (*path, child))
+
+
+def test_api_explains_every_parameter() -> None:
+    for resource in LISTS:
+        chapters = _section(API, f"GET /{resource.name}") + _section(API, "Parameters of both lists")
+        listed = set(re.findall(r"^\| `(\w+)` \|", chapters, re.MULTILINE))
+        assert listed == set(query.accepted_names(resource)), resource.name
+
+
+def test_api_shows_every_field() -> None:
+    for resource in LISTS:
+        shown = re.findall(r'^ {8}"(\w+)":', _section(API, f"GET /{resource.name}"), re.MULTILINE)
+        assert shown == [field.name for field in resource.fields], resource.name
+    assert re.findall(r'^ {4}"(\w+)":', _section(API, "Asking"), re.MULTILINE) == [
+        field for field, _ in PROFILE
+    ]
+
+
+def test_api_lists_every_value_of_an_enumeration() -> None:
+    for resource in LISTS:
+        chapter = _section(API, f"GET /{resource.name}")
+        for filter_ in resource.filters:
+            row = re.search(rf"^\| `{filter_.name}` \|([^|]*)\|", chapter, re.MULTILINE)
+            assert row is not None
+            if filter_.kind.choices:
+                assert tuple(re.findall(r"`([^`]+)`", row[1])) == filter_.kind.choices, filter_.name
+
+
+@pytest.mark.parametrize("page", DECISIONS, ids=name)
+def test_a_decision_says_what_would_change_our_mind(page: Path) -> None:
+    text = page.read_text("utf-8")
+    heading = re.match(r"# (\d+)\. ", text)
+    assert heading is not None
+    assert int(heading[1]) == int(page.name[:4])
+    for part in ("**Decision.**", "**Why.**", "**What would change our mind.**"):
+        assert part in text
+
+
+def test_decisions_are_numbered_without_gaps_and_all_linked() -> None:
+    assert [int(page.name[:4]) for page in DECISIONS] == list(range(1, len(DECISIONS) + 1))
+    for page in DECISIONS:
+        assert f"(docs/decisions/{page.name})" in ARCHITECTURE
+
+
+def test_the_code_map_is_the_folder() -> None:
+    source = ROOT / "src/laudo"
+    folder = {
+        path.relative_to(source).as_posix()
+        for path in source.rglob("*")
+        if (path.is_dir() and any(path.rglob("*.py")))
+        or (path.suffix == ".py" and path.name != "__init__.py")
+    }
+    assert set(_code_map(ARCHITECTURE)) == folder
+
+
+def _code_map(text: str) -> Iterator[str]:
+    """Read the tree below `src/laudo/`: a level for each two blanks, a slash after the name of a folder."""
+    lines = text.partition("\nsrc/laudo/\n")[2].splitlines()
+    parents: list[str] = []
+    for line in lines:
+        if not line.startswith(" "):
+            return
+        depth = (len(line) - len(line.lstrip())) // 2 - 1
+        entry = line.split()[0]
+        parents[depth:] = [entry.rstrip("/")]
+        yield "/".join(parents)
+
+
+# What must lead somewhere.
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_link_to_a_page_of_ours_resolves(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", _without_code(page.read_text("utf-8"))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        linked = (page.parent / path).resolve() if path else page
+        assert linked.exists(), target
+        if anchor:
+            assert anchor in _anchors(linked.read_text("utf-8")), target
+
+
+def _anchors(text: str) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", _without_code(text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def _without_code(text: str) -> str:
+    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def _section(text: str, heading: str) -> str:
+    found = re.search(rf"^(#+) {re.escape(heading)}\n(.*?)(?=^#{{1,2}} |\Z)", text, re.MULTILINE | re.DOTALL)
+    assert found is not None, heading
+    return found[2]
+
+
+# What must run: every ```console block, its `$` lines as one script, its other lines as the answer.
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """The console blocks of one page, in their order: later ones may build on earlier ones."""
+
+    page: str
+    blocks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Live:
+    """A demo that is being served."""
+
+    base: str
+    token: str
+
+
+def _examples() -> list[Example]:
+    found = []
+    for page in PAGES:
+        blocks = re.findall(r"^```console\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+        if blocks:
+            found.append(Example(name(page), tuple(blocks)))
+    return found
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    """Serve a demo on a free port, from a folder of its own, as a newcomer would."""
+    folder = tmp_path_factory.mktemp("demo")
+    port = _free_port()
+    command = ["laudo", "demo", "--port", str(port), "--store", f"sqlite:///{folder}/laudo.db"]
+    with (
+        (folder / "err").open("w") as errors,
+        subprocess.Popen(
+            command, cwd=folder, env=_environment(), stdout=subprocess.PIPE, stderr=errors, text=True
+        ) as process,
+    ):
+        try:
+            base = f"http://127.0.0.1:{port}"
+            token = _printed_token(process)
+            with httpx.Client(transport=httpx.HTTPTransport(retries=6)) as client:
+                client.get(f"{base}/ready").raise_for_status()
+            yield Live(base=base, token=token)
+        finally:
+            process.terminate()
+            process.communicate(timeout=20)
+
+
+def _printed_token(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    for line in process.stdout:
+        token = re.search(r"laudo_\w{38}", line)
+        if token:
+            return token[0]
+    raise AssertionError("the demo printed no token")
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def _environment() -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("LAUDO_")}
+    scripts = Path(sys.executable).parent
+    return kept | {"PATH": f"{scripts}{os.pathsep}{kept['PATH']}", "NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
+
+
+@pytest.mark.xdist_group("demo")
+@pytest.mark.parametrize("example", _examples(), ids=lambda example: example.page)
+def test_examples_answer_as_shown(example: Example, live: Live, tmp_path: Path) -> None:
+    if not (shutil.which("curl") and shutil.which("bash")):
+        pytest.skip("the examples need bash and curl")
+    for block in example.blocks:
+        steps = _steps(block)
+        for (command, expected), (status, answer) in zip(steps, _run(steps, live, tmp_path), strict=True):
+            if not expected:
+                assert status == 0, f"{command}\n{answer}"
+            else:
+                assert _alike(expected, answer), f"{command}\n\nexpected\n{expected}\n\nanswered\n{answer}"
+
+
+def _steps(block: str) -> list[tuple[str, str]]:
+    """Split a block into commands, each with the answer shown below it; a line goes on after a backslash."""
+    parts = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
+    pattern = re.compile(r"((?:[^\n]*\\\n)*[^\n]*)\n?(.*)\Z", re.DOTALL)
+    found = [pattern.match(part) for part in parts]
+    return [(match[1], match[2].strip()) for match in found if match]
+
+
+def _run(steps: list[tuple[str, str]], live: Live, folder: Path) -> list[tuple[int, str]]:
+    """Run the commands in one shell; gives the exit status and the output of each."""
+    script = "\n".join(f"{command}\nprintf '\\0%s\\0' $?" for command, _ in steps)
+    done = subprocess.run(
+        ["bash", "-c", script.replace("http://127.0.0.1:8000", live.base)],
+        cwd=folder,
+        env=_environment() | {"BASE": live.base, "TOKEN": live.token},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    parts = done.stdout.split("\0")
+    return [(int(status), answer.strip()) for answer, status in zip(parts[::2], parts[1::2], strict=False)]
+
+
+def _alike(expected: str, answer: str) -> bool:
+    """Compare with the answer shown: a refusal and plain text word for word, other JSON by its shape."""
+    try:
+        shown: JSON = json.loads(expected)
+    except ValueError:
+        return _same_text(expected, answer)
+    given: JSON = json.loads(answer)
+    refused = isinstance(shown, dict) and "error" in shown
+    return _same(shown, given, exactly=refused)
+
+
+def _same(shown: JSON, given: JSON, *, exactly: bool) -> bool:
+    if isinstance(shown, dict) and isinstance(given, dict):
+        pairs = zip(shown.values(), given.values(), strict=False)
+        return list(shown) == list(given) and all(_same(*pair, exactly=exactly) for pair in pairs)
+    if isinstance(shown, list) and isinstance(given, list):
+        if exactly or not shown:
+            return shown == given
+        return bool(given) and all(_same(shown[0], item, exactly=False) for item in given)
+    if isinstance(shown, str) and isinstance(given, str):
+        return not exactly or _same_text(shown, given)
+    return shown == given if exactly else type(shown) is type(given)
+
+
+def _same_text(shown: str, given: str) -> bool:
+    pattern = ".*".join(re.escape(part) for part in shown.split("…"))
+    return re.fullmatch(pattern, given, re.DOTALL) is not None
