@@ -15,7 +15,8 @@ help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 16
 
 demo: $(RUN_STAMP)  ## serve 10,000 invented reports; PORT= and STORE= may be given
-	@exec $(BIN)/laudo demo --port $(PORT) --store $(STORE)
+	@mkdir -p .demo
+	@exec $(BIN)/laudo demo --port $(PORT) --store '$(STORE)' --key-file .demo/laudo.key
 
 test: $(DEV_STAMP)  ## run every test
 	@$(BIN)/pytest -q -n auto --dist loadgroup $(ARGS)

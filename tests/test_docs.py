@@ -19,6 +19,7 @@ from laudo import cli
 from laudo.core import query
 from laudo.core.resources import LISTS, PROFILE
 from laudo.server.config import SETTINGS
+from laudo.server.ingest.fields import ACCEPTED, OPTIONAL
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -55,6 +56,15 @@ def _default(shown: str) -> str:
     return (shown if " " in shown else f"`{shown}`") if shown else "none"
 
 
+def test_operating_lists_every_field_of_an_import() -> None:
+    rows = [
+        f"| `{field}` | {'optional' if field in OPTIONAL else 'required'} | {accepted} |"
+        for field, accepted in ACCEPTED.items()
+    ]
+    listed = [line for line in _section(OPERATING, "Import").splitlines() if line.startswith("| `")]
+    assert listed == rows, "docs/operating.md should have these rows:\n" + "\n".join(rows)
+
+
 def test_operating_lists_every_command() -> None:
     commands = [path for path in _commands(cli.main, ()) if path]
     listed = re.findall(r"^\| `laudo ([a-z -]+?)(?: [A-Z\[-].*)?` \|", OPERATING, re.MULTILINE)
@@ -84,9 +94,7 @@ def test_api_shows_every_field() -> None:
     for resource in LISTS:
         shown = re.findall(r'^ {8}"(\w+)":', _section(API, f"GET /{resource.name}"), re.MULTILINE)
         assert shown == [field.name for field in resource.fields], resource.name
-    assert re.findall(r'^ {4}"(\w+)":', _section(API, "Asking"), re.MULTILINE) == [
-        field for field, _ in PROFILE
-    ]
+    assert re.findall(r'^ {4}"(\w+)":', _section(API, "Asking"), re.MULTILINE) == [field for field, _ in PROFILE]
 
 
 def test_api_lists_every_value_of_an_enumeration() -> None:
@@ -120,8 +128,7 @@ def test_the_code_map_is_the_folder() -> None:
     folder = {
         path.relative_to(source).as_posix()
         for path in source.rglob("*")
-        if (path.is_dir() and any(path.rglob("*.py")))
-        or (path.suffix == ".py" and path.name != "__init__.py")
+        if (path.is_dir() and any(path.rglob("*.py"))) or (path.suffix == ".py" and path.name != "__init__.py")
     }
     assert set(_code_map(ARCHITECTURE)) == folder
 

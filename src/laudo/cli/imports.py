@@ -64,12 +64,12 @@ def import_reports(
     """
     from laudo.server.ingest import records
 
-    source = records.Source(file, file.name)
+    source = records.Source(file, getattr(file, "name", ""))
     found = records.read(source, file_format=file_format, accept_invalid_documents=accept_invalid_documents)
     done = Done()
     with opened(settings, write=not dry_run) as database:
         write = _writer(database, id_conta, done, dry_run=dry_run)
-        with _rejections(errors, file) as rejections, progress.following(source) as report, _kept(done):
+        with _kept(done), _rejections(errors, source.name) as rejections, progress.following(source) as report:
             _import(found, done, write=write, report=report, rejections=rejections)
     return _end(done, dry_run=dry_run)
 
@@ -103,12 +103,12 @@ def _import(
         relatorios = [item[1] for item in batch if isinstance(item, tuple)]
         if relatorios:
             write(relatorios)
-        for item in batch:
-            if not isinstance(item, tuple):
-                _reject(f"line {item.line_number}: {item.reason}", report, rejections)
         done.lines += len(batch)
         done.valid += len(relatorios)
         done.rejected += len(batch) - len(relatorios)
+        for item in batch:
+            if not isinstance(item, tuple):
+                _reject(f"line {item.line_number}: {item.reason}", report, rejections)
         report.reached(done.lines)
 
 
@@ -137,11 +137,11 @@ def _reject(text: str, report: progress.Report, rejections: TextIO | None) -> No
 
 
 @contextmanager
-def _rejections(path: Path | None, file: BinaryIO) -> Iterator[TextIO | None]:
+def _rejections(path: Path | None, imported: str) -> Iterator[TextIO | None]:
     if path is None:
         yield None
         return
-    if path.exists() and Path(file.name).exists() and path.samefile(file.name):
+    if path.exists() and Path(imported).exists() and path.samefile(imported):
         raise output.Failure("--errors is the file to import")
     with path.open("w", encoding="utf-8") as stream:
         yield stream

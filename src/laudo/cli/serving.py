@@ -1,7 +1,10 @@
 """Runs Granian: worker processes around one Falcon application, until SIGTERM or Ctrl-C."""
 
 import os
+import signal
 import socket
+import threading
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,12 +18,15 @@ if TYPE_CHECKING:
 _STOP_SECONDS: Final = 30
 """How long requests in flight may take to finish once the server is told to stop."""
 
+_STARTING_SECONDS: Final = 0.5
+"""How long a worker that has its application may take until it heeds signals."""
+
 _WAITING_THREADS: Final = 4
 """Threads of a worker whose store is asked over a network, where a thread mostly waits."""
 
 _LOG: Final[dict[str, Any]] = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "generic", "stream": "ext://sys.stderr"}},
-    "loggers": {"_granian": {"handlers": ["stderr"], "level": "WARNING", "propagate": False}},
+    "loggers": {"_granian": {"handlers": ["stderr"], "level": "ERROR", "propagate": False}},
 }
 
 
@@ -43,12 +49,13 @@ def run(settings: Settings) -> None:
         blocking_threads=1 if settings.store.startswith("sqlite:") else _WAITING_THREADS,
         http=HTTPModes.http1,
         websockets=False,
-        log_level=LogLevels.warning,
+        log_level=LogLevels.error,
         log_dictconfig=_LOG,
         respawn_failed_workers=True,
         workers_kill_timeout=_STOP_SECONDS,
     )
     server.on_startup(partial(_announce, settings))
+    os.register_at_fork(after_in_child=_heed_signals)
     with metrics.start(settings):
         server.serve(target_loader=partial(application, settings), wrap_loader=False)
 
@@ -57,12 +64,38 @@ def application(settings: Settings) -> "falcon.App[Any, Any]":
     """Build a worker's application, in the worker."""
     from laudo.server import app
 
-    return app.create(settings)
+    made = app.create(settings)
+    _defer_stopping()
+    return made
 
 
 def base_url(settings: Settings) -> str:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     return f"http://{host}:{settings.port}"
+
+
+def _heed_signals() -> None:
+    """Until a new worker has its own handlers, the parent's would swallow the signal that should end it."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the parent then ends its workers
+
+
+def _defer_stopping() -> None:
+    """Heed SIGTERM in a thread, which hands it to Granian once, and not before the worker surely serves.
+
+    Granian loses one that comes just before it serves, and a second one, as Ctrl-C sends, may keep it from ending.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    serving = time.monotonic() + _STARTING_SECONDS
+
+    def hand_on() -> None:
+        signal.sigwait({signal.SIGTERM})
+        time.sleep(max(0.0, serving - time.monotonic()))
+        stop = signal.getsignal(signal.SIGTERM)
+        if callable(stop):
+            stop(signal.SIGTERM, None)
+
+    threading.Thread(target=hand_on, daemon=True).start()
 
 
 def _announce(settings: Settings) -> None:

@@ -343,7 +343,7 @@ def _header(description: str, example: str) -> Json:
 
 
 _PRINTABLE: Final = r"^[^\x00-\x1f\x7f-\x9f]+$"
-_WORDY: Final = r"^[^\x00-\x1f\x7f-\x9f]*[0-9A-Za-z][^\x00-\x1f\x7f-\x9f]*$"
+_WORDY: Final = r"^[^\x00-\x1f\x7f-\x9f]*[0-9A-Za-zÀ-ÖØ-öø-ɏ][^\x00-\x1f\x7f-\x9f]*$"
 _LIST_HEADERS: Final = ("Cache-Control", "Vary")
 _REFUSAL_HEADERS: Final = {
     401: ("WWW-Authenticate",),
@@ -363,7 +363,10 @@ _HEADERS: Final[Json] = {
 _REQUEST_ID_PARAMETER: Final[Json] = {
     "name": "X-Request-Id",
     "in": "header",
-    "description": "Identificador próprio da requisição, repetido na resposta.",
-    "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
+    "description": (
+        "Identificador próprio da requisição. Com 1 a 64 letras, dígitos, pontos, sublinhados ou hifens é repetido "
+        "na resposta; qualquer outro é ignorado."
+    ),
+    "schema": {"type": "string"},
     "example": "consulta-42",
 }

@@ -52,7 +52,7 @@ _COLUMN: Final = {(PESSOAS.name, "nome"): "nome_busca"}
 def _where(query: Query, owner: Owner) -> tuple[str, tuple[Any, ...]]:
     clauses = ["id_organizacao = ?"]
     params: list[Any] = [owner.id_organizacao]
-    if query.resource is RELATORIOS:
+    if query.resource.name == RELATORIOS.name:
         clauses.append("id_conta = ?")
         params.append(owner.id_conta)
     for condition in query.conditions:

@@ -1,11 +1,11 @@
 """The HTTP application: routes, and one function that narrates a request for a list."""
 
 from contextlib import AbstractContextManager
-from dataclasses import asdict
 from time import time_ns
 from typing import Final
 
 import falcon
+import msgspec
 
 from laudo.core import errors, openapi, query, reference, resources, response, sql
 from laudo.core.errors import ApiError
@@ -126,7 +126,7 @@ class Profile(Endpoint):
             caller = self._service.admit(connection, token)
         request.context.id_token = caller.id_token
         query.parse_none(request.env["QUERY_STRING"])
-        fields = asdict(caller) | {"api_token": token, "id_organizacao": str(caller.id_organizacao)}
+        fields = msgspec.structs.asdict(caller) | {"api_token": token, "id_organizacao": str(caller.id_organizacao)}
         answer.data = response.profile(fields)
         answer.content_type = JSON
         answer.set_header("Cache-Control", "no-store")

@@ -7,15 +7,17 @@ import re
 import secrets
 import string
 import zlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from laudo.core.sql import Statement
 from laudo.server.database import Connection
 
 PREFIX: Final = "laudo_"
 _DIGITS: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
+_PAIRS: Final = tuple(first + second for first in _DIGITS for second in _DIGITS)
 _BODY: Final = 32
 _CHECKSUM: Final = 6
 _KEY_BYTES: Final = 32
@@ -40,8 +42,7 @@ class AuthError(Exception):
     """A key file that cannot be used, or a text that cannot be a token; says what to do, never the secret."""
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(msgspec.Struct, frozen=True):
     """Who asks: everything that the endpoints need to know of a token's owner, without the token."""
 
     id_organizacao: int
@@ -53,6 +54,10 @@ class Caller:
     nome_organizacao: str
     version_conta: int
     version_organizacao: int
+
+    def __repr__(self) -> str:
+        """Show no name and no address."""
+        return f"Caller(id_organizacao={self.id_organizacao}, id_conta={self.id_conta}, id_token={self.id_token})"
 
 
 def caller(connection: Connection, token_hash: bytes, *, now_ms: int) -> Caller | None:
@@ -153,8 +158,9 @@ def _signed(body: str) -> str:
 
 
 def _base62(number: int, width: int) -> str:
-    digits = []
-    for _ in range(width):
-        number, digit = divmod(number, len(_DIGITS))
-        digits.append(_DIGITS[digit])
-    return "".join(reversed(digits))
+    """Write a number in an even count of digits, two at a time: each request's checksum is written so."""
+    pairs = []
+    for _ in range(width // 2):
+        number, pair = divmod(number, len(_PAIRS))
+        pairs.append(_PAIRS[pair])
+    return "".join(reversed(pairs))

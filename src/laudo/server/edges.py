@@ -23,6 +23,9 @@ RETRY_AFTER: Final = 1
 """Seconds after which a client may try again what the store could not answer."""
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
+_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
+"""Any other is logged and counted as `other`: it is a text that a client made up."""
+
 _CHALLENGE: Final = 'Token realm="api"'
 _SHOWN_TO_SCRIPTS: Final = "ETag, Link, Retry-After, X-Request-Id"
 
@@ -62,14 +65,15 @@ class Edges:
         if self._origins:
             self._allow_origin(request, answer)
         route = resource.name if resource else "none"
+        method = request.method if request.method in _METHODS else "other"
         seconds = perf_counter() - request.context.started
         if self._observe:
-            self._observe(route, request.method, answer.status_code, seconds)
+            self._observe(route, method, answer.status_code, seconds)
         if self._log:
             logs.request_line(
                 request_id=request_id,
                 route=route,
-                method=request.method,
+                method=method,
                 status=answer.status_code,
                 seconds=seconds,
                 size=len(answer.data or b""),

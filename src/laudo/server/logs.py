@@ -5,7 +5,6 @@ A line names what was asked (route, filters), never a value of it: no query stri
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
 
@@ -44,7 +43,9 @@ def request_line(
 
     A log that cannot be written is no reason to refuse the request.
     """
-    ms = round(seconds * 1000, 3)
+    ms = int(seconds * 1_000_000) / 1000
     line = Line(datetime.now(UTC), request_id, route, method, status, ms, size, id_token, filters)
-    with suppress(OSError):
+    try:
         os.write(_STDOUT, _encoder.encode(line) + b"\n")
+    except OSError:
+        return

@@ -2,10 +2,9 @@
 
 import threading
 from array import array
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import apsw
 
@@ -40,31 +39,13 @@ class Sqlite:
         self._opened: list[apsw.Connection] = []
         self._connection()
 
-    @contextmanager
-    def snapshot(self) -> Iterator["SqliteConnection"]:
+    def snapshot(self) -> "SqliteConnection":
         """Give a connection inside one read transaction."""
-        connection = self._connection()
-        with _translated():
-            connection.execute("BEGIN")
-            try:
-                yield SqliteConnection(connection)
-            finally:
-                if connection.in_transaction:
-                    connection.execute("COMMIT")
+        return SqliteConnection(self._connection(), "BEGIN")
 
-    @contextmanager
-    def transaction(self) -> Iterator["SqliteConnection"]:
+    def transaction(self) -> "SqliteConnection":
         """Give a connection inside the store's one write transaction."""
-        connection = self._connection()
-        with _translated():
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield SqliteConnection(connection)
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-            connection.execute("COMMIT")
+        return SqliteConnection(self._connection(), "BEGIN IMMEDIATE")
 
     def close(self) -> None:
         """Close every thread's connection."""
@@ -85,22 +66,51 @@ class Sqlite:
             message = f"there is no store at {self._path}; run `laudo migrate` to make one"
             raise StoreError(message)
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if self._write else apsw.SQLITE_OPEN_READONLY
-        with _translated():
+        try:
             connection = apsw.Connection(self._path, flags=flags, statementcachesize=200)
+            # Else every statement is planned anew for each value bound: 16 µs instead of 3 for a token's owner.
+            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
             connection.set_busy_timeout(_WAIT_SECONDS * 1000)
             for pragma in _WRITE if self._write else _READ:
                 connection.execute(pragma).fetchall()
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+        except apsw.Error as error:
+            _translate(error)
+            raise
         return connection
 
 
 class SqliteConnection:
-    """One transaction of one connection."""
+    """One transaction of one connection: a `with` block that commits at its end, or rolls back after an exception."""
 
-    __slots__ = ("_connection",)
+    __slots__ = ("_begin", "_connection")
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, begin: str) -> None:
+        """`begin` is the statement that opens the transaction."""
         self._connection = connection
+        self._begin = begin
+
+    def __enter__(self) -> Self:
+        """Begin; raises Unavailable, StoreError."""
+        try:
+            self._connection.execute(self._begin)
+        except apsw.Error as error:
+            _translate(error)
+            raise
+        return self
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        """End; raises Unavailable, StoreError."""
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK" if error else "COMMIT")
+        except apsw.Error as failed:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            _translate(failed)
+            raise
+        if isinstance(error, apsw.Error):
+            _translate(error)
 
     def fetch(self, statement: Statement) -> list[Row]:
         """Run one statement and give its rows; a list among its parameters is bound as one array."""
@@ -132,17 +142,16 @@ def _array(members: list[Any]) -> Any:  # noqa: ANN401 - what carray() gives has
     return apsw.carray(array("q", members) if isinstance(members[0], int) else tuple(members))
 
 
-@contextmanager
-def _translated() -> Iterator[None]:
-    """Turn the engine's errors into the store's."""
-    try:
-        yield
-    except (apsw.BusyError, apsw.LockedError) as error:
-        message = "the store is locked by another writer; try again when it has finished"
-        raise Unavailable(message) from error
-    except (apsw.CantOpenError, apsw.IOError, apsw.FullError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
-        message = f"the store cannot be read or written ({type(error).__name__}): check its path, rights and disk"
-        raise Unavailable(message) from error
-    except (apsw.NotADBError, apsw.CorruptError) as error:
-        message = "the file is not a store of laudo, or it is damaged; restore it from a backup"
-        raise StoreError(message) from error
+def _translate(error: apsw.Error) -> None:
+    """Raise the store's error for one of the engine's, or return when that is a mistake of ours."""
+    match error:
+        case apsw.BusyError() | apsw.LockedError():
+            message = "the store is locked by another writer; try again when it has finished"
+            raise Unavailable(message) from error
+        case apsw.CantOpenError() | apsw.IOError() | apsw.FullError() | apsw.ReadOnlyError() | apsw.PermissionsError():
+            name = type(error).__name__
+            message = f"the store cannot be read or written ({name}): check its path, rights and disk"
+            raise Unavailable(message) from error
+        case apsw.NotADBError() | apsw.CorruptError():
+            message = "the file is not a store of laudo, or it is damaged; restore it from a backup"
+            raise StoreError(message) from error

@@ -1,0 +1,231 @@
+"""Requests per second and CPU per request, beside the same server and framework giving a constant body.
+
+    python bench/requests.py --reports 10000 --rounds 5
+
+Three servers, each with one worker, share one core; the load comes from the others: a closed loop over connections
+that stay open. `laudo` runs as `laudo serve` does and writes its request log to a file, `no log` is the same without,
+`constant` (bench/constant.py) answers bytes of the row's size and writes no log. In each round every row is asked of
+every server in turn. Shown are medians over the rounds, and how near laudo comes to the constant body (1.00 is as
+good) by requests per second and, which a busy machine disturbs less, by CPU: user + system time of the worker.
+Needs Linux and two cores.
+"""
+
+import argparse
+import os
+import select
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from statistics import median
+from typing import Final, NamedTuple
+
+from laudo import demo
+from laudo.server import auth, migrations
+from laudo.server.database import open_store
+
+LAUDO: Final = Path(sys.executable).with_name("laudo")
+CONSTANT: Final = Path(__file__).with_name("constant.py")
+TICKS: Final = os.sysconf("SC_CLK_TCK")
+
+
+class Row(NamedTuple):
+    """What is asked."""
+
+    name: str
+    target: str
+
+
+ROWS: Final = (
+    Row("page 1", "/relatorios"),
+    Row("a filter", "/relatorios?tipo_pessoa=PESSOA&status=CONCLUIDO"),
+    Row("people", "/pessoas"),
+    Row("/usuario", "/usuario"),
+    Row("/health", "/health"),
+)
+
+
+class Server(NamedTuple):
+    """A running server and the process that works for it."""
+
+    name: str
+    port: int
+    worker: int
+
+    def cpu(self) -> float:
+        """Seconds of CPU that the worker has used so far."""
+        fields = Path(f"/proc/{self.worker}/stat").read_text("ascii").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+class Question(NamedTuple):
+    """The bytes to send, and how many bytes the body of the answer has."""
+
+    request: bytes
+    size: int
+
+
+class Sample(NamedTuple):
+    """One measurement."""
+
+    per_second: float
+    cpu_us: float
+
+
+def main() -> None:
+    arguments = _arguments()
+    first, *others = sorted(os.sched_getaffinity(0))
+    with tempfile.TemporaryDirectory(prefix="laudo-bench-") as temporary, ExitStack() as stack:
+        folder = arguments.folder or Path(temporary)
+        token = fill(folder, arguments.reports)
+        os.sched_setaffinity(0, {first})  # the servers inherit it
+        servers, questions = start(stack, folder, token)
+        os.sched_setaffinity(0, others)
+        samples: dict[tuple[Row, str], list[Sample]] = {}
+        for number in range(arguments.rounds):
+            turn = number % len(servers)
+            for row in ROWS:
+                for server in (*servers[turn:], *servers[:turn]):
+                    sample = load(server, questions[row, server.name], arguments.connections, arguments.seconds)
+                    samples.setdefault((row, server.name), []).append(sample)
+    show({key: middle(seen) for key, seen in samples.items()}, questions)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--reports", type=int, default=10_000, help="how many reports the store has (default: 10,000)")
+    parser.add_argument("--rounds", type=int, default=5, help="how often everything is measured (default: 5)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="how long one measurement takes (default: 1)")
+    parser.add_argument("--connections", type=int, default=32, help="how many requests are in flight (default: 32)")
+    parser.add_argument("--folder", type=Path, help="where to keep the store for the next time")
+    return parser.parse_args()
+
+
+def fill(folder: Path, count: int) -> str:
+    """Make the store, unless it is there, and give a token to ask with."""
+    folder.mkdir(parents=True, exist_ok=True)
+    key = auth.load_key(folder / "laudo.key", create=True)
+    with closing(open_store(f"sqlite:///{folder}/laudo.db", write=True)) as database:
+        migrations.migrate(database)
+        return demo.fill(database, key, count=count).accesses[0].token
+
+
+def start(stack: ExitStack, folder: Path, token: str) -> tuple[list[Server], Mapping[tuple[Row, str], Question]]:
+    """Start the three servers, and give what to ask of each of them for each row."""
+    settings = ["--store", f"sqlite:///{folder}/laudo.db", "--key-file", f"{folder}/laudo.key", "--workers", "1"]
+    laudo = stack.enter_context(running("laudo", [LAUDO, "serve", *settings], folder))
+    quiet = stack.enter_context(running("no log", [LAUDO, "serve", *settings, "--no-log"], folder))
+    questions = {}
+    for row in ROWS:
+        request = written(row.target, token)
+        size = size_of(laudo, request)
+        questions[row, "laudo"] = questions[row, "no log"] = Question(request, size)
+        questions[row, "constant"] = Question(written(f"/{size}", token), size)
+    sizes = sorted({str(question.size) for question in questions.values()})
+    constant = stack.enter_context(running("constant", [sys.executable, CONSTANT, *sizes], folder))
+    return [laudo, quiet, constant], questions
+
+
+@contextmanager
+def running(name: str, command: Sequence[str | Path], folder: Path) -> Iterator[Server]:
+    """Run a server on a free port; its log goes to a file of the folder."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    with (folder / f"{name}.log").open("wb") as log:
+        process = subprocess.Popen([*command, "--port", str(port)], stdout=log, stderr=subprocess.DEVNULL)
+    try:
+        yield Server(name, port, worker_of(process.pid, port))
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def worker_of(pid: int, port: int) -> int:
+    """Give the one child of a server's main process, once the server answers."""
+    for _ in range(500):
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+            children = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
+            return int(children[-1])
+        time.sleep(0.02)
+    raise SystemExit("a server did not start")
+
+
+def written(target: str, token: str) -> bytes:
+    return f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: {token}\r\n\r\n".encode()
+
+
+def size_of(server: Server, request: bytes) -> int:
+    """Ask once and give the size of the body."""
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.sendall(request.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+        answer = b"".join(iter(lambda: connection.recv(65_536), b""))
+    size = len(answer.partition(b"\r\n\r\n")[2])
+    is_whole(answer, size)
+    return size
+
+
+def load(server: Server, question: Question, connections: int, seconds: float) -> Sample:
+    """Keep one request in flight on each connection, and count the answers."""
+    with ExitStack() as stack, select.epoll() as ready:
+        clients: dict[int, socket.socket] = {}
+        for _ in range(connections):
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            clients[client.fileno()] = client
+            ready.register(client, select.EPOLLIN)
+        received = dict.fromkeys(clients, b"")
+        answered, cpu, began = 0, server.cpu(), time.perf_counter()
+        for client in clients.values():
+            client.sendall(question.request)
+        while time.perf_counter() < began + seconds:
+            for number, _ in ready.poll():
+                received[number] += clients[number].recv(262_144)
+                if is_whole(received[number], question.size):
+                    received[number] = b""
+                    clients[number].sendall(question.request)
+                    answered += 1
+        elapsed, used = time.perf_counter() - began, server.cpu() - cpu
+    return Sample(answered / elapsed, used / answered * 1e6)
+
+
+def is_whole(answer: bytes, size: int) -> bool:
+    """Tell whether an answer has arrived; ends the program when it is not a 200 of this size."""
+    head = answer.find(b"\r\n\r\n")
+    missing = head + 4 + size - len(answer)
+    if head < 0 or missing > 0:
+        return False
+    if missing < 0 or not answer.startswith(b"HTTP/1.1 200 "):
+        raise SystemExit(f"unexpected answer: {answer[:200]!r}")
+    return True
+
+
+def middle(seen: Sequence[Sample]) -> Sample:
+    return Sample(median(sample.per_second for sample in seen), median(sample.cpu_us for sample in seen))
+
+
+def show(found: Mapping[tuple[Row, str], Sample], questions: Mapping[tuple[Row, str], Question]) -> None:
+    print(f"{'':10}{'':>7}{'requests/s':>30}{'CPU µs a request':>30}{'laudo : constant':>20}{'no log : constant':>20}")
+    print(
+        f"{'':10}{'bytes':>7}"
+        + f"{'laudo':>10}{'no log':>10}{'constant':>10}" * 2
+        + f"{'by req/s':>12}{'by CPU':>8}" * 2
+    )
+    for row in ROWS:
+        ours = [found[row, "laudo"], found[row, "no log"]]
+        constant = found[row, "constant"]
+        print(
+            f"{row.name:10}{questions[row, 'laudo'].size:>7,}",
+            *(f"{sample.per_second:>10,.0f}" for sample in (*ours, constant)),
+            *(f"{sample.cpu_us:>10.1f}" for sample in (*ours, constant)),
+            *(f"{s.per_second / constant.per_second:>12.2f}{constant.cpu_us / s.cpu_us:>8.2f}" for s in ours),
+            sep="",
+        )
+
+
+if __name__ == "__main__":
+    main()

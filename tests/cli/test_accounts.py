@@ -1,0 +1,53 @@
+import json
+
+import pytest
+
+from shell import Shell, one_line
+
+
+def test_what_is_made_is_told_and_listed(laudo: Shell) -> None:
+    assert laudo.prints("organization", "create", "Outra") == "organization 2, with account 2 (principal)"
+    assert laudo.prints("account", "create", "Filial", "--organization", "2") == "account 3 of organization 2"
+    words = ("user", "create", "--account", "3", "--email", "rui@example.com", "--name", "Rui")
+    assert laudo.prints(*words) == "user 2 of account 3"
+    assert [item["nome_organizacao"] for item in laudo.lists("organization", "list")] == ["Modelo", "Outra"]
+    assert [item["nome_conta"] for item in laudo.lists("account", "list")] == ["principal", "principal", "Filial"]
+    assert laudo.lists("user", "list")[1] == {
+        "id_organizacao": 2,
+        "id_conta": 3,
+        "id_usuario": 2,
+        "email": "rui@example.com",
+        "nome_usuario": "Rui",
+        "enabled": True,
+    }
+
+
+def test_what_is_made_can_be_told_as_json(laudo: Shell) -> None:
+    made = json.loads(laudo.prints("organization", "create", "Outra", "--json"))
+    assert made == {"id_organizacao": 2, "nome_organizacao": "Outra", "enabled": True, "id_conta": 2}
+
+
+def test_without_json_lists_are_columns_under_names(laudo: Shell) -> None:
+    header, line = laudo.prints("user", "list").splitlines()
+    assert header.split() == ["id_organizacao", "id_conta", "id_usuario", "email", "nome_usuario", "enabled"]
+    assert line.split() == ["1", "1", "1", "ana@example.com", "Ana", "yes"]
+
+
+def test_an_empty_list_is_an_empty_array(empty: Shell) -> None:
+    empty.prints("migrate")
+    assert empty.lists("organization", "list") == []
+    assert empty.prints("organization", "list") == ""
+
+
+@pytest.mark.parametrize("noun", ["organization", "account", "user"])
+def test_each_level_can_be_disabled_and_enabled(laudo: Shell, noun: str) -> None:
+    assert laudo.prints(noun, "disable", "1") == f"{noun} 1 is disabled"
+    assert [item["enabled"] for item in laudo.lists(noun, "list")] == [False]
+    assert laudo.prints(noun, "enable", "1") == f"{noun} 1 is enabled"
+    assert [item["enabled"] for item in laudo.lists(noun, "list")] == [True]
+
+
+def test_who_is_not_there_is_one_line_and_2(laudo: Shell) -> None:
+    result = laudo("user", "disable", "9")
+    assert result.exit_code == 2
+    assert one_line(result) == "error: there is no user 9; hint: laudo user list"

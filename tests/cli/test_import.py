@@ -1,0 +1,159 @@
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+from contextlib import suppress
+from itertools import islice
+
+import pytest
+
+from laudo import demo
+from shell import Shell, ndjson, one_line
+
+
+def test_an_import_counts_and_ends_with_0(laudo: Shell) -> None:
+    result = laudo("import", str(ndjson(laudo.folder, 1200)), "--account", "1")
+    assert result.exit_code == 0
+    assert result.stdout == "1200 inserted, 0 updated, 0 unchanged, 0 stale, 0 rejected\n"
+    assert result.stderr == ""
+
+
+def test_the_same_import_again_changes_nothing(laudo: Shell) -> None:
+    file = str(ndjson(laudo.folder, 30))
+    laudo.prints("import", file, "--account", "1")
+    again = laudo.prints("import", file, "--account", "1")
+    assert again == "0 inserted, 0 updated, 30 unchanged, 0 stale, 0 rejected"
+
+
+@pytest.mark.parametrize("name", ["relatorios.ndjson.gz", "relatorios"])
+def test_the_format_is_recognized(laudo: Shell, name: str) -> None:
+    shown = laudo.prints("import", str(ndjson(laudo.folder, 5, name=name)), "--account", "1")
+    assert shown.startswith("5 inserted")
+
+
+def test_stdin_is_a_file_called_minus(laudo: Shell) -> None:
+    content = ndjson(laudo.folder, 5).read_bytes()
+    assert laudo.prints("import", "-", "--account", "1", stdin=content).startswith("5 inserted")
+
+
+def test_a_bad_line_stops_nothing_and_is_told_by_number_without_content(laudo: Shell) -> None:
+    result = laudo("import", str(ndjson(laudo.folder, 5, bad=2)), "--account", "1")
+    assert result.exit_code == 1
+    assert result.stdout == "5 inserted, 0 updated, 0 unchanged, 0 stale, 2 rejected\n"
+    assert re.fullmatch(r"line 1: .+\nline 2: .+\n", result.stderr)
+    assert "52998224725" not in result.stderr
+
+
+def test_rejections_go_to_the_errors_file(laudo: Shell) -> None:
+    errors = laudo.folder / "errors.txt"
+    result = laudo("import", str(ndjson(laudo.folder, 5, bad=2)), "--account", "1", "--errors", str(errors))
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert [line.split(":")[0] for line in errors.read_text().splitlines()] == ["line 1", "line 2"]
+
+
+def test_the_errors_file_is_never_the_file_to_import(laudo: Shell) -> None:
+    file = ndjson(laudo.folder, 5)
+    before = file.read_bytes()
+    result = laudo("import", str(file), "--account", "1", "--errors", str(file))
+    assert result.exit_code == 2
+    assert one_line(result) == "error: --errors is the file to import"
+    assert file.read_bytes() == before
+
+
+def test_a_dry_run_writes_nothing(laudo: Shell) -> None:
+    file = str(ndjson(laudo.folder, 5, bad=1))
+    result = laudo("import", file, "--account", "1", "--dry-run")
+    assert result.exit_code == 1
+    assert result.stdout == "dry run: 5 valid, 1 rejected, nothing written\n"
+    assert laudo("import", file, "--account", "1").stdout.startswith("5 inserted")
+
+
+def test_check_digits_are_verified_unless_waived(laudo: Shell) -> None:
+    file = laudo.folder / "wrong.ndjson"
+    [line] = demo.ndjson_lines(islice(demo.relatorios(10), 1))
+    item = json.loads(line)
+    item |= {"tipo_pessoa": "PESSOA", "numero_documento": "12345678900"}
+    file.write_text(json.dumps(item))
+    assert laudo("import", str(file), "--account", "1").exit_code == 2
+    shown = laudo.prints("import", str(file), "--account", "1", "--accept-invalid-documents")
+    assert shown.startswith("1 inserted")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "the file has no lines"),
+        (b"\n\r\n", "the file has no lines"),
+        (b"{}\n", "no line could be accepted"),
+        (b"\xff\xfe{\x00", "UTF-16"),
+        (b"nonsense\n", "header"),
+    ],
+)
+def test_a_file_without_reports_is_explained_and_2(laudo: Shell, content: bytes, reason: str) -> None:
+    file = laudo.folder / "relatorios"
+    file.write_bytes(content)
+    result = laudo("import", str(file), "--account", "1")
+    assert result.exit_code == 2
+    assert reason in result.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [(["--account", "9"], "there is no account 9"), (["--account", "1", "--format", "xml"], "'xml' is not one of")],
+)
+def test_an_import_that_cannot_begin_is_one_line_and_2(laudo: Shell, words: list[str], reason: str) -> None:
+    result = laudo("import", str(ndjson(laudo.folder, 5)), *words)
+    assert result.exit_code == 2
+    assert reason in one_line(result)
+
+
+def test_a_truncated_gzip_keeps_what_it_holds_and_says_so(laudo: Shell) -> None:
+    file = ndjson(laudo.folder, 5000, name="relatorios.ndjson.gz")
+    file.write_bytes(file.read_bytes()[:-2000])
+    result = laudo("import", str(file), "--account", "1")
+    assert result.exit_code == 1
+    assert "truncated gzip" in result.stderr
+
+
+def test_ctrl_c_says_what_was_kept_and_running_again_finishes(laudo: Shell) -> None:
+    """A rejection in the second batch is told once that batch is written; the pipe stays open, so that more is due."""
+    lines = ndjson(laudo.folder, 3000).read_bytes().splitlines(keepends=True)
+    with laudo.starts("import", "-", "--account", "1", stdin=subprocess.PIPE) as process:
+        assert process.stdin
+        assert process.stderr
+        process.stdin.writelines([*lines[:1500], b"{}\n", *lines[1500:2500]])
+        process.stdin.flush()
+        assert process.stderr.readline().startswith(b"line 1501: ")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == 130
+        said = process.stderr.read().decode()
+    kept = re.fullmatch(r"error: interrupted; kept: 2000 lines \((\d+) inserted, .*\); hint: run it again.*\n", said)
+    assert kept, said
+    again = laudo.prints("import", "-", "--account", "1", stdin=b"".join(lines))
+    assert again == f"{3000 - int(kept[1])} inserted, 0 updated, {kept[1]} unchanged, 0 stale, 0 rejected"
+
+
+def test_on_a_terminal_a_bar_shows_the_rate(laudo: Shell) -> None:
+    ours, theirs = pty.openpty()
+    file = str(ndjson(laudo.folder, 1200, bad=1))
+    with laudo.starts("import", file, "--account", "1", stderr=theirs) as process:
+        os.close(theirs)
+        shown = _read_all(ours)
+        assert process.wait(timeout=20) == 1
+        assert process.stdout
+        assert process.stdout.read() == b"1200 inserted, 0 updated, 0 unchanged, 0 stale, 1 rejected\n"
+    assert "1201 lines" in shown
+    assert re.search(r"[0-9]+ lines/s", shown)
+    assert "line 1: " in shown
+
+
+def _read_all(terminal: int) -> str:
+    """Read until the other side has closed; Linux calls that an error."""
+    parts = []
+    with suppress(OSError):
+        while part := os.read(terminal, 65_536):
+            parts.append(part)
+    os.close(terminal)
+    return b"".join(parts).decode()

@@ -1,0 +1,163 @@
+import json
+import re
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import httpx
+import pytest
+
+from laudo.server import auth
+from shell import LAUDO, Shell, ndjson, one_line
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A process that serves, and a client of it that waits until it does."""
+
+    process: subprocess.Popen[bytes]
+    client: httpx.Client
+
+    def stop(self, number: int) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(timeout=20)
+
+
+@contextmanager
+def serving(laudo: Shell, *words: str) -> Iterator[Server]:
+    port = free_port()
+    transport = httpx.HTTPTransport(retries=7)
+    with (
+        laudo.starts(*words, "--port", str(port)) as process,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", transport=transport) as client,
+    ):
+        try:
+            assert process.stderr
+            assert process.stderr.readline().startswith(b"laudo serves http://127.0.0.1:")
+            yield Server(process, client)
+        finally:
+            process.terminate()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_serve_answers_and_a_signal_ends_it_with_0(laudo: Shell, number: int) -> None:
+    token = laudo.prints("token", "create", "--user", "1")
+    laudo.prints("import", str(ndjson(laudo.folder, 5)), "--account", "1")
+    with serving(laudo, "serve", "--workers", "2") as server:
+        body = server.client.get("/relatorios", headers={"Authorization": token}).json()
+        assert body["result"]["paginacao"]["total"] == 5
+        assert server.stop(number) == 0
+        assert server.process.stderr
+        assert server.process.stderr.read() == b""
+
+
+def test_serve_says_where_and_with_how_many_workers(laudo: Shell) -> None:
+    port = free_port()
+    with laudo.starts("serve", "--workers", "1", "--port", str(port)) as process:
+        assert process.stderr
+        said = process.stderr.readline().decode()
+        process.terminate()
+    assert said == f"laudo serves http://127.0.0.1:{port} with 1 worker; Ctrl-C stops it\n"
+
+
+def test_serve_writes_one_json_line_a_request_without_values(laudo: Shell) -> None:
+    token = laudo.prints("token", "create", "--user", "1")
+    with serving(laudo, "serve", "--workers", "1") as server:
+        answer = server.client.get("/pessoas", params={"cpf": "52998224725"}, headers={"Authorization": token})
+        assert server.stop(signal.SIGTERM) == 0
+        assert server.process.stdout
+        [text] = server.process.stdout.read().decode().splitlines()
+    line = json.loads(text)
+    assert list(line) == [
+        "time", "request_id", "route", "method", "status", "ms", "bytes", "id_token", "filters",
+    ]  # fmt: skip
+    assert line["request_id"] == answer.headers["X-Request-Id"]
+    assert (line["route"], line["status"], line["bytes"]) == ("pessoas", 200, len(answer.content))
+    assert (line["id_token"], line["filters"]) == (1, ["cpf"])
+    assert not re.search(rf"52998224725|{token}|cpf=", text)
+
+
+def test_without_log_nothing_is_written(laudo: Shell) -> None:
+    with serving(laudo, "serve", "--workers", "1", "--no-log") as server:
+        assert server.client.get("/health").status_code == 200
+        assert server.stop(signal.SIGTERM) == 0
+        assert server.process.stdout
+        assert server.process.stdout.read() == b""
+
+
+def test_metrics_of_all_workers_are_on_a_port_of_their_own(laudo: Shell) -> None:
+    port = free_port()
+    with serving(laudo, "serve", "--workers", "2", "--metrics-port", str(port)) as server:
+        for path in ("/health", "/health", "/nowhere/52998224725", "/usuario"):
+            server.client.get(path)
+        server.client.request("BREW", "/health")
+        shown = httpx.get(f"http://127.0.0.1:{port}/metrics").text
+        assert server.stop(signal.SIGTERM) == 0
+    assert 'laudo_requests_total{method="GET",route="health",status="200"} 2.0' in shown
+    assert 'laudo_requests_total{method="GET",route="usuario",status="401"} 1.0' in shown
+    assert 'laudo_request_seconds_count{route="health"} ' in shown
+    assert "52998224725" not in shown
+    assert "BREW" not in shown
+
+
+def test_a_port_in_use_is_one_line_and_2(laudo: Shell) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        result = laudo("serve", "--port", str(other.getsockname()[1]))
+    assert result.exit_code == 2
+    assert "Address already in use; hint: choose another --port" in one_line(result)
+
+
+def test_a_metrics_port_in_use_is_one_line_and_2(laudo: Shell) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        words = ("serve", "--port", str(free_port()), "--metrics-port", str(other.getsockname()[1]))
+        result = laudo(*words)
+    assert result.exit_code == 2
+    assert "cannot serve metrics on 127.0.0.1" in one_line(result)
+
+
+def test_demo_prints_what_to_paste_and_the_same_again(empty: Shell) -> None:
+    words = ("demo", "--no-serve", "--count", "100", "--store", f"sqlite:///{empty.folder}/new/demo.db")
+    first = empty.prints(*words)
+    base, token, pasted = (line.split(maxsplit=1)[1] for line in first.splitlines()[-3:])
+    assert "http://127.0.0.1:8000" in base
+    assert auth.presented(token) == token
+    assert pasted == f"curl -H 'Authorization: {token}' 'http://127.0.0.1:8000/relatorios?tipo_pessoa=PESSOA'"
+    assert empty.prints(*words) == first
+
+
+def test_demo_leaves_the_store_of_the_environment_alone(laudo: Shell) -> None:
+    done = subprocess.run(
+        [LAUDO, "demo", "--no-serve", "--count", "10"],
+        check=True,
+        capture_output=True,
+        cwd=laudo.folder,
+        env=laudo.environment,
+    )
+    assert done.stdout
+    assert (laudo.folder / "demo.db").exists()
+    assert [item["nome_organizacao"] for item in laudo.lists("organization", "list")] == ["Modelo"]
+
+
+def test_demo_serves_what_it_made_and_starts_again_within_2_seconds(empty: Shell) -> None:
+    words = ("demo", "--store", empty.store, "--workers", "1")
+    token = empty.prints(*words, "--no-serve").splitlines()[-2].split()[1]
+    started = time.perf_counter()
+    with serving(empty, *words) as server:
+        body = server.client.get("/relatorios", headers={"Authorization": token}).json()
+        assert time.perf_counter() - started < 2
+        assert body["result"]["paginacao"]["total"] > 5000
+        assert server.stop(signal.SIGTERM) == 0

@@ -1,0 +1,121 @@
+import re
+import stat
+from datetime import datetime, timedelta
+
+import pytest
+
+from laudo.server import auth
+from shell import Shell, one_line
+
+ADOPTED = "token-of-another-service"
+
+
+def test_a_token_is_alone_on_stdout(laudo: Shell) -> None:
+    result = laudo("token", "create", "--user", "1")
+    assert re.fullmatch(r"laudo_[0-9A-Za-z]{38}\n", result.stdout)
+    assert result.stderr == "token 1 of user 1, without end\n"
+    assert auth.presented(result.stdout.strip())
+
+
+def test_the_key_is_made_with_the_first_token_for_its_owner_only(laudo: Shell) -> None:
+    assert not laudo.key_file.exists()
+    laudo.prints("token", "create", "--user", "1")
+    assert stat.S_IMODE(laudo.key_file.stat().st_mode) == 0o600
+
+
+def test_a_lost_key_is_not_replaced_while_tokens_depend_on_it(laudo: Shell) -> None:
+    laudo.prints("token", "create", "--user", "1")
+    laudo.key_file.unlink()
+    for words in (["token", "create", "--user", "1"], ["serve"]):
+        result = laudo(*words)
+        assert result.exit_code == 2
+        assert "does not exist" in one_line(result)
+    assert not laudo.key_file.exists()
+
+
+def test_a_key_that_others_can_read_stops_the_start(laudo: Shell) -> None:
+    laudo.prints("token", "create", "--user", "1")
+    laudo.key_file.chmod(0o644)
+    result = laudo("serve")
+    assert result.exit_code == 2
+    assert "hint: chmod 600" in one_line(result)
+
+
+def test_tokens_are_listed_without_their_text(laudo: Shell) -> None:
+    tokens = [laudo.prints("token", "create", "--user", "1") for _ in range(2)]
+    shown = laudo.prints("token", "list") + laudo.prints("token", "list", "--json")
+    assert not [token for token in tokens if token in shown]
+    assert [item["state"] for item in laudo.lists("token", "list", "--user", "1")] == ["active", "active"]
+    assert laudo.lists("token", "list", "--user", "2") == []
+
+
+def test_a_revoked_token_is_listed_as_such(laudo: Shell) -> None:
+    laudo.prints("token", "create", "--user", "1")
+    assert laudo.prints("token", "revoke", "1") == "token 1 is revoked"
+    assert [item["state"] for item in laudo.lists("token", "list")] == ["revoked"]
+
+
+@pytest.mark.parametrize(("text", "hours"), [("12h", 12), ("90d", 90 * 24), ("52w", 52 * 7 * 24)])
+def test_a_token_may_end_after_a_time(laudo: Shell, text: str, hours: int) -> None:
+    laudo.prints("token", "create", "--user", "1", "--expires-in", text)
+    [item] = laudo.lists("token", "list")
+    begin, end = (datetime.fromisoformat(str(item[name])) for name in ("created_at", "expires_at"))
+    assert end - begin == timedelta(hours=hours)
+
+
+def test_a_token_may_end_at_an_instant(laudo: Shell) -> None:
+    laudo.prints("token", "create", "--user", "1", "--expires-at", "2999-01-31T12:00:00-03:00")
+    assert [item["expires_at"] for item in laudo.lists("token", "list")] == ["2999-01-31T15:00:00.000Z"]
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--expires-in", "90"], "such as 12h, 90d or 52w"),
+        (["--expires-in", "0d"], "such as 12h, 90d or 52w"),
+        (["--expires-in", "-1d"], "such as 12h, 90d or 52w"),
+        (["--expires-at", "tomorrow"], "is not an instant"),
+        (["--expires-at", "2027-01-31"], "is not an instant"),
+        (["--expires-at", "2001-01-31T12:00:00Z"], "expired already"),
+        (["--expires-in", "1d", "--expires-at", "2999-01-31T12:00:00Z"], "not both"),
+    ],
+)
+def test_a_wrong_end_makes_no_token(laudo: Shell, words: list[str], reason: str) -> None:
+    result = laudo("token", "create", "--user", "1", *words)
+    assert result.exit_code == 2
+    assert reason in one_line(result)
+    assert laudo.lists("token", "list") == []
+
+
+def test_a_token_of_another_service_is_taken_from_stdin_and_not_repeated(laudo: Shell) -> None:
+    result = laudo("token", "create", "--user", "1", "--from-stdin", stdin=f"{ADOPTED}\n")
+    assert result.exit_code == 0
+    assert result.stdout == ""
+    assert ADOPTED not in result.stderr
+    assert [item["state"] for item in laudo.lists("token", "list")] == ["active"]
+
+
+@pytest.mark.parametrize(
+    "stdin",
+    ["", "short", "x" * 201, "x" * 5000, "two words of a token", "a,comma,in,a,token", "laudo_" + "0" * 38, "ã" * 20],
+)
+def test_a_token_that_could_not_be_sent_is_not_taken(laudo: Shell, stdin: str) -> None:
+    result = laudo("token", "create", "--user", "1", "--from-stdin", stdin=stdin)
+    assert result.exit_code == 2
+    assert not stdin or stdin not in one_line(result)
+    assert laudo.lists("token", "list") == []
+
+
+def test_the_same_token_is_not_taken_twice(laudo: Shell) -> None:
+    laudo.prints("token", "create", "--user", "1", "--from-stdin", stdin=ADOPTED)
+    result = laudo("token", "create", "--user", "1", "--from-stdin", stdin=ADOPTED)
+    assert result.exit_code == 2
+    assert "known already" in one_line(result)
+
+
+def test_the_store_holds_no_token(laudo: Shell) -> None:
+    token = laudo.prints("token", "create", "--user", "1")
+    laudo.prints("token", "create", "--user", "1", "--from-stdin", stdin=ADOPTED)
+    held = b"".join(path.read_bytes() for path in laudo.folder.iterdir())
+    assert token.encode() not in held
+    assert ADOPTED.encode() not in held

@@ -1,0 +1,103 @@
+import os
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+
+from laudo import cli
+from laudo.server.config import SETTINGS
+from shell import LAUDO, Shell, one_line
+
+
+def test_help_answers_in_under_150_ms() -> None:
+    def seconds() -> float:
+        started = time.perf_counter()
+        subprocess.run([LAUDO, "--help"], check=True, capture_output=True)
+        return time.perf_counter() - started
+
+    assert min(seconds() for _ in range(5)) < 0.150
+
+
+def test_help_loads_no_engine() -> None:
+    script = "import sys; from laudo.cli import main\ntry: main(['--help'])\nexcept SystemExit: print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    loaded = set(done.stdout.split())
+    assert "click" in loaded
+    assert not loaded & {"apsw", "falcon", "granian", "msgspec", "rich", "prometheus_client", "laudo.server.app"}
+
+
+def test_help_lists_every_command_and_the_exit_codes(empty: Shell) -> None:
+    shown = empty.prints("--help")
+    for command in cli.COMMANDS:
+        assert re.search(rf"^  {command} +[A-Z].*\.$", shown, re.MULTILINE), command
+    for code in ("0    done", "1    done in part", "2    nothing done", "130  interrupted"):
+        assert code in shown
+
+
+def test_serve_has_a_flag_for_every_setting(empty: Shell) -> None:
+    shown = empty.prints("serve", "--help")
+    for setting in SETTINGS:
+        assert re.search(rf"^  {setting.flag}\b", shown, re.MULTILINE), setting.name
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["sreve"], "error: No such command 'sreve'; hint: laudo --help"),
+        (["serve", "--prot", "1"], "error: No such option '--prot'"),
+        (["import"], "error: Missing argument 'FILE'; hint: laudo import --help"),
+        (["user", "disable", "x"], "error: Invalid value for 'ID': 'x' is not a valid integer"),
+        (["serve", "--port", "0"], "error: port (from --port) is not a number from 1 to 65535"),
+        (["config", "--config", "none.toml"], "error: cannot read the settings file none.toml"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_2(empty: Shell, words: list[str], line: str) -> None:
+    result = empty(*words)
+    assert result.exit_code == 2
+    assert one_line(result).startswith(line)
+
+
+def test_an_unknown_variable_is_one_line_and_2(empty: Shell) -> None:
+    result = empty("migrate", env={"LAUDO_STROE": "x"})
+    assert result.exit_code == 2
+    assert one_line(result) == "error: unknown environment variable 'LAUDO_STROE'; hint: did you mean LAUDO_STORE?"
+
+
+@pytest.mark.parametrize(
+    "words", [["user", "list"], ["token", "create", "--user", "1"], ["serve"], ["import", "-", "--account", "1"]]
+)
+def test_a_missing_store_is_not_made_but_explained(empty: Shell, words: list[str]) -> None:
+    result = empty(*words)
+    assert result.exit_code == 2
+    assert "run `laudo migrate`" in one_line(result)
+    assert list(empty.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", [["serve"], ["organization", "create", "Modelo"]])
+def test_a_store_without_schema_is_explained(empty: Shell, words: list[str]) -> None:
+    subprocess.run(
+        [sys.executable, "-c", f"import apsw; apsw.Connection('{empty.folder}/laudo.db').execute('create table x(y)')"],
+        check=True,
+    )
+    result = empty(*words)
+    assert result.exit_code == 2
+    assert "run `laudo migrate`" in one_line(result)
+
+
+def test_a_file_that_is_no_store_is_explained(empty: Shell) -> None:
+    (empty.folder / "laudo.db").write_bytes(b"not a database, but long enough to be looked at" * 100)
+    result = empty("user", "list")
+    assert result.exit_code == 2
+    assert "not a store of laudo" in one_line(result)
+
+
+def test_a_closed_pipe_is_no_traceback(laudo: Shell) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [LAUDO, "user", "list"], check=False, stdout=writer, stderr=subprocess.PIPE, env=laudo.environment
+    )
+    os.close(writer)
+    assert b"Traceback" not in done.stderr

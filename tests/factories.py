@@ -1,0 +1,129 @@
+"""Makes what tests put into a store: organizations, accounts, users, tokens, documents and reports."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from laudo.core import documents
+from laudo.core.sql import Statement
+from laudo.server import accounts, auth
+from laudo.server.accounts import Level
+from laudo.server.database import Database
+from laudo.server.ingest.records import Relatorio
+from laudo.server.ingest.writer import Counts, Ingest
+
+NOON: Final = 1_769_860_800_000
+"""2026-01-31T12:00:00.000Z."""
+
+_TYPICAL: Final = Relatorio(
+    numero="00000000-0000-4000-8000-000000000000",
+    status="CONCLUIDO",
+    tipo_pessoa="Pessoa",
+    nome="consultaPessoaDefault",
+    atualizado_em=NOON,
+    resultado="VALID",
+    mensagem="Válido.",
+    pendente_validacao_manual=False,
+    numero_documento="52998224725",
+    nome_pessoa="Maria da Silva",
+)
+
+
+def numero(number: int) -> str:
+    """Make a UUID; a larger number sorts later."""
+    return f"{number:08x}-0000-4000-8000-000000000000"
+
+
+def cpf(number: int) -> str:
+    """Make a valid CPF; a larger number sorts later."""
+    base = f"{number:09}"
+    return base + documents.cpf_digits(base)
+
+
+def cnpj(number: int) -> str:
+    """Make a valid CNPJ; a larger number sorts later."""
+    base = f"{number:012}"
+    return base + documents.cnpj_digits(base)
+
+
+def relatorio(number: int = 0, **changes: object) -> Relatorio:
+    """Make a report that is as most are, but for `changes`; `number` makes its numero."""
+    return msgspec.structs.replace(_TYPICAL, **{"numero": numero(number), **changes})
+
+
+def empresa(number: int = 0, **changes: object) -> Relatorio:
+    """Make a report of a company."""
+    return relatorio(number, **{"tipo_pessoa": "Empresa", "numero_documento": cnpj(1), "nome_pessoa": "", **changes})
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One account that can ask."""
+
+    id_organizacao: int
+    id_conta: int
+    id_usuario: int
+    id_token: int
+    token: str
+
+
+class Store:
+    """A migrated store that tests write to, and the key of its tokens."""
+
+    def __init__(self, database: Database, key_file: Path) -> None:
+        self.database = database
+        self.key_file = key_file
+        self._key = auth.load_key(key_file, create=True)
+
+    def account(self, id_organizacao: int | None = None, *, nome: str = "Acme", webhook_url: str = "") -> Account:
+        """Make an account with one user and one token, in a new organization unless one is named."""
+        with self.database.transaction() as connection:
+            if id_organizacao is None:
+                _, conta = accounts.create_organizacao(connection, nome, webhook_url=webhook_url)
+            else:
+                conta = accounts.create_conta(connection, id_organizacao, nome, webhook_url=webhook_url)
+            usuario = accounts.create_usuario(
+                connection, conta.id_conta, email=f"analista{conta.id_conta}@example.com", nome="Analista"
+            )
+        id_token, token = self.token(usuario.id_usuario)
+        return Account(conta.id_organizacao, conta.id_conta, usuario.id_usuario, id_token, token)
+
+    def token(
+        self, id_usuario: int, *, text: str | None = None, now_ms: int | None = None, expires_at: int | None = None
+    ) -> tuple[int, str]:
+        """Give a user one more token; gives its id and its text."""
+        token = text or auth.new_token()
+        now = now_ms or time.time_ns() // 1_000_000
+        hashed = auth.hash_token(self._key, token)
+        with self.database.transaction() as connection:
+            made = accounts.create_token(connection, id_usuario, hashed, now_ms=now, expires_at=expires_at)
+        return made.id_token, token
+
+    def revoke(self, id_token: int) -> None:
+        with self.database.transaction() as connection:
+            accounts.revoke_token(connection, id_token, now_ms=NOON)
+
+    def disable(self, level: Level, number: int) -> None:
+        with self.database.transaction() as connection:
+            accounts.disable(connection, level, number)
+
+    def enable(self, level: Level, number: int) -> None:
+        with self.database.transaction() as connection:
+            accounts.enable(connection, level, number)
+
+    def write(self, account: Account, relatorios: Sequence[Relatorio]) -> Counts:
+        """Write one batch."""
+        return Ingest(self.database, account.id_conta).write(relatorios)
+
+
+TABLES: Final = ("organizacao", "conta", "facet", "relatorio", "pessoa")
+
+
+def contents(database: Database) -> dict[str, list[tuple[object, ...]]]:
+    """Give every row of the tables that an import may touch."""
+    with database.snapshot() as connection:
+        return {table: sorted(connection.fetch(Statement(f"SELECT * FROM {table}", ())), key=repr) for table in TABLES}

@@ -1,0 +1,215 @@
+"""Runs `laudo` as people do, in a process of its own, and speaks to it over plain sockets."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Self
+
+LAUDO: Final = Path(sys.executable).with_name("laudo")
+_PATIENCE: Final = 30.0
+"""Seconds after which something that should have happened has not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder with a store and its key; commands run in it, with no other settings than these."""
+
+    folder: Path
+    token: str = field(default="", repr=False)
+
+    def environ(self) -> dict[str, str]:
+        ours = {name: text for name, text in os.environ.items() if not name.startswith("LAUDO_")}
+        return ours | {"NO_COLOR": "1", "LAUDO_STORE": f"sqlite:///{self.store}", "LAUDO_KEY_FILE": str(self.key_file)}
+
+    @property
+    def store(self) -> Path:
+        return self.folder / "laudo.db"
+
+    @property
+    def key_file(self) -> Path:
+        return self.folder / "laudo.key"
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end."""
+        return subprocess.run(
+            [LAUDO, *arguments],
+            cwd=self.folder,
+            env=self.environ(),
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE,
+            check=False,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What came back for one request; header names in lower case."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:  # noqa: ANN401 - a test knows what it asked for
+        return json.loads(self.body)
+
+
+class Client:
+    """One connection."""
+
+    def __init__(self, port: int, *, receive_buffer: int = 0) -> None:
+        self.socket = socket.socket()
+        self.socket.settimeout(_PATIENCE)
+        if receive_buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.socket.connect(("127.0.0.1", port))
+        self._stream = self.socket.makefile("rb")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._stream.close()
+        self.socket.close()
+
+    def send(self, request: bytes) -> None:
+        self.socket.sendall(request)
+
+    def read(self, *, head: bool = False) -> Response:
+        """Read one whole answer; raises EOFError when the connection ends before it does."""
+        status = int(self._line().split(b" ", 2)[1])
+        headers: dict[str, str] = {}
+        while line := self._line().rstrip(b"\r\n"):
+            name, _, text = line.decode("latin-1").partition(":")
+            headers[name.lower()] = text.strip()
+        size = 0 if head or status in {100, 204, 304} else int(headers.get("content-length", "0"))
+        body = self._stream.read(size)
+        if len(body) < size:
+            raise EOFError
+        return Response(status, headers, body)
+
+    def rest(self) -> bytes:
+        """Read until the server closes the connection."""
+        return self._stream.read()
+
+    def _line(self) -> bytes:
+        line = self._stream.readline()
+        if not line.endswith(b"\n"):
+            raise EOFError
+        return line
+
+
+def request(target: str, *headers: str, method: str = "GET") -> bytes:
+    """Write one request; every character is one byte."""
+    lines = (f"{method} {target} HTTP/1.1", "Host: test", *headers, "", "")
+    return "\r\n".join(lines).encode("latin-1")
+
+
+class Server:
+    """A running `laudo serve`; what it says goes to two files."""
+
+    def __init__(self, place: Place, *flags: str, port: int | None = None) -> None:
+        self.place = place
+        self.port = port or free_port()
+        self.out = place.folder / f"{self.port}.out"
+        self.err = place.folder / f"{self.port}.err"
+        with self.out.open("wb") as out, self.err.open("wb") as err:
+            self.process = subprocess.Popen(
+                [LAUDO, "serve", "--port", str(self.port), *flags],
+                cwd=place.folder,
+                env=place.environ(),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+        wait_for_port(self.process, self.port)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def ask(self, target: str, *headers: str, method: str = "GET") -> Response:
+        """Send one request, with the token unless an Authorization is given, on a connection of its own."""
+        given = any(header.lower().startswith("authorization:") for header in headers)
+        token = () if given else (f"Authorization: {self.place.token}",)
+        with Client(self.port) as client:
+            client.send(request(target, *token, *headers, method=method))
+            return client.read(head=method == "HEAD")
+
+    def statuses(self, raw: bytes) -> list[int]:
+        """Send any bytes and a good last request; give the status of each answer until the server closes."""
+        last = request("/health", "Connection: close")
+        with Client(self.port) as client, suppress(BrokenPipeError, ConnectionResetError):
+            client.send(raw + last)
+            return [int(status) for status in re.findall(rb"HTTP/1\.[01] ([0-9]{3}) ", client.rest())]
+        return []
+
+    def interrupt(self, number: signal.Signals) -> None:
+        """Signal the main process, or with SIGINT all of them, as Ctrl-C on a terminal does."""
+        if number is signal.SIGINT:
+            os.killpg(self.process.pid, number)
+        else:
+            self.process.send_signal(number)
+
+    def ended(self) -> int:
+        """Wait for its end, after an interruption, and give its exit code."""
+        try:
+            return self.process.wait(_PATIENCE)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+
+    def said(self) -> str:
+        """All that it has written."""
+        return self.out.read_text("utf-8") + self.err.read_text("utf-8")
+
+    def log(self) -> list[dict[str, Any]]:
+        """The request log so far."""
+        return [json.loads(line) for line in self.out.read_text("utf-8").splitlines()]
+
+    def workers(self) -> list[int]:
+        """The ids of the worker processes."""
+        text = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text("ascii")
+        return [int(number) for number in re.findall(r"\d+", text)]
+
+
+@contextmanager
+def serving(place: Place, *flags: str, port: int | None = None) -> Iterator[Server]:
+    """Serve a place for the length of a block."""
+    server = Server(place, *flags, port=port)
+    try:
+        yield server
+    finally:
+        if server.process.poll() is None:
+            server.interrupt(signal.SIGTERM)
+        server.ended()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_for_port(process: "subprocess.Popen[bytes]", port: int) -> None:
+    """Return when the port answers; fails when the process has ended, or takes too long."""
+    for _ in range(int(_PATIENCE / 0.02)):
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+            return
+        with suppress(subprocess.TimeoutExpired):
+            raise AssertionError(f"it ended with {process.wait(0.02)}")
+    raise AssertionError(f"nothing listens on {port}")

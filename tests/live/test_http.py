@@ -1,0 +1,191 @@
+import pytest
+
+from live.server import Client, Server, request
+
+
+@pytest.fixture
+def token(server: Server) -> str:
+    return f"Authorization: {server.place.token}"
+
+
+# Connections.
+
+
+def test_a_connection_answers_many_requests(server: Server, token: str) -> None:
+    with Client(server.port) as client:
+        for _ in range(50):
+            client.send(request("/usuario", token))
+            assert client.read().status == 200
+
+
+def test_requests_sent_ahead_are_answered_in_order(server: Server, token: str) -> None:
+    ids = [f"ahead-{number}" for number in range(40)]
+    with Client(server.port) as client:
+        client.send(b"".join(request("/relatorios", token, f"X-Request-Id: {one}") for one in ids))
+        assert [client.read().headers["x-request-id"] for _ in ids] == ids
+
+
+def test_head_has_the_headers_of_get_and_no_body(server: Server, token: str) -> None:
+    with Client(server.port) as client:
+        for path in ("/relatorios", "/pessoas", "/usuario", "/health", "/docs"):
+            asked = ("X-Request-Id: head", token)
+            client.send(request(path, *asked))
+            whole = client.read()
+            client.send(request(path, *asked, method="HEAD"))
+            head = client.read(head=True)
+            assert head.status == whole.status == 200
+            assert head.headers | {"date": ""} == whole.headers | {"date": ""}
+        client.send(request("/nothing", method="HEAD"))
+        assert client.read(head=True).status == 404
+
+
+def test_a_client_that_hangs_up_disturbs_nobody(server: Server, token: str) -> None:
+    for _ in range(20):
+        with Client(server.port) as client:
+            client.send(request("/relatorios?rows=1000", token))
+    assert server.ask("/relatorios?rows=1000").status == 200
+
+
+def test_a_request_that_arrives_byte_by_byte_is_answered(server: Server, token: str) -> None:
+    with Client(server.port) as client:
+        for byte in request("/usuario", token):
+            client.send(bytes([byte]))
+        assert client.read().status == 200
+
+
+def test_a_body_is_ignored_and_the_connection_goes_on(server: Server, token: str) -> None:
+    for raw in (
+        request("/usuario", token, "Content-Length: 5") + b"hello",
+        request("/usuario", token, "Content-Length: 5", "Expect: 100-continue") + b"hello",
+        request("/usuario", token, "Content-Length: 20000", "Content-Type: application/json") + b"x" * 20_000,
+        request("/usuario", token, "Transfer-Encoding: chunked") + b"5\r\nhello\r\n0\r\n\r\n",
+        request("/usuario", token, "Expect: something"),
+        request("/usuario", token, "Upgrade: websocket", "Connection: Upgrade"),
+    ):
+        assert server.statuses(raw) == [200, 200]
+
+
+def test_a_large_body_is_not_waited_for(server: Server, token: str) -> None:
+    assert server.statuses(request("/usuario", token, "Content-Length: 200000") + b"x" * 200_000)[:1] == [200]
+
+
+def test_every_method_but_three_is_refused(server: Server, token: str) -> None:
+    for method in ("POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "BREW", "get", "A" * 5000):
+        answer = server.ask("/usuario", token, method=method)
+        assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
+        assert answer.json["error"] == "Method Not Allowed"
+    assert server.statuses(request("/usuario", token, "Content-Length: 5", method="POST") + b"hello") == [405, 200]
+
+
+def test_http_1_0_is_answered(server: Server) -> None:
+    assert server.statuses(b"GET /health HTTP/1.0\r\n\r\n") == [200]
+
+
+# Authorization.
+
+
+def test_two_authorization_headers_are_a_401_like_any_other(server: Server, token: str) -> None:
+    [plain] = {server.ask("/usuario", "Authorization: wrong-token").body}
+    for pair in ((token, token), (token, "Authorization: x"), ("Authorization: x", token), (token, token.lower())):
+        answer = server.ask("/usuario", *pair)
+        assert (answer.status, answer.body) == (401, plain)
+
+
+@pytest.mark.parametrize("text", ["\xff\xfe" * 10, "\xc3\xa9" * 10, "a" * 60_000, "\t", "", "a\tb" * 5])
+def test_an_authorization_that_is_no_token_is_a_401(server: Server, text: str) -> None:
+    answer = server.ask("/relatorios", f"Authorization: {text}")
+    assert answer.status == 401
+    assert answer.headers["www-authenticate"] == 'Token realm="api"'
+
+
+def test_blanks_around_a_token_do_not_matter(server: Server, token: str) -> None:
+    assert server.ask("/usuario", token.replace(": ", ": \t  ") + " \t ").status == 200
+    assert server.ask("/usuario", token.replace("Authorization: ", "aUTHORIZATION:")).status == 200
+
+
+# Targets.
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("/relatorios?nome=%FF", 400),
+        ("/relatorios?nome=%C3%28", 400),
+        ("/relatorios?nome=%", 400),
+        ("/relatorios?nome=%4", 400),
+        ("/relatorios?nome=%zz", 400),
+        ("/relatorios?nome=%00", 400),
+        ("/relatorios?nome=a%0d%0aX-Injected:%20yes", 400),
+        ("/relatorios?%FF=1", 400),
+        ("/relatorios?nome=\xff", 400),
+        ("/relatorios?nome=\xc3\xa9", 200),
+        ("/relatorios?nome=%C3%A9", 200),
+        ("/relatorios?nome=" + "a" * 201, 400),
+        ("/relatorios?nome=" + "a" * 60_000, 400),
+        ("/relatorios?nome=" + "a" * 100_000, 414),
+        ("/relatorios?" + "&" * 50_000, 200),
+        ("/relatorios?" + "page=1&" * 33, 400),
+        ("/" + "a" * 60_000, 404),
+        ("/" + "a" * 100_000, 414),
+        ("/relat%6Frios", 200),
+        ("/relatorios%2F", 404),
+        ("/relatorios%00", 404),
+        ("/%ff", 404),
+        ("/\xff", 400),
+        ("/relatorios/", 404),
+        ("//relatorios", 404),
+        ("/Relatorios", 404),
+        ("/../relatorios", 404),
+        ("/relatorios;x=1", 404),
+        ("/relatorios#fragment", 200),
+        ("http://elsewhere.example/relatorios", 200),
+        ("*", 404),
+    ],
+    ids=lambda value: value[:40].encode("unicode_escape").decode() if isinstance(value, str) else None,
+)
+def test_a_target_is_answered_as_its_bytes_say(server: Server, token: str, target: str, status: int) -> None:
+    answer = server.ask(target, token)
+    assert answer.status == status
+    assert "x-injected" not in answer.headers
+    assert "location" not in answer.headers
+
+
+# What is no HTTP.
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\x00\x01\x02\r\n\r\n",
+        bytes.fromhex("16030100a5010000a10303") + b"x" * 100,
+        b"GET /health\r\n\r\n",
+        b"GET /health HTTP/9.9\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nHost: test\r\nno colon\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nHost: test\r\nContent-Length: -3\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nHost: test\r\nContent-Length: many\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nHost: test\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
+        b"GET /health HTTP/1.1\r\nHost: test\r\n" + b"X: y\r\n" * 500 + b"\r\n",
+        b"GET /health HTTP/1.1\r\nHost: test\r\nX: " + b"y" * 1_000_000 + b"\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"x" * 1_000_000,
+    ],
+    ids=lambda raw: repr(raw[:60]),
+)
+def test_what_is_no_http_is_refused_and_nothing_follows_it(server: Server, raw: bytes) -> None:
+    assert server.statuses(raw) in ([], [400], [414], [431])
+    assert server.ask("/health").status == 200
+
+
+@pytest.mark.parametrize(
+    "body", [b"zz\r\nhello\r\n0\r\n\r\n", b"fffffffffffffffffff\r\n", b"5\r\nhello\r\n"], ids=["size", "huge", "cut"]
+)
+def test_a_broken_body_never_becomes_a_request(server: Server, token: str, body: bytes) -> None:
+    raw = request("/usuario", token, "Transfer-Encoding: chunked") + body
+    assert len(server.statuses(raw)) <= 2
+
+
+def test_two_lengths_for_one_body_end_the_connection(server: Server, token: str) -> None:
+    """A front proxy that believes the other of the two would let the body pass as a request of somebody else."""
+    smuggled = request("/health", "X-Request-Id: smuggled")
+    raw = request("/usuario", token, "Transfer-Encoding: chunked", "Content-Length: 3") + b"0\r\n\r\n" + smuggled
+    assert server.statuses(raw) in ([200], [400])

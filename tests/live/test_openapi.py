@@ -1,0 +1,57 @@
+import json
+from typing import Any
+
+import msgspec
+import schemathesis
+from openapi_spec_validator import OpenAPIV31SpecValidator, validate
+from schemathesis.config import SchemathesisConfig
+
+from laudo.core import openapi
+from laudo.server.config import Settings
+from live.server import Server
+
+DOCUMENT: dict[str, Any] = openapi.document(max_rows=Settings().max_rows)
+
+
+def test_the_document_served_is_the_one_tested_here(server: Server) -> None:
+    assert server.ask("/openapi.json").json == msgspec.to_builtins(DOCUMENT)
+
+
+def test_the_document_is_valid_openapi_3_1(server: Server) -> None:
+    served = server.ask("/openapi.json").json
+    assert served["openapi"].startswith("3.1.")
+    validate(served, cls=OpenAPIV31SpecValidator)
+
+
+def test_every_operation_has_an_id_of_its_own() -> None:
+    ids = [operation["operationId"] for methods in DOCUMENT["paths"].values() for operation in methods.values()]
+    assert len(ids) == len(set(ids))
+
+
+# Every check that schemathesis has, on valid and invalid requests, the same ones in each run.
+
+schema = schemathesis.openapi.from_dict(
+    json.loads(openapi.encode(DOCUMENT)),
+    config=SchemathesisConfig.from_dict(
+        {
+            "seed": 1,
+            # The token is given to every request, so that schemathesis must not believe that it took it away.
+            "generation": {
+                "mode": "all",
+                "deterministic": True,
+                "max-examples": 40,
+                "with-security-parameters": False,
+            },
+            # Stricter than its own, for which a 401 would do every time.
+            "checks": {
+                "positive_data_acceptance": {"expected-statuses": ["200", "204"]},
+                "negative_data_rejection": {"expected-statuses": ["400", "401"]},
+            },
+        }
+    ),
+)
+
+
+@schema.parametrize()
+def test_the_service_does_what_the_document_says(case: schemathesis.Case[Any], server: Server) -> None:
+    case.call_and_validate(base_url=server.url, headers={"Authorization": server.place.token})

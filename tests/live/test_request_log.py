@@ -1,0 +1,120 @@
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from laudo.server import auth
+from laudo.server.database import open_store
+from live.server import Place, request, serving
+
+KEYS = ["time", "request_id", "route", "method", "status", "ms", "bytes", "id_token", "filters"]
+ROUTES = [
+    ("/relatorios", "relatorios"),
+    ("/pessoas", "pessoas"),
+    ("/usuario", "usuario"),
+    ("/health", "health"),
+    ("/ready", "ready"),
+    ("/openapi.json", "openapi"),
+    ("/docs", "docs"),
+    ("/", "home"),
+    ("/relatorio", "none"),
+]
+
+
+def test_a_request_leaves_one_line_with_these_keys_only(place: Place) -> None:
+    with serving(place, "--workers", "1") as server:
+        answers = [server.ask(path) for path, _ in ROUTES]
+    lines = server.log()
+    assert [list(line) for line in lines] == [KEYS] * len(ROUTES)
+    assert [line["route"] for line in lines] == [route for _, route in ROUTES]
+    assert [line["status"] for line in lines] == [answer.status for answer in answers]
+    assert [line["bytes"] for line in lines] == [len(answer.body) for answer in answers]
+    assert [line["request_id"] for line in lines] == [answer.headers["x-request-id"] for answer in answers]
+
+
+def test_a_line_says_who_asked_what_and_when(place: Place) -> None:
+    began = datetime.now(UTC)
+    with serving(place, "--workers", "1") as server:
+        server.ask("/relatorios?page=2&tipo_pessoa=PESSOA&status=CONCLUIDO", "X-Request-Id: consulta-42")
+    [line] = server.log()
+    assert timedelta() <= datetime.fromisoformat(line["time"]) - began < timedelta(minutes=1)
+    assert 0 < line["ms"] < 10_000
+    assert line | {"time": "", "ms": 0, "bytes": 0} == {
+        "time": "",
+        "request_id": "consulta-42",
+        "route": "relatorios",
+        "method": "GET",
+        "status": 200,
+        "ms": 0,
+        "bytes": 0,
+        "id_token": 1,
+        "filters": ["tipo_pessoa", "status"],
+    }
+
+
+def test_lines_of_two_workers_never_mix(place: Place) -> None:
+    with serving(place, "--workers", "2") as server:
+        for _ in range(300):
+            server.ask("/health")
+    assert {tuple(line) for line in server.log()} == {tuple(KEYS)}
+    assert len(server.log()) == 300
+
+
+def test_no_log_means_none(place: Place) -> None:
+    with serving(place, "--no-log") as server:
+        assert server.ask("/usuario").status == 200
+        assert server.ask("/usuario", "Authorization: wrong-token").status == 401
+    assert server.out.read_bytes() == b""
+
+
+SECRETS = {
+    "cpf": "52998224725",
+    "cnpj": "12ABC34501DE35",
+    "name": "Raimunda",
+    "misspelt": "cfp_52998224725",
+    "foreign token": "anothervendorstoken0123456789",
+    "our token": auth.new_token(),
+}
+
+
+@pytest.mark.parametrize("text", SECRETS.values(), ids=SECRETS)
+def test_nothing_that_a_client_sends_is_logged(own_place: Place, text: str) -> None:
+    token = f"Authorization: {own_place.token}"
+    with serving(own_place, "--workers", "1", "--server-timing") as server:
+        for raw in (
+            request(f"/relatorios?numero_documento={text}", token),
+            request(f"/relatorios?nome={text}&status={text}&sort={text}", token),
+            request(f"/relatorios?{text}={text}", token),
+            request(f"/relatorios?numero_documento={text}&numero_documento={text}", token),
+            request(f"/pessoas?cpf={text}", token),
+            request(f"/pessoas?nome={text}", token),
+            request(f"/pessoas?busca={text}", token),
+            request(f"/usuario?{text}", token),
+            request(f"/{text}", token),
+            request(f"/usuario/{text}?{text}#{text}", token),
+            request("/usuario", f"Authorization: {text}"),
+            request("/usuario", f"Authorization: Bearer {text}"),
+            request("/usuario", f"Authorization: {text}", f"Authorization: {text}"),
+            request("/usuario", token, f"X-Request-Id: <{text}>", f"Referer: {text}", f"Origin: {text}"),
+            request("/usuario", token, f"Content-Length: {len(text)}") + text.encode(),
+            request("/usuario", token, method=text),
+            f"{text}\r\n\r\n".encode(),
+        ):
+            server.statuses(raw)
+    assert text not in server.said()
+    assert own_place.token not in server.said()
+
+
+def test_a_mistake_of_ours_is_told_without_what_was_asked(own_place: Place) -> None:
+    with serving(own_place, "--workers", "1") as server:
+        with (
+            closing(open_store(f"sqlite:///{own_place.store}", write=True)) as database,
+            database.transaction() as write,
+        ):
+            write.run_script("DROP TABLE relatorio")
+        answer = server.ask("/relatorios?numero_documento=52998224725", "X-Request-Id: falha-1")
+    assert answer.status == 500
+    assert answer.json["status_code"] == 500
+    assert "bug: SQLError" in server.said()
+    assert "52998224725" not in server.said()
+    assert own_place.token not in server.said()

@@ -1,0 +1,201 @@
+import os
+import re
+import select
+import signal
+import socket
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from laudo.core.sql import Statement
+from laudo.server.database import open_store
+from live.server import Client, Place, Server, free_port, request, serving, wait_for_port
+
+# What is in flight.
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_answers_what_is_in_flight_and_exits_with_0(place: Place, number: signal.Signals, workers: str) -> None:
+    asked = request("/relatorios?rows=1000", f"Authorization: {place.token}")
+    with ExitStack() as stack:
+        server = stack.enter_context(serving(place, "--workers", workers))
+        clients = [stack.enter_context(Client(server.port, receive_buffer=4096)) for _ in range(40)]
+        for client in clients:
+            client.send(asked)
+        first = clients[0].read()
+        server.interrupt(number)
+        others = [client.read() for client in clients[1:]]
+        assert {(answer.status, answer.body) for answer in others} == {(200, first.body)}
+        assert server.ended() == 0
+    assert len(server.log()) == len(clients)
+    assert "Traceback" not in server.said()
+
+
+def test_open_connections_do_not_keep_it_from_ending(place: Place) -> None:
+    with serving(place) as server, Client(server.port) as silent, Client(server.port) as idle:
+        idle.send(request("/health"))
+        assert idle.read().status == 200
+        server.interrupt(signal.SIGTERM)
+        assert server.ended() == 0
+        assert silent.rest() == b""
+
+
+def test_it_starts_again_on_the_same_port_at_once(place: Place) -> None:
+    with serving(place) as first:
+        body = first.ask("/usuario").body
+    with serving(place, port=first.port) as second:
+        assert second.ask("/usuario").body == body
+
+
+def test_it_says_where_it_serves_and_no_more(place: Place) -> None:
+    with serving(place, "--workers", "1") as server:
+        assert server.ask("/health").status == 200
+    assert server.err.read_text("utf-8") == f"laudo serves {server.url} with 1 worker; Ctrl-C stops it\n"
+
+
+# Workers.
+
+
+def test_two_workers_answer(place: Place) -> None:
+    with serving(place, "--workers", "2") as server:
+        ids = [server.ask("/health").headers["x-request-id"] for _ in range(200)]
+        assert len(server.workers()) == 2
+    assert len({request_id.rpartition("-")[0] for request_id in ids}) == 2
+    assert len(set(ids)) == len(ids)
+
+
+def test_a_worker_that_dies_is_replaced(place: Place) -> None:
+    with serving(place, "--workers", "1") as server:
+        [worker] = server.workers()
+        watched = os.pidfd_open(worker)
+        os.kill(worker, signal.SIGKILL)
+        select.select([watched], [], [])
+        os.close(watched)
+        wait_for_port(server.process, server.port)
+        assert server.ask("/usuario").status == 200
+        assert worker not in server.workers()
+
+
+def test_no_worker_can_write_to_the_store(place: Place) -> None:
+    with serving(place, "--workers", "2") as server:
+        assert {server.ask("/relatorios").status for _ in range(50)} == {200}
+        modes = [mode for worker in server.workers() for mode in _modes(worker, place.store)]
+    assert len(modes) >= 2
+    assert set(modes) == {os.O_RDONLY}
+
+
+def _modes(pid: int, file: Path) -> list[int]:
+    """How a process holds a file open."""
+    numbers = [link.name for link in Path(f"/proc/{pid}/fd").iterdir() if link.resolve() == file.resolve()]
+    infos = [Path(f"/proc/{pid}/fdinfo/{number}").read_text("ascii") for number in numbers]
+    return [int(re.findall(r"flags:\s+([0-7]+)", info)[0], 8) & os.O_ACCMODE for info in infos]
+
+
+def test_what_is_imported_while_it_serves_is_seen_by_the_next_request(own_place: Place) -> None:
+    report = (
+        '{"numero": "0f8fad5b-d9cb-469f-a165-70867728950e", "status": "CONCLUIDO", "tipo_pessoa": "PESSOA",'
+        ' "nome": "nova", "nome_pessoa": "Maria da Silva", "numero_documento": "12345678909",'
+        ' "atualizado_em": "2026-01-31T12:00:00.000Z"}'
+    )
+    (own_place.folder / "one.ndjson").write_text(report, "utf-8")
+    with serving(own_place, "--workers", "2") as server:
+        assert server.ask("/relatorios?nome=nova").json["result"]["paginacao"]["total"] == 0
+        assert own_place.run("import", "one.ndjson", "--account", "1").returncode == 0
+        totals = {server.ask("/relatorios?nome=nova").json["result"]["paginacao"]["total"] for _ in range(50)}
+        assert totals == {1}
+
+
+# A start that fails says why in one line, and exits with 2.
+
+
+def refusal(place: Place, *flags: str) -> str:
+    """Give the one line with which it refuses to start."""
+    ended = place.run("serve", *flags)
+    assert ended.returncode == 2, ended
+    assert ended.stdout == ""
+    [line] = ended.stderr.splitlines()
+    assert line.startswith("error: ")
+    return line
+
+
+def test_a_port_in_use(server: Server) -> None:
+    line = refusal(server.place, "--port", str(server.port))
+    assert f"127.0.0.1:{server.port}" in line
+    assert "hint: choose another --port" in line
+
+
+def test_a_port_that_another_program_uses(place: Place) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        assert "hint: choose another --port" in refusal(place, "--port", str(other.getsockname()[1]))
+
+
+def test_a_metrics_port_in_use(server: Server) -> None:
+    line = refusal(server.place, "--port", str(free_port()), "--metrics-port", str(server.port))
+    assert "hint: choose another metrics_port" in line
+
+
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [
+        (["--port", "0"], "port"),
+        (["--port", "http"], "port"),
+        (["--workers", "none"], "workers"),
+        (["--max-rows", "30"], "max_rows"),
+        (["--rate-limit", "-1"], "rate_limit"),
+        (["--allowed-origins", "app.example.com"], "allowed_origins"),
+        (["--store", "laudo.db"], "store"),
+        (["--config", "none.toml"], "none.toml"),
+        (["--prot", "8000"], "--prot"),
+    ],
+)
+def test_a_wrong_setting_is_named(place: Place, flags: list[str], named: str) -> None:
+    assert named in refusal(place, *flags)
+
+
+def test_a_host_that_is_not_here(place: Place) -> None:
+    assert "192.0.2.1" in refusal(place, "--host", "192.0.2.1")
+
+
+def test_a_store_that_is_missing(place: Place) -> None:
+    line = refusal(place, "--store", "sqlite:///missing.db")
+    assert "hint" in line or "run `laudo migrate`" in line
+    assert not (place.folder / "missing.db").exists()
+
+
+def test_a_store_without_a_schema(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "empty.db").touch()
+    assert "run `laudo migrate`" in refusal(place, "--store", f"sqlite:///{tmp_path}/empty.db")
+
+
+def test_a_store_with_an_older_schema(own_place: Place) -> None:
+    with closing(open_store(f"sqlite:///{own_place.store}", write=True)) as database, database.transaction() as write:
+        write.fetch(Statement("DELETE FROM migration", ()))
+    assert "run `laudo migrate`" in refusal(own_place)
+
+
+def test_a_file_that_is_no_store(own_place: Place) -> None:
+    own_place.store.write_bytes(b"CPF;nome\n" * 1000)
+    assert "not a store" in refusal(own_place)
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o666])
+def test_a_key_that_others_can_read(own_place: Place, mode: int) -> None:
+    own_place.key_file.chmod(mode)
+    assert "hint: chmod 600" in refusal(own_place)
+
+
+def test_a_key_that_is_lost(own_place: Place) -> None:
+    own_place.key_file.unlink()
+    assert str(own_place.key_file) in refusal(own_place)
+    assert not own_place.key_file.exists()
+
+
+def test_a_key_that_is_damaged(own_place: Place) -> None:
+    own_place.key_file.write_text("abc", "ascii")
+    line = refusal(own_place)
+    assert "restore it" in line
+    assert "abc" not in line.removeprefix(str(own_place.folder))

@@ -1,0 +1,149 @@
+import re
+
+import pytest
+
+from live.server import Client, Place, Server, free_port, request, serving
+
+ORIGIN = "https://app.example.com"
+
+
+# X-Request-Id.
+
+
+@pytest.mark.parametrize("given", ["a", "consulta-42", "A.b_c-9", "x" * 64])
+def test_a_request_id_is_echoed(server: Server, given: str) -> None:
+    assert server.ask("/health", f"X-Request-Id: {given}").headers["x-request-id"] == given
+
+
+@pytest.mark.parametrize("given", ["", "x" * 65, "a b", "a,b", "é", "<script>", "a;b", "a/b"])
+def test_another_request_id_is_replaced(server: Server, given: str) -> None:
+    made = server.ask("/health", f"X-Request-Id: {given}").headers["x-request-id"]
+    assert re.fullmatch(r"[0-9a-f]+-[0-9a-f]+-[0-9a-f]+", made)
+
+
+def test_request_ids_differ(server: Server) -> None:
+    made = [server.ask("/health").headers["x-request-id"] for _ in range(20)]
+    assert len(set(made)) == len(made)
+
+
+# Server-Timing.
+
+
+def test_no_stage_is_shown_unless_asked_for(server: Server) -> None:
+    assert "server-timing" not in server.ask("/relatorios").headers
+
+
+def test_the_stages_are_shown(place: Place) -> None:
+    with serving(place, "--server-timing") as server:
+        for path in ("/relatorios", "/pessoas"):
+            shown = server.ask(path).headers["server-timing"]
+            assert re.fullmatch(r"(?:(?:^|, )(auth|parse|database|encode);dur=[0-9]+\.[0-9]{3}){4}", shown)
+
+
+# CORS.
+
+
+def cors(headers: dict[str, str]) -> dict[str, str]:
+    return {name: text for name, text in headers.items() if name.startswith("access-control-")}
+
+
+@pytest.mark.parametrize("method", ["GET", "OPTIONS"])
+def test_no_origin_is_allowed_unless_set(server: Server, method: str) -> None:
+    answer = server.ask("/relatorios", f"Origin: {ORIGIN}", method=method)
+    assert cors(answer.headers) == {}
+
+
+def test_an_origin_that_is_set_is_allowed_and_no_other(place: Place) -> None:
+    with serving(place, "--allowed-origins", f"{ORIGIN},http://localhost:3000") as server:
+        for origin in (ORIGIN, "http://localhost:3000"):
+            allowed = server.ask("/usuario", f"Origin: {origin}")
+            assert allowed.status == 200
+            assert allowed.headers["access-control-allow-origin"] == origin
+            assert "X-Request-Id" in allowed.headers["access-control-expose-headers"]
+            assert "Origin" in allowed.headers["vary"]
+        for other in ("https://other.example.com", "null", f"{ORIGIN}.example.net", ORIGIN.upper()):
+            refused = server.ask("/usuario", f"Origin: {other}")
+            assert refused.status == 200
+            assert cors(refused.headers) == {}
+            assert "Origin" in refused.headers["vary"]
+
+
+def test_a_page_of_an_allowed_origin_may_send_the_token(place: Place) -> None:
+    with serving(place, "--allowed-origins", ORIGIN) as server:
+        asked = ("Access-Control-Request-Method: GET", "Access-Control-Request-Headers: authorization")
+        answer = server.ask("/relatorios", f"Origin: {ORIGIN}", "Authorization: none", *asked, method="OPTIONS")
+    assert answer.status == 204
+    assert answer.headers["access-control-allow-origin"] == ORIGIN
+    assert "GET" in answer.headers["access-control-allow-methods"]
+    assert "Authorization" in answer.headers["access-control-allow-headers"]
+    assert "access-control-allow-credentials" not in answer.headers
+
+
+def test_a_refusal_can_be_read_by_an_allowed_origin(place: Place) -> None:
+    with serving(place, "--allowed-origins", ORIGIN) as server:
+        answer = server.ask("/usuario", f"Origin: {ORIGIN}", "Authorization: wrong-token")
+    assert answer.status == 401
+    assert answer.headers["access-control-allow-origin"] == ORIGIN
+
+
+# Rate limit.
+
+
+def test_a_token_that_asks_too_fast_is_told_when_to_come_back(place: Place) -> None:
+    with serving(place, "--workers", "1", "--rate-limit", "5") as server:
+        answers = [server.ask("/usuario") for _ in range(30)]
+        wrong = [server.ask("/usuario", "Authorization: wrong-token") for _ in range(30)]
+        free = [server.ask("/health") for _ in range(30)]
+    assert [answer.status for answer in answers[:5]] == [200] * 5
+    refused = [answer for answer in answers if answer.status == 429]
+    assert refused
+    assert {answer.status for answer in answers} == {200, 429}
+    assert {answer.headers["retry-after"] for answer in refused} == {"1"}
+    assert {answer.json["error"] for answer in refused} == {"Too Many Requests"}
+    assert {answer.status for answer in wrong} == {401}
+    assert {answer.status for answer in free} == {200}
+
+
+def test_without_a_limit_nobody_is_refused(server: Server) -> None:
+    assert {server.ask("/usuario").status for _ in range(200)} == {200}
+
+
+# max_rows.
+
+
+def test_a_page_has_at_most_max_rows(place: Place) -> None:
+    with serving(place, "--max-rows", "50") as server:
+        assert server.ask("/relatorios?rows=50").status == 200
+        assert server.ask("/relatorios?rows=75").status == 400
+        parameters = server.ask("/openapi.json").json["paths"]["/relatorios"]["get"]["parameters"]
+    assert {parameter["name"]: parameter["schema"] for parameter in parameters}["rows"]["maximum"] == 50
+
+
+# Metrics.
+
+
+def test_metrics_count_over_both_workers_on_a_port_of_their_own(place: Place) -> None:
+    port = free_port()
+    with serving(place, "--workers", "2", "--metrics-port", str(port)) as server:
+        for _ in range(100):
+            assert server.ask("/usuario").status == 200
+        server.ask("/usuario", "Authorization: wrong-token")
+        server.ask("/52998224725", method="BREW")
+        text = scrape(port)
+        assert server.ask("/metrics").status == 404
+    assert 'laudo_requests_total{method="GET",route="usuario",status="200"} 100.0' in text
+    assert 'laudo_requests_total{method="GET",route="usuario",status="401"} 1.0' in text
+    assert 'laudo_requests_total{method="other",route="none",status="404"} 1.0' in text
+    assert 'laudo_request_seconds_count{route="usuario"} 101.0' in text
+    assert "52998224725" not in text
+    assert place.token not in text
+
+
+def test_metrics_are_off_unless_asked_for(server: Server) -> None:
+    assert server.ask("/metrics").status == 404
+
+
+def scrape(port: int) -> str:
+    with Client(port) as client:
+        client.send(request("/metrics", "Connection: close"))
+        return client.rest().decode()

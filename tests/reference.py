@@ -1,0 +1,276 @@
+"""The two lists in plain Python: what the service must answer, with nothing of its core.
+
+A store is a sequence of `(id_conta, report)`, a report a mapping with the fields that an import has and
+`atualizado_em` in milliseconds; `accounts` maps id_conta to id_organizacao.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from urllib.parse import unquote_to_bytes
+
+Report = Mapping[str, Any]
+Item = dict[str, Any]
+Test = Callable[[Item], bool]
+Reader = Callable[[str], Test]
+"""From a parameter's text to what it asks of an item; raises ValueError when the text is not accepted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A 200 has its exact body, a 400 the parameters at fault."""
+
+    status: int
+    body: bytes = b""
+    keys: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """The service over one store. `later` adds filters that are not part of the contract yet."""
+
+    reports: Sequence[tuple[int, Report]]
+    accounts: Mapping[int, int]
+    max_rows: int = 1000
+    later: bool = False
+
+    def relatorios(self, id_conta: int, query_string: str) -> Answer:
+        items = [{name: report[name] for name in RELATORIO} for owner, report in self.reports if owner == id_conta]
+        return self._answer(items, query_string, RELATORIO_FILTERS, "numero")
+
+    def pessoas(self, id_conta: int, query_string: str) -> Answer:
+        return self._answer(self._pessoas(self.accounts[id_conta]), query_string, PESSOA_FILTERS, "cpf")
+
+    def _pessoas(self, id_organizacao: int) -> list[Item]:
+        newest: dict[str, tuple[int, Report]] = {}
+        for id_conta, report in self.reports:
+            if self.accounts[id_conta] != id_organizacao or report["tipo_pessoa"] != "Pessoa":
+                continue
+            known = newest.setdefault(report["numero_documento"], (id_conta, report))
+            if _age(id_conta, report) < _age(*known):
+                newest[report["numero_documento"]] = (id_conta, report)
+        return [
+            {"cpf": cpf, "nome": report["nome_pessoa"], "atualizado_em": report["atualizado_em"]}
+            for cpf, (_, report) in newest.items()
+        ]
+
+    def _answer(self, items: list[Item], query_string: str, filters: Mapping[str, Reader], key: str) -> Answer:
+        fields = PESSOA if key == "cpf" else RELATORIO
+        given, wrong = _given(query_string, {*PAGING, *filters, *(DATES if self.later else ())})
+        for name, text in given.items():
+            reader = PAGING.get(name) or filters.get(name) or DATES[name]
+            try:
+                asked = reader(text)
+            except ValueError:
+                wrong.add(name)
+                continue
+            items = [item for item in items if asked(item)]
+        rows, sort = given.get("rows", "25"), given.get("sort", "-atualizado_em")
+        if "rows" not in wrong and int(rows) > self.max_rows:
+            wrong.add("rows")
+        if sort.removeprefix("-") not in fields:
+            wrong.add("sort")
+        if wrong:
+            return Answer(400, keys=frozenset(wrong - {""}))
+        page = _Page(int(given.get("page", "1")), int(rows))
+        return Answer(200, page.body(_sorted(items, sort, key), given, is_pessoas=key == "cpf"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    number: int
+    rows: int
+
+    def body(self, items: list[Item], given: Mapping[str, str], *, is_pessoas: bool) -> bytes:
+        shown = items[(self.number - 1) * self.rows :][: self.rows]
+        result: Item = {}
+        if is_pessoas:
+            result["busca"] = next((given[name] for name in ("busca", "nome", "cpf") if name in given), "")
+        result["itens"] = [item | {"atualizado_em": instant(item["atualizado_em"])} for item in shown]
+        total = str(len(items)) if is_pessoas else len(items)
+        result["paginacao"] = {"atual": self.number, "linhas": self.rows, "total": total}
+        envelope = {"result": result, "status_code": 200}
+        return json.dumps(envelope, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def instant(milliseconds: int) -> str:
+    """Write an instant as the wire has it."""
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def fold(text: str) -> str:
+    """Take case and accents from a text."""
+    apart = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(c for c in apart if not unicodedata.combining(c)).casefold()
+
+
+def words(text: str) -> list[str]:
+    """Give a name's words as they are compared: letters and digits make words, all else parts them."""
+    return "".join(c if c.isalnum() else " " for c in fold(text)).split()
+
+
+def _age(id_conta: int, report: Report) -> tuple[int, str, int]:
+    return (-report["atualizado_em"], report["numero"], id_conta)
+
+
+def _sorted(items: list[Item], sort: str, key: str) -> list[Item]:
+    """Sort by the key, then by the field: Python's sort is stable, so ties keep the key's order either way."""
+    field = sort.removeprefix("-")
+    by_key = sorted(items, key=lambda item: str(item[key]))
+    known = [item for item in by_key if item[field] is not None]
+    unknown = [item for item in by_key if item[field] is None]
+    is_name = key == "cpf" and field == "nome"
+    return (
+        sorted(
+            known,
+            key=lambda item: " ".join(words(item[field])) if is_name else item[field],
+            reverse=sort.startswith("-"),
+        )
+        + unknown
+    )
+
+
+# Reading the query string.
+
+
+def _given(query_string: str, accepted: set[str]) -> tuple[dict[str, str], set[str]]:
+    """Give what can be read, by name, and the names at fault; "" among these stands for no name at all."""
+    pairs = [pair.partition("=") for pair in query_string.split("&") if pair]
+    if len(pairs) > 32:
+        return {}, {""}
+    given: dict[str, str] = {}
+    wrong: set[str] = set()
+    for raw_name, _, raw_value in pairs:
+        name, value = _text(raw_name), _text(raw_value)
+        if name is None:
+            wrong.add("")
+        elif name not in accepted or value is None or name in given:
+            wrong.add(name)
+        else:
+            given[name] = value
+    return given, wrong
+
+
+def _text(raw: str) -> str | None:
+    if re.search("%(?![0-9a-fA-F]{2})", raw):
+        return None
+    try:
+        text = unquote_to_bytes(raw.replace("+", " ").encode("latin-1")).decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    is_refused = len(text) > 200 or any(unicodedata.category(c) == "Cc" for c in text)
+    return None if is_refused else text
+
+
+def _check(*, accepted: bool) -> None:
+    if not accepted:
+        raise ValueError
+
+
+def _equal(field: str, pattern: str, spelled: Callable[[str], str] = str) -> Reader:
+    def read(text: str) -> Test:
+        _check(accepted=re.fullmatch(pattern, text) is not None)
+        value = spelled(text)
+        return lambda item: item[field] == value
+
+    return read
+
+
+def _one_of(field: str, choices: Mapping[str, object]) -> Reader:
+    def read(text: str) -> Test:
+        _check(accepted=fold(text) in choices)
+        value = choices[fold(text)]
+        return lambda item: item[field] == value
+
+    return read
+
+
+def _nome(text: str) -> Test:
+    asked = words(text)
+    _check(accepted=bool(asked))
+    return lambda item: all(any(had.startswith(word) for had in words(item["nome"])) for word in asked)
+
+
+def _busca(text: str) -> Test:
+    if not text:
+        return _anything(text)
+    if re.fullmatch("[0-9]+", text):
+        return lambda item: item["cpf"].startswith(text)
+    return _nome(text)
+
+
+def _anything(_text: str) -> Test:
+    return lambda _item: True
+
+
+def _matching(pattern: str) -> Reader:
+    def read(text: str) -> Test:
+        _check(accepted=re.fullmatch(pattern, text) is not None)
+        return lambda _item: True
+
+    return read
+
+
+def _rows(text: str) -> Test:
+    _check(accepted=re.fullmatch("[1-9][0-9]{0,8}", text) is not None and int(text) % 25 == 0)
+    return lambda _item: True
+
+
+def _bound(text: str, *, until: bool) -> int:
+    """Give the milliseconds of a date or instant; a date given as the end includes its day."""
+    is_date = re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text) is not None
+    moment = datetime.fromisoformat(text)
+    if is_date:
+        moment = moment.replace(tzinfo=UTC) + timedelta(days=until)
+    _check(accepted=moment.tzinfo is not None)
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+
+
+def _since(text: str) -> Test:
+    bound = _bound(text, until=False)
+    return lambda item: item["atualizado_em"] >= bound
+
+
+def _before(text: str) -> Test:
+    bound = _bound(text, until=True)
+    return lambda item: item["atualizado_em"] < bound
+
+
+RELATORIO: Final = (
+    "numero",
+    "status",
+    "tipo_pessoa",
+    "nome",
+    "atualizado_em",
+    "resultado",
+    "mensagem",
+    "pendente_validacao_manual",
+    "numero_documento",
+)
+PESSOA: Final = ("cpf", "nome", "atualizado_em")
+
+STATUS: Final = ("PROCESSANDO", "EM ANALISE", "CONCLUIDO", "PRE-PROCESSANDO", "PENDENTE")
+_HEX: Final = "[0-9a-fA-F]"
+
+PAGING: Final[dict[str, Reader]] = {
+    "page": _matching("[1-9][0-9]{0,8}"),
+    "rows": _rows,
+    "sort": _anything,  # the fields differ between the lists: checked where they are known
+    "limit": _matching(".+"),
+}
+RELATORIO_FILTERS: Final[dict[str, Reader]] = {
+    "numero_documento": _equal("numero_documento", "[0-9]{11}|[0-9A-Za-z]{12}[0-9]{2}", str.upper),
+    "tipo_pessoa": _one_of("tipo_pessoa", {"pessoa": "Pessoa", "empresa": "Empresa"}),
+    "nome": _equal("nome", ".+"),
+    "numero": _equal("numero", f"{_HEX}{{8}}(-{_HEX}{{4}}){{3}}-{_HEX}{{12}}", str.lower),
+    "resultado": _one_of("resultado", {"valid": "VALID", "invalid": "INVALID"}),
+    "status": _one_of("status", {choice.lower(): choice for choice in STATUS}),
+    "pendente_validacao_manual": _one_of("pendente_validacao_manual", {"true": True, "false": False}),
+}
+PESSOA_FILTERS: Final[dict[str, Reader]] = {"cpf": _equal("cpf", "[0-9]{11}"), "nome": _nome, "busca": _busca}
+DATES: Final[dict[str, Reader]] = {"atualizado_em_de": _since, "atualizado_em_ate": _before}

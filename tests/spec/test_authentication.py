@@ -1,0 +1,136 @@
+"""Whoever may not ask gets one and the same answer, whatever is wrong with the token."""
+
+import base64
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from factories import Account, Store, relatorio
+from laudo.server import auth
+from laudo.server.accounts import Level
+from wsgi import Answer, Client, NewClient
+
+ENDPOINTS = ("/relatorios", "/pessoas", "/usuario")
+ADOPTED = "chave-de-outro-servico.2f9c"
+REFUSAL = (
+    '{"error":"Unauthorized",'
+    '"message":"Falha na autenticação. Verifique o token utilizado e se o acesso foi liberado.",'
+    '"status_code":401}'
+).encode()
+HEADERS = {
+    "content-type": "application/json; charset=utf-8",
+    "content-length": str(len(REFUSAL)),
+    "www-authenticate": 'Token realm="api"',
+    "x-content-type-options": "nosniff",
+}
+
+
+def bad_headers(store: Store, account: Account) -> Iterator[str | None]:
+    """Give values of Authorization that must be refused, though most of them look like one that is not."""
+    token = account.token
+    yield None
+    yield from ("", " ", "\t", "Bearer", "Bearer ", "Bearer x", "Token", "null", "undefined", "{token}", "<API_TOKEN>")
+    yield from (f"{word} {token}" for word in ("Bearer", "bearer", "Token", "Basic", "Digest", "laudo", "x"))
+    yield f"Basic {base64.b64encode(f'{token}:'.encode()).decode()}"
+    yield from (f"{token},{token}", f"{token}, {token}", f"{token},", f",{token}", f"{token},x", f"x, {token}")
+    yield from (f"{token}{end}" for end in (";", ".", "=", "==", '"', "'", "0", "\x00", "\r\nX: y", f" {token}", " x"))
+    yield from (f"{start}{token}" for start in ('"', "'", "=", "0", "\x00", "\u00a0", "\ufeff", "laudo_"))
+    yield from (token.upper(), token.lower(), token.swapcase(), token[::-1], token.replace("_", "-"), token * 3)
+    yield from (token[:end] for end in range(1, len(token), 3))
+    yield from (token[start:] for start in range(1, 10))
+    yield from _near_misses(token)
+    yield from _near_misses(ADOPTED)
+    yield from (f"{token[:20]}{chr(code)}{token[20:]}" for code in (*range(33), 0x7F, 0x80, 0xA0, 0xE9, 0xFF))
+    yield from ("é" * 40, "ｌ" + token[1:], "token-secreto-ç", "🙂" * 20, "\u200b" + token)
+    yield from ("x" * length for length in (1, 7, 8, 16, 44, 200, 201, 10_000, 100_000))
+    yield from (auth.new_token() for _ in range(5))
+    yield from _ended(store, account)
+
+
+def _near_misses(token: str) -> Iterator[str]:
+    for place, character in enumerate(token):
+        yield f"{token[:place]}{'z' if character == 'y' else 'y'}{token[place + 1 :]}"
+
+
+def _ended(store: Store, account: Account) -> Iterator[str]:
+    """Give tokens that were good once."""
+    id_token, revoked = store.token(account.id_usuario)
+    store.revoke(id_token)
+    yield revoked
+    yield store.token(account.id_usuario, now_ms=1, expires_at=2)[1]
+    for level in Level:
+        other = store.account()
+        number = {
+            Level.ORGANIZATION: other.id_organizacao,
+            Level.ACCOUNT: other.id_conta,
+            Level.USER: other.id_usuario,
+        }[level]
+        store.disable(level, number)
+        yield other.token
+
+
+def assert_refused(answer: Answer, *, body: bytes = REFUSAL) -> None:
+    assert (answer.status, answer.stable_headers, answer.body) == (401, HEADERS, body)
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_two_hundred_bad_headers_get_one_answer_on_every_endpoint(
+    endpoint: str, store: Store, account: Account, client: NewClient
+) -> None:
+    store.token(account.id_usuario, text=ADOPTED)
+    store.write(account, [relatorio(1)])
+    headers = list(bad_headers(store, account))
+    assert len(set(headers)) >= 200
+    for header in headers:
+        refused = client(header)
+        assert_refused(refused.get(endpoint))
+        assert_refused(refused.head(endpoint), body=b"")
+    for good in (account.token, ADOPTED):
+        assert client(good).get(endpoint).status == 200
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.parametrize("query", ["", "page=0", "nome=%ff", "cpf=52998224725", "&".join(["x=1"] * 40)])
+def test_what_is_asked_makes_no_difference_to_a_refusal(endpoint: str, query: str, client: NewClient) -> None:
+    assert_refused(client("x" * 20).get(f"{endpoint}?{query}"))
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.parametrize("around", ["{}", " {}", "{} ", "\t{}\t", "  {}  "])
+def test_a_token_is_sent_as_is_and_blanks_around_it_are_trimmed(
+    endpoint: str, around: str, account: Account, client: NewClient
+) -> None:
+    assert client(around.format(account.token)).get(endpoint).status == 200
+
+
+def test_a_token_can_be_asked_with_until_it_expires(store: Store, account: Account, client: NewClient) -> None:
+    in_an_hour = time.time_ns() // 1_000_000 + 3_600_000
+    _, token = store.token(account.id_usuario, expires_at=in_an_hour)
+    assert client(token).get("/usuario").status == 200
+
+
+def test_revoking_one_token_of_a_user_leaves_the_others(store: Store, account: Account, acme: Client) -> None:
+    id_token, _ = store.token(account.id_usuario)
+    store.revoke(id_token)
+    assert acme.get("/usuario").status == 200
+    store.revoke(account.id_token)
+    assert_refused(acme.get("/usuario"))
+
+
+@pytest.mark.parametrize("level", Level)
+def test_disabling_refuses_from_the_next_request_on_and_enabling_admits_again(
+    level: Level, store: Store, account: Account, acme: Client
+) -> None:
+    number = getattr(account, level.value[2])
+    assert acme.get("/relatorios").status == 200
+    store.disable(level, number)
+    assert_refused(acme.get("/relatorios"))
+    store.enable(level, number)
+    assert acme.get("/relatorios").status == 200
+
+
+def test_disabling_an_account_leaves_its_sister_alone(store: Store, account: Account, client: NewClient) -> None:
+    sister = store.account(account.id_organizacao)
+    store.disable(Level.ACCOUNT, account.id_conta)
+    assert client(sister.token).get("/relatorios").status == 200

@@ -1,0 +1,279 @@
+"""Refusals: one shape everywhere, one order of checks, and never a value of the request."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from factories import Account, Store
+from laudo.core.sql import Statement
+from laudo.server.database import Connection, Database, Row, Unavailable, open_store
+from wsgi import Answer, Client, NewApp, NewClient
+
+ROUTES = ("/relatorios", "/pessoas", "/usuario", "/health", "/ready", "/openapi.json", "/docs", "/")
+LISTS = ("/relatorios", "/pessoas")
+
+
+def assert_shape(answer: Answer, status: int, error: str, *, keys: list[str] | None = None) -> None:
+    assert answer.status == status
+    assert answer.headers["content-type"] == "application/json; charset=utf-8"
+    body = answer.json
+    validation = {} if keys is None else {"validation": {"source": "query", "keys": keys}}
+    expected = {"error": error, "message": body["message"], **validation, "status_code": status}
+    assert list(body.items()) == list(expected.items())
+    assert len(body["message"]) > 20
+
+
+# 404 and 405.
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/relatorios/", "/Relatorios", "/RELATORIOS", "//relatorios", "/relatorios//", "/relatorios/1", "/relatorio"),
+        *(
+            "/pessoas/",
+            "/usuario/",
+            "/usuarios",
+            "//",
+            "//usuario",
+            "/.",
+            "/relatorios/..",
+            "/../relatorios",
+            "/health/",
+        ),
+        *("/relatorios;x=1", "/relatorios%00", "/relatorios%20", "/%20relatorios", "/relatorios%2F", "/%2Frelatorios"),
+        *("/relatorios%3Fpage=1", "/docs/", "/openapi.json/", "/openapi.yaml", "/favicon.ico", "/%ff", "/é"),
+        "/0f8fad5b-d9cb-469f-a165-70867728950e",
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "OPTIONS", "FOO"])
+def test_any_other_path_is_404_and_never_a_redirect(acme: Client, path: str, method: str) -> None:
+    answer = acme.ask(method, path)
+    assert answer.status == 404
+    assert "location" not in answer.headers
+    if method != "HEAD":
+        assert_shape(answer, 404, "Not Found")
+        assert answer.json["message"] == "Endereço não encontrado. Verifique o caminho da URL."
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "PROPFIND", "FOO", "get"])
+def test_any_other_method_is_405_and_the_answer_names_those_allowed(acme: Client, route: str, method: str) -> None:
+    answer = acme.ask(method, route)
+    assert_shape(answer, 405, "Method Not Allowed")
+    assert answer.headers["allow"] == "GET, HEAD, OPTIONS"
+
+
+# 400.
+
+
+@pytest.mark.parametrize("path", LISTS)
+@pytest.mark.parametrize(
+    ("query", "keys"),
+    [
+        ("page=0", ["page"]),
+        ("page=", ["page"]),
+        ("page", ["page"]),
+        ("rows=26&page=0", ["page", "rows"]),
+        ("page=1&page=1", ["page"]),
+        ("page=1&page=2&page=x", ["page"]),
+        ("nome=", ["nome"]),
+        ("sort=", ["sort"]),
+        ("limit=", ["limit"]),
+        ("limit=1&limit=1", ["limit"]),
+        ("nome=%", ["nome"]),
+        ("nome=%4", ["nome"]),
+        ("nome=%zz", ["nome"]),
+        ("nome=a%", ["nome"]),
+        ("nome=%ff", ["nome"]),
+        ("nome=%c3", ["nome"]),
+        ("nome=%c0%80", ["nome"]),
+        ("nome=%ed%a0%80", ["nome"]),
+        ("nome=a%00", ["nome"]),
+        ("nome=a%0Ab", ["nome"]),
+        ("nome=a%7F", ["nome"]),
+        ("nome=a%C2%85", ["nome"]),
+        ("nome=a\tb", ["nome"]),
+        ("limit=%ff", ["limit"]),
+        ("%ff=1", []),
+        ("%=1", []),
+        ("%00=1", []),
+        ("=1", []),
+        (f"{'x' * 201}=1", []),
+        (f"nome={'a' * 201}", ["nome"]),
+        (f"nome={'%C3%A9' * 201}", ["nome"]),
+        (f"limit={'1' * 201}", ["limit"]),
+        ("Page=1", ["Page"]),
+        ("page%20=1", ["page "]),
+        ("page[]=1", ["page[]"]),
+        ("cursor=abc", ["cursor"]),
+        ("atualizado_em_de=2026-01-01", ["atualizado_em_de"]),
+        ("atualizado_em_ate=2026-01-01", ["atualizado_em_ate"]),
+        ("b=1&a=2&page=0", ["b", "a", "page"]),
+        ("&".join(f"page={number}" for number in range(33)), []),
+    ],
+)
+def test_what_is_not_fully_understood_is_refused_and_named(
+    acme: Client, path: str, query: str, keys: list[str]
+) -> None:
+    assert_shape(acme.get(f"{path}?{query}"), 400, "Bad Request", keys=keys)
+
+
+@pytest.mark.parametrize("path", LISTS)
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("p%61ge=1", "page=%31", f"nome={'a' * 200}", f"nome={'%C3%A9' * 200}", "nome=%C3%A9", "nome=é", "nome=a+b"),
+        *("nome=a=b", "limit=x", "?", "nome=%26a", "nome=a;b", "sort=-nome", "nome=%F0%9F%99%82a"),
+    ],
+)
+def test_unusual_but_correct_encodings_are_understood(acme: Client, path: str, query: str) -> None:
+    assert acme.get(f"{path}?{query}").status == (400 if query == "?" else 200)
+
+
+def test_a_parameter_that_does_not_exist_is_answered_with_the_nearest_that_does(acme: Client) -> None:
+    for given, nearest in (("numero_documeto", "numero_documento"), ("pagina", "page"), ("estatus", "status")):
+        answer = acme.get("/relatorios", **{given: "1"})
+        assert answer.keys == [given]
+        assert given in answer.json["message"]
+        assert nearest in answer.json["message"].rpartition(given)[2]
+
+
+@pytest.mark.parametrize("path", [*LISTS, "/usuario"])
+def test_no_refusal_repeats_a_value(acme: Client, path: str) -> None:
+    names = ("page", "rows", "sort", "limit", "cpf", "nome", "busca", "numero", "numero_documento", "status", "x")
+    for name in names:
+        for value in ("segredo-\x01", "segredo%zz", "segredo" * 40, "segredo"):
+            answer = acme.get(f"{path}?{name}={value}&{name}={value}")
+            assert answer.status == 400
+            assert b"segredo" not in answer.body
+            assert "segredo" not in str(answer.headers)
+
+
+# 429, 500, 503: databases that are not well.
+
+
+class Ailing:
+    """A store that answers the first `good` statements of each snapshot and then raises `error`."""
+
+    def __init__(self, database: Database, *, good: int, error: Exception) -> None:
+        self._database = database
+        self._good = good
+        self._error = error
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        with self._database.snapshot() as connection:
+            yield _AilingConnection(connection, self._good, self._error)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        with self._database.transaction() as connection:
+            yield connection
+
+    def close(self) -> None:
+        self._database.close()
+
+
+class _AilingConnection:
+    def __init__(self, connection: Connection, good: int, error: Exception) -> None:
+        self._connection = connection
+        self._left = good
+        self._error = error
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        self._left -= 1
+        if self._left < 0:
+            raise self._error
+        return self._connection.fetch(statement)
+
+    def write_many(self, text: str, rows: object) -> None:
+        raise AssertionError((text, rows))
+
+    def run_script(self, text: str) -> None:
+        raise AssertionError(text)
+
+    def has_table(self, name: str) -> bool:
+        self.fetch(Statement("SELECT 1", ()))
+        return self._connection.has_table(name)
+
+
+Ail = Callable[[int, Exception], Client]
+
+
+@pytest.fixture
+def ail(store_url: str, new_app: NewApp, account: Account) -> Iterator[Ail]:
+    """Gives a client of an application whose store answers so many statements of a request, and then fails."""
+    database = open_store(store_url)
+    yield lambda good, error: Client(new_app(Ailing(database, good=good, error=error)), account.token)
+    database.close()
+
+
+@pytest.mark.parametrize("good", [0, 1, 2])
+@pytest.mark.parametrize("path", LISTS)
+def test_a_store_that_does_not_answer_is_503_with_the_seconds_to_wait(ail: Ail, path: str, good: int) -> None:
+    answer = ail(good, Unavailable("segredo")).get(path)
+    assert_shape(answer, 503, "Service Unavailable")
+    assert int(answer.headers["retry-after"]) >= 1
+    assert b"segredo" not in answer.body
+
+
+def test_a_fault_of_ours_is_500_and_says_nothing_but_the_request_id(
+    ail: Ail, capfd: pytest.CaptureFixture[str]
+) -> None:
+    answer = ail(1, RuntimeError("segredo")).get("/relatorios?numero_documento=52998224725")
+    assert_shape(answer, 500, "Internal Server Error")
+    assert answer.headers["x-request-id"]
+    written = capfd.readouterr()
+    assert "RuntimeError" in written.err
+    assert not {"segredo", "52998224725"} & set(answer.body.decode().split() + written.err.split())
+    assert "segredo" not in f"{answer.body!r}{answer.headers}{written}"
+
+
+def test_more_requests_than_configured_are_429_with_the_seconds_to_wait(account: Account, client: NewClient) -> None:
+    asking = client(account.token, rate_limit=2)
+    answers = [asking.get("/usuario") for _ in range(4)]
+    assert [answer.status for answer in answers] == [200, 200, 429, 429]
+    assert_shape(answers[-1], 429, "Too Many Requests")
+    assert answers[-1].headers["retry-after"] == "1"
+
+
+def test_each_token_has_a_rate_of_its_own(store: Store, new_app: NewApp) -> None:
+    asked = new_app(rate_limit=1)
+    tokens = [store.account().token for _ in range(3)]
+    assert [Client(asked, token).get("/usuario").status for token in tokens] == [200, 200, 200]
+
+
+# The order of checks.
+
+
+def test_the_path_is_checked_before_the_method_and_the_method_before_the_token(client: NewClient) -> None:
+    nobody = client(None)
+    assert nobody.ask("POST", "/usuarios").status == 404
+    assert nobody.ask("POST", "/usuario").status == 405
+    assert nobody.ask("GET", "/usuario").status == 401
+
+
+def test_the_token_is_checked_before_the_rate_and_the_rate_before_the_parameters(
+    account: Account, client: NewClient
+) -> None:
+    asking = client(account.token, rate_limit=1)
+    assert asking.get("/relatorios?page=0").status == 400
+    assert asking.get("/relatorios?page=0").status == 429
+    assert client("x" * 20, rate_limit=1).get("/relatorios?page=0").status == 401
+
+
+def test_the_parameters_are_checked_before_the_store_is_asked_for_items(ail: Ail) -> None:
+    failing = ail(1, Unavailable("gone"))
+    assert failing.get("/relatorios?page=0").status == 400
+    assert failing.get("/relatorios?page=1").status == 503
+
+
+def test_without_a_store_a_bad_token_is_401_and_health_answers_and_ready_does_not(ail: Ail, new_app: NewApp) -> None:
+    failing = ail(0, Unavailable("gone"))
+    assert failing.ask("GET", "/usuario", headers={"Authorization": "Bearer x"}).status == 401
+    assert failing.get("/usuario").status == 503
+    assert failing.get("/health").status == 200
+    assert failing.get("/ready").status == 503
+    assert Client(new_app(), None).get("/ready").status == 200

@@ -1,0 +1,204 @@
+"""GET /pessoas: the CPFs that the caller's organization has consulted."""
+
+import pytest
+
+from factories import NOON, Account, Store, cpf, empresa, relatorio
+from wsgi import Client
+
+NAMES = ("Maria da Silva", "MÁRIO SILVEIRA", "Ana-Maria Souza", "José D'Ávila", "Silvana Marques", "João")
+
+
+def cpfs(client: Client, **parameters: object) -> list[str]:
+    return [item["cpf"] for item in client.get("/pessoas", **parameters).itens]
+
+
+def names(client: Client, **parameters: object) -> set[str]:
+    return {item["nome"] for item in client.get("/pessoas", **parameters).itens}
+
+
+@pytest.fixture
+def named(acme: Client, store: Store, account: Account) -> Client:
+    """Asks an organization that knows the people of NAMES, the last of them newest."""
+    store.write(
+        account,
+        [
+            relatorio(number, nome_pessoa=name, numero_documento=cpf(100 + number), atualizado_em=NOON + number)
+            for number, name in enumerate(NAMES)
+        ],
+    )
+    return acme
+
+
+def test_an_organization_that_consulted_nobody_gets_an_empty_list(acme: Client) -> None:
+    assert acme.get("/pessoas").body == (
+        b'{"result":{"busca":"","itens":[],"paginacao":{"atual":1,"linhas":25,"total":"0"}},"status_code":200}'
+    )
+
+
+def test_the_body_has_every_key_in_the_contracts_order_and_its_total_is_a_string(
+    acme: Client, store: Store, account: Account
+) -> None:
+    store.write(account, [relatorio(1, nome_pessoa='João "Zé" 🙂', atualizado_em=NOON + 50)])
+    assert acme.get("/pessoas").body.decode() == (
+        '{"result":{"busca":"","itens":['
+        '{"cpf":"52998224725","nome":"João \\"Zé\\" 🙂","atualizado_em":"2026-01-31T12:00:00.050Z"}'
+        '],"paginacao":{"atual":1,"linhas":25,"total":"1"}},"status_code":200}'
+    )
+
+
+def test_it_carries_the_headers_of_a_list(acme: Client) -> None:
+    assert acme.get("/pessoas").stable_headers == acme.get("/relatorios").stable_headers | {
+        "content-length": str(len(acme.get("/pessoas").body))
+    }
+
+
+# Who appears.
+
+
+def test_a_cpf_appears_once_with_the_name_and_instant_of_its_newest_report(
+    acme: Client, store: Store, account: Account
+) -> None:
+    for number, instant, name in ((1, NOON, "Antes"), (2, NOON + 2, "Agora"), (3, NOON + 1, "Entre")):
+        store.write(account, [relatorio(number, atualizado_em=instant, nome_pessoa=name)])
+    [item] = acme.get("/pessoas").itens
+    assert (item["nome"], item["atualizado_em"]) == ("Agora", "2026-01-31T12:00:00.002Z")
+
+
+def test_every_account_of_an_organization_sees_the_people_of_all(acme: Client, store: Store, account: Account) -> None:
+    sister, stranger = store.account(account.id_organizacao), store.account()
+    store.write(account, [relatorio(1, numero_documento=cpf(1), nome_pessoa="Aqui")])
+    store.write(sister, [relatorio(2, numero_documento=cpf(1), nome_pessoa="Ali", atualizado_em=NOON + 1)])
+    store.write(sister, [relatorio(3, numero_documento=cpf(2), nome_pessoa="Outra")])
+    store.write(stranger, [relatorio(4, numero_documento=cpf(1), nome_pessoa="Fora", atualizado_em=NOON + 9)])
+    assert names(acme) == {"Ali", "Outra"}
+
+
+def test_companies_do_not_appear(acme: Client, store: Store, account: Account) -> None:
+    store.write(account, [empresa(1, nome_pessoa="Acme Ltda."), relatorio(2, nome_pessoa="Maria")])
+    assert names(acme) == {"Maria"}
+
+
+# Filters.
+
+
+def test_cpf_finds_one_person_and_is_echoed(named: Client) -> None:
+    answer = named.get("/pessoas", cpf=cpf(102))
+    assert [item["nome"] for item in answer.itens] == ["Ana-Maria Souza"]
+    assert answer.json["result"]["busca"] == cpf(102)
+    assert answer.json["result"]["paginacao"] == {"atual": 1, "linhas": 25, "total": "1"}
+
+
+def test_a_cpf_with_wrong_check_digits_is_simply_no_match(named: Client) -> None:
+    assert named.get("/pessoas?cpf=00000000000").total == 0
+
+
+@pytest.mark.parametrize("text", ["529.982.247-25", "5299822472", "529982247250", "5299822472a", "５2998224725", ""])
+def test_a_cpf_is_eleven_digits_without_mask(acme: Client, text: str) -> None:
+    assert acme.get("/pessoas", cpf=text).keys == ["cpf"]
+
+
+@pytest.mark.parametrize("name", ["nome", "busca"])
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("mar sil", {"Maria da Silva", "MÁRIO SILVEIRA", "Silvana Marques"}),
+        ("sil mar", {"Maria da Silva", "MÁRIO SILVEIRA", "Silvana Marques"}),
+        ("MÁRIA", {"Maria da Silva", "Ana-Maria Souza"}),
+        ("maria  silva", {"Maria da Silva"}),
+        ("da", {"Maria da Silva"}),
+        ("avila", {"José D'Ávila"}),
+        ("d'a", {"José D'Ávila"}),
+        ("joão", {"João"}),
+        ("joao", {"João"}),
+        ("aria", set()),
+        ("maria mario", set()),
+        ("m%", {"Maria da Silva", "MÁRIO SILVEIRA", "Ana-Maria Souza", "Silvana Marques"}),
+        ("mari_", {"Maria da Silva", "MÁRIO SILVEIRA", "Ana-Maria Souza"}),
+    ],
+)
+def test_every_word_given_must_begin_a_word_of_the_name(named: Client, name: str, asked: str, found: set[str]) -> None:
+    answer = named.get("/pessoas", **{name: asked})
+    assert {item["nome"] for item in answer.itens} == found
+    assert answer.total == len(found)
+    assert answer.json["result"]["busca"] == asked
+
+
+@pytest.mark.parametrize("text", ["", " ", "-", "🙂", "%"])
+def test_a_name_without_any_letter_or_digit_is_refused(acme: Client, text: str) -> None:
+    assert acme.get("/pessoas", nome=text).keys == ["nome"]
+
+
+def test_busca_of_digits_finds_the_cpfs_that_begin_so(named: Client) -> None:
+    start = cpf(102)[:9]
+    assert cpfs(named, busca=start) == [cpf(102)]
+    assert cpfs(named, busca="0000001", sort="cpf") == [cpf(100 + number) for number in range(6)]
+    assert cpfs(named, busca=cpf(102)[1:]) == []
+    assert named.get("/pessoas", busca=start).json["result"]["busca"] == start
+
+
+def test_an_empty_busca_filters_nothing(named: Client) -> None:
+    assert named.get("/pessoas?busca=").body == named.get("/pessoas").body
+
+
+def test_busca_is_echoed_before_nome_and_nome_before_cpf(named: Client) -> None:
+    given = {"cpf": cpf(100), "nome": "Maria", "busca": "Síl"}
+    assert named.get("/pessoas", **given).json["result"]["busca"] == "Síl"
+    del given["busca"]
+    assert named.get("/pessoas", **given).json["result"]["busca"] == "Maria"
+
+
+def test_the_echo_is_the_text_as_it_was_asked(named: Client) -> None:
+    text = 'MÁR "<&> \\ 🙂'
+    assert named.get("/pessoas", nome=text).json["result"]["busca"] == text
+
+
+def test_filters_narrow_each_other(named: Client) -> None:
+    assert names(named, nome="maria", busca="0000001") == {"Maria da Silva", "Ana-Maria Souza"}
+    assert names(named, nome="maria", cpf=cpf(102)) == {"Ana-Maria Souza"}
+    assert names(named, nome="maria", busca="souza", cpf=cpf(100)) == set()
+
+
+# Orders and pages.
+
+
+def test_without_sort_the_newest_comes_first(named: Client) -> None:
+    assert cpfs(named) == [cpf(100 + number) for number in (5, 4, 3, 2, 1, 0)]
+
+
+def test_it_sorts_by_cpf_and_by_instant_either_way(named: Client) -> None:
+    ascending = [cpf(100 + number) for number in range(6)]
+    assert cpfs(named, sort="cpf") == cpfs(named, sort="atualizado_em") == ascending
+    assert cpfs(named, sort="-cpf") == cpfs(named, sort="-atualizado_em") == ascending[::-1]
+
+
+def test_it_sorts_by_name_without_case_and_accents_and_ties_by_cpf(
+    acme: Client, store: Store, account: Account
+) -> None:
+    given = {3: "álvaro", 1: "Alvaro", 2: "ALVARO", 4: "Zoé", 5: "bia", 6: "Élio", 7: "Alvaro Zé"}
+    store.write(account, [relatorio(n, nome_pessoa=name, numero_documento=cpf(n)) for n, name in given.items()])
+    assert cpfs(acme, sort="nome") == [cpf(number) for number in (1, 2, 3, 7, 5, 6, 4)]
+    assert cpfs(acme, sort="-nome") == [cpf(number) for number in (4, 6, 5, 7, 1, 2, 3)]
+
+
+@pytest.mark.parametrize("sort", ["numero", "nome_pessoa", "--cpf", "", "-"])
+def test_any_other_sort_is_refused_with_the_list_of_fields(acme: Client, sort: str) -> None:
+    answer = acme.get("/pessoas", sort=sort)
+    assert answer.keys == ["sort"]
+    assert "cpf, nome, atualizado_em" in answer.json["message"]
+
+
+def test_pages_follow_each_other_and_one_past_the_end_is_empty(acme: Client, store: Store, account: Account) -> None:
+    store.write(account, [relatorio(number, numero_documento=cpf(number)) for number in range(60)])
+    pages = [cpfs(acme, page=page, sort="cpf") for page in (1, 2, 3, 4)]
+    assert [len(page) for page in pages] == [25, 25, 10, 0]
+    assert [*pages[0], *pages[1], *pages[2]] == [cpf(number) for number in range(60)]
+    assert acme.get("/pessoas?page=4").json["result"]["paginacao"] == {"atual": 4, "linhas": 25, "total": "60"}
+
+
+@pytest.mark.parametrize("name", ["numero", "numero_documento", "status", "tipo_pessoa"])
+def test_a_filter_of_the_other_list_is_refused(acme: Client, name: str) -> None:
+    assert acme.get("/pessoas", **{name: "1"}).keys == [name]
+
+
+def test_limit_is_accepted_and_ignored(named: Client) -> None:
+    assert named.get("/pessoas?limit=1").body == named.get("/pessoas").body

@@ -1,0 +1,58 @@
+"""GET /usuario: who is asking."""
+
+import pytest
+
+from factories import Account, Store
+from wsgi import Client, NewClient
+
+
+def test_it_shows_the_caller_in_the_contracts_order_with_the_token_just_presented(
+    acme: Client, account: Account
+) -> None:
+    assert acme.get("/usuario").body.decode() == (
+        f'{{"result":{{"api_token":"{account.token}","email":"analista{account.id_conta}@example.com",'
+        '"nome_usuario":"Analista","webhook_url":"https://acme.example/webhook",'
+        f'"nome_organizacao":"Acme Validações","id_organizacao":"{account.id_organizacao}"}},"status_code":200}}'
+    )
+
+
+def test_it_is_never_stored_by_a_cache(acme: Client) -> None:
+    headers = acme.get("/usuario").stable_headers
+    assert headers.pop("content-length").isdigit()
+    assert headers == {
+        "content-type": "application/json; charset=utf-8",
+        "cache-control": "no-store",
+        "x-content-type-options": "nosniff",
+    }
+
+
+def test_webhook_url_is_empty_when_none_is_configured(store: Store, client: NewClient) -> None:
+    assert client(store.account().token).get("/usuario").json["result"]["webhook_url"] == ""
+
+
+def test_each_of_a_users_tokens_is_echoed_as_itself(store: Store, account: Account, client: NewClient) -> None:
+    tokens = [account.token, store.token(account.id_usuario)[1], store.token(account.id_usuario, text="x" * 16)[1]]
+    shown = [client(token).get("/usuario").json["result"]["api_token"] for token in tokens]
+    assert shown == tokens
+
+
+def test_blanks_around_the_token_are_not_part_of_it(account: Account, client: NewClient) -> None:
+    shown = client(f" \t{account.token} ").get("/usuario").json["result"]["api_token"]
+    assert shown == account.token
+
+
+@pytest.mark.parametrize("query", ["page=1", "x", "api_token=1", "limit=1", "=", "%ff", "page=1&page=1"])
+def test_it_takes_no_parameter_at_all(acme: Client, query: str) -> None:
+    answer = acme.get(f"/usuario?{query}")
+    assert answer.status == 400
+    assert answer.json["validation"]["source"] == "query"
+
+
+def test_a_refused_parameter_is_named(acme: Client) -> None:
+    answer = acme.get("/usuario?page=1&rows=25")
+    assert answer.keys == ["page", "rows"]
+    assert "não aceita parâmetros" in answer.json["message"]
+
+
+def test_a_question_mark_alone_is_no_parameter(acme: Client) -> None:
+    assert acme.get("/usuario?").body == acme.get("/usuario").body

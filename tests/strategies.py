@@ -1,0 +1,193 @@
+"""Generated stores and queries: few distinct values, so that ties, overlaps and near misses are many."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+from urllib.parse import quote, quote_plus
+
+from hypothesis import strategies as st
+
+from factories import NOON, cnpj, cpf, numero
+from laudo.server.ingest.records import Relatorio
+
+# U+FF5E is before U+1D4B3 by code point and after it by UTF-16 unit; two of the é are one letter, one is two.
+MATRIZES: Final = (
+    "consultaPessoaDefault",
+    "Consulta",
+    "consulta",
+    "ção",
+    "cao",
+    "～",
+    "𝒳",
+    'a"b\\c',
+    "é",
+    "e\u0301",
+    "🙂 x",
+)
+NOMES: Final = (
+    "Maria da Silva",
+    "MARIA DA SILVA",
+    "María dã Sílva",
+    "Mari\u0301a  da-Silva",
+    "Mário Silva",
+    "Silva, Maria",
+    "Marina Da Silveira",
+    "Ｍａｒｉａ",
+    "𝐌aria 𝒳",
+    "Straße",
+    "STRASSE",
+    "İpek Iñes",
+    "D'Ávila",
+    "Davila",
+    "João 2º",
+    "🙂",
+    "🙂 Zoë",
+    "Ωmega ΟΔΥΣΣΕΥΣ",
+)
+MENSAGENS: Final = ("", "Válido.", "válido.", "Valido", "～", "𝒳", '"\\/<&>', "Pendente de validação", "🙂")
+INSTANTES: Final = (0, NOON - 1, NOON, NOON + 1, NOON + 999, 4_102_444_800_000, 253_402_300_799_999)
+STATUS: Final = ("PROCESSANDO", "EM ANALISE", "CONCLUIDO", "PRE-PROCESSANDO", "PENDENTE")
+RESULTADOS: Final = (None, "VALID", "INVALID")
+CPFS: Final = tuple(cpf(number) for number in (123456789, 123456780, 129999999, 700000001, 700000002, 1, 999999998))
+CNPJS: Final = (cnpj(1), cnpj(999999999999), "12ABC34501DE35")
+NUMEROS: Final = tuple(numero(number) for number in (*range(24), *range(0xABCDEF00, 0xABCDEF10)))
+MOST_REPORTS: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What happens to a store: batches, each for one account; and how many accounts each organization has."""
+
+    organizations: tuple[int, ...]
+    batches: tuple[tuple[int, tuple[Relatorio, ...]], ...]
+
+    def outcome(self) -> list[tuple[int, Relatorio]]:
+        """Give `(account, report)`s as they must be in the end: of each numero the newest that was ever written."""
+        newest: dict[tuple[int, str], Relatorio] = {}
+        for account, batch in self.batches:
+            for relatorio in batch:
+                known = newest.setdefault((account, relatorio.numero), relatorio)
+                if known.atualizado_em < relatorio.atualizado_em:
+                    newest[account, relatorio.numero] = relatorio
+        return [(account, relatorio) for (account, _), relatorio in newest.items()]
+
+
+@st.composite
+def versions(draw: st.DrawFn, numero: str) -> list[Relatorio]:
+    """Give one report's versions, all of different instants: the order of writing must not matter."""
+    instants = draw(st.lists(st.sampled_from(INSTANTES), min_size=1, max_size=3, unique=True))
+    return [draw(_version(numero, instant)) for instant in instants]
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> History:
+    """Give up to 60 reports in one to four accounts, written in any order, some several times."""
+    organizations = draw(st.sampled_from([(1,), (2,), (1, 1), (2, 1), (3, 1), (2, 2)]))
+    accounts = st.integers(0, sum(organizations) - 1)
+    # A size drawn by itself, because lists that Hypothesis sizes are mostly short.
+    size = draw(st.integers(0, min(MOST_REPORTS, sum(organizations) * len(NUMEROS))))
+    keys = draw(
+        st.lists(st.tuples(accounts, st.sampled_from(NUMEROS)), min_size=size * 3 // 4, max_size=size, unique=True)
+    )
+    records = [(account, version) for account, numero in keys for version in draw(versions(numero))]
+    repeated = draw(st.lists(st.sampled_from(records), max_size=5)) if records else []
+    shuffled = [*records, *repeated]
+    draw(st.randoms(use_true_random=False)).shuffle(shuffled)
+    return History(organizations, _batches(shuffled, draw(st.sampled_from([1, 7, 20, 1000]))))
+
+
+def _batches(records: Sequence[tuple[int, Relatorio]], size: int) -> tuple[tuple[int, tuple[Relatorio, ...]], ...]:
+    """Part the records into slices, and each slice by account."""
+    cuts = [*range(0, len(records), size), len(records)]
+    parts = [records[start:end] for start, end in pairwise(cuts)]
+    return tuple(
+        (account, tuple(relatorio for owner, relatorio in part if owner == account))
+        for part in parts
+        for account in sorted({account for account, _ in part})
+    )
+
+
+@st.composite
+def _version(draw: st.DrawFn, numero: str, instant: int) -> Relatorio:
+    is_pessoa = draw(st.booleans()) or draw(st.booleans())
+    return Relatorio(
+        numero=numero,
+        status=draw(st.sampled_from(STATUS)),
+        tipo_pessoa="Pessoa" if is_pessoa else "Empresa",
+        nome=draw(st.sampled_from(MATRIZES)),
+        atualizado_em=instant,
+        resultado=draw(st.sampled_from(RESULTADOS)),
+        mensagem=draw(st.sampled_from(MENSAGENS)),
+        pendente_validacao_manual=draw(st.booleans()),
+        numero_documento=draw(st.sampled_from(CPFS if is_pessoa else CNPJS)),
+        nome_pessoa=draw(st.sampled_from(NOMES if is_pessoa else ("", "Acme Ltda."))),
+    )
+
+
+# Queries, their values as clients spell them.
+
+Values = dict[str, tuple[str, ...]]
+
+RELATORIO_VALUES: Final[Values] = {
+    "numero_documento": (*CPFS, *CNPJS, "12abc34501de35", "00000000000"),
+    "tipo_pessoa": ("PESSOA", "Pessoa", "empresa", "EMPRESA", "Pessôa"),
+    "nome": (*MATRIZES, "outra"),
+    "numero": (*NUMEROS[:6], NUMEROS[-1].upper(), numero(5000)),
+    "resultado": ("VALID", "valid", "INVALID"),
+    "status": (*STATUS, "em análise", "Concluído", "pre-processando"),
+    "pendente_validacao_manual": ("true", "false", "TRUE"),
+}
+PESSOA_VALUES: Final[Values] = {
+    "cpf": (*CPFS, "00000000000"),
+    "nome": (
+        *("mar", "silva", "mar sil", "SILVA mar", "da d", "maria maria", "strass", "ß", "ipek", "d avila", "d'a"),
+        *("joao 2", "zoe", "𝒳", "x", "ωmega", "οδυσσευσ", "ilva", "aria", "mar%", "a_"),
+    ),
+    "busca": ("", "1", "12", "123456789", CPFS[0], "7", "70000000", "00", "mar", "Sílva", "1 2", "１２", "z", "2"),
+}
+RELATORIO_SORTS: Final = tuple(
+    sign + field
+    for field in (
+        *("numero", "status", "tipo_pessoa", "nome", "atualizado_em", "resultado", "mensagem"),
+        *("pendente_validacao_manual", "numero_documento"),
+    )
+    for sign in ("", "-")
+)
+PESSOA_SORTS: Final = tuple(sign + field for field in ("cpf", "nome", "atualizado_em") for sign in ("", "-"))
+PAGES: Final = ("1", "1", "1", "2", "3", "999999999")
+ROWS: Final = ("25", "25", "50", "75", "100", "1000")
+REFUSED: Final = (
+    *(("page", text) for text in ("0", "01", "1.0", "１", "", "-1", "1000000000")),
+    *(("rows", text) for text in ("26", "1025", "0", "-25", "25 ", "")),
+    *(("sort", text) for text in ("", "--numero", "nenhum", "Nome", "-")),
+    *(("numero_documento", text) for text in ("529.982.247-25", "", "5299822472", "12ABC34501DE3A")),
+    *(("nome", ""), ("nome", "🙂"), ("busca", "🙂"), ("busca", " "), ("cpf", "529.982.247-25"), ("cpf", "")),
+    *(("status", "CONCLUIDOS"), ("tipo_pessoa", "PF"), ("resultado", "null"), ("numero", "123")),
+    *(("pendente_validacao_manual", "1"), ("limit", ""), ("nome", "a\x00"), ("busca", "x" * 201)),
+    *(("atualizado_em_de", "2026-01-01"), ("atualizado_em_ate", "2026-01-01"), ("cursor", "x"), ("Page", "1")),
+)
+
+
+@st.composite
+def queries(draw: st.DrawFn, values: Values, sorts: tuple[str, ...]) -> str:
+    """Give one query string: one in eight has a pair that is refused, or refused beside another of its name."""
+    filters = draw(st.lists(st.sampled_from(sorted(values)), max_size=3, unique=True))
+    pairs = [(name, draw(st.sampled_from(values[name]))) for name in filters]
+    pairs += [
+        (name, draw(st.sampled_from(choices)))
+        for name, choices in (("sort", sorts), ("page", PAGES), ("rows", ROWS), ("limit", ("25", "x")))
+        if draw(st.booleans())
+    ]
+    if draw(st.integers(0, 7)) == 0:
+        pairs.append(draw(st.sampled_from([*REFUSED, *pairs])))
+    encode = draw(st.sampled_from(ENCODINGS))
+    return "&".join(f"{name}={encode(value)}" for name, value in draw(st.permutations(pairs)))
+
+
+def _raw(text: str) -> str:
+    """Encode only what would otherwise mean something else."""
+    return "".join(quote(c, safe="") if c in "&%+#;= \x00" else c for c in text)
+
+
+ENCODINGS: Final[tuple[Callable[[str], str], ...]] = (quote, quote_plus, _raw)

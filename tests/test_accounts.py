@@ -1,0 +1,180 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from laudo.core.sql import Statement
+from laudo.server import accounts, migrations
+from laudo.server.accounts import AccountError, Conta, Level, Organizacao, Token, Usuario
+from laudo.server.database import Connection, Database, open_store
+
+NOW = 1_800_000_000_000
+HASH = bytes(range(32))
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    database = open_store(f"sqlite:///{tmp_path}/laudo.db", write=True)
+    migrations.migrate(database)
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def connection(database: Database) -> Iterator[Connection]:
+    with database.transaction() as connection:
+        yield connection
+
+
+def test_a_new_organization_starts_with_one_account(connection: Connection) -> None:
+    made = accounts.create_organizacao(connection, "  Modelo ", webhook_url="https://example.com/hook")
+    organizacao = Organizacao(1, "Modelo", enabled=True)
+    conta = Conta(1, 1, "principal", "https://example.com/hook", enabled=True)
+    assert made == (organizacao, conta)
+    assert accounts.organizacoes(connection) == [organizacao]
+    assert accounts.contas(connection) == [conta]
+
+
+def test_ids_of_accounts_and_users_are_unique_over_organizations(connection: Connection) -> None:
+    for nome in ("Um", "Dois"):
+        accounts.create_organizacao(connection, nome)
+    third = accounts.create_conta(connection, 1, "Filial")
+    users = [accounts.create_usuario(connection, number, email="a@b.c", nome="Ana") for number in (1, 2, 3)]
+    assert third == Conta(1, 3, "Filial", "", enabled=True)
+    assert [(user.id_organizacao, user.id_conta, user.id_usuario) for user in users] == [
+        (1, 1, 1),
+        (2, 2, 2),
+        (1, 3, 3),
+    ]
+
+
+def test_a_user_belongs_to_the_accounts_organization(connection: Connection) -> None:
+    accounts.create_organizacao(connection, "Um")
+    accounts.create_organizacao(connection, "Dois")
+    user = accounts.create_usuario(connection, 2, email="ana@example.com", nome="Ana")
+    assert user == Usuario(2, 2, 1, "ana@example.com", "Ana", enabled=True)
+    assert accounts.usuarios(connection) == [user]
+
+
+def test_a_user_may_have_several_tokens(connection: Connection) -> None:
+    accounts.create_organizacao(connection, "Um")
+    accounts.create_usuario(connection, 1, email="a@b.c", nome="Ana")
+    first = accounts.create_token(connection, 1, HASH, now_ms=NOW)
+    second = accounts.create_token(connection, 1, HASH[::-1], now_ms=NOW, expires_at=NOW + 1)
+    assert first == Token(1, 1, 1, 1, NOW, expires_at=None, revoked_at=None)
+    assert second == Token(2, 1, 1, 1, NOW, expires_at=NOW + 1, revoked_at=None)
+    assert accounts.tokens(connection) == [first, second]
+
+
+def test_a_revoked_token_keeps_the_instant_of_its_first_revocation(connection: Connection) -> None:
+    accounts.create_organizacao(connection, "Um")
+    accounts.create_usuario(connection, 1, email="a@b.c", nome="Ana")
+    accounts.create_token(connection, 1, HASH, now_ms=NOW)
+    accounts.revoke_token(connection, 1, now_ms=NOW + 5)
+    accounts.revoke_token(connection, 1, now_ms=NOW + 9)
+    assert [token.revoked_at for token in accounts.tokens(connection)] == [NOW + 5]
+
+
+def test_a_token_is_active_expired_or_revoked() -> None:
+    def state(expires_at: int | None, revoked_at: int | None) -> str:
+        return Token(1, 1, 1, 1, NOW, expires_at, revoked_at).state(NOW)
+
+    assert state(None, None) == "active"
+    assert state(NOW + 1, None) == "active"
+    assert state(NOW, None) == "expired"
+    assert state(NOW, NOW) == "revoked"
+
+
+def test_a_token_is_never_known_twice(connection: Connection) -> None:
+    accounts.create_organizacao(connection, "Um")
+    accounts.create_usuario(connection, 1, email="a@b.c", nome="Ana")
+    accounts.create_token(connection, 1, HASH, now_ms=NOW)
+    accounts.revoke_token(connection, 1, now_ms=NOW)
+    with pytest.raises(AccountError, match="known already"):
+        accounts.create_token(connection, 1, HASH, now_ms=NOW)
+
+
+def test_a_token_cannot_be_born_expired(connection: Connection) -> None:
+    with pytest.raises(AccountError, match="expired already"):
+        accounts.create_token(connection, 1, HASH, now_ms=NOW, expires_at=NOW)
+
+
+@pytest.mark.parametrize("level", Level)
+def test_disabling_and_enabling_touch_one_row_and_may_be_repeated(connection: Connection, level: Level) -> None:
+    for nome in ("Um", "Dois"):
+        id_conta = accounts.create_organizacao(connection, nome)[1].id_conta
+        accounts.create_usuario(connection, id_conta, email="a@b.c", nome="Ana")
+
+    def enabled() -> list[bool]:
+        match level:
+            case Level.ORGANIZATION:
+                return [one.enabled for one in accounts.organizacoes(connection)]
+            case Level.ACCOUNT:
+                return [one.enabled for one in accounts.contas(connection)]
+            case Level.USER:
+                return [one.enabled for one in accounts.usuarios(connection)]
+
+    accounts.disable(connection, level, 2)
+    accounts.disable(connection, level, 2)
+    assert enabled() == [True, False]
+    accounts.enable(connection, level, 2)
+    assert enabled() == [True, True]
+
+
+def test_who_is_not_there_is_named_with_a_hint(connection: Connection) -> None:
+    for level in Level:
+        with pytest.raises(AccountError) as error:
+            accounts.disable(connection, level, 7)
+        assert str(error.value) == f"there is no {level.value[0]} 7; hint: laudo {level.value[0]} list"
+    with pytest.raises(AccountError, match="there is no organization 7"):
+        accounts.create_conta(connection, 7, "Filial")
+    with pytest.raises(AccountError, match="there is no account 7"):
+        accounts.create_usuario(connection, 7, email="a@b.c", nome="Ana")
+    with pytest.raises(AccountError, match="there is no account 7"):
+        accounts.find_conta(connection, 7)
+    with pytest.raises(AccountError, match="there is no user 7"):
+        accounts.create_token(connection, 7, HASH, now_ms=NOW)
+    with pytest.raises(AccountError, match="there is no token 7"):
+        accounts.revoke_token(connection, 7, now_ms=NOW)
+
+
+@pytest.mark.parametrize("nome", ["", "  ", "x" * 201, "a\nb", "a\x1b[31mb"])
+def test_a_name_is_visible_text(connection: Connection, nome: str) -> None:
+    with pytest.raises(AccountError, match="1 to 200 characters"):
+        accounts.create_organizacao(connection, nome)
+
+
+@pytest.mark.parametrize("email", ["", "ana", "ana@", "@b.c", "a b@c.d", "a@b@c", "a\x1b@b.c", "a" * 251 + "@b.c"])
+def test_an_email_looks_like_one(connection: Connection, email: str) -> None:
+    accounts.create_organizacao(connection, "Um")
+    with pytest.raises(AccountError, match="an e-mail address looks like"):
+        accounts.create_usuario(connection, 1, email=email, nome="Ana")
+
+
+@pytest.mark.parametrize(
+    "url", ["example.com", "ftp://example.com", "https://", "https://a b", "https://" + "x" * 2000]
+)
+def test_a_webhook_is_an_http_address(connection: Connection, url: str) -> None:
+    with pytest.raises(AccountError, match="begins with https://"):
+        accounts.create_organizacao(connection, "Um", webhook_url=url)
+
+
+def test_what_fails_leaves_nothing(database: Database) -> None:
+    with pytest.raises(AccountError), database.transaction() as connection:
+        accounts.create_organizacao(connection, "Um", webhook_url="nowhere")
+    with database.snapshot() as connection:
+        assert accounts.organizacoes(connection) == []
+
+
+def test_a_found_account_is_the_one_listed(connection: Connection) -> None:
+    _, conta = accounts.create_organizacao(connection, "Um")
+    assert accounts.find_conta(connection, 1) == conta
+
+
+def test_the_store_never_sees_what_a_repr_could_show(connection: Connection) -> None:
+    accounts.create_organizacao(connection, "Um")
+    accounts.create_usuario(connection, 1, email="a@b.c", nome="Ana")
+    token = accounts.create_token(connection, 1, HASH, now_ms=NOW)
+    assert HASH.hex() not in repr(token)
+    assert repr(HASH) not in repr(token)
+    assert connection.fetch(Statement("SELECT hash FROM token", ())) == [(HASH,)]

@@ -1,0 +1,213 @@
+"""The service against the reference, byte for byte, over generated stores and queries."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import product
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from factories import Account, Store, relatorio
+from laudo.server import app
+from laudo.server.config import Settings
+from laudo.server.database import open_store
+from laudo.server.ingest.records import Relatorio
+from laudo.server.ingest.writer import Ingest
+from reference import Api
+from strategies import (
+    CNPJS,
+    CPFS,
+    INSTANTES,
+    MATRIZES,
+    MENSAGENS,
+    NOMES,
+    NUMEROS,
+    PESSOA_SORTS,
+    PESSOA_VALUES,
+    RELATORIO_SORTS,
+    RELATORIO_VALUES,
+    RESULTADOS,
+    STATUS,
+    History,
+    histories,
+    queries,
+)
+from wsgi import Client
+
+List = Literal["relatorios", "pessoas"]
+NewStoreUrl = Callable[[], str]
+
+STORES: Final = 100
+QUERIES: Final = 25
+LEAST_PAIRS: Final = 2_000
+"""For each of the two lists, so that neither number above can shrink unseen."""
+
+
+class World(NamedTuple):
+    """One store as the service and as the reference see it."""
+
+    api: Api
+    accounts: Sequence[Account]
+    clients: Sequence[Client]
+
+    def compare(self, resource: List, account: int, query_string: str) -> str:
+        """Ask both; gives what both answered: "items", "nothing" or "refused"."""
+        wire = query_string.encode().decode("latin-1")
+        ask = self.api.relatorios if resource == "relatorios" else self.api.pessoas
+        expected = ask(self.accounts[account].id_conta, wire)
+        answer = self.clients[account].get(f"/{resource}?{query_string}")
+        assert answer.status == expected.status, (query_string, answer.body)
+        if expected.status == 200:
+            assert answer.body == expected.body, query_string
+            return "items" if answer.itens else "nothing"
+        assert sorted(answer.keys) == sorted(expected.keys), query_string
+        return "refused"
+
+
+@contextmanager
+def world(url: str, key_file: Path, history: History) -> Iterator[World]:
+    """Write a history into an empty store and open it for reading, as the server does."""
+    writing = open_store(url, write=True)
+    store = Store(writing, key_file)
+    accounts: list[Account] = []
+    for count in history.organizations:
+        first = store.account()
+        accounts += [first, *(store.account(first.id_organizacao) for _ in range(1, count))]
+    writers = [Ingest(writing, account.id_conta) for account in accounts]
+    for account, batch in history.batches:
+        writers[account].write(batch)
+    reading = open_store(url)
+    asked = app.create(Settings(store=url, key_file=str(key_file), log=False), database=reading)
+    yield World(_api(accounts, history.outcome()), accounts, [Client(asked, account.token) for account in accounts])
+    reading.close()
+    writing.close()
+
+
+def _api(accounts: Sequence[Account], outcome: Sequence[tuple[int, Relatorio]]) -> Api:
+    return Api(
+        reports=[(accounts[account].id_conta, msgspec.structs.asdict(relatorio)) for account, relatorio in outcome],
+        accounts={account.id_conta: account.id_organizacao for account in accounts},
+    )
+
+
+@pytest.mark.parametrize(
+    ("resource", "values", "sorts"),
+    [("relatorios", RELATORIO_VALUES, RELATORIO_SORTS), ("pessoas", PESSOA_VALUES, PESSOA_SORTS)],
+    ids=["relatorios", "pessoas"],
+)
+def test_generated_stores_and_queries_are_answered_as_the_reference_answers_them(
+    new_store_url: NewStoreUrl,
+    key_file: Path,
+    resource: List,
+    values: dict[str, tuple[str, ...]],
+    sorts: tuple[str, ...],
+) -> None:
+    answered = Counter[str]()
+    several = st.lists(st.tuples(st.integers(0, 9), queries(values, sorts)), min_size=QUERIES, max_size=QUERIES)
+
+    @settings(max_examples=STORES, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(history=histories(), questions=several)
+    def compare(history: History, questions: list[tuple[int, str]]) -> None:
+        with world(new_store_url(), key_file, history) as made:
+            for account, question in questions:
+                answered[made.compare(resource, account % len(made.accounts), question)] += 1
+
+    compare()
+    assert answered.total() >= LEAST_PAIRS, answered
+    assert answered["items"] >= LEAST_PAIRS / 5, answered
+    assert answered["refused"] >= LEAST_PAIRS / 50, answered
+
+
+@pytest.fixture
+def large(new_store_url: NewStoreUrl, key_file: Path) -> Iterator[World]:
+    """One store in which each account has several pages."""
+    seeded = random.Random(2)
+    batches = tuple(
+        (account, tuple(_any_report(seeded, number) for number in seeded.sample(range(400), 180)))
+        for account in (0, 1, 2)
+    )
+    with world(new_store_url(), key_file, History((2, 1), batches)) as made:
+        yield made
+
+
+def _any_report(seeded: random.Random, number: int) -> Relatorio:
+    is_pessoa = seeded.random() < 0.8
+    documents = CPFS if is_pessoa else CNPJS
+    return relatorio(
+        number,
+        status=seeded.choice(STATUS),
+        tipo_pessoa="Pessoa" if is_pessoa else "Empresa",
+        nome=seeded.choice(MATRIZES),
+        atualizado_em=seeded.choice(INSTANTES),
+        resultado=seeded.choice(RESULTADOS),
+        mensagem=seeded.choice(MENSAGENS),
+        pendente_validacao_manual=seeded.random() < 0.5,
+        # Half of the people are met once, so that /pessoas has pages too.
+        numero_documento=f"{number:011}" if is_pessoa and number % 2 else seeded.choice(documents),
+        nome_pessoa=seeded.choice(NOMES),
+    )
+
+
+def test_every_sort_is_the_references_on_every_page_and_past_the_end(large: World) -> None:
+    answers = Counter(
+        large.compare(resource, account, f"sort={sort}&page={page}&rows={rows}")
+        for resource, sorts in _sorts()
+        for sort, page, rows, account in product(sorts, (1, 2, 5, 8, 99), (25, 100), (0, 2))
+    )
+    assert answers["items"] > answers["nothing"] > answers["refused"] == 0
+
+
+def test_every_filter_value_with_every_sort_is_the_references(large: World) -> None:
+    for resource, sorts in _sorts():
+        values = RELATORIO_VALUES if resource == "relatorios" else PESSOA_VALUES
+        conditions = [f"{name}={quote(value)}" for name, accepted in values.items() for value in accepted]
+        answers = Counter(large.compare(resource, 0, f"{one}&sort={sort}") for one, sort in product(conditions, sorts))
+        assert answers["items"] > answers["nothing"] > answers["refused"] == 0
+
+
+def _sorts() -> tuple[tuple[List, tuple[str, ...]], ...]:
+    return (("relatorios", RELATORIO_SORTS), ("pessoas", PESSOA_SORTS))
+
+
+def test_a_store_written_in_any_order_and_any_batches_is_the_same_store(
+    new_store_url: NewStoreUrl, key_file: Path
+) -> None:
+    @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(history=histories(), seed=st.integers(0, 1000))
+    def compare(history: History, seed: int) -> None:
+        with (
+            world(new_store_url(), key_file, history) as one,
+            world(new_store_url(), key_file, _shuffled(history, seed)) as other,
+        ):
+            for resource, account in product(("relatorios", "pessoas"), range(len(one.accounts))):
+                url = f"/{resource}?rows=1000"
+                assert one.clients[account].get(url).body == other.clients[account].get(url).body
+
+    compare()
+
+
+def _shuffled(history: History, seed: int) -> History:
+    seeded = random.Random(seed)
+    records = [(account, relatorio) for account, batch in history.batches for relatorio in batch]
+    seeded.shuffle(records)
+    return History(history.organizations, tuple((account, (record,)) for account, record in records))
+
+
+def test_the_reference_knows_the_dates_that_a_later_contract_brings() -> None:
+    days = [msgspec.structs.asdict(relatorio(number, atualizado_em=number * 86_400_000)) for number in range(4)]
+    reports = [(1, day) for day in days]
+    later = Api(reports=reports, accounts={1: 1}, later=True)
+    asked = "atualizado_em_de=1970-01-02&atualizado_em_ate=1970-01-03&sort=atualizado_em"
+    [first, second] = msgspec.json.decode(later.relatorios(1, asked).body)["result"]["itens"]
+    assert (first["numero"], second["numero"]) == (NUMEROS[1], NUMEROS[2])
+    until_an_instant = later.relatorios(1, "atualizado_em_ate=1970-01-03T00:00:00Z")
+    assert msgspec.json.decode(until_an_instant.body)["result"]["paginacao"]["total"] == 2
+    now = Api(reports=reports, accounts={1: 1}).relatorios(1, asked)
+    assert now.keys == {"atualizado_em_de", "atualizado_em_ate"}

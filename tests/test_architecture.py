@@ -1,0 +1,150 @@
+"""The house rules that tests can hold: one table, a pure core, imports one way, short modules."""
+
+import ast
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import falcon
+import pytest
+
+from factories import Account, Store, relatorio
+from laudo.core import openapi, query, sql, values
+from laudo.core.resources import LISTS, RELATORIOS, Filter, Resource
+from laudo.core.sql import Owner
+from laudo.server import app
+from laudo.server.app import App
+from laudo.server.config import Settings
+from laudo.server.database import open_store
+from laudo.server.edges import Edges, refuse
+from wsgi import Client
+
+ROOT: Final = Path(__file__).parent.parent
+SOURCE: Final = ROOT / "src" / "laudo"
+MODULES: Final = sorted(SOURCE.rglob("*.py"))
+MOST_LINES: Final = 300
+PURE: Final = {
+    "__future__",
+    "bisect",
+    "collections",
+    "dataclasses",
+    "datetime",
+    "difflib",
+    "enum",
+    "functools",
+    "hashlib",
+    "heapq",
+    "hmac",
+    "html",
+    "itertools",
+    "laudo",
+    "math",
+    "msgspec",
+    "operator",
+    "re",
+    "struct",
+    "typing",
+    "unicodedata",
+    "urllib",
+}
+"""What the core may import: nothing here reads a file, a socket, a clock, an environment or chance."""
+
+
+# One row.
+
+BY_MENSAGEM: Final = Filter("mensagem", values.TEXT, "Somente os relatórios com esta mensagem.")
+ARCHIVED: Final = Filter("status", values.enumeration(*values.STATUS.choices, "ARQUIVADO"), "Somente nesta situação.")
+
+
+def with_row(row: Filter) -> Resource:
+    """Give the list of reports with one more row, or with another in the place of one."""
+    others = tuple(known for known in RELATORIOS.filters if known.name != row.name)
+    return replace(RELATORIOS, filters=(*others, row))
+
+
+def parameters(resource: Resource) -> dict[str, dict[str, Any]]:
+    """Give the parameters that the document of a list has, by name."""
+    return {parameter["name"]: parameter for parameter in openapi._list(resource, 1000)["parameters"]}
+
+
+def test_a_filter_is_one_row_that_is_parsed_refused_and_suggested() -> None:
+    resource = with_row(BY_MENSAGEM)
+    asked = query.parse(resource, "mensagem=V%C3%A1lido.", max_rows=1000)
+    assert [(condition.filter.name, condition.value) for condition in asked.conditions] == [("mensagem", "Válido.")]
+    assert asked.names == ("mensagem",)
+    assert "mensagem" in query.accepted_names(resource)
+    assert "mensagem" not in query.accepted_names(RELATORIOS)
+
+
+def test_a_filter_is_one_row_that_becomes_sql_after_the_owner() -> None:
+    asked = query.parse(with_row(BY_MENSAGEM), "mensagem=x", max_rows=1000)
+    for statement in (sql.total(asked, Owner(7, 8)), sql.page(asked, Owner(7, 8))):
+        assert "WHERE id_organizacao = ? AND id_conta = ? AND mensagem = ?" in statement.text
+        assert statement.params[:3] == (7, 8, "x")
+
+
+def test_a_status_is_one_value_that_is_parsed() -> None:
+    asked = query.parse(with_row(ARCHIVED), "status=arquivado", max_rows=1000)
+    assert [condition.value for condition in asked.conditions] == ["ARQUIVADO"]
+
+
+def test_a_row_is_documented() -> None:
+    assert parameters(with_row(BY_MENSAGEM))["mensagem"]["description"].startswith(BY_MENSAGEM.description)
+    assert "ARQUIVADO" in parameters(with_row(ARCHIVED))["status"]["schema"]["enum"]
+    for resource in LISTS:
+        assert set(query.accepted_names(resource)) <= set(parameters(resource))
+
+
+def test_a_row_is_served(store: Store, store_url: str, account: Account) -> None:
+    store.write(account, [relatorio(1), relatorio(2, mensagem="Outra.")])
+    store.write(store.account(account.id_organizacao), [relatorio(3, mensagem="Outra.")])
+    settings = Settings(store=store_url, key_file=str(store.key_file), log=False)
+    database = open_store(store_url)
+    service = app.Service(settings, database)
+    served: App = falcon.App(middleware=[Edges(settings)])
+    served.add_route("/relatorios", app.List(service, with_row(BY_MENSAGEM)))
+    refuse(served)
+    asking = Client(served, account.token)
+    assert [item["mensagem"] for item in asking.get("/relatorios?mensagem=Outra.").itens] == ["Outra."]
+    assert asking.get("/relatorios?mensagen=x").json["message"].endswith("mensagem.")
+    database.close()
+
+
+# The core is pure.
+
+
+def imported(module: Path) -> set[str]:
+    """Give the first names of what a module imports, inside functions too."""
+    nodes = list(ast.walk(ast.parse(module.read_text("utf-8"))))
+    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return {
+        name.partition(".")[0]
+        for name in plain | {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    }
+
+
+@pytest.mark.parametrize("module", sorted(SOURCE.glob("core/**/*.py")), ids=lambda path: path.stem)
+def test_the_core_imports_nothing_that_reads_or_writes(module: Path) -> None:
+    assert imported(module) <= PURE
+    names = {node.id for node in ast.walk(ast.parse(module.read_text("utf-8"))) if isinstance(node, ast.Name)}
+    assert not names & {"open", "print", "input", "exec", "eval", "__import__"}
+
+
+def test_imports_go_one_way_and_the_list_of_modules_is_closed() -> None:
+    linter = Path(sys.executable).with_name("lint-imports")
+    result = subprocess.run([linter, "--no-logo"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout
+
+
+# Modules are short, and say what they are for.
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_module_has_at_most_300_lines_and_opens_with_its_charter(module: Path) -> None:
+    text = module.read_text("utf-8")
+    assert len(text.splitlines()) <= MOST_LINES
+    charter = ast.get_docstring(ast.parse(text))
+    assert charter
+    assert charter.partition("\n\n")[0].rstrip().endswith((".", ":"))

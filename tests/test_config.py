@@ -1,0 +1,194 @@
+import os
+import pickle
+from dataclasses import FrozenInstanceError, fields
+from pathlib import Path
+
+import pytest
+
+from laudo.server import config
+from laudo.server.config import SETTINGS, ConfigError, Settings
+
+PASSWORD = "hunter2"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "laudo.toml"
+    path.write_text("port = 9001\nmax_rows = 50\nlog = false\n")
+    return path
+
+
+def test_without_anything_the_defaults_are_in_force() -> None:
+    assert config.load({}, {}, None) == Settings()
+
+
+def test_the_file_wins_over_defaults(file: Path) -> None:
+    settings = config.load({}, {}, file)
+    assert (settings.port, settings.max_rows, settings.log) == (9001, 50, False)
+
+
+def test_the_environment_wins_over_the_file(file: Path) -> None:
+    settings = config.load({}, {"LAUDO_PORT": "9002"}, file)
+    assert (settings.port, settings.max_rows) == (9002, 50)
+
+
+def test_flags_win_over_the_environment(file: Path) -> None:
+    settings = config.load({"port": "9003", "max_rows": None}, {"LAUDO_PORT": "9002"}, file)
+    assert (settings.port, settings.max_rows) == (9003, 50)
+
+
+def test_laudo_config_names_the_file(file: Path) -> None:
+    assert config.load({}, {"LAUDO_CONFIG": str(file)}, None).port == 9001
+
+
+def test_it_tells_where_each_setting_came_from(file: Path) -> None:
+    _, sources = config.resolve({"host": "::1"}, {"LAUDO_PORT": "9002"}, file)
+    assert list(sources) == [setting.name for setting in SETTINGS]
+    assert sources["host"] == "--host"
+    assert sources["port"] == "LAUDO_PORT"
+    assert sources["max_rows"] == str(file)
+    assert sources["store"] == "default"
+
+
+def test_an_unknown_key_is_an_error_with_a_suggestion(tmp_path: Path) -> None:
+    path = tmp_path / "laudo.toml"
+    path.write_text("max_row = 50\n")
+    with pytest.raises(ConfigError) as error:
+        config.load({}, {}, path)
+    assert str(error.value) == f"unknown key 'max_row' in {path}; hint: did you mean max_rows?"
+
+
+def test_an_unknown_variable_is_an_error_with_a_suggestion() -> None:
+    with pytest.raises(ConfigError) as error:
+        config.load({}, {"LAUDO_MAXROWS": "50"}, None)
+    assert str(error.value) == "unknown environment variable 'LAUDO_MAXROWS'; hint: did you mean LAUDO_MAX_ROWS?"
+
+
+def test_what_resembles_nothing_is_answered_with_what_is_known() -> None:
+    with pytest.raises(ConfigError, match="hint: known are LAUDO_STORE, LAUDO_KEY_FILE"):
+        config.load({}, {"LAUDO_ZZZZZZZZZZ": "50"}, None)
+
+
+@pytest.mark.parametrize("name", config.FOREIGN)
+def test_variables_of_other_parts_are_known(name: str, file: Path) -> None:
+    assert config.load({}, {name: str(file)}, file).port == 9001
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("store", "laudo.db"),
+        ("store", "://laudo.db"),
+        ("store", ""),
+        ("key_file", ""),
+        ("host", "two words"),
+        ("host", ""),
+        ("port", "0"),
+        ("port", "65536"),
+        ("port", "8000.0"),
+        ("port", "+8000"),
+        ("port", "٨٠٠٠"),
+        ("port", "1" * 5000),
+        ("workers", "0"),
+        ("max_rows", "0"),
+        ("max_rows", "30"),
+        ("max_rows", "10025"),
+        ("rate_limit", "-1"),
+        ("allowed_origins", "*"),
+        ("allowed_origins", "https://a.example/path"),
+        ("allowed_origins", "null"),
+        ("server_timing", "maybe"),
+        ("metrics_port", "-1"),
+        ("log", ""),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_source_and_what_is_accepted(name: str, value: str) -> None:
+    accepted = next(setting.accepts for setting in SETTINGS if setting.name == name)
+    with pytest.raises(ConfigError) as error:
+        config.load({}, {f"LAUDO_{name.upper()}": value}, None)
+    assert str(error.value) == f"{name} (from LAUDO_{name.upper()}) is not {accepted}"
+
+
+@pytest.mark.parametrize("text", ["port = 8000.0", "port = true", "log = 2", "port = {a = 1}", "host = 1e5"])
+def test_a_key_of_another_type_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "laudo.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"\(from .*laudo\.toml\) is not "):
+        config.load({}, {}, path)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(b"port =", "is not valid TOML"), (b"host = '\xff'", "is not UTF-8"), (None, "cannot read the settings file")],
+)
+def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path, content: bytes | None, reason: str) -> None:
+    path = tmp_path / "laudo.toml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ConfigError, match=reason):
+        config.load({}, {}, path)
+
+
+@pytest.mark.parametrize(
+    "value", ["https://a.example, http://localhost:3000", ["https://a.example", "http://localhost:3000"]]
+)
+def test_origins_are_a_list_in_toml_and_separated_by_commas_elsewhere(value: object) -> None:
+    settings = config.load({"allowed_origins": value}, {}, None)
+    assert settings.allowed_origins == ("https://a.example", "http://localhost:3000")
+
+
+@pytest.mark.parametrize("text", ["true", "TRUE", "1", "yes", "on"])
+def test_switches_have_several_spellings(text: str) -> None:
+    assert config.load({}, {"LAUDO_SERVER_TIMING": text}, None).server_timing
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        f"postgresql://laudo:{PASSWORD}@db/laudo",
+        f"postgresql://laudo:{PASSWORD}@{PASSWORD}@db/laudo",
+        f"postgresql://laudo:{PASSWORD}/{PASSWORD}@db/laudo",
+        f"postgresql://db/laudo?user=laudo&password={PASSWORD}",
+        f"postgresql://db/laudo?sslpassword={PASSWORD}&user=laudo",
+    ],
+)
+def test_no_password_of_a_store_is_ever_shown(store: str) -> None:
+    settings = config.load({"store": store}, {}, None)
+    assert settings.store == store
+    shown = repr(settings) + "".join(setting.show(settings) for setting in SETTINGS)
+    assert PASSWORD not in shown
+    assert "***" in shown
+
+
+def test_a_wrong_store_is_not_repeated() -> None:
+    with pytest.raises(ConfigError) as error:
+        config.load({"store": f"laudo:{PASSWORD}@db"}, {}, None)
+    assert PASSWORD not in str(error.value)
+
+
+def test_the_table_is_the_record() -> None:
+    assert [setting.name for setting in SETTINGS] == [field.name for field in fields(Settings)]
+    for setting in SETTINGS:
+        assert setting.default == getattr(Settings(), setting.name)
+        assert setting.about.endswith(".")
+
+
+def test_a_default_written_as_text_is_accepted_as_such() -> None:
+    for setting in SETTINGS:
+        assert setting.parse(setting.show(Settings())) == setting.default
+
+
+def test_flags_and_variables_are_made_from_the_name() -> None:
+    names = {setting.name: (setting.flag, setting.variable) for setting in SETTINGS}
+    assert names["max_rows"] == ("--max-rows", "LAUDO_MAX_ROWS")
+
+
+def test_settings_are_frozen_and_travel_to_worker_processes() -> None:
+    settings = Settings(port=9000)
+    assert pickle.loads(pickle.dumps(settings)) == settings  # noqa: S301 - our own bytes
+    with pytest.raises(FrozenInstanceError):
+        settings.port = 1  # type: ignore[misc]
+
+
+def test_workers_default_to_the_cores_of_this_process() -> None:
+    assert Settings().workers == config.cores() <= (os.cpu_count() or 1)

@@ -1,0 +1,212 @@
+"""A batch is all or nothing, whatever breaks it, and what was acknowledged stays."""
+
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import pytest
+
+from factories import NOON, Account, Store, contents, cpf, relatorio
+from laudo.core.sql import Statement
+from laudo.server.database import Connection, Database, Row, open_store
+from laudo.server.ingest.records import Relatorio
+from laudo.server.ingest.writer import Counts, Ingest
+from strategies import STATUS
+
+BATCHES: Final = 30
+IMPORT: Final = "import sys, test_durability; test_durability.import_until(sys.argv[1], *map(int, sys.argv[2:]))"
+HALTED: Final = "halted"
+
+
+def facets_are_right(database: Database) -> bool:
+    """Tell whether each report's facet says of it what its JSON says."""
+    text = (
+        "SELECT nome, tipo_pessoa, status, resultado, pendente_validacao_manual, item"
+        " FROM relatorio JOIN facet USING (id_organizacao, id_conta, facet)"
+    )
+    with database.snapshot() as connection:
+        rows = connection.fetch(Statement(text, ()))
+    fields = ("nome", "tipo_pessoa", "status", "resultado", "pendente_validacao_manual")
+    return all([msgspec.json.decode(item)[field] for field in fields] == list(facet) for *facet, item in rows)
+
+
+class Breaking(Sequence[Relatorio]):
+    """A batch that can be read so many times less one; the last time it raises after `good` reports."""
+
+    def __init__(self, reports: Sequence[Relatorio], *, good: int, passes: int) -> None:
+        self._reports = reports
+        self._good = good
+        self._passes = passes
+
+    def __iter__(self) -> Iterator[Relatorio]:
+        self._passes -= 1
+        if self._passes > 0:
+            yield from self._reports
+            return
+        yield from self._reports[: self._good]
+        raise KeyboardInterrupt
+
+    def __len__(self) -> int:
+        return len(self._reports)
+
+    def __getitem__(self, index: object) -> Relatorio:  # type: ignore[override]
+        raise NotImplementedError(index)
+
+
+@pytest.mark.parametrize("good", [0, 1, 10])
+@pytest.mark.parametrize("passes", [1, 2])
+def test_a_batch_that_breaks_leaves_nothing_and_the_writer_goes_on(
+    store: Store, account: Account, good: int, passes: int
+) -> None:
+    ingest = Ingest(store.database, account.id_conta)
+    ingest.write([relatorio(0)])
+    before = contents(store.database)
+    batch = [relatorio(n, nome=f"matriz {n}", numero_documento=cpf(n)) for n in range(1, 21)]
+    with pytest.raises(KeyboardInterrupt):
+        ingest.write(Breaking(batch, good=good, passes=passes))
+    assert contents(store.database) == before
+    assert ingest.write(batch) == Counts(inserted=20)
+    assert facets_are_right(store.database)
+
+
+def test_a_report_that_cannot_be_stored_leaves_its_whole_batch_out(store: Store, account: Account) -> None:
+    before = contents(store.database)
+    with pytest.raises(UnicodeError):
+        store.write(account, [relatorio(1), relatorio(2, nome_pessoa="\ud800"), relatorio(3)])
+    assert contents(store.database) == before
+
+
+def test_two_writers_of_one_account_do_not_disturb_each_other(store: Store, store_url: str, account: Account) -> None:
+    other = open_store(store_url, write=True)
+    writers = [Ingest(store.database, account.id_conta), Ingest(other, account.id_conta)]
+    for number in range(40):
+        writers[number % 2].write([relatorio(number, nome=f"matriz {number // 3}")])
+    other.close()
+    assert len(contents(store.database)["relatorio"]) == 40
+    assert len(contents(store.database)["facet"]) == 14
+    assert facets_are_right(store.database)
+
+
+# Killed.
+
+
+def history() -> list[list[Relatorio]]:
+    """Give batches that insert, update, move people and come too late."""
+    seeded = random.Random(5)
+    return [[_any_report(seeded) for _ in range(60)] for _ in range(BATCHES)]
+
+
+def _any_report(seeded: random.Random) -> Relatorio:
+    return relatorio(
+        seeded.randrange(500),
+        atualizado_em=NOON + seeded.randrange(10_000),
+        status=seeded.choice(STATUS),
+        nome=f"matriz {seeded.randrange(40)}",
+        numero_documento=cpf(seeded.randrange(80)),
+        nome_pessoa=f"Nome {seeded.randrange(1000)}",
+    )
+
+
+class Halting:
+    """A store whose writer stops for ever in the middle of a statement, once so many rows have been written."""
+
+    def __init__(self, database: Database, rows: int) -> None:
+        self._database = database
+        self._left = rows
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        with self._database.snapshot() as connection:
+            yield connection
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        with self._database.transaction() as connection:
+            yield _HaltingConnection(connection, self._halting)
+
+    def close(self) -> None:
+        self._database.close()
+
+    def _halting(self, rows: Iterable[Row]) -> Iterator[Row]:
+        for row in rows:
+            if self._left == 0:
+                _say(HALTED)
+                signal.pause()
+            self._left -= 1
+            yield row
+
+
+class _HaltingConnection:
+    def __init__(self, connection: Connection, halting: Callable[[Iterable[Row]], Iterator[Row]]) -> None:
+        self._connection = connection
+        self._halting = halting
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        return self._connection.fetch(statement)
+
+    def write_many(self, text: str, rows: Iterable[Row]) -> None:
+        self._connection.write_many(text, self._halting(rows))
+
+    def run_script(self, text: str) -> None:
+        self._connection.run_script(text)
+
+    def has_table(self, name: str) -> bool:
+        return self._connection.has_table(name)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def import_until(store_url: str, id_conta: int, rows: int) -> None:
+    """Write the history, acknowledging each batch, and wait to be killed; runs in a process of its own."""
+    ingest = Ingest(Halting(open_store(store_url, write=True), rows), id_conta)
+    for number, batch in enumerate(history()):
+        ingest.write(batch)
+        _say(f"acknowledged {number}")
+
+
+def killed(store_url: str, account: Account, rows: int) -> int:
+    """Import in another process, kill it in the middle of a batch, and give how many it had acknowledged."""
+    command = [sys.executable, "-c", IMPORT, store_url, str(account.id_conta), str(rows)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent) as process:
+        assert process.stdout
+        lines = iter(process.stdout.readline, "")
+        acknowledged = sum(1 for _ in iter(lambda: next(lines).strip(), HALTED))
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    return acknowledged
+
+
+@pytest.mark.parametrize("kills", [(0, 1), (45, 61), (150, 700), (1000, 30, 400)])
+def test_an_import_killed_in_the_middle_of_a_batch_and_repeated_gives_the_store_of_one_that_was_not(
+    new_store_url: Callable[[], str], key_file: Path, kills: tuple[int, ...]
+) -> None:
+    url = new_store_url()
+    database, whole = open_store(url, write=True), open_store(new_store_url(), write=True)
+    account = Store(database, key_file).account()
+    expected = Ingest(whole, Store(whole, key_file).account().id_conta)
+    written = 0
+    for rows in kills:
+        acknowledged = killed(url, account, rows)
+        # A repeated import only changes something in batches that are new.
+        for batch in history()[written : max(written, acknowledged)]:
+            expected.write(batch)
+        written = max(written, acknowledged)
+        assert contents(database) == contents(whole)
+    ingest = Ingest(database, account.id_conta)
+    again = [ingest.write(batch) for batch in history()]
+    assert not [counts for counts in again[:written] if counts.inserted or counts.updated]
+    for batch in history()[written:]:
+        expected.write(batch)
+    assert contents(database) == contents(whole)
+    assert facets_are_right(database)
+    database.close()
+    whole.close()

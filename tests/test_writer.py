@@ -1,0 +1,188 @@
+"""The writer's rules: the newer wins, a batch is all or nothing, and a person follows their newest report."""
+
+import itertools
+
+import pytest
+
+from factories import NOON, Account, Store, contents, cpf, empresa, relatorio
+from laudo.core.sql import Statement
+from laudo.server.database import StoreError
+from laudo.server.ingest.writer import Counts, Ingest
+from wsgi import Client
+
+
+@pytest.fixture
+def ingest(store: Store, account: Account) -> Ingest:
+    return Ingest(store.database, account.id_conta)
+
+
+# The rules of a report.
+
+
+def test_a_new_report_is_inserted_and_the_same_again_is_unchanged(ingest: Ingest) -> None:
+    assert ingest.write([relatorio(1), relatorio(2)]) == Counts(inserted=2)
+    assert ingest.write([relatorio(2), relatorio(1), relatorio(3)]) == Counts(inserted=1, unchanged=2)
+
+
+def test_a_newer_report_replaces_an_older_one(ingest: Ingest, acme: Client) -> None:
+    ingest.write([relatorio(1, status="PROCESSANDO", resultado=None)])
+    assert ingest.write([relatorio(1, status="CONCLUIDO", atualizado_em=NOON + 1)]) == Counts(updated=1)
+    [item] = acme.get("/relatorios").itens
+    assert (item["status"], item["resultado"], item["atualizado_em"]) == (
+        "CONCLUIDO",
+        "VALID",
+        "2026-01-31T12:00:00.001Z",
+    )
+
+
+@pytest.mark.parametrize("instant", [NOON - 1, NOON, 0])
+def test_a_report_not_newer_is_stale_and_changes_nothing(store: Store, ingest: Ingest, instant: int) -> None:
+    ingest.write([relatorio(1)])
+    before = contents(store.database)
+    assert ingest.write([relatorio(1, mensagem="Outra.", atualizado_em=instant)]) == Counts(stale=1)
+    assert contents(store.database)["relatorio"] == before["relatorio"]
+    assert contents(store.database)["conta"] == before["conta"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"status": "PENDENTE"},
+        {"nome": "outra"},
+        {"resultado": None},
+        {"mensagem": ""},
+        {"pendente_validacao_manual": True},
+        {"numero_documento": cpf(5)},
+        {"nome_pessoa": "Outra Pessoa"},
+    ],
+)
+def test_any_field_can_change_and_none_without_a_newer_instant(ingest: Ingest, change: dict[str, object]) -> None:
+    ingest.write([relatorio(1)])
+    assert ingest.write([relatorio(1, **change)]) == Counts(stale=1)
+    assert ingest.write([relatorio(1, **change, atualizado_em=NOON + 1)]) == Counts(updated=1)
+
+
+def test_within_a_batch_the_same_rules_hold_line_by_line(ingest: Ingest, acme: Client) -> None:
+    first, second = relatorio(1), relatorio(1, mensagem="Depois.", atualizado_em=NOON + 1)
+    assert ingest.write([first, first, second, first, second]) == Counts(1, 1, 2, 1)
+    assert [item["mensagem"] for item in acme.get("/relatorios").itens] == ["Depois."]
+
+
+def test_an_empty_batch_is_nothing(store: Store, ingest: Ingest) -> None:
+    before = contents(store.database)
+    assert ingest.write([]) == Counts()
+    assert contents(store.database) == before
+
+
+def test_the_same_numero_in_two_accounts_is_two_reports(store: Store, account: Account, ingest: Ingest) -> None:
+    other = store.account(account.id_organizacao)
+    assert ingest.write([relatorio(1)]) == Counts(inserted=1)
+    assert store.write(other, [relatorio(1)]) == Counts(inserted=1)
+
+
+def test_an_account_that_does_not_exist_cannot_be_written_to(store: Store) -> None:
+    with pytest.raises(StoreError, match="account 99"):
+        Ingest(store.database, 99)
+
+
+def test_the_versions_grow_with_what_the_lists_show_and_only_then(store: Store, account: Account) -> None:
+    sister = store.account(account.id_organizacao)
+
+    def versions() -> tuple[int, int, int]:
+        with store.database.snapshot() as connection:
+            [(organization,)] = connection.fetch(Statement("SELECT version FROM organizacao", ()))
+            (own,), (others,) = connection.fetch(Statement("SELECT version FROM conta ORDER BY id_conta", ()))
+        return organization, own, others
+
+    assert versions() == (0, 0, 0)
+    store.write(account, [relatorio(1), relatorio(2)])
+    assert versions() == (1, 1, 0)
+    store.write(account, [relatorio(1), relatorio(2, mensagem="Outra.", atualizado_em=0)])
+    assert versions() == (1, 1, 0)
+    store.write(account, [empresa(3)])
+    assert versions() == (1, 2, 0)
+    store.write(sister, [relatorio(1, atualizado_em=NOON + 1)])
+    assert versions() == (2, 2, 1)
+
+
+# People.
+
+
+def people(client: Client) -> dict[str, tuple[str, int]]:
+    """Give name and milliseconds after NOON of each person."""
+    items = client.get("/pessoas?rows=1000").itens
+    return {item["cpf"]: (item["nome"], int(item["atualizado_em"][20:23])) for item in items}
+
+
+def test_a_person_has_the_name_of_the_newest_report_whatever_order_they_come_in(
+    ingest: Ingest, acme: Client, store: Store
+) -> None:
+    reports = [
+        relatorio(n, nome_pessoa=f"Nome {n}", atualizado_em=NOON + n, numero_documento=cpf(1)) for n in (1, 2, 3)
+    ]
+    for order in itertools.permutations(reports):
+        for report in order:
+            ingest.write([report])
+        assert people(acme) == {cpf(1): ("Nome 3", 3)}
+    assert len(contents(store.database)["pessoa"]) == 1
+
+
+def test_of_two_newest_reports_the_one_with_the_smaller_numero_names_the_person(
+    store: Store, account: Account, acme: Client
+) -> None:
+    sister = store.account(account.id_organizacao)
+    for number, (first, second) in enumerate(itertools.permutations((account, sister))):
+        document = cpf(number)
+        larger = relatorio(9, nome_pessoa="Maior", numero_documento=document, atualizado_em=NOON + number)
+        smaller = relatorio(8, nome_pessoa="Menor", numero_documento=document, atualizado_em=NOON + number)
+        store.write(first, [larger])
+        store.write(second, [smaller])
+        assert people(acme)[document] == ("Menor", number)
+
+
+def test_within_a_batch_too_the_smaller_numero_names_the_person(ingest: Ingest, acme: Client) -> None:
+    ingest.write([relatorio(9, nome_pessoa="Maior"), relatorio(8, nome_pessoa="Menor"), relatorio(7, atualizado_em=0)])
+    assert [name for name, _ in people(acme).values()] == ["Menor"]
+
+
+def test_the_same_numero_in_two_accounts_is_decided_by_the_older_account(
+    store: Store, account: Account, acme: Client
+) -> None:
+    sister = store.account(account.id_organizacao)
+    store.write(sister, [relatorio(1, nome_pessoa="Segunda")])
+    store.write(account, [relatorio(1, nome_pessoa="Primeira")])
+    assert [name for name, _ in people(acme).values()] == ["Primeira"]
+
+
+def test_a_report_that_changes_its_document_takes_its_person_along(ingest: Ingest, acme: Client) -> None:
+    ingest.write([relatorio(1, numero_documento=cpf(1), nome_pessoa="Um")])
+    ingest.write([relatorio(1, numero_documento=cpf(2), nome_pessoa="Dois", atualizado_em=NOON + 1)])
+    assert people(acme) == {cpf(2): ("Dois", 1)}
+
+
+def test_a_person_whose_newest_report_leaves_falls_back_to_the_next_newest_of_any_account(
+    store: Store, account: Account, ingest: Ingest, acme: Client
+) -> None:
+    sister = store.account(account.id_organizacao)
+    store.write(sister, [relatorio(5, numero_documento=cpf(1), nome_pessoa="Antes", atualizado_em=NOON + 1)])
+    ingest.write([relatorio(1, numero_documento=cpf(1), nome_pessoa="Bem antes")])
+    ingest.write([relatorio(2, numero_documento=cpf(1), nome_pessoa="Agora", atualizado_em=NOON + 2)])
+    assert people(acme) == {cpf(1): ("Agora", 2)}
+    ingest.write([relatorio(2, numero_documento=cpf(2), nome_pessoa="Fora", atualizado_em=NOON + 3)])
+    assert people(acme) == {cpf(1): ("Antes", 1), cpf(2): ("Fora", 3)}
+
+
+def test_two_people_can_change_places_within_one_batch(ingest: Ingest, acme: Client) -> None:
+    ingest.write([relatorio(n, numero_documento=cpf(n), nome_pessoa=f"Nome {n}") for n in (1, 2)])
+    ingest.write(
+        [relatorio(n, numero_documento=cpf(3 - n), nome_pessoa=f"Nome {n}", atualizado_em=NOON + n) for n in (1, 2)]
+    )
+    assert people(acme) == {cpf(1): ("Nome 2", 2), cpf(2): ("Nome 1", 1)}
+
+
+def test_a_report_that_becomes_a_companys_leaves_no_person(ingest: Ingest, acme: Client) -> None:
+    ingest.write([relatorio(1)])
+    ingest.write([empresa(1, nome_pessoa="Acme Ltda.", atualizado_em=NOON + 1)])
+    assert people(acme) == {}
+    ingest.write([relatorio(1, atualizado_em=NOON + 2)])
+    assert len(people(acme)) == 1
