@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from factories import Account, Store, relatorio
@@ -46,6 +46,9 @@ NewStoreUrl = Callable[[], str]
 
 STORES: Final = 100
 QUERIES: Final = 25
+PHASES: Final = (Phase.explicit, Phase.reuse, Phase.generate)
+"""Without Phase.shrink, which takes five minutes here; add it when the failing query alone does not say enough."""
+
 LEAST_PAIRS: Final = 2_000
 """For each of the two lists, so that neither number above can shrink unseen."""
 
@@ -112,7 +115,7 @@ def test_generated_stores_and_queries_are_answered_as_the_reference_answers_them
     answered = Counter[str]()
     several = st.lists(st.tuples(st.integers(0, 9), queries(values, sorts)), min_size=QUERIES, max_size=QUERIES)
 
-    @settings(max_examples=STORES, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=STORES, deadline=None, phases=PHASES, suppress_health_check=list(HealthCheck))
     @given(history=histories(), questions=several)
     def compare(history: History, questions: list[tuple[int, str]]) -> None:
         with world(new_store_url(), key_file, history) as made:
@@ -179,7 +182,7 @@ def _sorts() -> tuple[tuple[List, tuple[str, ...]], ...]:
 def test_a_store_written_in_any_order_and_any_batches_is_the_same_store(
     new_store_url: NewStoreUrl, key_file: Path
 ) -> None:
-    @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=15, deadline=None, phases=PHASES, suppress_health_check=list(HealthCheck))
     @given(history=histories(), seed=st.integers(0, 1000))
     def compare(history: History, seed: int) -> None:
         with (

@@ -11,7 +11,8 @@ import falcon
 import pytest
 
 from factories import Account, Store, relatorio
-from laudo.core import openapi, query, sql, values
+from laudo.core import query, sql, values
+from laudo.core.openapi.parameters import of_list
 from laudo.core.resources import LISTS, RELATORIOS, Filter, Resource
 from laudo.core.sql import Owner
 from laudo.server import app
@@ -66,7 +67,7 @@ def with_row(row: Filter) -> Resource:
 
 def parameters(resource: Resource) -> dict[str, dict[str, Any]]:
     """Give the parameters that the document of a list has, by name."""
-    return {parameter["name"]: parameter for parameter in openapi._list(resource, 1000)["parameters"]}
+    return {parameter["name"]: parameter for parameter in of_list(resource, max_rows=1000)}
 
 
 def test_a_filter_is_one_row_that_is_parsed_refused_and_suggested() -> None:

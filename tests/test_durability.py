@@ -120,6 +120,9 @@ class Halting:
         self._database = database
         self._left = rows
 
+    def fetch(self, statement: Statement) -> list[Row]:
+        return self._database.fetch(statement)
+
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
         with self._database.snapshot() as connection:

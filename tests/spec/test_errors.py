@@ -162,6 +162,10 @@ class Ailing:
         self._good = good
         self._error = error
 
+    def fetch(self, statement: Statement) -> list[Row]:
+        with self.snapshot() as connection:
+            return connection.fetch(statement)
+
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
         with self._database.snapshot() as connection:

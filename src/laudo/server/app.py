@@ -14,7 +14,7 @@ from laudo.core.sql import Owner
 from laudo.server import auth, migrations
 from laudo.server.auth import Caller
 from laudo.server.config import Settings
-from laudo.server.database import Connection, Database, Unavailable, open_store
+from laudo.server.database import Connection, Database, Reader, Unavailable, open_store
 from laudo.server.edges import JSON, Edges, Stages, refuse
 from laudo.server.limits import Limits
 
@@ -57,9 +57,9 @@ class Service:
         """Give a connection whose reads all see one state of the store."""
         return self.database.snapshot()
 
-    def admit(self, connection: Connection, token: str) -> Caller:
+    def admit(self, reader: Reader, token: str) -> Caller:
         """Tell whose token it is; raises ApiError (401, 429)."""
-        caller = auth.caller(connection, auth.hash_token(self._key, token), now_ms=time_ns() // 1_000_000)
+        caller = auth.caller(reader, auth.hash_token(self._key, token), now_ms=time_ns() // 1_000_000)
         if caller is None:
             raise ApiError(errors.UNAUTHORIZED)
         self._limits.spend(caller.id_token)
@@ -122,8 +122,7 @@ class Profile(Endpoint):
     def on_get(self, request: falcon.Request, answer: falcon.Response) -> None:
         """Narrate a request for the profile."""
         token = presented(request)
-        with self._service.snapshot() as connection:
-            caller = self._service.admit(connection, token)
+        caller = self._service.admit(self._service.database, token)
         request.context.id_token = caller.id_token
         query.parse_none(request.env["QUERY_STRING"])
         fields = msgspec.structs.asdict(caller) | {"api_token": token, "id_organizacao": str(caller.id_organizacao)}

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from laudo.core.sql import Statement
-from laudo.server.database import Connection
+from laudo.server.database import Reader
 
 PREFIX: Final = "laudo_"
 _DIGITS: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -60,9 +60,9 @@ class Caller(msgspec.Struct, frozen=True):
         return f"Caller(id_organizacao={self.id_organizacao}, id_conta={self.id_conta}, id_token={self.id_token})"
 
 
-def caller(connection: Connection, token_hash: bytes, *, now_ms: int) -> Caller | None:
+def caller(reader: Reader, token_hash: bytes, *, now_ms: int) -> Caller | None:
     """Find whose token it is, unless it, its user, account or organization may not ask now."""
-    rows = connection.fetch(Statement(_CALLER, (token_hash, now_ms)))
+    rows = reader.fetch(Statement(_CALLER, (token_hash, now_ms)))
     return Caller(*rows[0]) if rows else None
 
 
@@ -150,11 +150,15 @@ def _publish(temporary: Path, file: Path) -> None:
 def _is_damaged(token: str) -> bool:
     if not token.startswith(PREFIX):
         return False
-    return not _ours(token) or token != _signed(token[len(PREFIX) : -_CHECKSUM])
+    return not _ours(token) or token[-_CHECKSUM:] != _checksum(token[:-_CHECKSUM])
 
 
 def _signed(body: str) -> str:
-    return PREFIX + body + _base62(zlib.crc32((PREFIX + body).encode()), _CHECKSUM)
+    return PREFIX + body + _checksum(PREFIX + body)
+
+
+def _checksum(text: str) -> str:
+    return _base62(zlib.crc32(text.encode()), _CHECKSUM)
 
 
 def _base62(number: int, width: int) -> str:

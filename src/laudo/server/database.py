@@ -17,11 +17,15 @@ class Unavailable(StoreError):  # noqa: N818 - a state of the store, not a mista
     """The store does not answer now; the same call may succeed later."""
 
 
-class Connection(Protocol):
-    """One snapshot, or one write transaction, of a store."""
+class Reader(Protocol):
+    """What answers a statement: a store, or one transaction of it."""
 
     def fetch(self, statement: Statement) -> list[Row]:
         """Run one statement and give its rows; a list among its parameters is bound as one array."""
+
+
+class Connection(Reader, Protocol):
+    """One snapshot, or one write transaction, of a store."""
 
     def write_many(self, text: str, rows: Iterable[Row]) -> None:
         """Run one writing statement once for each row of parameters."""
@@ -33,8 +37,8 @@ class Connection(Protocol):
         """Tell whether the store has this table."""
 
 
-class Database(Protocol):
-    """A store. Neither method nests."""
+class Database(Reader, Protocol):
+    """A store. Its own `fetch` is a snapshot of one statement; transactions do not nest."""
 
     def snapshot(self) -> AbstractContextManager[Connection]:
         """Give a connection whose reads all see one state of the store."""

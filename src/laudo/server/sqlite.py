@@ -39,6 +39,14 @@ class Sqlite:
         self._opened: list[apsw.Connection] = []
         self._connection()
 
+    def fetch(self, statement: Statement) -> list[Row]:
+        """Run one statement in a snapshot of its own; raises Unavailable, StoreError."""
+        try:
+            return _fetch(self._connection(), statement)
+        except apsw.Error as error:
+            _translate(error)
+            raise
+
     def snapshot(self) -> "SqliteConnection":
         """Give a connection inside one read transaction."""
         return SqliteConnection(self._connection(), "BEGIN")
@@ -114,7 +122,7 @@ class SqliteConnection:
 
     def fetch(self, statement: Statement) -> list[Row]:
         """Run one statement and give its rows; a list among its parameters is bound as one array."""
-        return self._connection.execute(statement.text, _bound(statement.params)).fetchall()
+        return _fetch(self._connection, statement)
 
     def write_many(self, text: str, rows: Iterable[Row]) -> None:
         """Run one writing statement once for each row of parameters."""
@@ -127,6 +135,10 @@ class SqliteConnection:
     def has_table(self, name: str) -> bool:
         """Tell whether the store has this table."""
         return self._connection.table_exists(None, name)
+
+
+def _fetch(connection: apsw.Connection, statement: Statement) -> list[Row]:
+    return connection.execute(statement.text, _bound(statement.params)).fetchall()
 
 
 def _bound(params: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -1,0 +1,148 @@
+"""The answers of the document: their headers, the schemas of their bodies, and the refusals."""
+
+from typing import Any, Final
+
+from laudo.core import errors, values
+from laudo.core.errors import Kind
+from laudo.core.resources import LISTS, PROFILE, Field, Resource
+
+Json = dict[str, Any]
+
+
+def headers(*names: str) -> Json:
+    """Refer to the headers that every answer has, and to these."""
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in (*_EVERYWHERE, *names)}
+
+
+def content(schema: str, shown: Json | None = None) -> Json:
+    """Describe a body by the name of its schema, with an example."""
+    body: Json = {"schema": {"$ref": f"#/components/schemas/{schema}"}}
+    return {"application/json": body if shown is None else body | {"example": shown}}
+
+
+def refer(*kinds: Kind) -> Json:
+    """Refer to the refusals of these kinds."""
+    return {str(kind.status): {"$ref": f"#/components/responses/{kind.status}"} for kind in kinds}
+
+
+def refusals() -> Json:
+    """Describe every refusal, by status."""
+    return {str(kind.status): _refusal(kind) for kind in errors.TABLE}
+
+
+def resolved(answer: Json) -> Json:
+    """Give an answer itself in the place of a reference to it."""
+    status = answer.get("$ref", "").rpartition("/")[2]
+    refusal: Json = refusals()[status] if status else answer
+    return refusal
+
+
+def schemas() -> Json:
+    """Describe every body."""
+    error = {"error": {"type": "string"}, "message": {"type": "string"}}
+    validation = _object({"source": {"const": "query"}, "keys": {"type": "array", "items": {"type": "string"}}})
+    items = {
+        f"item_{resource.name}": _object({field.name: _field(resource, field) for field in resource.fields})
+        for resource in LISTS
+    }
+    return {
+        **{resource.name: _list(resource) for resource in LISTS},
+        **items,
+        "usuario": _envelope(_object({name: {"type": "string", "description": text} for name, text in PROFILE})),
+        "erro": _object({**error, "status_code": {"type": "integer"}}),
+        "erro_validacao": _object({**error, "validation": validation, "status_code": {"const": 400}}),
+        "ok": _object({"status": {"const": "ok"}}),
+        "openapi": {"type": "object", "required": ["openapi", "info", "paths"]},
+    }
+
+
+def example(resource: Resource, field: Field) -> object:
+    """Give a value that a field may have."""
+    return "Maria da Silva" if (resource.name, field.name) == ("pessoas", "nome") else _EXAMPLES[field.name]
+
+
+def _refusal(kind: Kind) -> Json:
+    has_keys = kind is errors.INVALID
+    validation = {"validation": {"source": "query", "keys": ["rows"]}} if has_keys else {}
+    shown = {"error": kind.error, "message": kind.message, **validation, "status_code": kind.status}
+    return {
+        "description": kind.message,
+        "headers": headers(*_REFUSAL_HEADERS.get(kind.status, ())),
+        "content": content("erro_validacao" if has_keys else "erro", shown),
+    }
+
+
+def _list(resource: Resource) -> Json:
+    total = {"type": "string", "pattern": "^[0-9]+$"} if resource.total_is_text else {"type": "integer", "minimum": 0}
+    whole = {"type": "integer", "minimum": 1}
+    item = {"$ref": f"#/components/schemas/item_{resource.name}"}
+    result = {
+        "itens": {"type": "array", "items": item},
+        "paginacao": _object({"atual": whole, "linhas": whole, "total": total}),
+    }
+    return _envelope(_object({"busca": {"type": "string"}} | result if resource.echo else result))
+
+
+def _field(resource: Resource, field: Field) -> Json:
+    kind = field.kind
+    schema: Json = {"type": [kind.json_type, "null"] if field.nullable else kind.json_type}
+    if kind.choices and kind.json_type == "string":
+        stored = [kind.parse(choice) for choice in kind.choices]
+        schema["enum"] = [*stored, None] if field.nullable else stored
+    if kind.format:
+        schema["format"] = kind.format
+    return schema | {"description": field.description, "examples": [example(resource, field)]}
+
+
+def _envelope(result: Json) -> Json:
+    return _object({"result": result, "status_code": {"const": 200}})
+
+
+def _object(properties: Json) -> Json:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _header(description: str, shown: str, *, pattern: str = "", required: bool = True) -> Json:
+    schema = {"type": "string", "pattern": pattern} if pattern else {"type": "string"}
+    return {"description": description, "required": required, "schema": schema, "example": shown}
+
+
+_EVERYWHERE: Final = ("X-Request-Id", "X-Content-Type-Options")
+_REFUSAL_HEADERS: Final = {
+    401: ("WWW-Authenticate",),
+    405: ("Allow",),
+    429: ("Retry-After",),
+    503: ("Retry-After",),
+}
+HEADERS: Final[Json] = {
+    "X-Request-Id": _header(
+        "O identificador da requisição: o enviado, se válido, ou um novo.",
+        "5b1c9e0f2a-1f-2a",
+        pattern="^[A-Za-z0-9._-]{1,64}$",
+    ),
+    "X-Content-Type-Options": _header("Sempre nosniff.", "nosniff", pattern="^nosniff$"),
+    "Cache-Control": _header("Se e como a resposta pode ser guardada.", "private, no-cache"),
+    "Vary": _header("A resposta depende do token.", "Authorization"),
+    "Server-Timing": _header(
+        "A duração de cada etapa, em milissegundos, quando o servidor está configurado para mostrá-la.",
+        "auth;dur=0.021, parse;dur=0.004, database;dur=0.135, encode;dur=0.006",
+        required=False,
+    ),
+    "WWW-Authenticate": _header("Como se autenticar.", 'Token realm="api"'),
+    "Allow": _header("Os métodos aceitos.", "GET, HEAD, OPTIONS"),
+    "Retry-After": _header("Segundos a aguardar antes de tentar de novo.", "1", pattern="^[0-9]+$"),
+}
+"""Every header of an answer, by name."""
+
+_EXAMPLES: Final[dict[str, object]] = {
+    "numero": "0f8fad5b-d9cb-469f-a165-70867728950e",
+    "status": "CONCLUIDO",
+    "tipo_pessoa": values.PESSOA,
+    "nome": "consultaPessoaDefault",
+    "atualizado_em": "2026-01-31T12:00:00.000Z",
+    "resultado": "VALID",
+    "mensagem": "Válido.",
+    "pendente_validacao_manual": False,
+    "numero_documento": "12345678909",
+    "cpf": "12345678909",
+}

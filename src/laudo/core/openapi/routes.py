@@ -1,0 +1,101 @@
+"""What GET does on each route of the document."""
+
+from typing import Any, Final
+
+from laudo.core import errors, query
+from laudo.core.openapi import answers, parameters
+from laudo.core.resources import Resource
+
+Json = dict[str, Any]
+
+
+def path(get: Json) -> str:
+    """Give the path of a route."""
+    name: str = get["operationId"]
+    return "/openapi.json" if name == "openapi" else f"/{name}"
+
+
+def a_list(resource: Resource, *, max_rows: int) -> Json:
+    """Describe one of the lists."""
+    return {
+        "operationId": resource.name,
+        "tags": ["consulta"],
+        "summary": resource.summary,
+        "parameters": [*parameters.of_list(resource, max_rows=max_rows), parameters.REQUEST_ID],
+        "responses": {
+            "200": {
+                "description": "Uma página da lista e o total exato.",
+                "headers": answers.headers("Cache-Control", "Vary", "Server-Timing"),
+                "content": answers.content(resource.name, _page(resource)),
+            },
+            **answers.refer(errors.INVALID, errors.UNAUTHORIZED, errors.NOT_ALLOWED, errors.TOO_MANY),
+            **answers.refer(errors.INTERNAL, errors.UNAVAILABLE),
+        },
+    }
+
+
+def profile() -> Json:
+    """Describe `/usuario`."""
+    return {
+        "operationId": "usuario",
+        "tags": ["consulta"],
+        "summary": "Lê o perfil de quem consulta e da sua organização. Contém o token: não divulgue a resposta.",
+        "parameters": [parameters.REQUEST_ID],
+        "responses": {
+            "200": {
+                "description": "O perfil.",
+                "headers": answers.headers("Cache-Control"),
+                "content": answers.content("usuario", {"result": _PROFILE, "status_code": 200}),
+            },
+            **answers.refer(errors.INVALID, errors.UNAUTHORIZED, errors.NOT_ALLOWED, errors.TOO_MANY),
+            **answers.refer(errors.INTERNAL, errors.UNAVAILABLE),
+        },
+    }
+
+
+def health() -> Json:
+    """Describe `/health`."""
+    return _plain("health", "Responde enquanto o processo vive.", "ok")
+
+
+def ready() -> Json:
+    """Describe `/ready`."""
+    route = _plain("ready", "Responde 200 quando a base atende e seu esquema é o atual.", "ok")
+    route["responses"] |= answers.refer(errors.UNAVAILABLE)
+    return route
+
+
+def itself() -> Json:
+    """Describe `/openapi.json`."""
+    return _plain("openapi", "Este documento.", "openapi")
+
+
+def _plain(name: str, summary: str, schema: str) -> Json:
+    return {
+        "operationId": name,
+        "tags": ["serviço"],
+        "summary": summary,
+        "security": [],
+        "parameters": [parameters.REQUEST_ID],
+        "responses": {
+            "200": {"description": summary, "headers": answers.headers(), "content": answers.content(schema)},
+            **answers.refer(errors.NOT_ALLOWED, errors.INTERNAL),
+        },
+    }
+
+
+def _page(resource: Resource) -> Json:
+    item = {field.name: answers.example(resource, field) for field in resource.fields}
+    paginacao = {"atual": 1, "linhas": query.STEP, "total": "1" if resource.total_is_text else 1}
+    echo = {"busca": ""} if resource.echo else {}
+    return {"result": echo | {"itens": [item], "paginacao": paginacao}, "status_code": 200}
+
+
+_PROFILE: Final = {
+    "api_token": "laudo_0000000000000000000000000000000000000",
+    "email": "analista@example.com",
+    "nome_usuario": "Analista",
+    "webhook_url": "",
+    "nome_organizacao": "Organização Exemplo",
+    "id_organizacao": "1",
+}
