@@ -1,11 +1,11 @@
 """The HTTP application: routes, and one function that narrates a request for a list."""
 
 from contextlib import AbstractContextManager
+from functools import lru_cache, partial
 from time import time_ns
 from typing import Final
 
 import falcon
-import msgspec
 
 from laudo.core import errors, openapi, query, reference, resources, response, sql
 from laudo.core.errors import ApiError
@@ -19,6 +19,9 @@ from laudo.server.edges import JSON, Edges, Stages, refuse
 from laudo.server.limits import Limits
 
 App = falcon.App[falcon.Request, falcon.Response]
+
+_REMEMBERED: Final = 1000
+"""Tokens whose hashes a worker keeps in memory."""
 
 _PAGES: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
@@ -50,7 +53,9 @@ class Service:
         """Raises AuthError when the key file cannot be used."""
         self.settings = settings
         self.database = database
-        self._key = auth.load_key(settings.key_file, create=False)
+        key = auth.load_key(settings.key_file, create=False)
+        # A client sends one token with all its requests; whether it may still ask is read from the store each time.
+        self._hash = lru_cache(maxsize=_REMEMBERED)(partial(auth.hash_token, key))
         self._limits = Limits(settings.rate_limit)
 
     def snapshot(self) -> AbstractContextManager[Connection]:
@@ -59,7 +64,7 @@ class Service:
 
     def admit(self, reader: Reader, token: str) -> Caller:
         """Tell whose token it is; raises ApiError (401, 429)."""
-        caller = auth.caller(reader, auth.hash_token(self._key, token), now_ms=time_ns() // 1_000_000)
+        caller = auth.caller(reader, self._hash(token), now_ms=time_ns() // 1_000_000)
         if caller is None:
             raise ApiError(errors.UNAUTHORIZED)
         self._limits.spend(caller.id_token)
@@ -125,8 +130,16 @@ class Profile(Endpoint):
         caller = self._service.admit(self._service.database, token)
         request.context.id_token = caller.id_token
         query.parse_none(request.env["QUERY_STRING"])
-        fields = msgspec.structs.asdict(caller) | {"api_token": token, "id_organizacao": str(caller.id_organizacao)}
-        answer.data = response.profile(fields)
+        answer.data = response.profile(
+            {
+                "api_token": token,
+                "email": caller.email,
+                "nome_usuario": caller.nome_usuario,
+                "webhook_url": caller.webhook_url,
+                "nome_organizacao": caller.nome_organizacao,
+                "id_organizacao": str(caller.id_organizacao),
+            }
+        )
         answer.content_type = JSON
         answer.set_header("Cache-Control", "no-store")
 

@@ -69,7 +69,8 @@ def caller(reader: Reader, token_hash: bytes, *, now_ms: int) -> Caller | None:
 def presented(header: str | None) -> str | None:
     """Give the token of an Authorization header, or None when it cannot be one: no store is needed then."""
     token = (header or "").strip(" \t")
-    return token if _plausible(token) and not _is_damaged(token) else None
+    could_be = not _is_damaged(token) if token.startswith(PREFIX) else _plausible(token)
+    return token if could_be else None
 
 
 def hash_token(key: bytes, token: str) -> bytes:
@@ -92,7 +93,7 @@ def adopted_token(text: str) -> str:
     token = text.strip(" \t\r\n")
     if not re.fullmatch(r"[!-+\--~]{16,200}", token):
         raise AuthError("a token is 16 to 200 visible ASCII characters, without blanks and commas")
-    if _is_damaged(token):
+    if token.startswith(PREFIX) and _is_damaged(token):
         raise AuthError(f"the token begins with {PREFIX}, but its checksum is wrong; hint: copy all of it")
     return token
 
@@ -148,8 +149,6 @@ def _publish(temporary: Path, file: Path) -> None:
 
 
 def _is_damaged(token: str) -> bool:
-    if not token.startswith(PREFIX):
-        return False
     return not _ours(token) or token[-_CHECKSUM:] != _checksum(token[:-_CHECKSUM])
 
 
