@@ -1,5 +1,6 @@
 """What tests share: a migrated store of their own, and clients of an application that reads it."""
 
+import resource
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +12,13 @@ from laudo.server import app, migrations
 from laudo.server.app import App
 from laudo.server.config import Settings
 from laudo.server.database import Database, open_store
+from laudo.server.ingest.records import Relatorio
+from strategies import many
 from wsgi import Client, NewApp, NewClient
+
+# Each store that a test's application reads keeps two descriptors open for good: see `server.sqlite._WAL_INDEXES`.
+_MOST = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (_MOST, _MOST))
 
 
 @pytest.fixture(scope="session")
@@ -85,6 +92,14 @@ def client(new_app: NewApp) -> NewClient:
 def account(store: Store) -> Account:
     """An account, for tests that need no more than one."""
     return store.account(nome="Acme Validações", webhook_url="https://acme.example/webhook")
+
+
+@pytest.fixture
+def filled(store: Store, account: Account) -> list[Relatorio]:
+    """240 reports that `account` has."""
+    reports = many(240)
+    store.write(account, reports)
+    return reports
 
 
 @pytest.fixture

@@ -14,10 +14,14 @@ from laudo.server import accounts, auth
 from laudo.server.accounts import Level
 from laudo.server.database import Database
 from laudo.server.ingest.records import Relatorio
+from laudo.server.ingest.tallies import Sizes
 from laudo.server.ingest.writer import Counts, Ingest
 
 NOON: Final = 1_769_860_800_000
 """2026-01-31T12:00:00.000Z."""
+
+SMALL: Final = Sizes(most_rows=12, most_children=4)
+"""Buckets that split and merge also where there are few reports."""
 
 _TYPICAL: Final = Relatorio(
     numero="00000000-0000-4000-8000-000000000000",
@@ -117,10 +121,14 @@ class Store:
 
     def write(self, account: Account, relatorios: Sequence[Relatorio]) -> Counts:
         """Write one batch."""
-        return Ingest(self.database, account.id_conta).write(relatorios)
+        return Ingest(self.database, account.id_conta, sizes=SMALL).write(relatorios)
+
+    def delete(self, account: Account, *numbers: int) -> int:
+        """Delete the reports that `relatorio` makes of these numbers."""
+        return Ingest(self.database, account.id_conta, sizes=SMALL).delete([numero(number) for number in numbers])
 
 
-TABLES: Final = ("organizacao", "conta", "facet", "relatorio", "pessoa")
+TABLES: Final = ("organizacao", "conta", "facet", "bucket", "tally", "relatorio", "pessoa")
 
 
 def contents(database: Database) -> dict[str, list[tuple[object, ...]]]:

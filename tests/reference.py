@@ -1,7 +1,8 @@
 """The two lists in plain Python: what the service must answer, with nothing of its core.
 
 A store is a sequence of `(id_conta, report)`, a report a mapping with the fields that an import has and
-`atualizado_em` in milliseconds; `accounts` maps id_conta to id_organizacao.
+`atualizado_em` in milliseconds; `accounts` maps id_conta to id_organizacao. Only a service can say what its cursors
+mean: here every cursor is refused, as one that nobody issued.
 """
 
 import json
@@ -31,19 +32,56 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """The service over one store. `later` adds filters that are not part of the contract yet."""
+    """The service over one store."""
 
     reports: Sequence[tuple[int, Report]]
     accounts: Mapping[int, int]
     max_rows: int = 1000
-    later: bool = False
 
     def relatorios(self, id_conta: int, query_string: str) -> Answer:
-        items = [{name: report[name] for name in RELATORIO} for owner, report in self.reports if owner == id_conta]
-        return self._answer(items, query_string, RELATORIO_FILTERS, "numero")
+        return self._answer("relatorios", id_conta, query_string)
 
     def pessoas(self, id_conta: int, query_string: str) -> Answer:
-        return self._answer(self._pessoas(self.accounts[id_conta]), query_string, PESSOA_FILTERS, "cpf")
+        return self._answer("pessoas", id_conta, query_string)
+
+    def listing(self, resource: str, id_conta: int, query_string: str) -> "Listing":
+        """Give all that a question means; it must be an accepted one."""
+        listing, wrong = self._read(resource, id_conta, query_string)
+        if wrong:
+            raise ValueError(wrong)
+        return listing
+
+    def _answer(self, resource: str, id_conta: int, query_string: str) -> Answer:
+        listing, wrong = self._read(resource, id_conta, query_string)
+        if wrong:
+            return Answer(400, keys=frozenset(wrong - {""}))
+        return Answer(200, listing.page(int(listing.given.get("page", "1"))))
+
+    def _read(self, resource: str, id_conta: int, query_string: str) -> tuple["Listing", set[str]]:
+        """Give what is asked for, which means something only when no name is at fault."""
+        is_pessoas = resource == "pessoas"
+        items = self._pessoas(self.accounts[id_conta]) if is_pessoas else self._relatorios(id_conta)
+        readers = {**PAGING, **(PESSOA_FILTERS if is_pessoas else RELATORIO_FILTERS)}
+        given, wrong = _given(query_string, {*readers, "cursor"})
+        for name in given.keys() - {"cursor"}:
+            try:
+                asked = readers[name](given[name])
+            except ValueError:
+                wrong.add(name)
+                continue
+            items = [item for item in items if asked(item)]
+        sort = given.get("sort", "-atualizado_em")
+        if "rows" not in wrong and int(given.get("rows", "25")) > self.max_rows:
+            wrong.add("rows")
+        if sort.removeprefix("-") not in (PESSOA if is_pessoas else RELATORIO):
+            wrong.add("sort")
+        if "cursor" in given and (not wrong or "page" in given or not given["cursor"]):
+            wrong.add("cursor")
+        ordered = [] if wrong else _sorted(items, sort, "cpf" if is_pessoas else "numero")
+        return Listing(ordered, given, is_pessoas), wrong
+
+    def _relatorios(self, id_conta: int) -> list[Item]:
+        return [{name: report[name] for name in RELATORIO} for owner, report in self.reports if owner == id_conta]
 
     def _pessoas(self, id_organizacao: int) -> list[Item]:
         newest: dict[str, tuple[int, Report]] = {}
@@ -58,43 +96,42 @@ class Api:
             for cpf, (_, report) in newest.items()
         ]
 
-    def _answer(self, items: list[Item], query_string: str, filters: Mapping[str, Reader], key: str) -> Answer:
-        fields = PESSOA if key == "cpf" else RELATORIO
-        given, wrong = _given(query_string, {*PAGING, *filters, *(DATES if self.later else ())})
-        for name, text in given.items():
-            reader = PAGING.get(name) or filters.get(name) or DATES[name]
-            try:
-                asked = reader(text)
-            except ValueError:
-                wrong.add(name)
-                continue
-            items = [item for item in items if asked(item)]
-        rows, sort = given.get("rows", "25"), given.get("sort", "-atualizado_em")
-        if "rows" not in wrong and int(rows) > self.max_rows:
-            wrong.add("rows")
-        if sort.removeprefix("-") not in fields:
-            wrong.add("sort")
-        if wrong:
-            return Answer(400, keys=frozenset(wrong - {""}))
-        page = _Page(int(given.get("page", "1")), int(rows))
-        return Answer(200, page.body(_sorted(items, sort, key), given, is_pessoas=key == "cpf"))
+    def whole(self, resource: str, id_conta: int, query_string: str) -> list[Item]:
+        """Give all items that a question means, in its order, as the wire has them; it must be an accepted one."""
+        one = Api(self.reports, self.accounts, max_rows=25 * len(self.reports) + 25)
+        ask = one.relatorios if resource == "relatorios" else one.pessoas
+        answer = ask(id_conta, f"{query_string}&rows={one.max_rows}".lstrip("&"))
+        items: list[Item] = json.loads(answer.body)["result"]["itens"]
+        return items
 
 
 @dataclass(frozen=True, slots=True)
-class _Page:
-    number: int
-    rows: int
+class Listing:
+    """All items that a question means, in its order; `given` is the question."""
 
-    def body(self, items: list[Item], given: Mapping[str, str], *, is_pessoas: bool) -> bytes:
-        shown = items[(self.number - 1) * self.rows :][: self.rows]
+    _items: Sequence[Item]
+    given: Mapping[str, str]
+    is_pessoas: bool
+
+    @property
+    def items(self) -> list[Item]:
+        """The items as the wire has them."""
+        return [_shown(item) for item in self._items]
+
+    def page(self, number: int) -> bytes:
+        """Give the body of a page."""
+        rows, total = int(self.given.get("rows", "25")), len(self._items)
         result: Item = {}
-        if is_pessoas:
-            result["busca"] = next((given[name] for name in ("busca", "nome", "cpf") if name in given), "")
-        result["itens"] = [item | {"atualizado_em": instant(item["atualizado_em"])} for item in shown]
-        total = str(len(items)) if is_pessoas else len(items)
-        result["paginacao"] = {"atual": self.number, "linhas": self.rows, "total": total}
+        if self.is_pessoas:
+            result["busca"] = next((self.given[name] for name in ("busca", "nome", "cpf") if name in self.given), "")
+        result["itens"] = [_shown(item) for item in self._items[(number - 1) * rows :][:rows]]
+        result["paginacao"] = {"atual": number, "linhas": rows, "total": str(total) if self.is_pessoas else total}
         envelope = {"result": result, "status_code": 200}
         return json.dumps(envelope, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _shown(item: Item) -> Item:
+    return item | {"atualizado_em": instant(item["atualizado_em"])}
 
 
 def instant(milliseconds: int) -> str:
@@ -224,11 +261,11 @@ def _rows(text: str) -> Test:
 def _bound(text: str, *, until: bool) -> int:
     """Give the milliseconds of a date or instant; a date given as the end includes its day."""
     is_date = re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text) is not None
-    moment = datetime.fromisoformat(text)
-    if is_date:
-        moment = moment.replace(tzinfo=UTC) + timedelta(days=until)
+    moment = datetime.fromisoformat(f"{text}T00:00:00Z" if is_date else text)
     _check(accepted=moment.tzinfo is not None)
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    elapsed = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    _check(accepted=_FIRST <= elapsed < _END)
+    return (elapsed + timedelta(days=is_date and until)) // timedelta(milliseconds=1)
 
 
 def _since(text: str) -> Test:
@@ -254,6 +291,9 @@ RELATORIO: Final = (
 )
 PESSOA: Final = ("cpf", "nome", "atualizado_em")
 
+_FIRST: Final = datetime(1, 1, 1, tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+_END: Final = datetime(9999, 12, 31, tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=1)
+
 STATUS: Final = ("PROCESSANDO", "EM ANALISE", "CONCLUIDO", "PRE-PROCESSANDO", "PENDENTE")
 _HEX: Final = "[0-9a-fA-F]"
 
@@ -263,6 +303,7 @@ PAGING: Final[dict[str, Reader]] = {
     "sort": _anything,  # the fields differ between the lists: checked where they are known
     "limit": _matching(".+"),
 }
+_DATES: Final[dict[str, Reader]] = {"atualizado_em_de": _since, "atualizado_em_ate": _before}
 RELATORIO_FILTERS: Final[dict[str, Reader]] = {
     "numero_documento": _equal("numero_documento", "[0-9]{11}|[0-9A-Za-z]{12}[0-9]{2}", str.upper),
     "tipo_pessoa": _one_of("tipo_pessoa", {"pessoa": "Pessoa", "empresa": "Empresa"}),
@@ -271,6 +312,11 @@ RELATORIO_FILTERS: Final[dict[str, Reader]] = {
     "resultado": _one_of("resultado", {"valid": "VALID", "invalid": "INVALID"}),
     "status": _one_of("status", {choice.lower(): choice for choice in STATUS}),
     "pendente_validacao_manual": _one_of("pendente_validacao_manual", {"true": True, "false": False}),
+    **_DATES,
 }
-PESSOA_FILTERS: Final[dict[str, Reader]] = {"cpf": _equal("cpf", "[0-9]{11}"), "nome": _nome, "busca": _busca}
-DATES: Final[dict[str, Reader]] = {"atualizado_em_de": _since, "atualizado_em_ate": _before}
+PESSOA_FILTERS: Final[dict[str, Reader]] = {
+    "cpf": _equal("cpf", "[0-9]{11}"),
+    "nome": _nome,
+    "busca": _busca,
+    **_DATES,
+}

@@ -1,5 +1,6 @@
 """Generated stores and queries: few distinct values, so that ties, overlaps and near misses are many."""
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -8,7 +9,7 @@ from urllib.parse import quote, quote_plus
 
 from hypothesis import strategies as st
 
-from factories import NOON, cnpj, cpf, numero
+from factories import NOON, cnpj, cpf, numero, relatorio
 from laudo.server.ingest.records import Relatorio
 
 # U+FF5E is before U+1D4B3 by code point and after it by UTF-16 unit; two of the é are one letter, one is two.
@@ -55,6 +56,33 @@ NUMEROS: Final = tuple(numero(number) for number in (*range(24), *range(0xABCDEF
 MOST_REPORTS: Final = 60
 
 
+_THIRDS: Final = range(NOON, NOON + 7 * 86_400_000, 86_400_000 // 3)
+
+
+def many(count: int, *, seed: int = 1, instants: Sequence[int] = _THIRDS) -> list[Relatorio]:
+    """Make reports with few distinct values of each field, companies too; each person has one, two or ten of them."""
+    seeded = random.Random(seed)
+    return [any_relatorio(seeded, number, instants=instants) for number in range(count)]
+
+
+def any_relatorio(seeded: random.Random, number: int, *, instants: Sequence[int] = INSTANTES) -> Relatorio:
+    """Make a report with this number's numero."""
+    is_pessoa = seeded.random() < 0.8
+    people = (cpf(number), cpf(number // 2), cpf(number // 10), CPFS[number % len(CPFS)])
+    return relatorio(
+        number,
+        status=seeded.choice(STATUS),
+        tipo_pessoa="Pessoa" if is_pessoa else "Empresa",
+        nome=seeded.choice(MATRIZES),
+        atualizado_em=seeded.choice(instants),
+        resultado=seeded.choice(RESULTADOS),
+        mensagem=seeded.choice(MENSAGENS),
+        pendente_validacao_manual=seeded.random() < 0.5,
+        numero_documento=seeded.choice(people if is_pessoa else CNPJS),
+        nome_pessoa=seeded.choice(NOMES if is_pessoa else ("", "Acme Ltda.")),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class History:
     """What happens to a store: batches, each for one account; and how many accounts each organization has."""
@@ -66,10 +94,10 @@ class History:
         """Give `(account, report)`s as they must be in the end: of each numero the newest that was ever written."""
         newest: dict[tuple[int, str], Relatorio] = {}
         for account, batch in self.batches:
-            for relatorio in batch:
-                known = newest.setdefault((account, relatorio.numero), relatorio)
-                if known.atualizado_em < relatorio.atualizado_em:
-                    newest[account, relatorio.numero] = relatorio
+            for report in batch:
+                known = newest.setdefault((account, report.numero), report)
+                if known.atualizado_em < report.atualizado_em:
+                    newest[account, report.numero] = report
         return [(account, relatorio) for (account, _), relatorio in newest.items()]
 
 
@@ -129,6 +157,16 @@ def _version(draw: st.DrawFn, numero: str, instant: int) -> Relatorio:
 
 Values = dict[str, tuple[str, ...]]
 
+DATES: Final[Values] = {
+    "atualizado_em_de": (
+        *("1970-01-01", "2026-01-31", "2026-02-01", "2026-01-31T12:00:00Z", "2026-01-31T09:00:00.001-03:00"),
+        *("2099-12-31T23:59:59.999Z", "9999-12-31", "0001-01-01"),
+    ),
+    "atualizado_em_ate": (
+        *("1969-12-31", "1970-01-01", "2026-01-30", "2026-01-31", "2026-01-31T12:00:00.000Z", "9999-12-31"),
+        *("2026-01-31T17:30:00.001+05:30", "9999-12-31T23:59:59.999Z"),
+    ),
+}
 RELATORIO_VALUES: Final[Values] = {
     "numero_documento": (*CPFS, *CNPJS, "12abc34501de35", "00000000000"),
     "tipo_pessoa": ("PESSOA", "Pessoa", "empresa", "EMPRESA", "Pessôa"),
@@ -137,6 +175,7 @@ RELATORIO_VALUES: Final[Values] = {
     "resultado": ("VALID", "valid", "INVALID"),
     "status": (*STATUS, "em análise", "Concluído", "pre-processando"),
     "pendente_validacao_manual": ("true", "false", "TRUE"),
+    **DATES,
 }
 PESSOA_VALUES: Final[Values] = {
     "cpf": (*CPFS, "00000000000"),
@@ -145,6 +184,7 @@ PESSOA_VALUES: Final[Values] = {
         *("joao 2", "zoe", "𝒳", "x", "ωmega", "οδυσσευσ", "ilva", "aria", "mar%", "a_"),
     ),
     "busca": ("", "1", "12", "123456789", CPFS[0], "7", "70000000", "00", "mar", "Sílva", "1 2", "１２", "z", "2"),
+    **DATES,
 }
 RELATORIO_SORTS: Final = tuple(
     sign + field
@@ -165,7 +205,9 @@ REFUSED: Final = (
     *(("nome", ""), ("nome", "🙂"), ("busca", "🙂"), ("busca", " "), ("cpf", "529.982.247-25"), ("cpf", "")),
     *(("status", "CONCLUIDOS"), ("tipo_pessoa", "PF"), ("resultado", "null"), ("numero", "123")),
     *(("pendente_validacao_manual", "1"), ("limit", ""), ("nome", "a\x00"), ("busca", "x" * 201)),
-    *(("atualizado_em_de", "2026-01-01"), ("atualizado_em_ate", "2026-01-01"), ("cursor", "x"), ("Page", "1")),
+    *(("atualizado_em_de", text) for text in ("", "2026-02-30", "31/01/2026", "2026-01-31T12:00:00", "hoje")),
+    *(("atualizado_em_ate", text) for text in ("", "2026-13-01", "0000-01-01", "2026", "0001-01-01T00:00:00+14:00")),
+    *(("cursor", "x"), ("cursor", ""), ("Page", "1")),
 )
 
 

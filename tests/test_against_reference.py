@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from factories import Account, Store, relatorio
+from factories import SMALL, Account, Store, relatorio
 from laudo.server import app
 from laudo.server.config import Settings
 from laudo.server.database import open_store
@@ -22,20 +22,13 @@ from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.writer import Ingest
 from reference import Api
 from strategies import (
-    CNPJS,
-    CPFS,
-    INSTANTES,
-    MATRIZES,
-    MENSAGENS,
-    NOMES,
     NUMEROS,
     PESSOA_SORTS,
     PESSOA_VALUES,
     RELATORIO_SORTS,
     RELATORIO_VALUES,
-    RESULTADOS,
-    STATUS,
     History,
+    any_relatorio,
     histories,
     queries,
 )
@@ -83,7 +76,7 @@ def world(url: str, key_file: Path, history: History) -> Iterator[World]:
     for count in history.organizations:
         first = store.account()
         accounts += [first, *(store.account(first.id_organizacao) for _ in range(1, count))]
-    writers = [Ingest(writing, account.id_conta) for account in accounts]
+    writers = [Ingest(writing, account.id_conta, sizes=SMALL) for account in accounts]
     for account, batch in history.batches:
         writers[account].write(batch)
     reading = open_store(url)
@@ -133,29 +126,11 @@ def large(new_store_url: NewStoreUrl, key_file: Path) -> Iterator[World]:
     """One store in which each account has several pages."""
     seeded = random.Random(2)
     batches = tuple(
-        (account, tuple(_any_report(seeded, number) for number in seeded.sample(range(400), 180)))
+        (account, tuple(any_relatorio(seeded, number) for number in seeded.sample(range(400), 180)))
         for account in (0, 1, 2)
     )
     with world(new_store_url(), key_file, History((2, 1), batches)) as made:
         yield made
-
-
-def _any_report(seeded: random.Random, number: int) -> Relatorio:
-    is_pessoa = seeded.random() < 0.8
-    documents = CPFS if is_pessoa else CNPJS
-    return relatorio(
-        number,
-        status=seeded.choice(STATUS),
-        tipo_pessoa="Pessoa" if is_pessoa else "Empresa",
-        nome=seeded.choice(MATRIZES),
-        atualizado_em=seeded.choice(INSTANTES),
-        resultado=seeded.choice(RESULTADOS),
-        mensagem=seeded.choice(MENSAGENS),
-        pendente_validacao_manual=seeded.random() < 0.5,
-        # Half of the people are met once, so that /pessoas has pages too.
-        numero_documento=f"{number:011}" if is_pessoa and number % 2 else seeded.choice(documents),
-        nome_pessoa=seeded.choice(NOMES),
-    )
 
 
 def test_every_sort_is_the_references_on_every_page_and_past_the_end(large: World) -> None:
@@ -203,14 +178,9 @@ def _shuffled(history: History, seed: int) -> History:
     return History(history.organizations, tuple((account, (record,)) for account, record in records))
 
 
-def test_the_reference_knows_the_dates_that_a_later_contract_brings() -> None:
+def test_the_reference_has_an_end_after_its_day_and_before_its_instant() -> None:
     days = [msgspec.structs.asdict(relatorio(number, atualizado_em=number * 86_400_000)) for number in range(4)]
-    reports = [(1, day) for day in days]
-    later = Api(reports=reports, accounts={1: 1}, later=True)
+    api = Api(reports=[(1, day) for day in days], accounts={1: 1})
     asked = "atualizado_em_de=1970-01-02&atualizado_em_ate=1970-01-03&sort=atualizado_em"
-    [first, second] = msgspec.json.decode(later.relatorios(1, asked).body)["result"]["itens"]
-    assert (first["numero"], second["numero"]) == (NUMEROS[1], NUMEROS[2])
-    until_an_instant = later.relatorios(1, "atualizado_em_ate=1970-01-03T00:00:00Z")
-    assert msgspec.json.decode(until_an_instant.body)["result"]["paginacao"]["total"] == 2
-    now = Api(reports=reports, accounts={1: 1}).relatorios(1, asked)
-    assert now.keys == {"atualizado_em_de", "atualizado_em_ate"}
+    assert [item["numero"] for item in api.listing("relatorios", 1, asked).items] == [NUMEROS[1], NUMEROS[2]]
+    assert len(api.listing("relatorios", 1, "atualizado_em_ate=1970-01-03T00:00:00Z").items) == 2

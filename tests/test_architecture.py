@@ -11,8 +11,10 @@ import falcon
 import pytest
 
 from factories import Account, Store, relatorio
-from laudo.core import query, sql, values
+from laudo.core import plan, query, sql, values
+from laudo.core.facets import Facet, Facets
 from laudo.core.openapi.parameters import of_list
+from laudo.core.plan import Page
 from laudo.core.resources import LISTS, RELATORIOS, Filter, Resource
 from laudo.core.sql import Owner
 from laudo.server import app
@@ -28,6 +30,7 @@ MODULES: Final = sorted(SOURCE.rglob("*.py"))
 MOST_LINES: Final = 300
 PURE: Final = {
     "__future__",
+    "base64",
     "bisect",
     "collections",
     "dataclasses",
@@ -81,9 +84,18 @@ def test_a_filter_is_one_row_that_is_parsed_refused_and_suggested() -> None:
 
 def test_a_filter_is_one_row_that_becomes_sql_after_the_owner() -> None:
     asked = query.parse(with_row(BY_MENSAGEM), "mensagem=x", max_rows=1000)
-    for statement in (sql.total(asked, Owner(7, 8)), sql.page(asked, Owner(7, 8))):
-        assert "WHERE id_organizacao = ? AND id_conta = ? AND mensagem = ?" in statement.text
-        assert statement.params[:3] == (7, 8, "x")
+    facets = Facets([Facet(1, 30, ("CONCLUIDO", "Pessoa", "a", None, False))])
+    statement = sql.statement(next(plan.page(asked, facets)), Owner(7, 8))
+    assert statement.text.count("WHERE id_organizacao = ? AND id_conta = ? AND mensagem = ?") == 2
+    assert statement.params[:6] == (7, 8, "x", 7, 8, "x")
+
+
+def test_a_plan_asks_nothing_when_the_facets_tell_all() -> None:
+    facets = Facets([Facet(1, 30, ("CONCLUIDO", "Pessoa", "a", None, False))])
+    for text, total in (("status=PENDENTE", 0), ("status=CONCLUIDO&page=3", 30), ("sort=-nome&page=9", 30)):
+        with pytest.raises(StopIteration) as done:
+            next(plan.page(query.parse(RELATORIOS, text, max_rows=1000), facets))
+        assert done.value.value == Page(total, 0, "")
 
 
 def test_a_status_is_one_value_that_is_parsed() -> None:

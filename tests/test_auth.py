@@ -144,6 +144,7 @@ def test_the_caller_is_the_tokens_owner(store: Database) -> None:
         nome_organizacao="Modelo",
         version_conta=0,
         version_organizacao=0,
+        expires_at=NOW + 1000,
     )
 
 

@@ -99,7 +99,7 @@ def test_api_shows_every_field() -> None:
 
 def test_api_lists_every_value_of_an_enumeration() -> None:
     for resource in LISTS:
-        chapter = _section(API, f"GET /{resource.name}")
+        chapter = _section(API, f"GET /{resource.name}") + _section(API, "Parameters of both lists")
         for filter_ in resource.filters:
             row = re.search(rf"^\| `{filter_.name}` \|([^|]*)\|", chapter, re.MULTILINE)
             assert row is not None
@@ -134,16 +134,19 @@ def test_the_code_map_is_the_folder() -> None:
 
 
 def _code_map(text: str) -> Iterator[str]:
-    """Read the tree below `src/laudo/`: a level for each two blanks, a slash after the name of a folder."""
+    """Read the tree below `src/laudo/`: a level for each two blanks, a slash after the name of a folder.
+
+    One line may name several modules, with commas between them.
+    """
     lines = text.partition("\nsrc/laudo/\n")[2].splitlines()
     parents: list[str] = []
     for line in lines:
         if not line.startswith(" "):
             return
         depth = (len(line) - len(line.lstrip())) // 2 - 1
-        entry = line.split()[0]
-        parents[depth:] = [entry.rstrip("/")]
-        yield "/".join(parents)
+        for entry in re.split(r"(?<!,) ", line.strip())[0].split(", "):
+            parents[depth:] = [entry.rstrip("/")]
+            yield "/".join(parents)
 
 
 # What must lead somewhere.

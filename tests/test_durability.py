@@ -9,31 +9,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-import msgspec
 import pytest
 
-from factories import NOON, Account, Store, contents, cpf, relatorio
+from factories import NOON, SMALL, Account, Store, contents, cpf, relatorio
 from laudo.core.sql import Statement
-from laudo.server.database import Connection, Database, Row, open_store
+from laudo.server.database import Connection, Database, Mark, Row, open_store
 from laudo.server.ingest.records import Relatorio
+from laudo.server.ingest.verify import verify
 from laudo.server.ingest.writer import Counts, Ingest
 from strategies import STATUS
 
 BATCHES: Final = 30
 IMPORT: Final = "import sys, test_durability; test_durability.import_until(sys.argv[1], *map(int, sys.argv[2:]))"
 HALTED: Final = "halted"
-
-
-def facets_are_right(database: Database) -> bool:
-    """Tell whether each report's facet says of it what its JSON says."""
-    text = (
-        "SELECT nome, tipo_pessoa, status, resultado, pendente_validacao_manual, item"
-        " FROM relatorio JOIN facet USING (id_organizacao, id_conta, facet)"
-    )
-    with database.snapshot() as connection:
-        rows = connection.fetch(Statement(text, ()))
-    fields = ("nome", "tipo_pessoa", "status", "resultado", "pendente_validacao_manual")
-    return all([msgspec.json.decode(item)[field] for field in fields] == list(facet) for *facet, item in rows)
 
 
 class Breaking(Sequence[Relatorio]):
@@ -64,7 +52,7 @@ class Breaking(Sequence[Relatorio]):
 def test_a_batch_that_breaks_leaves_nothing_and_the_writer_goes_on(
     store: Store, account: Account, good: int, passes: int
 ) -> None:
-    ingest = Ingest(store.database, account.id_conta)
+    ingest = Ingest(store.database, account.id_conta, sizes=SMALL)
     ingest.write([relatorio(0)])
     before = contents(store.database)
     batch = [relatorio(n, nome=f"matriz {n}", numero_documento=cpf(n)) for n in range(1, 21)]
@@ -72,7 +60,7 @@ def test_a_batch_that_breaks_leaves_nothing_and_the_writer_goes_on(
         ingest.write(Breaking(batch, good=good, passes=passes))
     assert contents(store.database) == before
     assert ingest.write(batch) == Counts(inserted=20)
-    assert facets_are_right(store.database)
+    assert not list(verify(store.database))
 
 
 def test_a_report_that_cannot_be_stored_leaves_its_whole_batch_out(store: Store, account: Account) -> None:
@@ -84,13 +72,30 @@ def test_a_report_that_cannot_be_stored_leaves_its_whole_batch_out(store: Store,
 
 def test_two_writers_of_one_account_do_not_disturb_each_other(store: Store, store_url: str, account: Account) -> None:
     other = open_store(store_url, write=True)
-    writers = [Ingest(store.database, account.id_conta), Ingest(other, account.id_conta)]
+    writers = [Ingest(store.database, account.id_conta, sizes=SMALL), Ingest(other, account.id_conta, sizes=SMALL)]
     for number in range(40):
         writers[number % 2].write([relatorio(number, nome=f"matriz {number // 3}")])
     other.close()
     assert len(contents(store.database)["relatorio"]) == 40
     assert len(contents(store.database)["facet"]) == 14
-    assert facets_are_right(store.database)
+    assert not list(verify(store.database))
+
+
+def test_a_writer_whose_reports_are_all_stale_leaves_nothing_that_another_would_meet(
+    store: Store, store_url: str, account: Account
+) -> None:
+    other = open_store(store_url, write=True)
+    one, two = (Ingest(database, account.id_conta) for database in (store.database, other))
+    for writer, number in ((one, 1), (two, 2), (one, 3)):
+        writer.write([relatorio(number)])
+    two.write([relatorio(3)])
+    before = contents(store.database)
+    assert one.write([relatorio(1, nome="outra", atualizado_em=0)]) == Counts(stale=1)
+    assert contents(store.database) == before
+    assert two.write([relatorio(4, nome="mais uma")]) == Counts(inserted=1)
+    assert one.write([relatorio(5, nome="e outra")]) == Counts(inserted=1)
+    other.close()
+    assert not list(verify(store.database))
 
 
 # Killed.
@@ -122,6 +127,9 @@ class Halting:
 
     def fetch(self, statement: Statement) -> list[Row]:
         return self._database.fetch(statement)
+
+    def mark(self) -> Mark:
+        return self._database.mark()
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
@@ -170,7 +178,7 @@ def _say(text: str) -> None:
 
 def import_until(store_url: str, id_conta: int, rows: int) -> None:
     """Write the history, acknowledging each batch, and wait to be killed; runs in a process of its own."""
-    ingest = Ingest(Halting(open_store(store_url, write=True), rows), id_conta)
+    ingest = Ingest(Halting(open_store(store_url, write=True), rows), id_conta, sizes=SMALL)
     for number, batch in enumerate(history()):
         ingest.write(batch)
         _say(f"acknowledged {number}")
@@ -188,14 +196,14 @@ def killed(store_url: str, account: Account, rows: int) -> int:
     return acknowledged
 
 
-@pytest.mark.parametrize("kills", [(0, 1), (45, 61), (150, 700), (1000, 30, 400)])
+@pytest.mark.parametrize("kills", [(0, 1), (45, 61), (150, 700), (300, 2000), (4000, 30, 1000)])
 def test_an_import_killed_in_the_middle_of_a_batch_and_repeated_gives_the_store_of_one_that_was_not(
     new_store_url: Callable[[], str], key_file: Path, kills: tuple[int, ...]
 ) -> None:
     url = new_store_url()
     database, whole = open_store(url, write=True), open_store(new_store_url(), write=True)
     account = Store(database, key_file).account()
-    expected = Ingest(whole, Store(whole, key_file).account().id_conta)
+    expected = Ingest(whole, Store(whole, key_file).account().id_conta, sizes=SMALL)
     written = 0
     for rows in kills:
         acknowledged = killed(url, account, rows)
@@ -204,12 +212,12 @@ def test_an_import_killed_in_the_middle_of_a_batch_and_repeated_gives_the_store_
             expected.write(batch)
         written = max(written, acknowledged)
         assert contents(database) == contents(whole)
-    ingest = Ingest(database, account.id_conta)
+    ingest = Ingest(database, account.id_conta, sizes=SMALL)
     again = [ingest.write(batch) for batch in history()]
     assert not [counts for counts in again[:written] if counts.inserted or counts.updated]
     for batch in history()[written:]:
         expected.write(batch)
     assert contents(database) == contents(whole)
-    assert facets_are_right(database)
+    assert not list(verify(database))
     database.close()
     whole.close()

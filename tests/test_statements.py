@@ -8,23 +8,28 @@ import pytest
 
 from factories import Account, Store, relatorio
 from laudo.core.sql import Statement
-from laudo.server.database import Connection, Database, Row, open_store
+from laudo.server.database import Connection, Database, Mark, Row, open_store
+from strategies import PESSOA_SORTS, RELATORIO_SORTS
 from wsgi import Client, NewApp
 
-TOKEN, TOTAL, PAGE = "token", "total", "page"
+TOKEN, VERSION, FACETS, PLACE, PAGE = "token", "version", "facets", "place", "page"
 
 
 class Counting:
-    """A store that remembers what it was asked."""
+    """A store that remembers what it was asked; it may be of an engine that has no marks."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, marks: bool = True) -> None:
         self._database = database
+        self._marks = marks
         self.snapshots = 0
         self.statements: list[Statement] = []
 
     def fetch(self, statement: Statement) -> list[Row]:
         self.statements.append(statement)
         return self._database.fetch(statement)
+
+    def mark(self) -> Mark:
+        return self._database.mark() if self._marks else None
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
@@ -70,7 +75,11 @@ class _CountingConnection:
 def _kind(text: str) -> str:
     if "FROM token" in text:
         return TOKEN
-    return TOTAL if "count(*)" in text else PAGE
+    if text.startswith("SELECT version FROM"):
+        return VERSION
+    if "SELECT facet, total" in text or "SELECT 0, coalesce(sum(total)" in text:
+        return FACETS
+    return PAGE if "group_concat" in text else PLACE
 
 
 class Asked(NamedTuple):
@@ -98,30 +107,113 @@ def test_making_the_application_asks_the_store_nothing(asked: Asked) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        *("/relatorios", "/relatorios?page=2&rows=25", "/relatorios?status=CONCLUIDO&sort=-resultado"),
-        *(
-            "/relatorios?page=99",
-            "/pessoas",
-            "/pessoas?busca=mar",
-            "/pessoas?busca=&sort=nome",
-            "/pessoas?cpf=52998224725",
-        ),
+        *("/relatorios", "/relatorios?nome=consultaPessoaDefault", "/relatorios?status=CONCLUIDO&sort=-resultado"),
+        *("/relatorios?sort=numero", "/relatorios?sort=numero_documento", "/relatorios?sort=mensagem"),
+        *("/relatorios?numero_documento=52998224725", "/relatorios?rows=100&tipo_pessoa=PESSOA"),
+        *("/pessoas", "/pessoas?busca=&sort=nome", "/pessoas?sort=-cpf", "/pessoas?cpf=52998224725"),
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_a_list_is_one_statement_for_the_token_one_for_the_total_and_one_for_the_page(
+def test_a_first_page_is_one_statement_for_the_token_one_for_the_facets_and_one_for_the_page(
     asked: Asked, method: str, url: str
 ) -> None:
     assert asked.client.ask(method, url).status == 200
-    assert asked.database.kinds() == [TOKEN, TOTAL, PAGE]
+    assert asked.database.kinds() == [TOKEN, FACETS, PAGE]
     assert asked.database.snapshots == 1
 
 
-def test_asking_again_costs_no_more(asked: Asked) -> None:
-    for _ in range(3):
-        asked.client.get("/relatorios")
-        assert len(asked.database.statements) <= 3
+@pytest.mark.parametrize(
+    ("url", "kinds"),
+    [
+        # Deeper: the coarse buckets, the fine ones, the row within one, and the page from there.
+        ("/relatorios?page=2", [PLACE, PLACE, PLACE, PAGE]),
+        # A range: where it ends, found in the same way; its other end is where the first page begins.
+        ("/relatorios?atualizado_em_de=2026-01-31", [PLACE, PLACE, PLACE, PAGE]),
+        # A search: how many persons are found.
+        ("/pessoas?busca=mar", [PLACE, PAGE]),
+        # The facets alone tell that there is no such page, and that nothing matches.
+        ("/relatorios?page=99", []),
+        ("/relatorios?status=PENDENTE", []),
+    ],
+)
+def test_what_other_pages_cost_beside_the_token_and_the_facets(asked: Asked, url: str, kinds: list[str]) -> None:
+    assert asked.client.get(url).status == 200
+    assert asked.database.kinds() == [TOKEN, FACETS, *kinds]
+
+
+def test_the_facets_are_asked_for_again_when_the_list_has_changed_and_the_token_when_anything_has(
+    asked: Asked, store: Store, account: Account
+) -> None:
+    def kinds(url: str) -> list[str]:
         asked.database.forget()
+        assert asked.client.get(url).status == 200
+        return asked.database.kinds()
+
+    assert kinds("/relatorios") == [TOKEN, FACETS, PAGE]
+    assert kinds("/relatorios?status=CONCLUIDO") == kinds("/relatorios?sort=nome") == [PAGE]
+    store.write(store.account(account.id_organizacao), [relatorio(1, numero_documento="11144477735")])
+    assert kinds("/relatorios?sort=nome&rows=50") == [TOKEN, PAGE]
+    assert kinds("/pessoas") == [FACETS, PAGE]
+    store.write(account, [relatorio(99)])
+    assert kinds("/relatorios?sort=nome&rows=50") == [TOKEN, FACETS, PAGE]
+    assert kinds("/relatorios?rows=50") == [PAGE]
+    # More than one statement needs a snapshot, which says first which version it sees.
+    assert kinds("/relatorios?page=2") == [VERSION, PLACE, PLACE, PLACE, PAGE]
+
+
+UNCHANGED = ("/relatorios", "/relatorios?page=2&sort=-nome", "/pessoas?busca=mar")
+
+
+@pytest.mark.parametrize("url", UNCHANGED)
+def test_an_unchanged_page_costs_no_statement(asked: Asked, url: str) -> None:
+    first = asked.client.get(url)
+    asked.database.forget()
+    again = asked.client.get(url)
+    unchanged = asked.client.ask("GET", url, headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status, unchanged.status) == (200, 304)
+    assert (asked.database.snapshots, asked.database.statements) == (0, [])
+
+
+@pytest.mark.parametrize("url", UNCHANGED)
+def test_an_unchanged_page_costs_the_tokens_statement_alone_when_something_else_has_changed(
+    asked: Asked, store: Store, url: str
+) -> None:
+    first = asked.client.get(url)
+    for headers in ({}, {"If-None-Match": first.headers["etag"]}):
+        store.write(store.account(), [relatorio(1)])
+        asked.database.forget()
+        asked.client.ask("GET", url, headers=headers)
+        assert (asked.database.kinds(), asked.database.snapshots) == ([TOKEN], 0)
+
+
+def test_an_engine_without_marks_is_asked_for_the_token_each_time(
+    asked: Asked, store_url: str, new_app: NewApp
+) -> None:
+    database = Counting(open_store(store_url), marks=False)
+    client = Client(new_app(database), asked.account.token)
+    assert client.get("/relatorios").status == 200
+    assert database.kinds() == [TOKEN, FACETS, PAGE]
+    database.forget()
+    assert client.get("/relatorios").status == 200
+    assert (database.kinds(), database.snapshots) == ([TOKEN], 0)
+    database.close()
+
+
+def test_a_304_costs_the_tokens_statement_alone_in_a_worker_that_never_made_the_page(
+    asked: Asked, store_url: str, new_app: NewApp
+) -> None:
+    etag = asked.client.get("/relatorios?page=2").headers["etag"]
+    database = Counting(open_store(store_url))
+    other = Client(new_app(database), asked.account.token)
+    assert other.ask("GET", "/relatorios?page=2", headers={"If-None-Match": etag}).status == 304
+    assert (database.kinds(), database.snapshots) == ([TOKEN], 0)
+    database.close()
+
+
+def test_without_a_cache_a_page_is_asked_for_each_time(asked: Asked, new_app: NewApp) -> None:
+    plain = Client(new_app(asked.database, cache_bytes=0), asked.account.token)
+    assert len({plain.get("/relatorios").body for _ in range(3)}) == 1
+    assert asked.database.kinds() == [TOKEN, FACETS, PAGE, PAGE, PAGE]
 
 
 def test_a_profile_is_the_tokens_statement_alone(asked: Asked) -> None:
@@ -130,9 +222,9 @@ def test_a_profile_is_the_tokens_statement_alone(asked: Asked) -> None:
 
 
 def test_a_refused_parameter_costs_the_tokens_statement_alone(asked: Asked) -> None:
-    for url in ("/relatorios?page=0", "/pessoas?x=1", "/usuario?x=1"):
+    for url, kinds in (("/relatorios?page=0", [TOKEN]), ("/pessoas?x=1", []), ("/usuario?x=1", [])):
         assert asked.client.get(url).status == 400
-        assert asked.database.kinds() == [TOKEN]
+        assert (asked.database.kinds(), asked.database.snapshots) == (kinds, 0)
         asked.database.forget()
 
 
@@ -160,16 +252,40 @@ def test_other_paths_methods_and_constant_routes_never_reach_the_store(asked: As
     assert (asked.database.snapshots, asked.database.statements) == (0, [])
 
 
-@pytest.mark.parametrize(
-    ("url", "owner"), [("/relatorios?nome=x&sort=nome", "account"), ("/pessoas?busca=m", "organization")]
+RELATORIOS = (
+    *(f"sort={sort}" for sort in RELATORIO_SORTS),
+    *(f"sort={sort}&page=2" for sort in ("numero", "-mensagem", "nome", "-atualizado_em")),
 )
-def test_the_statements_of_a_list_start_from_the_owner(asked: Asked, url: str, owner: str) -> None:
-    asked.client.get(url)
+PESSOAS = (*(f"sort={sort}" for sort in PESSOA_SORTS), "sort=nome&page=2")
+
+
+@pytest.mark.parametrize(
+    "filters", ["", "&nome=consultaPessoaDefault", "&numero_documento=52998224725", "&atualizado_em_ate=2026-01-31"]
+)
+@pytest.mark.parametrize("asking", RELATORIOS)
+def test_the_statements_of_a_list_of_reports_start_from_the_account(asked: Asked, asking: str, filters: str) -> None:
+    assert asked.client.get(f"/relatorios?{asking}{filters}").status == 200
     for statement in asked.database.statements[1:]:
-        where = statement.text.partition(" WHERE ")[2]
-        assert where.startswith("id_organizacao = ?" + (" AND id_conta = ?" if owner == "account" else ""))
-        assert statement.params[0] == asked.account.id_organizacao
-        assert owner != "account" or statement.params[1] == asked.account.id_conta
+        for where in statement.text.split(" WHERE ")[1:]:
+            # A scan tests the facets of rows that the query within it has taken from the owner's.
+            assert where.startswith(("id_organizacao = ? AND id_conta = ?", "facet IN (SELECT value FROM carray(?))"))
+        assert statement.params[:2] == (asked.account.id_organizacao, asked.account.id_conta)
+
+
+@pytest.mark.parametrize("filters", ["", "&nome=mar", "&busca=m", "&busca=5", "&atualizado_em_de=2026-01-01&busca=m"])
+@pytest.mark.parametrize("asking", PESSOAS)
+def test_the_statements_of_a_list_of_people_start_from_the_organization(
+    asked: Asked, asking: str, filters: str
+) -> None:
+    assert asked.client.get(f"/pessoas?{asking}{filters}").status == 200
+    id_organizacao = asked.account.id_organizacao
+    for statement in asked.database.statements[1:]:
+        for where in statement.text.split(" WHERE ")[1:]:
+            assert where.startswith(("id_organizacao = ?", "pessoa_words MATCH ?"))
+        # The index of words is one for all organizations, but each word in it begins with its organization.
+        first, *rest = statement.params
+        assert first == id_organizacao or first.startswith(f'"{id_organizacao}·')
+        assert all(param.startswith(f'"{id_organizacao}·') for param in rest if str(param).endswith("*"))
 
 
 def test_no_value_of_a_request_becomes_part_of_a_statement(asked: Asked) -> None:

@@ -69,8 +69,10 @@ def test_within_a_batch_the_same_rules_hold_line_by_line(ingest: Ingest, acme: C
 
 
 def test_an_empty_batch_is_nothing(store: Store, ingest: Ingest) -> None:
+    ingest.write([relatorio(1)])
     before = contents(store.database)
     assert ingest.write([]) == Counts()
+    assert ingest.delete([]) == ingest.delete([relatorio(2).numero]) == 0
     assert contents(store.database) == before
 
 

@@ -2,14 +2,17 @@
 
 import io
 import json
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 from urllib.parse import unquote_to_bytes, urlencode
 
 from laudo.server.app import App
 from laudo.server.database import Database
+
+_LINK: Final = re.compile(r'<([^<>]*)>; rel="(\w+)"(?:, |$)').findall
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,11 @@ class Answer:
         return keys
 
     @property
+    def links(self) -> dict[str, str]:
+        """The addresses of the `Link` header, by relation."""
+        return {relation: url for url, relation in _LINK(self.headers["link"])}
+
+    @property
     def stable_headers(self) -> dict[str, str]:
         """All headers but the one that differs with every request."""
         return {name: value for name, value in self.headers.items() if name != "x-request-id"}
@@ -58,6 +66,14 @@ class Client:
     def get(self, url: str, /, **parameters: object) -> Answer:
         """Send GET; `parameters` are encoded and follow those that the URL has."""
         return self.ask("GET", _joined(url, parameters))
+
+    def walk(self, url: str) -> Iterator[Answer]:
+        """Follow `next` from a page to the end of the list."""
+        following: str | None = url
+        while following is not None:
+            answer = self.get(following)
+            yield answer
+            following = answer.links.get("next")
 
     def head(self, url: str) -> Answer:
         return self.ask("HEAD", url)

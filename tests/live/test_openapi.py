@@ -30,8 +30,18 @@ def test_every_operation_has_an_id_of_its_own() -> None:
 
 # Every check that schemathesis has, on valid and invalid requests, the same ones in each run.
 
+
+def without_cursors() -> dict[str, Any]:
+    """Leave out the parameter of which no schema can tell good values: only the service makes them."""
+    document: dict[str, Any] = json.loads(openapi.encode(DOCUMENT))
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            operation["parameters"] = [each for each in operation["parameters"] if each["name"] != "cursor"]
+    return document
+
+
 schema = schemathesis.openapi.from_dict(
-    json.loads(openapi.encode(DOCUMENT)),
+    without_cursors(),
     config=SchemathesisConfig.from_dict(
         {
             "seed": 1,
@@ -44,7 +54,7 @@ schema = schemathesis.openapi.from_dict(
             },
             # Stricter than its own, for which a 401 would do every time.
             "checks": {
-                "positive_data_acceptance": {"expected-statuses": ["200", "204"]},
+                "positive_data_acceptance": {"expected-statuses": ["200", "204", "304"]},
                 "negative_data_rejection": {"expected-statuses": ["400", "401"]},
             },
         }

@@ -111,7 +111,7 @@ def test_a_mistake_of_ours_is_told_without_what_was_asked(own_place: Place) -> N
             closing(open_store(f"sqlite:///{own_place.store}", write=True)) as database,
             database.transaction() as write,
         ):
-            write.run_script("DROP TABLE relatorio")
+            write.run_script("ALTER TABLE relatorio RENAME COLUMN item TO items")
         answer = server.ask("/relatorios?numero_documento=52998224725", "X-Request-Id: falha-1")
     assert answer.status == 500
     assert answer.json["status_code"] == 500

@@ -1,5 +1,6 @@
 """GET /relatorios: the reports of the caller's account."""
 
+import re
 from itertools import permutations
 
 import pytest
@@ -53,6 +54,8 @@ def test_the_body_has_every_key_in_the_contracts_order_and_not_one_more(
 def test_a_list_is_json_in_utf_8_private_and_depends_on_the_token(acme: Client) -> None:
     headers = acme.get("/relatorios").stable_headers
     assert headers.pop("content-length").isdigit()
+    assert re.fullmatch('"[A-Za-z0-9_-]{20}"', headers.pop("etag"))
+    assert headers.pop("link").startswith("</relatorios?page=1&")
     assert headers == {
         "content-type": "application/json; charset=utf-8",
         "cache-control": "private, no-cache",

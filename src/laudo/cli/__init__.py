@@ -35,6 +35,8 @@ COMMANDS: Final = {
     "migrate": ("service", "migrate"),
     "config": ("service", "show_config"),
     "import": ("imports", "import_reports"),
+    "delete": ("deletes", "delete_reports"),
+    "verify": ("verifying", "verify"),
     "organization": ("accounts", "organization"),
     "account": ("accounts", "account"),
     "user": ("accounts", "user"),
@@ -46,7 +48,7 @@ EPILOG: Final = """
 \b
 Exit codes:
   0    done
-  1    done in part: `laudo import` rejected some lines
+  1    done in part: `laudo import` or `laudo delete` rejected some lines; `laudo verify` found differences
   2    nothing done: usage, settings or store; stderr says why
   130  interrupted
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final, TextIO
+from typing import TYPE_CHECKING, BinaryIO, Final, Protocol, TextIO
 
 import click
 
@@ -69,7 +69,11 @@ def import_reports(
     done = Done()
     with opened(settings, write=not dry_run) as database:
         write = _writer(database, id_conta, done, dry_run=dry_run)
-        with _kept(done), _rejections(errors, source.name) as rejections, progress.following(source) as report:
+        with (
+            kept(done),
+            _rejections(errors, source.name) as rejections,
+            progress.following(source, "importing") as report,
+        ):
             _import(found, done, write=write, report=report, rejections=rejections)
     return _end(done, dry_run=dry_run)
 
@@ -89,6 +93,13 @@ class Done:
     def __str__(self) -> str:
         names = ("inserted", "updated", "unchanged", "stale", "rejected")
         return ", ".join(f"{getattr(self, name)} {name}" for name in names)
+
+
+class Counted(Protocol):
+    """What a command counts while it works; its text says what became of the lines."""
+
+    @property
+    def lines(self) -> int: ...
 
 
 def _import(
@@ -148,7 +159,7 @@ def _rejections(path: Path | None, imported: str) -> Iterator[TextIO | None]:
 
 
 @contextmanager
-def _kept(done: Done) -> Iterator[None]:
+def kept(done: Counted) -> Iterator[None]:
     """When it cannot go on, say what is on disk and how to get the rest."""
     try:
         yield
@@ -160,7 +171,7 @@ def _kept(done: Done) -> Iterator[None]:
         output.fail(f"{output.reason(error)}; {_so_far(done)}", code=IN_PART)
 
 
-def _so_far(done: Done) -> str:
+def _so_far(done: Counted) -> str:
     return f"kept: {done.lines} lines ({done}); hint: run it again to finish, nothing is written twice"
 
 

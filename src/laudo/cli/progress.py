@@ -1,4 +1,4 @@
-"""How far an import is, on stderr: a bar with its rate on a terminal, plain lines elsewhere."""
+"""How far a long command is, on stderr: a bar with its rate on a terminal, plain lines elsewhere."""
 
 import sys
 import time
@@ -12,10 +12,13 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
+    from laudo.server.ingest.progress import Told
     from laudo.server.ingest.records import Source
 
 EVERY: Final = 50_000
 """Lines of the file between two plain lines."""
+EVERY_SECONDS: Final = 10
+"""Between two plain lines of what has no file."""
 
 
 class Report(Protocol):
@@ -29,7 +32,7 @@ class Report(Protocol):
 
 
 @contextmanager
-def following(source: "Source") -> Iterator[Report]:
+def following(source: "Source", doing: str) -> Iterator[Report]:
     """Follow the reading of a source until the block ends."""
     if not sys.stderr.isatty():
         yield Plain()
@@ -38,7 +41,25 @@ def following(source: "Source") -> Iterator[Report]:
 
     console = Console(stderr=True, highlight=False)
     with _bar(console) as bar:
-        yield Bar(source, bar, bar.add_task("importing", total=source.size, lines=0, rate=""))
+        yield Bar(source, bar, bar.add_task(doing, total=source.size, count="0 lines", rate=""))
+
+
+@contextmanager
+def recounting(doing: str) -> "Iterator[Told]":
+    """Follow the reading of the store's rows until the block ends."""
+    since = time.monotonic()
+    if not sys.stderr.isatty():
+        yield _plainly(doing, since)
+        return
+    from rich.console import Console
+
+    with _bar(Console(stderr=True, highlight=False)) as bar:
+        task = bar.add_task(doing, total=None, count="0 rows", rate="")
+
+        def told(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total, count=f"{done} rows", rate=rate(done, since, "rows"))
+
+        yield told
 
 
 class Plain:
@@ -68,23 +89,36 @@ class Bar:
 
     def reached(self, lines: int) -> None:
         shown = rate(lines, self._since)
-        self._bar.update(self._task, completed=self._source.consumed, lines=lines, rate=shown)
+        self._bar.update(self._task, completed=self._source.consumed, count=f"{lines} lines", rate=shown)
 
     def say(self, text: str) -> None:
         self._bar.console.print(text, markup=False, soft_wrap=True)
 
 
-def rate(lines: int, since: float) -> str:
-    return f"{round(lines / max(time.monotonic() - since, 0.001))} lines/s"
+def rate(count: int, since: float, unit: str = "lines") -> str:
+    return f"{round(count / max(time.monotonic() - since, 0.001))} {unit}/s"
+
+
+def _plainly(doing: str, since: float) -> "Told":
+    due = since + EVERY_SECONDS
+
+    def told(done: int, total: int) -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            due = time.monotonic() + EVERY_SECONDS
+            output.note(f"{doing}: {done} of {total} rows, {rate(done, since, 'rows')}")
+
+    return told
 
 
 def _bar(console: "Console") -> "Progress":
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     return Progress(
+        TextColumn("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
-        TextColumn("{task.fields[lines]} lines"),
+        TextColumn("{task.fields[count]}"),
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
         console=console,

@@ -4,24 +4,26 @@ import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from laudo.core import errors
 from laudo.core.errors import ApiError
-from laudo.core.resources import NEWEST, Field, Filter, Resource
-from laudo.core.values import Stored
+from laudo.core.resources import NEWEST, Field, Filter, Match, Resource
+from laudo.core.values import Stored, words
 
 STEP: Final = 25
 """`rows` is a multiple of this."""
 
-PAGING: Final = ("page", "rows", "sort")
+PAGING: Final = ("page", "rows", "sort", "cursor")
 IGNORED: Final = ("limit",)
 """Accepted and ignored: a published client sends it."""
 
 MOST_PAIRS: Final = 32
 MOST_CHARACTERS: Final = 200
+MOST_CURSOR_CHARACTERS: Final = 4000
+"""A cursor holds a value of the last item, which may be a long text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,31 +42,89 @@ class Condition:
     value: Stored = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Query:
-    """What a request for a list asks. Conditions stand in the table's order, so equal questions are equal."""
+    """What a request for a list asks. Conditions stand in the table's order, so equal questions are equal.
+
+    Queries are parsed once and kept, so what follows from one is worked out once too.
+    """
 
     resource: Resource = field(repr=False)
     page: int
     rows: int
     order: Order
     conditions: tuple[Condition, ...]
+    cursor: str | None = field(default=None, repr=False)
+    """The cursor as sent, in place of a page number; only `core.cursor` can tell whether it is one of ours."""
 
-    @property
+    @cached_property
     def offset(self) -> int:
         """How many items stand before the page."""
         return (self.page - 1) * self.rows
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the filters used, for the log."""
         return tuple(condition.filter.name for condition in self.conditions)
 
-    @property
+    @cached_property
+    def on_facets(self) -> tuple[Condition, ...]:
+        """The conditions that facets answer."""
+        return tuple(each for each in self.conditions if each.filter.name in self.resource.facet_fields)
+
+    @cached_property
+    def exact(self) -> tuple[Condition, ...]:
+        """The conditions that name one report, one document or one person."""
+        facets = self.resource.facet_fields
+        return tuple(
+            each for each in self.conditions if each.filter.match is Match.EQUAL and each.filter.name not in facets
+        )
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The words with which words of the name must begin."""
+        asked = [each for each in self.conditions if each.filter.match in {Match.WORDS, Match.SEARCH}]
+        return tuple(dict.fromkeys(word for each in asked if not _is_prefix(each) for word in words(str(each.value))))
+
+    @cached_property
+    def prefix(self) -> str:
+        """The digits with which the CPF must begin."""
+        return next((str(each.value) for each in self.conditions if _is_prefix(each)), "")
+
+    @cached_property
+    def since(self) -> int | None:
+        """The instant (ms) before which nothing is shown."""
+        return self._instant(Match.SINCE)
+
+    @cached_property
+    def until(self) -> int | None:
+        """The instant (ms) from which on nothing is shown."""
+        return self._instant(Match.UNTIL)
+
+    def _instant(self, match: Match) -> int | None:
+        return next((int(each.value or 0) for each in self.conditions if each.filter.match is match), None)
+
+    @cached_property
     def echo(self) -> str:
         """What `result.busca` repeats."""
         given = {condition.filter.name: condition.value for condition in self.conditions}
         return next((str(given[name]) for name in self.resource.echo if name in given), "")
+
+    @cached_property
+    def question(self) -> bytes:
+        """What is asked of which list in which order, whatever the page: equal for equal questions."""
+        asked = [(condition.filter.name, condition.value) for condition in self.conditions]
+        return repr((self.resource.name, self.order.field.name, self.order.descending, asked)).encode()
+
+    @cached_property
+    def place(self) -> bytes:
+        """Which page of the answer is asked for."""
+        return repr((self.page, self.rows, self.cursor)).encode()
+
+
+def _is_prefix(condition: Condition) -> bool:
+    text = str(condition.value)
+    return condition.filter.match is Match.SEARCH and text.isascii() and text.isdigit()
 
 
 @lru_cache(maxsize=2048)
@@ -83,6 +143,7 @@ def parse(resource: Resource, query_string: str, *, max_rows: int) -> Query:
         rows=reader.rows(max_rows),
         order=reader.order(resource),
         conditions=tuple(reader.conditions(resource)),
+        cursor=reader.cursor(),
     )
     _refuse(problems)
     return query
@@ -98,6 +159,10 @@ def accepted_names(resource: Resource) -> tuple[str, ...]:
     """Give every parameter name that a list accepts, in the order in which docs show them."""
     return (*PAGING, *(filter_.name for filter_ in resource.filters), *IGNORED)
 
+
+BAD_CURSOR: Final = (
+    "O parâmetro cursor deve ser o que o cabeçalho Link informou, com o mesmo token, os mesmos filtros e a mesma ordem."
+)
 
 Problems = dict[str, str]
 """Parameter at fault → what to do about it, in Portuguese; `""` stands for the query string as a whole."""
@@ -119,7 +184,8 @@ def _split(query_string: str, accepted: tuple[str, ...]) -> tuple[dict[str, str]
         return given, {"": f"A URL deve ter no máximo {MOST_PAIRS} parâmetros."}
     for pair in pairs:
         raw_name, _, raw_value = pair.partition("=")
-        name, value = _decode(raw_name), _decode(raw_value)
+        name = _decode(raw_name)
+        value = _decode(raw_value, most=MOST_CURSOR_CHARACTERS if name == "cursor" else MOST_CHARACTERS)
         problem = _problem(name, value, accepted)
         if problem:
             problems[name or ""] = problem
@@ -152,17 +218,17 @@ def _unknown(name: str, accepted: tuple[str, ...]) -> str:
     return f'O parâmetro "{name}" não existe. O mais parecido é {nearest}.'
 
 
-def _decode(raw: str) -> str | None:
+def _decode(raw: str, *, most: int = MOST_CHARACTERS) -> str | None:
     """Give the text of a percent-encoded name or value; None when it is malformed, too long or has controls."""
     if raw.isascii() and raw.isalnum():
-        return raw if len(raw) <= MOST_CHARACTERS else None
+        return raw if len(raw) <= most else None
     if _BAD_PERCENT(raw):
         return None
     try:
         text = unquote_to_bytes(raw.replace("+", " ").encode("latin-1")).decode()
     except UnicodeDecodeError:
         return None
-    return None if len(text) > MOST_CHARACTERS or _CONTROL(text) else text
+    return None if len(text) > most or _CONTROL(text) else text
 
 
 _BAD_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})").search
@@ -193,6 +259,14 @@ class _Reader:
             return int(text)
         self._problems["rows"] = f"O parâmetro rows deve ser um múltiplo de {STEP}, de {STEP} a {most}."
         return STEP
+
+    def cursor(self) -> str | None:
+        text = self._given.get("cursor")
+        if text is not None and "page" in self._given:
+            self._problems["cursor"] = "O parâmetro cursor substitui page: envie somente um dos dois."
+        elif text == "":
+            self._problems["cursor"] = BAD_CURSOR
+        return text
 
     def order(self, resource: Resource) -> Order:
         text = self._given.get("sort", f"-{NEWEST}")

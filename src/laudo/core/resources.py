@@ -2,21 +2,12 @@
 
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import cached_property
 from typing import Final
 
-from laudo.core import values
+from laudo.core import axes, values
+from laudo.core.axes import Axis
 from laudo.core.values import Kind
-
-
-class Kept(Enum):
-    """How the store keeps a field, which decides how a list is ordered by it."""
-
-    FACET = auto()
-    """One of the five that make a facet: few distinct values."""
-    AXIS = auto()
-    """A column with an ordered index and a tally."""
-    PLAIN = auto()
-    """A column with an ordered index only."""
 
 
 class Match(Enum):
@@ -27,20 +18,28 @@ class Match(Enum):
     """Every word given begins a word of the field, in any order."""
     SEARCH = auto()
     """Digits begin the CPF; anything else is WORDS."""
+    SINCE = auto()
+    """Not before an instant."""
+    UNTIL = auto()
+    """Before an instant."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Field:
-    """One field of an item, in the order of the wire."""
+    """One field of an item, in the order of the wire.
+
+    `axis` is the order that a sort by the field walks; a field without one is one of those that make a facet, of
+    which an account has few values.
+    """
 
     name: str
     kind: Kind
-    kept: Kept
+    axis: Axis | None
     description: str
     nullable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Filter:
     """One query parameter that narrows a list."""
 
@@ -51,12 +50,13 @@ class Filter:
     may_be_empty: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Resource:
     """One list: what an item holds, what narrows it, how it is ordered when nobody asks.
 
-    `key` is the field that ends every order; `echo` names the filters, first present wins, that `result.busca`
-    repeats; `total_is_text` is the contract's: `paginacao.total` is a number in one list and a string in the other.
+    `key` is the field that ends every order. `whole_organization` says that the items are those of all accounts of an
+    organization. `echo` names the filters, first present wins, that `result.busca` repeats. `total_is_text` is the
+    contract's: `paginacao.total` is a number in one list and a string in the other.
     """
 
     name: str
@@ -66,6 +66,20 @@ class Resource:
     summary: str
     total_is_text: bool = False
     echo: tuple[str, ...] = ()
+    whole_organization: bool = False
+
+    @cached_property
+    def newest_axis(self) -> Axis:
+        """The axis of the order in which the list comes when nobody asks for another."""
+        axis = self.field(NEWEST).axis
+        if axis is None:
+            raise LookupError(self.name)
+        return axis
+
+    @cached_property
+    def facet_fields(self) -> tuple[str, ...]:
+        """The fields that make a facet."""
+        return tuple(field.name for field in self.fields if field.axis is None)
 
     def field(self, name: str) -> Field:
         """Give the field of this name; KeyError when there is none."""
@@ -75,6 +89,21 @@ class Resource:
         raise KeyError(name)
 
 
+_RANGE: Final = (
+    Filter(
+        "atualizado_em_de",
+        values.SINCE,
+        "Somente os atualizados a partir deste instante, ou do início deste dia (UTC).",
+        Match.SINCE,
+    ),
+    Filter(
+        "atualizado_em_ate",
+        values.UNTIL,
+        "Somente os atualizados antes deste instante, ou até o fim deste dia (UTC).",
+        Match.UNTIL,
+    ),
+)
+
 NEWEST: Final = "atualizado_em"
 """The field by which every list is ordered, newest first, when nobody asks for another order."""
 
@@ -83,15 +112,17 @@ RELATORIOS: Final = Resource(
     summary="Lista os relatórios da conta.",
     key="numero",
     fields=(
-        Field("numero", values.UUID, Kept.AXIS, "Identificador do relatório."),
-        Field("status", values.STATUS, Kept.FACET, "Situação do relatório."),
-        Field("tipo_pessoa", values.TIPO_PESSOA, Kept.FACET, "Pessoa (física) ou Empresa."),
-        Field("nome", values.TEXT, Kept.FACET, "Nome da matriz que deu origem ao relatório."),
-        Field("atualizado_em", values.INSTANT, Kept.AXIS, "Última atualização, em UTC."),
-        Field("resultado", values.RESULTADO, Kept.FACET, "VALID ou INVALID; null até a decisão.", nullable=True),
-        Field("mensagem", values.TEXT, Kept.PLAIN, "Mensagem da situação; pode ser vazia."),
-        Field("pendente_validacao_manual", values.BOOLEAN, Kept.FACET, "Se depende de validação manual."),
-        Field("numero_documento", values.DOCUMENTO, Kept.AXIS, "CPF (11 dígitos) ou CNPJ (14 caracteres)."),
+        Field("numero", values.UUID, axes.RELATORIO_NUMERO, "Identificador do relatório."),
+        Field("status", values.STATUS, None, "Situação do relatório."),
+        Field("tipo_pessoa", values.TIPO_PESSOA, None, "Pessoa (física) ou Empresa."),
+        Field("nome", values.TEXT, None, "Nome da matriz que deu origem ao relatório."),
+        Field("atualizado_em", values.INSTANT, axes.RELATORIO_RECENCY, "Última atualização, em UTC."),
+        Field("resultado", values.RESULTADO, None, "VALID ou INVALID; null até a decisão.", nullable=True),
+        Field("mensagem", values.TEXT, axes.RELATORIO_MENSAGEM, "Mensagem da situação; pode ser vazia."),
+        Field("pendente_validacao_manual", values.BOOLEAN, None, "Se depende de validação manual."),
+        Field(
+            "numero_documento", values.DOCUMENTO, axes.RELATORIO_DOCUMENTO, "CPF (11 dígitos) ou CNPJ (14 caracteres)."
+        ),
     ),
     filters=(
         Filter("numero_documento", values.DOCUMENTO, "Somente os relatórios deste CPF ou CNPJ."),
@@ -101,6 +132,7 @@ RELATORIOS: Final = Resource(
         Filter("resultado", values.RESULTADO, "Somente os relatórios com este resultado."),
         Filter("status", values.STATUS, "Somente os relatórios nesta situação."),
         Filter("pendente_validacao_manual", values.BOOLEAN, "Somente os que dependem, ou não, de validação manual."),
+        *_RANGE,
     ),
 )
 
@@ -109,11 +141,17 @@ PESSOAS: Final = Resource(
     summary="Lista os CPFs consultados pela organização.",
     key="cpf",
     total_is_text=True,
+    whole_organization=True,
     echo=("busca", "nome", "cpf"),
     fields=(
-        Field("cpf", values.CPF, Kept.AXIS, "CPF, somente dígitos."),
-        Field("nome", values.TEXT, Kept.AXIS, "Nome da pessoa, do seu relatório mais recente."),
-        Field("atualizado_em", values.INSTANT, Kept.AXIS, "Última atualização de um relatório da pessoa, em UTC."),
+        Field("cpf", values.CPF, axes.PESSOA_CPF, "CPF, somente dígitos."),
+        Field("nome", values.TEXT, axes.PESSOA_NOME, "Nome da pessoa, do seu relatório mais recente."),
+        Field(
+            "atualizado_em",
+            values.INSTANT,
+            axes.PESSOA_RECENCY,
+            "Última atualização de um relatório da pessoa, em UTC.",
+        ),
     ),
     filters=(
         Filter("cpf", values.CPF, "Somente a pessoa com este CPF."),
@@ -125,6 +163,7 @@ PESSOAS: Final = Resource(
             Match.SEARCH,
             may_be_empty=True,
         ),
+        *_RANGE,
     ),
 )
 

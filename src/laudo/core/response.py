@@ -1,7 +1,8 @@
 """Rows, profile and errors → JSON bytes, keys in the order of the wire and never one more."""
 
 from collections.abc import Mapping
-from typing import Final
+from operator import attrgetter
+from typing import Any, Final
 
 import msgspec
 
@@ -9,30 +10,31 @@ from laudo.core import values
 from laudo.core.errors import ApiError
 from laudo.core.query import Query
 from laudo.core.resources import PESSOAS, PROFILE, RELATORIOS, Resource
-from laudo.core.values import Stored
 
 _encode: Final = msgspec.json.Encoder().encode
 
 
-def page(query: Query, *, items: str | None, total: int) -> bytes:
-    """Write a list's body. `items` are the items' JSON joined by commas, None when there are none."""
+def page(query: Query, *, page: int, items: str, total: int) -> bytes:
+    """Write a list's body; `items` are the items' JSON joined by commas."""
     resource = query.resource
     shown = f'"{total}"' if resource.total_is_text else str(total)
     echo = f'"busca":{text(query.echo)},' if resource.echo else ""
     return (
-        f'{{"result":{{{echo}"itens":[{items or ""}],'
-        f'"paginacao":{{"atual":{query.page},"linhas":{query.rows},"total":{shown}}}}},"status_code":200}}'
+        f'{{"result":{{{echo}"itens":[{items}],'
+        f'"paginacao":{{"atual":{page},"linhas":{query.rows},"total":{shown}}}}},"status_code":200}}'
     ).encode()
 
 
-def relatorio(fields: Mapping[str, Stored]) -> str:
-    """Write one report as an item of `/relatorios`; `atualizado_em` is given in milliseconds."""
-    return _item(RELATORIOS, fields)
+def relatorio(report: object) -> str:
+    """Write one report, whose attributes are the fields, as an item; its `atualizado_em` is in milliseconds."""
+    item = _Relatorio(*_relatorio_fields(report))
+    item.atualizado_em = values.render_instant(item.atualizado_em)
+    return _encode(item).decode()
 
 
-def pessoa(fields: Mapping[str, Stored]) -> str:
-    """Write one person as an item of `/pessoas`; `atualizado_em` is given in milliseconds."""
-    return _item(PESSOAS, fields)
+def pessoa(*, cpf: str, nome: str, atualizado_em: int) -> str:
+    """Write one person as an item; `atualizado_em` is in milliseconds."""
+    return _encode(_Pessoa(cpf, nome, values.render_instant(atualizado_em))).decode()
 
 
 def profile(fields: Mapping[str, str]) -> bytes:
@@ -54,7 +56,10 @@ def text(value: str) -> str:
     return _encode(value).decode()
 
 
-def _item(resource: Resource, fields: Mapping[str, Stored]) -> str:
-    shown = {field.name: fields[field.name] for field in resource.fields}
-    shown["atualizado_em"] = values.render_instant(int(fields["atualizado_em"] or 0))
-    return _encode(shown).decode()
+def _struct(resource: Resource) -> Any:  # noqa: ANN401 - made of the table, so no type is known before
+    return msgspec.defstruct(resource.name, [field.name for field in resource.fields], gc=False)
+
+
+_Relatorio: Final = _struct(RELATORIOS)
+_Pessoa: Final = _struct(PESSOAS)
+_relatorio_fields: Final = attrgetter(*(field.name for field in RELATORIOS.fields))

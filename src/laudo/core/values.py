@@ -14,7 +14,7 @@ DAY: Final = 86_400_000
 """Milliseconds in a day."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Kind:
     """One kind of value.
 
@@ -55,6 +55,14 @@ def render_instant(milliseconds: int) -> str:
     return f"{_date(day)}T{minutes // 60:02}:{minutes % 60:02}:{second:02}.{millis:03}Z"
 
 
+def render(kind: Kind, value: Stored) -> str:
+    """Write a filter's value so that `kind.parse` reads the same again."""
+    if kind in {SINCE, UNTIL}:
+        instant = int(value or 0)
+        return _LAST_DAY if instant == _END else render_instant(instant)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def enumeration(*choices: str, accepted: tuple[str, ...] = ()) -> Kind:
     """Make a kind whose values are `choices`, compared without case and accents; `accepted` is how docs write them."""
     table = {fold(choice): choice for choice in choices}
@@ -89,7 +97,10 @@ def _instant(text: str) -> int:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None or not _HAS_TIME(text):
         raise ValueError
-    return _milliseconds(moment)
+    try:
+        return _milliseconds(moment.astimezone(UTC))
+    except OverflowError:
+        raise ValueError from None
 
 
 def _milliseconds(moment: datetime) -> int:
@@ -118,7 +129,23 @@ def _searchable(text: str) -> str:
     return _with_words(text) if text else text
 
 
+def _since(text: str) -> int:
+    return _day(text) if _DATE(text) else _instant(text)
+
+
+def _until(text: str) -> int:
+    return _day(text) + DAY if _DATE(text) else _instant(text)
+
+
+def _day(text: str) -> int:
+    return _milliseconds(datetime.fromisoformat(text).replace(tzinfo=UTC))
+
+
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII).fullmatch
 _HAS_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d.*", re.ASCII).fullmatch
+_LAST_DAY: Final = "9999-12-31"
+_END: Final = _day(_LAST_DAY) + DAY
+"""The one instant that a filter can ask for and no instant's text can name."""
 _BOOLEANS: Final = {"true": True, "false": False}
 _UUID: Final = r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
 
@@ -154,3 +181,9 @@ INSTANT: Final = Kind(
     "2026-01-31T12:00:00.000Z",
     format="date-time",
 )
+_DATE_PATTERN: Final = r"(?!0000)[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])"
+_TIME_PATTERN: Final = r"T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{3})?Z"
+_RANGE_PATTERN: Final = f"^{_DATE_PATTERN}({_TIME_PATTERN})?$"
+_RANGE_ACCEPTS: Final = "uma data, como 2026-01-31, ou um instante ISO 8601 com fuso, como 2026-01-31T12:00:00Z"
+SINCE: Final = Kind(_since, _RANGE_ACCEPTS, "2026-01-01", pattern=_RANGE_PATTERN)
+UNTIL: Final = Kind(_until, _RANGE_ACCEPTS, "2026-01-31", pattern=_RANGE_PATTERN)

@@ -1,22 +1,19 @@
 """The HTTP application: routes, and one function that narrates a request for a list."""
 
-from contextlib import AbstractContextManager
-from functools import lru_cache, partial
-from time import time_ns
 from typing import Final
 
 import falcon
 
-from laudo.core import errors, openapi, query, reference, resources, response, sql
+from laudo.core import errors, openapi, query, reference, resources, response
 from laudo.core.errors import ApiError
 from laudo.core.resources import Resource
-from laudo.core.sql import Owner
 from laudo.server import auth, migrations
-from laudo.server.auth import Caller
+from laudo.server.callers import Callers
 from laudo.server.config import Settings
-from laudo.server.database import Connection, Database, Reader, Unavailable, open_store
+from laudo.server.database import Database, Unavailable, open_store
 from laudo.server.edges import JSON, Edges, Stages, refuse
 from laudo.server.limits import Limits
+from laudo.server.pages import Pages
 
 App = falcon.App[falcon.Request, falcon.Response]
 
@@ -54,21 +51,8 @@ class Service:
         self.settings = settings
         self.database = database
         key = auth.load_key(settings.key_file, create=False)
-        # A client sends one token with all its requests; whether it may still ask is read from the store each time.
-        self._hash = lru_cache(maxsize=_REMEMBERED)(partial(auth.hash_token, key))
-        self._limits = Limits(settings.rate_limit)
-
-    def snapshot(self) -> AbstractContextManager[Connection]:
-        """Give a connection whose reads all see one state of the store."""
-        return self.database.snapshot()
-
-    def admit(self, reader: Reader, token: str) -> Caller:
-        """Tell whose token it is; raises ApiError (401, 429)."""
-        caller = auth.caller(reader, self._hash(token), now_ms=time_ns() // 1_000_000)
-        if caller is None:
-            raise ApiError(errors.UNAUTHORIZED)
-        self._limits.spend(caller.id_token)
-        return caller
+        self.callers = Callers(key, Limits(settings.rate_limit))
+        self.pages = Pages(key, cache_bytes=settings.cache_bytes)
 
 
 class Endpoint:
@@ -92,24 +76,31 @@ class List(Endpoint):
         self._resource = resource
 
     def on_get(self, request: falcon.Request, answer: falcon.Response) -> None:
-        """Narrate a request: the token, the caller, the question, one snapshot of the store, the body."""
-        stages = Stages(answer, shown=self._service.settings.server_timing)
+        """Narrate a request: the token, the caller, the question; what is kept, or one snapshot of the store."""
+        service = self._service
+        stages = Stages(answer, shown=service.settings.server_timing)
         token = presented(request)
-        with self._service.snapshot() as connection:
-            caller = self._service.admit(connection, token)
-            request.context.id_token = caller.id_token
-            stages.mark("auth")
-            asked = query.parse(self._resource, request.env["QUERY_STRING"], max_rows=self._service.settings.max_rows)
-            request.context.filters = asked.names
-            stages.mark("parse")
-            owner = Owner(caller.id_organizacao, caller.id_conta)
-            [(total,)] = connection.fetch(sql.total(asked, owner))
-            [(items,)] = connection.fetch(sql.page(asked, owner))
-            stages.mark("database")
-        answer.data = response.page(asked, items=items, total=total)
-        answer.content_type = JSON
+        caller = service.callers.admit(service.database, token)
+        request.context.id_token = caller.id_token
+        stages.mark("auth")
+        asked = query.parse(self._resource, request.env["QUERY_STRING"], max_rows=service.settings.max_rows)
+        request.context.filters = asked.names
+        stages.mark("parse")
+        known = request.env.get("HTTP_IF_NONE_MATCH")
+        found = service.pages.kept(caller, asked, known=known) or service.pages.at_once(service.database, caller, asked)
+        if found is None:
+            with service.database.snapshot() as connection:
+                found = service.pages.answer(connection, caller, asked, known=known)
+        stages.mark("answer")
         answer.set_headers(_LIST_HEADERS)
-        stages.mark("encode")
+        if isinstance(found, str):
+            answer.status = falcon.HTTP_304
+            answer.set_header("ETag", found)
+        else:
+            answer.data = found.body
+            answer.content_type = JSON
+            answer.set_header("ETag", found.etag)
+            answer.set_header("Link", found.link)
         stages.write()
 
     on_head = on_get
@@ -127,7 +118,7 @@ class Profile(Endpoint):
     def on_get(self, request: falcon.Request, answer: falcon.Response) -> None:
         """Narrate a request for the profile."""
         token = presented(request)
-        caller = self._service.admit(self._service.database, token)
+        caller = self._service.callers.admit(self._service.database, token)
         request.context.id_token = caller.id_token
         query.parse_none(request.env["QUERY_STRING"])
         answer.data = response.profile(
@@ -157,7 +148,7 @@ class Ready(Endpoint):
 
     def on_get(self, _request: falcon.Request, answer: falcon.Response) -> None:
         """Ask the store; raises Unavailable."""
-        with self._service.snapshot() as connection:
+        with self._service.database.snapshot() as connection:
             if not migrations.is_current(connection):
                 message = "the store's schema is not current"
                 raise Unavailable(message)

@@ -28,7 +28,7 @@ _ours: Final = re.compile(rf"{PREFIX}[0-9A-Za-z]{{{_BODY + _CHECKSUM}}}").fullma
 
 _CALLER: Final = """
 SELECT t.id_organizacao, t.id_conta, t.id_token, u.email, u.nome_usuario, c.webhook_url, o.nome_organizacao,
-       c.version, o.version
+       c.version, o.version, t.expires_at
 FROM token t
 JOIN usuario u ON u.id_organizacao = t.id_organizacao AND u.id_usuario = t.id_usuario
 JOIN conta c ON c.id_organizacao = t.id_organizacao AND c.id_conta = t.id_conta
@@ -54,6 +54,7 @@ class Caller(msgspec.Struct, frozen=True):
     nome_organizacao: str
     version_conta: int
     version_organizacao: int
+    expires_at: int | None = None
 
     def __repr__(self) -> str:
         """Show no name and no address."""

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 PREFIX: Final = "LAUDO_"
 DEFAULT_FILE: Final = Path("laudo.toml")
-FOREIGN: Final = ("LAUDO_CONFIG", "LAUDO_URL", "LAUDO_TOKEN", "LAUDO_TEST_PG")
+FOREIGN: Final = ("LAUDO_CONFIG", "LAUDO_URL", "LAUDO_TOKEN", "LAUDO_TEST_PG", "LAUDO_TEST_WALKS")
 """Variables with our prefix that are no settings: other parts read them."""
 
 
@@ -117,6 +117,11 @@ class Settings:
     )
     server_timing: bool = _row(
         _SWITCH, default=False, about="Answer with a Server-Timing header that shows the stages."
+    )
+    cache_bytes: int = _row(
+        _number(0, 1_000_000_000),
+        8_000_000,
+        "Bytes of answers that each worker keeps while nothing changes; 0 for none.",
     )
     metrics_host: str = _row(_ADDRESS, "127.0.0.1", "Address where metrics are served.")
     metrics_port: int = _row(_number(0, 65_535), 0, "Port where metrics are served; 0 for none.")

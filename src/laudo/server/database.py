@@ -17,6 +17,10 @@ class Unavailable(StoreError):  # noqa: N818 - a state of the store, not a mista
     """The store does not answer now; the same call may succeed later."""
 
 
+Mark = bytes | None
+"""Equal as long as nothing in a store has changed; None from an engine that cannot tell cheaply."""
+
+
 class Reader(Protocol):
     """What answers a statement: a store, or one transaction of it."""
 
@@ -39,6 +43,9 @@ class Connection(Reader, Protocol):
 
 class Database(Reader, Protocol):
     """A store. Its own `fetch` is a snapshot of one statement; transactions do not nest."""
+
+    def mark(self) -> Mark:
+        """Mark the state that the next snapshot sees, or one before it: under the same mark nothing has changed."""
 
     def snapshot(self) -> AbstractContextManager[Connection]:
         """Give a connection whose reads all see one state of the store."""

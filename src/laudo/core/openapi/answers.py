@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from laudo.core import errors, values
 from laudo.core.errors import Kind
+from laudo.core.openapi.parameters import CURSOR_EXAMPLE
 from laudo.core.resources import LISTS, PROFILE, Field, Resource
 
 Json = dict[str, Any]
@@ -127,6 +128,11 @@ HEADERS: Final[Json] = {
         "A duração de cada etapa, em milissegundos, quando o servidor está configurado para mostrá-la.",
         "auth;dur=0.021, parse;dur=0.004, database;dur=0.135, encode;dur=0.006",
         required=False,
+    ),
+    "ETag": _header("Nomeia o estado da lista; envie em If-None-Match.", '"wET0Ygzs5S5GpYfxdwga"', pattern='^".+"$'),
+    "Link": _header(
+        "Endereços de first, prev e last, por número de página, e de next, por cursor.",
+        f'</relatorios?page=1&rows=25>; rel="first", </relatorios?cursor={CURSOR_EXAMPLE}&rows=25>; rel="next"',
     ),
     "WWW-Authenticate": _header("Como se autenticar.", 'Token realm="api"'),
     "Allow": _header("Os métodos aceitos.", "GET, HEAD, OPTIONS"),

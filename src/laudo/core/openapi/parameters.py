@@ -19,10 +19,20 @@ REQUEST_ID: Final[Json] = {
 }
 
 
+IF_NONE_MATCH: Final[Json] = {
+    "name": "If-None-Match",
+    "in": "header",
+    "description": "O ETag de uma resposta anterior; 304 quando nada mudou.",
+    "schema": {"type": "string"},
+    "example": '"wET0Ygzs5S5GpYfxdwga"',
+}
+CURSOR_EXAMPLE: Final = "KlpqiWoituXfosbsgYu78FsyLDE3NjQ1LCJhIiwiMCJd"
+
+
 def of_list(resource: Resource, *, max_rows: int) -> list[Json]:
     """Describe every query parameter that a list accepts."""
     return [
-        *(_page(), _rows(max_rows), _sort(resource)),
+        *(_page(), _rows(max_rows), _sort(resource), _cursor()),
         *(_filter(filter_) for filter_ in resource.filters),
         *(_ignored(name) for name in query.IGNORED),
     ]
@@ -57,6 +67,19 @@ def _sort(resource: Resource) -> Json:
         "description": f"Campo de ordenação; - para decrescente. Empates por {resource.key}; nulos ao fim.",
         "schema": {"type": "string", "enum": sorts, "default": f"-{NEWEST}"},
         "example": f"-{NEWEST}",
+    }
+
+
+def _cursor() -> Json:
+    return {
+        "name": "cursor",
+        "in": "query",
+        "description": (
+            "O que o cabeçalho Link informou em rel=next, no lugar de page: percorre a lista sem faltas nem repetições "
+            "enquanto os dados mudam. Vale para o mesmo token, os mesmos filtros e a mesma ordem."
+        ),
+        "schema": {"type": "string", "minLength": 1, "maxLength": query.MOST_CURSOR_CHARACTERS},
+        "example": CURSOR_EXAMPLE,
     }
 
 

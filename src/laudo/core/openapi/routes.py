@@ -21,12 +21,20 @@ def a_list(resource: Resource, *, max_rows: int) -> Json:
         "operationId": resource.name,
         "tags": ["consulta"],
         "summary": resource.summary,
-        "parameters": [*parameters.of_list(resource, max_rows=max_rows), parameters.REQUEST_ID],
+        "parameters": [
+            *parameters.of_list(resource, max_rows=max_rows),
+            parameters.IF_NONE_MATCH,
+            parameters.REQUEST_ID,
+        ],
         "responses": {
             "200": {
                 "description": "Uma página da lista e o total exato.",
-                "headers": answers.headers("Cache-Control", "Vary", "Server-Timing"),
+                "headers": answers.headers("Cache-Control", "Vary", "ETag", "Link", "Server-Timing"),
                 "content": answers.content(resource.name, _page(resource)),
+            },
+            "304": {
+                "description": "Nada mudou desde a resposta que o ETag nomeia.",
+                "headers": answers.headers("Cache-Control", "Vary", "ETag", "Server-Timing"),
             },
             **answers.refer(errors.INVALID, errors.UNAUTHORIZED, errors.NOT_ALLOWED, errors.TOO_MANY),
             **answers.refer(errors.INTERNAL, errors.UNAVAILABLE),

@@ -1,53 +1,64 @@
-"""The numbers of an account's facets: found, or made for a combination that is new."""
+"""The facets of an account, for its writer: their numbers, and how many reports each has."""
 
+from collections import Counter
+from operator import attrgetter
 from typing import Final
 
+from laudo.core.facets import FIELDS
 from laudo.core.sql import Owner, Statement
 from laudo.server.database import Connection
 from laudo.server.ingest.records import Relatorio
 
-Combination = tuple[str, str, str, str | None, bool]
+Combination = tuple[str | bool | None, ...]
 
 
-class Facets:
-    """The facets of one account, as far as its writer has met them."""
+class FacetNumbers:
+    """The facets of one account, remembered from one transaction to the next."""
 
     def __init__(self, owner: Owner) -> None:
         """Start knowing none."""
         self._owner = owner
         self._numbers: dict[Combination, int] = {}
+        self._moved: Counter[int] = Counter()
+        self._new: list[tuple[int, Combination]] = []
 
-    def number(self, connection: Connection, relatorio: Relatorio) -> int:
-        """Give the number of a report's facet, writing the facet when the account had none such."""
-        combination = (
-            relatorio.nome,
-            relatorio.tipo_pessoa,
-            relatorio.status,
-            relatorio.resultado,
-            relatorio.pendente_validacao_manual,
-        )
+    @property
+    def all(self) -> tuple[int, ...]:
+        """Every number there is."""
+        return tuple(self._numbers.values())
+
+    def load(self, connection: Connection) -> None:
+        """Remember the facets that the store has."""
+        rows = connection.fetch(Statement(_ALL, self._owner))
+        self._numbers = {tuple(combination): number for number, *combination in rows}
+        self._moved.clear()
+        self._new.clear()
+
+    def number(self, relatorio: Relatorio) -> int:
+        """Give the number of a report's facet, a new one when the account had none such."""
+        combination = _combination(relatorio)
         number = self._numbers.get(combination)
-        return self._learn(connection, combination) if number is None else number
+        if number is None:
+            number = self._numbers[combination] = max(self._numbers.values(), default=0) + 1
+            self._new.append((number, combination))
+        return number
 
-    def forget(self) -> None:
-        """Unlearn all, since a transaction that may have made facets did not commit."""
-        self._numbers.clear()
+    def add(self, number: int, by: int) -> None:
+        """Count a report that came (1) or went (-1)."""
+        self._moved[number] += by
 
-    def _learn(self, connection: Connection, combination: Combination) -> int:
-        self._numbers = {
-            (*row[1:5], bool(row[5])): row[0] for row in connection.fetch(Statement(_ALL, tuple(self._owner)))
-        }
-        if combination not in self._numbers:
-            self._numbers[combination] = number = max(self._numbers.values(), default=0) + 1
-            connection.write_many(_INSERT, [(*self._owner, number, *combination)])
-        return self._numbers[combination]
+    def write(self, connection: Connection) -> None:
+        """Write what was counted, and the new facets: only here, where the account's version tells other writers."""
+        connection.write_many(_INSERT, [(*self._owner, number, *combination) for number, combination in self._new])
+        self._new.clear()
+        rows = [(by, *self._owner, number) for number, by in sorted(self._moved.items()) if by]
+        connection.write_many(_ADD, rows)
+        self._moved.clear()
 
 
-_ALL: Final = """
-SELECT facet, nome, tipo_pessoa, status, resultado, pendente_validacao_manual
-FROM facet WHERE id_organizacao = ? AND id_conta = ?
-"""
-_INSERT: Final = """
-INSERT INTO facet (id_organizacao, id_conta, facet, nome, tipo_pessoa, status, resultado, pendente_validacao_manual)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-"""
+_combination: Final = attrgetter(*FIELDS)
+_ALL: Final = f"SELECT facet, {', '.join(FIELDS)} FROM facet WHERE id_organizacao = ? AND id_conta = ?"
+_INSERT: Final = (
+    f"INSERT INTO facet (id_organizacao, id_conta, facet, {', '.join(FIELDS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_ADD: Final = "UPDATE facet SET total = total + ? WHERE id_organizacao = ? AND id_conta = ? AND facet = ?"

@@ -1,141 +1,155 @@
 """The only place that writes reports: a batch is one transaction, durable when `Ingest.write` returns."""
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
 
-from laudo.core import response
-from laudo.core.sql import Owner, Statement, numero_key
+from laudo.core import axes, response
+from laudo.core.axes import numero_key
+from laudo.core.sql import Owner, Statement
 from laudo.server.database import Connection, Database, StoreError
-from laudo.server.ingest import pessoas
-from laudo.server.ingest.facets import Facets
+from laudo.server.ingest.changes import Change, Content, Counts
+from laudo.server.ingest.facets import FacetNumbers
+from laudo.server.ingest.pessoas import Pessoas
 from laudo.server.ingest.records import Relatorio
+from laudo.server.ingest.tallies import SIZES, Sizes, Tally
 
-
-class Counts(NamedTuple):
-    """What became of the reports of a batch."""
-
-    inserted: int = 0
-    updated: int = 0
-    unchanged: int = 0
-    stale: int = 0
-    """Not newer than what the store already has under this numero."""
-
-
-class Content(NamedTuple):
-    """What the store keeps of one report, beside its key and its item's JSON."""
-
-    facet: int
-    atualizado_em: int
-    numero_documento: str
-    nome_pessoa: str
-    mensagem: str
-
-
-class Change(NamedTuple):
-    """One report before and after a transaction; None where there was, or is, none."""
-
-    numero: bytes
-    before: Content | None
-    after: Content | None
+__all__ = ["Counts", "Ingest"]
 
 
 class Ingest:
-    """Writes reports of one account."""
+    """Writes the reports of one account, and with them, in the same transaction, all that is counted of them."""
 
-    def __init__(self, database: Database, id_conta: int) -> None:
+    def __init__(self, database: Database, id_conta: int, *, sizes: Sizes = SIZES) -> None:
         """Raises StoreError when there is no such account."""
         self._database = database
         with database.snapshot() as connection:
-            rows = connection.fetch(Statement("SELECT id_organizacao FROM conta WHERE id_conta = ?", (id_conta,)))
+            rows = connection.fetch(Statement(_OWNER, (id_conta,)))
         if not rows:
             message = f"there is no account {id_conta}; `laudo account list` shows them"
             raise StoreError(message)
         self.owner = Owner(rows[0][0], id_conta)
-        self._facets = Facets(self.owner)
+        self._facets = FacetNumbers(self.owner)
+        self._tallies = tuple(Tally(axis, self.owner, sizes) for axis in axes.OF_RELATORIO)
+        self._pessoas = Pessoas(self.owner.id_organizacao, sizes)
+        self._versions: tuple[int, ...] = ()
 
     def write(self, batch: Sequence[Relatorio]) -> Counts:
         """Write a batch: the newer `atualizado_em` wins, one not newer changes nothing; all of it or nothing."""
+        with self._transaction() as connection:
+            return self._write(connection, batch)
+
+    def delete(self, numeros: Sequence[str]) -> int:
+        """Delete the reports with these UUIDs; gives how many there were. All of them or nothing."""
+        with self._transaction() as connection:
+            before = _stored(connection, self.owner, [numero_key(numero) for numero in numeros])
+            changes = [Change(key, content, None) for key, content in before.items()]
+            connection.write_many(_DELETE, [(*self.owner, change.numero) for change in changes])
+            self._count(connection, changes)
+            return len(changes)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        """Begin with what the store has counted, remembered unless another writer came between."""
         try:
             with self._database.transaction() as connection:
-                return self._write(connection, batch)
+                versions = self._read_versions(connection)
+                if versions != self._versions:
+                    self._load(connection)
+                yield connection
+                self._versions = self._read_versions(connection)
         except BaseException:
-            self._facets.forget()
+            self._versions = ()
             raise
+
+    def _load(self, connection: Connection) -> None:
+        self._facets.load(connection)
+        self._pessoas.load(connection)
+        for tally in self._tallies:
+            tally.load(connection)
+
+    def _read_versions(self, connection: Connection) -> tuple[int, ...]:
+        return tuple(connection.fetch(Statement(_VERSIONS, self.owner))[0])
 
     def _write(self, connection: Connection, batch: Sequence[Relatorio]) -> Counts:
         before = _stored(connection, self.owner, [numero_key(relatorio.numero) for relatorio in batch])
-        after = dict(before)
-        items: dict[bytes, Relatorio] = {}
+        after: dict[bytes, tuple[Content, Relatorio]] = {}
         inserted = updated = unchanged = stale = 0
         for relatorio in batch:
             key = numero_key(relatorio.numero)
-            content = Content(
-                self._facets.number(connection, relatorio),
-                relatorio.atualizado_em,
-                relatorio.numero_documento,
-                relatorio.nome_pessoa,
-                relatorio.mensagem,
-            )
-            current = after.get(key)
+            content = self._content(relatorio)
+            current = after[key][0] if key in after else before.get(key)
             if current is None:
                 inserted += 1
             elif content == current:
                 unchanged += 1
                 continue
-            elif content.atualizado_em <= current.atualizado_em:
+            elif content.recency >= current.recency:
                 stale += 1
                 continue
             else:
                 updated += 1
-            after[key] = content
-            items[key] = relatorio
-        if items:
-            changes = [Change(key, before.get(key), after[key]) for key in items]
-            self._apply(connection, changes, items)
+            after[key] = (content, relatorio)
+        rows = [(*self.owner, key, *content, response.relatorio(given)) for key, (content, given) in after.items()]
+        connection.write_many(_UPSERT, rows)
+        self._count(connection, [Change(key, before.get(key), content) for key, (content, _) in after.items()])
         return Counts(inserted, updated, unchanged, stale)
 
-    def _apply(self, connection: Connection, changes: list[Change], items: dict[bytes, Relatorio]) -> None:
-        connection.write_many(
-            _UPSERT,
-            [(*self.owner, change.numero, *(change.after or ()), _item(items[change.numero])) for change in changes],
+    def _content(self, relatorio: Relatorio) -> Content:
+        return Content(
+            self._facets.number(relatorio),
+            -relatorio.atualizado_em,
+            relatorio.numero_documento,
+            relatorio.nome_pessoa,
+            relatorio.mensagem,
         )
-        if pessoas.follow(connection, self.owner.id_organizacao, changes):
+
+    def _count(self, connection: Connection, changes: Sequence[Change]) -> None:
+        """Keep facets, tallies, persons and versions in step with the reports."""
+        if not changes:
+            return
+        for numero, before, after in changes:
+            if before is not None:
+                self._add(numero, before, -1)
+            if after is not None:
+                self._add(numero, after, 1)
+        self._facets.write(connection)
+        for tally in self._tallies:
+            tally.write(connection, self._facets.all)
+        if self._pessoas.follow(connection, changes):
             connection.write_many(_BUMP_ORGANIZACAO, [(self.owner.id_organizacao,)])
         connection.write_many(_BUMP_CONTA, [self.owner])
 
+    def _add(self, numero: bytes, content: Content, by: int) -> None:
+        recency, by_numero, by_documento = self._tallies
+        self._facets.add(content.facet, by)
+        recency.add(recency.axis.encode((content.recency, numero)), content.facet, by)
+        by_numero.add(numero, content.facet, by)
+        by_documento.add(by_documento.axis.encode((content.numero_documento, numero)), content.facet, by)
+
 
 def _stored(connection: Connection, owner: Owner, keys: list[bytes]) -> dict[bytes, Content]:
-    return {row[0]: Content(*row[1:]) for row in connection.fetch(Statement(_STORED, (*owner, keys)))}
+    return {key: Content(*rest) for key, *rest in connection.fetch(Statement(_STORED, (*owner, keys)))}
 
 
-def _item(relatorio: Relatorio) -> str:
-    return response.relatorio(
-        {
-            "numero": relatorio.numero,
-            "status": relatorio.status,
-            "tipo_pessoa": relatorio.tipo_pessoa,
-            "nome": relatorio.nome,
-            "atualizado_em": relatorio.atualizado_em,
-            "resultado": relatorio.resultado,
-            "mensagem": relatorio.mensagem,
-            "pendente_validacao_manual": relatorio.pendente_validacao_manual,
-            "numero_documento": relatorio.numero_documento,
-        }
-    )
-
-
+_OWNER: Final = "SELECT id_organizacao FROM conta WHERE id_conta = ?"
+_VERSIONS: Final = """
+SELECT conta.version, organizacao.version FROM conta JOIN organizacao USING (id_organizacao)
+WHERE id_organizacao = ? AND id_conta = ?
+"""
 _STORED: Final = """
-SELECT numero, facet, atualizado_em, numero_documento, nome_pessoa, mensagem
+SELECT numero, facet, recency, numero_documento, nome_pessoa, mensagem
 FROM relatorio
 WHERE id_organizacao = ? AND id_conta = ? AND numero IN (SELECT value FROM carray(?))
 """
 _UPSERT: Final = """
 INSERT INTO relatorio (id_organizacao, id_conta, numero,
-    facet, atualizado_em, numero_documento, nome_pessoa, mensagem, item)
+    facet, recency, numero_documento, nome_pessoa, mensagem, item)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id_organizacao, id_conta, numero) DO UPDATE SET
-    facet = excluded.facet, atualizado_em = excluded.atualizado_em, numero_documento = excluded.numero_documento,
+    facet = excluded.facet, recency = excluded.recency, numero_documento = excluded.numero_documento,
     nome_pessoa = excluded.nome_pessoa, mensagem = excluded.mensagem, item = excluded.item
 """
+_DELETE: Final = "DELETE FROM relatorio WHERE id_organizacao = ? AND id_conta = ? AND numero = ?"
 _BUMP_CONTA: Final = "UPDATE conta SET version = version + 1 WHERE id_organizacao = ? AND id_conta = ?"
 _BUMP_ORGANIZACAO: Final = "UPDATE organizacao SET version = version + 1 WHERE id_organizacao = ?"

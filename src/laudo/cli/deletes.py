@@ -1,0 +1,115 @@
+"""`laudo delete`: reports of one account, by their UUIDs, batch by batch, each counted out of everything at once."""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from itertools import islice
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+import click
+
+from laudo.cli import output, progress
+from laudo.cli.imports import BATCH, IN_PART, kept
+from laudo.cli.options import Id, opened, with_settings
+from laudo.server.config import Settings
+
+if TYPE_CHECKING:
+    from laudo.server.ingest.lines import Line
+    from laudo.server.ingest.writer import Ingest
+
+    Found = tuple[int, str | None]
+
+EPILOG: Final = """
+\b
+Exit codes:
+  0    all are gone: deleted now, or absent before
+  1    some were no UUIDs, or a failure came after some batches
+  2    nothing done
+  130  interrupted; running it again finishes
+
+Batches of 1,000 are on disk before they are counted. What is no UUID never stops the rest: its place goes to stderr,
+never what it is.
+"""
+
+
+@click.command("delete", epilog=EPILOG)
+@click.argument("numeros", metavar="NUMERO...", nargs=-1, required=True)
+@click.option(
+    "--account", "id_conta", metavar="ID", type=Id, required=True, help="Id of the account whose reports they are."
+)
+@with_settings("store")
+def delete_reports(settings: Settings, *, numeros: tuple[str, ...], id_conta: int) -> int:
+    """Delete reports of an account.
+
+    NUMERO is a report's UUID; - reads one a line from stdin.
+    """
+    from laudo.server.ingest.lines import Source
+    from laudo.server.ingest.writer import Ingest
+
+    done = Done()
+    place = "line" if numeros == ("-",) else "argument"
+    source = Source(sys.stdin.buffer if numeros == ("-",) else _stream(numeros))
+    with opened(settings, write=True) as database:
+        ingest = Ingest(database, id_conta)
+        with kept(done), progress.following(source, "deleting") as report:
+            _delete(ingest, _found(source.lines()), done, report=report, place=place)
+    return _end(done, place)
+
+
+@dataclass(slots=True)
+class Done:
+    """What has become of the lines so far; only what is on disk counts."""
+
+    lines: int = 0
+    deleted: int = 0
+    absent: int = 0
+    rejected: int = 0
+
+    def __str__(self) -> str:
+        return ", ".join(f"{getattr(self, name)} {name}" for name in ("deleted", "absent", "rejected"))
+
+
+def _delete(ingest: "Ingest", found: "Iterator[Found]", done: Done, *, report: progress.Report, place: str) -> None:
+    while batch := list(islice(found, BATCH)):
+        numeros = [numero for _, numero in batch if numero]
+        deleted = ingest.delete(numeros) if numeros else 0
+        done.lines += len(batch)
+        done.deleted += deleted
+        done.absent += len(numeros) - deleted
+        done.rejected += len(batch) - len(numeros)
+        for number, numero in batch:
+            if not numero:
+                report.say(f"{place} {number}: not a UUID")
+        report.reached(done.lines)
+
+
+def _found(lines: "Iterator[Line]") -> "Iterator[Found]":
+    """Give the UUID of each line with its number, None for one that is none; blank lines are left out."""
+    from laudo.core.values import UUID
+
+    for number, line in enumerate(lines, 1):
+        if not isinstance(line, bytes):
+            yield number, None
+        elif text := line.removeprefix(_MARK).strip().decode("utf-8", "replace"):
+            try:
+                yield number, str(UUID.parse(text))
+            except ValueError:
+                yield number, None
+
+
+def _stream(numeros: Sequence[str]) -> BinaryIO:
+    return BytesIO(b"\n".join(os.fsencode(numero).replace(b"\n", b" ") for numero in numeros))
+
+
+def _end(done: Done, place: str) -> int:
+    if not done.lines:
+        raise output.Failure(f"there is no {place} with a UUID")
+    click.echo(str(done))
+    if done.rejected == done.lines:
+        raise output.Failure(f"no {place} is a UUID")
+    return IN_PART if done.rejected else 0
+
+
+_MARK: Final = b"\xef\xbb\xbf"

@@ -1,0 +1,69 @@
+"""`laudo verify`: whether all that is kept beside the reports is what they say."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from laudo.cli import output, progress
+from laudo.cli.options import as_json, opened, with_settings
+from laudo.server.config import Settings
+
+if TYPE_CHECKING:
+    from laudo.server.database import Database
+    from laudo.server.ingest.verify import Difference
+
+DIFFERS: Final = 1
+
+EPILOG: Final = """
+\b
+Exit codes:
+  0    nothing differs; with --repair also: what differed is repaired, and a second pass found nothing
+  1    something differs
+  2    it could not be told: usage, settings or store; stderr says why
+  130  interrupted; every account and organization is as it was, or repaired
+
+Counts all reports again and compares: the facets' totals, the buckets and tallies of each order, persons, the index of
+their words, versions, items. Each difference is one line of numbers, never a name or document. The service may go on
+meanwhile; while --repair writes an account or organization, other writers wait.
+"""
+
+
+@click.command("verify", epilog=EPILOG)
+@click.option("--repair", is_flag=True, help="Write anew what differs, then look again.")
+@as_json
+@with_settings("store")
+def verify(settings: Settings, *, repair: bool, json_: bool) -> int:
+    """Recount everything and name what differs."""
+    from laudo.server.ingest.verify import mend
+
+    with opened(settings, write=repair) as database:
+        found = _differences(database)
+        output.listing([asdict(each) for each in found], as_json=True) if json_ else _name(found)
+        if not found:
+            output.note("nothing differs")
+            return 0
+        if not repair:
+            output.note(f"{_count(found)}; hint: laudo verify --repair writes anew what differs")
+            return DIFFERS
+        with progress.recounting("repairing") as told:
+            mend(database, found, told)
+        left = _differences(database)
+    output.note(f"{_count(found)}, repaired; a second pass found {_count(left) if left else 'none'}")
+    return DIFFERS if left else 0
+
+
+def _differences(database: "Database") -> "list[Difference]":
+    from laudo.server.ingest.verify import verify as differing
+
+    with progress.recounting("verifying") as told:
+        return list(differing(database, told))
+
+
+def _name(found: "list[Difference]") -> None:
+    for each in found:
+        click.echo(str(each))
+
+
+def _count(found: "list[Difference]") -> str:
+    return f"{len(found)} difference{'s' if len(found) > 1 else ''}"

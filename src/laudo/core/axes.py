@@ -1,0 +1,149 @@
+"""The axes: the orders in which a list can be paged at a cost that does not grow, and the keys of their rows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from laudo.core.values import INSTANT, words
+
+Key = tuple[Any, ...]
+"""Where a row stands on an axis: the values of the axis' columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of an axis.
+
+    `stored` turns what an item shows into what the column holds; `encode` makes bytes of that which sort as the values
+    do, and `decode` undoes it. `past` gives a value above the given one and below every other that can occur; `least`
+    is below all that can occur and `most` above. `width` is how many bytes `encode` gives, None when that varies.
+    """
+
+    name: str
+    stored: Callable[[Any], Any]
+    encode: Callable[[Any], bytes]
+    decode: Callable[[bytes], Any]
+    past: Callable[[Any], Any]
+    least: Any
+    most: Any
+    width: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Axis:
+    """One order of a table: ascending in all its columns, the last of which makes it unique.
+
+    `number` names the axis in the tally; 0 stands for an axis without one, where places are found by skipping.
+    `falls` says that the field which clients know falls where the first column rises. `index` has the columns and,
+    for reports, the facet; `facet_index` begins with the facet.
+    """
+
+    number: int
+    table: str
+    columns: tuple[Column, ...]
+    index: str
+    facet_index: str | None = None
+    covers_facet: bool = True
+    falls: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names."""
+        return tuple(column.name for column in self.columns)
+
+    def key(self, value: Any, tie: str) -> Key:  # noqa: ANN401 - any field's value
+        """Give the key of the item that shows this value, and `tie` as what makes it unique."""
+        shown = (value, tie)[-len(self.columns) :]
+        return tuple(column.stored(each) for column, each in zip(self.columns, shown, strict=True))
+
+    def past(self, key: Key) -> Key:
+        """Give a key right above a row's."""
+        return (*key[:-1], self.columns[-1].past(key[-1]))
+
+    def floor(self, value: Any) -> Key:  # noqa: ANN401 - the first column's value
+        """Give the key below every row with this first value."""
+        return (value, *(column.least for column in self.columns[1:]))
+
+    def ceiling(self, value: Any) -> Key:  # noqa: ANN401 - the first column's value
+        """Give the key above every row with this first value."""
+        return (value, *(column.most for column in self.columns[1:]))
+
+    @property
+    def encode(self) -> Callable[[Key], bytes]:
+        """Give the function that writes a key as bytes, which sort as keys do."""
+        return _ENCODERS[self.number]
+
+    def decode(self, encoded: bytes) -> Key | None:
+        """Give the key back; None stands for the empty bytes, below every key."""
+        if not encoded:
+            return None
+        first, *rest = self.columns
+        if not rest:
+            return (first.decode(encoded),)
+        if first.width is None:
+            head, _, tail = encoded.partition(b"\0")
+        else:
+            head, tail = encoded[: first.width], encoded[first.width :]
+        return (first.decode(head), rest[0].decode(tail))
+
+
+def numero_key(numero: str) -> bytes:
+    """Give the 16 bytes under which a report's numero is stored; they sort as its text does."""
+    return bytes.fromhex(numero.replace("-", ""))
+
+
+def _recency(shown: str) -> int:
+    return -int(INSTANT.parse(shown) or 0)
+
+
+def _encode_number(value: int) -> bytes:
+    return (value + _SIGN).to_bytes(8, "big")
+
+
+def _decode_number(encoded: bytes) -> int:
+    return int.from_bytes(encoded, "big") - _SIGN
+
+
+def _text(name: str, *, stored: Callable[[str], str] = str, most: str = "\U0010ffff") -> Column:
+    return Column(name, stored, str.encode, bytes.decode, lambda text: text + "!", "", most, None)
+
+
+_SIGN: Final = 1 << 63
+_LONG_AGO: Final = -(1 << 53)
+
+_recency_column: Final = Column(
+    "recency", _recency, _encode_number, _decode_number, lambda value: value + 1, _LONG_AGO, 1, 8
+)
+_numero: Final = Column("numero", numero_key, bytes, bytes, lambda numero: numero + b"\0", b"", b"\xff" * 17, 16)
+_documento: Final = _text("numero_documento")
+_mensagem: Final = _text("mensagem")
+_cpf: Final = _text("cpf", most=":")
+_nome: Final = _text("nome_busca", stored=lambda nome: " ".join(words(nome)))
+
+RELATORIO_RECENCY: Final = Axis(
+    1, "relatorio", (_recency_column, _numero), "relatorio_recency", "relatorio_facet_recency", falls=True
+)
+RELATORIO_NUMERO: Final = Axis(
+    2, "relatorio", (_numero,), "relatorio_numero", "relatorio_facet_numero", covers_facet=False
+)
+RELATORIO_DOCUMENTO: Final = Axis(3, "relatorio", (_documento, _numero), "relatorio_documento")
+RELATORIO_MENSAGEM: Final = Axis(0, "relatorio", (_mensagem, _numero), "relatorio_mensagem", covers_facet=False)
+PESSOA_RECENCY: Final = Axis(4, "pessoa", (_recency_column, _cpf), "pessoa_recency", falls=True)
+PESSOA_CPF: Final = Axis(5, "pessoa", (_cpf,), "pessoa_cpf")
+PESSOA_NOME: Final = Axis(6, "pessoa", (_nome, _cpf), "pessoa_nome")
+
+
+def _encoder(axis: Axis) -> Callable[[Key], bytes]:
+    """Put the columns' encodings together; a first column of any length is ended by a zero, which none holds."""
+    first, *rest = (column.encode for column in axis.columns)
+    if not rest:
+        return lambda key: first(key[0])
+    second = rest[0]
+    if axis.columns[0].width is None:
+        return lambda key: first(key[0]) + b"\0" + second(key[1])
+    return lambda key: first(key[0]) + second(key[1])
+
+
+OF_RELATORIO: Final = (RELATORIO_RECENCY, RELATORIO_NUMERO, RELATORIO_DOCUMENTO)
+OF_PESSOA: Final = (PESSOA_RECENCY, PESSOA_CPF, PESSOA_NOME)
+_ENCODERS: Final = {axis.number: _encoder(axis) for axis in (*OF_RELATORIO, *OF_PESSOA)}

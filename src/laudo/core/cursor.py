@@ -1,0 +1,62 @@
+"""Cursors: where a walk through a list goes on, signed, for one account, one set of filters and one order."""
+
+import hmac
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Final
+
+import msgspec
+
+from laudo.core import errors
+from laudo.core.errors import ApiError
+from laudo.core.query import BAD_CURSOR, Query
+from laudo.core.values import Stored
+
+_MAC_BYTES: Final = 16
+
+
+class After(msgspec.Struct, array_like=True, frozen=True):
+    """The last item that a walk has seen: its value in the order, its key, and the number of the page that follows.
+
+    `seen` counts the items up to it, and `version` is the list's when the walk began: while that stays, they tell how
+    many are left.
+    """
+
+    page: int
+    seen: int
+    version: int
+    value: Stored
+    key: str
+
+
+def follow(query: Query, items: str, *, page: int, seen: int, version: int) -> After:
+    """Give the place after the last of a page's items (their JSON joined by commas), which page `page` follows."""
+    last = msgspec.json.decode(items[items.rindex(f'{{"{query.resource.key}":"') :])
+    return After(page, seen, version, last[query.order.field.name], last[query.resource.key])
+
+
+def seal(after: After, query: Query, *, secret: bytes, owner: tuple[int, int]) -> str:
+    """Write a cursor as URL-safe text that only the holder of `secret` can make."""
+    payload = msgspec.json.encode(after)
+    return _text(_mac(payload, query, secret, owner) + payload)
+
+
+def unseal(query: Query, *, secret: bytes, owner: tuple[int, int]) -> After:
+    """Read the query's cursor; raises ApiError (400) unless it was made for this owner, these filters, this order."""
+    text = query.cursor or ""
+    try:
+        sealed = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        mac, payload = sealed[:_MAC_BYTES], sealed[_MAC_BYTES:]
+        # Decoding passes over characters and bits that mean nothing.
+        if _text(sealed) == text and hmac.compare_digest(mac, _mac(payload, query, secret, owner)):
+            return msgspec.json.decode(payload, type=After)
+    except (ValueError, msgspec.DecodeError):
+        pass
+    raise ApiError(errors.INVALID, message=BAD_CURSOR, keys=("cursor",))
+
+
+def _text(sealed: bytes) -> str:
+    return urlsafe_b64encode(sealed).rstrip(b"=").decode()
+
+
+def _mac(payload: bytes, query: Query, secret: bytes, owner: tuple[int, int]) -> bytes:
+    return hmac.digest(secret, b"%d %d %s %s" % (*owner, query.question, payload), "sha256")[:_MAC_BYTES]

@@ -1,0 +1,99 @@
+"""What a plan asks of a store: each look-up is a few values, and says what rows it wants back.
+
+A range goes from `lower` to before `upper`, keys of the axis; None where it has no end.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from laudo.core.axes import Axis, Key
+from laudo.core.cursor import After
+from laudo.core.facets import Numbers
+from laudo.core.query import Query
+
+
+@dataclass(frozen=True, slots=True)
+class Children:
+    """The buckets below a bucket (below 0: the coarse ones), in order, with what each holds of the facets.
+
+    Rows: (bucket, lower as bytes, total).
+    """
+
+    axis: Axis
+    parent: int
+    facets: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """The row of a range that `skip` others precede. Rows: its key."""
+
+    axis: Axis
+    lower: Key | None
+    upper: Key | None
+    facets: Numbers
+    skip: int
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many rows a range has, counted up to `most`. Rows: one number."""
+
+    axis: Axis
+    lower: Key | None
+    upper: Key | None
+    facets: Numbers
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Last:
+    """The greatest first column of an axis. Rows: one value, null when there are no rows."""
+
+    axis: Axis
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Items of a range in the order of its axis. Rows: how many, and their JSON joined by commas.
+
+    With `falling` the first column is read downwards, ties upwards all the same. With `merge` each facet's own index
+    range is read and the ranges are merged; otherwise the axis is scanned and each row's facet tested, for at most
+    `most` rows.
+    """
+
+    axis: Axis
+    lower: Key | None
+    upper: Key | None
+    facets: Numbers
+    limit: int
+    skip: int = 0
+    falling: bool = False
+    merge: bool = False
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """The plain way: filter, sort, skip. Rows: how many match (null unless `counted`), how many items, their JSON.
+
+    `few` says that the query's filters name few rows, to be collected and sorted; otherwise the rows are walked in the
+    order asked for. The page is the query's own, or the one after `after`.
+    """
+
+    query: Query
+    facets: Numbers
+    few: bool
+    counted: bool
+    after: After | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """How many persons have names with words that begin so. Rows: one number."""
+
+    words: tuple[str, ...]
+
+
+LookUp = Children | At | Count | Last | Read | Plain | Found
+Rows = list[tuple[Any, ...]]

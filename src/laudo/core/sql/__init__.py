@@ -1,0 +1,64 @@
+"""Look-up → Statement: every SELECT of the lists is here, and every one starts from the owner."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from laudo.core import axes
+from laudo.core.facets import FIELDS, Facet, Facets
+from laudo.core.lookups import At, Children, Count, Found, Last, LookUp, Plain, Read
+from laudo.core.resources import Resource
+from laudo.core.sql import pages, places, plain
+from laudo.core.sql.parts import Owner, Statement
+from laudo.core.sql.plain import indexed
+
+__all__ = ["Owner", "Statement", "facets", "facets_from", "indexed", "statement", "version", "with_version"]
+
+
+def statement(lookup: LookUp, owner: Owner) -> Statement:
+    """Say how a look-up is asked of an owner's rows."""
+    return _BUILDERS[type(lookup)](lookup, owner)
+
+
+def with_version(asked: Statement, resource: Resource, owner: Owner) -> Statement:
+    """Ask the same, and in the same breath for the version of the list: the first column of each row."""
+    text, params = version(resource, owner)
+    return Statement(f"SELECT ({text}), * FROM ({asked.text})", (*params, *asked.params))
+
+
+def version(resource: Resource, owner: Owner) -> Statement:
+    """Ask for the version of an owner's list."""
+    if resource.whole_organization:
+        return Statement(_VERSION_OF_ORGANIZACAO, (owner.id_organizacao,))
+    return Statement(_VERSION_OF_CONTA, owner)
+
+
+def facets(resource: Resource, owner: Owner) -> Statement:
+    """Ask for an owner's facets; `facets_from` reads the rows."""
+    if resource.whole_organization:
+        return Statement(_PESSOAS, (owner.id_organizacao, axes.PESSOA_CPF.number))
+    return Statement(_FACETS, owner)
+
+
+def facets_from(rows: Iterable[tuple[Any, ...]]) -> Facets:
+    """Read the rows of `facets`."""
+    return Facets(Facet(number, total, tuple(values)) for number, total, *values in rows)
+
+
+_BUILDERS: Final[dict[type[LookUp], Callable[[Any, Owner], Statement]]] = {
+    Children: places.children,
+    At: places.at,
+    Count: places.count,
+    Last: places.last,
+    Read: pages.read,
+    Plain: plain.plain,
+    Found: plain.found,
+}
+_VERSION_OF_CONTA: Final = "SELECT version FROM conta WHERE id_organizacao = ? AND id_conta = ?"
+_VERSION_OF_ORGANIZACAO: Final = "SELECT version FROM organizacao WHERE id_organizacao = ?"
+_FACETS: Final = (
+    f"SELECT facet, total, {', '.join(FIELDS)} FROM facet WHERE id_organizacao = ? AND id_conta = ? AND total > 0"
+)
+_PESSOAS: Final = (
+    "SELECT 0, coalesce(sum(total), 0) FROM bucket "
+    "WHERE id_organizacao = ? AND id_conta = 0 AND axis = ? AND parent = 0"
+)

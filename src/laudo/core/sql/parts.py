@@ -1,0 +1,79 @@
+"""The parts of which statements are made: the owner's clause first, then ranges, facets, orders and sources."""
+
+from typing import Any, Final, NamedTuple
+
+from laudo.core.axes import Axis, Key
+from laudo.core.facets import Numbers
+
+
+class Statement(NamedTuple):
+    """A text with `?` placeholders and its parameters; a list is bound as one array."""
+
+    text: str
+    params: tuple[Any, ...]
+
+
+class Owner(NamedTuple):
+    """Whose rows a statement may see: an account of an organization."""
+
+    id_organizacao: int
+    id_conta: int
+
+
+class Where:
+    """Clauses and their parameters; the owner's come first, put here and nowhere else."""
+
+    __slots__ = ("_axis", "_clauses", "_params")
+
+    def __init__(self, axis: Axis, owner: Owner) -> None:
+        """Begin with the owner of an axis' rows."""
+        self._axis = axis
+        self._clauses = ["id_organizacao = ?"]
+        self._params: list[Any] = [owner.id_organizacao]
+        if axis.table == "relatorio":
+            self.add("id_conta = ?", owner.id_conta)
+
+    def __str__(self) -> str:
+        return " AND ".join(self._clauses)
+
+    @property
+    def params(self) -> tuple[Any, ...]:
+        return tuple(self._params)
+
+    def add(self, clause: str, *params: Any) -> None:  # noqa: ANN401 - values of columns
+        self._clauses.append(clause)
+        self._params.extend(params)
+
+    def between(self, lower: Key | None, upper: Key | None) -> "Where":
+        if lower is not None:
+            self.add(compared(self._axis, ">="), *lower)
+        if upper is not None:
+            self.add(compared(self._axis, "<"), *upper)
+        return self
+
+    def having(self, numbers: Numbers) -> "Where":
+        if numbers is not None:
+            self.add(MEMBER.format("facet"), list(numbers))
+        return self
+
+
+def compared(axis: Axis, operator: str) -> str:
+    marks = ", ".join("?" * len(axis.names))
+    return f"({', '.join(axis.names)}) {operator} ({marks})"
+
+
+def order(axis: Axis, *, falling: bool) -> str:
+    first, *rest = axis.names
+    return ", ".join([f"{first} DESC" if falling else first, *rest])
+
+
+def source(axis: Axis, *, by_facet: bool = False) -> str:
+    return f"{axis.table} INDEXED BY {axis.facet_index if by_facet else axis.index}"
+
+
+def tallied(axis: Axis, owner: Owner) -> Owner:
+    """Give the owner of an axis' buckets: the persons' are kept under account 0."""
+    return owner if axis.table == "relatorio" else Owner(owner.id_organizacao, 0)
+
+
+MEMBER: Final = "{} IN (SELECT value FROM carray(?))"

@@ -1,0 +1,31 @@
+"""What one transaction changes: reports before and after, and what was counted on the way."""
+
+from typing import NamedTuple
+
+
+class Content(NamedTuple):
+    """What the store keeps of one report, beside its key and its item's JSON."""
+
+    facet: int
+    recency: int
+    numero_documento: str
+    nome_pessoa: str
+    mensagem: str
+
+
+class Change(NamedTuple):
+    """One report before and after; None where there was, or is, none."""
+
+    numero: bytes
+    before: Content | None
+    after: Content | None
+
+
+class Counts(NamedTuple):
+    """What became of the reports of a batch."""
+
+    inserted: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    stale: int = 0
+    """Not newer than what the store already has under this numero."""

@@ -1,0 +1,115 @@
+"""Counts reports and persons as they lie on an axis: all its rows in order, chunk by chunk, in bounded memory."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
+from typing import Any, Final
+
+from laudo.core import sql
+from laudo.core.axes import Axis, Key
+from laudo.core.lookups import At
+from laudo.core.sql import Owner, Statement
+from laudo.core.sql.parts import Where, source
+from laudo.server.database import Connection
+
+CHUNK: Final = 20_000
+"""Rows that are read at once."""
+_LARGEST: Final = 4 * CHUNK
+
+Placed = tuple[Any, ...]
+"""The key of a row, and last its facet (0 for a person)."""
+
+Held = Counter[int]
+"""Facet -> how many rows have it."""
+
+
+def totals(connection: Connection, owner: Owner) -> Held:
+    """Count an account's reports by facet."""
+    return Counter(dict(connection.fetch(Statement(_TOTALS, owner))))
+
+
+def rows(connection: Connection, axis: Axis, owner: Owner) -> Iterator[list[Placed]]:
+    """Give all rows of an owner in the order of an axis, some 20,000 at once; never an empty list."""
+    if axis.table == "relatorio" and not axis.covers_facet:
+        return _by_facets(connection, axis, owner)
+    return _by_index(connection, axis, owner)
+
+
+def between(chunks: Iterable[list[Placed]], ends: Sequence[Key]) -> Iterator[Held]:
+    """Count what lies before each of the rising `ends`, and last what lies behind them all."""
+    held, index = Held(), 0
+    for chunk in chunks:
+        start = 0
+        while index < len(ends) and ends[index] <= chunk[-1]:
+            end = bisect_left(chunk, ends[index], start)
+            held.update(map(_FACET, chunk[start:end]))
+            yield held
+            held, index, start = Held(), index + 1, end
+        held.update(map(_FACET, chunk[start:]))
+    yield held
+    for _ in ends[index:]:
+        yield Held()
+
+
+def evenly(chunks: Iterable[list[Placed]], fill: int) -> Iterator[tuple[Key, Held]]:
+    """Count rows by `fill` of them: the key of the first, and what they are."""
+    waiting: list[Placed] = []
+    for chunk in chunks:
+        waiting += chunk
+        whole = len(waiting) // fill * fill
+        for start in range(0, whole, fill):
+            yield _counted(waiting[start : start + fill])
+        del waiting[:whole]
+    if waiting:
+        yield _counted(waiting)
+
+
+def _counted(part: list[Placed]) -> tuple[Key, Held]:
+    return part[0][:-1], Held(map(_FACET, part))
+
+
+def _by_index(connection: Connection, axis: Axis, owner: Owner) -> Iterator[list[Placed]]:
+    """Read an index that has the facet.
+
+    One that orders ties otherwise makes the engine sort them for each chunk: of many ties more are taken at once.
+    """
+    names = ", ".join(axis.names)
+    facet = "facet" if axis.table == "relatorio" else "0"
+    lower, limit = None, CHUNK
+    while True:
+        where = Where(axis, owner).between(lower, None)
+        text = f"SELECT {names}, {facet} FROM {source(axis)} WHERE {where} ORDER BY {names} LIMIT ?"
+        chunk = connection.fetch(Statement(text, (*where.params, limit)))
+        if chunk:
+            yield chunk
+        if len(chunk) < limit:
+            return
+        lower = axis.past(chunk[-1][:-1])
+        limit = min(2 * limit, _LARGEST) if chunk[0][0] == chunk[-1][0] else CHUNK
+
+
+def _by_facets(connection: Connection, axis: Axis, owner: Owner) -> Iterator[list[Placed]]:
+    """Read the facets' own ranges between keys of an index that lacks the facet, which would cost a fetch a row."""
+    names = ", ".join(axis.names)
+    facets = tuple(totals(connection, owner))
+    lower: Key | None = None
+    while True:
+        found = connection.fetch(sql.statement(At(axis, lower, None, None, CHUNK), owner))
+        upper = found[0] if found else None
+        where = Where(axis, owner).between(lower, upper).having(facets)
+        text = f"SELECT {names}, facet FROM {source(axis, by_facet=True)} WHERE {where}"
+        if chunk := connection.fetch(Statement(text, where.params)):
+            chunk.sort()
+            yield chunk
+        if upper is None:
+            return
+        lower = upper
+
+
+_FACET: Final = itemgetter(-1)
+_TOTALS: Final = """
+SELECT facet, count(*) FROM relatorio INDEXED BY relatorio_facet_numero
+WHERE id_organizacao = ? AND id_conta = ?
+GROUP BY facet
+"""

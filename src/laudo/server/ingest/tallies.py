@@ -1,0 +1,233 @@
+"""Keeps `bucket` and `tally`: how many rows of each facet lie in each bucket of an axis, within the rows' transaction.
+
+The buckets of an axis are a tree of two levels whose ranges follow the rows, whatever these are: a fine bucket that
+grows past `most_rows` is split into halves, a coarse one past `most_children` too.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from laudo.core.axes import Axis, Key
+from laudo.core.lookups import At
+from laudo.core.sql import Owner, Statement, places
+from laudo.core.sql.parts import Where, source
+from laudo.core.tally import COARSE
+from laudo.server.database import Connection, StoreError
+from laudo.server.ingest import counting
+from laudo.server.ingest.counting import Held
+from laudo.server.ingest.progress import SILENT, Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How many rows a fine bucket may hold, and how many fine ones a coarse one."""
+
+    most_rows: int = 4096
+    most_children: int = 64
+
+
+SIZES: Final = Sizes()
+
+
+@dataclass(slots=True)
+class Bucket:
+    """A fine bucket, as the writer remembers it; `parent` is its coarse one."""
+
+    number: int
+    parent: int
+    total: int
+
+
+class Tally:
+    """The tally of one axis of one owner, remembered from one transaction to the next."""
+
+    def __init__(self, axis: Axis, owner: Owner, sizes: Sizes = SIZES) -> None:
+        """Start knowing nothing; the owner of persons has account 0."""
+        self.axis = axis
+        self._owner = owner
+        self._place = (*owner, axis.number)
+        self._faceted = axis.table == "relatorio"
+        self._most_rows = sizes.most_rows
+        self._most_children = sizes.most_children
+        self._lowers: list[bytes] = []
+        self._buckets: list[Bucket] = []
+        self._moved: Counter[tuple[int, int]] = Counter()
+        self._next = 0
+
+    def load(self, connection: Connection) -> None:
+        """Remember the buckets that the store has; where it has none, make the first."""
+        rows = connection.fetch(Statement(_BUCKETS, self._place))
+        if not rows:
+            rows = [(COARSE, 1, b"", 0), (1, 2, b"", 0)]
+            self._insert(connection, rows)
+        fine = sorted((lower, number, parent, total) for parent, number, lower, total in rows if parent != COARSE)
+        self._lowers = [lower for lower, *_ in fine]
+        self._buckets = [Bucket(number, parent, total) for _, number, parent, total in fine]
+        self._next = max(number for _, number, *_ in rows) + 1
+        self._moved.clear()
+
+    def add(self, key: bytes, facet: int, by: int) -> None:
+        """Count a row that came (1) or went (-1)."""
+        self._moved[bisect_right(self._lowers, key) - 1, facet] += by
+
+    def write(self, connection: Connection, facets: Sequence[int]) -> None:
+        """Write what was counted; `facets` are all that the owner has."""
+        moved = {place: by for place, by in self._moved.items() if by}
+        self._moved.clear()
+        totals: Counter[int] = Counter()
+        for (index, _), by in moved.items():
+            totals[index] += by
+        if self._faceted:
+            self._write_tally(connection, moved)
+        self._write_totals(connection, totals)
+        for index in sorted(totals, reverse=True):
+            self._split(connection, index, facets)
+            self._drop(connection, index)
+
+    def rebuild(self, connection: Connection, progress: Progress = SILENT) -> None:
+        """Forget the store's buckets and count all rows anew, into buckets with room to grow."""
+        for text in (_FORGET_TALLY, _FORGET_BUCKETS):
+            connection.write_many(text, [self._place])
+        rows = progress.following(counting.rows(connection, self.axis, self._owner))
+        parts = counting.evenly(rows, max(1, self._most_rows * 3 // 4))
+        number = 1
+        while children := list(islice(parts, max(1, self._most_children * 3 // 4))):
+            self._write_branch(connection, number, children)
+            number += 1 + len(children)
+        self.load(connection)
+
+    def _write_tally(self, connection: Connection, moved: dict[tuple[int, int], int]) -> None:
+        rows: Counter[tuple[int, int, int]] = Counter()
+        for (index, facet), by in moved.items():
+            bucket = self._buckets[index]
+            rows[bucket.parent, facet, bucket.number] += by
+            rows[COARSE, facet, bucket.parent] += by
+        self._add_tally(connection, rows)
+
+    def _add_tally(self, connection: Connection, rows: Mapping[tuple[int, int, int], int]) -> None:
+        """Add to the counts at (parent, facet, bucket); no row stays where nothing is left."""
+        connection.write_many(_ADD_TALLY, [(*self._place, *row, rows[row]) for row in sorted(rows)])
+        connection.write_many(_CLEAN_TALLY, [(*self._place, *row) for row in sorted(rows) if rows[row] < 0])
+
+    def _write_totals(self, connection: Connection, totals: Counter[int]) -> None:
+        rows: Counter[tuple[int, int]] = Counter()
+        for index, by in totals.items():
+            bucket = self._buckets[index]
+            bucket.total += by
+            rows[bucket.parent, bucket.number] += by
+            rows[COARSE, bucket.parent] += by
+        connection.write_many(_ADD_TOTAL, [(by, *self._place, *row) for row, by in sorted(rows.items()) if by])
+
+    def _split(self, connection: Connection, index: int, facets: Sequence[int]) -> None:
+        """Give the second half of a fine bucket's rows to a new one, when they are too many, and so on with each."""
+        bucket = self._buckets[index]
+        if bucket.total <= self._most_rows:
+            return
+        lower = self.axis.decode(self._lowers[index])
+        upper = self.axis.decode(self._lowers[index + 1]) if index + 1 < len(self._lowers) else None
+        found = connection.fetch(places.at(At(self.axis, lower, upper, None, bucket.total // 2), self._owner))
+        if not found:
+            message = "the tally counts more reports than there are; `laudo verify --repair` mends it"
+            raise StoreError(message)
+        middle = tuple(found[0])
+        held = self._held(connection, middle, upper, facets) if self._faceted else Held({0: -(-bucket.total // 2)})
+        new = Bucket(self._next, bucket.parent, held.total())
+        self._next += 1
+        bucket.total -= new.total
+        self._insert(connection, [(new.parent, new.number, self.axis.encode(middle), new.total)])
+        connection.write_many(_ADD_TOTAL, [(-new.total, *self._place, bucket.parent, bucket.number)])
+        if self._faceted:
+            self._add_tally(connection, {(new.parent, facet, new.number): count for facet, count in held.items()})
+            self._add_tally(connection, {(new.parent, facet, bucket.number): -count for facet, count in held.items()})
+        self._buckets.insert(index + 1, new)
+        self._lowers.insert(index + 1, self.axis.encode(middle))
+        self._split_coarse(connection, bucket.parent)
+        self._split(connection, index + 1, facets)
+        self._split(connection, index, facets)
+
+    def _held(self, connection: Connection, lower: Key, upper: Key | None, facets: Sequence[int]) -> Held:
+        """Count the rows of a range by facet."""
+        by_facet = not self.axis.covers_facet
+        where = Where(self.axis, self._owner).between(lower, upper).having(tuple(facets) if by_facet else None)
+        text = f"SELECT facet, count(*) FROM {source(self.axis, by_facet=by_facet)} WHERE {where} GROUP BY facet"
+        return Held(dict(connection.fetch(Statement(text, where.params))))
+
+    def _write_branch(self, connection: Connection, number: int, children: list[tuple[Key, Held]]) -> None:
+        """Write a coarse bucket with this number, and its children with those that follow."""
+        whole = sum((held for _, held in children), Held())
+        lowers = [self.axis.encode(key) for key, _ in children]
+        if number == 1:
+            lowers[0] = b""
+        buckets = [(COARSE, number, lowers[0], whole.total())]
+        tally = [(COARSE, facet, number, total) for facet, total in whole.items()]
+        for child, (lower, (_, held)) in enumerate(zip(lowers, children, strict=True), number + 1):
+            buckets.append((number, child, lower, held.total()))
+            tally += [(number, facet, child, total) for facet, total in held.items()]
+        self._insert(connection, buckets)
+        if self._faceted:
+            connection.write_many(_ADD_TALLY, [(*self._place, *row) for row in sorted(tally)])
+
+    def _split_coarse(self, connection: Connection, parent: int) -> None:
+        """Give the second half of a coarse bucket's children to a new one, when they are too many."""
+        children = [
+            (lower, each) for lower, each in zip(self._lowers, self._buckets, strict=True) if each.parent == parent
+        ]
+        if len(children) <= self._most_children:
+            return
+        second = children[len(children) // 2 :]
+        number, self._next = self._next, self._next + 1
+        self._insert(connection, [(COARSE, number, second[0][0], 0)])
+        moved = [each.number for _, each in second]
+        for text in (_MOVE_BUCKETS, _MOVE_TALLY):
+            connection.fetch(Statement(text, (number, *self._place, parent, moved)))
+        for _, each in second:
+            each.parent = number
+        total = sum(each.total for _, each in second)
+        connection.write_many(
+            _ADD_TOTAL, [(-total, *self._place, COARSE, parent), (total, *self._place, COARSE, number)]
+        )
+        if self._faceted:
+            connection.write_many(_DELETE_COARSE, [(*self._place, parent)])
+            connection.write_many(_SUM_COARSE, [(*self._place, each) for each in (parent, number)])
+
+    def _drop(self, connection: Connection, index: int) -> None:
+        """Forget an empty bucket, whose range the one before it takes; the first child of a coarse one stays."""
+        bucket = self._buckets[index]
+        if index and not bucket.total and self._buckets[index - 1].parent == bucket.parent:
+            connection.write_many(_DELETE_BUCKET, [(*self._place, bucket.parent, bucket.number)])
+            del self._buckets[index], self._lowers[index]
+
+    def _insert(self, connection: Connection, rows: Iterable[tuple[int, int, bytes, int]]) -> None:
+        connection.write_many(_INSERT_BUCKET, [(*self._place, *row) for row in rows])
+
+
+_AXIS: Final = "id_organizacao = ? AND id_conta = ? AND axis = ?"
+_BUCKETS: Final = f"SELECT parent, bucket, lower, total FROM bucket WHERE {_AXIS}"
+_INSERT_BUCKET: Final = (
+    "INSERT INTO bucket (id_organizacao, id_conta, axis, parent, bucket, lower, total) VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+_DELETE_BUCKET: Final = f"DELETE FROM bucket WHERE {_AXIS} AND parent = ? AND bucket = ?"
+_ADD_TOTAL: Final = f"UPDATE bucket SET total = total + ? WHERE {_AXIS} AND parent = ? AND bucket = ?"
+_ADD_TALLY: Final = """
+INSERT INTO tally (id_organizacao, id_conta, axis, parent, facet, bucket, total) VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id_organizacao, id_conta, axis, parent, facet, bucket) DO UPDATE SET total = total + excluded.total
+"""
+_CLEAN_TALLY: Final = f"DELETE FROM tally WHERE {_AXIS} AND parent = ? AND facet = ? AND bucket = ? AND total = 0"
+_MOVE_BUCKETS: Final = (
+    f"UPDATE bucket SET parent = ? WHERE {_AXIS} AND parent = ? AND bucket IN (SELECT value FROM carray(?))"
+)
+_MOVE_TALLY: Final = (
+    f"UPDATE tally SET parent = ? WHERE {_AXIS} AND parent = ? AND bucket IN (SELECT value FROM carray(?))"
+)
+_DELETE_COARSE: Final = f"DELETE FROM tally WHERE {_AXIS} AND parent = 0 AND bucket = ?"
+_SUM_COARSE: Final = f"""
+INSERT INTO tally (id_organizacao, id_conta, axis, parent, facet, bucket, total)
+SELECT id_organizacao, id_conta, axis, 0, facet, parent, sum(total) FROM tally WHERE {_AXIS} AND parent = ?
+GROUP BY id_organizacao, id_conta, axis, facet, parent
+"""
+_FORGET_TALLY: Final = f"DELETE FROM tally WHERE {_AXIS}"
+_FORGET_BUCKETS: Final = f"DELETE FROM bucket WHERE {_AXIS}"

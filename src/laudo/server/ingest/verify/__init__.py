@@ -1,0 +1,131 @@
+"""Recounts, out of the reports alone, all that is kept beside them; names what differs, and writes it anew.
+
+Reads one owner after the other, each in one snapshot, and writes each in one transaction, in memory that does not grow.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from laudo.core import axes
+from laudo.core.sql import Owner, Statement
+from laudo.server.database import Connection, Database
+from laudo.server.ingest import counting
+from laudo.server.ingest.counting import Held
+from laudo.server.ingest.progress import Progress, Told
+from laudo.server.ingest.tallies import SIZES, Sizes
+from laudo.server.ingest.verify import items, pessoas, repair
+from laudo.server.ingest.verify.buckets import Buckets
+from laudo.server.ingest.verify.differences import Difference, named
+
+__all__ = ["Difference", "mend", "recount", "verify"]
+
+ITEMS: Final = "items that are not what their columns say"
+
+
+def verify(database: Database, told: Told | None = None) -> Iterator[Difference]:
+    """Give all that differs, of every account and organization."""
+    with database.snapshot() as connection:
+        owners = _owners(connection)
+        progress = Progress(told, _work(connection, owners, passes=_PASSES + 1) + _work_on_persons(connection, owners))
+    for owner in owners:
+        with database.snapshot() as connection:
+            yield from _conta(connection, owner, progress)
+    for id_organizacao in sorted({owner.id_organizacao for owner in owners}):
+        with database.snapshot() as connection:
+            yield from _organizacao(connection, id_organizacao, progress)
+    progress.end()
+
+
+def mend(
+    database: Database, differences: Iterable[Difference], told: Told | None = None, *, sizes: Sizes = SIZES
+) -> None:
+    """Write anew what `verify` found to differ. Raises StoreError where a facet is lost altogether."""
+    found = list(differences)
+    contas = sorted({Owner(each.id_organizacao, each.id_conta) for each in found if each.id_conta})
+    organizacoes = {each.id_organizacao for each in found if not each.id_conta}
+    with database.snapshot() as connection:
+        others = [owner for owner in _owners(connection) if owner.id_organizacao in organizacoes]
+        progress = Progress(told, _work(connection, contas, passes=_PASSES) + _work_on_persons(connection, others))
+    if any(each.what == pessoas.WORDS for each in found):
+        with database.transaction() as connection:
+            pessoas.mend_words(connection)
+    for owner in contas:
+        with database.transaction() as connection:
+            with_items = any(each.what == ITEMS and each.id_conta == owner.id_conta for each in found)
+            repair.conta(connection, owner, progress, with_items=with_items, sizes=sizes)
+    for id_organizacao in sorted(organizacoes):
+        with database.transaction() as connection:
+            repair.organizacao(connection, id_organizacao, progress, sizes=sizes)
+    progress.end()
+
+
+def recount(database: Database, id_organizacao: int, told: Told | None = None, *, sizes: Sizes = SIZES) -> None:
+    """Write all that is kept of an organization's reports, where only they and their facets have been written."""
+    with database.snapshot() as connection:
+        owners = [owner for owner in _owners(connection) if owner.id_organizacao == id_organizacao]
+        progress = Progress(told, _work(connection, owners, passes=_PASSES) + _work_on_persons(connection, owners))
+    for owner in owners:
+        with database.transaction() as connection:
+            repair.conta(connection, owner, progress, sizes=sizes)
+    with database.transaction() as connection:
+        repair.organizacao(connection, id_organizacao, progress, sizes=sizes)
+    progress.end()
+
+
+def _conta(connection: Connection, owner: Owner, progress: Progress) -> Iterator[Difference]:
+    """Compare what is kept of an account."""
+    totals = counting.totals(connection, owner)
+    yield from named(_facets(connection, owner, totals))
+    version = _version(connection, _VERSION_OF_CONTA, owner)
+    if totals and not version:
+        yield Difference(**owner._asdict(), what="version is 0 though there are reports")
+    for axis in axes.OF_RELATORIO:
+        yield from named(Buckets(connection, axis, owner).differences(progress, written=version > 0))
+    if wrong := sum(map(len, items.wrong(connection, owner, progress))):
+        yield Difference(**owner._asdict(), what=ITEMS, rows=wrong)
+
+
+def _organizacao(connection: Connection, id_organizacao: int, progress: Progress) -> Iterator[Difference]:
+    """Compare what is kept of the persons of an organization."""
+    yield from pessoas.differences(connection, id_organizacao, progress)
+    version = _version(connection, _VERSION_OF_ORGANIZACAO, (id_organizacao,))
+    for axis in axes.OF_PESSOA:
+        buckets = Buckets(connection, axis, Owner(id_organizacao, 0))
+        yield from named(buckets.differences(progress, written=version > 0))
+    if not version and connection.fetch(Statement(_ANY_PESSOA, (id_organizacao,))):
+        yield Difference(id_organizacao=id_organizacao, what="version is 0 though there are persons")
+
+
+def _facets(connection: Connection, owner: Owner, totals: Held) -> Iterator[Difference]:
+    stored: dict[int, int] = dict(connection.fetch(Statement(_FACETS, owner)))
+    for facet in sorted(stored.keys() | totals.keys()):
+        kept, counted = stored.get(facet), totals[facet]
+        if kept != counted:
+            yield Difference(**owner._asdict(), what="total of the facet", facet=facet, stored=kept, counted=counted)
+
+
+def _version(connection: Connection, text: str, params: tuple[int, ...]) -> int:
+    [(version,)] = connection.fetch(Statement(text, params))
+    return int(version)
+
+
+def _owners(connection: Connection) -> list[Owner]:
+    return [Owner(*row) for row in connection.fetch(Statement(_OWNERS, ()))]
+
+
+def _work(connection: Connection, owners: Iterable[Owner], *, passes: int) -> int:
+    """Count the rows of accounts that are to be read."""
+    return passes * sum(counting.totals(connection, owner).total() for owner in owners)
+
+
+def _work_on_persons(connection: Connection, owners: Iterable[Owner]) -> int:
+    """Count the rows of persons that are to be read; more where accounts share persons."""
+    return (1 + len(axes.OF_PESSOA)) * pessoas.count(connection, owners)
+
+
+_PASSES: Final = len(axes.OF_RELATORIO)
+_OWNERS: Final = "SELECT id_organizacao, id_conta FROM conta ORDER BY id_organizacao, id_conta"
+_FACETS: Final = "SELECT facet, total FROM facet WHERE id_organizacao = ? AND id_conta = ?"
+_ANY_PESSOA: Final = "SELECT 1 FROM pessoa WHERE id_organizacao = ? LIMIT 1"
+_VERSION_OF_CONTA: Final = "SELECT version FROM conta WHERE id_organizacao = ? AND id_conta = ?"
+_VERSION_OF_ORGANIZACAO: Final = "SELECT version FROM organizacao WHERE id_organizacao = ?"

@@ -1,0 +1,115 @@
+"""Compares each report's item with its columns, of which it is made."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from laudo.core import axes, response
+from laudo.core.facets import FIELDS
+from laudo.core.sql import Owner, Statement
+from laudo.core.sql.parts import Where, source
+from laudo.server.database import Connection, StoreError
+from laudo.server.ingest import counting
+from laudo.server.ingest.progress import SILENT, Progress
+
+Wrong = tuple[str, bytes]
+"""What an item should be, and the numero of its report."""
+
+
+class _Report(msgspec.Struct, gc=False):
+    """What `response.relatorio` reads."""
+
+    numero: str
+    atualizado_em: int
+    mensagem: str
+    numero_documento: str
+    nome: str
+    tipo_pessoa: str
+    status: str
+    resultado: str | None
+    pendente_validacao_manual: bool
+
+
+def wrong(connection: Connection, owner: Owner, progress: Progress) -> Iterator[list[Wrong]]:
+    """Give the wrong items of each chunk; those of facets that are missing are left out.
+
+    Reports are read from the newest on, which is about the order in which they were written.
+    """
+    facets = _facets(connection, owner)
+    for chunk in progress.following(_chunks(connection, owner)):
+        found = []
+        for recency, numero, facet, mensagem, numero_documento, item in chunk:
+            if facet in facets:
+                report = _Report(_uuid(numero), -recency, mensagem, numero_documento, *facets[facet])
+                right = response.relatorio(report)
+                if right != item:
+                    found.append((right, numero))
+        yield found
+
+
+def mend(connection: Connection, owner: Owner) -> None:
+    """Write the items that are wrong anew."""
+    for found in wrong(connection, owner, SILENT):
+        connection.write_many(_MEND, ((item, *owner, numero) for item, numero in found))
+
+
+def restore_facets(connection: Connection, owner: Owner) -> bool:
+    """Write the rows of facets that reports have and that are missing, out of an item; tells whether any were.
+
+    Raises StoreError when the item is lost too.
+    """
+    missing = connection.fetch(Statement(_MISSING, owner))
+    for (facet,) in missing:
+        [(item,)] = connection.fetch(Statement(_ITEM, (*owner, facet)))
+        try:
+            fields = msgspec.json.decode(item, type=dict[str, Any])
+            values = [fields[name] for name in FIELDS]
+        except (msgspec.DecodeError, KeyError):
+            raise StoreError(
+                f"facet {facet} of account {owner.id_conta} is lost, and so are its items; restore a backup"
+            ) from None
+        connection.write_many(_RESTORE, [(*owner, facet, *values)])
+    return bool(missing)
+
+
+def _facets(connection: Connection, owner: Owner) -> dict[int, tuple[Any, ...]]:
+    """Give the values of each facet, in the order of `_Report`."""
+    rows = connection.fetch(Statement(_FACETS, owner))
+    return {facet: (*values, bool(pendente)) for facet, *values, pendente in rows}
+
+
+def _chunks(connection: Connection, owner: Owner) -> Iterator[list[tuple[Any, ...]]]:
+    axis, last = axes.RELATORIO_RECENCY, None
+    while True:
+        where = Where(axis, owner).between(last, None)
+        text = f"SELECT {_COLUMNS} FROM {source(axis)} WHERE {where} ORDER BY recency, numero LIMIT ?"
+        chunk = connection.fetch(Statement(text, (*where.params, counting.CHUNK)))
+        if chunk:
+            yield chunk
+        if len(chunk) < counting.CHUNK:
+            return
+        last = axis.past(chunk[-1][:2])
+
+
+def _uuid(numero: bytes) -> str:
+    digits = numero.hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+_COLUMNS: Final = "recency, numero, facet, mensagem, numero_documento, item"
+_OWNER: Final = "id_organizacao = ? AND id_conta = ?"
+_FACETS: Final = (
+    f"SELECT facet, nome, tipo_pessoa, status, resultado, pendente_validacao_manual FROM facet WHERE {_OWNER}"
+)
+_MEND: Final = f"UPDATE relatorio SET item = ? WHERE {_OWNER} AND numero = ?"
+_MISSING: Final = f"""
+SELECT DISTINCT facet FROM relatorio INDEXED BY relatorio_facet_numero WHERE {_OWNER} AND NOT EXISTS (
+    SELECT 1 FROM facet WHERE facet.id_organizacao = relatorio.id_organizacao
+    AND facet.id_conta = relatorio.id_conta AND facet.facet = relatorio.facet
+)
+"""
+_ITEM: Final = f"SELECT item FROM relatorio INDEXED BY relatorio_facet_numero WHERE {_OWNER} AND facet = ? LIMIT 1"
+_RESTORE: Final = (
+    f"INSERT INTO facet (id_organizacao, id_conta, facet, {', '.join(FIELDS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)

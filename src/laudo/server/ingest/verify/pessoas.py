@@ -1,0 +1,180 @@
+"""Compares `pessoa` and the index of its words with the newest report of each CPF in any account."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from heapq import merge
+from itertools import chain
+from typing import Any, Final
+
+from laudo.core.sql import Owner, Statement
+from laudo.server.database import Connection
+from laudo.server.ingest import counting, words
+from laudo.server.ingest.pessoas import CPF_LENGTH, Newest, Row, insert, remove, row
+from laudo.server.ingest.progress import Progress
+from laudo.server.ingest.verify.differences import Difference
+
+WORDS: Final = "words with other entries in the index"
+
+_COLUMNS: Final = ("cpf", "nome", "nome_busca", "recency", "item")
+_SLOTS: Final = 1 << 16
+
+Stored = tuple[Any, ...]
+"""A person's id, and the columns of Row."""
+
+Pair = tuple[Stored | None, Row | None]
+"""A person as the store has it, and as the reports say; None where there is none."""
+
+
+@dataclass(slots=True)
+class Entries:
+    """Which entries the words' index has, or should have, in constant memory: words share slots."""
+
+    entries: Counter[int] = field(default_factory=Counter)
+    ids: Counter[int] = field(default_factory=Counter)
+
+    def add(self, word: str, entries: int, ids: int) -> None:
+        """Add a word's entries; `ids` is the sum of their persons' ids."""
+        slot = hash(word) % _SLOTS
+        self.entries[slot] += entries
+        self.ids[slot] += ids
+
+    def differing(self, other: "Entries") -> int:
+        """Count the slots, about as many as words, whose entries differ."""
+        slots = self.entries.keys() | other.entries.keys()
+        return sum(self.entries[slot] != other.entries[slot] or self.ids[slot] != other.ids[slot] for slot in slots)
+
+
+def differences(connection: Connection, id_organizacao: int, progress: Progress) -> Iterator[Difference]:
+    """Compare the persons of an organization, and the words that they have with the index."""
+    found: Counter[str] = Counter()
+    right, kept = Entries(), Entries()
+    for stored, said in _pairs(connection, id_organizacao, progress):
+        found.update(_faults(stored, said))
+        if stored:
+            for word in dict.fromkeys(stored[3].split()):
+                right.add(word, 1, stored[0])
+    for what, rows in sorted(found.items()):
+        yield Difference(id_organizacao=id_organizacao, what=what, rows=rows)
+    for word, entries, ids in words.held(connection, id_organizacao):
+        kept.add(word, entries, ids)
+    if rows := kept.differing(right):
+        totals = {"stored": kept.entries.total(), "counted": right.entries.total()}
+        yield Difference(id_organizacao=id_organizacao, what=WORDS, rows=rows, **totals)
+
+
+def mend(connection: Connection, id_organizacao: int, progress: Progress) -> None:
+    """Write the persons that differ anew, and their words."""
+    wrong: list[int] = []
+    new: list[Row] = []
+    for stored, said in _pairs(connection, id_organizacao, progress):
+        if stored is None or stored[1:] != said:
+            wrong += [] if stored is None else [stored[0]]
+            new += [] if said is None else [said]
+        if len(wrong) + len(new) >= counting.CHUNK:
+            _replace(connection, id_organizacao, wrong, new)
+    _replace(connection, id_organizacao, wrong, new)
+
+
+def mend_words(connection: Connection) -> None:
+    """Make the whole index of words anew: it is one for all organizations."""
+    words.clear(connection)
+    last = 0
+    while chunk := connection.fetch(Statement(_NAMED, (last, counting.CHUNK))):
+        words.add_all(connection, chunk)
+        last = chunk[-1][0]
+
+
+def count(connection: Connection, owners: Iterable[Owner]) -> int:
+    """Count the CPFs of each account: so many rows `differences` and `mend` are done with."""
+    return sum(connection.fetch(Statement(_COUNT, (*owner, CPF_LENGTH)))[0][0] for owner in owners)
+
+
+def _faults(stored: Stored | None, said: Row | None) -> list[str]:
+    if stored is None:
+        return ["persons missing"]
+    if said is None:
+        return ["persons too many"]
+    if stored[1:] == said:
+        return []
+    pairs = zip(_COLUMNS, stored[1:], said, strict=True)
+    return [f"persons with another {column}" for column, kept, right in pairs if kept != right]
+
+
+def _replace(connection: Connection, id_organizacao: int, wrong: list[int], new: list[Row]) -> None:
+    remove(connection, wrong)
+    insert(connection, id_organizacao, new)
+    wrong.clear()
+    new.clear()
+
+
+def _pairs(connection: Connection, id_organizacao: int, progress: Progress) -> Iterator[Pair]:
+    """Give every person that the store has or should have, in the order of CPFs.
+
+    Persons already given may be written meanwhile.
+    """
+    kept = chain.from_iterable(_stored(connection, id_organizacao))
+    right = _said(connection, id_organizacao, progress)
+    stored, said = next(kept, None), next(right, None)
+    while stored or said:
+        if said is None or (stored and stored[1] < said[0]):
+            yield stored, None
+            stored = next(kept, None)
+        elif stored is None or said[0] < stored[1]:
+            yield None, said
+            said = next(right, None)
+        else:
+            yield stored, said
+            stored, said = next(kept, None), next(right, None)
+
+
+def _stored(connection: Connection, id_organizacao: int) -> Iterator[list[Stored]]:
+    last = ""
+    while chunk := connection.fetch(Statement(_STORED, (id_organizacao, last, counting.CHUNK))):
+        yield chunk
+        last = chunk[-1][1]
+
+
+def _said(connection: Connection, id_organizacao: int, progress: Progress) -> Iterator[Row]:
+    """Say what each person should be: the newest of the accounts' newest reports; of equally new ones the first."""
+    contas = [conta for (conta,) in connection.fetch(Statement(_CONTAS, (id_organizacao,)))]
+    limit = max(counting.CHUNK // max(len(contas), 1), 1)
+    each = (_newest(connection, Owner(id_organizacao, id_conta), limit, progress) for id_conta in contas)
+    before = None
+    for cpf, recency, _, _, nome in merge(*each):
+        if cpf != before:
+            yield row(cpf, Newest(recency, nome))
+        before = cpf
+
+
+def _newest(connection: Connection, owner: Owner, limit: int, progress: Progress) -> Iterator[tuple[Any, ...]]:
+    """Give the newest report of each CPF in one account: cpf, recency, numero, id_conta, nome."""
+    last = ""
+    while chunk := connection.fetch(Statement(_NEWEST, (*owner, CPF_LENGTH, last, limit))):
+        yield from chunk
+        progress.add(len(chunk))
+        last = chunk[-1][0]
+
+
+_CONTAS: Final = "SELECT id_conta FROM conta WHERE id_organizacao = ?"
+_STORED: Final = f"""
+SELECT id, {", ".join(_COLUMNS)} FROM pessoa INDEXED BY pessoa_cpf
+WHERE id_organizacao = ? AND cpf > ? ORDER BY cpf LIMIT ?
+"""
+_NEWEST: Final = """
+SELECT numero_documento, recency, numero, id_conta, nome_pessoa
+FROM relatorio AS newest INDEXED BY relatorio_documento
+WHERE id_organizacao = ? AND id_conta = ? AND length(numero_documento) = ? AND numero_documento > ?
+AND NOT EXISTS (
+    SELECT 1 FROM relatorio AS newer INDEXED BY relatorio_documento
+    WHERE newer.id_organizacao = newest.id_organizacao AND newer.id_conta = newest.id_conta
+    AND newer.numero_documento = newest.numero_documento
+    AND (newer.recency, newer.numero) < (newest.recency, newest.numero)
+)
+ORDER BY numero_documento LIMIT ?
+"""
+_COUNT: Final = """
+SELECT count(DISTINCT numero_documento) FROM relatorio INDEXED BY relatorio_documento
+WHERE id_organizacao = ? AND id_conta = ? AND length(numero_documento) = ?
+"""
+_NAMED: Final = "SELECT id, id_organizacao, nome_busca FROM pessoa WHERE id > ? ORDER BY id LIMIT ?"

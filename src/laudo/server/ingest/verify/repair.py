@@ -1,0 +1,40 @@
+"""Writes anew what is kept beside the reports; each function's caller has the transaction."""
+
+from typing import Final
+
+from laudo.core import axes
+from laudo.core.sql import Owner
+from laudo.server.database import Connection
+from laudo.server.ingest import counting
+from laudo.server.ingest.progress import Progress
+from laudo.server.ingest.tallies import SIZES, Sizes, Tally
+from laudo.server.ingest.verify import items, pessoas
+
+
+def conta(
+    connection: Connection, owner: Owner, progress: Progress, *, with_items: bool = False, sizes: Sizes = SIZES
+) -> None:
+    """Count an account's facets and tallies anew, and change its version, so that nobody relies on what was."""
+    restored = items.restore_facets(connection, owner)
+    if restored or with_items:
+        items.mend(connection, owner)
+    totals = counting.totals(connection, owner)
+    connection.write_many(_EMPTY, [owner])
+    connection.write_many(_TOTAL, ((total, *owner, facet) for facet, total in totals.items()))
+    for axis in axes.OF_RELATORIO:
+        Tally(axis, owner, sizes).rebuild(connection, progress)
+    connection.write_many(_BUMP_CONTA, [owner])
+
+
+def organizacao(connection: Connection, id_organizacao: int, progress: Progress, *, sizes: Sizes = SIZES) -> None:
+    """Write the persons of an organization that differ, count all of them anew, and change its version."""
+    pessoas.mend(connection, id_organizacao, progress)
+    for axis in axes.OF_PESSOA:
+        Tally(axis, Owner(id_organizacao, 0), sizes).rebuild(connection, progress)
+    connection.write_many(_BUMP_ORGANIZACAO, [(id_organizacao,)])
+
+
+_EMPTY: Final = "UPDATE facet SET total = 0 WHERE id_organizacao = ? AND id_conta = ?"
+_TOTAL: Final = "UPDATE facet SET total = ? WHERE id_organizacao = ? AND id_conta = ? AND facet = ?"
+_BUMP_CONTA: Final = "UPDATE conta SET version = version + 1 WHERE id_organizacao = ? AND id_conta = ?"
+_BUMP_ORGANIZACAO: Final = "UPDATE organizacao SET version = version + 1 WHERE id_organizacao = ?"

@@ -1,0 +1,178 @@
+"""Answers a question about a list out of one snapshot: the body, its ETag and its links; the only driver of plans."""
+
+from base64 import urlsafe_b64encode
+from collections import OrderedDict
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+from laudo.core import cursor, links, plan, response, sql
+from laudo.core.cursor import After
+from laudo.core.facets import Facets
+from laudo.core.lookups import Read
+from laudo.core.plan import Page
+from laudo.core.query import Query
+from laudo.core.resources import Resource
+from laudo.core.sql import Owner
+from laudo.server.auth import Caller
+from laudo.server.database import Connection, Reader
+
+_OWNERS: Final = 256
+"""Owners whose facets a worker remembers."""
+_PURPOSE: Final = b"laudo pages"
+
+
+class Answer(NamedTuple):
+    """What is sent for one question about one state of a list."""
+
+    etag: str
+    body: bytes
+    link: str
+
+
+class Pages:
+    """Remembers what the store's versions allow: facets while an owner's version stays, whole answers too."""
+
+    def __init__(self, key: bytes, *, cache_bytes: int) -> None:
+        """`key` signs cursors; bodies of up to `cache_bytes` in all are kept."""
+        self._secret = blake2b(_PURPOSE, key=key).digest()
+        self._facets: OrderedDict[tuple[Resource, Owner], tuple[int, Facets]] = OrderedDict()
+        self._answers: OrderedDict[tuple[Owner, int, Query], Answer] = OrderedDict()
+        self._room = cache_bytes
+
+    def kept(self, caller: Caller, query: Query, *, known: str | None) -> Answer | str | None:
+        """Give what is kept for a question, its ETag alone when `known` (If-None-Match) lists it, None when nothing is.
+
+        A cursor counts only once it has been read, which `answer` does.
+        """
+        owner, version = _state(caller, query)
+        answer = self._answers.get((owner, version, query))
+        if answer is not None:
+            self._answers.move_to_end((owner, version, query))
+            return answer.etag if known is not None and _lists(known, answer.etag) else answer
+        if known is None or query.cursor is not None:
+            return None
+        etag = self._etag(owner, version, query)
+        return etag if _lists(known, etag) else None
+
+    def at_once(self, reader: Reader, caller: Caller, query: Query) -> Answer | None:
+        """Answer with one statement, None when one is not enough or the list has changed since `caller` was read.
+
+        That one statement is a snapshot by itself, and says which version it has seen.
+        """
+        owner, version = _state(caller, query)
+        facets = self._remembered(query.resource, owner, version)
+        if facets is None or query.cursor is not None:
+            return None
+        steps = plan.page(query, facets)
+        try:
+            lookup = next(steps)
+            if not isinstance(lookup, Read):
+                return None
+            asked = sql.with_version(sql.statement(lookup, owner), query.resource, owner)
+            [(seen, *row)] = reader.fetch(asked)
+            if seen == version:
+                steps.send([tuple(row)])
+        except StopIteration as done:
+            return self._answered(query, done.value, None, owner=owner, version=version)
+        return None
+
+    def answer(self, connection: Connection, caller: Caller, query: Query, *, known: str | None = None) -> Answer | str:
+        """Answer a question out of a snapshot, which may be newer than `caller`; the ETag alone when `known` lists it.
+
+        Raises ApiError (400) for a cursor that is not ours.
+        """
+        owner, expected = _state(caller, query)
+        after = cursor.unseal(query, secret=self._secret, owner=owner) if query.cursor else None
+        version, facets = self._seen(connection, query.resource, owner, expected)
+        if known is not None and _lists(known, etag := self._etag(owner, version, query)):
+            return etag
+        found = _drive(plan.page(query, facets, after), connection, owner)
+        return self._answered(query, found, after, owner=owner, version=version)
+
+    def _answered(self, query: Query, found: Page, after: After | None, *, owner: Owner, version: int) -> Answer:
+        page = query.page if after is None else after.page
+        following = self._following(query, found, after, owner=owner, version=version)
+        answer = Answer(
+            self._etag(owner, version, query),
+            response.page(query, page=page, items=found.items, total=found.total),
+            links.header(query, page=page, total=found.total, following=following),
+        )
+        self._keep((owner, version, query), answer)
+        return answer
+
+    def _remembered(self, resource: Resource, owner: Owner, version: int) -> Facets | None:
+        kept = self._facets.get((resource, owner))
+        return kept[1] if kept and kept[0] == version else None
+
+    def _seen(self, connection: Connection, resource: Resource, owner: Owner, expected: int) -> tuple[int, Facets]:
+        """Give the version of a list that a snapshot sees, and its facets; remembered ones if it is as expected.
+
+        A snapshot begins with its first statement: what was read before it may be of another state.
+        """
+        remembered = self._remembered(resource, owner, expected)
+        if remembered and _version(connection, resource, owner) == expected:
+            return expected, remembered
+        rows = connection.fetch(sql.with_version(sql.facets(resource, owner), resource, owner))
+        version = int(rows[0][0]) if rows else _version(connection, resource, owner)
+        facets = sql.facets_from(row[1:] for row in rows)
+        self._facets[resource, owner] = (version, facets)
+        self._facets.move_to_end((resource, owner))
+        if len(self._facets) > _OWNERS:
+            self._facets.popitem(last=False)
+        return version, facets
+
+    def _following(self, query: Query, found: Page, after: After | None, *, owner: Owner, version: int) -> str | None:
+        """Give the cursor to what follows, None when nothing does.
+
+        Once the list has changed under a walk, a full page is taken for a sign that more follows.
+        """
+        page, before, began = (after.page, after.seen, after.version) if after else (query.page, query.offset, version)
+        seen = before + found.shown
+        more = found.shown == query.rows and (began != version or seen < found.total)
+        if not more:
+            return None
+        last = cursor.follow(query, found.items, page=page + 1, seen=seen, version=began)
+        return cursor.seal(last, query, secret=self._secret, owner=owner)
+
+    def _etag(self, owner: Owner, version: int, query: Query) -> str:
+        """Name a state of an answer: another version, owner or question has another name."""
+        state = b"%d %d %d %s %s" % (*owner, version, query.place, query.question)
+        digest = blake2b(state, key=self._secret, digest_size=15).digest()
+        return f'"{urlsafe_b64encode(digest).decode()}"'
+
+    def _keep(self, place: tuple[Owner, int, Query], answer: Answer) -> None:
+        replaced = self._answers.pop(place, None)
+        self._room += (len(replaced.body) if replaced else 0) - len(answer.body)
+        self._answers[place] = answer
+        while self._room < 0:
+            _, dropped = self._answers.popitem(last=False)
+            self._room += len(dropped.body)
+
+
+def _state(caller: Caller, query: Query) -> tuple[Owner, int]:
+    """Give whose list it is, and the version that changes when the list may have."""
+    owner = Owner(caller.id_organizacao, caller.id_conta)
+    return owner, caller.version_organizacao if query.resource.whole_organization else caller.version_conta
+
+
+def _version(connection: Connection, resource: Resource, owner: Owner) -> int:
+    [(version,)] = connection.fetch(sql.version(resource, owner))
+    return int(version)
+
+
+def _lists(known: str, etag: str) -> bool:
+    """Tell whether an If-None-Match lists an ETag."""
+    return (
+        known == etag or known.strip() == "*" or etag in (each.strip().removeprefix("W/") for each in known.split(","))
+    )
+
+
+def _drive(steps: plan.Steps, connection: Connection, owner: Owner) -> Page:
+    """Ask the store what a plan wants to know, until it has the page."""
+    try:
+        lookup = next(steps)
+        while True:
+            lookup = steps.send(connection.fetch(sql.statement(lookup, owner)))
+    except StopIteration as done:
+        page: Page = done.value
+        return page

@@ -1,0 +1,54 @@
+import json
+
+import apsw
+
+from shell import Shell, ndjson, one_line
+
+
+def damage(laudo: Shell, text: str) -> None:
+    apsw.Connection(str(laudo.folder / "laudo.db")).execute(text)
+
+
+def test_a_clean_store_is_told_so(laudo: Shell) -> None:
+    laudo.prints("import", str(ndjson(laudo.folder, 50)), "--account", "1")
+    result = laudo("verify")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "nothing differs\n")
+    assert laudo.lists("verify") == []
+
+
+def test_differences_are_lines_and_exit_1(laudo: Shell) -> None:
+    laudo.prints("import", str(ndjson(laudo.folder, 50)), "--account", "1")
+    damage(laudo, "UPDATE bucket SET total = 49 WHERE id_conta = 1 AND axis = 2 AND parent = 0")
+    result = laudo("verify")
+    assert result.exit_code == 1
+    assert result.stdout == (
+        "organization 1, account 1, axis 2 (relatorio by numero), bucket 1: total of the bucket is 49, counted 50\n"
+    )
+    assert result.stderr == "1 difference; hint: laudo verify --repair writes anew what differs\n"
+    [difference] = json.loads(laudo("verify", "--json").stdout)
+    assert {name: value for name, value in difference.items() if value is not None} == {
+        "id_organizacao": 1,
+        "id_conta": 1,
+        "what": "total of the bucket",
+        "axis": 2,
+        "bucket": 1,
+        "stored": 49,
+        "counted": 50,
+    }
+
+
+def test_repair_ends_with_a_second_pass(laudo: Shell) -> None:
+    laudo.prints("import", str(ndjson(laudo.folder, 50)), "--account", "1")
+    damage(laudo, "UPDATE facet SET total = total + 1; DELETE FROM pessoa WHERE id = 1")
+    result = laudo("verify", "--repair")
+    assert result.exit_code == 0, result.output
+    assert "organization 1: persons missing: 1\n" in result.stdout
+    assert result.stderr.endswith("differences, repaired; a second pass found none\n")
+    again = laudo("verify", "--repair")
+    assert (again.exit_code, again.stdout, again.stderr) == (0, "", "nothing differs\n")
+
+
+def test_without_a_store_nothing_can_be_told(empty: Shell) -> None:
+    result = empty("verify", "--repair")
+    assert result.exit_code == 2
+    assert "there is no store" in one_line(result)

@@ -1,0 +1,82 @@
+"""`atualizado_em_de` and `atualizado_em_ate`, the filters that both lists share."""
+
+import pytest
+
+from factories import Account, Store, cpf, relatorio
+from wsgi import Client
+
+LISTS = ("/relatorios", "/pessoas")
+MIDNIGHT = 1_769_817_600_000
+"""2026-01-31T00:00:00.000Z."""
+
+HOUR = 3_600_000
+HOURS = (-24, -1, 0, 1, 12, 23, 24, 25, 48)
+"""When reports were updated, from MIDNIGHT on; each is one person's."""
+
+
+@pytest.fixture
+def dated(acme: Client, store: Store, account: Account) -> Client:
+    store.write(
+        account,
+        [
+            relatorio(number, atualizado_em=MIDNIGHT + hour * HOUR, numero_documento=cpf(number))
+            for number, hour in enumerate(HOURS)
+        ],
+    )
+    return acme
+
+
+def hours(client: Client, path: str, **parameters: object) -> list[int]:
+    """Give what is found, as hours from MIDNIGHT on."""
+    answer = client.get(path, sort="atualizado_em", **parameters)
+    key = "numero" if path == "/relatorios" else "cpf"
+    places = {relatorio(number).numero: hour for number, hour in enumerate(HOURS)}
+    places |= {cpf(number): hour for number, hour in enumerate(HOURS)}
+    assert answer.total == len(answer.itens)
+    return [places[item[key]] for item in answer.itens]
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_a_date_as_the_beginning_is_the_beginning_of_its_day(dated: Client, path: str) -> None:
+    assert hours(dated, path, atualizado_em_de="2026-01-31") == [0, 1, 12, 23, 24, 25, 48]
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_a_date_as_the_end_includes_its_day(dated: Client, path: str) -> None:
+    assert hours(dated, path, atualizado_em_ate="2026-01-31") == [-24, -1, 0, 1, 12, 23]
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_the_beginning_includes_its_instant_and_the_end_does_not(dated: Client, path: str) -> None:
+    assert hours(dated, path, atualizado_em_de="2026-01-31T01:00:00Z") == [1, 12, 23, 24, 25, 48]
+    assert hours(dated, path, atualizado_em_ate="2026-01-31T01:00:00Z") == [-24, -1, 0]
+    assert hours(dated, path, atualizado_em_de="2026-01-31T01:00:00.001Z") == [12, 23, 24, 25, 48]
+    assert hours(dated, path, atualizado_em_ate="2026-01-31T01:00:00.001Z") == [-24, -1, 0, 1]
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_an_instant_may_have_any_offset_and_a_date_is_a_day_in_utc(dated: Client, path: str) -> None:
+    given = {"atualizado_em_de": "2026-01-30T22:00:00-03:00", "atualizado_em_ate": "2026-02-01T00:00+00:00"}
+    assert hours(dated, path, **given) == [1, 12, 23]
+    assert hours(dated, path, atualizado_em_de="2026-01-31", atualizado_em_ate="2026-01-31") == [0, 1, 12, 23]
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_a_range_that_ends_before_it_begins_is_empty(dated: Client, path: str) -> None:
+    assert hours(dated, path, atualizado_em_de="2026-02-01", atualizado_em_ate="2026-01-31") == []
+    assert hours(dated, path, atualizado_em_de="2026-01-31T12:00Z", atualizado_em_ate="2026-01-31T12:00Z") == []
+
+
+@pytest.mark.parametrize("path", LISTS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "2026", "2026-1-31", "2026-02-30", "2026-13-01", "0000-01-01", "31/01/2026", "20260131", "2026-W05-6"),
+        *("2026-01-31T12:00:00", "2026-01-31T25:00Z", "2026-01-31T12Z", "1769817600000", "hoje", "2026-01-31 "),
+    ],
+)
+@pytest.mark.parametrize("name", ["atualizado_em_de", "atualizado_em_ate"])
+def test_anything_else_is_refused(acme: Client, path: str, name: str, text: str) -> None:
+    answer = acme.get(path, **{name: text})
+    assert answer.keys == [name]
+    assert "2026-01-31" in answer.json["message"]

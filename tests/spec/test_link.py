@@ -1,0 +1,300 @@
+"""The `Link` header of both lists: the pages by number, and the walk by cursor, which changes do not disturb."""
+
+import re
+from itertools import product
+from typing import Final, Literal
+
+import msgspec
+import pytest
+
+from factories import NOON, Account, Store, cpf, numero, relatorio
+from laudo.server.ingest.records import Relatorio
+from reference import Api, Item
+from strategies import PESSOA_SORTS, RELATORIO_SORTS
+from wsgi import Answer, Client, NewApp, NewClient
+
+List = Literal["relatorios", "pessoas"]
+LISTS: Final = ("/relatorios", "/pessoas")
+
+
+@pytest.mark.usefixtures("filled")
+def test_the_links_of_a_page_in_the_middle(acme: Client) -> None:
+    answer = acme.get("/relatorios?page=3&rows=50&sort=-nome")
+    assert answer.headers["link"] == (
+        '</relatorios?page=1&rows=50&sort=-nome>; rel="first", '
+        '</relatorios?page=2&rows=50&sort=-nome>; rel="prev", '
+        f'</relatorios?cursor={next_of(answer)}&rows=50&sort=-nome>; rel="next", '
+        '</relatorios?page=5&rows=50&sort=-nome>; rel="last"'
+    )
+    assert acme.head("/relatorios?page=3&rows=50&sort=-nome").headers["link"] == answer.headers["link"]
+
+
+@pytest.mark.parametrize(
+    ("page", "relations", "prev"),
+    [
+        (1, ["first", "next", "last"], None),
+        (9, ["first", "prev", "next", "last"], 8),
+        (10, ["first", "prev", "last"], 9),
+        (11, ["first", "prev", "last"], 10),
+        (999_999_999, ["first", "prev", "last"], 10),
+    ],
+)
+@pytest.mark.usefixtures("filled")
+def test_the_relations_at_the_ends_and_beyond(acme: Client, page: int, relations: list[str], prev: int | None) -> None:
+    links = acme.get(f"/relatorios?page={page}").links
+    assert list(links) == relations
+    assert "page=10&" in links["last"]
+    assert prev is None or f"?page={prev}&" in links["prev"]
+
+
+def test_an_empty_list_has_a_first_page_that_is_its_last(acme: Client) -> None:
+    for path in LISTS:
+        links = acme.get(path).links
+        assert list(links) == ["first", "last"]
+        assert links["first"] == links["last"] == f"{path}?page=1&rows=25&sort=-atualizado_em"
+
+
+FILTERS: Final = {
+    "relatorios": (
+        *("nome=consultaPessoaDefault", "nome=%C3%A7%C3%A3o", "nome=a%22b%5Cc", "nome=e%CC%81", "nome=%F0%9F%99%82+x"),
+        *("status=em+an%C3%A1lise&pendente_validacao_manual=TRUE", "resultado=invalid", "numero_documento=" + cpf(7)),
+        *("atualizado_em_de=2026-02-01", "atualizado_em_ate=2026-02-01", "atualizado_em_ate=9999-12-31"),
+        *("atualizado_em_de=0001-01-01", "atualizado_em_de=2026-01-31T12:00:00.001-03:00&tipo_pessoa=pessoa"),
+        f"numero={numero(3).upper()}",
+    ),
+    "pessoas": (
+        *("nome=mar+s%C3%ADl", "nome=d%27a", "busca=", "busca=1", "busca=00000", "busca=Maria%20da", f"cpf={cpf(7)}"),
+        *("atualizado_em_de=2026-02-01&atualizado_em_ate=2026-02-03", "atualizado_em_ate=9999-12-31&busca=maria"),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("resource", "filters"), [(resource, one) for resource, all_ in FILTERS.items() for one in all_]
+)
+@pytest.mark.usefixtures("filled")
+def test_links_are_relative_keep_the_question_and_lead_to_the_pages_they_name(
+    acme: Client, resource: str, filters: str
+) -> None:
+    url = f"/{resource}?{filters}&sort=-atualizado_em&rows=25"
+    pages = max(1, -(-acme.get(url).total // 25))
+    for page in range(1, min(pages, 3) + 1):
+        links = acme.get(f"{url}&page={page}").links
+        targets = {"first": 1, "prev": page - 1, "next": page + 1, "last": pages}
+        assert links.keys() == {name for name, target in targets.items() if 1 <= target <= pages}
+        for name, link in links.items():
+            assert re.fullmatch(rf"/{resource}\?[!-~]+", link)
+            assert acme.get(link).body == acme.get(f"{url}&page={targets[name]}").body
+
+
+@pytest.mark.parametrize("path", LISTS)
+@pytest.mark.parametrize("text", ["atualizado_em_ate=9999-12-31", "atualizado_em_de=9999-12-31T23:59:59.999Z"])
+def test_the_last_instants_there_are_can_be_asked_for(acme: Client, path: str, text: str) -> None:
+    assert acme.get(acme.get(f"{path}?{text}").links["first"]).status == 200
+
+
+@pytest.mark.parametrize("path", LISTS)
+@pytest.mark.parametrize(
+    "text", ["atualizado_em_de=0001-01-01T00:00:00%2B00:01", "atualizado_em_ate=9999-12-31T23:59:59-00:01"]
+)
+def test_instants_before_the_first_and_after_the_last_are_refused(acme: Client, path: str, text: str) -> None:
+    assert acme.get(f"{path}?{text}").keys == [text.partition("=")[0]]
+
+
+# Cursors.
+
+
+def next_of(answer: Answer) -> str:
+    """Give the cursor that an answer's `next` has."""
+    return answer.links["next"].partition("cursor=")[2].partition("&")[0]
+
+
+def keys(pages: list[Answer], key: str = "numero") -> list[str]:
+    return [item[key] for page in pages for item in page.itens]
+
+
+def test_a_cursor_replaces_the_page_and_counts_on(acme: Client, filled: list[Relatorio]) -> None:
+    pages = list(acme.walk("/relatorios?page=3"))
+    assert [page.json["result"]["paginacao"]["atual"] for page in pages] == list(range(3, 11))
+    assert {page.total for page in pages} == {len(filled)}
+    assert [page.body for page in pages] == [acme.get(f"/relatorios?page={page}").body for page in range(3, 11)]
+
+
+@pytest.mark.usefixtures("filled")
+def test_links_beside_a_cursor_count_from_its_page(acme: Client) -> None:
+    links = acme.get(acme.get("/relatorios?page=3").links["next"]).links
+    assert links["prev"] == "/relatorios?page=3&rows=25&sort=-atualizado_em"
+    assert list(links) == ["first", "prev", "next", "last"]
+
+
+def test_rows_may_change_on_the_way(acme: Client, filled: list[Relatorio]) -> None:
+    expected = keys([acme.get("/relatorios?rows=1000")])
+    assert len(filled) == len(expected)
+    for steps in ((25, 50, 100, 25, 25, 25), (100, 25, 25, 75, 25), (25, 1000), (175, 25, 25, 25)):
+        answers = [acme.get(f"/relatorios?rows={steps[0]}")]
+        for rows in steps[1:]:
+            answers.append(acme.get(f"/relatorios?rows={rows}&cursor={next_of(answers[-1])}"))
+        assert keys(answers) == expected[: sum(steps)]
+        assert ("next" in answers[-1].links) == (sum(steps) < len(expected))
+        assert answers[-1].json["result"]["paginacao"]["atual"] == len(steps)
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_cursor_holds_in_every_worker(acme: Client, account: Account, new_app: NewApp) -> None:
+    cursor = next_of(acme.get("/relatorios"))
+    bodies = {Client(new_app(), account.token).get(f"/relatorios?cursor={cursor}").body for _ in range(2)}
+    assert bodies == {acme.get("/relatorios?page=2").body}
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_cursor_has_an_etag_too(acme: Client, store: Store, account: Account) -> None:
+    url = acme.get("/relatorios").links["next"]
+    known = {"If-None-Match": acme.get(url).headers["etag"]}
+    assert acme.ask("GET", url, headers=known).status == 304
+    store.write(account, [relatorio(999)])
+    assert acme.ask("GET", url, headers=known).status == 200
+
+
+def refused(client: Client, url: str) -> bool:
+    answer = client.get(url)
+    return answer.status == 400 and answer.keys == ["cursor"]
+
+
+def test_an_altered_cursor_is_refused(acme: Client, filled: list[Relatorio]) -> None:
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    for sort in ("-atualizado_em", "nome", "numero"):
+        cursor = next_of(acme.get(f"/relatorios?sort={sort}"))
+        assert len(filled) == acme.get(f"/relatorios?sort={sort}&cursor={cursor}").total
+        altered = [cursor[:at] + alphabet[alphabet.index(c) ^ 1] + cursor[at + 1 :] for at, c in enumerate(cursor)]
+        altered += [cursor[:-1] + last for last in alphabet if last != cursor[-1]]
+        altered += [cursor[:length] for length in range(len(cursor))]
+        altered += [f"{cursor}{more}" for more in ("A", "=", "==", "%20", "!", "é", cursor)]
+        altered += [f"!{cursor}", f"{cursor[:5]}.{cursor[5:]}", cursor.swapcase(), cursor[::-1], "é" * 20, "A" * 4000]
+        for text in altered:
+            assert refused(acme, f"/relatorios?sort={sort}&cursor={text}"), text
+
+
+def test_a_cursor_is_for_one_account(
+    acme: Client, account: Account, store: Store, client: NewClient, filled: list[Relatorio]
+) -> None:
+    sister, other = store.account(account.id_organizacao), store.account()
+    for each in (sister, other):
+        store.write(each, filled)
+    cursors = {path: next_of(acme.get(path)) for path in LISTS}
+    for each, (path, cursor) in product((sister, other), cursors.items()):
+        asking = client(each.token)
+        assert asking.get(f"{path}?page=2").itens
+        assert refused(asking, f"{path}?cursor={cursor}")
+    _, token = store.token(account.id_usuario)
+    assert client(token).get(f"/relatorios?cursor={cursors['/relatorios']}").status == 200
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_cursor_is_for_one_list_one_order_and_one_set_of_filters(acme: Client) -> None:
+    asked = "tipo_pessoa=PESSOA&atualizado_em_de=2026-01-01&sort=nome"
+    cursor = next_of(acme.get(f"/relatorios?{asked}"))
+    assert acme.get(f"/relatorios?{asked}&cursor={cursor}").status == 200
+    assert acme.get(
+        f"/relatorios?sort=nome&atualizado_em_de=2026-01-01T00:00Z&tipo_pessoa=pessoa&cursor={cursor}"
+    ).status
+    for other in (
+        *("tipo_pessoa=PESSOA&sort=nome", "tipo_pessoa=EMPRESA&atualizado_em_de=2026-01-01&sort=nome"),
+        *("tipo_pessoa=PESSOA&atualizado_em_de=2026-01-02&sort=nome", f"{asked}&status=CONCLUIDO", "sort=nome", ""),
+        *("tipo_pessoa=PESSOA&atualizado_em_ate=2025-12-31&sort=nome", asked.replace("nome", "-nome")),
+        *(asked.replace("nome", "numero"), asked.replace("&sort=nome", "")),
+    ):
+        assert refused(acme, f"/relatorios?{other}&cursor={cursor}"), other
+    assert refused(acme, f"/pessoas?atualizado_em_de=2026-01-01&sort=nome&cursor={cursor}")
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_cursor_beside_a_page_is_refused(acme: Client) -> None:
+    cursor = next_of(acme.get("/relatorios"))
+    for page in (1, 2):
+        assert refused(acme, f"/relatorios?page={page}&cursor={cursor}")
+        assert refused(acme, f"/relatorios?cursor={cursor}&page={page}")
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_cursor_of_a_service_with_another_key_is_refused(
+    acme: Client, account: Account, store: Store, new_app: NewApp
+) -> None:
+    cursor = next_of(acme.get("/relatorios"))
+    other_file = store.key_file.with_name("other.key")
+    other = Store(store.database, other_file)
+    _, token = other.token(account.id_usuario)
+    asking = Client(new_app(key_file=str(other_file)), token)
+    assert asking.get("/relatorios").status == 200
+    assert refused(asking, f"/relatorios?cursor={cursor}")
+
+
+@pytest.mark.parametrize("mensagem", ["🙂" * 500, '"' * 500, "\\" * 500, "<&>" * 166, "a" * 500])
+@pytest.mark.parametrize("sort", ["mensagem", "-mensagem"])
+def test_a_cursor_can_hold_any_value(acme: Client, store: Store, account: Account, mensagem: str, sort: str) -> None:
+    store.write(account, [relatorio(number, mensagem=mensagem) for number in range(60)])
+    assert len(set(keys(list(acme.walk(f"/relatorios?sort={sort}"))))) == 60
+
+
+def test_a_walk_goes_on_where_the_last_item_was_though_it_is_gone(acme: Client, store: Store, account: Account) -> None:
+    reports = [
+        relatorio(number, atualizado_em=NOON + number % 40, numero_documento=cpf(number)) for number in range(120)
+    ]
+    store.write(account, reports)
+    orders = [("/relatorios", sort) for sort in RELATORIO_SORTS] + [("/pessoas", sort) for sort in PESSOA_SORTS]
+    for path, sort in orders:
+        key = "numero" if path == "/relatorios" else "cpf"
+        first = acme.get(f"{path}?sort={sort}")
+        following = [item[key] for item in acme.get(f"{path}?sort={sort}&page=2").itens]
+        gone = (
+            [item["numero"] for item in first.itens]
+            if key == "numero"
+            else [numero(number) for number in range(120) if cpf(number) in {item["cpf"] for item in first.itens}]
+        )
+        numbers = [int(text[:8], 16) for text in gone]
+        assert store.delete(account, *numbers) == 25
+        assert [item[key] for item in acme.get(first.links["next"]).itens] == following
+        store.write(account, [reports[number] for number in numbers])
+
+
+def test_a_walk_ends_with_what_is_there_though_the_list_grew_before_it(
+    acme: Client, store: Store, account: Account
+) -> None:
+    store.write(account, [relatorio(number) for number in range(50)])
+    answers = [acme.get("/relatorios")]
+    store.write(account, [relatorio(number, atualizado_em=NOON + 1) for number in range(50, 90)])
+    answers += acme.walk(answers[0].links["next"])
+    assert keys(answers) == [numero(number) for number in range(50)]
+    assert [answer.total for answer in answers][:2] == [50, 90]
+
+
+# Whole lists by walking.
+
+WALKED: Final = {
+    "relatorios": (
+        *("", "status=PENDENTE", "nome=consulta&resultado=VALID", "atualizado_em_de=2026-02-01", "tipo_pessoa=EMPRESA"),
+        *("pendente_validacao_manual=true&atualizado_em_ate=2026-02-02", f"numero_documento={cpf(7)}"),
+        "atualizado_em_de=2026-02-01&atualizado_em_ate=2026-02-03&status=CONCLUIDO",
+    ),
+    "pessoas": (
+        *("", "nome=mar", "nome=mar+sil", "busca=0000001", "atualizado_em_de=2026-02-02", f"cpf={cpf(7)}"),
+        *("busca=0000001&atualizado_em_ate=2026-02-05", "busca=0&nome=silva", "nome=mar&atualizado_em_de=2026-02-01"),
+    ),
+}
+
+
+@pytest.mark.parametrize("resource", ["relatorios", "pessoas"])
+def test_walking_any_filter_in_any_order_gives_the_references_whole_list(
+    acme: Client, account: Account, filled: list[Relatorio], resource: List
+) -> None:
+    api = Api(
+        reports=[(account.id_conta, msgspec.structs.asdict(report)) for report in filled],
+        accounts={account.id_conta: account.id_organizacao},
+    )
+    for sort, filters in product(RELATORIO_SORTS if resource == "relatorios" else PESSOA_SORTS, WALKED[resource]):
+        question = f"sort={sort}&{filters}".rstrip("&")
+        whole: list[Item] = api.listing(resource, account.id_conta, question).items
+        for rows in (25, 75):
+            pages = list(acme.walk(f"/{resource}?{question}&rows={rows}"))
+            assert [item for page in pages for item in page.itens] == whole, question
+            assert {page.total for page in pages} == {len(whole)}
+            assert len(pages) == max(1, -(-len(whole) // rows))

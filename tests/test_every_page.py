@@ -1,0 +1,69 @@
+"""Every page of every order of every filter, of each two filters, and of many more together, on one store."""
+
+import random
+from collections.abc import Iterator, Sequence
+from itertools import combinations, product
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+import pytest
+
+from factories import NOON
+from strategies import PESSOA_SORTS, PESSOA_VALUES, RELATORIO_SORTS, RELATORIO_VALUES, History, Values, many
+from test_against_reference import List, NewStoreUrl, World, world
+
+REPORTS: Final = 300
+TOGETHER: Final = 40
+"""Sets of three and more filters that are tried with each order."""
+
+# Instants before and after days that filters name; many are equal, and one stands apart.
+INSTANTS: Final = (0, *range(NOON - 40_000_000, NOON + 40_000_000, 10_000_000), NOON, NOON, NOON + 1)
+
+
+@pytest.fixture
+def every(new_store_url: NewStoreUrl, key_file: Path) -> Iterator[World]:
+    """One store, in which the people are those of two accounts."""
+    reports = many(REPORTS, instants=INSTANTS)
+    batches = ((0, tuple(reports[:290])), (1, tuple(reports[150:])))
+    with world(new_store_url(), key_file, History((2,), batches)) as made:
+        yield made
+
+
+def questions(values: Values, *, seed: int) -> Iterator[str]:
+    """Give filters: every value alone, two values of each two names, some sets of more."""
+    seeded = random.Random(seed)
+    yield ""
+    yield from (f"&{name}={quote(value)}" for name, accepted in values.items() for value in accepted)
+    for names in combinations(values, 2):
+        chosen = (seeded.sample(values[name], min(2, len(values[name]))) for name in names)
+        yield from (_joined(names, pair) for pair in product(*chosen))
+    for _ in range(TOGETHER):
+        several = seeded.sample(list(values), seeded.randint(3, min(6, len(values))))
+        yield _joined(several, [seeded.choice(values[name]) for name in several])
+
+
+def _joined(names: Sequence[str], values: Sequence[str]) -> str:
+    return "".join(f"&{name}={quote(value)}" for name, value in zip(names, values, strict=True))
+
+
+def compare_every_page(every: World, resource: List, sort: str, filters: str) -> int:
+    """Compare all pages of one question and the one beyond; gives how many there were."""
+    for page in range(1, REPORTS):
+        if every.compare(resource, 0, f"sort={sort}&page={page}{filters}") == "nothing":
+            return page
+    raise AssertionError((sort, filters))
+
+
+@pytest.mark.parametrize("sort", RELATORIO_SORTS)
+def test_every_page_of_the_reports_is_the_references(every: World, sort: str) -> None:
+    pages = [compare_every_page(every, "relatorios", sort, one) for one in questions(RELATORIO_VALUES, seed=1)]
+    assert max(pages) == 13
+    assert sum(pages) > 1.4 * len(pages)
+
+
+@pytest.mark.parametrize("sort", PESSOA_SORTS)
+def test_every_page_of_the_people_is_the_references(every: World, sort: str) -> None:
+    pages = [compare_every_page(every, "pessoas", sort, one) for one in questions(PESSOA_VALUES, seed=2)]
+    assert max(pages) > 5
+    assert sum(pages) > 1.4 * len(pages)

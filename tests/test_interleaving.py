@@ -1,0 +1,155 @@
+"""A commit at any moment of a request: the answer is that of before or that of after, and what is kept is never old."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Final
+
+import pytest
+
+from factories import NOON, Account, Store, cpf, relatorio
+from laudo.core.sql import Statement
+from laudo.server.database import Connection, Database, Mark, Row, open_store
+from strategies import many
+from wsgi import Answer, Client, NewApp
+
+URLS: Final = (
+    "/relatorios",
+    "/relatorios?page=3",
+    "/relatorios?sort=-nome&page=2",
+    "/relatorios?status=CONCLUIDO&sort=numero_documento",
+    "/relatorios?atualizado_em_de=2026-02-02",
+    "/relatorios?sort=-mensagem&page=2",
+    "/pessoas",
+    "/pessoas?busca=maria&sort=nome",
+    "/pessoas?sort=-cpf&page=2",
+)
+
+
+class Interrupted:
+    """A store in which something happens just before the n-th thing that is done with it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._left = -1
+        self._happen: Callable[[], object] = int
+
+    def interrupt(self, at: int, happen: Callable[[], object]) -> None:
+        """Let something happen before the n-th thing from now on, counted from 0."""
+        self._left, self._happen = at, happen
+
+    @property
+    def is_over(self) -> bool:
+        return self._left < 0
+
+    def step(self) -> None:
+        if self._left == 0:
+            self._happen()
+        self._left -= 1
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        self.step()
+        return self._database.fetch(statement)
+
+    def mark(self) -> Mark:
+        self.step()
+        return self._database.mark()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        self.step()
+        with self._database.snapshot() as connection:
+            yield _InterruptedConnection(connection, self)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        pytest.fail("a request began a write transaction")
+        yield  # type: ignore[unreachable]
+
+    def close(self) -> None:
+        self._database.close()
+
+
+class _InterruptedConnection:
+    def __init__(self, connection: Connection, owner: Interrupted) -> None:
+        self._connection = connection
+        self._owner = owner
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        self._owner.step()
+        return self._connection.fetch(statement)
+
+    def write_many(self, text: str, rows: Iterable[Row]) -> None:
+        pytest.fail(f"a request wrote: {text} {rows}")
+
+    def run_script(self, text: str) -> None:
+        pytest.fail(f"a request ran a script: {text}")
+
+    def has_table(self, name: str) -> bool:
+        return self._connection.has_table(name)
+
+
+def what(answer: Answer) -> tuple[int, bytes, str]:
+    """Give what must be one state's; the links hold cursors, which tell the version at which a walk began."""
+    return answer.status, answer.body, answer.headers["etag"]
+
+
+@pytest.mark.parametrize("is_warm", [True, False])
+@pytest.mark.parametrize("url", URLS)
+def test_a_commit_in_the_middle_of_a_request_is_seen_whole_or_not_at_all(
+    store: Store, store_url: str, account: Account, new_app: NewApp, url: str, *, is_warm: bool
+) -> None:
+    numbers = count(1_000)
+    store.write(account, many(150))
+    database = Interrupted(open_store(store_url))
+
+    def commit() -> None:
+        """Change what every one of the URLS shows, its total too."""
+        batch = [next(numbers) for _ in range(30)]
+        people = [f"Maria {number}" for number in batch]
+        store.write(
+            account,
+            [
+                relatorio(
+                    number,
+                    atualizado_em=NOON * 2 + number,
+                    numero_documento=cpf(number),
+                    nome_pessoa=name,
+                    mensagem=name,
+                )
+                for number, name in zip(batch, people, strict=True)
+            ],
+        )
+
+    for at in count():
+        client = Client(new_app(database), account.token)
+        if is_warm:
+            # The facets are known, and not the page.
+            client.get(f"{url}{'&' if '?' in url else '?'}rows=50")
+        before = what(Client(new_app(), account.token).get(url))
+        database.interrupt(at, commit)
+        answer = what(client.get(url))
+        if not database.is_over:
+            break
+        after = what(Client(new_app(), account.token).get(url))
+        assert before != after
+        assert answer in {before, after}, at
+        assert what(client.get(url)) == after, at
+    assert at >= 2
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_a_token_that_is_revoked_before_a_request_begins_is_refused(
+    store: Store, store_url: str, account: Account, new_app: NewApp, url: str
+) -> None:
+    database = Interrupted(open_store(store_url))
+    application = new_app(database)
+    for at in count():
+        id_token, token = store.token(account.id_usuario)
+        client = Client(application, token)
+        client.get(url)
+        database.interrupt(at, lambda: store.revoke(id_token))  # noqa: B023 - it is called in this round
+        assert client.get(url).status in {200, 401}
+        if not database.is_over:
+            break
+        assert client.get(url).status == 401

@@ -1,0 +1,321 @@
+import random
+import re
+from dataclasses import asdict
+
+import msgspec
+import pytest
+
+from factories import NOON, Account, Store, cnpj, contents, cpf, relatorio
+from laudo.core.sql import Statement
+from laudo.server.ingest import counting, verify
+from laudo.server.ingest.records import Relatorio
+from laudo.server.ingest.tallies import Sizes
+from laudo.server.ingest.writer import Ingest
+
+NAMES = ("Maria da Silva", "José Álvares", "Ana Maria de Souza", "Zé", "Mário D'Ávila")
+
+
+SMALL = Sizes(most_rows=8, most_children=6)
+"""Buckets of few rows, so that few reports have many."""
+
+
+@pytest.fixture(autouse=True)
+def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "CHUNK", 11)
+
+
+def reports(count: int, *, seed: int, instants: int = 40) -> list[Relatorio]:
+    """Reports of few persons and companies, many of them equally new."""
+    rng = random.Random(seed)
+    numbers = [rng.randrange(40) for _ in range(count)]
+    return [
+        relatorio(
+            rng.randrange(1 << 32),
+            status=rng.choice(("PROCESSANDO", "CONCLUIDO", "PENDENTE")),
+            resultado=rng.choice(("VALID", None)),
+            atualizado_em=NOON + rng.randrange(instants) * 1000,
+            mensagem=rng.choice(("", "Válido.")),
+            numero_documento=cpf(number) if number < 30 else cnpj(number),
+            tipo_pessoa="Pessoa" if number < 30 else "Empresa",
+            nome_pessoa=rng.choice(NAMES),
+        )
+        for number in numbers
+    ]
+
+
+@pytest.fixture
+def accounts(store: Store) -> list[Account]:
+    """Three accounts with reports, the first two of one organization."""
+    first = store.account()
+    made = [first, store.account(first.id_organizacao), store.account()]
+    for seed, account in enumerate(made):
+        ingest(store, account).write(reports(150, seed=seed))
+    return made
+
+
+def ingest(store: Store, account: Account) -> Ingest:
+    return Ingest(store.database, account.id_conta, sizes=SMALL)
+
+
+def differences(store: Store) -> list[str]:
+    return [str(each) for each in verify.verify(store.database)]
+
+
+def run(store: Store, *texts: str) -> None:
+    """Damage a store behind its writer's back."""
+    with store.database.transaction() as connection:
+        for text in texts:
+            connection.run_script(text)
+
+
+def mended(store: Store) -> list[str]:
+    verify.mend(store.database, verify.verify(store.database), sizes=SMALL)
+    return differences(store)
+
+
+def test_an_empty_store_is_clean(store: Store) -> None:
+    assert differences(store) == []
+    store.account()
+    assert differences(store) == []
+
+
+def test_what_the_writer_writes_is_clean(store: Store, accounts: list[Account]) -> None:
+    for account in accounts:
+        writer = ingest(store, account)
+        written = reports(150, seed=accounts.index(account))
+        writer.write(
+            [msgspec.structs.replace(each, atualizado_em=NOON + 90_000, mensagem="x") for each in written[:70]]
+        )
+        assert writer.delete([each.numero for each in written[40:140]]) == 100
+        assert differences(store) == []
+    ingest(store, accounts[2]).delete([each.numero for each in reports(150, seed=2)])
+    assert differences(store) == []
+
+
+@pytest.mark.parametrize("instants", [1, 1_000_000])
+def test_rows_that_tie_are_counted_across_chunks(store: Store, account: Account, instants: int) -> None:
+    written = reports(200, seed=5, instants=instants)
+    ingest(store, account).write([msgspec.structs.replace(each, numero_documento=cpf(1)) for each in written])
+    assert differences(store) == []
+    run(store, "DELETE FROM bucket", "DELETE FROM tally")
+    assert mended(store) == []
+
+
+DAMAGE = {
+    "a facet's total": (
+        "UPDATE facet SET total = total + 1 WHERE id_conta = 1 AND facet = 2",
+        r"organization 1, account 1, facet 2: total of the facet is (\d+), counted (?!\1)\d+",
+    ),
+    "a facet's row": (
+        "DELETE FROM facet WHERE id_conta = 1 AND facet = 2",
+        r"organization 1, account 1, facet 2: total of the facet is missing, counted \d+",
+    ),
+    "a fine bucket's total": (
+        "UPDATE bucket SET total = total - 1 WHERE id_conta = 2 AND axis = 2 AND bucket = 2",
+        r"organization 1, account 2, axis 2 \(relatorio by numero\), bucket 2: total of the bucket is \d+, counted \d+",
+    ),
+    "a coarse bucket's total": (
+        "UPDATE bucket SET total = total - 1 WHERE id_conta = 2 AND axis = 3 AND bucket = 1",
+        r"account 2, axis 3 \(relatorio by numero_documento\), bucket 1: total of the bucket is \d+, counted \d+",
+    ),
+    "a lower that is another key": (
+        """UPDATE bucket SET lower = (
+            SELECT max(numero) FROM relatorio WHERE id_conta = 1 AND numero < bucket.lower
+        ) WHERE id_conta = 1 AND axis = 2 AND bucket = (
+            SELECT max(bucket) FROM bucket AS b WHERE id_conta = 1 AND axis = 2 AND lower > (
+                SELECT c.lower FROM bucket AS c WHERE c.id_conta = 1 AND c.axis = 2 AND c.bucket = b.parent
+            )
+        )""",
+        r"account 1, axis 2 \(relatorio by numero\), bucket \d+: total of the bucket is \d+, counted \d+",
+    ),
+    "a lower that is out of order": (
+        "UPDATE bucket SET lower = x'ff' WHERE id_conta = 1 AND axis = 1 AND bucket = 2",
+        r"account 1, axis 1 \(relatorio by recency\), bucket \d+: bucket out of place",
+    ),
+    "a lower that is no key": (
+        """UPDATE bucket SET lower = x'ffffffff' WHERE id_conta = 3 AND axis = 3
+        AND lower = (SELECT max(lower) FROM bucket WHERE id_conta = 3 AND axis = 3)""",
+        r"account 3, axis 3 \(relatorio by numero_documento\), bucket \d+: bucket out of place",
+    ),
+    "coarse buckets": (
+        "DELETE FROM bucket WHERE id_conta = 1 AND axis = 2 AND parent = 0",
+        r"account 1, axis 2 \(relatorio by numero\), bucket \d+: buckets below one that is missing: \d+",
+    ),
+    "all buckets and tallies": (
+        "DELETE FROM bucket WHERE id_conta IN (0, 1); DELETE FROM tally WHERE id_conta IN (0, 1)",
+        r"account 1, axis 1 \(relatorio by recency\): total of the buckets is missing, counted 150",
+    ),
+    "a tally": (
+        "UPDATE tally SET total = total + 9 WHERE id_conta = 3 AND axis = 3 AND parent = 0 AND facet = 1",
+        r"account 3, axis 3 \(.+\), bucket \d+, facet 1: tally is \d+, counted \d+",
+    ),
+    "a tally's row": (
+        "DELETE FROM tally WHERE id_conta = 1 AND axis = 1 AND parent > 0 AND facet = 1",
+        r"account 1, axis 1 \(.+\), bucket \d+, facet 1: tally is missing, counted \d+",
+    ),
+    "a tally's row too many": (
+        "INSERT INTO tally VALUES (1, 1, 1, 0, 99, 1, 4)",
+        r"account 1, axis 1 \(.+\), bucket 1, facet 99: tally is 4, counted none",
+    ),
+    "tallies of no bucket": (
+        "INSERT INTO tally VALUES (1, 1, 1, 12345, 1, 1, 4)",
+        r"account 1, axis 1 \(.+\), bucket 12345: tallies below a bucket that is missing: 1",
+    ),
+    "tallies of persons": (
+        "INSERT INTO tally VALUES (1, 0, 5, 0, 0, 1, 4)",
+        r"organization 1, axis 5 \(pessoa by cpf\), bucket 0: tallies below a bucket that is missing: 1",
+    ),
+    "a bucket of persons": (
+        "UPDATE bucket SET total = total - 1 WHERE id_conta = 0 AND axis = 6 AND bucket = 1 AND id_organizacao = 2",
+        r"organization 2, axis 6 \(pessoa by nome_busca\), bucket 1: total of the bucket is \d+, counted \d+",
+    ),
+    "persons missing": ("DELETE FROM pessoa WHERE id IN (3, 7)", r"organization 1: persons missing: 2"),
+    "persons too many": (
+        f"INSERT INTO pessoa VALUES (999, 2, '{cpf(77)}', 'Rui', 'rui', 0, '{{}}')",
+        r"organization 2: persons too many: 1",
+    ),
+    "persons that are stale": (
+        "UPDATE pessoa SET recency = recency + 1 WHERE id = 5",
+        r"organization 1: persons with another recency: 1",
+    ),
+    "persons' names": ("UPDATE pessoa SET nome = 'Rui' WHERE id = 5", r"organization 1: persons with another nome: 1"),
+    "persons' folded names": (
+        "UPDATE pessoa SET nome_busca = 'rui' WHERE id = 5",
+        r"organization 1: persons with another nome_busca: 1",
+    ),
+    "persons' items": ("UPDATE pessoa SET item = '{}' WHERE id = 5", r"organization 1: persons with another item: 1"),
+    "words missing": (
+        "DELETE FROM pessoa_words WHERE rowid = 4",
+        r"organization 1: words with other entries in the index: \d \(kept \d+, counted \d+\)",
+    ),
+    "words too many": (
+        "INSERT INTO pessoa_words (rowid, words) VALUES (4321, '2·rui')",
+        r"organization 2: words with other entries in the index: 1 \(kept \d+, counted \d+\)",
+    ),
+    "words of another person": (
+        "DELETE FROM pessoa_words WHERE rowid = 4; INSERT INTO pessoa_words (rowid, words) VALUES (4, '1·zé 2·zé')",
+        r"organization 2: words with other entries in the index: 1 \(kept \d+, counted \d+\)",
+    ),
+    "an account's version": (
+        "UPDATE conta SET version = 0 WHERE id_conta = 2",
+        r"account 2: version is 0 though there are reports",
+    ),
+    "an organization's version": (
+        "UPDATE organizacao SET version = 0",
+        r"organization 2: version is 0 though there are persons",
+    ),
+    "items": (
+        "UPDATE relatorio SET item = replace(item, 'Pessoa', 'pessoa') WHERE id_conta = 2",
+        r"organization 1, account 2: items that are not what their columns say: \d+",
+    ),
+    "reports behind the writer's back": (
+        "DELETE FROM relatorio WHERE id_conta = 1 AND facet = 1",
+        r"organization 1, account 1, facet 1: total of the facet is \d+, counted 0",
+    ),
+}
+
+
+@pytest.mark.usefixtures("accounts")
+@pytest.mark.parametrize("what", DAMAGE)
+def test_damage_is_named_and_mended(store: Store, what: str) -> None:
+    damage, line = DAMAGE[what]
+    run(store, damage)
+    found = differences(store)
+    assert [each for each in found if re.search(line + "$", each)], found
+    assert mended(store) == []
+
+
+@pytest.mark.usefixtures("accounts")
+def test_nothing_that_is_whole_is_named(store: Store) -> None:
+    run(store, "UPDATE facet SET total = total + 1 WHERE id_conta = 1 AND facet = 2")
+    assert len(differences(store)) == 1
+
+
+@pytest.mark.usefixtures("accounts")
+@pytest.mark.parametrize("what", DAMAGE)
+def test_no_difference_holds_a_value_of_a_report(store: Store, what: str) -> None:
+    run(store, DAMAGE[what][0])
+    said = str([(str(each), asdict(each)) for each in verify.verify(store.database)]).lower()
+    with store.database.snapshot() as connection:
+        rows = connection.fetch(Statement("SELECT numero_documento, nome_pessoa, hex(numero) FROM relatorio", ()))
+    assert not [value for row in rows for value in row if str(value).lower() in said.replace("zé", "")]
+
+
+@pytest.mark.usefixtures("accounts")
+def test_many_differences_are_named_up_to_a_number(store: Store) -> None:
+    run(store, "UPDATE tally SET total = total + 1")
+    found = differences(store)
+    assert [each for each in found if "differences not named" in each]
+    assert mended(store) == []
+
+
+def test_mending_changes_versions_so_that_nobody_relies_on_what_was(store: Store, accounts: list[Account]) -> None:
+    writer = ingest(store, accounts[0])
+    writer.write(reports(20, seed=11))
+    before = contents(store.database)
+    run(store, "UPDATE bucket SET total = total + 1 WHERE id_conta = 1", "DELETE FROM pessoa WHERE id_organizacao = 1")
+    assert mended(store) == []
+    after = contents(store.database)
+    assert [each[-1] for each in after["conta"]] == [3, *(each[-1] for each in before["conta"][1:])]
+    assert {each[1:] for each in after["pessoa"]} == {each[1:] for each in before["pessoa"]}
+    writer.write(reports(60, seed=12))
+    assert differences(store) == []
+
+
+@pytest.mark.usefixtures("accounts")
+def test_mending_a_clean_store_changes_nothing(store: Store) -> None:
+    before = contents(store.database)
+    assert mended(store) == []
+    assert contents(store.database) == before
+
+
+def test_a_writer_that_lives_on_goes_on_with_what_was_mended(store: Store, account: Account) -> None:
+    writer = ingest(store, account)
+    written = reports(30, seed=1)
+    writer.write(written)
+    writer.delete([each.numero for each in written])
+    run(store, "DELETE FROM bucket")
+    assert "organization 1, account 1, axis 1 (relatorio by recency): total of the buckets is missing, counted 0" in (
+        differences(store)
+    )
+    assert mended(store) == []
+    writer.write(written)
+    assert differences(store) == []
+
+
+def test_a_facet_that_is_lost_while_empty_does_not_stop_the_writer(store: Store, account: Account) -> None:
+    written = [relatorio(number, nome=f"matriz {number}") for number in range(3)]
+    ingest(store, account).write(written[:2])
+    ingest(store, account).delete([written[0].numero])
+    run(store, "DELETE FROM facet WHERE total = 0")
+    ingest(store, account).write(written[2:])
+    assert differences(store) == []
+
+
+def test_a_store_of_reports_and_facets_alone_is_counted(store: Store, accounts: list[Account]) -> None:
+    before = contents(store.database)
+    run(
+        store,
+        "DELETE FROM bucket; DELETE FROM tally; DELETE FROM pessoa; UPDATE facet SET total = 0",
+        "INSERT INTO pessoa_words (pessoa_words) VALUES ('delete-all')",
+        "UPDATE conta SET version = 0; UPDATE organizacao SET version = 0",
+    )
+    for id_organizacao in sorted({account.id_organizacao for account in accounts}):
+        verify.recount(store.database, id_organizacao, sizes=SMALL)
+    assert differences(store) == []
+    after = contents(store.database)
+    assert after["facet"] == before["facet"]
+    assert {each[1:] for each in after["pessoa"]} == {each[1:] for each in before["pessoa"]}
+    ingest(store, accounts[0]).write(reports(60, seed=12))
+    assert differences(store) == []
+
+
+@pytest.mark.usefixtures("accounts")
+def test_progress_rises_to_all_there_is(store: Store) -> None:
+    told: list[tuple[int, int]] = []
+    list(verify.verify(store.database, lambda done, total: told.append((done, total))))
+    dones, totals = zip(*told, strict=True)
+    assert list(dones) == sorted(dones)
+    assert len(set(totals)) == 1
+    assert dones[-1] == totals[0]
+    assert dones[0] < totals[0] / 4
