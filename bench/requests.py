@@ -2,12 +2,12 @@
 
     python bench/requests.py --reports 10000 --rounds 5
 
-Three servers, each with one worker, share one core; the load comes from the others: a closed loop over connections
-that stay open. `laudo` runs as `laudo serve` does and writes its request log to a file, `no log` is the same without,
-`constant` (bench/constant.py) answers bytes of the row's size and writes no log. In each round every row is asked of
-every server in turn. Shown are medians over the rounds, and how near laudo comes to the constant body (1.00 is as
-good) by requests per second and, which a busy machine disturbs less, by CPU: user + system time of the worker.
-Needs Linux and two cores.
+Servers with one worker each share one core; the load comes from the others: a closed loop over connections that stay
+open. `laudo` runs as `laudo serve` does and writes its request log to a file, `no log` is the same without, `constant`
+(bench/constant.py) answers bytes of the row's size and writes no log; rows that are `cold` are asked of workers that
+keep no answers. In each round every row is asked of every server in turn. Shown are medians over the rounds, and how
+near laudo comes to the constant body (1.00 is as good) by requests per second and, which noise disturbs less, by
+CPU: user + system time of the worker. Needs Linux and two cores.
 """
 
 import argparse
@@ -34,16 +34,24 @@ TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
 class Row(NamedTuple):
-    """What is asked."""
+    """What is asked: `cold` of workers that keep no answers, `known` with the ETag of the answer, for a 304."""
 
     name: str
     target: str
+    cold: bool = False
+    known: bool = False
 
+
+NAMES: Final = ("laudo", "no log", "constant")
 
 ROWS: Final = (
-    Row("page 1", "/relatorios"),
-    Row("a filter", "/relatorios?tipo_pessoa=PESSOA&status=CONCLUIDO"),
-    Row("people", "/pessoas"),
+    Row("page 1, cold", "/relatorios", cold=True),
+    Row("page 1, again", "/relatorios"),
+    Row("page 1, 304", "/relatorios", known=True),
+    Row("filter, cold", "/relatorios?tipo_pessoa=PESSOA&status=CONCLUIDO", cold=True),
+    Row("filter, again", "/relatorios?tipo_pessoa=PESSOA&status=CONCLUIDO"),
+    Row("people, cold", "/pessoas", cold=True),
+    Row("people, again", "/pessoas"),
     Row("/usuario", "/usuario"),
     Row("/health", "/health"),
 )
@@ -56,6 +64,11 @@ class Server(NamedTuple):
     port: int
     worker: int
 
+    def memory(self) -> float:
+        """Megabytes that the worker held at most."""
+        status = Path(f"/proc/{self.worker}/status").read_text("ascii")
+        return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
     def cpu(self) -> float:
         """Seconds of CPU that the worker has used so far."""
         fields = Path(f"/proc/{self.worker}/stat").read_text("ascii").rpartition(")")[2].split()
@@ -63,10 +76,12 @@ class Server(NamedTuple):
 
 
 class Question(NamedTuple):
-    """The bytes to send, and how many bytes the body of the answer has."""
+    """The bytes to send, whom to, and what comes: the status, and how many bytes the body has."""
 
+    server: Server
     request: bytes
     size: int
+    status: int = 200
 
 
 class Sample(NamedTuple):
@@ -83,16 +98,18 @@ def main() -> None:
         folder = arguments.folder or Path(temporary)
         token = fill(folder, arguments.reports)
         os.sched_setaffinity(0, {first})  # the servers inherit it
-        servers, questions = start(stack, folder, token)
+        questions = start(stack, folder, token)
         os.sched_setaffinity(0, others)
         samples: dict[tuple[Row, str], list[Sample]] = {}
         for number in range(arguments.rounds):
-            turn = number % len(servers)
+            turn = number % len(NAMES)
             for row in ROWS:
-                for server in (*servers[turn:], *servers[:turn]):
-                    sample = load(server, questions[row, server.name], arguments.connections, arguments.seconds)
-                    samples.setdefault((row, server.name), []).append(sample)
-    show({key: middle(seen) for key, seen in samples.items()}, questions)
+                for name in (*NAMES[turn:], *NAMES[:turn]):
+                    sample = load(questions[row, name], arguments.connections, arguments.seconds)
+                    samples.setdefault((row, name), []).append(sample)
+        show({key: middle(seen) for key, seen in samples.items()}, questions)
+        largest = max(question.server.memory() for question in questions.values())
+        print(f"\nlargest worker: {largest:.0f} MB")
 
 
 def _arguments() -> argparse.Namespace:
@@ -114,20 +131,42 @@ def fill(folder: Path, count: int) -> str:
         return demo.fill(database, key, count=count).accesses[0].token
 
 
-def start(stack: ExitStack, folder: Path, token: str) -> tuple[list[Server], Mapping[tuple[Row, str], Question]]:
-    """Start the three servers, and give what to ask of each of them for each row."""
-    settings = ["--store", f"sqlite:///{folder}/laudo.db", "--key-file", f"{folder}/laudo.key", "--workers", "1"]
-    laudo = stack.enter_context(running("laudo", [LAUDO, "serve", *settings], folder))
-    quiet = stack.enter_context(running("no log", [LAUDO, "serve", *settings, "--no-log"], folder))
+def start(stack: ExitStack, folder: Path, token: str) -> Mapping[tuple[Row, str], Question]:
+    """Start the servers, and give what to ask of which of them for each row and column."""
+    serve: list[str | Path] = [
+        LAUDO,
+        "serve",
+        "--store",
+        f"sqlite:///{folder}/laudo.db",
+        "--key-file",
+        f"{folder}/laudo.key",
+    ]
+    serve += ["--workers", "1"]
+    servers = {}
+    for cold in (False, True):
+        command = [*serve, "--cache-bytes", "0" if cold else "8000000"]
+        servers["laudo", cold] = stack.enter_context(running(f"laudo{cold:d}", command, folder))
+        servers["no log", cold] = stack.enter_context(running(f"quiet{cold:d}", [*command, "--no-log"], folder))
     questions = {}
     for row in ROWS:
-        request = written(row.target, token)
-        size = size_of(laudo, request)
-        questions[row, "laudo"] = questions[row, "no log"] = Question(request, size)
-        questions[row, "constant"] = Question(written(f"/{size}", token), size)
+        for name in ("laudo", "no log"):
+            questions[row, name] = asked(servers[name, row.cold], row, token)
     sizes = sorted({str(question.size) for question in questions.values()})
     constant = stack.enter_context(running("constant", [sys.executable, CONSTANT, *sizes], folder))
-    return [laudo, quiet, constant], questions
+    for row in ROWS:
+        size = questions[row, "laudo"].size
+        questions[row, "constant"] = Question(constant, written(f"/{size}", token), size)
+    return questions
+
+
+def asked(server: Server, row: Row, token: str) -> Question:
+    """Ask once, and say what is to be asked and what will come."""
+    head, body = answer_of(server, written(row.target, token))
+    if not row.known:
+        return Question(server, written(row.target, token), len(body))
+    etag = head.lower().partition(b"etag: ")[2]
+    known = head[len(head) - len(etag) :].partition(b"\r\n")[0].decode()
+    return Question(server, written(row.target, token, f"If-None-Match: {known}\r\n"), 0, 304)
 
 
 @contextmanager
@@ -155,22 +194,22 @@ def worker_of(pid: int, port: int) -> int:
     raise SystemExit("a server did not start")
 
 
-def written(target: str, token: str) -> bytes:
-    return f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: {token}\r\n\r\n".encode()
+def written(target: str, token: str, more: str = "") -> bytes:
+    return f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: {token}\r\n{more}\r\n".encode()
 
 
-def size_of(server: Server, request: bytes) -> int:
-    """Ask once and give the size of the body."""
+def answer_of(server: Server, request: bytes) -> tuple[bytes, bytes]:
+    """Ask once and give the head and the body."""
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
         connection.sendall(request.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
         answer = b"".join(iter(lambda: connection.recv(65_536), b""))
-    size = len(answer.partition(b"\r\n\r\n")[2])
-    is_whole(answer, size)
-    return size
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return head, body
 
 
-def load(server: Server, question: Question, connections: int, seconds: float) -> Sample:
+def load(question: Question, connections: int, seconds: float) -> Sample:
     """Keep one request in flight on each connection, and count the answers."""
+    server = question.server
     with ExitStack() as stack, select.epoll() as ready:
         clients: dict[int, socket.socket] = {}
         for _ in range(connections):
@@ -185,7 +224,7 @@ def load(server: Server, question: Question, connections: int, seconds: float) -
         while time.perf_counter() < began + seconds:
             for number, _ in ready.poll():
                 received[number] += clients[number].recv(262_144)
-                if is_whole(received[number], question.size):
+                if is_whole(received[number], question):
                     received[number] = b""
                     clients[number].sendall(question.request)
                     answered += 1
@@ -193,13 +232,13 @@ def load(server: Server, question: Question, connections: int, seconds: float) -
     return Sample(answered / elapsed, used / answered * 1e6)
 
 
-def is_whole(answer: bytes, size: int) -> bool:
-    """Tell whether an answer has arrived; ends the program when it is not a 200 of this size."""
+def is_whole(answer: bytes, question: Question) -> bool:
+    """Tell whether an answer has arrived; ends the program when it is not the one that should come."""
     head = answer.find(b"\r\n\r\n")
-    missing = head + 4 + size - len(answer)
+    missing = head + 4 + question.size - len(answer)
     if head < 0 or missing > 0:
         return False
-    if missing < 0 or not answer.startswith(b"HTTP/1.1 200 "):
+    if missing < 0 or not answer.startswith(b"HTTP/1.1 %d " % question.status):
         raise SystemExit(f"unexpected answer: {answer[:200]!r}")
     return True
 
@@ -209,9 +248,9 @@ def middle(seen: Sequence[Sample]) -> Sample:
 
 
 def show(found: Mapping[tuple[Row, str], Sample], questions: Mapping[tuple[Row, str], Question]) -> None:
-    print(f"{'':10}{'':>7}{'requests/s':>30}{'CPU µs a request':>30}{'laudo : constant':>20}{'no log : constant':>20}")
+    print(f"{'':14}{'':>7}{'requests/s':>30}{'CPU µs a request':>30}{'laudo : constant':>20}{'no log : constant':>20}")
     print(
-        f"{'':10}{'bytes':>7}"
+        f"{'':14}{'bytes':>7}"
         + f"{'laudo':>10}{'no log':>10}{'constant':>10}" * 2
         + f"{'by req/s':>12}{'by CPU':>8}" * 2
     )
@@ -219,7 +258,7 @@ def show(found: Mapping[tuple[Row, str], Sample], questions: Mapping[tuple[Row, 
         ours = [found[row, "laudo"], found[row, "no log"]]
         constant = found[row, "constant"]
         print(
-            f"{row.name:10}{questions[row, 'laudo'].size:>7,}",
+            f"{row.name:14}{questions[row, 'laudo'].size:>7,}",
             *(f"{sample.per_second:>10,.0f}" for sample in (*ours, constant)),
             *(f"{sample.cpu_us:>10.1f}" for sample in (*ours, constant)),
             *(f"{s.per_second / constant.per_second:>12.2f}{constant.cpu_us / s.cpu_us:>8.2f}" for s in ours),

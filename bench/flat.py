@@ -1,0 +1,248 @@
+"""What a page costs as an account grows: every filter, combinations and every sort, at the first, middle and last page.
+
+    python bench/flat.py --sizes 10k,100k,1M,10M
+
+Builds a store of each size (kept in --folder; 10 M reports of 3 M persons take some 8 GB), asks it in process, with
+no answers kept, and prints the median and the 99th percentile beside the plain way, COUNT and OFFSET, on the same
+store. With --picture it draws the curves for docs/performance.md; with --json it writes every figure.
+"""
+
+import argparse
+import json
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Final, NamedTuple
+
+from laudo.core import query as questions
+from laudo.core import sql
+from laudo.core.lookups import Plain
+from laudo.core.query import Query
+from laudo.core.resources import PESSOAS, RELATORIOS, Resource
+from laudo.core.sql import Statement
+from laudo.server.auth import Caller
+from laudo.server.database import Connection, Database, open_store
+from laudo.server.pages import Pages
+from stores import Built, build
+
+PAGES: Final = ("first", "middle", "last")
+SLOWEST_MS: Final = 3.0
+GROWTH: Final = 1.5
+SEARCH_MS: Final = 10.0
+_BUDGET: Final = 0.4
+"""Seconds spent on one figure, unless one answer takes longer."""
+
+
+class Row(NamedTuple):
+    """What is asked, without page; {documento}, {numero} and {cpf} stand for values in the data."""
+
+    name: str
+    resource: Resource
+    asked: str
+
+
+class Figure(NamedTuple):
+    """Milliseconds that one page of one row takes."""
+
+    p50: float
+    p99: float
+    plain: float
+
+
+def _rows() -> Iterator[Row]:
+    yield Row("no filter", RELATORIOS, "")
+    for asked in (
+        "numero_documento={documento}",
+        "tipo_pessoa=PESSOA",
+        "nome=consultaPessoaDefault",
+        "numero={numero}",
+        "resultado=VALID",
+        "resultado=INVALID",
+        "status=CONCLUIDO",
+        "status=PENDENTE",
+        "pendente_validacao_manual=true",
+        "atualizado_em_de=2026-06-01",
+        "atualizado_em_ate=2024-06-30",
+    ):
+        yield Row(asked, RELATORIOS, asked)
+    for asked in (
+        "status=CONCLUIDO&resultado=INVALID",
+        "status=PENDENTE&tipo_pessoa=EMPRESA",
+        "nome=consultaPessoaDefault&resultado=VALID&status=CONCLUIDO",
+        "status=EM ANALISE&pendente_validacao_manual=true&tipo_pessoa=PESSOA",
+        "status=PROCESSANDO&sort=atualizado_em",
+        "resultado=INVALID&sort=nome",
+        "status=PENDENTE&sort=numero",
+        "tipo_pessoa=EMPRESA&sort=-numero_documento",
+        "atualizado_em_de=2025-01-01&atualizado_em_ate=2025-06-30",
+        "status=CONCLUIDO&atualizado_em_de=2025-01-01",
+    ):
+        yield Row(asked, RELATORIOS, asked)
+    for field in RELATORIOS.fields:
+        for sign in ("", "-"):
+            yield Row(f"sort={sign}{field.name}", RELATORIOS, f"sort={sign}{field.name}")
+    yield Row("people", PESSOAS, "")
+    for asked in (
+        "cpf={cpf}",
+        "nome=maria",
+        "nome=mar sil",
+        "busca=1234",
+        "atualizado_em_de=2026-06-01",
+        *(f"sort={sign}{field.name}" for field in PESSOAS.fields for sign in ("", "-")),
+    ):
+        yield Row(f"people, {asked}", PESSOAS, asked)
+
+
+ROWS: Final = tuple(_rows())
+
+
+def main() -> None:
+    arguments = _arguments()
+    sizes = [_number(size) for size in arguments.sizes.split(",")]
+    figures: dict[int, dict[str, list[Figure]]] = {}
+    for size in sizes:
+        built = build(arguments.folder, size)
+        file = Path(built.url.removeprefix("sqlite:///"))
+        took = f"built in {built.seconds:.0f} s, " if built.seconds > 1 else ""
+        print(f"{_short(size)} reports: {took}{file.stat().st_size / 1e9:.2f} GB", flush=True)
+        figures[size] = _measure(built, plain=not arguments.no_plain)
+    _print(figures)
+    _judge(figures)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(figures, indent=1), encoding="utf-8")
+    if arguments.picture:
+        from picture import draw  # noqa: PLC0415 - matplotlib is needed for this alone
+
+        draw(figures, arguments.picture)
+
+
+def _measure(built: Built, *, plain: bool) -> dict[str, list[Figure]]:
+    database = open_store(built.url)
+    asker = _Asker(database, built)
+    found = {}
+    for row in ROWS:
+        asked = asker.filled(row.asked)
+        total = asker.total(row.resource, asked)
+        last = max(1, -(-total // questions.STEP))
+        found[row.name] = [
+            asker.figure(row.resource, asked, page=page, plain=plain) for page in (1, (last + 1) // 2, last)
+        ]
+        print(f"  {row.name:68} {total:>10,}  " + "  ".join(f"{each.p50:8.3f}" for each in found[row.name]), flush=True)
+    database.close()
+    return found
+
+
+class _Asker:
+    """Asks one store, as a worker does for one caller, but keeps no answers."""
+
+    def __init__(self, database: Database, built: Built) -> None:
+        self._database = database
+        self._owner = built.owner
+        self._pages = Pages(bytes(32), cache_bytes=0)
+        self._caller = Caller(built.owner.id_organizacao, built.owner.id_conta, 1, "", "", "", "", 1, 1)
+        with database.snapshot() as connection:
+            statement = Statement(
+                "SELECT item FROM relatorio WHERE id_organizacao = ? AND id_conta = ? "
+                "AND length(numero_documento) = 11 ORDER BY recency LIMIT 1 OFFSET 7",
+                built.owner,
+            )
+            item = json.loads(connection.fetch(statement)[0][0])
+        self._values = {
+            "documento": item["numero_documento"],
+            "cpf": item["numero_documento"],
+            "numero": item["numero"],
+        }
+
+    def filled(self, asked: str) -> str:
+        return asked.format(**self._values).replace(" ", "+")
+
+    def total(self, resource: Resource, asked: str) -> int:
+        with self._database.snapshot() as connection:
+            answer = self._pages.answer(connection, self._caller, _parsed(resource, asked, 1))
+        found = re.search(rb'"total":"?(\d+)', getattr(answer, "body", b""))
+        return int(found[1]) if found else 0
+
+    def figure(self, resource: Resource, asked: str, *, page: int, plain: bool) -> Figure:
+        query = _parsed(resource, asked, page)
+        samples = self._timed(lambda connection: self._pages.answer(connection, self._caller, query))
+        plainly = self._timed(lambda connection: self._plainly(connection, query), most=3) if plain else [0.0]
+        return Figure(median(samples), quantiles(samples, n=100)[98] if len(samples) > 1 else samples[0], min(plainly))
+
+    def _plainly(self, connection: Connection, query: Query) -> None:
+        numbers = sql.facets_from(connection.fetch(sql.facets(query.resource, self._owner))).matching(query).numbers
+        few = bool(query.exact) or query.order.field.axis is None or bool(query.words)
+        lookup = Plain(query, numbers, few=few, counted=True, after=None)
+        connection.fetch(sql.statement(lookup, self._owner))
+
+    def _timed(self, ask: Callable[[Connection], object], most: int = 400) -> list[float]:
+        """Give milliseconds of as many answers as fit the budget, after one that warms up when it was quick."""
+        samples: list[float] = []
+        ends = time.perf_counter() + _BUDGET
+        while len(samples) < most and (not samples or time.perf_counter() < ends):
+            started = time.perf_counter()
+            with self._database.snapshot() as connection:
+                ask(connection)
+            samples.append((time.perf_counter() - started) * 1000)
+        return samples[1:] or samples
+
+
+def _parsed(resource: Resource, asked: str, page: int) -> Query:
+    return questions.parse(resource, "&".join(filter(None, (asked, f"page={page}"))), max_rows=1000)
+
+
+def _print(figures: dict[int, dict[str, list[Figure]]]) -> None:
+    sizes = list(figures)
+    print(
+        f"\n{'milliseconds, p50 / p99 (plain COUNT and OFFSET)':68} "
+        + " ".join(f"{_short(size):>24}" for size in sizes)
+    )
+    for row in ROWS:
+        for place, page in enumerate(PAGES):
+            name = row.name if place == 0 else ""
+            cells = [figures[size][row.name][place] for size in sizes]
+            shown = (f"{each.p50:.3f} / {each.p99:.3f} ({each.plain:.1f})" for each in cells)
+            print(f"{name:60} {page:7} " + " ".join(f"{cell:>24}" for cell in shown))
+
+
+def _judge(figures: dict[int, dict[str, list[Figure]]]) -> None:
+    """Print each row that misses a target."""
+    small, large = figures[min(figures)], figures[max(figures)]
+    print(f"\npage 1 at {_short(max(figures))} over {_short(min(figures))}, target {GROWTH}:")
+    for row in ROWS:
+        growth = large[row.name][0].p50 / small[row.name][0].p50
+        if growth > GROWTH and "nome=ma" not in row.name:
+            print(f"  missed: {row.name}: {growth:.2f} ({large[row.name][0].p50:.3f} ms)")
+    print(f"slowest p50 at {_short(max(figures))}, target {SLOWEST_MS} ms, sort=mensagem and searches apart:")
+    for row in ROWS:
+        slowest = max(figure.p50 for figure in large[row.name])
+        if slowest > SLOWEST_MS and "mensagem" not in row.name and "nome=ma" not in row.name:
+            print(f"  missed: {row.name}: {slowest:.2f} ms")
+    for size, found in figures.items():
+        search = found["people, nome=maria"][0].p50
+        print(f"search by a common first name at {_short(size)}: {search:.2f} ms")
+
+
+def _number(text: str) -> int:
+    scale = {"k": 1_000, "M": 1_000_000}.get(text[-1], 1)
+    return int(text.rstrip("kM")) * scale
+
+
+def _short(size: int) -> str:
+    return f"{size // 1_000_000}M" if size >= 1_000_000 else f"{size // 1000}k"
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(sys.modules[__name__].__doc__ or "").partition("\n")[0])
+    parser.add_argument("--sizes", default="10k,100k,1M", help="comma separated, with k or M")
+    parser.add_argument("--folder", type=Path, default=Path("build/bench"), help="where the stores are kept")
+    parser.add_argument("--no-plain", action="store_true", help="do not time COUNT and OFFSET")
+    parser.add_argument("--picture", type=Path, help="draw the curves into this file (SVG)")
+    parser.add_argument("--json", type=Path, help="write every figure into this file")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

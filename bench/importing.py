@@ -1,0 +1,109 @@
+"""Reports imported per second, beside apsw's own executemany of the same rows into the same indexed table.
+
+    python bench/importing.py --reports 200000 --rounds 3
+
+Both write batches of 1,000, each one durable transaction. `laudo import` reads NDJSON, checks it, and keeps facets,
+tallies, persons and words besides; `executemany` gets rows made beforehand and inserts them into `relatorio` with its
+indexes, nothing else. Rounds alternate; medians are shown, and the importer's largest memory.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from laudo.core.sql import Owner
+from laudo.demo import invent, ndjson_lines
+from laudo.server import accounts, migrations
+from laudo.server.database import Database, open_store
+from laudo.server.ingest.facets import FacetNumbers
+from stores import INSERT, row
+
+BATCH: Final = 1000
+_WATCH: Final = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+"""Run from a small process, since a child's largest size begins with its parent's."""
+LAUDO: Final = Path(sys.executable).with_name("laudo")
+
+
+def main() -> None:
+    arguments = _arguments()
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
+        folder = Path(name)
+        file = folder / "relatorios.ndjson"
+        with file.open("wb") as stream:
+            stream.writelines(ndjson_lines(invent.relatorios(arguments.reports)))
+        imported, inserted, peak = [], [], 0.0
+        for number in range(arguments.rounds):
+            seconds, memory = _import(folder / f"import-{number}.db", file)
+            imported.append(arguments.reports / seconds)
+            peak = max(peak, memory)
+            inserted.append(arguments.reports / _insert(folder / f"insert-{number}.db", arguments.reports))
+            print(f"round {number + 1}: import {imported[-1]:,.0f}/s, executemany {inserted[-1]:,.0f}/s", flush=True)
+    ratio = median(one / other for one, other in zip(imported, inserted, strict=True))
+    print(f"laudo import   {median(imported):>10,.0f} reports/s, {peak:.0f} MB at most")
+    print(f"executemany    {median(inserted):>10,.0f} rows/s")
+    print(f"ratio          {ratio:>10.2f}")
+
+
+def _import(store: Path, file: Path) -> tuple[float, float]:
+    """Seconds that `laudo import` takes, start included, and the megabytes that it held at most."""
+    database, owner = _prepared(store)
+    database.close()
+    command = [str(LAUDO), "import", str(file), "--account", str(owner.id_conta), "--store", f"sqlite:///{store}"]
+    started = time.perf_counter()
+    ended = subprocess.run([sys.executable, "-c", _WATCH, *command], check=True, stdout=subprocess.PIPE)
+    return time.perf_counter() - started, int(ended.stdout) / 1024
+
+
+def _insert(store: Path, count: int) -> float:
+    """Seconds that inserting rows made beforehand takes."""
+    database, owner = _prepared(store)
+    numbers = FacetNumbers(owner)
+    with database.transaction() as connection:
+        rows = [row(each, owner, numbers.number(each)) for each in invent.relatorios(count)]
+        numbers.write(connection)
+    started = time.perf_counter()
+    for batch in _batches(rows):
+        with database.transaction() as connection:
+            connection.write_many(INSERT, batch)
+    seconds = time.perf_counter() - started
+    database.close()
+    return seconds
+
+
+def _prepared(store: Path) -> tuple[Database, Owner]:
+    database = open_store(f"sqlite:///{store}", write=True)
+    migrations.migrate(database)
+    with database.transaction() as connection:
+        organizacao, conta = accounts.create_organizacao(connection, "Organização Exemplo")
+    return database, Owner(organizacao.id_organizacao, conta.id_conta)
+
+
+def _batches(rows: Sequence[tuple[object, ...]]) -> Iterator[list[tuple[object, ...]]]:
+    waiting = iter(rows)
+    while batch := list(islice(waiting, BATCH)):
+        yield batch
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(sys.modules[__name__].__doc__ or "").partition("\n")[0])
+    parser.add_argument("--reports", type=int, default=200_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--folder", type=Path, help="where the stores are made; the system's temporary folder if not given"
+    )
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
