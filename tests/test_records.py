@@ -212,7 +212,9 @@ def test_a_byte_order_mark_carriage_returns_and_blank_lines_are_accepted() -> No
     assert items(content) == [(3, RELATORIO), (5, RELATORIO)]
 
 
-@pytest.mark.parametrize("content", [b"", b"\n", b"\xef\xbb\xbf", b" \r\n\t\n", gzip.compress(b"", mtime=0), HEADER.encode()])
+@pytest.mark.parametrize(
+    "content", [b"", b"\n", b"\xef\xbb\xbf", b" \r\n\t\n", gzip.compress(b"", mtime=0), HEADER.encode()]
+)
 def test_a_file_without_reports_holds_none(content: bytes) -> None:
     assert items(content) == []
     assert items(content, "reports.csv") == []
