@@ -27,11 +27,12 @@ class Facet:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Facets that a sort cannot tell apart."""
+    """Facets that a sort cannot tell apart; `others` are all the rest, where these are fewer."""
 
     value: Stored
     numbers: Numbers
     total: int
+    others: Numbers = None
 
 
 class Facets:
@@ -85,7 +86,13 @@ class Facets:
         return [*sorted(known, reverse=descending), *([None] if None in distinct else [])]
 
     def _group(self, value: Stored, numbers: Sequence[int]) -> Group:
-        return Group(value, tuple(numbers), sum(self._totals[number] for number in numbers))
+        others = self._all.keys() - set(numbers)
+        return Group(
+            value,
+            tuple(numbers) if others else None,
+            sum(self._totals[number] for number in numbers),
+            tuple(sorted(others)) if 0 < len(others) < len(numbers) else None,
+        )
 
 
 _NONE: Final[set[int]] = set()

@@ -16,12 +16,14 @@ from laudo.core.query import Query
 class Children:
     """The buckets below a bucket (below 0: the coarse ones), in order, with what each holds of the facets.
 
-    Rows: (bucket, lower as bytes, total).
+    `others`, where given, are the facets to leave out, and fewer than those to take in. Rows: (bucket, lower as bytes,
+    total).
     """
 
     axis: Axis
     parent: int
     facets: Numbers
+    others: Numbers = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ drives it decides how a look-up is asked (`sql`) and of whom (`server.database`)
 """
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from laudo.core import axes, reading, tally
@@ -71,8 +71,8 @@ def _ordered(query: Query, facets: Facets, group: Group, after: After | None) ->
 def _bounded(query: Query, facets: Facets, bounds: Bounds, after: After | None) -> Steps:
     """A range of one axis beside the facets: the total is a difference of ranks, and the range has an order."""
     group = facets.matching(query)
-    first = (yield from tally.rank(bounds.axis, group.numbers, bounds.lower)) if bounds.lower else 0
-    end = (yield from tally.rank(bounds.axis, group.numbers, bounds.upper)) if bounds.upper else group.total
+    first = (yield from tally.rank(bounds.axis, group, bounds.lower)) if bounds.lower else 0
+    end = (yield from tally.rank(bounds.axis, group, bounds.upper)) if bounds.upper else group.total
     total = max(0, end - first)
     if query.offset >= total and after is None:
         return Page(total, 0, "")
@@ -82,7 +82,7 @@ def _bounded(query: Query, facets: Facets, bounds: Bounds, after: After | None) 
     within = Stretch(
         bounds.axis,
         falling=query.order.descending is not bounds.axis.falls,
-        group=Group(None, group.numbers, total),
+        group=replace(group, total=total),
         first=first,
         lower=bounds.lower,
         upper=bounds.upper,

@@ -86,11 +86,11 @@ def _from_offset(collected: Reading, stretch: Stretch, offset: int) -> Asking:
     if not offset:
         yield from _from_edge(collected, stretch, most)
     elif not stretch.falling:
-        key = yield from locate(axis, group.numbers, stretch.first + offset)
+        key = yield from locate(axis, group, stretch.first + offset)
         yield from _read(collected, stretch, most, lower=key)
     else:
         place = stretch.first + group.total - 1 - offset
-        key = yield from locate(axis, group.numbers, place)
+        key = yield from locate(axis, group, place)
         if len(axis.columns) == 1:
             yield from _read(collected, stretch, most, upper=axis.past(key))
         else:
@@ -116,9 +116,9 @@ def _down_from(collected: Reading, stretch: Stretch, most: int, *, key: Key, pla
     if ties <= TIES:
         yield from _down(collected, stretch, most, value=value, skip=ties - 1)
         return
-    first = yield from rank(axis, numbers, axis.floor(value))
-    end = yield from rank(axis, numbers, axis.ceiling(value))
-    start = yield from locate(axis, numbers, first + end - place - 1)
+    first = yield from rank(axis, stretch.group, axis.floor(value))
+    end = yield from rank(axis, stretch.group, axis.ceiling(value))
+    start = yield from locate(axis, stretch.group, first + end - place - 1)
     yield from _down(collected, stretch, most, value=value, lower=start)
 
 

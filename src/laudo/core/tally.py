@@ -4,7 +4,7 @@ from collections.abc import Generator
 from typing import Final, NamedTuple
 
 from laudo.core.axes import Axis, Key
-from laudo.core.facets import Numbers
+from laudo.core.facets import Group
 from laudo.core.lookups import At, Children, Count, LookUp, Rows
 
 COARSE: Final = 0
@@ -23,28 +23,28 @@ class Bucket(NamedTuple):
 _WHOLE: Final = Bucket(COARSE, b"", None, 0)
 
 
-def locate(axis: Axis, facets: Numbers, position: int) -> Generator[LookUp, Rows, Key]:
-    """Find the key of the row before which `position` rows with these facets stand."""
+def locate(axis: Axis, group: Group, position: int) -> Generator[LookUp, Rows, Key]:
+    """Find the key of the row before which `position` rows with a group's facets stand."""
     bucket = _WHOLE
     for _level in range(2):
-        children = _buckets((yield Children(axis, bucket.number, facets)), bucket)
+        children = _buckets((yield Children(axis, bucket.number, group.numbers, group.others)), bucket)
         bucket, position = _holding(children, position)
-    [key] = yield At(axis, axis.decode(bucket.lower), _decoded(axis, bucket.upper), facets, position)
+    [key] = yield At(axis, axis.decode(bucket.lower), _decoded(axis, bucket.upper), group.numbers, position)
     return key
 
 
-def rank(axis: Axis, facets: Numbers, key: Key) -> Generator[LookUp, Rows, int]:
-    """Count the rows with these facets that stand before a key."""
+def rank(axis: Axis, group: Group, key: Key) -> Generator[LookUp, Rows, int]:
+    """Count the rows with a group's facets that stand before a key."""
     place, before, bucket = axis.encode(key), 0, _WHOLE
     for _level in range(2):
-        for each in _buckets((yield Children(axis, bucket.number, facets)), bucket):
+        for each in _buckets((yield Children(axis, bucket.number, group.numbers, group.others)), bucket):
             bucket = each
             if each.upper is None or place < each.upper:
                 break
             before += each.total
         if not bucket.total or place <= bucket.lower:
             return before
-    [(within,)] = yield Count(axis, axis.decode(bucket.lower), key, facets)
+    [(within,)] = yield Count(axis, axis.decode(bucket.lower), key, group.numbers)
     return before + int(within)
 
 

@@ -11,12 +11,11 @@ def children(lookup: Children, owner: Owner) -> Statement:
     place = (*tallied(lookup.axis, owner), lookup.axis.number, lookup.parent)
     if lookup.facets is None:
         return Statement(f"SELECT bucket, lower, total FROM bucket WHERE {where} ORDER BY lower", place)
+    counted = lookup.facets if lookup.others is None else lookup.others
+    total = "coalesce(held, 0)" if lookup.others is None else "total - coalesce(held, 0)"
     held = f"SELECT bucket, sum(total) AS held FROM tally WHERE {where} AND {MEMBER.format('facet')} GROUP BY bucket"
-    text = (
-        f"SELECT bucket, lower, coalesce(held, 0) FROM bucket LEFT JOIN ({held}) USING (bucket) "
-        f"WHERE {where} ORDER BY lower"
-    )
-    return Statement(text, (*place, list(lookup.facets), *place))
+    text = f"SELECT bucket, lower, {total} FROM bucket LEFT JOIN ({held}) USING (bucket) WHERE {where} ORDER BY lower"
+    return Statement(text, (*place, list(counted), *place))
 
 
 def at(lookup: At, owner: Owner) -> Statement:
