@@ -26,6 +26,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 DECISIONS = sorted(ROOT.glob("docs/decisions/*.md"))
 API = (ROOT / "docs/api.md").read_text("utf-8")
 OPERATING = (ROOT / "docs/operating.md").read_text("utf-8")
+CLI = (ROOT / "docs/cli.md").read_text("utf-8")
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
 
 JSON = dict[str, "JSON"] | list["JSON"] | str | int | bool | None
@@ -65,9 +66,9 @@ def test_operating_lists_every_field_of_an_import() -> None:
     assert listed == rows, "docs/operating.md should have these rows:\n" + "\n".join(rows)
 
 
-def test_operating_lists_every_command() -> None:
+def test_the_pages_list_every_command() -> None:
     commands = [path for path in _commands(cli.main, ()) if path]
-    listed = re.findall(r"^\| `laudo ([a-z -]+?)(?: [A-Z\[-].*)?` \|", OPERATING, re.MULTILINE)
+    listed = re.findall(r"^\| `laudo ([a-z -]+?)(?: [A-Z\[-].*)?` \|", OPERATING + CLI, re.MULTILINE)
     assert sorted(listed) == sorted(commands)
 
 
@@ -279,7 +280,7 @@ def _run(steps: list[tuple[str, str]], live: Live, folder: Path) -> list[tuple[i
     done = subprocess.run(
         ["bash", "-c", script.replace("http://127.0.0.1:8000", live.base)],
         cwd=folder,
-        env=_environment() | {"BASE": live.base, "TOKEN": live.token},
+        env=_asking(live, folder),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -288,6 +289,30 @@ def _run(steps: list[tuple[str, str]], live: Live, folder: Path) -> list[tuple[i
     )
     parts = done.stdout.split("\0")
     return [(int(status), answer.strip()) for answer, status in zip(parts[::2], parts[1::2], strict=False)]
+
+
+def _asking(live: Live, folder: Path) -> dict[str, str]:
+    """Give the environment of someone who asks the demo, and keeps nothing outside the folder."""
+    access = {"LAUDO_URL": live.base, "LAUDO_TOKEN": live.token, "XDG_CONFIG_HOME": str(folder)}
+    return _environment() | access | {"BASE": live.base, "TOKEN": live.token}
+
+
+@pytest.mark.xdist_group("demo")
+@pytest.mark.parametrize("page", [page for page in PAGES if "```pycon" in page.read_text("utf-8")], ids=name)
+def test_python_examples_answer_as_shown(page: Path, live: Live, tmp_path: Path) -> None:
+    blocks = re.findall(r"^```pycon\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    (tmp_path / "examples.txt").write_text("\n".join(blocks).replace("…", "..."), "utf-8")
+    options = ["-o", "ELLIPSIS", "-o", "IGNORE_EXCEPTION_DETAIL"]
+    done = subprocess.run(
+        [sys.executable, "-m", "doctest", *options, "examples.txt"],
+        cwd=tmp_path,
+        env=_asking(live, tmp_path),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def _alike(expected: str, answer: str) -> bool:

@@ -30,6 +30,12 @@ class Entry(click.Group):
 
 
 COMMANDS: Final = {
+    "login": ("login", "login"),
+    "relatorios": ("queries", "relatorios"),
+    "pessoas": ("queries", "pessoas"),
+    "usuario": ("queries", "usuario"),
+    "export": ("export", "export"),
+    "pull": ("pull", "pull"),
     "serve": ("service", "serve"),
     "demo": ("service", "demo"),
     "migrate": ("service", "migrate"),
@@ -48,8 +54,8 @@ EPILOG: Final = """
 \b
 Exit codes:
   0    done
-  1    done in part: `laudo import` or `laudo delete` rejected some lines; `laudo verify` found differences
-  2    nothing done: usage, settings or store; stderr says why
+  1    done in part: `import`, `delete` or `pull` rejected some lines; `laudo verify` found differences
+  2    nothing done: usage, settings, store or service; stderr says why
   130  interrupted
 
 Every flag that is a setting is also a variable (--max-rows is LAUDO_MAX_ROWS) and a key of laudo.toml (max_rows).
@@ -60,4 +66,4 @@ Flags win over variables, variables over the file; `laudo config` shows what is 
 @click.group(cls=Entry, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="laudo", message="%(prog)s %(version)s")
 def main() -> None:
-    """Run and administer laudo, the query side of an identity-validation service."""
+    """Ask an identity-validation service, and run laudo, the query side of one."""

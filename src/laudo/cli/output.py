@@ -5,12 +5,27 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final, NoReturn
 
 import click
 
 NOTHING_DONE: Final = 2
 INTERRUPTED: Final = 130
+
+SERVER: Final = ("apsw", "falcon", "granian", "prometheus_client")
+"""What the extra `server` installs."""
+
+_EXPECTED: Final = (
+    ("laudo.client.errors", "LaudoError"),
+    ("laudo.server.accounts", "AccountError"),
+    ("laudo.server.auth", "AuthError"),
+    ("laudo.server.config", "ConfigError"),
+    ("laudo.server.database", "StoreError"),
+    ("laudo.server.ingest.records", "RecordsError"),
+    ("laudo.server.metrics", "MetricsError"),
+)
+"""Errors whose text says what and what to do."""
 
 Item = Mapping[str, str | int | bool | None]
 
@@ -54,6 +69,14 @@ def colour() -> bool | None:
     return False if os.environ.get("NO_COLOR") else None
 
 
+def write_whole(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, whole or not at all."""
+    part = path.with_name(f"{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as stream:
+        stream.write(text)
+    part.replace(path)
+
+
 def listing(items: Sequence[Item], *, as_json: bool) -> None:
     """Print items as a JSON array, or as columns under their names."""
     if as_json:
@@ -88,19 +111,23 @@ def _usage(error: click.ClickException) -> str:
 
 def reason(error: Exception) -> str:
     """Give what a failure says of itself, in one line."""
-    from laudo.server.accounts import AccountError
-    from laudo.server.auth import AuthError
-    from laudo.server.config import ConfigError
-    from laudo.server.database import StoreError
-    from laudo.server.ingest.records import RecordsError
-    from laudo.server.metrics import MetricsError
-
-    expected = (Failure, AccountError, AuthError, ConfigError, MetricsError, RecordsError, StoreError)
-    if isinstance(error, expected):
+    if isinstance(error, Failure) or any(_is(error, *each) for each in _EXPECTED):
         return str(error)
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in SERVER:
+        return without_server(error.name or "")
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     return _bug(error)
+
+
+def without_server(name: str) -> str:
+    return f"this command needs the service, and {name} is not installed; hint: pip install 'laudo[server]'"
+
+
+def _is(error: Exception, module: str, name: str) -> bool:
+    """Tell whether an error is of a class; of one whose module was never loaded, none can be."""
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(error, getattr(loaded, name))
 
 
 def _bug(error: Exception) -> str:

@@ -2,8 +2,8 @@
 
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
 from laudo.cli import output
@@ -45,19 +45,19 @@ def following(source: "Source", doing: str) -> Iterator[Report]:
 
 
 @contextmanager
-def recounting(doing: str) -> "Iterator[Told]":
-    """Follow the reading of the store's rows until the block ends."""
+def counting(doing: str, unit: str = "rows") -> "Iterator[Told]":
+    """Follow what is told how many of its total are done, such as the store's rows, until the block ends."""
     since = time.monotonic()
     if not sys.stderr.isatty():
-        yield _plainly(doing, since)
+        yield _plainly(doing, unit, since)
         return
     from rich.console import Console
 
     with _bar(Console(stderr=True, highlight=False)) as bar:
-        task = bar.add_task(doing, total=None, count="0 rows", rate="")
+        task = bar.add_task(doing, total=None, count=f"0 {unit}", rate="")
 
         def told(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total, count=f"{done} rows", rate=rate(done, since, "rows"))
+            bar.update(task, completed=done, total=total, count=f"{done} {unit}", rate=rate(done, since, unit))
 
         yield told
 
@@ -99,14 +99,14 @@ def rate(count: int, since: float, unit: str = "lines") -> str:
     return f"{round(count / max(time.monotonic() - since, 0.001))} {unit}/s"
 
 
-def _plainly(doing: str, since: float) -> "Told":
+def _plainly(doing: str, unit: str, since: float) -> "Told":
     due = since + EVERY_SECONDS
 
     def told(done: int, total: int) -> None:
         nonlocal due
         if time.monotonic() >= due:
             due = time.monotonic() + EVERY_SECONDS
-            output.note(f"{doing}: {done} of {total} rows, {rate(done, since, 'rows')}")
+            output.note(f"{doing}: {done} of {total} {unit}, {rate(done, since, unit)}")
 
     return told
 
@@ -123,3 +123,19 @@ def _bar(console: "Console") -> "Progress":
         TimeRemainingColumn(),
         console=console,
     )
+
+
+@contextmanager
+def of_lists() -> Iterator[Callable[[str, int, int], None]]:
+    """Follow one list after the other."""
+    with ExitStack() as stack:
+        told: dict[str, Told] = {}
+
+        def reached(name: str, items: int, total: int) -> None:
+            if name not in told:
+                stack.close()
+                told.clear()
+                told[name] = stack.enter_context(counting(name, "items"))
+            told[name](items, total)
+
+        yield reached

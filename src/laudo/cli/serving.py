@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from laudo.cli import output
@@ -32,6 +33,7 @@ _LOG: Final[dict[str, Any]] = {
 
 def run(settings: Settings) -> None:
     """Serve until told to stop; requests in flight are finished. Raises what makes it impossible to start."""
+    _require_modules()
     from granian.constants import HTTPModes, Interfaces
     from granian.log import LogLevels
     from granian.server import Server
@@ -58,6 +60,13 @@ def run(settings: Settings) -> None:
     os.register_at_fork(after_in_child=_heed_signals)
     with metrics.start(settings):
         server.serve(target_loader=partial(application, settings), wrap_loader=False)
+
+
+def _require_modules() -> None:
+    """Look for what workers will import: their failure would be known only to them."""
+    for name in output.SERVER:
+        if find_spec(name) is None:
+            raise output.Failure(output.without_server(name))
 
 
 def application(settings: Settings) -> "falcon.App[Any, Any]":

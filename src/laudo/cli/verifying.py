@@ -46,7 +46,7 @@ def verify(settings: Settings, *, repair: bool, json_: bool) -> int:
         if not repair:
             output.note(f"{_count(found)}; hint: laudo verify --repair writes anew what differs")
             return DIFFERS
-        with progress.recounting("repairing") as told:
+        with progress.counting("repairing") as told:
             mend(database, found, told)
         left = _differences(database)
     output.note(f"{_count(found)}, repaired; a second pass found {_count(left) if left else 'none'}")
@@ -56,7 +56,7 @@ def verify(settings: Settings, *, repair: bool, json_: bool) -> int:
 def _differences(database: "Database") -> "list[Difference]":
     from laudo.server.ingest.verify import verify as differing
 
-    with progress.recounting("verifying") as told:
+    with progress.counting("verifying") as told:
         return list(differing(database, told))
 
 

@@ -1,0 +1,67 @@
+"""`laudo export`: a whole list into a file, in constant memory; the file appears only when it is whole."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from laudo.cli import filters, login, progress
+from laudo.cli.part import FORMATS, Part
+from laudo.core.resources import PESSOAS, RELATORIOS, Resource
+
+if TYPE_CHECKING:
+    from laudo.client import Laudo
+
+EPILOG: Final = """
+\b
+Until it is whole, FILE is not touched: FILE.part and FILE.part.json hold what has come so far. The same command
+goes on from there. .parquet needs the package pyarrow (pip install 'laudo[parquet]').
+"""
+
+
+@click.group()
+def export() -> None:
+    """Write a whole list to a file.
+
+    It can be interrupted, and goes on when it is run again.
+    """
+
+
+def exporting(resource: Resource) -> click.Command:
+    """Make the command that exports a list."""
+
+    @click.option(
+        "-o",
+        "--output",
+        "file",
+        type=click.Path(path_type=Path, dir_okay=False),
+        required=True,
+        help=f"File to write; its name ends in {', '.join(FORMATS)}.",
+    )
+    @click.option("--workers", type=click.IntRange(1, 32), default=1, help="Pages under way at a time.  [default: 1]")
+    @filters.filters(resource)
+    def run(*, file: Path, workers: int, **options: Any) -> None:  # noqa: ANN401 - what click gives
+        asked = filters.given(resource, options)
+        access = login.access()
+        part = Part(file, resource, question={"base_url": access.base_url, **asked})
+        with access.client() as client, part.kept():
+            _fetch(client, resource, part, workers=workers, asked=asked)
+            part.finish()
+        click.echo(f"{part.items} {resource.name} in {file}")
+
+    run.__doc__ = f"Write {resource.name} to a file, all of them or those of a filter."
+    return export.command(resource.name, epilog=EPILOG)(run)
+
+
+def _fetch(client: "Laudo", resource: Resource, part: Part, *, workers: int, asked: dict[str, Any]) -> None:
+    if part.done:
+        return
+    in_batches = getattr(client, f"{resource.name}_in_batches")
+    with progress.counting(resource.name, "items") as report:
+        for batch in in_batches(workers=workers, start=part.place, **asked):
+            part.write(batch)
+            report(part.items, batch.total)
+
+
+relatorios: Final = exporting(RELATORIOS)
+pessoas: Final = exporting(PESSOAS)

@@ -1,0 +1,89 @@
+"""`laudo login`, and the only place that reads or writes where to ask and with which token."""
+
+import json
+import os
+import stat
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from laudo.cli import output
+
+if TYPE_CHECKING:
+    from laudo.client import Laudo
+
+URL: Final = "LAUDO_URL"
+TOKEN: Final = "LAUDO_TOKEN"  # noqa: S105 - the name of a variable
+_HINT: Final = f"hint: laudo login, or set {URL} and {TOKEN}"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A service and a token for it."""
+
+    base_url: str
+    token: str = field(repr=False)
+
+    def client(self) -> "Laudo":
+        from laudo.client import Laudo
+
+        return Laudo(self.base_url, self.token)
+
+
+@click.command(epilog=f"{URL} and {TOKEN} win over what is kept; `laudo login` checks them before it keeps them.")
+@click.option("--url", metavar="URL", help="Base address of the service; asked for if not given.")
+@click.option("--with-token", is_flag=True, help="Read the token from stdin instead of asking for it.")
+def login(*, url: str | None, with_token: bool) -> None:
+    """Keep where to ask and with which token.
+
+    They go to a file that only you can read.
+    """
+    base_url = url or click.prompt("Base URL", err=True)
+    token = sys.stdin.readline().strip() if with_token else click.prompt("Token", hide_input=True, err=True)
+    access = Access(base_url.rstrip("/"), token)
+    with access.client() as client:
+        organization = client.usuario().nome_organizacao
+    _write(access)
+    click.echo(f"logged in to {access.base_url}, organization {organization}")
+
+
+def access(base_url: str | None = None) -> Access:
+    """Give what the environment says, else what is kept; Failure when there is neither.
+
+    A kept token goes to the service that it was kept for and to no other.
+    """
+    kept = _read()
+    wanted = (base_url or os.environ.get(URL) or (kept.base_url if kept else "")).rstrip("/")
+    if not wanted:
+        raise output.Failure(f"it is not known which service to ask; {_HINT}")
+    token = os.environ.get(TOKEN) or (kept.token if kept and kept.base_url == wanted else "")
+    if not token:
+        raise output.Failure(f"there is no token for {wanted}; {_HINT}")
+    return Access(wanted, token)
+
+
+def file() -> Path:
+    folder = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(folder) / "laudo" / "login.json"
+
+
+def _read() -> Access | None:
+    try:
+        with file().open(encoding="utf-8") as stream:
+            if stat.S_IMODE(os.fstat(stream.fileno()).st_mode) & 0o077:
+                raise output.Failure(f"others can read {file()}; hint: chmod 600 {file()}")
+            kept = json.load(stream)
+            return Access(kept["base_url"], kept["token"])
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError):
+        raise output.Failure(f"{file()} is not what `laudo login` wrote; hint: laudo login") from None
+
+
+def _write(access: Access) -> None:
+    path = file()
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    output.write_whole(path, json.dumps({"base_url": access.base_url, "token": access.token}))

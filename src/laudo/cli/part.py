@@ -1,0 +1,167 @@
+"""A file that grows beside its name until it is whole; the only place that writes exports, and knows how far one is."""
+
+import csv
+import io
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from laudo.cli import output
+from laudo.core.resources import Resource
+
+if TYPE_CHECKING:
+    from laudo.client import Batch, Place
+
+Encode = Callable[[list[dict[str, Any]], list[str]], bytes]
+
+
+class Part:
+    """One export. What `write` has returned from is there when the same export is run again."""
+
+    def __init__(self, file: Path, resource: Resource, *, question: Mapping[str, object]) -> None:
+        """Raises Failure when the name has no known ending, or what is there belongs to another question."""
+        if file.suffix not in FORMATS:
+            raise output.Failure(f"{file} must end in {', '.join(FORMATS)}")
+        if file.suffix == ".parquet":
+            _pyarrow()
+        self._file = file
+        self._part = file.with_name(f"{file.name}.part")
+        self._journal = file.with_name(f"{file.name}.part.json")
+        self._names = [field.name for field in resource.fields]
+        self._encode = FORMATS[file.suffix]
+        self._question = {"list": resource.name, **question}
+        self.items = 0
+        self.place: Place | None = None
+        self.done = False
+        self._bytes = 0
+        self._resume()
+
+    def write(self, batch: "Batch[Any]") -> None:
+        """Add the items of a batch, and note where to go on."""
+        self._append(self._encode([item.to_wire() for item in batch.itens], self._names))
+        self.items += len(batch.itens)
+        self.place = batch.place
+        self.done = batch.place is None
+        self._note()
+
+    def finish(self) -> None:
+        """Give the file its name."""
+        if self._file.suffix == ".parquet":
+            _to_parquet(self._part, self._names)
+        else:
+            with self._part.open("rb+") as stream:
+                os.fsync(stream.fileno())
+        self._part.replace(self._file)
+        self._journal.unlink(missing_ok=True)
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """When it cannot go on, say what is kept and how to get the rest."""
+        from laudo.client import LaudoError
+
+        try:
+            yield
+        except KeyboardInterrupt:
+            output.fail(f"interrupted; {self._so_far}", code=output.INTERRUPTED)
+        except (LaudoError, OSError) as error:
+            if not self.items:
+                raise
+            output.fail(f"{output.reason(error)}; {self._so_far}")
+
+    @property
+    def _so_far(self) -> str:
+        return f"kept: {self.items} items; hint: the same command goes on, and begins anew without {self._journal}"
+
+    def _resume(self) -> None:
+        from laudo.client import Place
+
+        known = self._read_journal()
+        if known is None or not self._part.exists() or self._part.stat().st_size < known["bytes"]:
+            self._begin()
+            return
+        if known["question"] != self._question:
+            raise output.Failure(f"{self._journal} belongs to another question; hint: remove it to begin anew")
+        self._bytes, self.items, self.done = known["bytes"], known["items"], known["done"]
+        if known["place"]:
+            self.place = Place(**{**known["place"], "seen": tuple(known["place"]["seen"])})
+        os.truncate(self._part, self._bytes)
+
+    def _begin(self) -> None:
+        """Begin with nothing but the heading; nobody else may read what is not whole."""
+        with suppress(FileNotFoundError):
+            self._part.unlink()
+        os.close(os.open(self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        self._append(_heading(self._names) if self._file.suffix == ".csv" else b"")
+        self._note()
+
+    def _append(self, content: bytes) -> None:
+        with self._part.open("ab") as stream:
+            stream.write(content)
+        self._bytes += len(content)
+
+    def _note(self) -> None:
+        place = None if self.place is None else {name: getattr(self.place, name) for name in self.place.__slots__}
+        known = {"question": self._question, "bytes": self._bytes, "items": self.items, "done": self.done}
+        output.write_whole(self._journal, json.dumps({**known, "place": place}))
+
+    def _read_journal(self) -> dict[str, Any] | None:
+        try:
+            known: dict[str, Any] = json.loads(self._journal.read_text("utf-8"))
+        except (FileNotFoundError, ValueError):
+            return None
+        return known
+
+
+def _ndjson(items: list[dict[str, Any]], _names: list[str]) -> bytes:
+    import msgspec
+
+    return b"".join(msgspec.json.encode(item) + b"\n" for item in items)
+
+
+def _csv(items: list[dict[str, Any]], names: list[str]) -> bytes:
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerows([_cell(item[name]) for name in names] for item in items)
+    return lines.getvalue().encode()
+
+
+def _cell(value: str | bool | None) -> str:
+    return str(value).lower() if isinstance(value, bool) else value or ""
+
+
+def _heading(names: list[str]) -> bytes:
+    return f"{','.join(names)}\n".encode()
+
+
+def _to_parquet(part: Path, names: list[str]) -> None:
+    """Turn lines of JSON into row groups, of as many items as one reading gives."""
+    pa = _pyarrow()
+    schema = pa.schema([(name, _arrow_type(pa, name)) for name in names])
+    made = part.with_name(f"{part.name}.parquet")
+    os.close(os.open(made, os.O_WRONLY | os.O_CREAT, 0o600))
+    options = import_module("pyarrow.json").ParseOptions(explicit_schema=schema)
+    with import_module("pyarrow.parquet").ParquetWriter(made, schema) as writer:
+        if part.stat().st_size:
+            for batch in import_module("pyarrow.json").open_json(part, parse_options=options):
+                writer.write_batch(batch)
+    made.replace(part)
+
+
+def _arrow_type(pa: Any, name: str) -> Any:  # noqa: ANN401 - pyarrow is optional, and its types with it
+    known = {"atualizado_em": pa.timestamp("ms", "UTC"), "pendente_validacao_manual": pa.bool_()}
+    return known.get(name, pa.string())
+
+
+def _pyarrow() -> Any:  # noqa: ANN401 - the same
+    try:
+        return import_module("pyarrow")
+    except ModuleNotFoundError:
+        raise output.Failure(".parquet needs the package pyarrow; hint: pip install 'laudo[parquet]'") from None
+
+
+FORMATS: Final[dict[str, Encode]] = {".csv": _csv, ".ndjson": _ndjson, ".parquet": _ndjson}
+"""Ending of the name → how items are written while the file grows."""

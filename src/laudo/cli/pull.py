@@ -1,0 +1,100 @@
+"""`laudo pull`: a mirror of another service in an account of the local store."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from laudo.cli import login, output, progress
+from laudo.cli.options import Id, opened, with_settings
+from laudo.server.config import Settings
+
+if TYPE_CHECKING:
+    from laudo.mirror import Mirror, State
+
+IN_PART: Final = 1
+
+EPILOG: Final = """
+\b
+The token is LAUDO_TOKEN, or the one that `laudo login` keeps for this service. How far it is stands in --state, beside
+the store; run again, it goes on, and later brings only what has changed. The service needs none of our extensions.
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.option("--from", "base_url", metavar="URL", required=True, help="Base address of the service.")
+@click.option("--account", "id_conta", metavar="ID", type=Id, required=True, help="Id of the account to fill.")
+@click.option("--whole", is_flag=True, help="Walk everything again, not only what changed.")
+@click.option("--state", type=click.Path(path_type=Path), help="File that says how far it is.")
+@with_settings("store")
+def pull(settings: Settings, *, base_url: str, id_conta: int, whole: bool, state: Path | None) -> int:
+    """Mirror another service into an account of the store.
+
+    Reports and persons' names, first whole, then only what has changed since.
+    """
+    from laudo.mirror import Mirror, Names
+    from laudo.server.ingest.writer import Ingest
+
+    access = login.access(base_url)
+    path = state or _beside(settings.store, id_conta)
+    known = _known(path, access.base_url, id_conta, whole=whole)
+    with opened(settings, write=True) as database, access.client() as client:
+        names = Names(path.with_name(f"{path.name}.names"))
+        mirror = Mirror(client, Ingest(database, id_conta), known, names=names, save=lambda each: _save(path, each))
+        with _kept(mirror), progress.of_lists() as report:
+            mirror.run(report=report, reject=lambda reason: output.note(f"rejected: {reason}"))
+        names.forget()
+    return _end(mirror)
+
+
+def _end(mirror: "Mirror") -> int:
+    unnamed = f", {mirror.summary.unnamed} without a name" if mirror.summary.unnamed else ""
+    click.echo(f"{mirror.summary}{unnamed}; the service has {mirror.summary.total}")
+    return IN_PART if mirror.summary.rejected else 0
+
+
+@contextmanager
+def _kept(mirror: "Mirror") -> Iterator[None]:
+    """When it cannot go on, say what is in the store and how to get the rest."""
+    from laudo.client import LaudoError
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        output.fail(f"interrupted; {_so_far(mirror)}", code=output.INTERRUPTED)
+    except LaudoError as error:
+        output.fail(f"{error}; {_so_far(mirror)}")
+
+
+def _so_far(mirror: "Mirror") -> str:
+    return f"kept: {mirror.summary}; hint: the same command goes on"
+
+
+def _beside(store: str, id_conta: int) -> Path:
+    file = Path(store.removeprefix("sqlite:///")) if store.startswith("sqlite:///") else Path("laudo")
+    return file.with_name(f"{file.name}.pull-{id_conta}.json")
+
+
+def _known(path: Path, base_url: str, id_conta: int, *, whole: bool) -> "State":
+    import msgspec
+
+    from laudo.mirror import State
+
+    fresh = State(base_url=base_url, id_conta=id_conta)
+    try:
+        known = msgspec.json.decode(path.read_bytes(), type=State)
+    except FileNotFoundError:
+        return fresh
+    except msgspec.DecodeError:
+        raise output.Failure(f"{path} is not what `laudo pull` wrote; hint: remove it to begin anew") from None
+    if (known.base_url, known.id_conta) != (base_url, id_conta):
+        raise output.Failure(f"{path} belongs to a mirror of {known.base_url}; hint: another --state, or account")
+    return fresh if whole and known.since else known
+
+
+def _save(path: Path, state: "State") -> None:
+    import msgspec
+
+    output.write_whole(path, msgspec.json.encode(state).decode())

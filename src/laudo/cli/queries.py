@@ -1,0 +1,135 @@
+"""`laudo relatorios|pessoas|usuario`: questions to a service, with every filter of the table as an option."""
+
+import shlex
+import sys
+import time
+from collections.abc import Iterable
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from laudo.cli import answers, filters, login
+from laudo.core.resources import PESSOAS, PROFILE, RELATORIOS, Resource
+
+if TYPE_CHECKING:
+    from laudo.client import Laudo
+
+EPILOG: Final = """
+\b
+Where nothing else is said: a table on a terminal, and lines of columns separated by tabs elsewhere, with CPFs masked.
+--json, --jq and --csv print whole values.
+"""
+_CLEAR: Final = "\x1b[H\x1b[2J"
+
+
+def asking(resource: Resource) -> click.Command:
+    """Make the command that asks for a list."""
+
+    @answers.formats
+    @click.option("--page", type=click.IntRange(min=1), default=1, help="Number of the page.  [default: 1]")
+    @click.option("--rows", type=click.IntRange(min=25), help="Items a page, a multiple of 25.  [default: 25]")
+    @click.option("--all", "all_", is_flag=True, help="All items, not one page.")
+    @click.option("--workers", type=click.IntRange(1, 32), default=1, help="With --all: pages under way at a time.")
+    @click.option("--count", is_flag=True, help="Print only how many there are.")
+    @click.option("--watch", is_flag=True, help="Print again whenever something has changed, until Ctrl-C.")
+    @click.option("--every", type=click.FloatRange(min=0.1), default=2.0, help="With --watch: seconds.  [default: 2]")
+    @click.option("--curl", is_flag=True, help="Print the request instead of sending it.")
+    @filters.filters(resource)
+    def ask(**options: Any) -> None:  # noqa: ANN401 - what click gives
+        asked = filters.given(resource, options)
+        access = login.access()
+        if options.pop("curl"):
+            click.echo(_curl(access.base_url, resource, asked, options))
+            return
+        with access.client() as client:
+            _ask(client, resource, asked, **options)
+
+    ask.__doc__ = f"Ask a service for {resource.name}."
+    return click.command(resource.name, epilog=EPILOG)(ask)
+
+
+relatorios: Final = asking(RELATORIOS)
+pessoas: Final = asking(PESSOAS)
+
+
+@click.command()
+@click.option("--json", "json_", metavar="FIELDS", help="Print JSON with these fields, separated by commas.")
+@click.option("--jq", metavar="EXPRESSION", help="Print what jq makes of the JSON.")
+@click.option("--reveal", is_flag=True, help="Do not mask the token.")
+@click.option("--curl", is_flag=True, help="Print the request instead of sending it.")
+def usuario(*, json_: str | None, jq: str | None, reveal: bool, curl: bool) -> None:
+    """Show who asks: the profile that belongs to the token."""
+    access = login.access()
+    if curl:
+        click.echo(_curl_of(f"{access.base_url}/usuario"))
+        return
+    fields = answers.chosen([name for name, _ in PROFILE], json_)
+    with access.client() as client:
+        profile = client.usuario()
+    shown = {name: getattr(profile, name) for name in fields}
+    if "api_token" in shown and not reveal:
+        shown |= {"api_token": "***"}
+    if jq is not None:
+        answers.query(shown, jq)
+    elif json_ is not None:
+        click.echo(answers.as_json(shown))
+    else:
+        answers.table(({"field": name, "value": value} for name, value in shown.items()), ("field", "value"))
+
+
+def _ask(
+    client: "Laudo",
+    resource: Resource,
+    asked: dict[str, Any],
+    *,
+    page: int,
+    rows: int | None,
+    all_: bool,
+    workers: int,
+    count: bool,
+    watch: bool,
+    every: float,
+    **how: Any,  # noqa: ANN401 - for `answers.show`
+) -> None:
+    names = [field.name for field in resource.fields]
+    method = getattr(client, resource.name)
+    if count:
+        click.echo(method(**asked).total)
+    elif watch:
+        _watch(lambda: method(page=page, rows=rows, **asked).itens, names, how, every=every)
+    elif all_:
+        batches = getattr(client, f"{resource.name}_in_batches")(rows=rows, workers=workers, **asked)
+        answers.show(_wires(chain.from_iterable(batch.itens for batch in batches)), names, **how)
+    else:
+        answers.show(_wires(method(page=page, rows=rows, **asked).itens), names, **how)
+
+
+def _wires(itens: Iterable[Any]) -> Iterable[answers.Wire]:
+    return (item.to_wire() for item in itens)
+
+
+def _watch(look: Any, names: list[str], how: dict[str, Any], *, every: float) -> None:  # noqa: ANN401 - of either list
+    before = None
+    while True:
+        itens = look()
+        if itens != before:
+            click.echo(_CLEAR if sys.stdout.isatty() else "", nl=False)
+            answers.show(_wires(itens), names, **how)
+            before = itens
+        time.sleep(every)
+
+
+def _curl(base_url: str, resource: Resource, asked: dict[str, Any], options: dict[str, Any]) -> str:
+    from laudo.client import calls, questions
+
+    sort = asked.pop("sort", None)
+    place = {"page": options["page"], "rows": options["rows"]}
+    if resource is RELATORIOS:
+        return _curl_of(calls.address(base_url, questions.page(questions.relatorios(asked, sort=sort), **place)))
+    return _curl_of(calls.address(base_url, questions.page(questions.pessoas(asked, sort=sort), **place)))
+
+
+def _curl_of(url: str) -> str:
+    """Write the request to paste, with the token's variable in the place of the token."""
+    return f'curl -H "Authorization: ${login.TOKEN}" {shlex.quote(url)}'

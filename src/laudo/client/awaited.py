@@ -1,0 +1,211 @@
+"""The client that is awaited, on asyncio: sends what the calls describe, pauses and tries again as they say."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from functools import partial
+from types import TracebackType
+from typing import Generic, Self, TypeVar, Unpack
+
+import httpx
+
+from laudo.client import questions
+from laudo.client.calls import Call, I, ListCall, Listed, Unchanged, UsuarioCall, Wire
+from laudo.client.errors import AnswerError, DeadlineError, LaudoError, StatusError, TransportError
+from laudo.client.items import Pessoa, PessoaFilters, Relatorio, RelatorioFilters, Usuario
+from laudo.client.retries import Attempts, Budget, Limits, Timing
+from laudo.client.transports import Network
+from laudo.client.walk import Batch, Place, Walk
+from laudo.client.watch import Watch
+
+A = TypeVar("A")
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncPage(Generic[I]):
+    """One page of a list: its `itens`, the `total` over all pages, the number `pagina`, its size `linhas`.
+
+    To iterate over it is to iterate over **all** items of the list, from the first, asking for more as needed.
+    """
+
+    itens: tuple[I, ...] = field(repr=False)
+    total: int
+    pagina: int
+    linhas: int
+    _all: Callable[[int], AsyncIterator[I]] = field(repr=False, compare=False)
+
+    def __aiter__(self) -> AsyncIterator[I]:
+        return self._all(1)
+
+    def all(self, *, workers: int = 1) -> AsyncIterator[I]:
+        """Iterate over all items; with `workers` above 1, that many pages are under way at a time, order kept."""
+        return self._all(workers)
+
+
+class AsyncLaudo:
+    """Asks a service of this contract. Belongs to one event loop; close it, or use it as a context.
+
+    Every method raises ParameterError before anything is sent, and otherwise a LaudoError as `errors` shows. A call is
+    tried again at most twice, and takes `limits.deadline` seconds in all.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        token: str,
+        *,
+        limits: Limits | None = None,
+        network: Network | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+        timing: Timing | None = None,
+    ) -> None:
+        """`transport` and `timing` are for tests; with a `transport`, `network` is not used."""
+        self._wire = Wire(base_url, token)
+        self._limits = limits or Limits()
+        self._transport = transport or (network or Network()).async_transport(self._wire.base_url)
+        self._timing = timing or Timing()
+        self._budget = Budget()
+
+    async def relatorios(
+        self, *, page: int = 1, rows: int | None = None, sort: str | None = None, **filters: Unpack[RelatorioFilters]
+    ) -> AsyncPage[Relatorio]:
+        """Ask for a page of reports, of 25 unless `rows` (a multiple of 25) says otherwise, the newest first."""
+        return await self._page(questions.relatorios(filters, sort=sort), page=page, rows=rows)
+
+    async def pessoas(
+        self, *, page: int = 1, rows: int | None = None, sort: str | None = None, **filters: Unpack[PessoaFilters]
+    ) -> AsyncPage[Pessoa]:
+        """Ask for a page of persons, of 25 unless `rows` (a multiple of 25) says otherwise, the newest first."""
+        return await self._page(questions.pessoas(filters, sort=sort), page=page, rows=rows)
+
+    async def usuario(self) -> Usuario:
+        """Ask who asks."""
+        return await self._ask(UsuarioCall())
+
+    async def contar(self, **filters: Unpack[RelatorioFilters]) -> int:
+        """Count reports."""
+        return (await self._ask(questions.counted(questions.relatorios(filters)))).total
+
+    async def contar_pessoas(self, **filters: Unpack[PessoaFilters]) -> int:
+        """Count persons."""
+        return (await self._ask(questions.counted(questions.pessoas(filters)))).total
+
+    async def wait_for(self, numero: str, timeout: float = 600.0) -> Relatorio:  # noqa: ASYNC109 - as `Laudo` has it
+        """Wait until a report is CONCLUIDO; raises NotReadyError after `timeout` seconds."""
+        watch = Watch(questions.counted(questions.relatorios({"numero": numero})), timeout=timeout, timing=self._timing)
+        while True:
+            done = watch.see(await self._answer(watch.call()))
+            if done:
+                return done
+            await self._timing.asleep(watch.pause())
+
+    def relatorios_in_batches(
+        self,
+        *,
+        rows: int | None = None,
+        sort: str | None = None,
+        workers: int = 1,
+        start: Place | None = None,
+        **filters: Unpack[RelatorioFilters],
+    ) -> AsyncIterator[Batch[Relatorio]]:
+        """Iterate over all reports, a page at a time; each batch has the `place` from which to `start` again."""
+        return self._batches(questions.relatorios(filters, sort=sort), rows=rows, workers=workers, start=start)
+
+    def pessoas_in_batches(
+        self,
+        *,
+        rows: int | None = None,
+        sort: str | None = None,
+        workers: int = 1,
+        start: Place | None = None,
+        **filters: Unpack[PessoaFilters],
+    ) -> AsyncIterator[Batch[Pessoa]]:
+        """Iterate over all persons, a page at a time; each batch has the `place` from which to `start` again."""
+        return self._batches(questions.pessoas(filters, sort=sort), rows=rows, workers=workers, start=start)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._transport.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"AsyncLaudo({self._wire.base_url!r})"
+
+    async def _page(self, call: ListCall[I], *, page: int, rows: int | None) -> AsyncPage[I]:
+        listed = await self._ask(questions.page(call, page=page, rows=rows))
+        return AsyncPage(
+            listed.itens, listed.total, listed.pagina, listed.linhas, partial(self._all, call, rows, listed)
+        )
+
+    async def _all(self, call: ListCall[I], rows: int | None, listed: Listed[I], workers: int) -> AsyncIterator[I]:
+        if questions.holds_all(listed):
+            for item in listed.itens:
+                yield item
+            return
+        async for batch in self._batches(call, rows=rows, workers=workers):
+            for item in batch.itens:
+                yield item
+
+    def _batches(
+        self, call: ListCall[I], *, rows: int | None, workers: int, start: Place | None = None
+    ) -> AsyncIterator[Batch[I]]:
+        return self._walk(questions.walk(call, rows=rows, workers=workers, start=start), workers)
+
+    async def _walk(self, walk: Walk[I], workers: int) -> AsyncIterator[Batch[I]]:
+        """Keep up to `workers` calls under way, and take their answers in the order of the calls."""
+        pending: deque[asyncio.Task[Listed[I]]] = deque()
+        try:
+            while True:
+                while len(pending) < workers and (call := walk.wanted()):
+                    pending.append(asyncio.create_task(self._ask(call)))
+                if not pending:
+                    return
+                try:
+                    listed = await pending[0]
+                except StatusError as error:
+                    walk.refused(error)
+                else:
+                    yield walk.take(listed)
+                pending.popleft()
+        finally:
+            for task in pending:
+                task.cancel()
+            await asyncio.gather(*pending, return_exceptions=True)
+
+    async def _ask(self, call: Call[A]) -> A:
+        answer = await self._answer(call)
+        if isinstance(answer, Unchanged):
+            raise AnswerError("the service says that an answer has not changed, but was not asked")
+        return answer
+
+    async def _answer(self, call: Call[A]) -> A | Unchanged:
+        attempts = Attempts(self._limits, self._budget, self._timing)
+        while True:
+            answer = await self._try(call, attempts)
+            if not isinstance(answer, LaudoError):
+                attempts.settle()
+                return answer
+            await self._timing.asleep(attempts.pause(answer))
+
+    async def _try(self, call: Call[A], attempts: Attempts) -> A | Unchanged | LaudoError:
+        """Send once. A failure is given back, not raised: httpx's exceptions, which hold the address, end here."""
+        try:
+            async with asyncio.timeout(attempts.left):
+                response = await self._transport.handle_async_request(self._wire.request(call, attempts.timeout()))
+                try:
+                    body = await response.aread()
+                finally:
+                    await response.aclose()
+        except (httpx.TimeoutException, TimeoutError):
+            return DeadlineError("no answer in time")
+        except (httpx.RequestError, httpx.StreamError) as error:
+            return TransportError(f"no whole answer: {type(error).__name__}")
+        return self._wire.answer(call, response.status_code, response.headers, body)

@@ -1,0 +1,217 @@
+"""The client that blocks: sends what the calls describe, pauses and tries again as they say."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from types import TracebackType
+from typing import Generic, Self, TypeVar, Unpack
+
+import httpx
+
+from laudo.client import questions
+from laudo.client.calls import Call, I, ListCall, Listed, Unchanged, UsuarioCall, Wire
+from laudo.client.errors import AnswerError, DeadlineError, LaudoError, StatusError, TransportError
+from laudo.client.items import Pessoa, PessoaFilters, Relatorio, RelatorioFilters, Usuario
+from laudo.client.retries import Attempts, Budget, Limits, Timing
+from laudo.client.transports import Network
+from laudo.client.walk import Batch, Place, Walk
+from laudo.client.watch import Watch
+
+A = TypeVar("A")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[I]):
+    """One page of a list: its `itens`, the `total` over all pages, the number `pagina`, its size `linhas`.
+
+    To iterate over it is to iterate over **all** items of the list, from the first, asking for more as needed.
+    """
+
+    itens: tuple[I, ...] = field(repr=False)
+    total: int
+    pagina: int
+    linhas: int
+    _all: Callable[[int], Iterator[I]] = field(repr=False, compare=False)
+
+    def __iter__(self) -> Iterator[I]:
+        return self._all(1)
+
+    def all(self, *, workers: int = 1) -> Iterator[I]:
+        """Iterate over all items; with `workers` above 1, that many pages are under way at a time, order kept."""
+        return self._all(workers)
+
+
+class Laudo:
+    """Asks a service of this contract. May be shared by threads; close it, or use it as a context.
+
+    Every method raises ParameterError before anything is sent, and otherwise a LaudoError as `errors` shows. A call is
+    tried again at most twice, and takes `limits.deadline` seconds in all (one `limits.read` more if the service
+    stops in the middle of an answer).
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        token: str,
+        *,
+        limits: Limits | None = None,
+        network: Network | None = None,
+        transport: httpx.BaseTransport | None = None,
+        timing: Timing | None = None,
+    ) -> None:
+        """`transport` and `timing` are for tests; with a `transport`, `network` is not used."""
+        self._wire = Wire(base_url, token)
+        self._limits = limits or Limits()
+        self._transport = transport or (network or Network()).transport(self._wire.base_url)
+        self._timing = timing or Timing()
+        self._budget = Budget()
+
+    def relatorios(
+        self, *, page: int = 1, rows: int | None = None, sort: str | None = None, **filters: Unpack[RelatorioFilters]
+    ) -> Page[Relatorio]:
+        """Ask for a page of reports, of 25 unless `rows` (a multiple of 25) says otherwise, the newest first."""
+        return self._page(questions.relatorios(filters, sort=sort), page=page, rows=rows)
+
+    def pessoas(
+        self, *, page: int = 1, rows: int | None = None, sort: str | None = None, **filters: Unpack[PessoaFilters]
+    ) -> Page[Pessoa]:
+        """Ask for a page of persons, of 25 unless `rows` (a multiple of 25) says otherwise, the newest first."""
+        return self._page(questions.pessoas(filters, sort=sort), page=page, rows=rows)
+
+    def usuario(self) -> Usuario:
+        """Ask who asks."""
+        return self._ask(UsuarioCall())
+
+    def contar(self, **filters: Unpack[RelatorioFilters]) -> int:
+        """Count reports."""
+        return self._ask(questions.counted(questions.relatorios(filters))).total
+
+    def contar_pessoas(self, **filters: Unpack[PessoaFilters]) -> int:
+        """Count persons."""
+        return self._ask(questions.counted(questions.pessoas(filters))).total
+
+    def wait_for(self, numero: str, timeout: float = 600.0) -> Relatorio:
+        """Wait until a report is CONCLUIDO; raises NotReadyError after `timeout` seconds."""
+        watch = Watch(questions.counted(questions.relatorios({"numero": numero})), timeout=timeout, timing=self._timing)
+        while True:
+            done = watch.see(self._answer(watch.call()))
+            if done:
+                return done
+            self._timing.sleep(watch.pause())
+
+    def relatorios_in_batches(
+        self,
+        *,
+        rows: int | None = None,
+        sort: str | None = None,
+        workers: int = 1,
+        start: Place | None = None,
+        **filters: Unpack[RelatorioFilters],
+    ) -> Iterator[Batch[Relatorio]]:
+        """Iterate over all reports, a page at a time; each batch has the `place` from which to `start` again."""
+        return self._batches(questions.relatorios(filters, sort=sort), rows=rows, workers=workers, start=start)
+
+    def pessoas_in_batches(
+        self,
+        *,
+        rows: int | None = None,
+        sort: str | None = None,
+        workers: int = 1,
+        start: Place | None = None,
+        **filters: Unpack[PessoaFilters],
+    ) -> Iterator[Batch[Pessoa]]:
+        """Iterate over all persons, a page at a time; each batch has the `place` from which to `start` again."""
+        return self._batches(questions.pessoas(filters, sort=sort), rows=rows, workers=workers, start=start)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Laudo({self._wire.base_url!r})"
+
+    def _page(self, call: ListCall[I], *, page: int, rows: int | None) -> Page[I]:
+        listed = self._ask(questions.page(call, page=page, rows=rows))
+        everything = partial(self._all, call, rows, listed)
+        return Page(listed.itens, listed.total, listed.pagina, listed.linhas, everything)
+
+    def _all(self, call: ListCall[I], rows: int | None, listed: Listed[I], workers: int) -> Iterator[I]:
+        if questions.holds_all(listed):
+            yield from listed.itens
+            return
+        for batch in self._batches(call, rows=rows, workers=workers):
+            yield from batch.itens
+
+    def _batches(
+        self, call: ListCall[I], *, rows: int | None, workers: int, start: Place | None = None
+    ) -> Iterator[Batch[I]]:
+        return self._walk(questions.walk(call, rows=rows, workers=workers, start=start), workers)
+
+    def _walk(self, walk: Walk[I], workers: int) -> Iterator[Batch[I]]:
+        """Keep up to `workers` calls under way, and take their answers in the order of the calls."""
+        pending: deque[Callable[[], Listed[I]]] = deque()
+        with ExitStack() as stack:
+            pool = stack.enter_context(ThreadPoolExecutor(workers)) if workers > 1 else None
+            if pool:
+                stack.callback(pool.shutdown, cancel_futures=True)
+            while True:
+                while len(pending) < workers and (call := walk.wanted()):
+                    pending.append(pool.submit(self._ask, call).result if pool else partial(self._ask, call))
+                if not pending:
+                    return
+                try:
+                    listed = pending.popleft()()
+                except StatusError as error:
+                    walk.refused(error)
+                else:
+                    yield walk.take(listed)
+
+    def _ask(self, call: Call[A]) -> A:
+        answer = self._answer(call)
+        if isinstance(answer, Unchanged):
+            raise AnswerError("the service says that an answer has not changed, but was not asked")
+        return answer
+
+    def _answer(self, call: Call[A]) -> A | Unchanged:
+        attempts = Attempts(self._limits, self._budget, self._timing)
+        while True:
+            answer = self._try(call, attempts)
+            if not isinstance(answer, LaudoError):
+                attempts.settle()
+                return answer
+            self._timing.sleep(attempts.pause(answer))
+
+    def _try(self, call: Call[A], attempts: Attempts) -> A | Unchanged | LaudoError:
+        """Send once. A failure is given back, not raised: httpx's exceptions, which hold the address, end here."""
+        try:
+            response = self._transport.handle_request(self._wire.request(call, attempts.timeout()))
+            try:
+                body = _read(response, attempts)
+            finally:
+                response.close()
+        except httpx.TimeoutException:
+            return DeadlineError("no answer in time")
+        except (httpx.RequestError, httpx.StreamError) as error:
+            return TransportError(f"no whole answer: {type(error).__name__}")
+        return self._wire.answer(call, response.status_code, response.headers, body)
+
+
+def _read(response: httpx.Response, attempts: Attempts) -> bytes:
+    """Read the body; raises httpx.ReadTimeout when the deadline passes meanwhile."""
+    parts = []
+    for part in response.iter_bytes():
+        parts.append(part)
+        if attempts.left <= 0:
+            raise httpx.ReadTimeout("the deadline has passed")
+    return b"".join(parts)

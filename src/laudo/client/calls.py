@@ -1,0 +1,187 @@
+"""The one description of each call: what is sent, and how its answer is read; it neither sends nor waits."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import httpx
+import msgspec
+
+from laudo import __version__
+from laudo.client import errors
+from laudo.client.errors import AnswerError, LaudoError, ParameterError
+from laudo.client.items import Item, Pessoa, Relatorio, Usuario
+from laudo.client.parameters import Parameters
+from laudo.core.resources import PESSOAS, RELATORIOS, Resource
+
+A_co = TypeVar("A_co", covariant=True)
+I = TypeVar("I", bound=Item)  # noqa: E741 - an item
+
+
+class Call(Protocol[A_co]):
+    """One question."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def parameters(self) -> Parameters: ...
+    @property
+    def etag(self) -> str | None: ...
+
+    def read(self, headers: Mapping[str, str], body: bytes) -> A_co:
+        """Read the body of a 200; raises msgspec.DecodeError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed(Generic[I]):
+    """One page as it came. `cursor` leads to the next where the service offers one; `linhas` is its size as it says."""
+
+    itens: tuple[I, ...] = field(repr=False)
+    total: int
+    pagina: int
+    linhas: int
+    etag: str | None = None
+    cursor: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """The answer is still the one whose ETag was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListCall(Generic[I]):
+    """A page of a list."""
+
+    resource: Resource = field(repr=False)
+    item: type[I]
+    parameters: Parameters = field(default=(), repr=False)
+    etag: str | None = None
+
+    @property
+    def path(self) -> str:
+        return self.resource.name
+
+    def read(self, headers: Mapping[str, str], body: bytes) -> Listed[I]:
+        result = _LISTS[self.item](body).result
+        shown = result.paginacao
+        return Listed(
+            result.itens, int(shown.total), shown.atual, shown.linhas, headers.get("etag"), _cursor(headers.get("link"))
+        )
+
+    def at(self, **place: str) -> "ListCall[I]":
+        """Give the same question for another place: `page`, `cursor`, `rows`."""
+        others = tuple(pair for pair in self.parameters if pair[0] not in {"page", "cursor", *place})
+        return ListCall(self.resource, self.item, (*place.items(), *others))
+
+    def unless(self, etag: str | None) -> "ListCall[I]":
+        """Give the same question, to be answered only if the answer is not the one with this ETag."""
+        return ListCall(self.resource, self.item, self.parameters, etag)
+
+
+@dataclass(frozen=True, slots=True)
+class UsuarioCall:
+    """The caller."""
+
+    path: ClassVar[str] = "usuario"
+    parameters: Parameters = ()
+    etag: str | None = None
+
+    def read(self, _headers: Mapping[str, str], body: bytes) -> Usuario:
+        return _PROFILE(body).result
+
+
+def relatorios(parameters: Parameters = ()) -> ListCall[Relatorio]:
+    return ListCall(RELATORIOS, Relatorio, parameters)
+
+
+def pessoas(parameters: Parameters = ()) -> ListCall[Pessoa]:
+    return ListCall(PESSOAS, Pessoa, parameters)
+
+
+class Wire:
+    """Where a service is and who asks: makes requests of calls and values of answers. Shows no token."""
+
+    def __init__(self, base_url: str, token: str) -> None:
+        """Raises ParameterError when either cannot be what it should be."""
+        parts = urlsplit(base_url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or "@" in parts.netloc:
+            raise ParameterError("base_url must be http:// or https:// and a host, without user, password and query")
+        if not _TOKEN(token):
+            raise ParameterError("token must be 1 to 4000 visible ASCII characters, without blanks")
+        self.base_url = base_url.rstrip("/")
+        self._headers = {
+            "Authorization": token,
+            "Accept": "application/json",
+            "Accept-Encoding": "gzip",
+            "User-Agent": f"laudo/{__version__}",
+        }
+
+    def __repr__(self) -> str:
+        return f"Wire({self.base_url!r})"
+
+    def request(self, call: Call[Any], timeout: dict[str, float | None]) -> httpx.Request:
+        """Make the request; the specification wants a Content-Type also without a body."""
+        kind = "application/x-www-form-urlencoded" if call.parameters else "application/json"
+        headers = self._headers | {"Content-Type": kind}
+        if call.etag:
+            headers["If-None-Match"] = call.etag
+        return httpx.Request("GET", address(self.base_url, call), headers=headers, extensions={"timeout": timeout})
+
+    def answer(
+        self, call: Call[A_co], status: int, headers: Mapping[str, str], body: bytes
+    ) -> A_co | Unchanged | LaudoError:
+        """Read an answer: the value, or the exception to raise."""
+        if status == _NOT_MODIFIED and call.etag:
+            return Unchanged()
+        if status != _OK:
+            return errors.refusal(status, headers, body)
+        try:
+            return call.read(headers, body)
+        except (ValueError, msgspec.DecodeError) as error:
+            place = re.search(r"at `\$[^`]*`", str(error))
+        text = f"the answer is not of this contract{', ' + place[0] if place else ''}"
+        return AnswerError(text, status=status, request_id=headers.get("x-request-id"))
+
+
+def address(base_url: str, call: Call[Any]) -> str:
+    query = urlencode(call.parameters)
+    return f"{base_url}/{call.path}{'?' if query else ''}{query}"
+
+
+class _Paginacao(msgspec.Struct, gc=False):
+    atual: int
+    linhas: int
+    total: int | str
+
+
+class _Itens(msgspec.Struct, Generic[I], gc=False):
+    itens: tuple[I, ...]
+    paginacao: _Paginacao
+
+
+class _List(msgspec.Struct, Generic[I], gc=False):
+    result: _Itens[I]
+
+
+class _Profile(msgspec.Struct):
+    result: Usuario
+
+
+def _cursor(link: str | None) -> str | None:
+    """Find the cursor in a Link header; only this is taken of the address, so that no token goes astray."""
+    found = _NEXT(link) if link else None
+    return dict(parse_qsl(urlsplit(found[1]).query)).get("cursor") if found else None
+
+
+_OK: Final = 200
+_NOT_MODIFIED: Final = 304
+_TOKEN: Final = re.compile(r"[!-~]{1,4000}").fullmatch
+_NEXT: Final = re.compile(r'<([^<>]*)>\s*;\s*rel="?next"?').search
+_PROFILE: Final = msgspec.json.Decoder(_Profile).decode
+_LISTS: Final[dict[type[Item], Any]] = {
+    Relatorio: msgspec.json.Decoder(_List[Relatorio]).decode,
+    Pessoa: msgspec.json.Decoder(_List[Pessoa]).decode,
+}

@@ -1,0 +1,136 @@
+"""What can go wrong with a call: the tree of exceptions, and the one place that turns an answer into one of them.
+
+LaudoError
+├── ParameterError      refused before anything was sent: a parameter that no service of this contract accepts
+├── TransportError      no whole answer: no connection, a reset, half a body
+│   └── DeadlineError   nor any in time
+├── AnswerError         an answer that is not of this contract
+├── StatusError         an answer that refuses
+│   ├── BadRequestError     400, `keys` names the parameters
+│   ├── UnauthorizedError   401
+│   ├── RateLimitError      429, `retry_after` in seconds
+│   └── ServerError         500 and above, `retry_after` in seconds
+└── NotReadyError       `wait_for` has waited long enough
+"""
+
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from time import time
+from typing import Final
+
+import msgspec
+
+
+class LaudoError(Exception):
+    """Any failure of a call.
+
+    `status` is that of the answer and `request_id` its X-Request-Id, both None where there is none. No text holds a
+    token or a value of a parameter, unless the service put one into `message`.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, request_id: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = status
+        self.request_id = request_id
+
+    def __str__(self) -> str:
+        notes = [f"status {self.status}"] if self.status is not None else []
+        notes += [f"request {self.request_id}"] if self.request_id else []
+        return f"{self.message} ({', '.join(notes)})" if notes else self.message
+
+
+class ParameterError(LaudoError, ValueError):
+    """A parameter was refused before anything was sent."""
+
+
+class TransportError(LaudoError):
+    """No whole answer came."""
+
+
+class DeadlineError(TransportError):
+    """No whole answer came in time."""
+
+
+class AnswerError(LaudoError):
+    """The answer is not of this contract; the text names the place, never what stands there."""
+
+
+class NotReadyError(LaudoError):
+    """The report is not CONCLUIDO yet, or not listed yet, and the time to wait is over."""
+
+
+class StatusError(LaudoError):
+    """The service refused; `keys` are the parameters at fault, `retry_after` the seconds that it asks to wait."""
+
+    keys: tuple[str, ...] = ()
+    retry_after: float | None = None
+
+
+class BadRequestError(StatusError):
+    """400: a parameter is not accepted."""
+
+
+class UnauthorizedError(StatusError):
+    """401: the token is not valid."""
+
+
+class RateLimitError(StatusError):
+    """429: too many requests."""
+
+
+class ServerError(StatusError):
+    """500 and above: the service cannot answer."""
+
+
+def refusal(status: int, headers: Mapping[str, str], body: bytes) -> LaudoError:
+    """Make the exception for an answer that is no 200."""
+    request_id = headers.get("x-request-id")
+    if status < _FIRST_REFUSAL:
+        text = "the service redirects, which is not followed" if status >= _FIRST_REDIRECT else "no 200"
+        return AnswerError(text, status=status, request_id=request_id)
+    shown = _shown(body)
+    error = _kind(status)(shown.message or "the service refused", status=status, request_id=request_id)
+    error.keys = shown.validation.keys
+    error.retry_after = _seconds(headers.get("retry-after"))
+    return error
+
+
+class _Validation(msgspec.Struct):
+    keys: tuple[str, ...] = ()
+
+
+class _Shown(msgspec.Struct):
+    message: str = ""
+    validation: _Validation = msgspec.field(default_factory=_Validation)
+
+
+def _shown(body: bytes) -> _Shown:
+    """Read what a refusal says; one that is not of our form, such as a proxy's page, says nothing."""
+    try:
+        return _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _Shown()
+
+
+def _kind(status: int) -> type[StatusError]:
+    return ServerError if status >= _FIRST_FAULT else _KINDS.get(status, StatusError)
+
+
+def _seconds(text: str | None) -> float | None:
+    """Read Retry-After, a number of seconds or a date; None when it is neither."""
+    if not text:
+        return None
+    if text.isdecimal():
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time())
+    except ValueError:
+        return None
+
+
+_FIRST_REDIRECT: Final = 300
+_FIRST_REFUSAL: Final = 400
+_FIRST_FAULT: Final = 500
+_KINDS: Final[dict[int, type[StatusError]]] = {400: BadRequestError, 401: UnauthorizedError, 429: RateLimitError}
+_decode: Final = msgspec.json.Decoder(_Shown).decode

@@ -1,0 +1,121 @@
+"""What answers hold, as frozen values, and the filters that questions take; neither shows personal data in a `repr`."""
+
+from datetime import UTC, date, datetime
+from typing import Any, ClassVar, Literal, TypedDict
+
+import msgspec
+
+Status = Literal["PROCESSANDO", "EM ANALISE", "CONCLUIDO", "PRE-PROCESSANDO", "PENDENTE"]
+TipoPessoa = Literal["PESSOA", "EMPRESA"]
+Resultado = Literal["VALID", "INVALID"]
+Moment = date | datetime | str
+"""A day (UTC), or an instant with its zone, or either as ISO 8601 text."""
+
+
+class Item(msgspec.Struct, frozen=True, gc=False):
+    """An item of a list."""
+
+    key_field: ClassVar[str]
+
+    @property
+    def key(self) -> str:
+        """What no other item of the list has."""
+        return str(getattr(self, self.key_field))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the fields in the order of the wire; `atualizado_em` stays a datetime."""
+        return {name: getattr(self, name) for name in self.__struct_fields__}
+
+    def to_wire(self) -> dict[str, str | bool | None]:
+        """Give the fields as the service wrote them: instants as text with three decimals."""
+        return {name: render(getattr(self, name)) for name in self.__struct_fields__}
+
+
+class Relatorio(Item, frozen=True, gc=False):
+    """One report.
+
+    `status` and `resultado` are what the service says, which may be a value that this version does not know;
+    `atualizado_em` is in UTC. Its `repr` shows `numero` and `status` only.
+    """
+
+    numero: str
+    status: str
+    tipo_pessoa: str
+    nome: str
+    atualizado_em: datetime
+    resultado: str | None
+    mensagem: str
+    pendente_validacao_manual: bool
+    numero_documento: str
+
+    key_field: ClassVar[str] = "numero"
+
+    def __repr__(self) -> str:
+        return f"Relatorio(numero={self.numero!r}, status={self.status!r})"
+
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        return [("numero", self.numero), ("status", self.status)]
+
+
+class Pessoa(Item, frozen=True, gc=False):
+    """One person whose CPF was consulted; `atualizado_em` is in UTC. Its `repr` shows neither CPF nor name."""
+
+    cpf: str
+    nome: str
+    atualizado_em: datetime
+
+    key_field: ClassVar[str] = "cpf"
+
+    def __repr__(self) -> str:
+        return "Pessoa(cpf='***', nome='***')"
+
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        return []
+
+
+class Usuario(msgspec.Struct, frozen=True):
+    """Who asks. Its `repr` shows neither token nor address."""
+
+    api_token: str
+    email: str
+    nome_usuario: str
+    webhook_url: str
+    nome_organizacao: str
+    id_organizacao: str
+
+    def __repr__(self) -> str:
+        return f"Usuario(id_organizacao={self.id_organizacao!r})"
+
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        return [("id_organizacao", self.id_organizacao)]
+
+
+class RelatorioFilters(TypedDict, total=False):
+    """What narrows the list of reports; None is as if not given. The last two are known to laudo's own service only."""
+
+    numero_documento: str | None
+    tipo_pessoa: TipoPessoa | None
+    nome: str | None
+    numero: str | None
+    resultado: Resultado | None
+    status: Status | None
+    pendente_validacao_manual: bool | None
+    atualizado_em_de: Moment | None
+    atualizado_em_ate: Moment | None
+
+
+class PessoaFilters(TypedDict, total=False):
+    """What narrows the list of persons; None is as if not given. The last three are not in every service."""
+
+    cpf: str | None
+    nome: str | None
+    busca: str | None
+    atualizado_em_de: Moment | None
+    atualizado_em_ate: Moment | None
+
+
+def render(value: str | bool | datetime | None) -> str | bool | None:  # noqa: FBT001 - a value of any field
+    """Write a field as the wire has it."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return value

@@ -1,0 +1,87 @@
+"""Refuses a wrong parameter before anything is sent, by the same table as the service; the only writer of queries."""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
+from typing import Final
+
+from laudo.client.errors import ParameterError
+from laudo.core.resources import Filter, Resource
+from laudo.core.values import fold
+
+STEP: Final = 25
+"""`rows` is a multiple of this."""
+
+Parameters = tuple[tuple[str, str], ...]
+
+
+def of_filters(resource: Resource, given: Mapping[str, object]) -> Parameters:
+    """Write filters in the order of the table, without those that are None; raises ParameterError."""
+    accepted = {filter_.name: filter_ for filter_ in resource.filters}
+    for name in given:
+        if name not in accepted:
+            nearest = difflib.get_close_matches(name, accepted, n=1, cutoff=0.0)[0]
+            message = f"{resource.name} has no filter of this name; the nearest is {nearest}"
+            raise ParameterError(message)
+    return tuple(_written(resource, accepted, given))
+
+
+def of_order(resource: Resource, sort: str | None) -> Parameters:
+    """Write `sort`; raises ParameterError unless it is a field of the list, or one with - before it."""
+    names = [field.name for field in resource.fields]
+    if sort is not None and sort.removeprefix("-") not in names:
+        message = f"sort deve ser um destes campos, com - na frente para ordem decrescente: {', '.join(names)}"
+        raise ParameterError(message)
+    return () if sort is None else (("sort", sort),)
+
+
+def whole(name: str, value: object, *, step: int = 1) -> str:
+    """Write a number from `step` on, a multiple of it; raises ParameterError."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < step or value % step:
+        message = f"{name} deve ser um " + (f"múltiplo de {step}" if step > 1 else "número inteiro a partir de 1")
+        raise ParameterError(message)
+    return str(value)
+
+
+def _written(
+    resource: Resource, accepted: Mapping[str, Filter], given: Mapping[str, object]
+) -> Iterator[tuple[str, str]]:
+    for name, filter_ in accepted.items():
+        value = given.get(name)
+        if value is None:
+            continue
+        text = _text(value)
+        if not _accepts(filter_, text):
+            message = f"{name} de {resource.name} deve ser {filter_.kind.accepts}"
+            raise ParameterError(message)
+        yield name, _canonical(filter_, text)
+
+
+def _text(value: object) -> str | None:
+    """Write a value of Python; None when it is of a type that no filter takes."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime):
+        return None if value.tzinfo is None else value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(value, date):
+        return value.isoformat()
+    return value if isinstance(value, str) else None
+
+
+def _accepts(filter_: Filter, text: str | None) -> bool:
+    if text is None or len(text) > _LONGEST or not (text or filter_.may_be_empty):
+        return False
+    try:
+        filter_.kind.parse(text)
+    except ValueError:
+        return False
+    return text.isprintable()
+
+
+def _canonical(filter_: Filter, text: str | None) -> str:
+    """Spell a value of an enumeration as documents do, for not every service forgives case and accents."""
+    spelled = {fold(choice): choice for choice in filter_.kind.choices}
+    return spelled.get(fold(text or ""), text or "")
+
+
+_LONGEST: Final = 200

@@ -1,0 +1,48 @@
+"""From the arguments of a client's methods to calls: what both clients, the blocking and the other, have in common."""
+
+from collections.abc import Mapping
+
+from laudo.client import calls, parameters
+from laudo.client.calls import I, ListCall, Listed
+from laudo.client.items import Pessoa, Relatorio
+from laudo.client.parameters import STEP
+from laudo.client.walk import Place, Walk
+
+
+def relatorios(filters: Mapping[str, object], *, sort: str | None = None) -> ListCall[Relatorio]:
+    """Ask for reports; raises ParameterError."""
+    call = calls.relatorios()
+    return calls.relatorios(_parameters(call, filters, sort))
+
+
+def pessoas(filters: Mapping[str, object], *, sort: str | None = None) -> ListCall[Pessoa]:
+    """Ask for persons; raises ParameterError."""
+    call = calls.pessoas()
+    return calls.pessoas(_parameters(call, filters, sort))
+
+
+def page(call: ListCall[I], *, page: int, rows: int | None) -> ListCall[I]:
+    """Ask for one page; raises ParameterError."""
+    return call.at(page=parameters.whole("page", page), rows=parameters.whole("rows", rows or STEP, step=STEP))
+
+
+def counted(call: ListCall[I]) -> ListCall[I]:
+    """Ask for the total: every page has it, so the smallest will do."""
+    return page(call, page=1, rows=STEP)
+
+
+def walk(call: ListCall[I], *, rows: int | None, workers: int, start: Place | None = None) -> Walk[I]:
+    """Ask for all items; raises ParameterError."""
+    parameters.whole("workers", workers)
+    if rows is not None:
+        parameters.whole("rows", rows, step=STEP)
+    return Walk(call, rows=rows, workers=workers, start=start)
+
+
+def holds_all(listed: Listed[I]) -> bool:
+    """Tell whether a page is all there is."""
+    return listed.pagina == 1 and len(listed.itens) >= listed.total
+
+
+def _parameters(call: ListCall[I], filters: Mapping[str, object], sort: str | None) -> parameters.Parameters:
+    return (*parameters.of_order(call.resource, sort), *parameters.of_filters(call.resource, filters))

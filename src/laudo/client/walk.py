@@ -1,0 +1,155 @@
+"""A walk over all items of a list: which page to ask for next, and which of its items are new; it sends nothing.
+
+By cursor where the service offers one, which neither repeats nor misses an item that stays as it is. Else by page
+numbers: items pushed on to the next page, because others came before them, are recognized and left out; when the
+total shrinks, items may have moved to pages already read, so those are read again.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final, Generic
+
+from laudo.client.calls import I, ListCall, Listed
+from laudo.client.errors import BadRequestError, LaudoError, StatusError
+
+ROWS: Final = (1000, 500, 100, 25)
+"""Sizes of pages to try, unless one is asked for: the first that the service accepts stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a walk goes on.
+
+    `seen` are keys of items before it, to recognize those that are pushed on; `total` is what the page before it said.
+    """
+
+    rows: int
+    page: int = 1
+    cursor: str | None = field(default=None, repr=False)
+    seen: tuple[str, ...] = field(default=(), repr=False)
+    total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Batch(Generic[I]):
+    """The new items of one page, the total as it was then, and where to go on: None when this was the last."""
+
+    itens: tuple[I, ...] = field(repr=False)
+    total: int
+    place: Place | None
+
+
+class Walk(Generic[I]):
+    """One walk. Ask `wanted` until it gives None, answer in the same order with `take`."""
+
+    def __init__(self, call: ListCall[I], *, rows: int | None, workers: int = 1, start: Place | None = None) -> None:
+        """`workers` above 1 walks by page numbers, which alone can be asked for out of order."""
+        self._call = call
+        self._by_number = workers > 1
+        self._sizes = deque((start.rows,) if start else (rows,) if rows else ROWS)
+        self._asked: deque[int] = deque()
+        self._again: deque[int] = deque()
+        self._next = start.page if start else 1
+        self._last = self._next
+        self._cursor = start.cursor if start else None
+        self._started = self._done = False
+        self._totals = {start.page - 1: start.total} if start else {}
+        self._rereads = 0
+        self._seen = _Seen(start.seen if start else ())
+
+    def wanted(self) -> ListCall[I] | None:
+        """Give the next call to make; None when nothing is left, or an answer must come first."""
+        if self._done or (self._asked and (self._cursor or not self._started)):
+            return None
+        if self._cursor:
+            self._asked.append(self._next)
+            return self._call.at(cursor=self._cursor, rows=str(self._rows))
+        if self._again:
+            page = self._again.popleft()
+        elif self._next <= self._last:
+            page, self._next = self._next, self._next + 1
+        else:
+            return None
+        self._asked.append(page)
+        return self._call.at(page=str(page), rows=str(self._rows))
+
+    def refused(self, error: LaudoError) -> None:
+        """Try smaller pages when the very first is refused and nobody asked for its size; else raises the error."""
+        if self._started or len(self._sizes) == 1 or not _may_be_rows(error):
+            raise error
+        self._sizes.popleft()
+        self._next = self._asked.popleft()
+
+    def take(self, listed: Listed[I]) -> Batch[I]:
+        """Take the answer to the earliest call not answered yet."""
+        page = self._asked.popleft()
+        following = listed.cursor if not self._by_number and (self._cursor or not self._started) else None
+        if self._cursor or following:
+            return self._take_by_cursor(listed, following)
+        self._started = True
+        rows = listed.linhas if listed.linhas > 0 else self._rows
+        self._look_back(listed.total, page, rows)
+        self._last = -(-listed.total // rows) if listed.itens else min(self._last, page)
+        new = self._seen.unseen(listed.itens)
+        self._done = not self._asked and not self._again and self._next > self._last
+        return Batch(new, listed.total, self._place(page))
+
+    @property
+    def _rows(self) -> int:
+        return self._sizes[0]
+
+    def _take_by_cursor(self, listed: Listed[I], following: str | None) -> Batch[I]:
+        self._started = True
+        self._cursor = following
+        self._done = following is None
+        self._next += 1
+        return Batch(listed.itens, listed.total, None if self._done else Place(self._rows, self._next, following))
+
+    def _place(self, page: int) -> Place | None:
+        """Give the earliest page not answered: one to read again, one on its way, or the next."""
+        if self._done:
+            return None
+        earliest = min((*self._again, *self._asked, page + 1))
+        return Place(self._rows, earliest, None, self._seen.last(2 * self._rows), self._totals.get(earliest - 1, 0))
+
+    def _look_back(self, total: int, page: int, rows: int) -> None:
+        """Plan to read pages again when the page before knew of more items than are left: what follows has moved up."""
+        missing = self._totals.get(page - 1, 0) - total
+        self._totals[page] = total
+        if missing <= 0 or self._rereads > _MOST_REREADS:
+            return
+        pages = range(max(1, page - -(-missing // rows)), page)
+        self._rereads += len(pages)
+        self._again.extend(each for each in pages if each not in self._again)
+
+
+class _Seen:
+    """Keys of the latest items: as many as are worth remembering, so that no list is too long."""
+
+    __slots__ = ("_keys",)
+
+    def __init__(self, keys: tuple[str, ...]) -> None:
+        self._keys = dict.fromkeys(keys)
+
+    def unseen(self, itens: tuple[I, ...]) -> tuple[I, ...]:
+        """Give the items not seen, and remember them."""
+        new = tuple(item for item in itens if item.key not in self._keys)
+        for item in new:
+            self._keys[item.key] = None
+        while len(self._keys) > _REMEMBERED:
+            del self._keys[next(iter(self._keys))]
+        return new
+
+    def last(self, count: int) -> tuple[str, ...]:
+        return tuple(self._keys)[-count:]
+
+
+def _may_be_rows(error: LaudoError) -> bool:
+    """Tell whether a refusal may be about `rows`: it says so, or does not say what it is about."""
+    refused = isinstance(error, BadRequestError) or (isinstance(error, StatusError) and error.status == _UNPROCESSABLE)
+    return refused and isinstance(error, StatusError) and (not error.keys or "rows" in error.keys)
+
+
+_UNPROCESSABLE: Final = 422
+_REMEMBERED: Final = 20_000
+_MOST_REREADS: Final = 1000

@@ -1,0 +1,196 @@
+"""Mirrors a service of this contract into an account of the local store: first whole, then only what changed since."""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+
+from laudo.client import Batch, Laudo, Pessoa, Place
+from laudo.client import Relatorio as Listed
+from laudo.client.items import Item
+from laudo.core.values import PESSOA
+from laudo.server.ingest import fields
+from laudo.server.ingest.fields import Draft, FaultError, Relatorio
+from laudo.server.ingest.writer import Ingest
+
+I = TypeVar("I", bound=Item)  # noqa: E741 - an item
+
+MARGIN: Final = timedelta(minutes=5)
+"""How far behind the newest report known a later run looks again, for clocks that differ and writes that come late."""
+
+UNNAMED: Final = "Nome não informado"
+"""Stands for the name of a person whom the service lists in a report and not among its persons."""
+
+
+class State(msgspec.Struct, kw_only=True):
+    """How far a mirror is: all older than `since` is here; `newest`, `list` and `place` tell of a walk not ended."""
+
+    base_url: str
+    id_conta: int
+    since: datetime | None = None
+    newest: datetime | None = None
+    list: str = "pessoas"
+    place: Place | None = None
+
+
+@dataclass(slots=True)
+class Summary:
+    """What has become of the reports that came, and how many the service says there are."""
+
+    inserted: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    stale: int = 0
+    rejected: int = 0
+    unnamed: int = 0
+    total: int = 0
+
+    def __str__(self) -> str:
+        names = ("inserted", "updated", "unchanged", "stale", "rejected")
+        return ", ".join(f"{getattr(self, name)} {name}" for name in names)
+
+
+Report = Callable[[str, int, int], None]
+"""Told the list, how many items have come, and the total."""
+
+
+class Mirror:
+    """One account's mirror of one service. What a run has written is not asked for again by the next."""
+
+    def __init__(
+        self, client: Laudo, ingest: Ingest, state: State, *, names: "Names", save: Callable[[State], None]
+    ) -> None:
+        self._client = client
+        self._ingest = ingest
+        self._state = state
+        self._names = names
+        self._save = save
+        self.summary = Summary()
+
+    def run(self, *, report: Report, reject: Callable[[str], None]) -> None:
+        """Bring the account up to date; raises LaudoError or StoreError, and can then be run again.
+
+        The first time everything is walked, and then what changed under that walk.
+        """
+        if self._state.since is None:
+            self._whole(report, reject)
+        if self._state.since is not None:
+            self._changes(self._state.since - MARGIN, report, reject)
+
+    def _whole(self, report: Report, reject: Callable[[str], None]) -> None:
+        state = self._state
+        if state.list == "pessoas":
+            for people in _counted("pessoas", self._client.pessoas_in_batches(start=state.place), report):
+                self._names.keep(people.itens)
+                self._note("pessoas", people.place)
+            self._note("relatorios", None)
+        for batch in _counted("relatorios", self._client.relatorios_in_batches(start=state.place), report):
+            self._write(batch, reject)
+            state.newest = max((*_known(state.newest), *_instants(batch)), default=None)
+            self._note("relatorios", batch.place)
+        state.since, state.newest = state.newest, None
+        self._note("pessoas", None)
+
+    def _changes(self, since: datetime, report: Report, reject: Callable[[str], None]) -> None:
+        """Walk both lists, the newest first, until what they hold is known."""
+        newest = since + MARGIN
+        for people in _counted("pessoas", self._client.pessoas_in_batches(), report):
+            self._names.keep(people.itens)
+            if any(item.atualizado_em < since for item in people.itens):
+                break
+        for batch in _counted("relatorios", self._client.relatorios_in_batches(), report):
+            self._write(batch, reject, since)
+            newest = max((newest, *_instants(batch)))
+            if any(item.atualizado_em < since for item in batch.itens):
+                break
+        self._state.since = newest
+        self._save(self._state)
+
+    def _note(self, name: str, place: Place | None) -> None:
+        self._state.list, self._state.place = name, place
+        self._save(self._state)
+
+    def _write(self, batch: Batch[Listed], reject: Callable[[str], None], since: datetime | None = None) -> None:
+        """Write what is not older than `since`."""
+        self.summary.total = batch.total
+        recent = [item for item in batch.itens if since is None or item.atualizado_em >= since]
+        counts = self._ingest.write(list(self._accepted(recent, reject)))
+        self.summary.inserted += counts.inserted
+        self.summary.updated += counts.updated
+        self.summary.unchanged += counts.unchanged
+        self.summary.stale += counts.stale
+
+    def _accepted(self, itens: Sequence[Listed], reject: Callable[[str], None]) -> Iterator[Relatorio]:
+        names = self._names.of({item.numero_documento for item in itens if item.tipo_pessoa == PESSOA})
+        for item in itens:
+            person = item.tipo_pessoa == PESSOA
+            name = (names.get(item.numero_documento) or self._ask_name(item.numero_documento)) if person else ""
+            draft = msgspec.convert({**item.to_wire(), "nome_pessoa": name}, Draft)
+            try:
+                yield fields.accept(draft, verify=False)
+            except FaultError as fault:
+                self.summary.rejected += 1
+                reject(str(fault))
+
+    def _ask_name(self, cpf: str) -> str:
+        """Ask for one person who was not in the list when it was walked."""
+        found = self._client.pessoas(cpf=cpf).itens if cpf.isdecimal() and len(cpf) == _CPF else ()
+        if not found:
+            self.summary.unnamed += 1
+            return UNNAMED
+        self._names.keep(found)
+        return found[0].nome
+
+
+class Names:
+    """CPF → name, in a file of its own: there may be more than memory holds."""
+
+    def __init__(self, path: Path) -> None:
+        path.touch(mode=0o600)
+        self._path = path
+        self._connection = sqlite3.connect(path)
+        self._connection.execute("CREATE TABLE IF NOT EXISTS nome (cpf TEXT PRIMARY KEY, nome TEXT) WITHOUT ROWID")
+
+    def keep(self, pessoas: Sequence[Pessoa]) -> None:
+        with self._connection:
+            self._connection.executemany(
+                "INSERT INTO nome VALUES (?, ?) ON CONFLICT (cpf) DO UPDATE SET nome = excluded.nome",
+                [(pessoa.cpf, pessoa.nome) for pessoa in pessoas],
+            )
+
+    def of(self, cpfs: set[str]) -> dict[str, str]:
+        with closing(self._connection.cursor()) as cursor:
+            found = (cursor.execute("SELECT cpf, nome FROM nome WHERE cpf = ?", (cpf,)).fetchone() for cpf in cpfs)
+            return dict(row for row in found if row)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def forget(self) -> None:
+        """Delete the file: what it held is in the store."""
+        self.close()
+        self._path.unlink(missing_ok=True)
+
+
+def _counted(name: str, batches: Iterator[Batch[I]], report: Report) -> Iterator[Batch[I]]:
+    seen = 0
+    for batch in batches:
+        yield batch
+        seen += len(batch.itens)
+        report(name, seen, batch.total)
+
+
+def _known(instant: datetime | None) -> tuple[datetime, ...]:
+    return () if instant is None else (instant,)
+
+
+def _instants(batch: Batch[Listed]) -> list[datetime]:
+    return [item.atualizado_em for item in batch.itens]
+
+
+_CPF: Final = 11

@@ -1,0 +1,160 @@
+import csv
+import io
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from click.testing import Result
+
+from client.service import TOKEN, Service, pessoa, refused, relatorio
+from client.socket_service import listening
+from shell import HEEDING, Shell, one_line
+
+Run = Callable[..., Result]
+DROPPED = httpx.ReadError("dropped")
+
+
+@pytest.fixture
+def service() -> Service:
+    return Service([relatorio(number) for number in range(2600, 0, -1)])
+
+
+@pytest.fixture
+def run(tmp_path: Path, service: Service) -> Iterator[Run]:
+    with listening(service) as base:
+        env = {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN}
+
+        def run(*words: str) -> Result:
+            return Shell(tmp_path)("export", *words, env=env)
+
+        yield run
+
+
+def test_csv(run: Run, service: Service, tmp_path: Path) -> None:
+    file = tmp_path / "all.csv"
+    result = run("relatorios", "-o", str(file))
+    assert result.stdout == f"2600 relatorios in {file}\n"
+    rows = list(csv.DictReader(io.StringIO(file.read_text("utf-8"))))
+    assert [row["numero"] for row in rows] == [item["numero"] for item in service.relatorios]
+    assert rows[0] == {**relatorio(2600), "pendente_validacao_manual": "false"}
+
+
+def test_ndjson_of_a_filter_by_several_workers(run: Run, service: Service, tmp_path: Path) -> None:
+    service.pessoas = [pessoa(number, nome="Ana" if number % 2 else "Eva") for number in range(3000)]
+    file = tmp_path / "people.ndjson"
+    assert run("pessoas", "-o", str(file), "--nome", "Ana", "--workers", "3").exit_code == 0
+    lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    assert lines == [item for item in service.pessoas if item["nome"] == "Ana"]
+
+
+def test_parquet(run: Run, service: Service, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    service.relatorios[0] |= {"resultado": None}
+    file = tmp_path / "all.parquet"
+    assert run("relatorios", "-o", str(file)).exit_code == 0
+    table = parquet.read_table(file)
+    assert table.column("numero").to_pylist() == [item["numero"] for item in service.relatorios]
+    assert table.column("resultado").to_pylist()[:2] == [None, "VALID"]
+    assert table.schema.field("atualizado_em").type.tz == "UTC"
+
+
+def test_an_empty_list_is_a_whole_file(run: Run, service: Service, tmp_path: Path) -> None:
+    service.relatorios = []
+    for name in ("a.csv", "a.ndjson", "a.parquet"):
+        if name.endswith("parquet"):
+            pytest.importorskip("pyarrow")
+        assert run("relatorios", "-o", str(tmp_path / name)).exit_code == 0
+        assert (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize("ending", ["csv", "ndjson", "parquet"])
+def test_it_goes_on_where_it_was_interrupted_and_appears_when_whole(
+    run: Run, service: Service, tmp_path: Path, ending: str
+) -> None:
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    file, whole = tmp_path / f"a.{ending}", tmp_path / f"whole.{ending}"
+    service.script = [None, None, refused(500)]
+    result = run("relatorios", "-o", str(file))
+    assert result.exit_code == 2
+    assert "kept: 2000 items; hint: the same command goes on" in one_line(result)
+    assert not file.exists()
+    assert {stat.S_IMODE(kept.stat().st_mode) for kept in tmp_path.iterdir()} == {0o600}
+    with (tmp_path / f"a.{ending}.part").open("ab") as stream:
+        stream.write(b"half a li")
+    service.relatorios.insert(0, relatorio(5000))
+    asked = len(service.requests)
+    assert run("relatorios", "-o", str(file)).exit_code == 0
+    assert len(service.requests) - asked == 1
+    del service.relatorios[0]
+    assert run("relatorios", "-o", str(whole)).exit_code == 0
+    assert file.read_bytes() == whole.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [file.name, whole.name]
+    assert {stat.S_IMODE(made.stat().st_mode) for made in (file, whole)} == {0o600}
+
+
+def test_a_part_of_another_question_is_not_mixed_in(run: Run, service: Service, tmp_path: Path) -> None:
+    service.script = [None, refused(500)]
+    run("relatorios", "-o", str(tmp_path / "a.csv"))
+    result = run("relatorios", "-o", str(tmp_path / "a.csv"), "--status", "CONCLUIDO")
+    assert "belongs to another question; hint: remove it" in one_line(result)
+
+
+def test_a_file_that_was_there_stays_until_the_new_one_is_whole(run: Run, service: Service, tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("old")
+    service.script = [None, refused(500)]
+    run("relatorios", "-o", str(file))
+    assert file.read_text() == "old"
+    run("relatorios", "-o", str(file))
+    assert file.read_text().startswith("numero,")
+
+
+def test_failures_on_the_way_do_not_show(run: Run, service: Service, tmp_path: Path) -> None:
+    service.script = [None, DROPPED, None, refused(503, Retry_After="0"), None]
+    assert run("relatorios", "-o", str(tmp_path / "a.csv")).exit_code == 0
+
+
+def test_another_ending_is_refused(run: Run, tmp_path: Path) -> None:
+    assert "must end in .csv, .ndjson, .parquet" in one_line(run("relatorios", "-o", str(tmp_path / "a.xlsx")))
+    assert os.listdir(tmp_path) == []  # noqa: PTH208 - names only
+
+
+def test_parquet_without_its_package_is_one_line(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    assert "hint: pip install 'laudo[parquet]'" in one_line(run("relatorios", "-o", str(tmp_path / "a.parquet")))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_whatever_ends_it_the_next_run_makes_it_whole(service: Service, tmp_path: Path, number: signal.Signals) -> None:
+    reached, go_on = threading.Event(), threading.Event()
+
+    def hold(asked: int) -> None:
+        if asked == 3:
+            reached.set()
+            go_on.wait(20)
+
+    service.after = hold
+    file = tmp_path / "a.csv"
+    with listening(service) as base:
+        environ = Shell(tmp_path).environment | {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN}
+        command = [sys.executable, "-c", HEEDING, "export", "relatorios", "-o", str(file)]
+        with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
+            assert reached.wait(20)
+            process.send_signal(number)
+            _, said = process.communicate(timeout=20)
+        go_on.set()
+        assert process.returncode == (130 if number is signal.SIGINT else -number)
+        assert said.startswith("error: interrupted; kept: 2000 items" if number is signal.SIGINT else "")
+        assert not file.exists()
+        subprocess.run(command, env=environ, check=True, stdout=subprocess.DEVNULL)
+    found = [line.partition(",")[0] for line in file.read_text("utf-8").splitlines()[1:]]
+    assert found == [item["numero"] for item in service.relatorios]

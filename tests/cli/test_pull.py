@@ -1,0 +1,153 @@
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+from click.testing import Result
+
+from client.service import TOKEN, Service, pessoa, refused, relatorio
+from client.socket_service import listening, of_app
+from factories import Store, contents, cpf
+from factories import relatorio as stored
+from laudo.server.database import open_store
+from shell import Shell, one_line
+from wsgi import NewApp
+
+Run = Callable[..., Result]
+DROPPED = httpx.ReadError("dropped")
+
+
+@contextmanager
+def pulling(laudo: Shell, base: str, token: str) -> Iterator[Run]:
+    def run(*words: str) -> Result:
+        return laudo("pull", "--from", base, "--account", "1", *words, env={"LAUDO_TOKEN": token})
+
+    yield run
+
+
+@pytest.fixture
+def service() -> Service:
+    service = Service([relatorio(number, numero_documento=cpf(number % 700)) for number in range(2600, 0, -1)])
+    service.pessoas = [pessoa(0, cpf=cpf(number), nome=f"Pessoa {number}") for number in range(700)]
+    return service
+
+
+@pytest.fixture
+def run(laudo: Shell, service: Service) -> Iterator[Run]:
+    with listening(service) as base, pulling(laudo, base, TOKEN) as run:
+        yield run
+
+
+def rows(laudo: Shell) -> dict[str, dict[str, object]]:
+    """What the account holds: numero → item and name."""
+    database = open_store(laudo.store)
+    try:
+        found = contents(database)
+    finally:
+        database.close()
+    return {repr(row): {} for row in found["relatorio"]}
+
+
+def count(laudo: Shell, table: str) -> int:
+    database = open_store(laudo.store)
+    try:
+        return len(contents(database)[table])
+    finally:
+        database.close()
+
+
+def test_a_service_without_extensions_comes_whole_and_then_only_what_changed(
+    run: Run, laudo: Shell, service: Service
+) -> None:
+    assert run().stdout == "2600 inserted, 0 updated, 301 unchanged, 0 stale, 0 rejected; the service has 2600\n"
+    assert (count(laudo, "relatorio"), count(laudo, "pessoa")) == (2600, 700)
+    asked = len(service.requests)
+    service.relatorios.insert(0, relatorio(90_000, numero_documento=cpf(800)))
+    service.pessoas.insert(0, pessoa(0, cpf=cpf(800), nome="Nova Pessoa", atualizado_em="2026-02-01T00:00:00.000Z"))
+    assert run().stdout.startswith("1 inserted, 0 updated, 301 unchanged, 0 stale, 0 rejected; the service has 2601")
+    assert len(service.requests) - asked == 2
+    assert sorted(path.name for path in laudo.folder.iterdir() if "pull" in path.name) == ["laudo.db.pull-1.json"]
+    assert TOKEN not in (laudo.folder / "laudo.db.pull-1.json").read_text()
+
+
+def test_nothing_is_missed_or_doubled_while_the_list_changes(run: Run, laudo: Shell, service: Service) -> None:
+    def write(asked: int) -> None:
+        if asked < 12:
+            changed = service.relatorios.pop(len(service.relatorios) // 2)
+            service.relatorios.insert(0, {**changed, "atualizado_em": f"2026-03-01T00:00:{asked:02}.000Z"})
+            service.relatorios.insert(0, relatorio(90_000 + asked, atualizado_em=f"2026-03-01T00:01:{asked:02}.000Z"))
+
+    service.after = write
+    service.script = [None, None, refused(503, Retry_After="0"), None, refused(429, Retry_After="0"), None, DROPPED]
+    assert run().exit_code == 0
+    assert run().exit_code == 0
+    assert count(laudo, "relatorio") == len(service.relatorios)
+    assert run("--whole").stdout.startswith("0 inserted, 0 updated, ")
+
+
+@pytest.mark.parametrize("answered", range(1, 6))
+def test_an_interrupted_pull_goes_on(run: Run, laudo: Shell, service: Service, answered: int) -> None:
+    service.script = [*[None] * answered, refused(500)]
+    result = run()
+    if answered < 6:
+        assert result.exit_code == 2
+        assert "hint: the same command goes on" in one_line(result)
+    asked = len(service.requests)
+    assert run().exit_code == 0
+    assert len(service.requests) - asked <= 7 - answered + 1
+    assert (count(laudo, "relatorio"), count(laudo, "pessoa")) == (2600, 700)
+
+
+def test_what_cannot_be_a_report_is_counted_and_named_without_its_values(run: Run, service: Service) -> None:
+    service.relatorios = [relatorio(2, numero="x-secret"), relatorio(1, numero_documento=cpf(1))]
+    result = run()
+    assert result.exit_code == 1
+    assert result.stdout.startswith("1 inserted, 0 updated, 1 unchanged, 0 stale, 2 rejected")
+    assert "rejected: numero is not accepted" in result.stderr
+    assert "secret" not in result.output
+
+
+def test_a_person_who_is_not_listed_is_asked_for_and_else_unnamed(run: Run, service: Service) -> None:
+    service.relatorios = [relatorio(1, numero_documento=cpf(9999))]
+    assert "2 without a name" in run().stdout
+
+
+def test_a_state_of_another_service_is_refused(run: Run, laudo: Shell) -> None:
+    run()
+    state = laudo.folder / "laudo.db.pull-1.json"
+    state.write_text(json.dumps(json.loads(state.read_text()) | {"base_url": "http://elsewhere.test"}))
+    assert "belongs to a mirror of http://elsewhere.test" in one_line(run())
+
+
+def test_without_a_token_the_hint_says_what_to_do(laudo: Shell) -> None:
+    result = laudo("pull", "--from", "http://127.0.0.1:9", "--account", "1", env={"XDG_CONFIG_HOME": str(laudo.folder)})
+    assert "there is no token for http://127.0.0.1:9" in one_line(result)
+
+
+def test_laudo_to_laudo_gives_the_same_answers(laudo: Shell, store: Store, new_app: NewApp) -> None:
+    source = store.account()
+    many = [
+        stored(n, atualizado_em=1_700_000_000_000 + n, numero_documento=cpf(n % 300), nome_pessoa=f"Ana {n % 300}")
+        for n in range(2100)
+    ]
+    for start in range(0, 2100, 700):
+        store.write(source, many[start : start + 700])
+    app = new_app()
+    with listening(of_app(app)) as base, pulling(laudo, base, source.token) as run:
+        assert run().stdout.startswith("2100 inserted")
+        store.write(source, [stored(7, atualizado_em=1_800_000_000_000, status="PENDENTE", resultado=None)])
+        assert run().stdout.startswith("0 inserted, 1 updated")
+    token = laudo.prints("token", "create", "--user", "1").splitlines()[-1].split()[-1]
+    mine = open_store(laudo.store)
+    from laudo.server import app as application
+    from laudo.server.config import Settings
+    from wsgi import Client
+
+    ours = Client(
+        application.create(Settings(store=laudo.store, key_file=str(laudo.key_file), log=False), database=mine), token
+    )
+    theirs = Client(app, source.token)
+    for url in ("/relatorios?rows=1000&page=2", "/pessoas?rows=500", "/relatorios?status=PENDENTE"):
+        assert ours.get(url).body == theirs.get(url).body
+    mine.close()

@@ -1,0 +1,228 @@
+import json
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from client.service import TOKEN, Service, listed, pessoa, relatorio
+from client.socket_service import listening
+from laudo.cli import output
+from laudo.core.resources import PESSOAS, RELATORIOS
+from shell import LAUDO, Shell, one_line
+
+CPF = "52998224725"
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def service() -> Service:
+    service = Service([relatorio(3), relatorio(2, status="EM ANALISE", resultado=None), relatorio(1)])
+    service.pessoas = [pessoa(52998224725, nome="Maria da Silva")]
+    return service
+
+
+@pytest.fixture
+def base(service: Service) -> Iterator[str]:
+    with listening(service) as base:
+        yield base
+
+
+@pytest.fixture
+def run(tmp_path: Path, base: str) -> Run:
+    def run(*words: str, stdin: str = "", **env: str) -> Result:
+        given = {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN, "XDG_CONFIG_HOME": str(tmp_path), **env}
+        return Shell(tmp_path)(*words, stdin=stdin, env=given)
+
+    return run
+
+
+# Where to ask.
+
+
+def test_login_checks_and_keeps_a_token_that_only_its_owner_reads(run: Run, base: str, tmp_path: Path) -> None:
+    result = run("login", "--url", f"{base}/", "--with-token", stdin=f"{TOKEN}\n")
+    assert result.stdout == f"logged in to {base}, organization Modelo\n"
+    kept = tmp_path / "laudo" / "login.json"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert json.loads(kept.read_text()) == {"base_url": base, "token": TOKEN}
+    assert run("relatorios", "--count", LAUDO_URL="", LAUDO_TOKEN="").stdout == "3\n"
+
+
+def test_login_asks_for_what_it_was_not_given_and_shows_no_token(run: Run, base: str) -> None:
+    result = run("login", stdin=f"{base}\n{TOKEN}\n")
+    assert result.exit_code == 0
+    assert TOKEN not in result.output
+
+
+def test_a_wrong_token_is_not_kept(run: Run, base: str, tmp_path: Path) -> None:
+    result = run("login", "--url", base, "--with-token", stdin="wrong\n")
+    assert result.exit_code == 2
+    assert one_line(result) == "error: Falha na autenticação. (status 401, request abc-1)"
+    assert not (tmp_path / "laudo" / "login.json").exists()
+
+
+def test_a_kept_token_goes_to_no_other_service(run: Run, base: str) -> None:
+    run("login", "--url", base, "--with-token", stdin=f"{TOKEN}\n")
+    result = run("relatorios", LAUDO_URL="http://127.0.0.1:9", LAUDO_TOKEN="")
+    assert "there is no token for http://127.0.0.1:9; hint: laudo login" in one_line(result)
+
+
+def test_a_kept_token_that_others_can_read_is_refused(run: Run, base: str, tmp_path: Path) -> None:
+    run("login", "--url", base, "--with-token", stdin=f"{TOKEN}\n")
+    (tmp_path / "laudo" / "login.json").chmod(0o644)
+    assert "hint: chmod 600" in one_line(run("relatorios", LAUDO_URL="", LAUDO_TOKEN=""))
+
+
+def test_without_a_service_the_hint_says_what_to_do(run: Run) -> None:
+    result = run("pessoas", LAUDO_URL="", LAUDO_TOKEN="")
+    assert one_line(result).endswith("hint: laudo login, or set LAUDO_URL and LAUDO_TOKEN")
+
+
+# What is asked.
+
+
+@pytest.mark.parametrize("resource", [RELATORIOS, PESSOAS], ids=lambda resource: resource.name)
+@pytest.mark.parametrize("command", [(), ("export",)])
+def test_every_filter_of_the_table_is_an_option(run: Run, resource: object, command: tuple[str, ...]) -> None:
+    name = getattr(resource, "name", "")
+    shown = run(*command, name, "--help").stdout
+    for filter_ in getattr(resource, "filters", ()):
+        assert f"--{filter_.name.replace('_', '-')} " in shown
+
+
+def test_filters_order_and_place_are_sent(run: Run, service: Service) -> None:
+    run("relatorios", "--status", "em analise", "--sort", "-nome", "--rows", "50", "--page", "2")
+    assert service.requests[0].url.query == b"page=2&rows=50&sort=-nome&status=EM+ANALISE"
+
+
+def test_a_wrong_value_is_refused_before_it_is_sent(run: Run, service: Service) -> None:
+    result = run("relatorios", "--status", "pronto")
+    assert result.exit_code == 2
+    assert one_line(result).startswith("error: status de relatorios deve ser um destes valores: PROCESSANDO")
+    assert service.requests == []
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("relatorios --status P", ["PROCESSANDO", "PRE-PROCESSANDO", "PENDENTE"]),
+        ("relatorios --pendente-validacao-manual ", ["true", "false"]),
+        ("pessoas --sort n", ["nome"]),
+        ("export pessoas --bus", ["--busca"]),
+    ],
+)
+def test_values_complete(run: Run, words: str, offered: list[str]) -> None:
+    count = len(words.split(" "))
+    result = run(_LAUDO_COMPLETE="bash_complete", COMP_WORDS=f"laudo {words}", COMP_CWORD=str(count))
+    assert [line.partition(",")[2] for line in result.stdout.splitlines()] == offered
+
+
+# What is shown.
+
+
+def test_columns_mask_cpfs_unless_they_are_to_be_revealed(run: Run) -> None:
+    first = "00000003-0000-4000-8000-000000000000\tCONCLUIDO\tPessoa\tconsultaPessoaDefault\t2026-01-01T00:00:03.000Z\t"
+    assert run("relatorios").stdout.splitlines()[0] == first + "VALID\tVálido.\tfalse\t***982247**"
+    assert run("relatorios", "--reveal").stdout.splitlines()[0].endswith(f"\t{CPF}")
+    assert run("pessoas").stdout == "***982247**\tMaria da Silva\t2026-01-31T12:00:00.000Z\n"
+
+
+def test_a_terminal_gets_a_table(base: str, tmp_path: Path) -> None:
+    import pty
+
+    leader, follower = pty.openpty()
+    environ = Shell(tmp_path).environment | {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN, "COLUMNS": "200"}
+    subprocess.run([LAUDO, "pessoas"], check=True, stdout=follower, env=environ)
+    os.close(follower)
+    lines = os.read(leader, 10_000).decode().splitlines()
+    assert lines[0].split() == ["cpf", "nome", "atualizado_em"]
+    assert lines[1].split() == ["***982247**", "Maria", "da", "Silva", "2026-01-31T12:00:00.000Z"]
+
+
+def test_json_has_the_fields_asked_for_and_whole_values(run: Run) -> None:
+    shown = json.loads(run("relatorios", "--json", "numero_documento,resultado").stdout)
+    assert shown[:2] == [
+        {"numero_documento": CPF, "resultado": "VALID"},
+        {"numero_documento": CPF, "resultado": None},
+    ]
+    assert json.loads(run("relatorios", "--json", "numero", "--page", "2").stdout) == []
+    assert "--json takes fields" in one_line(run("relatorios", "--json", "cor"))
+
+
+def test_csv_has_a_heading(run: Run) -> None:
+    assert run("pessoas", "--csv").stdout == f"cpf,nome,atualizado_em\n{CPF},Maria da Silva,2026-01-31T12:00:00.000Z\n"
+
+
+def test_jq(run: Run) -> None:
+    pytest.importorskip("jq")
+    assert run("relatorios", "--jq", ".[].status").stdout == "CONCLUIDO\nEM ANALISE\nCONCLUIDO\n"
+    assert run("usuario", "--jq", "{email}").stdout == '{"email": "ana@example.com"}\n'
+    assert one_line(run("relatorios", "--jq", ".[")).startswith("error: --jq: ")
+
+
+def test_jq_without_its_package_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jq", None)
+    assert one_line(run("relatorios", "--jq", ".")) == "error: --jq needs the package jq; hint: pip install 'laudo[jq]'"
+
+
+def test_all_and_count(run: Run, service: Service) -> None:
+    service.relatorios = [relatorio(number) for number in range(1200, 0, -1)]
+    assert run("relatorios", "--count").stdout == "1200\n"
+    assert len(run("relatorios", "--all").stdout.splitlines()) == 1200
+    assert len(json.loads(run("relatorios", "--all", "--workers", "3", "--json", "numero").stdout)) == 1200
+
+
+def test_curl_prints_the_request_without_the_token_and_sends_nothing(run: Run, service: Service, base: str) -> None:
+    shown = run("relatorios", "--curl", "--nome", "a'b c", "--sort", "numero").stdout
+    assert shown == (
+        f"""curl -H "Authorization: $LAUDO_TOKEN" '{base}/relatorios?page=1&rows=25&sort=numero&nome=a%27b+c'\n"""
+    )
+    assert run("usuario", "--curl").stdout == f'curl -H "Authorization: $LAUDO_TOKEN" {base}/usuario\n'
+    assert service.requests == []
+
+
+def test_watch_prints_again_when_something_has_changed(run: Run, service: Service) -> None:
+    def change(asked: int) -> None:
+        if asked == 2:
+            service.pessoas[0] = pessoa(52998224725, nome="Maria Santos")
+        if asked == 3:
+            service.script = [listed([], total="x")]
+
+    service.after = change
+    result = run("pessoas", "--watch", "--every", "0.1", "--json", "nome")
+    assert result.stdout.count("Maria") == 2
+    assert result.exit_code == 2
+
+
+def test_the_profile_hides_its_token(run: Run) -> None:
+    assert "api_token\t***\nemail\tana@example.com\n" in run("usuario").stdout
+    assert json.loads(run("usuario", "--json", "api_token", "--reveal").stdout) == {"api_token": TOKEN}
+
+
+def test_the_client_needs_nothing_of_the_server(base: str, tmp_path: Path) -> None:
+    blocked = "; ".join(f"sys.modules['{name}'] = None" for name in output.SERVER)
+    script = f"import sys; {blocked}; from laudo.cli import main; main()"
+    environ = Shell(tmp_path).environment | {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN}
+    for words in (["--help"], ["relatorios", "--count"], ["export", "pessoas", "-o", "a.csv"], ["config"]):
+        subprocess.run(
+            [sys.executable, "-c", script, *words], check=True, cwd=tmp_path, env=environ, stdout=subprocess.DEVNULL
+        )
+
+
+@pytest.mark.parametrize("missing", ["granian", "apsw", "falcon", "prometheus_client"])
+def test_without_the_server_serve_says_what_to_install(tmp_path: Path, missing: str) -> None:
+    shell = Shell(tmp_path)
+    shell.prints("migrate")
+    shell.prints("organization", "create", "Modelo")
+    script = f"import sys; sys.modules['{missing}'] = None; from laudo.cli import main; main(['serve'])"
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=False, capture_output=True, text=True, env=shell.environment
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: this command needs the service")
+    assert done.stderr.endswith("hint: pip install 'laudo[server]'\n")

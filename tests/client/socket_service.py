@@ -1,0 +1,51 @@
+"""Puts a handler of requests on a socket of this machine, as a service that other processes and commands can ask."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import httpx
+
+from laudo.server.app import App
+from wsgi import Client
+
+Handler = Callable[[httpx.Request], httpx.Response]
+
+
+@contextmanager
+def listening(handler: Handler) -> Iterator[str]:
+    """Serve until the block ends; gives the base address. A handler that raises drops the connection."""
+
+    class OnSocket(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            url = f"http://service.test{self.path}"
+            try:
+                answer = handler(httpx.Request("GET", url, headers=list(self.headers.items())))
+            except Exception:  # noqa: BLE001 - a scripted failure: the connection ends
+                self.close_connection = True
+                return
+            self.send_response(answer.status_code)
+            for name, text in answer.headers.items():
+                self.send_header(name, text)
+            self.end_headers()
+            self.wfile.write(answer.content)
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), OnSocket) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def of_app(app: App) -> Handler:
+    """Make a handler of the service itself."""
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        answer = Client(app, None).ask("GET", request.url.raw_path.decode(), headers=dict(request.headers))
+        return httpx.Response(answer.status, headers=answer.headers, content=answer.body)
+
+    return handle

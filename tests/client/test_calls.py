@@ -1,0 +1,340 @@
+import logging
+from datetime import UTC, date, datetime
+from typing import Any
+
+import httpx
+import pytest
+
+from client.conftest import Client, NewClient
+from client.service import PROFILE, TOKEN, Clock, Service, listed, pessoa, refused, relatorio
+from laudo.client import (
+    AnswerError,
+    BadRequestError,
+    DeadlineError,
+    Laudo,
+    LaudoError,
+    Limits,
+    NotReadyError,
+    ParameterError,
+    PessoaFilters,
+    RateLimitError,
+    RelatorioFilters,
+    ServerError,
+    StatusError,
+    TransportError,
+    UnauthorizedError,
+)
+from laudo.core.resources import PESSOAS, RELATORIOS
+from laudo.core.resources import PROFILE as PROFILE_FIELDS
+
+RESET = httpx.ReadError("reset")
+
+
+# What a call gives.
+
+
+def test_a_page_has_items_total_and_its_number(client: Client, service: Service) -> None:
+    service.relatorios = [relatorio(number) for number in range(60, 0, -1)]
+    page = client.call("relatorios", page=2)
+    assert (len(page.itens), page.total, page.pagina, page.linhas) == (25, 60, 2, 25)
+    assert page.itens[0].to_wire() == relatorio(35)
+    assert page.itens[0].atualizado_em == datetime(2026, 1, 1, 0, 0, 35, tzinfo=UTC)
+
+
+def test_the_total_of_persons_is_a_number_too(client: Client, service: Service) -> None:
+    service.pessoas = [pessoa(1), pessoa(2)]
+    page = client.call("pessoas", nome="Pessoa 2")
+    assert (page.total, page.itens[0].nome) == (1, "Pessoa 2")
+    assert client.call("contar_pessoas") == 2
+
+
+def test_the_profile(client: Client) -> None:
+    profile = client.call("usuario")
+    assert {name: getattr(profile, name) for name, _ in PROFILE_FIELDS} == PROFILE
+
+
+def test_counting_asks_for_the_smallest_page(client: Client, service: Service) -> None:
+    service.relatorios = [relatorio(1), relatorio(2, status="PROCESSANDO")]
+    assert client.call("contar", status="CONCLUIDO") == 1
+    assert service.requests[-1].url.query == b"page=1&rows=25&status=CONCLUIDO"
+
+
+def test_a_request_carries_what_the_specification_wants(client: Client, service: Service) -> None:
+    client.call("usuario")
+    client.call("relatorios", sort="-nome", pendente_validacao_manual=None)
+    plain, filtered = service.requests
+    assert plain.headers["Content-Type"] == "application/json"
+    assert filtered.headers["Content-Type"] == "application/x-www-form-urlencoded"
+    assert filtered.headers["Authorization"] == TOKEN
+    assert str(filtered.url) == "http://service.test/relatorios?page=1&rows=25&sort=-nome"
+
+
+# What is refused before it is sent.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"rows": 30}, "rows deve ser um múltiplo de 25"),
+        ({"rows": True}, "rows deve ser um múltiplo de 25"),
+        ({"page": 0}, "page deve ser um número inteiro a partir de 1"),
+        ({"sort": "cor"}, "sort deve ser um destes campos"),
+        ({"status": "PRONTO"}, "status de relatorios deve ser um destes valores: PROCESSANDO"),
+        ({"numero_documento": "529.982.247-25"}, "sem máscara"),
+        ({"numero_documento": 52998224725}, "numero_documento de relatorios deve ser"),
+        ({"numero": "1"}, "um UUID"),
+        ({"nome": ""}, "nome de relatorios deve ser"),
+        ({"nome": "x" * 201}, "até"),
+        ({"numero_documeto": "1"}, "the nearest is numero_documento"),
+        ({"atualizado_em_de": datetime(2026, 1, 1)}, "com fuso"),  # noqa: DTZ001 - that is the point
+    ],
+)
+def test_a_wrong_parameter_is_refused_before_anything_is_sent(
+    client: Client, service: Service, arguments: dict[str, Any], text: str
+) -> None:
+    with pytest.raises(ParameterError) as caught:
+        client.call("relatorios", **arguments)
+    assert text in caught.value.message.replace("1 a 200", "até 200")
+    assert service.requests == []
+
+
+def test_values_are_spelled_as_documents_do(client: Client, service: Service) -> None:
+    service.script = [listed([], total=0)]
+    client.call(
+        "relatorios",
+        status="em análise",
+        tipo_pessoa="Pessoa",
+        pendente_validacao_manual=True,
+        atualizado_em_de=date(2026, 1, 31),
+        atualizado_em_ate=datetime(2026, 2, 1, 12, tzinfo=UTC),
+    )
+    asked = dict(service.requests[0].url.params)
+    assert asked == {
+        "page": "1",
+        "rows": "25",
+        "status": "EM ANALISE",
+        "tipo_pessoa": "PESSOA",
+        "pendente_validacao_manual": "true",
+        "atualizado_em_de": "2026-01-31",
+        "atualizado_em_ate": "2026-02-01T12:00:00Z",
+    }
+
+
+def test_the_typed_filters_are_those_of_the_table() -> None:
+    assert list(RelatorioFilters.__annotations__) == [each.name for each in RELATORIOS.filters]
+    assert list(PessoaFilters.__annotations__) == [each.name for each in PESSOAS.filters]
+
+
+@pytest.mark.parametrize(
+    "base", ["service.test", "ftp://service.test", "http://", "http://u:p@service.test", "http://service.test/?x=1"]
+)
+def test_an_address_that_is_none_is_refused(base: str) -> None:
+    with pytest.raises(ParameterError):
+        Laudo(base, TOKEN)
+
+
+@pytest.mark.parametrize("token", ["", "two words", "x\n", "ç"])
+def test_a_token_that_is_none_is_refused(token: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        Laudo("http://service.test", token)
+    assert token == "" or token not in str(caught.value)
+
+
+# What goes wrong.
+
+
+def test_a_wrong_token(new_client: NewClient, service: Service) -> None:
+    with pytest.raises(UnauthorizedError) as caught:
+        new_client(service, "wrong").call("usuario")
+    assert (caught.value.status, caught.value.message, caught.value.request_id) == (
+        401,
+        "Falha na autenticação.",
+        "abc-1",
+    )
+    assert str(caught.value) == "Falha na autenticação. (status 401, request abc-1)"
+    assert len(service.requests) == 1
+
+
+def test_a_refused_parameter(client: Client, service: Service) -> None:
+    body = {"error": "Bad Request", "message": "Não.", "validation": {"source": "query", "keys": ["rows"]}}
+    service.script = [httpx.Response(400, json=body | {"status_code": 400})]
+    with pytest.raises(BadRequestError) as caught:
+        client.call("relatorios")
+    assert caught.value.keys == ("rows",)
+
+
+def test_a_refusal_of_another_form(client: Client, service: Service) -> None:
+    service.script = [httpx.Response(404, content=b"<html>no</html>")]
+    with pytest.raises(StatusError) as caught:
+        client.call("usuario")
+    assert str(caught.value) == "the service refused (status 404)"
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        (b"{", ""),
+        (b"[]", ""),
+        (b"\xff", ""),
+        (b'{"result": {"itens": [], "paginacao": {"atual": 1, "linhas": 25, "total": null}}}', "total"),
+        (b'{"result": {"itens": [], "paginacao": {"atual": 1, "linhas": 25, "total": "many"}}}', ""),
+        (b'{"result": {"itens": [], "paginacao": {"atual": 1, "linhas": 25, "total": 1.5}}}', "total"),
+        (b'{"result": {"itens": [{"numero": 1}], "paginacao": {"atual": 1, "linhas": 25, "total": 1}}}', "numero"),
+    ],
+)
+def test_an_answer_that_is_not_of_the_contract(client: Client, service: Service, body: bytes, place: str) -> None:
+    service.script = [httpx.Response(200, content=body, headers={"X-Request-Id": "abc-2"})]
+    with pytest.raises(AnswerError) as caught:
+        client.call("relatorios")
+    assert place in caught.value.message
+    assert (caught.value.status, caught.value.request_id) == (200, "abc-2")
+    assert len(service.requests) == 1
+
+
+@pytest.mark.parametrize("total", [7, "7"])
+def test_the_total_may_be_number_or_text_in_both_lists(client: Client, service: Service, total: object) -> None:
+    service.script = [listed([], total=total), listed([], total=total)]
+    assert client.call("contar") == 7
+    assert client.call("contar_pessoas") == 7
+
+
+def test_a_redirect_is_not_followed(client: Client, service: Service) -> None:
+    service.script = [httpx.Response(302, headers={"Location": "http://elsewhere.test/"})]
+    with pytest.raises(AnswerError, match="redirects"):
+        client.call("usuario")
+    assert len(service.requests) == 1
+
+
+# What is tried again.
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [RESET, httpx.ConnectError("no"), httpx.RemoteProtocolError("half a body"), httpx.ConnectTimeout("late")]
+    + [refused(status) for status in (429, 502, 503, 504)],
+)
+def test_what_may_pass_is_tried_again_twice(
+    client: Client, service: Service, clock: Clock, failure: httpx.Response | Exception
+) -> None:
+    service.script = [failure, failure, None]
+    assert client.call("contar") == 0
+    assert clock.pauses == [0.25, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("failure", "kind"),
+    [
+        (RESET, TransportError),
+        (httpx.ReadTimeout("late"), DeadlineError),
+        (refused(429), RateLimitError),
+        (refused(503), ServerError),
+    ],
+)
+def test_the_third_failure_is_final(
+    client: Client, service: Service, failure: httpx.Response | Exception, kind: type[LaudoError]
+) -> None:
+    service.script = [failure] * 3
+    with pytest.raises(kind):
+        client.call("usuario")
+    assert len(service.requests) == 3
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 500, 501])
+def test_what_will_not_pass_is_not_tried_again(client: Client, service: Service, status: int) -> None:
+    service.script = [refused(status)]
+    with pytest.raises(StatusError):
+        client.call("usuario")
+    assert len(service.requests) == 1
+
+
+def test_retry_after_is_heeded(client: Client, service: Service, clock: Clock) -> None:
+    service.script = [refused(429, Retry_After="7"), None]
+    client.call("usuario")
+    assert clock.pauses == [7.25]
+
+
+def test_a_retry_after_beyond_the_deadline_ends_the_call(client: Client, service: Service, clock: Clock) -> None:
+    service.script = [refused(503, Retry_After="3600")]
+    with pytest.raises(ServerError) as caught:
+        client.call("usuario")
+    assert (caught.value.retry_after, clock.pauses) == (3600, [])
+
+
+def test_a_retry_after_that_is_a_date_is_read(client: Client, service: Service, clock: Clock) -> None:
+    service.script = [refused(503, Retry_After="Wed, 21 Oct 2015 07:28:00 GMT"), None]
+    client.call("usuario")
+    assert clock.pauses == [0.25]
+
+
+def test_the_deadline_is_for_all_tries(new_client: NewClient, service: Service, clock: Clock) -> None:
+    def late(_: httpx.Request) -> httpx.Response:
+        clock.time += 4
+        raise httpx.ReadTimeout("late")
+
+    service.script = [late] * 3
+    with pytest.raises(DeadlineError):
+        new_client(service, limits=Limits(deadline=8)).call("usuario")
+    assert len(service.requests) == 2
+    assert service.requests[1].extensions["timeout"]["read"] == 3.75
+
+
+def test_a_service_that_is_down_is_asked_little_more_often_than_without_retries(
+    client: Client, service: Service
+) -> None:
+    service.script = [RESET] * 1000
+    for _ in range(100):
+        with pytest.raises(TransportError):
+            client.call("usuario")
+    assert len(service.requests) == 110
+
+
+# What waits.
+
+
+def test_waiting_ends_with_the_report_and_asks_by_etag(client: Client, service: Service, clock: Clock) -> None:
+    number = relatorio(1)["numero"]
+    service.script = [
+        listed([], total=0),
+        listed([relatorio(1, status="PROCESSANDO")], total=1, headers={"ETag": '"1"'}),
+        httpx.Response(304, headers={"ETag": '"1"'}),
+        listed([relatorio(1)], total=1),
+    ]
+    assert client.call("wait_for", numero=number).status == "CONCLUIDO"
+    assert [request.headers.get("If-None-Match") for request in service.requests] == [None, None, '"1"', '"1"']
+    assert clock.pauses == [0.625, 0.9375, 1.40625]
+
+
+def test_waiting_ends_when_the_time_is_over(client: Client, clock: Clock) -> None:
+    with pytest.raises(NotReadyError):
+        client.call("wait_for", numero=relatorio(1)["numero"], timeout=60)
+    assert clock.time == 60
+    assert max(clock.pauses) <= 18.75
+
+
+# What stays secret.
+
+
+def test_no_repr_shows_a_token_or_a_person(service: Service) -> None:
+    service.relatorios = [relatorio(1)]
+    service.pessoas = [pessoa(52998224725, nome="Maria")]
+    client = Laudo("http://service.test", TOKEN, transport=httpx.MockTransport(service))
+    shown = [client, client.relatorios(), client.relatorios().itens, client.pessoas().itens, client.usuario()]
+    shown += [*client.relatorios_in_batches(), client._wire]
+    text = " ".join(map(repr, shown))
+    for secret in (TOKEN, "52998224725", "Maria", "ana@example.com"):
+        assert secret not in text
+    assert "Laudo('http://service.test')" in text
+
+
+def test_no_log_and_no_exception_shows_a_token_or_a_person(
+    client: Client, service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    service.script = [None, RESET, RESET, RESET]
+    with caplog.at_level(logging.DEBUG):
+        client.call("relatorios", numero_documento="52998224725")
+        with pytest.raises(TransportError) as caught:
+            client.call("pessoas", cpf="52998224725")
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    for secret in (TOKEN, "52998224725"):
+        assert secret not in caplog.text + repr(caught.value)

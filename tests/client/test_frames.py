@@ -1,0 +1,38 @@
+from datetime import UTC, datetime
+
+import httpx
+import pytest
+
+from client.service import TOKEN, Service, relatorio
+from laudo.client import Laudo, to_dicts, to_pandas, to_polars
+from laudo.core.resources import RELATORIOS
+
+NAMES = [field.name for field in RELATORIOS.fields]
+
+
+@pytest.fixture
+def client() -> Laudo:
+    service = Service([relatorio(2, resultado=None), relatorio(1)])
+    return Laudo("http://service.test", TOKEN, transport=httpx.MockTransport(service))
+
+
+def test_dictionaries_have_the_fields_in_the_order_of_the_wire(client: Laudo) -> None:
+    first, second = to_dicts(client.relatorios())
+    assert list(first) == NAMES
+    assert (first["resultado"], second["atualizado_em"]) == (None, datetime(2026, 1, 1, 0, 0, 1, tzinfo=UTC))
+
+
+def test_a_frame_of_pandas(client: Laudo) -> None:
+    pytest.importorskip("pandas")
+    frame = to_pandas(client.relatorios())
+    assert list(frame.columns) == NAMES
+    assert str(frame["atualizado_em"].dt.tz) == "UTC"
+    assert len(to_pandas([])) == 0
+
+
+def test_a_frame_of_polars(client: Laudo) -> None:
+    pytest.importorskip("polars")
+    frame = to_polars(client.relatorios())
+    assert frame.columns == NAMES
+    assert frame["resultado"].to_list() == [None, "VALID"]
+    assert len(to_polars([])) == 0

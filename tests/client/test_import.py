@@ -1,0 +1,86 @@
+"""What it costs and brings to import the client, and what a type checker makes of its use."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shell import cpu_seconds
+
+ENGINES = {"apsw", "falcon", "granian", "click", "laudo.server", "pandas", "polars", "pyarrow", "prometheus_client"}
+
+
+def test_the_import_takes_at_most_200_ms() -> None:
+    def seconds() -> float:
+        before = cpu_seconds()
+        subprocess.run([sys.executable, "-c", "import laudo.client"], check=True)
+        return cpu_seconds() - before
+
+    def idle() -> float:
+        before = cpu_seconds()
+        subprocess.run([sys.executable, "-c", ""], check=True)
+        return cpu_seconds() - before
+
+    assert min(seconds() for _ in range(5)) - min(idle() for _ in range(3)) <= 0.200
+
+
+def test_the_import_brings_nothing_of_the_server() -> None:
+    script = "import sys, laudo.client; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    # httpx loads click for a command of its own, if it is there.
+    assert not set(done.stdout.split()) & (ENGINES - {"click"})
+
+
+USE = """
+import asyncio
+from datetime import date
+from laudo.client import AsyncLaudo, Laudo, LaudoError, Relatorio, to_dicts
+
+def names(client: Laudo) -> list[str]:
+    page = client.relatorios(status="CONCLUIDO", tipo_pessoa="PESSOA", rows=100, atualizado_em_de=date(2026, 1, 1))
+    first: Relatorio = page.itens[0]
+    total: int = page.total + client.contar(resultado=None)
+    rows = to_dicts(client.pessoas(nome="maria").all(workers=2))
+    return [first.nome, str(total), str(len(rows))] + [each.numero for each in page]
+
+async def later(client: AsyncLaudo) -> list[str]:
+    page = await client.pessoas(busca="maria")
+    async with client:
+        return [each.cpf async for each in page]
+
+with Laudo("https://api.example.com", "token") as client:
+    try:
+        print(names(client), client.wait_for("x", timeout=3).atualizado_em.year, client.usuario().email)
+    except LaudoError as error:
+        print(error.status, error.message, error.request_id)
+print(asyncio.run(later(AsyncLaudo("https://api.example.com", "token"))))
+"""
+
+MISUSE = {
+    'client.relatorios(status="PRONTO")': "arg-type",
+    'client.relatorios(numero_documeto="1")': "call-arg",
+    "client.pessoas(cpf=1)": "arg-type",
+    "client.contar(page=2)": "call-arg",
+    "client.usuario().token": "attr-defined",
+    "client.relatorios().itens[0].cpf": "attr-defined",
+    'client.relatorios().itens[0].nome = "x"': "misc",
+}
+
+
+def test_code_that_uses_it_passes_mypy_strict_and_misuse_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = 'from laudo.client import Laudo\n\nclient = Laudo("https://api.example.com", "token")\n'
+    api = pytest.importorskip("mypy.api")
+    (tmp_path / "use.py").write_text(USE)
+    (tmp_path / "misuse.py").write_text(head + "\n".join(MISUSE) + "\n")
+    monkeypatch.setenv("MYPYPATH", str(Path(__file__).parents[2] / "src"))
+    options = ["--strict", "--no-error-summary", "--follow-imports=silent", "--cache-dir", str(tmp_path / "cache")]
+    shown, errors, _ = api.run([*options, "--config-file", "", str(tmp_path / "use.py"), str(tmp_path / "misuse.py")])
+    assert errors == ""
+    found = {
+        int(line.split(":")[1]): line.rsplit("[", 1)[1].rstrip("]") for line in shown.splitlines() if "error" in line
+    }
+    assert "use.py" not in shown.replace("misuse.py", ""), shown
+    assert list(found.values()) == list(MISUSE.values()), shown

@@ -1,0 +1,85 @@
+"""Both clients against the service itself, in this process: its cursors, ETags and refusals."""
+
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from client.conftest import Client as Asking
+from client.conftest import NewClient as NewAsking
+from factories import Account, Store, cpf, numero, relatorio
+from laudo.client import BadRequestError, UnauthorizedError, to_dicts
+from wsgi import Client, NewApp
+
+Handler = Callable[[httpx.Request], httpx.Response]
+
+
+@pytest.fixture
+def account(store: Store) -> Account:
+    return store.account(webhook_url="https://example.com/hook")
+
+
+@pytest.fixture
+def handler(new_app: NewApp) -> Handler:
+    app = new_app(max_rows=500)
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        target = request.url.raw_path.decode()
+        answer = Client(app, None).ask("GET", target, headers=dict(request.headers))
+        handle.__dict__.setdefault("asked", []).append(target)
+        return httpx.Response(answer.status, headers=answer.headers, content=answer.body)
+
+    return handle
+
+
+@pytest.fixture
+def asking(new_client: NewAsking, handler: Handler, account: Account) -> Asking:
+    return new_client(handler, account.token)
+
+
+def test_a_walk_by_cursor_gives_every_report_once_while_others_come(
+    store: Store, account: Account, asking: Asking, handler: Handler
+) -> None:
+    store.write(account, [relatorio(number, atualizado_em=number * 1000) for number in range(1, 1301)])
+    found = [item.numero for item in asking.all("relatorios")]
+    assert found == [numero(number) for number in range(1300, 0, -1)]
+    asked = handler.__dict__["asked"]
+    assert sum("cursor=" in target for target in asked) == 2
+
+
+def test_a_walk_of_several_workers_gives_the_same(store: Store, account: Account, asking: Asking) -> None:
+    store.write(account, [relatorio(number, atualizado_em=number * 1000) for number in range(1, 1301)])
+    assert to_dicts(asking.all("relatorios", workers=4)) == to_dicts(asking.all("relatorios"))
+
+
+def test_persons_profile_and_counts(store: Store, account: Account, asking: Asking) -> None:
+    store.write(account, [relatorio(1, numero_documento=cpf(1)), relatorio(2, numero_documento=cpf(2))])
+    assert asking.call("pessoas", nome="mar sil").total == 2
+    assert asking.call("contar", numero_documento=cpf(1)) == 1
+    assert asking.call("contar_pessoas", busca="") == 2
+    profile = asking.call("usuario")
+    assert (profile.api_token, profile.webhook_url) == (account.token, "https://example.com/hook")
+
+
+def test_waiting_asks_by_etag(store: Store, account: Account, new_client: NewAsking, handler: Handler) -> None:
+    store.write(account, [relatorio(1, status="PROCESSANDO", resultado=None)])
+    statuses: list[int] = []
+
+    def watched(request: httpx.Request) -> httpx.Response:
+        if len(statuses) == 2:
+            store.write(account, [relatorio(1, atualizado_em=2_000_000_000_000)])
+        answer = handler(request)
+        statuses.append(answer.status_code)
+        return answer
+
+    done = new_client(watched, account.token).call("wait_for", numero=numero(1))
+    assert (done.status, statuses) == ("CONCLUIDO", [200, 304, 200])
+
+
+def test_refusals(account: Account, new_client: NewAsking, handler: Handler) -> None:
+    with pytest.raises(UnauthorizedError) as caught:
+        new_client(handler, "x" * 20).call("usuario")
+    assert caught.value.request_id
+    with pytest.raises(BadRequestError) as refused:
+        new_client(handler, account.token).call("relatorios", rows=1000)
+    assert refused.value.keys == ("rows",)

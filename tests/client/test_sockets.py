@@ -1,0 +1,127 @@
+"""Both clients over real connections: what a broken service does to them, and that nothing outlasts the deadline."""
+
+import asyncio
+import gzip
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+
+from laudo.client import AnswerError, AsyncLaudo, DeadlineError, Laudo, LaudoError, Limits, ServerError, TransportError
+
+HURRY = Limits(deadline=0.6, connect=0.3, read=0.3, retries=0)
+PATIENCE = 5.0
+OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+
+Serve = Callable[[socket.socket], None]
+Ask = Callable[[str, Limits], object]
+
+
+def answering(raw: bytes) -> Serve:
+    return lambda connection: connection.sendall(raw)
+
+
+def resetting(connection: socket.socket) -> None:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def stalling(connection: socket.socket) -> None:
+    connection.recv(1)  # the client goes first
+
+
+def trickling(connection: socket.socket) -> None:
+    connection.sendall(OK + b"Content-Length: 1000\r\n\r\n")
+    with suppress(OSError):
+        for _ in range(100):
+            connection.sendall(b" ")
+            time.sleep(0.05)
+
+
+@contextmanager
+def serving(serve: Serve) -> Iterator[str]:
+    """Accept connections until the block ends, read a request from each, and treat it as told."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, _ = listener.accept()
+                    with connection:
+                        connection.settimeout(PATIENCE)
+                        connection.recv(65536)
+                        serve(connection)
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def blocking(base: str, limits: Limits) -> object:
+    with Laudo(base, "token", limits=limits) as client:
+        return client.usuario()
+
+
+def awaited(base: str, limits: Limits) -> object:
+    async def ask() -> object:
+        async with AsyncLaudo(base, "token", limits=limits) as client:
+            return await client.usuario()
+
+    return asyncio.run(ask())
+
+
+@pytest.fixture(params=[blocking, awaited])
+def ask(request: pytest.FixtureRequest) -> Ask:
+    asked: Ask = request.param
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("serve", "kind"),
+    [
+        (resetting, TransportError),
+        (answering(b""), TransportError),
+        (answering(b"HTTP/1.1 200 O"), TransportError),
+        (answering(b"no http at all\r\n\r\n"), TransportError),
+        (answering(OK + b'Content-Length: 1000\r\n\r\n{"result": {'), TransportError),
+        (answering(OK + b"Transfer-Encoding: chunked\r\n\r\nff\r\nhalf"), TransportError),
+        (answering(OK + b"Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\nnope"), TransportError),
+        (answering(OK + b'Connection: close\r\n\r\n{"result": {'), AnswerError),
+        (answering(OK + b"Content-Length: 2\r\n\r\n[]"), AnswerError),
+        (answering(b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"), ServerError),
+        (stalling, DeadlineError),
+        (trickling, DeadlineError),
+    ],
+)
+def test_a_broken_service_is_one_exception_in_time(ask: Ask, serve: Serve, kind: type[LaudoError]) -> None:
+    started = time.monotonic()
+    with serving(serve) as base, pytest.raises(kind) as caught:
+        ask(base, HURRY)
+    assert time.monotonic() - started < HURRY.deadline + HURRY.read + 1
+    assert caught.value.__context__ is None
+
+
+def test_nobody_listens(ask: Ask) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(TransportError, match="ConnectError"):
+        ask(f"http://127.0.0.1:{port}", HURRY)
+
+
+def test_a_lost_connection_is_tried_again(ask: Ask) -> None:
+    body = gzip.compress(
+        b'{"result":{"api_token":"","email":"","nome_usuario":"","webhook_url":"","nome_organizacao":"",'
+        b'"id_organizacao":"7"},"status_code":200}'
+    )
+    answers = iter(
+        [resetting, answering(OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))]
+    )
+
+    def serve(connection: socket.socket) -> None:
+        next(answers)(connection)
+
+    with serving(serve) as base:
+        assert repr(ask(base, Limits())) == "Usuario(id_organizacao='7')"

@@ -1,0 +1,162 @@
+from itertools import pairwise
+
+import pytest
+
+from client.conftest import Client
+from client.service import Service, listed, pessoa, refused, relatorio
+from laudo.client import BadRequestError, ServerError
+from laudo.client.calls import pessoas, relatorios
+from laudo.client.walk import Place, Walk
+
+
+def newest_first(count: int) -> list[dict[str, object]]:
+    return [relatorio(number) for number in range(count, 0, -1)]
+
+
+def numeros(found: list[object]) -> list[str]:
+    return [str(getattr(item, "numero", "")) for item in found]
+
+
+@pytest.mark.parametrize("count", [0, 1, 25, 26, 100, 101, 1000, 2500])
+@pytest.mark.parametrize("workers", [1, 4])
+def test_a_walk_gives_every_item_once_and_in_order(client: Client, service: Service, count: int, workers: int) -> None:
+    service.relatorios = newest_first(count)
+    assert numeros(client.all("relatorios", workers=workers)) == numeros_of(service)
+
+
+def numeros_of(service: Service) -> list[str]:
+    return [str(item["numero"]) for item in service.relatorios]
+
+
+def test_one_page_that_is_all_needs_no_further_request(client: Client, service: Service) -> None:
+    service.relatorios = newest_first(25)
+    assert len(client.all("relatorios")) == 25
+    assert len(service.requests) == 1
+
+
+@pytest.mark.parametrize("most", [25, 100, 500, 750])
+def test_a_service_with_smaller_pages_is_asked_for_smaller_pages(client: Client, service: Service, most: int) -> None:
+    service.relatorios = newest_first(1200)
+    service.most_rows = most
+    assert numeros(client.all("relatorios")) == numeros_of(service)
+
+
+def test_a_size_that_was_asked_for_is_not_changed(client: Client, service: Service) -> None:
+    service.most_rows = 100
+    with pytest.raises(BadRequestError):
+        client.batches("relatorios_in_batches", rows=200)
+
+
+def test_a_service_that_silently_gives_smaller_pages(client: Client, service: Service) -> None:
+    service.relatorios = newest_first(60)
+    service.answer = lambda request: service.list(  # type: ignore[method-assign]
+        "/relatorios", {}, page=int(request.url.params.get("page", "1")), rows=25
+    )
+    assert numeros(client.all("relatorios")) == numeros_of(service)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_items_pushed_on_by_new_ones_are_not_repeated(client: Client, service: Service, workers: int) -> None:
+    service.relatorios = newest_first(500)
+    before = numeros_of(service)
+
+    def write(asked: int) -> None:
+        for number in range(7):
+            service.relatorios.insert(0, relatorio(1000 + asked * 10 + number))
+
+    service.after = write
+    found = numeros(client.all("relatorios", rows=25, workers=workers))
+    assert len(found) == len(set(found))
+    assert set(before) <= set(found)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_items_that_move_up_because_others_go_are_not_missed(client: Client, service: Service, workers: int) -> None:
+    service.relatorios = newest_first(500)
+    gone: set[str] = set()
+
+    def delete(asked: int) -> None:
+        if asked % 3 == 0 and len(gone) < 60:
+            gone.update(str(item["numero"]) for item in service.relatorios[:9])
+            del service.relatorios[:9]
+
+    service.after = delete
+    before = set(numeros_of(service))
+    found = numeros(client.all("relatorios", rows=25, workers=workers))
+    assert len(found) == len(set(found))
+    assert before - gone <= set(found)
+
+
+def test_failures_on_the_way_are_tried_again(client: Client, service: Service) -> None:
+    service.relatorios = newest_first(2500)
+    service.script = [None, refused(503), None, refused(429, Retry_After="1"), None]
+    assert len(client.all("relatorios")) == 2500
+
+
+def test_a_lasting_failure_ends_the_walk(client: Client, service: Service) -> None:
+    service.relatorios = newest_first(2500)
+    service.script = [None, None, refused(500)]
+    with pytest.raises(ServerError):
+        client.all("relatorios")
+
+
+def test_a_walk_follows_the_cursor_where_there_is_one(client: Client, service: Service) -> None:
+    items = newest_first(75)
+    link = '</relatorios?page=1>; rel="first", </relatorios?cursor={}&rows=25>; rel="next"'
+    service.script = [
+        listed(items[:25], total=75, headers={"Link": link.format("a%3D")}),
+        listed(items[25:50], total=75, headers={"Link": link.format("b")}),
+        listed(items[50:], total=75),
+    ]
+    batches = client.batches("relatorios_in_batches", rows=25, status="CONCLUIDO")
+    assert [len(batch.itens) for batch in batches] == [25, 25, 25]
+    assert [dict(request.url.params).get("cursor") for request in service.requests] == [None, "a=", "b"]
+    assert all(dict(request.url.params)["status"] == "CONCLUIDO" for request in service.requests)
+    assert [batch.place and batch.place.cursor for batch in batches] == ["a=", "b", None]
+
+
+def test_the_token_follows_no_link_to_elsewhere(client: Client, service: Service) -> None:
+    elsewhere = '<https://elsewhere.test/relatorios?cursor=a>; rel="next"'
+    service.script = [listed(newest_first(25), total=26, headers={"Link": elsewhere}), listed([], total=26)]
+    client.batches("relatorios_in_batches", rows=25)
+    assert {request.url.host for request in service.requests} == {"service.test"}
+
+
+@pytest.mark.parametrize("stop", range(1, 5))
+def test_a_walk_goes_on_from_where_it_stopped(client: Client, service: Service, stop: int) -> None:
+    service.relatorios = newest_first(110)
+    before = numeros_of(service)
+    batches = client.batches("relatorios_in_batches", rows=25)
+    service.relatorios.insert(0, relatorio(999))
+    rest = client.batches("relatorios_in_batches", start=batches[stop - 1].place)
+    found = [item.numero for batch in (*batches[:stop], *rest) for item in batch.itens]
+    assert sorted(found) == sorted(before)
+
+
+def test_a_service_that_ignores_the_page_ends_the_walk() -> None:
+    walk = Walk(relatorios(), rows=25)
+    items = Service(newest_first(25))
+    seen = 0
+    while call := walk.wanted():
+        seen += len(walk.take(relatorios().read({}, items.list("/relatorios", {}, page=1, rows=25).content)).itens)
+        items.relatorios = newest_first(25)
+        assert call.item.__name__ == "Relatorio"
+    assert seen == 25
+
+
+def test_what_a_walk_remembers_has_a_bound() -> None:
+    walk = Walk(pessoas(), rows=1000)
+    place: Place | None = None
+    for page in range(1, 60):
+        assert walk.wanted()
+        items = [pessoa(page * 1000 + number) for number in range(1000)]
+        place = walk.take(pessoas().read({}, listed(items, total="100000", page=page, rows=1000).content)).place
+    assert place is not None
+    assert (place.page, len(place.seen), len(walk._seen._keys)) == (60, 2000, 20_000)
+
+
+def test_parallel_pages_are_taken_in_order(client: Client, service: Service) -> None:
+    service.relatorios = newest_first(1000)
+    found = numeros(client.all("relatorios", rows=25, workers=8))
+    assert all(a > b for a, b in pairwise(found))
+    assert len(service.requests) == 1 + 40

@@ -1,0 +1,51 @@
+"""The SDK against the service as people run it."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from laudo.client import AsyncLaudo, Laudo, TransportError, UnauthorizedError
+from live.server import Place, Server, serving
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[Laudo]:
+    with Laudo(server.url, server.place.token) as client:
+        yield client
+
+
+def test_walks_by_cursor_and_by_number_agree(client: Laudo) -> None:
+    page = client.relatorios(sort="numero_documento")
+    by_cursor = list(page)
+    assert len(by_cursor) == page.total
+    assert list(page.all(workers=4)) == by_cursor
+
+
+def test_the_awaited_client_gives_the_same(client: Laudo, server: Server) -> None:
+    async def walk() -> list[str]:
+        async with AsyncLaudo(server.url, server.place.token) as other:
+            page = await other.pessoas(nome="maria")
+            return [pessoa.cpf async for pessoa in page.all(workers=2)]
+
+    assert asyncio.run(walk()) == [pessoa.cpf for pessoa in client.pessoas(nome="maria")]
+
+
+def test_counts_are_those_of_the_walk(client: Laudo) -> None:
+    found = sum(item.status == "CONCLUIDO" for item in client.relatorios(rows=500))
+    assert client.contar(status="CONCLUIDO") == found > 0
+
+
+def test_a_wrong_token(server: Server) -> None:
+    with Laudo(server.url, "wrong-token") as client, pytest.raises(UnauthorizedError) as caught:
+        client.usuario()
+    assert caught.value.request_id
+
+
+def test_a_service_that_goes_away(own_place: Place) -> None:
+    with serving(own_place, "--workers", "1") as server:
+        client = Laudo(server.url, own_place.token)
+        batches = client.relatorios_in_batches(rows=25)
+        next(batches)
+    with client, pytest.raises(TransportError):
+        next(batches)
