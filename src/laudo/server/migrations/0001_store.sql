@@ -100,7 +100,7 @@ CREATE UNIQUE INDEX relatorio_numero ON relatorio (id_organizacao, id_conta, num
 CREATE INDEX relatorio_recency ON relatorio (id_organizacao, id_conta, recency, numero, facet);
 CREATE INDEX relatorio_facet_recency ON relatorio (id_organizacao, id_conta, facet, recency, numero);
 CREATE INDEX relatorio_facet_numero ON relatorio (id_organizacao, id_conta, facet, numero);
-CREATE INDEX relatorio_documento ON relatorio (id_organizacao, id_conta, numero_documento, recency, numero, facet);
+CREATE INDEX relatorio_documento ON relatorio (id_organizacao, id_conta, numero_documento, numero, facet, recency);
 CREATE INDEX relatorio_mensagem ON relatorio (id_organizacao, id_conta, mensagem, numero);
 
 -- One row per organization and CPF: the name of its newest report in any account, and that report's instant.

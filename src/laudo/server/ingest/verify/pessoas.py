@@ -149,11 +149,14 @@ def _said(connection: Connection, id_organizacao: int, progress: Progress) -> It
 
 def _newest(connection: Connection, owner: Owner, limit: int, progress: Progress) -> Iterator[tuple[Any, ...]]:
     """Give the newest report of each CPF in one account: cpf, recency, numero, id_conta, nome."""
-    last = ""
-    while chunk := connection.fetch(Statement(_NEWEST, (*owner, CPF_LENGTH, last, limit))):
+    last: str | None = ""
+    while last is not None:
+        ends = connection.fetch(Statement(_END, (*owner, last, limit)))
+        end = ends[0][0] if ends else None
+        chunk = connection.fetch(Statement(_NEWEST, (*owner, last, end or _AFTER_ALL, CPF_LENGTH)))
         yield from chunk
         progress.add(len(chunk))
-        last = chunk[-1][0]
+        last = end
 
 
 _CONTAS: Final = "SELECT id_conta FROM conta WHERE id_organizacao = ?"
@@ -161,17 +164,23 @@ _STORED: Final = f"""
 SELECT id, {", ".join(_COLUMNS)} FROM pessoa INDEXED BY pessoa_cpf
 WHERE id_organizacao = ? AND cpf > ? ORDER BY cpf LIMIT ?
 """
+_AFTER_ALL: Final = "~"
+_END: Final = """
+SELECT numero_documento FROM relatorio INDEXED BY relatorio_documento
+WHERE id_organizacao = ? AND id_conta = ? AND numero_documento > ?
+ORDER BY numero_documento LIMIT 1 OFFSET ?
+"""
 _NEWEST: Final = """
-SELECT numero_documento, recency, numero, id_conta, nome_pessoa
-FROM relatorio AS newest INDEXED BY relatorio_documento
-WHERE id_organizacao = ? AND id_conta = ? AND length(numero_documento) = ? AND numero_documento > ?
-AND NOT EXISTS (
-    SELECT 1 FROM relatorio AS newer INDEXED BY relatorio_documento
-    WHERE newer.id_organizacao = newest.id_organizacao AND newer.id_conta = newest.id_conta
-    AND newer.numero_documento = newest.numero_documento
-    AND (newer.recency, newer.numero) < (newest.recency, newest.numero)
-)
-ORDER BY numero_documento LIMIT ?
+SELECT newest.numero_documento, newest.recency, newest.numero, id_conta, nome_pessoa
+FROM (
+    SELECT id_organizacao, id_conta, numero_documento, recency, numero,
+        row_number() OVER (PARTITION BY numero_documento ORDER BY recency, numero) AS place
+    FROM relatorio INDEXED BY relatorio_documento
+    WHERE id_organizacao = ? AND id_conta = ? AND numero_documento > ? AND numero_documento <= ?
+    AND length(numero_documento) = ?
+) AS newest JOIN relatorio USING (id_organizacao, id_conta, numero)
+WHERE place = 1
+ORDER BY newest.numero_documento
 """
 _COUNT: Final = """
 SELECT count(DISTINCT numero_documento) FROM relatorio INDEXED BY relatorio_documento
