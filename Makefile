@@ -9,7 +9,7 @@ RUN_STAMP := .venv/.installed
 DEV_STAMP := .venv/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench clean
+.PHONY: help demo test check format bench screenshots clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 16
@@ -18,7 +18,8 @@ demo: $(RUN_STAMP)  ## serve 10,000 invented reports; PORT= and STORE= may be gi
 	@mkdir -p .demo
 	@exec $(BIN)/laudo demo --port $(PORT) --store '$(STORE)' --key-file .demo/laudo.key
 
-test: $(DEV_STAMP)  ## run every test
+test: $(DEV_STAMP)  ## run every test; those of the console need a Chromium, which is installed where that is allowed
+	@tests/console/install-browser || true
 	@$(BIN)/pytest -q -n auto --dist loadgroup $(ARGS)
 
 check: $(DEV_STAMP)  ## lint, format, types, import contracts
@@ -33,6 +34,10 @@ format: $(DEV_STAMP)  ## let ruff rewrite what it can
 
 bench: $(DEV_STAMP)  ## requests per second and CPU per request, against a constant body
 	@$(BIN)/python bench/requests.py $(ARGS)
+
+screenshots: $(DEV_STAMP)  ## draw docs/screenshots anew
+	@tests/console/install-browser
+	@$(BIN)/python tests/console/screenshots.py
 
 clean:  ## remove the environment, the demo's data and caches
 	@rm -rf .venv .demo .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

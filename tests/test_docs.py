@@ -131,7 +131,15 @@ def test_the_code_map_is_the_folder() -> None:
         for path in source.rglob("*")
         if (path.is_dir() and any(path.rglob("*.py"))) or (path.suffix == ".py" and path.name != "__init__.py")
     }
+    folder.add("console")
     assert set(_code_map(ARCHITECTURE)) == folder
+
+
+def test_the_map_of_the_console_is_its_folder() -> None:
+    folder = ROOT / "src/laudo/console"
+    modules = {path.relative_to(folder).as_posix() for path in folder.rglob("*.js") if "vendor" not in path.parts}
+    page = (ROOT / "docs/console.md").read_text("utf-8")
+    assert set(re.findall(r"^\| `([\w/]+\.js)` \|", page, re.MULTILINE)) == modules
 
 
 def _code_map(text: str) -> Iterator[str]:

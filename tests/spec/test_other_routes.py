@@ -13,7 +13,7 @@ from laudo.server.config import Settings
 from laudo.server.database import open_store
 from wsgi import Client, NewApp, NewClient
 
-OPEN = ("/health", "/ready", "/openapi.json", "/docs", "/")
+OPEN = ("/health", "/ready", "/openapi.json", "/docs", "/docs.md", "/")
 ROUTES = ("/relatorios", "/pessoas", "/usuario", *OPEN)
 PAGES = ("/docs", "/")
 

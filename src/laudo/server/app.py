@@ -4,14 +4,15 @@ from typing import Final
 
 import falcon
 
-from laudo.core import errors, openapi, query, reference, resources, response
+from laudo.core import errors, openapi, query, resources, response
 from laudo.core.errors import ApiError
 from laudo.core.resources import Resource
-from laudo.server import auth, migrations
+from laudo.server import auth, console, migrations
 from laudo.server.callers import Callers
 from laudo.server.config import Settings
 from laudo.server.database import Database, Unavailable, open_store
 from laudo.server.edges import JSON, Edges, Stages, refuse
+from laudo.server.endpoint import Constant, Endpoint
 from laudo.server.limits import Limits
 from laudo.server.pages import Pages
 
@@ -20,14 +21,13 @@ App = falcon.App[falcon.Request, falcon.Response]
 _REMEMBERED: Final = 1000
 """Tokens whose hashes a worker keeps in memory."""
 
-_PAGES: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-
 
 def create(settings: Settings, *, database: Database | None = None) -> App:
     """Build the WSGI application; raises StoreError or AuthError when it could not answer."""
     service = Service(settings, database or open_store(settings.store))
     app = falcon.App(middleware=[Edges(settings)])
     document = openapi.document(max_rows=settings.max_rows)
+    assets = console.Assets()
     for path, endpoint in (
         ("/relatorios", List(service, resources.RELATORIOS)),
         ("/pessoas", List(service, resources.PESSOAS)),
@@ -35,8 +35,10 @@ def create(settings: Settings, *, database: Database | None = None) -> App:
         ("/health", Constant("health", b'{"status":"ok"}')),
         ("/ready", Ready(service)),
         ("/openapi.json", Constant("openapi", openapi.encode(document))),
-        ("/docs", Constant("docs", reference.page(document), content_type=falcon.MEDIA_HTML, policy=_PAGES)),
-        ("/", Constant("home", reference.home(), content_type=falcon.MEDIA_HTML, policy=_PAGES)),
+        ("/docs", assets.docs(document)),
+        ("/docs.md", console.markdown(document)),
+        ("/", assets.home()),
+        (console.ROUTE, assets),
     ):
         app.add_route(path, endpoint)
     refuse(app)
@@ -53,17 +55,6 @@ class Service:
         key = auth.load_key(settings.key_file, create=False)
         self.callers = Callers(key, Limits(settings.rate_limit))
         self.pages = Pages(key, cache_bytes=settings.cache_bytes)
-
-
-class Endpoint:
-    """What every route answers beside GET."""
-
-    name: str
-
-    def on_options(self, _request: falcon.Request, answer: falcon.Response) -> None:
-        """Name the methods."""
-        answer.status = falcon.HTTP_204
-        answer.set_header("Allow", "GET, HEAD, OPTIONS")
 
 
 class List(Endpoint):
@@ -154,26 +145,6 @@ class Ready(Endpoint):
                 raise Unavailable(message)
         answer.data = b'{"status":"ok"}'
         answer.content_type = JSON
-
-    on_head = on_get
-
-
-class Constant(Endpoint):
-    """A route whose answer never changes while the process lives."""
-
-    def __init__(self, name: str, body: bytes, *, content_type: str = JSON, policy: str = "") -> None:
-        """`policy` is the Content-Security-Policy of a page."""
-        self.name = name
-        self._body = body
-        self._content_type = content_type
-        self._policy = policy
-
-    def on_get(self, _request: falcon.Request, answer: falcon.Response) -> None:
-        """Give the body."""
-        answer.data = self._body
-        answer.content_type = self._content_type
-        if self._policy:
-            answer.set_header("Content-Security-Policy", self._policy)
 
     on_head = on_get
 

@@ -1,0 +1,115 @@
+// Where one is, as an address: filters, order and page in it; whatever identifies a person beside it, in the history entry.
+
+/**
+ * @typedef {"relatorios"|"pessoas"|"painel"|"perfil"} View
+ * @typedef {object} Place
+ * @property {View} view
+ * @property {Record<string, string>} filters  parameters of the API by name, as the caller gave them
+ * @property {number} page
+ * @property {number} rows
+ * @property {string} sort   a field, "-" before it for descending; "" for the newest first
+ * @property {string} open   the numero of the report that is open beside the list
+ */
+
+/** @type {Record<View, string[]>} */
+export const SHOWN = {
+  relatorios: ["status", "resultado", "tipo_pessoa", "pendente_validacao_manual", "nome", "numero", "atualizado_em_de", "atualizado_em_ate"],
+  pessoas: ["atualizado_em_de", "atualizado_em_ate"],
+  painel: ["volume"],
+  perfil: [],
+};
+
+/** What identifies a person: never in an address, a title or a referrer. @type {Record<View, string[]>} */
+export const PRIVATE = {
+  relatorios: ["numero_documento"],
+  pessoas: ["busca", "cpf", "nome"],
+  painel: [],
+  perfil: [],
+};
+
+const VIEWS = /** @type {View[]} */ (Object.keys(SHOWN));
+const ROWS = 25;
+
+/** @param {View} view @param {Record<string, string>} [filters] @returns {Place} */
+export function at(view, filters = {}) {
+  return { view, filters, page: 1, rows: ROWS, sort: "", open: "" };
+}
+
+/** Write a place as the part of an address after "#". @param {Place} place */
+export function write(place) {
+  const pairs = new URLSearchParams();
+  for (const name of SHOWN[place.view]) if (place.filters[name]) pairs.set(name, place.filters[name]);
+  if (place.sort) pairs.set("sort", place.sort);
+  if (place.page > 1) pairs.set("page", String(place.page));
+  if (place.rows !== ROWS) pairs.set("rows", String(place.rows));
+  if (place.open) pairs.set("aberto", place.open);
+  const query = pairs.toString();
+  return `#/${place.view}${query && `?${query}`}`;
+}
+
+/** Give what the history entry holds beside the address. @param {Place} place */
+export function beside(place) {
+  return Object.fromEntries(PRIVATE[place.view].filter((name) => place.filters[name]).map((name) => [name, place.filters[name]]));
+}
+
+/**
+ * Read a place; what an address may not hold is not read from it.
+ * @param {string} hash
+ * @param {unknown} state the history entry's own
+ * @returns {Place}
+ */
+export function read(hash, state) {
+  const [path, query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  const view = VIEWS.find((known) => known === path) ?? "relatorios";
+  const pairs = new URLSearchParams(query);
+  const place = at(view);
+  for (const name of SHOWN[view]) {
+    const value = pairs.get(name);
+    if (value) place.filters[name] = value.slice(0, 200);
+  }
+  const kept = /** @type {Record<string, unknown>} */ (typeof state === "object" && state ? state : {});
+  for (const name of PRIVATE[view]) if (typeof kept[name] === "string" && kept[name]) place.filters[name] = String(kept[name]);
+  const page = pairs.get("page") ?? "";
+  if (/^[1-9][0-9]{0,8}$/.test(page)) place.page = Number(page);
+  const rows = Number(pairs.get("rows"));
+  if (rows >= ROWS && rows % ROWS === 0) place.rows = rows;
+  if (/^-?[a-z_]{1,40}$/.test(pairs.get("sort") ?? "")) place.sort = pairs.get("sort") ?? "";
+  if (/^[0-9a-f-]{36}$/.test(pairs.get("aberto") ?? "")) place.open = pairs.get("aberto") ?? "";
+  return place;
+}
+
+/** Give the place with other filters, back on the first page; an empty value takes a filter away.
+ * @param {Place} place @param {Record<string, string>} change @returns {Place} */
+export function narrow(place, change) {
+  const filters = Object.fromEntries(Object.entries({ ...place.filters, ...change }).filter(([, value]) => value));
+  return { ...place, filters, page: 1 };
+}
+
+/** The parameters of the API for a list. @param {Place} place @returns {Record<string, string>} */
+export function parameters(place) {
+  const asked = filtersOf(place);
+  if (place.sort) asked.sort = place.sort;
+  if (place.rows !== ROWS) asked.rows = String(place.rows);
+  if (place.page > 1) asked.page = String(place.page);
+  return asked;
+}
+
+/** The filters alone, days turned into instants. @param {Place} place @returns {Record<string, string>} */
+export function filtersOf(place) {
+  /** @type {Record<string, string>} */
+  const asked = {};
+  for (const name of [...SHOWN[place.view], ...PRIVATE[place.view]]) {
+    const value = place.filters[name];
+    if (value) asked[name] = name.startsWith("atualizado_em_") ? instant(value, name.endsWith("_ate")) : value;
+  }
+  return asked;
+}
+
+/** A day of the caller's clock becomes the instant at which it begins, or with `end` the one at which it is over.
+ * @param {string} text @param {boolean} end */
+export function instant(text, end) {
+  const day = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text);
+  if (!day) return text;
+  const begins = new Date(Number(day[1]), Number(day[2]) - 1, Number(day[3]) + (end ? 1 : 0));
+  return Number.isNaN(begins.getTime()) ? text : begins.toISOString();
+}

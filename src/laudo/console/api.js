@@ -1,0 +1,130 @@
+// The only module that asks the server: public routes, the caller's token in a header, nothing in a cookie or a cache.
+
+/**
+ * @typedef {"auth"|"invalid"|"limit"|"unavailable"|"offline"|"server"} Kind
+ * @typedef {{body: any, etag: string, next: string, unchanged: boolean, size: number}} Answer
+ */
+
+/** Why there is no answer; `message` is for people, `retryAfter` in seconds. */
+export class Refusal extends Error {
+  /** @param {Kind} kind @param {string} message @param {{status?: number, retryAfter?: number, requestId?: string}} [more] */
+  constructor(kind, message, { status = 0, retryAfter = 0, requestId = "" } = {}) {
+    super(message);
+    this.kind = kind;
+    this.status = status;
+    this.retryAfter = retryAfter;
+    this.requestId = requestId;
+  }
+}
+
+const REMEMBERED = 64;
+const PATIENCE_MS = 20_000;
+/** @type {Record<number, Kind>} */
+const KINDS = { 400: "invalid", 401: "auth", 429: "limit", 502: "unavailable", 503: "unavailable", 504: "unavailable" };
+
+/** Make a client for one caller. @param {string} token */
+export function connect(token) {
+  /** Answers by address, oldest first, so that what has not changed costs a 304. @type {Map<string, Answer>} */
+  const known = new Map();
+
+  /**
+   * Ask; a refusal is thrown as Refusal, and an aborted request as AbortError.
+   * @param {string} path @param {Record<string, string>} [parameters] @param {{signal?: AbortSignal, remember?: boolean}} [how]
+   * @returns {Promise<Answer>}
+   */
+  async function ask(path, parameters = {}, { signal, remember = true } = {}) {
+    const query = new URLSearchParams(parameters).toString();
+    const address = query ? `${path}?${query}` : path;
+    const before = known.get(address);
+    /** @type {Record<string, string>} */
+    const headers = { Authorization: token };
+    if (before?.etag) headers["If-None-Match"] = before.etag;
+    const answer = await send(address, headers, signal);
+    if (answer.status === 304 && before) return keep(address, { ...before, unchanged: true });
+    const text = await answer.text();
+    const body = parse(text);
+    if (!answer.ok) throw refusal(answer, body);
+    const etag = answer.headers.get("ETag") ?? "";
+    const found = { body, etag, next: next(answer.headers.get("Link")), unchanged: false, size: text.length };
+    return remember && etag ? keep(address, found) : found;
+  }
+
+  /** @param {string} address @param {Answer} answer */
+  function keep(address, answer) {
+    known.delete(address);
+    known.set(address, { ...answer, unchanged: false });
+    const oldest = known.keys().next().value;
+    if (known.size > REMEMBERED && oldest !== undefined) known.delete(oldest);
+    return answer;
+  }
+
+  /** How many items a list has. @param {string} path @param {Record<string, string>} filters @param {AbortSignal} [signal] */
+  async function count(path, filters, signal) {
+    const { body } = await ask(path, filters, { signal });
+    return Number(body.result.paginacao.total);
+  }
+
+  return { ask, count };
+}
+
+/** @typedef {ReturnType<typeof connect>} Api */
+
+/** @param {string} address @param {Record<string, string>} headers @param {AbortSignal} [signal] */
+async function send(address, headers, signal) {
+  const patience = AbortSignal.timeout(PATIENCE_MS);
+  try {
+    return await fetch(address, {
+      headers,
+      signal: signal ? AbortSignal.any([signal, patience]) : patience,
+      cache: "no-store",
+      credentials: "omit",
+      redirect: "error",
+      referrerPolicy: "no-referrer",
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Refusal("offline", "O servidor não respondeu. Verifique a conexão.");
+  }
+}
+
+/** @param {string} text */
+function parse(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** @param {Response} answer @param {any} body */
+function refusal(answer, body) {
+  const message = typeof body?.message === "string" ? body.message : `O servidor respondeu ${answer.status}.`;
+  return new Refusal(KINDS[answer.status] ?? "server", message, {
+    status: answer.status,
+    retryAfter: Number(answer.headers.get("Retry-After")) || 0,
+    requestId: answer.headers.get("X-Request-Id") ?? "",
+  });
+}
+
+/** Read the address of the next page out of a Link header. @param {string|null} header */
+export function next(header) {
+  return /<([^>]+)>;\s*rel="next"/.exec(header ?? "")?.[1] ?? "";
+}
+
+/** Let at most `width` of the tasks given run at once. @param {number} width */
+export function queue(width) {
+  let running = 0;
+  /** @type {(() => void)[]} */
+  const waiting = [];
+  /** @template T @param {() => Promise<T>} task @returns {Promise<T>} */
+  return async (task) => {
+    if (running >= width) await new Promise((resolve) => waiting.push(() => resolve(undefined)));
+    running += 1;
+    try {
+      return await task();
+    } finally {
+      running -= 1;
+      waiting.shift()?.();
+    }
+  };
+}

@@ -1,0 +1,25 @@
+// The filters in force, each of which can be taken away.
+import { html } from "./vendor/preact.js";
+import { narrow } from "./address.js";
+import { mask, punctuate } from "./documents.js";
+import { FIELDS, valueWords } from "./format.js";
+import { Icon } from "./parts.js";
+import { go } from "./router.js";
+import { useStore } from "./store.js";
+
+/** @param {{place: import("./address.js").Place}} props */
+export function Chips({ place }) {
+  const revealed = useStore((state) => state.revealed);
+  const active = Object.entries(place.filters).filter(([name]) => name !== "busca");
+  if (!active.length) return null;
+  return html`<ul class="chips" aria-label="Filtros em uso">
+    ${active.map(([name, value]) => {
+      const words = valueWords(name, value, revealed ? punctuate : mask);
+      return html`<li key=${name}>
+        <span class="name">${FIELDS[name] ?? name}</span> <span class="value">${words}</span>
+        <button type="button" aria-label=${`Remover o filtro ${FIELDS[name] ?? name}: ${words}`} onClick=${() => go(narrow(place, { [name]: "" }))}><${Icon} name="close" /></button>
+      </li>`;
+    })}
+    ${active.length > 1 && html`<li class="all"><button type="button" class="text" onClick=${() => go({ ...place, filters: {}, page: 1 })}>Limpar tudo</button></li>`}
+  </ul>`;
+}

@@ -1,0 +1,38 @@
+// The current list as something to paste: curl, Python, command line. Pure; the token is a variable, never a value.
+
+/** Quote for a POSIX shell. @param {string} text */
+export function shell(text) {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** Quote for Python. @param {string} text */
+export function python(text) {
+  return JSON.stringify(text).replace(/[\u007f-\u009f\u2028\u2029]/g, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+/** @param {string} base the server's origin @param {string} path @param {Record<string, string>} parameters */
+export function curl(base, path, parameters) {
+  const lines = [`curl --get ${shell(base + path)}`, '--header "Authorization: $LAUDO_TOKEN"'];
+  for (const [name, value] of Object.entries(parameters)) lines.push(`--data-urlencode ${shell(`${name}=${value}`)}`);
+  return lines.join(" \\\n  ");
+}
+
+/** @param {string} base @param {string} path @param {Record<string, string>} parameters */
+export function sdk(base, path, parameters) {
+  const given = Object.entries(parameters).map(([name, value]) => `${name}=${typed(name, value)}`);
+  const call = given.length > 2 ? `\n    ${given.join(",\n    ")},\n` : given.join(", ");
+  const body = path === "/usuario" ? "print(client.usuario())" : `for item in client.${path.slice(1)}(${call}):\n    print(item)`;
+  return `import os\n\nfrom laudo.client import Laudo\n\nclient = Laudo(${python(base)}, os.environ["LAUDO_TOKEN"])\n${body}`;
+}
+
+/** @param {string} path @param {Record<string, string>} parameters */
+export function cli(path, parameters) {
+  const options = Object.entries(parameters).map(([name, value]) => ` --${name.replaceAll("_", "-")} ${shell(value)}`);
+  return `laudo ${path.slice(1)}${options.join("")}`;
+}
+
+/** @param {string} name @param {string} value */
+function typed(name, value) {
+  if (name === "pendente_validacao_manual") return value === "true" ? "True" : "False";
+  return name === "page" || name === "rows" ? value : python(value);
+}

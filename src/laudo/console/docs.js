@@ -1,0 +1,78 @@
+// Adds "Experimentar" to the reference: a form for each route, asked with the token of this tab.
+import { html, render, useState } from "./vendor/preact.js";
+import { connect, Refusal } from "./api.js";
+import { resumeTheme } from "./theme.js";
+
+const TOKEN = "laudo.token";
+
+/**
+ * @typedef {{name: string, in: string, example: unknown, schema: {enum?: string[], default?: unknown}}} Parameter
+ * @typedef {{status: string, size: number, ms: number, text: string}} Outcome
+ */
+
+/** @param {{path: string, parameters: Parameter[], needsToken: boolean}} props */
+function Try({ path, parameters, needsToken }) {
+  const [given, setGiven] = useState(/** @type {Record<string, string>} */ ({}));
+  const [outcome, setOutcome] = useState(/** @type {Outcome|null} */ (null));
+  const token = sessionStorage.getItem(TOKEN) ?? "";
+  if (needsToken && !token) return html`<details class="try"><summary>Experimentar</summary><p>Para experimentar, <a href="/">entre com o seu token</a> e volte a esta página.</p></details>`;
+  const asked = Object.fromEntries(Object.entries(given).filter(([, value]) => value));
+  const send = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    setOutcome(await answer(path, asked, needsToken ? token : ""));
+  };
+  const query = new URLSearchParams(asked).toString();
+  return html`<details class="try">
+    <summary>Experimentar</summary>
+    <form onSubmit=${send}>
+      ${parameters.map((parameter) => html`<${Input} key=${parameter.name} parameter=${parameter} set=${(/** @type {string} */ value) => setGiven({ ...given, [parameter.name]: value })} value=${given[parameter.name] ?? ""} />`)}
+      <div class="send"><button type="submit" class="primary">Enviar</button><code>GET ${path}${query && `?${query}`}</code></div>
+    </form>
+    <output aria-live="polite">
+      ${outcome && html`<span data-outcome>${outcome.status} · ${outcome.size} caracteres · ${outcome.ms} ms</span><pre tabindex="0" role="region" aria-label="Resposta"><code>${outcome.text}</code></pre>`}
+    </output>
+  </details>`;
+}
+
+/** @param {{parameter: Parameter, value: string, set: (value: string) => void}} props */
+function Input({ parameter, value, set }) {
+  const { name, schema, example } = parameter;
+  const change = (/** @type {any} */ event) => set(event.target.value);
+  if (schema.enum) {
+    return html`<label>${name}<select name=${name} value=${value} onChange=${change}><option value="">–</option>${schema.enum.map((choice) => html`<option key=${choice} value=${choice}>${choice}</option>`)}</select></label>`;
+  }
+  return html`<label>${name}<input name=${name} autocomplete="off" spellcheck=${false} placeholder=${String(schema.default ?? example)} value=${value} onInput=${change} /></label>`;
+}
+
+/** @param {string} path @param {Record<string, string>} asked @param {string} token @returns {Promise<Outcome>} */
+async function answer(path, asked, token) {
+  const began = performance.now();
+  const took = () => Math.round(performance.now() - began);
+  try {
+    const { body, size } = await connect(token).ask(path, asked, { remember: false });
+    return { status: "200", size, ms: took(), text: JSON.stringify(hidden(body), null, 2) };
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return { status: String(error.status || "sem resposta"), size: error.message.length, ms: took(), text: error.message };
+  }
+}
+
+/** The token itself is not shown. @param {any} body */
+function hidden(body) {
+  if (!body?.result?.api_token) return body;
+  return { ...body, result: { ...body.result, api_token: "•".repeat(24) } };
+}
+
+async function start() {
+  resumeTheme();
+  const document_ = await (await fetch("/openapi.json", { credentials: "omit", referrerPolicy: "no-referrer" })).json();
+  for (const section of document.querySelectorAll("section[data-path]")) {
+    const path = section.getAttribute("data-path") ?? "";
+    const get = document_.paths[path].get;
+    const parameters = (get.parameters ?? []).filter((/** @type {any} */ parameter) => parameter.in === "query" && !parameter.deprecated);
+    const place = section.querySelector("[data-try]");
+    if (place) render(html`<${Try} path=${path} parameters=${parameters} needsToken=${!Array.isArray(get.security) || get.security.length > 0} />`, place);
+  }
+}
+
+start();

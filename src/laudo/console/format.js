@@ -1,0 +1,105 @@
+// Numbers, instants and the API's words, as people here write them. Pure but for the clock given.
+
+const INTEGER = new Intl.NumberFormat("pt-BR");
+const SHARE = new Intl.NumberFormat("pt-BR", { style: "percent", maximumFractionDigits: 1 });
+const DAY = new Intl.DateTimeFormat("pt-BR", { day: "2-digit", month: "2-digit", year: "numeric" });
+const TIME = new Intl.DateTimeFormat("pt-BR", { hour: "2-digit", minute: "2-digit" });
+const EXACT = new Intl.DateTimeFormat("pt-BR", { dateStyle: "long", timeStyle: "medium" });
+const CLOCK = new Intl.DateTimeFormat("pt-BR", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const SHORT_DAY = new Intl.DateTimeFormat("pt-BR", { day: "2-digit", month: "2-digit" });
+const MONTH = new Intl.DateTimeFormat("pt-BR", { month: "short", year: "numeric" });
+const RELATIVE = new Intl.RelativeTimeFormat("pt-BR", { numeric: "always" });
+const NEAR = new Intl.RelativeTimeFormat("pt-BR", { numeric: "auto" });
+
+export const STATUS = {
+  PROCESSANDO: "Processando",
+  "EM ANALISE": "Em análise",
+  CONCLUIDO: "Concluído",
+  "PRE-PROCESSANDO": "Pré-processando",
+  PENDENTE: "Pendente",
+};
+export const RESULTADO = { VALID: "Válido", INVALID: "Inválido" };
+export const TIPO_PESSOA = { PESSOA: "Pessoa", EMPRESA: "Empresa" };
+export const PENDENTE = { true: "Pendente", false: "Não depende" };
+
+/** @type {Record<string, string>} */
+export const FIELDS = {
+  numero: "Número",
+  status: "Situação",
+  tipo_pessoa: "Tipo",
+  nome: "Matriz",
+  atualizado_em: "Atualizado",
+  resultado: "Resultado",
+  mensagem: "Mensagem",
+  pendente_validacao_manual: "Validação manual",
+  numero_documento: "Documento",
+  cpf: "CPF",
+  busca: "Busca",
+  atualizado_em_de: "De",
+  atualizado_em_ate: "Até",
+};
+
+/** @param {number} value */
+export const integer = (value) => INTEGER.format(value);
+/** @param {number} part @param {number} whole */
+export const share = (part, whole) => (whole ? SHARE.format(part / whole) : "—");
+/** @param {string} iso */
+export const day = (iso) => DAY.format(new Date(iso));
+/** @param {string} iso */
+export const time = (iso) => TIME.format(new Date(iso));
+/** @param {string} iso */
+export const exact = (iso) => EXACT.format(new Date(iso));
+/** @param {Date} date */
+export const clock = (date) => CLOCK.format(date);
+/** @param {Date} date */
+export const shortDay = (date) => SHORT_DAY.format(date);
+/** @param {Date} date */
+export const month = (date) => MONTH.format(date).replace(/\.? de /, " ");
+
+/** A number of things, in words. @param {number} count @param {string} one @param {string} many */
+export const plural = (count, one, many) => `${integer(count)} ${count === 1 ? one : many}`;
+
+const DAY_SECONDS = 86_400;
+
+/** @type {[Intl.RelativeTimeFormatUnit, number][]} */
+const UNITS = [
+  ["year", 31_557_600],
+  ["month", 2_629_800],
+  ["hour", 3_600],
+  ["minute", 60],
+];
+
+/** How long ago, roughly. @param {string} iso @param {number} [now] milliseconds */
+export function ago(iso, now = Date.now()) {
+  const seconds = (new Date(iso).getTime() - now) / 1000;
+  const days = Math.round((midnight(new Date(iso)) - midnight(new Date(now))) / DAY_SECONDS / 1000);
+  if (days && Math.abs(days) < 30 && Math.abs(seconds) > DAY_SECONDS / 4) return NEAR.format(days, "day");
+  const unit = UNITS.find(([, size]) => Math.abs(seconds) >= size);
+  return unit ? RELATIVE.format(Math.trunc(seconds / unit[1]), unit[0]) : "agora";
+}
+
+/** @param {Date} date */
+function midnight(date) {
+  return new Date(date.getFullYear(), date.getMonth(), date.getDate()).getTime();
+}
+
+/** A day as inputs of dates hold it, by the caller's clock. @param {Date} date */
+export function inputDay(date) {
+  return `${date.getFullYear()}-${String(date.getMonth() + 1).padStart(2, "0")}-${String(date.getDate()).padStart(2, "0")}`;
+}
+
+/** The zone that instants are shown in. */
+export function zone() {
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  return timeZone.replaceAll("_", " ");
+}
+
+/** The words for a filter's value; `mask` writes documents. @param {string} name @param {string} value @param {(text: string) => string} mask */
+export function valueWords(name, value, mask) {
+  /** @type {Record<string, Record<string, string>>} */
+  const words = { status: STATUS, resultado: RESULTADO, tipo_pessoa: TIPO_PESSOA, pendente_validacao_manual: PENDENTE };
+  if (words[name]) return words[name][value] ?? value;
+  if (name === "numero_documento" || name === "cpf") return mask(value);
+  if (/^\d{4}-\d\d-\d\d$/.test(value)) return value.split("-").reverse().join("/");
+  return value;
+}

@@ -1,0 +1,94 @@
+// What surrounds every view: the bar with the quick find, the dialogs, and the voice for those who cannot see.
+import { html, useState } from "./vendor/preact.js";
+import { at, write } from "./address.js";
+import { recognize } from "./documents.js";
+import { Icon } from "./parts.js";
+import { go, link } from "./router.js";
+import { leave, reveal } from "./session.js";
+import { say, store, useStore } from "./store.js";
+import { THEMES, turnTheme } from "./theme.js";
+import { Dialogs } from "./views/dialogs.js";
+
+/** @typedef {import("./address.js").Place} Place */
+
+const TABS = /** @type {const} */ ([
+  ["relatorios", "Relatórios"],
+  ["pessoas", "Pessoas"],
+  ["painel", "Painel"],
+  ["perfil", "Perfil"],
+]);
+
+/** @param {{place: Place, children: any}} props */
+export function Frame({ place, children }) {
+  const said = useStore((state) => state.said);
+  return html`<a class="skip" href="#conteudo" onClick=${skip}>Ir para o conteúdo</a>
+    <header class="bar">
+      <a class="brand" href="#/relatorios" onClick=${link(at("relatorios"))} aria-label="laudo, início"><${Mark} /><span>laudo</span></a>
+      <nav class="tabs" aria-label="Seções">
+        ${TABS.map(
+          ([view, words], index) =>
+            html`<a key=${view} href=${write(at(view))} data-view=${index + 1} onClick=${link(at(view))} aria-current=${place.view === view ? "page" : undefined}>${words}</a>`,
+        )}
+        <a class="docs" href="/docs">API</a>
+      </nav>
+      <${Find} />
+      <${Tools} />
+    </header>
+    <main id="conteudo" tabindex="-1">${children}</main>
+    <p class="sr" role="status" aria-live="polite">${said}</p>
+    <${Dialogs} place=${place} />`;
+}
+
+function Mark() {
+  return html`<svg class="mark" viewBox="0 0 20 20" aria-hidden="true"><path class="sheet" d="M4 1.5h8.5L17 6v12.5H4z" /><path class="check" d="M7 11l2.5 2.5L14 8.5" /></svg>`;
+}
+
+function Tools() {
+  const theme = useStore((state) => state.theme);
+  const revealed = useStore((state) => state.revealed);
+  return html`<div class="tools">
+    <button type="button" class="quiet" aria-pressed=${revealed} title=${revealed ? "Mascarar CPFs" : "Mostrar CPFs nesta sessão"} aria-label="Mostrar CPFs nesta sessão" onClick=${() => reveal(!revealed)}>
+      <${Icon} name=${revealed ? "hidden" : "eye"} />
+    </button>
+    <button type="button" class="quiet" title=${`Aparência: ${THEMES[theme]}`} aria-label=${`Aparência: ${THEMES[theme]}. Mudar`} onClick=${turnTheme}><${Icon} name=${theme} /></button>
+    <button type="button" class="quiet wide" title="Atalhos de teclado (?)" aria-label="Atalhos de teclado" onClick=${() => store.set({ dialog: "atalhos" })}><${Icon} name="keys" /></button>
+    <button type="button" class="quiet" title="Sair" aria-label="Sair" onClick=${() => leave()}><${Icon} name="leave" /></button>
+  </div>`;
+}
+
+/** The quick find: what is pasted goes to the filter that it belongs to. */
+function Find() {
+  const [text, setText] = useState("");
+  const find = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const { kind, value, doubtful } = recognize(text);
+    if (kind === "none") return;
+    setText("");
+    if (doubtful) say("Os dígitos verificadores não conferem.");
+    if (kind === "nome") go(at("pessoas", { busca: value }));
+    else if (kind === "numero") go({ ...at("relatorios", { numero: value }), open: value });
+    else go(at("relatorios", { numero_documento: value }));
+  };
+  return html`<form class="find" role="search" aria-label="Busca rápida" onSubmit=${find}>
+    <${Icon} name="search" />
+    <input
+      data-find
+      type="search"
+      name="q"
+      autocomplete="off"
+      spellcheck=${false}
+      maxlength="200"
+      aria-label="Busca rápida: CPF, CNPJ, número do relatório ou nome"
+      placeholder="CPF, CNPJ, número ou nome"
+      value=${text}
+      onInput=${(/** @type {any} */ event) => setText(event.target.value)}
+    />
+    <kbd aria-hidden="true">/</kbd>
+  </form>`;
+}
+
+/** @param {Event} event */
+function skip(event) {
+  event.preventDefault();
+  document.getElementById("conteudo")?.focus();
+}

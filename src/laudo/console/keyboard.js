@@ -1,0 +1,79 @@
+// Shortcuts: single keys that can be switched off, and that never take a key from a field.
+
+const KEYS = "laudo.keys";
+
+/** What the dialog of shortcuts lists. */
+export const SHORTCUTS = [
+  ["/", "Busca rápida: CPF, CNPJ, número do relatório ou nome"],
+  ["↓ ↑", "Próxima linha, linha anterior (também j e k)"],
+  ["Enter", "Abrir a linha"],
+  ["Esc", "Fechar o detalhe ou o diálogo"],
+  ["→ ←", "Próxima página, página anterior"],
+  ["r", "Mostrar as novidades"],
+  ["1 2 3 4", "Relatórios, Pessoas, Painel, Perfil"],
+  ["?", "Estes atalhos"],
+];
+
+/** Switch the shortcuts on or off. @param {typeof import("./store.js").store} store @param {boolean} keys */
+export function switchKeys(store, keys) {
+  localStorage.setItem(KEYS, keys ? "1" : "0");
+  store.set({ keys });
+}
+
+/** @param {typeof import("./store.js").store} store */
+export function listen(store) {
+  store.set({ keys: localStorage.getItem(KEYS) !== "0" });
+  addEventListener("keydown", (event) => {
+    const { keys, dialog, token } = store.get();
+    if (!token || dialog || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    const row = event.key === "ArrowDown" || event.key === "ArrowUp";
+    if (isField(event.target) || (!keys && !row && event.key !== "Escape")) return;
+    if (press(event.key, store)) event.preventDefault();
+  });
+}
+
+/** @param {EventTarget|null} target */
+function isField(target) {
+  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName));
+}
+
+/** Do what a key says; gives whether it says anything. @param {string} key @param {typeof import("./store.js").store} store */
+function press(key, store) {
+  if (key === "?") store.set({ dialog: "atalhos" });
+  else if (key === "/") focus("[data-find]");
+  else if (key === "ArrowDown" || key === "j") return step(1);
+  else if (key === "ArrowUp" || key === "k") return step(-1);
+  else if (key === "ArrowRight") return click(".pager a[rel=next]");
+  else if (key === "ArrowLeft") return click(".pager a[rel=prev]");
+  else if (key === "r") return click("[data-news]");
+  else if (key === "Escape") return click("[data-close]");
+  else if (/^[1-4]$/.test(key)) return click(`[data-view="${key}"]`);
+  else return false;
+  return true;
+}
+
+/** @param {string} selector */
+function focus(selector) {
+  const found = document.querySelector(selector);
+  if (found instanceof HTMLInputElement) {
+    found.focus();
+    found.select();
+  }
+}
+
+/** @param {string} selector */
+function click(selector) {
+  const found = document.querySelector(selector);
+  if (found instanceof HTMLElement) found.click();
+  return found !== null;
+}
+
+/** Move the focus along the rows. @param {number} by */
+function step(by) {
+  const rows = [...document.querySelectorAll("[data-row]")];
+  if (!rows.length) return false;
+  const at = rows.findIndex((row) => row.closest("tr")?.contains(document.activeElement));
+  const found = rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(Math.max(at + by, 0), rows.length - 1)];
+  if (found instanceof HTMLElement) found.focus();
+  return true;
+}

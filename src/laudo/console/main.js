@@ -1,0 +1,54 @@
+// Starts the console: who asks, where they are, and which view draws that.
+import { html, render, useEffect, useErrorBoundary } from "./vendor/preact.js";
+import { Frame } from "./frame.js";
+import { listen } from "./keyboard.js";
+import { follow } from "./router.js";
+import { resume } from "./session.js";
+import { store, useStore } from "./store.js";
+import { resumeTheme } from "./theme.js";
+import { Detalhe } from "./views/detalhe.js";
+import { Entrar } from "./views/entrar.js";
+import { Painel } from "./views/painel.js";
+import { Perfil } from "./views/perfil.js";
+import { Pessoas } from "./views/pessoas.js";
+import { Relatorios } from "./views/relatorios.js";
+
+const VIEWS = { relatorios: Relatorios, pessoas: Pessoas, painel: Painel, perfil: Perfil };
+
+function Console() {
+  const token = useStore((state) => state.token);
+  const place = useStore((state) => state.place);
+  const [broken] = useErrorBoundary();
+  useEffect(() => {
+    if (token) learnLimits();
+  }, [token]);
+  useEffect(() => {
+    document.body.dataset.view = token ? place.view : "entrar";
+  }, [token, place.view]);
+  if (broken) return html`<main class="broken"><h1>Algo deu errado nesta página.</h1><p><a href="/">Recarregar</a></p></main>`;
+  if (!token) return html`<${Entrar} />`;
+  const View = VIEWS[place.view];
+  return html`<${Frame} place=${place}>
+    <${View} key=${place.view} place=${place} />
+    ${place.open && html`<${Detalhe} key=${place.open} place=${place} />`}
+  <//>`;
+}
+
+/** The largest page is the server's to say, in the document of its API. */
+async function learnLimits() {
+  try {
+    const document_ = await (await fetch("/openapi.json", { credentials: "omit", referrerPolicy: "no-referrer" })).json();
+    const parameters = document_.paths["/relatorios"].get.parameters;
+    const rows = parameters.find((/** @type {any} */ parameter) => parameter.name === "rows");
+    store.set({ maxRows: Number(rows.schema.maximum) || store.get().maxRows });
+  } catch {
+    // It stays at what every server gives.
+  }
+}
+
+resumeTheme();
+resume();
+follow();
+listen(store);
+const root = document.getElementById("console");
+if (root) render(html`<${Console} />`, root);

@@ -1,0 +1,67 @@
+// Pages of a list: their numbers, a jump to any, and how many rows each has.
+import { html, useState } from "./vendor/preact.js";
+import { write } from "./address.js";
+import { integer } from "./format.js";
+import { Icon } from "./parts.js";
+import { go, link } from "./router.js";
+import { useStore } from "./store.js";
+
+/** @typedef {import("./address.js").Place} Place */
+
+/** The numbers to offer: the ends, those around the page, 0 for a gap. @param {number} page @param {number} last @returns {number[]} */
+export function numbers(page, last) {
+  const near = [1, page - 1, page, page + 1, last].filter((number) => number >= 1 && number <= last);
+  const sorted = [...new Set(near)].sort((a, b) => a - b);
+  return sorted.flatMap((number, index) => {
+    const gap = number - (sorted[index - 1] ?? 0);
+    if (gap === 2) return [number - 1, number];
+    return gap > 2 ? [0, number] : [number];
+  });
+}
+
+/** @param {{place: Place, total: number}} props */
+export function Pager({ place, total }) {
+  const maxRows = useStore((state) => state.maxRows);
+  const last = Math.max(1, Math.ceil(total / place.rows));
+  const to = (/** @type {number} */ page) => ({ ...place, page, open: "" });
+  const step = (/** @type {number} */ page, /** @type {string} */ label, /** @type {"left"|"right"} */ icon) =>
+    page < 1 || page > last
+      ? html`<span class="step off" aria-hidden="true"><${Icon} name=${icon} /></span>`
+      : html`<a class="step" href=${write(to(page))} onClick=${link(to(page))} aria-label=${label} rel=${icon === "left" ? "prev" : "next"}><${Icon} name=${icon} /></a>`;
+  return html`<nav class="pager" aria-label="Páginas">
+    <div class="numbers">
+      ${step(place.page - 1, "Página anterior", "left")}
+      ${numbers(Math.min(place.page, last), last).map((number, index) =>
+        number
+          ? html`<a key=${number} href=${write(to(number))} onClick=${link(to(number))} aria-label=${`Página ${number}`} aria-current=${number === place.page ? "page" : undefined}>${integer(number)}</a>`
+          : html`<span key=${`gap${index}`} class="gap" aria-hidden="true">…</span>`,
+      )}
+      ${step(place.page + 1, "Próxima página", "right")}
+    </div>
+    <${Jump} place=${place} last=${last} />
+    <label class="rows">
+      Linhas
+      <select value=${String(place.rows)} onChange=${(/** @type {any} */ event) => go({ ...place, rows: Number(event.target.value), page: 1 })}>
+        ${[...new Set([25, 50, 100, 200, place.rows])]
+          .filter((rows) => rows <= maxRows || rows === place.rows)
+          .sort((a, b) => a - b)
+          .map((rows) => html`<option key=${rows} value=${String(rows)}>${rows}</option>`)}
+      </select>
+    </label>
+  </nav>`;
+}
+
+/** @param {{place: Place, last: number}} props */
+function Jump({ place, last }) {
+  const [text, setText] = useState("");
+  const jump = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const page = Math.min(Number(text.replace(/\D/g, "")), last);
+    if (page >= 1) go({ ...place, page, open: "" });
+    setText("");
+  };
+  return html`<form class="jump" onSubmit=${jump}>
+    <label>Ir para <input inputmode="numeric" autocomplete="off" aria-label=${`Ir para a página, de 1 a ${last}`} value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} /></label>
+    <button type="submit" class="quiet">Ir</button>
+  </form>`;
+}

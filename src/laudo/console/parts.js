@@ -1,0 +1,132 @@
+// Small pieces that several views draw.
+import { html, useEffect, useRef, useState } from "./vendor/preact.js";
+import { isPersonal, mask, punctuate } from "./documents.js";
+import { ago, day, exact, RESULTADO, STATUS, time } from "./format.js";
+import { say, useStore } from "./store.js";
+
+const PATHS = {
+  eye: "M1.5 8S4 3.5 8 3.5 14.5 8 14.5 8 12 12.5 8 12.5 1.5 8 1.5 8ZM8 10a2 2 0 1 0 0-4 2 2 0 0 0 0 4Z",
+  hidden: "M2 2l12 12M6.6 3.7A6 6 0 0 1 8 3.5C12 3.5 14.5 8 14.5 8a12 12 0 0 1-1.9 2.4M10 11.9a6 6 0 0 1-2 .6C4 12.5 1.5 8 1.5 8a12 12 0 0 1 2.7-3.2",
+  close: "M4 4l8 8M12 4l-8 8",
+  copy: "M5.5 5.5v-3h8v8h-3M2.5 5.5h8v8h-8z",
+  done: "M3 8.5l3.2 3.2L13 4.800",
+  search: "M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9ZM10.3 10.3l3.7 3.7",
+  filter: "M2 4h12M4.5 8h7M6.5 12h3",
+  down: "M8 2.5v8M4.5 7.5L8 11l3.5-3.5M3 13.5h10",
+  code: "M5.5 4.5L2 8l3.5 3.5M10.5 4.5L14 8l-3.5 3.5",
+  left: "M10 3.5L5.5 8l4.5 4.5",
+  right: "M6 3.5L10.5 8L6 12.5",
+  light: "M8 10.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5ZM8 1.5v1.5M8 13v1.5M1.5 8H3M13 8h1.5M3.400 3.400l1.100 1.100M11.5 11.5l1.100 1.100M3.400 12.600l1.100-1.100M11.5 4.5l1.100-1.100",
+  dark: "M13.5 9.5A6 6 0 0 1 6.5 2.5a6 6 0 1 0 7 7Z",
+  auto: "M8 2a6 6 0 1 0 0 12ZM8 2a6 6 0 0 1 0 12",
+  link: "M6.5 9.5l3-3M7 4.5l1.200-1.200a3 3 0 0 1 4.5 4.400L11.5 9M9 11.5l-1.200 1.200a3 3 0 0 1-4.5-4.400L4.5 7",
+  keys: "M1.5 4h13v8h-13zM4 6.5h.5M6.5 6.5H7M9 6.5h.5M11.5 6.5h.5M5 9.5h6",
+  leave: "M6.5 2.5h-4v11h4M7 8h7M11 5l3 3-3 3",
+};
+
+/** @param {{name: keyof typeof PATHS}} props */
+export function Icon({ name }) {
+  return html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false"><path d=${PATHS[name]} /></svg>`;
+}
+
+/** @param {{value: string}} props */
+export function Status({ value }) {
+  const words = /** @type {Record<string, string>} */ (STATUS)[value] ?? value;
+  return html`<span class="status" data-value=${value}>${words}</span>`;
+}
+
+/** @param {{value: string|null}} props */
+export function Resultado({ value }) {
+  if (!value) return html`<span class="none" title="Sem decisão"><span aria-hidden="true">–</span><span class="sr">sem decisão</span></span>`;
+  return html`<span class="resultado" data-value=${value}>${/** @type {Record<string, string>} */ (RESULTADO)[value] ?? value}</span>`;
+}
+
+/** A document, a CPF masked until its own button or the session reveals it. @param {{value: string}} props */
+export function Documento({ value }) {
+  const all = useStore((state) => state.revealed);
+  const [shown, setShown] = useState(false);
+  useEffect(() => setShown(false), [value, all]);
+  if (!isPersonal(value)) return html`<span class="documento">${punctuate(value)}</span>`;
+  const open = all || shown;
+  return html`<span class="documento"
+    >${open ? punctuate(value) : mask(value)}
+    ${!all &&
+    html`<button type="button" class="reveal" aria-pressed=${shown} aria-label=${shown ? "Ocultar CPF" : "Mostrar CPF"} onClick=${(/** @type {Event} */ event) => {
+      event.stopPropagation();
+      setShown(!shown);
+    }}><${Icon} name=${shown ? "hidden" : "eye"} /></button>`}</span
+  >`;
+}
+
+/** @param {{iso: string}} props */
+export function Instant({ iso }) {
+  return html`<time datetime=${iso} title=${`${exact(iso)} (${ago(iso)})`}>${day(iso)} <span class="hour">${time(iso)}</span></time>`;
+}
+
+/** @param {{text: string, label: string, class?: string, children?: any}} props */
+export function Copy({ text, label, class: name = "quiet", children }) {
+  const [done, setDone] = useState(false);
+  useEffect(() => {
+    if (!done) return undefined;
+    const timer = setTimeout(() => setDone(false), 1600);
+    return () => clearTimeout(timer);
+  }, [done]);
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      setDone(true);
+      say("Copiado.");
+    } catch {
+      say("O navegador não permitiu copiar.");
+    }
+  };
+  return html`<button type="button" class=${name} aria-label=${children ? undefined : label} title=${label} onClick=${copy}>
+    <${Icon} name=${done ? "done" : "copy"} />${children}
+  </button>`;
+}
+
+/** Why there is no answer, and what can be done. @param {{refusal: import("./api.js").Refusal, wait: number, retry: () => void, stale?: boolean}} props */
+export function Trouble({ refusal, wait, retry, stale = false }) {
+  /** @type {Record<string, string>} */
+  const titles = {
+    invalid: "O servidor não aceitou estes filtros",
+    limit: "Muitas consultas em pouco tempo",
+    unavailable: "O serviço está indisponível no momento",
+    offline: navigator.onLine ? "O servidor não respondeu" : "Você está sem conexão",
+    server: "Algo deu errado no servidor",
+  };
+  return html`<div class="trouble ${stale ? "stale" : ""}" role="alert" data-kind=${refusal.kind}>
+    <strong>${titles[refusal.kind] ?? titles.server}</strong>
+    <p>
+      ${refusal.message} ${stale && "Abaixo, o que se sabia antes. "}
+      ${refusal.requestId && refusal.kind === "server" && html`<span class="muted">Requisição <code>${refusal.requestId}</code>.</span>`}
+    </p>
+    <button type="button" onClick=${retry}>Tentar de novo${wait > 0 && html`<span aria-hidden="true"> (em ${wait} s)</span>`}</button>
+  </div>`;
+}
+
+/** A dialog of the page, closed by Escape, its button or a click beside it.
+ * @param {{title: string, close: () => void, children: any, class?: string}} props */
+export function Dialog({ title, close, children, class: name = "" }) {
+  const place = useRef(/** @type {HTMLDialogElement|null} */ (null));
+  useEffect(() => {
+    const dialog = place.current;
+    dialog?.showModal();
+    return () => dialog?.close();
+  }, []);
+  const beside = (/** @type {MouseEvent} */ event) => event.target === place.current && close();
+  return html`<dialog ref=${place} class=${name} aria-labelledby="dialog-title" onClose=${close} onClick=${beside}>
+    <div class="dialog">
+      <header>
+        <h2 id="dialog-title">${title}</h2>
+        <button type="button" class="quiet" aria-label="Fechar" onClick=${close}><${Icon} name="close" /></button>
+      </header>
+      ${children}
+    </div>
+  </dialog>`;
+}
+
+/** Rows that hold the place of those to come. @param {{count?: number}} props */
+export function Skeleton({ count = 12 }) {
+  return html`<div class="skeleton" aria-hidden="true">${Array.from({ length: count }, (_, index) => html`<div key=${index}></div>`)}</div>`;
+}

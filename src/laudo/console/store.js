@@ -1,0 +1,77 @@
+// The one store: what outlives a view. Views read it with useStore and change it with store.set.
+import { useEffect, useState } from "./vendor/preact.js";
+
+/**
+ * @typedef {import("./address.js").Place} Place
+ * @typedef {object} State
+ * @property {string|null} token       of the caller; kept in sessionStorage by session.js, never in an address
+ * @property {string} notice           why the caller is asked for a token again
+ * @property {Place} place             where the caller is
+ * @property {boolean} revealed        whether CPFs are shown whole until the caller leaves
+ * @property {string|null} dialog      which dialog is open
+ * @property {number} maxRows          the largest page that the server gives
+ * @property {"auto"|"light"|"dark"} theme
+ * @property {boolean} keys            whether single keys are shortcuts
+ * @property {string} said             what the live region says
+ */
+
+/** @param {State} initial */
+export function createStore(initial) {
+  let state = initial;
+  /** @type {Set<() => void>} */
+  const listeners = new Set();
+  return {
+    get: () => state,
+    /** @param {Partial<State>} change */
+    set(change) {
+      state = { ...state, ...change };
+      for (const listener of [...listeners]) listener();
+    },
+    /** @param {() => void} listener */
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}
+
+export const store = createStore({
+  token: null,
+  notice: "",
+  place: { view: "relatorios", filters: {}, page: 1, rows: 25, sort: "", open: "" },
+  revealed: false,
+  dialog: null,
+  maxRows: 25,
+  theme: "auto",
+  keys: true,
+  said: "",
+});
+
+/**
+ * Read a part of the store and be drawn again when that part changes.
+ * @template T
+ * @param {(state: State) => T} select
+ * @returns {T}
+ */
+export function useStore(select) {
+  const [, redraw] = useState(0);
+  const value = select(store.get());
+  useEffect(() => {
+    let last = value;
+    const check = () => {
+      const now = select(store.get());
+      if (now !== last) {
+        last = now;
+        redraw((/** @type {number} */ count) => count + 1);
+      }
+    };
+    check();
+    return store.subscribe(check);
+  }, []);
+  return value;
+}
+
+/** Say something to those who cannot see the screen. @param {string} text */
+export function say(text) {
+  store.set({ said: text });
+}

@@ -1,0 +1,26 @@
+// Light, dark, or as the system has it; remembered by the browser.
+import { store } from "./store.js";
+
+const THEME = "laudo.theme";
+const ORDER = /** @type {const} */ (["auto", "light", "dark"]);
+
+export const THEMES = { auto: "como o sistema", light: "claro", dark: "escuro" };
+
+/** Take up what was chosen before. */
+export function resumeTheme() {
+  const kept = localStorage.getItem(THEME);
+  wear(ORDER.find((theme) => theme === kept) ?? "auto");
+}
+
+/** Change to the next of the three. */
+export function turnTheme() {
+  const next = ORDER[(ORDER.indexOf(store.get().theme) + 1) % ORDER.length];
+  localStorage.setItem(THEME, next);
+  wear(next);
+}
+
+/** @param {"auto"|"light"|"dark"} theme */
+function wear(theme) {
+  document.documentElement.dataset.theme = theme;
+  store.set({ theme });
+}

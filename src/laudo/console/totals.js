@@ -1,0 +1,94 @@
+// Exact counts beside each choice: totals are cheap, so they are asked for, never estimated.
+import { queue } from "./api.js";
+import { PENDENTE, RESULTADO, STATUS, TIPO_PESSOA } from "./format.js";
+
+/** The choices of each filter that has few. @type {Record<string, Record<string, string>>} */
+export const CHOICES = {
+  status: STATUS,
+  resultado: RESULTADO,
+  tipo_pessoa: TIPO_PESSOA,
+  pendente_validacao_manual: PENDENTE,
+};
+
+const WIDTH = 4;
+const MOST_MATRICES = 40;
+
+/**
+ * Count every choice of every filter, the other filters being as they are.
+ * @param {import("./api.js").Api} api @param {Record<string, string>} filters @param {AbortSignal} signal
+ * @param {(name: string, choice: string, total: number) => void} found
+ */
+export async function countChoices(api, filters, signal, found) {
+  const enter = queue(WIDTH);
+  const tasks = Object.entries(CHOICES).flatMap(([name, choices]) =>
+    Object.keys(choices).map((choice) =>
+      enter(async () => {
+        signal.throwIfAborted();
+        found(name, choice, await api.count("/relatorios", { ...filters, [name]: choice }, signal));
+      }),
+    ),
+  );
+  await Promise.all(tasks);
+}
+
+/**
+ * Name the matrices, each with how many reports it has: a walk in the order of names that steps over each one's reports.
+ * @param {import("./api.js").Api} api @param {Record<string, string>} filters @param {AbortSignal} signal
+ * @returns {Promise<{nome: string, total: number}[]>}
+ */
+export async function countMatrices(api, filters, signal) {
+  const others = { ...filters };
+  delete others.nome;
+  const found = [];
+  let offset = 0;
+  while (found.length < MOST_MATRICES) {
+    const page = Math.floor(offset / 25) + 1;
+    const { body } = await api.ask("/relatorios", { ...others, sort: "nome", page: String(page) }, { signal });
+    const item = body.result.itens[offset % 25];
+    if (!item) break;
+    const total = await api.count("/relatorios", { ...others, nome: item.nome }, signal);
+    if (!total) break;
+    found.push({ nome: item.nome, total });
+    offset += total;
+  }
+  return found;
+}
+
+/**
+ * The days or months that end with the one of `newest`, the oldest first.
+ * @param {"dias"|"meses"} by @param {Date} newest
+ * @returns {{from: Date, to: Date}[]} `to` is not part of it
+ */
+export function spans(by, newest) {
+  const [year, month, day] = [newest.getFullYear(), newest.getMonth(), newest.getDate()];
+  if (by === "meses") {
+    return Array.from({ length: 12 }, (_, index) => ({ from: new Date(year, month - 11 + index, 1), to: new Date(year, month - 10 + index, 1) }));
+  }
+  return Array.from({ length: 30 }, (_, index) => ({ from: new Date(year, month, day - 29 + index), to: new Date(year, month, day - 28 + index) }));
+}
+
+/** How many reports each span has. @param {import("./api.js").Api} api @param {{from: Date, to: Date}[]} asked @param {AbortSignal} signal */
+export function countSpans(api, asked, signal) {
+  const enter = queue(WIDTH);
+  return Promise.all(
+    asked.map(({ from, to }) =>
+      enter(() => {
+        signal.throwIfAborted();
+        return api.count("/relatorios", { atualizado_em_de: from.toISOString(), atualizado_em_ate: to.toISOString() }, signal);
+      }),
+    ),
+  );
+}
+
+/**
+ * What a newer answer says that an older one did not.
+ * @param {any} older @param {any} newer results of the same list @param {string} key the field that names an item
+ */
+export function difference(older, newer, key) {
+  const before = new Map(older.itens.map((/** @type {any} */ item) => [item[key], JSON.stringify(item)]));
+  const fresh = newer.itens.filter((/** @type {any} */ item) => before.get(item[key]) !== JSON.stringify(item));
+  return {
+    total: Number(newer.paginacao.total) - Number(older.paginacao.total),
+    updated: fresh.length,
+  };
+}

@@ -1,0 +1,92 @@
+// One report beside the list, and the others of the same document.
+import { html, useEffect, useRef } from "../vendor/preact.js";
+import { at, write } from "../address.js";
+import { isPersonal } from "../documents.js";
+import { ago, exact, FIELDS, plural, TIPO_PESSOA } from "../format.js";
+import { useList, useOnce } from "../lists.js";
+import { Copy, Documento, Icon, Instant, Resultado, Skeleton, Status, Trouble } from "../parts.js";
+import { go, link } from "../router.js";
+import { api } from "../session.js";
+
+/** @typedef {import("../address.js").Place} Place */
+
+/** @param {{place: Place}} props */
+export function Detalhe({ place }) {
+  const list = useList("/relatorios", { numero: place.open });
+  const heading = useRef(/** @type {HTMLElement|null} */ (null));
+  const item = list.result?.itens[0];
+  useEffect(() => {
+    const before = document.querySelector("tr.open [data-row]");
+    heading.current?.focus({ preventScroll: true });
+    return () => (before instanceof HTMLElement && before.isConnected ? before.focus({ preventScroll: true }) : undefined);
+  }, []);
+  return html`<aside class="detalhe" aria-labelledby="detalhe" aria-busy=${list.loading}>
+    <header>
+      <h2 id="detalhe" tabindex="-1" ref=${heading}>Relatório <code>${place.open.slice(0, 8)}</code></h2>
+      <${Copy} text=${place.open} label="Copiar o número" />
+      <button type="button" class="quiet" data-close aria-label="Fechar o detalhe" onClick=${() => go({ ...place, open: "" })}><${Icon} name="close" /></button>
+    </header>
+    ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} />`}
+    ${list.loading && !item && html`<${Skeleton} count=${6} />`}
+    ${list.result && !item && html`<p class="empty">Este relatório não existe nesta conta.</p>`}
+    ${item && html`<${Report} item=${list.news?.itens[0] ?? item} place=${place} />`}
+  </aside>`;
+}
+
+/** @param {{item: any, place: Place}} props */
+function Report({ item, place }) {
+  const tipo = /** @type {Record<string, string>} */ (TIPO_PESSOA)[item.tipo_pessoa.toUpperCase()] ?? item.tipo_pessoa;
+  return html`<div class="badges">
+      <${Status} value=${item.status} />${item.resultado && html`<${Resultado} value=${item.resultado} />`}
+      ${item.pendente_validacao_manual && html`<span class="manual">Validação manual pendente</span>`}
+    </div>
+    ${item.mensagem && html`<p class="message">${item.mensagem}</p>`}
+    <dl>
+      <dt>${isPersonal(item.numero_documento) ? "CPF" : "CNPJ"}</dt>
+      <dd><${Documento} value=${item.numero_documento} /><${Copy} text=${item.numero_documento} label="Copiar o documento, por inteiro" /></dd>
+      ${isPersonal(item.numero_documento) && html`<${Nome} cpf=${item.numero_documento} />`}
+      <dt>${FIELDS.tipo_pessoa}</dt>
+      <dd>${tipo}</dd>
+      <dt>${FIELDS.nome}</dt>
+      <dd>${item.nome}</dd>
+      <dt>${FIELDS.resultado}</dt>
+      <dd>${item.resultado ? html`<${Resultado} value=${item.resultado} />` : "Sem decisão"}</dd>
+      <dt>${FIELDS.atualizado_em}</dt>
+      <dd><time datetime=${item.atualizado_em}>${exact(item.atualizado_em)}</time> <span class="muted">${ago(item.atualizado_em)}</span></dd>
+      <dt>${FIELDS.numero}</dt>
+      <dd><code class="uuid">${item.numero}</code></dd>
+    </dl>
+    <div class="actions">
+      <${Copy} text=${JSON.stringify(item, null, 2)} label="Copiar o JSON, com o documento por inteiro" class="">Copiar JSON<//>
+      <${Copy} text=${location.origin + location.pathname + write({ ...at("relatorios"), open: item.numero })} label="Copiar o endereço deste relatório" class="">Copiar endereço<//>
+    </div>
+    <${Others} item=${item} place=${place} />`;
+}
+
+/** The person's name, from the organization's list of people. @param {{cpf: string}} props */
+function Nome({ cpf }) {
+  const nome = useOnce(cpf, async (signal) => (await api().ask("/pessoas", { cpf }, { signal })).body.result.itens[0]?.nome ?? "");
+  return nome ? html`<dt>Nome</dt><dd>${nome}</dd>` : null;
+}
+
+/** @param {{item: any, place: Place}} props */
+function Others({ item, place }) {
+  const found = useOnce(item.numero_documento, async (signal) => (await api().ask("/relatorios", { numero_documento: item.numero_documento }, { signal })).body.result);
+  if (!found) return html`<section class="others"><h3>Do mesmo documento</h3><${Skeleton} count=${3} /></section>`;
+  const others = found.itens.filter((/** @type {any} */ other) => other.numero !== item.numero).slice(0, 8);
+  const all = at("relatorios", { numero_documento: item.numero_documento });
+  return html`<section class="others">
+    <h3>Do mesmo documento</h3>
+    ${others.length === 0 && html`<p class="muted">Nenhum outro relatório.</p>`}
+    <ol>
+      ${others.map(
+        (/** @type {any} */ other) => html`<li key=${other.numero}>
+          <a href=${write({ ...place, open: other.numero })} onClick=${link({ ...place, open: other.numero })}><span class="sr">Abrir o relatório de </span><${Instant} iso=${other.atualizado_em} /></a>
+          <${Status} value=${other.status} /><${Resultado} value=${other.resultado} />
+          <span class="nome">${other.nome}</span>
+        </li>`,
+      )}
+    </ol>
+    ${found.paginacao.total > 1 && html`<a class="more" href="#/relatorios" onClick=${link(all)}>Ver os ${plural(found.paginacao.total, "relatório", "relatórios")} deste documento</a>`}
+  </section>`;
+}

@@ -1,0 +1,111 @@
+// The dialogs: shortcuts, the list as something to paste, and export.
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { filtersOf, parameters } from "../address.js";
+import { cli, curl, sdk } from "../copyas.js";
+import { save, walk } from "../exporting.js";
+import { integer, plural, zone } from "../format.js";
+import { SHORTCUTS, switchKeys } from "../keyboard.js";
+import { refused } from "../lists.js";
+import { Copy, Dialog } from "../parts.js";
+import { api } from "../session.js";
+import { say, store, useStore } from "../store.js";
+
+/** @typedef {import("../address.js").Place} Place */
+
+const ROWS = 1000;
+const close = () => store.set({ dialog: null });
+
+/** @param {{place: Place}} props */
+export function Dialogs({ place }) {
+  const dialog = useStore((state) => state.dialog);
+  if (dialog === "atalhos") return html`<${Shortcuts} />`;
+  if (dialog === "copiar") return html`<${CopyAs} place=${place} />`;
+  if (dialog === "exportar") return html`<${Export} place=${place} />`;
+  return null;
+}
+
+function Shortcuts() {
+  const keys = useStore((state) => state.keys);
+  return html`<${Dialog} title="Atalhos de teclado" close=${close}>
+    <dl class="shortcuts">
+      ${SHORTCUTS.map(([names, words]) => html`<dt key=${`${names}-keys`}>${names.split(" ").map((name) => html`<kbd key=${name}>${name}</kbd>`)}</dt><dd key=${names}>${words}</dd>`)}
+    </dl>
+    <label class="check"><input type="checkbox" checked=${keys} onChange=${() => switchKeys(store, !keys)} /> Usar teclas simples como atalhos</label>
+    <p class="hint">Datas e horas no fuso ${zone()}.</p>
+  <//>`;
+}
+
+/** @param {{place: Place}} props */
+function CopyAs({ place }) {
+  const path = `/${place.view}`;
+  const asked = parameters(place);
+  const forms = [
+    ["curl", curl(location.origin, path, asked)],
+    ["Python", sdk(location.origin, path, filtersAndSort(place))],
+    ["Linha de comando", cli(path, filtersAndSort(place))],
+  ];
+  return html`<${Dialog} title="Copiar esta lista como…" close=${close} class="wide">
+    ${forms.map(
+      ([name, text]) => html`<section class="code" key=${name}>
+        <header><h3>${name}</h3><${Copy} text=${text} label=${`Copiar como ${name}`} class="">Copiar<//></header>
+        <pre tabindex="0" role="region" aria-label=${name}><code>${text}</code></pre>
+      </section>`,
+    )}
+    <p class="hint">O token fica na variável <code>LAUDO_TOKEN</code>; ele não é copiado. Documentos e nomes dos filtros vão por inteiro.</p>
+  <//>`;
+}
+
+/** @param {Place} place */
+function filtersAndSort(place) {
+  return place.sort ? { ...filtersOf(place), sort: place.sort } : filtersOf(place);
+}
+
+/** @param {{place: Place}} props */
+function Export({ place }) {
+  const { maxRows, revealed } = store.get();
+  const [masked, setMasked] = useState(!revealed);
+  const [state, setState] = useState(/** @type {{at: "ready"|"running"|"done"|"failed", done: number, total: number, why: string}} */ ({ at: "ready", done: 0, total: 0, why: "" }));
+  const stop = useRef(/** @type {AbortController|null} */ (null));
+  useEffect(() => () => stop.current?.abort(), []);
+  const start = async () => {
+    const controller = new AbortController();
+    stop.current = controller;
+    setState({ at: "running", done: 0, total: 0, why: "" });
+    try {
+      const { parts, count } = await walk(api(), `/${place.view}`, filtersAndSort(place), {
+        rows: Math.min(ROWS, Math.floor(maxRows / 25) * 25),
+        masked,
+        signal: controller.signal,
+        progress: (done, total) => setState({ at: "running", done, total, why: "" }),
+      });
+      save(parts, `${place.view}.csv`);
+      setState({ at: "done", done: count, total: count, why: "" });
+      say(`Exportação concluída: ${plural(count, "linha", "linhas")}.`);
+    } catch (error) {
+      if (controller.signal.aborted) setState({ at: "ready", done: 0, total: 0, why: "Exportação cancelada; nada foi gravado." });
+      else setState((/** @type {typeof state} */ old) => ({ ...old, at: "failed", why: refused(error).message }));
+    }
+  };
+  return html`<${Dialog} title="Exportar para CSV" close=${close}>
+    <p>Todas as linhas dos filtros em uso, na ordem da lista, em UTF-8.</p>
+    <label class="check"><input type="checkbox" name="masked" checked=${masked} disabled=${state.at === "running"} onChange=${() => setMasked(!masked)} /> Mascarar CPFs</label>
+    ${!masked && html`<p class="notice">O arquivo conterá CPFs por inteiro: guarde-o como dado pessoal.</p>`}
+    <${Progress} state=${state} />
+    <footer>
+      ${state.at === "running"
+        ? html`<button type="button" onClick=${() => stop.current?.abort()}>Cancelar</button>`
+        : html`<button type="button" class="primary" onClick=${start}>${state.at === "ready" ? "Exportar" : "Exportar de novo"}</button>`}
+    </footer>
+  <//>`;
+}
+
+/** @param {{state: {at: string, done: number, total: number, why: string}}} props */
+function Progress({ state }) {
+  if (state.why) return html`<p class=${state.at === "failed" ? "wrong" : "hint"} role="alert">${state.why}</p>`;
+  if (state.at === "done") return html`<p class="good" data-exported>${plural(state.done, "linha exportada", "linhas exportadas")}.</p>`;
+  if (state.at !== "running") return null;
+  return html`<p class="progress">
+    <progress aria-label="Exportação" max=${Math.max(1, state.total)} value=${state.done}></progress>
+    <span>${state.total ? `${integer(state.done)} de ${integer(state.total)}` : "Começando…"}</span>
+  </p>`;
+}

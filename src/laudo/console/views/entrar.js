@@ -1,0 +1,64 @@
+// Asks for a token and tries it.
+import { html, useState } from "../vendor/preact.js";
+import { connect, Refusal } from "../api.js";
+import { enter, plausible } from "../session.js";
+import { useStore } from "../store.js";
+
+export function Entrar() {
+  const notice = useStore((state) => state.notice);
+  const [text, setText] = useState("");
+  const [shown, setShown] = useState(false);
+  const [trying, setTrying] = useState(false);
+  const [trouble, setTrouble] = useState("");
+  const tryIt = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const token = text.trim();
+    if (!plausible(token)) return setTrouble(token ? "Isto não parece um token: confira se foi copiado por inteiro, sem espaços." : "Cole o seu token.");
+    setTrying(true);
+    setTrouble("");
+    try {
+      await connect(token).ask("/usuario", {}, { remember: false });
+      enter(token);
+    } catch (error) {
+      setTrouble(words(error));
+      setTrying(false);
+    }
+  };
+  return html`<main class="entrar">
+    <form onSubmit=${tryIt}>
+      <h1><svg class="mark" viewBox="0 0 20 20" aria-hidden="true"><path class="sheet" d="M4 1.5h8.5L17 6v12.5H4z" /><path class="check" d="M7 11l2.5 2.5L14 8.5" /></svg>laudo</h1>
+      <p class="lead">Relatórios de validação de pessoas e empresas.</p>
+      ${notice && html`<p class="notice" role="status">${notice}</p>`}
+      <input class="sr" type="text" name="username" autocomplete="username" value="laudo" readonly tabindex="-1" aria-hidden="true" />
+      <label for="token">Token de acesso</label>
+      <div class="secret">
+        <input
+          id="token"
+          name="password"
+          type=${shown ? "text" : "password"}
+          autocomplete="current-password"
+          autocapitalize="off"
+          spellcheck=${false}
+          autofocus
+          aria-invalid=${trouble ? "true" : undefined}
+          aria-describedby=${trouble ? "trouble" : "hint"}
+          value=${text}
+          onInput=${(/** @type {any} */ event) => setText(event.target.value)}
+        />
+        <button type="button" class="quiet" aria-pressed=${shown} onClick=${() => setShown(!shown)}>${shown ? "Ocultar" : "Mostrar"}</button>
+      </div>
+      ${trouble && html`<p class="wrong" id="trouble" role="alert">${trouble}</p>`}
+      <button type="submit" class="primary" disabled=${trying}>${trying ? "Entrando…" : "Entrar"}</button>
+      <p class="hint" id="hint">O token fica nesta aba, até você sair ou fechá-la. Não há senha nem cookie.</p>
+      <p class="hint"><a href="/docs">Referência da API</a></p>
+    </form>
+  </main>`;
+}
+
+/** @param {unknown} error */
+function words(error) {
+  if (!(error instanceof Refusal)) return "A resposta não pôde ser lida. O endereço é mesmo o de um serviço laudo?";
+  if (error.kind === "auth") return "Este token não é aceito. Ele pode estar incompleto, vencido ou revogado, ou o acesso ainda não foi liberado.";
+  const wait = error.retryAfter ? ` Tente de novo em ${error.retryAfter} s.` : "";
+  return `${error.message}${wait}`;
+}

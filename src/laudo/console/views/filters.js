@@ -1,0 +1,140 @@
+// Every filter of the list of reports as a control, with how many reports each choice has.
+import { html, useEffect, useState } from "../vendor/preact.js";
+import { filtersOf, narrow } from "../address.js";
+import { recognize } from "../documents.js";
+import { FIELDS, inputDay, integer } from "../format.js";
+import { refused } from "../lists.js";
+import { Icon } from "../parts.js";
+import { go } from "../router.js";
+import { api } from "../session.js";
+import { CHOICES, countChoices, countMatrices } from "../totals.js";
+
+/** @typedef {import("../address.js").Place} Place */
+
+/** @param {{place: Place, checked: unknown, close: () => void}} props  `checked` changes when the list was asked for anew */
+export function Filters({ place, checked, close }) {
+  const filters = filtersOf(place);
+  const counts = useCounts(JSON.stringify(filters), checked, filters);
+  const choose = (/** @type {string} */ name, /** @type {string} */ value) => go({ ...narrow(place, { [name]: value }), open: "" });
+  return html`<aside class="filters" aria-label="Filtros">
+    <header class="only-narrow"><h2>Filtros</h2><button type="button" class="quiet" aria-label="Fechar os filtros" onClick=${close}><${Icon} name="close" /></button></header>
+    ${Object.keys(CHOICES).map((name) => html`<${Choices} key=${name} name=${name} chosen=${place.filters[name] ?? ""} counts=${counts} choose=${choose} />`)}
+    <${Period} place=${place} />
+    <${Matriz} place=${place} filters=${filters} />
+    <${Exact} name="numero_documento" hint="CPF ou CNPJ" place=${place} />
+    <${Exact} name="numero" hint="UUID" place=${place} />
+    <button type="button" class="only-narrow primary" onClick=${close}>Ver a lista</button>
+  </aside>`;
+}
+
+/** Exact counts by `filter=choice`, asked for after the list itself.
+ * @param {string} question @param {unknown} checked @param {Record<string, string>} filters */
+function useCounts(question, checked, filters) {
+  const [counts, setCounts] = useState(/** @type {Record<string, number>} */ ({}));
+  useEffect(() => {
+    if (!checked) return undefined;
+    const stop = new AbortController();
+    countChoices(api(), filters, stop.signal, (name, choice, total) => setCounts((/** @type {Record<string, number>} */ old) => ({ ...old, [`${name}=${choice}`]: total }))).catch((error) => {
+      if (stop.signal.aborted) return;
+      setCounts({});
+      if (error.kind === "auth") refused(error);
+    });
+    return () => stop.abort();
+  }, [question, checked]);
+  return counts;
+}
+
+/** @param {{name: string, chosen: string, counts: Record<string, number>, choose: (name: string, value: string) => void}} props */
+function Choices({ name, chosen, counts, choose }) {
+  return html`<fieldset class="choices">
+    <legend>${FIELDS[name]}</legend>
+    ${Object.entries(CHOICES[name]).map(([value, words]) => {
+      const total = counts[`${name}=${value}`];
+      const on = chosen === value;
+      return html`<button key=${value} type="button" aria-pressed=${on} data-filter=${`${name}=${value}`} data-empty=${total === 0} onClick=${() => choose(name, on ? "" : value)}>
+        <span class="words" data-value=${value}>${words}</span><span class="number">${total === undefined ? "" : integer(total)}</span>
+      </button>`;
+    })}
+  </fieldset>`;
+}
+
+/** Days before today that a preset begins. */
+const PRESETS = /** @type {const} */ ([
+  ["Hoje", 0],
+  ["7 dias", 6],
+  ["30 dias", 29],
+  ["12 meses", 364],
+]);
+
+/** @param {{place: Place}} props */
+export function Period({ place }) {
+  const { atualizado_em_de: from = "", atualizado_em_ate: to = "" } = place.filters;
+  const set = (/** @type {Record<string, string>} */ change) => go({ ...narrow(place, change), open: "" });
+  const begin = (/** @type {number} */ days) => {
+    const now = new Date();
+    return inputDay(new Date(now.getFullYear(), now.getMonth(), now.getDate() - days));
+  };
+  return html`<fieldset class="period">
+    <legend>Atualizado</legend>
+    <div class="presets">
+      ${PRESETS.map(([words, days]) => {
+        const on = from === begin(days) && !to;
+        return html`<button key=${words} type="button" aria-pressed=${on} onClick=${() => set({ atualizado_em_de: on ? "" : begin(days), atualizado_em_ate: "" })}>${words}</button>`;
+      })}
+    </div>
+    <label>De <input type="date" name="atualizado_em_de" max=${to || undefined} value=${from} onChange=${(/** @type {any} */ event) => set({ atualizado_em_de: event.target.value })} /></label>
+    <label>Até <input type="date" name="atualizado_em_ate" min=${from || undefined} value=${to} onChange=${(/** @type {any} */ event) => set({ atualizado_em_ate: event.target.value })} /></label>
+  </fieldset>`;
+}
+
+/** The matrices of the account, found when the list of them is opened. @param {{place: Place, filters: Record<string, string>}} props */
+function Matriz({ place, filters }) {
+  const [open, setOpen] = useState(Boolean(place.filters.nome));
+  const [found, setFound] = useState(/** @type {{nome: string, total: number}[]|null} */ (null));
+  const others = JSON.stringify({ ...filters, nome: undefined });
+  useEffect(() => {
+    if (!open) return undefined;
+    const stop = new AbortController();
+    countMatrices(api(), filters, stop.signal)
+      .then(setFound)
+      .catch(() => !stop.signal.aborted && setFound([]));
+    return () => stop.abort();
+  }, [open, others]);
+  const choose = (/** @type {string} */ nome) => go({ ...narrow(place, { nome }), open: "" });
+  return html`<details class="matriz" open=${open} onToggle=${(/** @type {any} */ event) => setOpen(event.target.open)}>
+    <summary>Matriz</summary>
+    <div class="choices" role="group" aria-label="Matriz">
+      ${open && !found && html`<p class="hint">Procurando as matrizes…</p>`}
+      ${found?.map((/** @type {{nome: string, total: number}} */ { nome, total }) => {
+        const on = place.filters.nome === nome;
+        return html`<button key=${nome} type="button" aria-pressed=${on} title=${nome} onClick=${() => choose(on ? "" : nome)}><span class="words">${nome}</span><span class="number">${integer(total)}</span></button>`;
+      })}
+      ${found?.length === 0 && html`<p class="hint">Nenhuma com estes filtros.</p>`}
+    </div>
+  </details>`;
+}
+
+/** One report or one document, with or without its punctuation. @param {{name: string, hint: string, place: Place}} props */
+function Exact({ name, hint, place }) {
+  const [text, setText] = useState("");
+  const [wrong, setWrong] = useState("");
+  const apply = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const { kind, value, doubtful } = recognize(text);
+    const fits = name === "numero" ? kind === "numero" : kind === "cpf" || kind === "cnpj";
+    if (!fits) return setWrong(name === "numero" ? "Não é um UUID." : "Não é um CPF nem um CNPJ.");
+    setWrong(doubtful ? "Os dígitos verificadores não conferem." : "");
+    setText("");
+    go({ ...narrow(place, { [name]: value }), open: "" });
+  };
+  return html`<form class="exact" onSubmit=${apply}>
+    <label>
+      ${FIELDS[name]}
+      <span class="field"
+        ><input name=${name} autocomplete="off" spellcheck=${false} maxlength="60" placeholder=${hint} aria-invalid=${wrong ? "true" : undefined} value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
+        <button type="submit" class="quiet">Filtrar</button></span
+      >
+    </label>
+    ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
+  </form>`;
+}

@@ -1,0 +1,89 @@
+// The account at a glance: what waits for a person first, then totals, then volume.
+import { html } from "../vendor/preact.js";
+import { at, write } from "../address.js";
+import { FIELDS, integer, plural, share } from "../format.js";
+import { refused, useOnce } from "../lists.js";
+import { Documento, Instant, Skeleton, Status, Trouble } from "../parts.js";
+import { link } from "../router.js";
+import { api } from "../session.js";
+import { CHOICES, countChoices } from "../totals.js";
+import { Volume } from "./volume.js";
+
+const SHOWN = 4;
+const CARDS = ["status", "resultado", "tipo_pessoa"];
+
+/** @param {{place: import("../address.js").Place}} props */
+export function Painel({ place }) {
+  const found = useOnce("painel", look);
+  return html`<div class="painel">
+    <header class="head">
+      <h1>Painel</h1>
+      <p class="total">${found?.total !== undefined && html`<strong data-total>${plural(found.total, "relatório", "relatórios")}</strong>`}</p>
+    </header>
+    ${found?.refusal && html`<${Trouble} refusal=${found.refusal} wait=${0} retry=${() => location.reload()} />`}
+    ${!found && html`<${Skeleton} count=${8} />`}
+    ${found?.counts && html`<div class="cards"><${Waiting} pending=${found.pending} />${CARDS.map((name) => html`<${Card} key=${name} name=${name} counts=${found.counts ?? {}} total=${found.total ?? 0} />`)}</div>`}
+    ${found?.newest !== undefined && html`<${Volume} place=${place} newest=${found.newest} />`}
+  </div>`;
+}
+
+/** @param {AbortSignal} signal */
+async function look(signal) {
+  try {
+    /** @type {Record<string, number>} */
+    const counts = {};
+    const list = (await api().ask("/relatorios", {}, { signal })).body.result;
+    const pending = (await api().ask("/relatorios", { pendente_validacao_manual: "true" }, { signal })).body.result;
+    await countChoices(api(), {}, signal, (name, choice, total) => {
+      counts[`${name}=${choice}`] = total;
+    });
+    return { counts, pending, total: Number(list.paginacao.total), newest: list.itens[0]?.atualizado_em ?? "", refusal: null };
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return { refusal: refused(error) };
+  }
+}
+
+/** @param {{pending: any}} props */
+function Waiting({ pending }) {
+  const total = Number(pending.paginacao.total);
+  const all = at("relatorios", { pendente_validacao_manual: "true" });
+  return html`<section class="card waiting" aria-labelledby="pendentes">
+    <h2 id="pendentes">Esperam validação manual</h2>
+    <p class="figure"><a href=${write(all)} onClick=${link(all)} data-pending>${integer(total)}</a></p>
+    <ol>
+      ${pending.itens.slice(0, SHOWN).map((/** @type {any} */ item) => {
+        const opened = { ...all, open: item.numero };
+        return html`<li key=${item.numero}>
+          <a href=${write(opened)} onClick=${link(opened)} aria-label=${`Abrir o relatório ${item.numero.slice(0, 8)}`}>${item.numero.slice(0, 8)}</a>
+          <${Documento} value=${item.numero_documento} /><${Status} value=${item.status} /><${Instant} iso=${item.atualizado_em} />
+        </li>`;
+      })}
+    </ol>
+    ${total > SHOWN && html`<a class="more" href=${write(all)} onClick=${link(all)}>Ver todos</a>`}
+  </section>`;
+}
+
+/** @param {{name: string, counts: Record<string, number>, total: number}} props */
+function Card({ name, counts, total }) {
+  const choices = Object.entries(CHOICES[name]).map(([value, words]) => ({ value, words, count: counts[`${name}=${value}`] ?? 0 }));
+  const rest = total - choices.reduce((sum, { count }) => sum + count, 0);
+  return html`<section class="card" aria-labelledby=${`card-${name}`}>
+    <h2 id=${`card-${name}`}>${FIELDS[name]}</h2>
+    <ul class="bars">
+      ${choices.map(({ value, words, count }) => {
+        const place = at("relatorios", { [name]: value });
+        return html`<li key=${value} data-value=${value}>
+          <a href=${write(place)} onClick=${link(place)}>${words}</a>
+          <span class="bar-line" aria-hidden="true"><span style=${{ inlineSize: `${total ? (100 * count) / total : 0}%` }}></span></span>
+          <span class="number">${integer(count)}</span><span class="share">${share(count, total)}</span>
+        </li>`;
+      })}
+      ${name === "resultado" &&
+      html`<li data-value="none">
+        <span>Sem decisão</span><span class="bar-line" aria-hidden="true"><span style=${{ inlineSize: `${total ? (100 * rest) / total : 0}%` }}></span></span>
+        <span class="number">${integer(rest)}</span><span class="share">${share(rest, total)}</span>
+      </li>`}
+    </ul>
+  </section>`;
+}

@@ -1,0 +1,102 @@
+// The people that the organization has consulted: searched as one types, each leading to their reports.
+import { html, useEffect, useState } from "../vendor/preact.js";
+import { at, narrow, parameters } from "../address.js";
+import { plural } from "../format.js";
+import { useList } from "../lists.js";
+import { Pager } from "../pager.js";
+import { Documento, Icon, Instant, Skeleton, Trouble } from "../parts.js";
+import { go, link } from "../router.js";
+import { say, store } from "../store.js";
+import { Checked, News } from "./relatorios.js";
+import { Header, SortSelect } from "./table.js";
+
+/** @typedef {import("../address.js").Place} Place */
+
+const PAUSE_MS = 250;
+const COLUMNS = ["nome", "cpf", "atualizado_em"];
+
+/** @param {{place: Place}} props */
+export function Pessoas({ place }) {
+  const list = useList("/pessoas", parameters(place));
+  const total = Number(list.result?.paginacao.total ?? 0);
+  useEffect(() => {
+    if (list.result && !list.loading) say(`${plural(total, "pessoa", "pessoas")}, página ${place.page}.`);
+  }, [list.result, list.loading]);
+  return html`<section class="list alone" aria-labelledby="titulo" aria-busy=${list.loading}>
+    <header class="head">
+      <h1 id="titulo">Pessoas</h1>
+      <p class="total">${list.result && html`<strong data-total>${plural(total, "pessoa", "pessoas")}</strong>`}</p>
+      <${Checked} list=${list} />
+      <div class="actions">
+        <button type="button" onClick=${() => store.set({ dialog: "copiar" })}><${Icon} name="code" />Copiar como…</button>
+        <button type="button" onClick=${() => store.set({ dialog: "exportar" })}><${Icon} name="down" />Exportar</button>
+      </div>
+    </header>
+    <${Search} place=${place} />
+    <${News} list=${list} subject=${["pessoa", "pessoas"]} item="cpf" />
+    ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} stale=${Boolean(list.result)} />`}
+    ${list.result ? html`<${Shown} place=${place} list=${list} total=${total} />` : list.loading && html`<${Skeleton} />`}
+  </section>`;
+}
+
+/** What is typed becomes the search after a pause; the entry of the history is the same one while typing goes on.
+ * @param {{place: Place}} props */
+function Search({ place }) {
+  const given = place.filters.busca ?? "";
+  const [text, setText] = useState(given);
+  const asked = searched(text);
+  useEffect(() => {
+    if (searched(text) !== given) setText(given);
+  }, [given]);
+  useEffect(() => {
+    if (asked === given) return undefined;
+    const timer = setTimeout(() => go(narrow(place, { busca: asked }), { replace: Boolean(given && asked) }), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [asked, given]);
+  return html`<form class="search" role="search" aria-label="Pessoas" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
+    <${Icon} name="search" />
+    <input type="search" name="busca" autocomplete="off" spellcheck=${false} maxlength="200" placeholder="Nome, em qualquer ordem, ou início do CPF" aria-label="Buscar pessoas por nome ou início do CPF" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
+  </form>`;
+}
+
+/** A CPF that is being typed with its punctuation is searched by its digits; what has neither letter nor digit is no search.
+ * @param {string} text */
+function searched(text) {
+  const trimmed = text.trim();
+  if (/^[\d.\-\s]+$/.test(trimmed)) return trimmed.replace(/\D/g, "").slice(0, 11);
+  return /[\p{L}\p{N}]/u.test(trimmed) ? trimmed : "";
+}
+
+/** @param {{place: Place, list: import("../lists.js").Asked, total: number}} props */
+function Shown({ place, list, total }) {
+  const { itens } = list.result;
+  if (!itens.length) {
+    return html`<div class="empty">
+      <p class="big">${total ? `A página ${place.page} está além do fim da lista.` : place.filters.busca ? "Ninguém corresponde a esta busca." : "Nenhum CPF foi consultado ainda."}</p>
+      ${place.filters.busca && html`<p>Cada palavra deve iniciar um dos nomes da pessoa; acentos e maiúsculas não importam.</p>`}
+    </div>`;
+  }
+  return html`<${SortSelect} place=${place} fields=${COLUMNS} />
+    <div class="table pessoas ${list.loading ? "loading" : ""}">
+      <table role="table" aria-labelledby="titulo">
+        <thead role="rowgroup"><tr role="row">
+          <${Header} place=${place} field="nome" words="Nome" /><${Header} place=${place} field="cpf" /><${Header} place=${place} field="atualizado_em" words="Último relatório" />
+        </tr></thead>
+        <tbody role="rowgroup">${itens.map((/** @type {any} */ item) => html`<${Row} key=${item.cpf} item=${item} />`)}</tbody>
+      </table>
+    </div>
+    <${Pager} place=${place} total=${total} />`;
+}
+
+/** @param {{item: any}} props */
+function Row({ item }) {
+  const reports = at("relatorios", { numero_documento: item.cpf });
+  const click = (/** @type {any} */ event) => {
+    if (!event.target.closest("a, button") && !getSelection()?.toString()) go(reports);
+  };
+  return html`<tr role="row" onClick=${click}>
+    <td role="cell" class="c-nome"><a data-row href="#/relatorios" onClick=${link(reports)} title="Ver os relatórios">${item.nome || "Sem nome"}</a></td>
+    <td role="cell" class="c-cpf"><${Documento} value=${item.cpf} /></td>
+    <td role="cell" class="c-atualizado_em"><${Instant} iso=${item.atualizado_em} /></td>
+  </tr>`;
+}

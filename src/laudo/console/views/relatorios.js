@@ -1,0 +1,95 @@
+// The list of reports: its filters, its table, its pages.
+import { html, useEffect, useState } from "../vendor/preact.js";
+import { filtersOf, parameters } from "../address.js";
+import { Chips } from "../chips.js";
+import { clock, plural } from "../format.js";
+import { difference } from "../totals.js";
+import { useList } from "../lists.js";
+import { Pager } from "../pager.js";
+import { Icon, Skeleton, Trouble } from "../parts.js";
+import { go } from "../router.js";
+import { say, store } from "../store.js";
+import { Filters } from "./filters.js";
+import { RelatorioTable } from "./table.js";
+
+/** @typedef {import("../address.js").Place} Place */
+
+/** @param {{place: Place}} props */
+export function Relatorios({ place }) {
+  const list = useList("/relatorios", parameters(place));
+  const [filtering, setFiltering] = useState(false);
+  const total = Number(list.result?.paginacao.total ?? 0);
+  const narrowed = Object.keys(filtersOf(place)).length;
+  useEffect(() => {
+    if (list.result && !list.loading) say(`${plural(total, "relatório", "relatórios")}, página ${place.page}.`);
+  }, [list.result, list.loading]);
+  return html`<div class="split ${filtering ? "filtering" : ""} ${place.open ? "opened" : ""}">
+    <${Filters} place=${place} checked=${list.result} close=${() => setFiltering(false)} />
+    <section class="list" aria-labelledby="titulo" aria-busy=${list.loading}>
+      <header class="head">
+        <h1 id="titulo">Relatórios</h1>
+        <p class="total">${list.result && html`<strong data-total>${plural(total, "relatório", "relatórios")}</strong>`}</p>
+        <${Checked} list=${list} />
+        <div class="actions">
+          <button type="button" class="only-narrow" aria-expanded=${filtering} onClick=${() => setFiltering(!filtering)}><${Icon} name="filter" />Filtros${narrowed > 0 && html` <span class="count">${narrowed}</span>`}</button>
+          <button type="button" onClick=${() => store.set({ dialog: "copiar" })}><${Icon} name="code" />Copiar como…</button>
+          <button type="button" onClick=${() => store.set({ dialog: "exportar" })}><${Icon} name="down" />Exportar</button>
+        </div>
+      </header>
+      <${Chips} place=${place} />
+      <${News} list=${list} subject=${["relatório", "relatórios"]} item="numero" />
+      ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} stale=${Boolean(list.result)} />`}
+      ${list.result ? html`<${Shown} place=${place} list=${list} total=${total} />` : list.loading && html`<${Skeleton} />`}
+    </section>
+  </div>`;
+}
+
+/** @param {{place: Place, list: import("../lists.js").Asked, total: number}} props */
+function Shown({ place, list, total }) {
+  const { itens } = list.result;
+  if (!total) return html`<${Empty} place=${place} />`;
+  if (!itens.length) {
+    return html`<div class="empty"><p>A página ${place.page} está além do fim da lista.</p><button type="button" onClick=${() => go({ ...place, page: 1 })}>Ir para a primeira</button></div>`;
+  }
+  return html`<${RelatorioTable} place=${place} itens=${itens} loading=${list.loading} /><${Pager} place=${place} total=${total} />`;
+}
+
+/** @param {{place: Place}} props */
+function Empty({ place }) {
+  const narrowed = Object.keys(place.filters).length > 0;
+  if (!narrowed) {
+    return html`<div class="empty"><p class="big">Ainda não há relatórios nesta conta.</p><p>Eles aparecem aqui assim que forem importados.</p></div>`;
+  }
+  return html`<div class="empty">
+    <p class="big">Nenhum relatório corresponde a estes filtros.</p>
+    <button type="button" onClick=${() => go({ ...place, filters: {}, page: 1 })}>Limpar os filtros</button>
+  </div>`;
+}
+
+/** When the list was last known to be true. @param {{list: import("../lists.js").Asked}} props */
+export function Checked({ list }) {
+  if (!list.checked) return null;
+  return html`<p class="checked ${list.refusal ? "off" : ""}" title="Verificada a cada 20 segundos">${list.refusal ? "sem atualização desde" : "em dia às"} ${clock(list.checked)}</p>`;
+}
+
+/** What has become known since, without moving what is being read.
+ * @param {{list: import("../lists.js").Asked, subject: string[], item: string}} props */
+export function News({ list, subject, item }) {
+  const difference_ = list.news && list.result ? difference(list.result, list.news, item) : null;
+  useEffect(() => {
+    if (difference_) say(`Há novidades: ${words(difference_, subject)}.`);
+  }, [list.news]);
+  if (!difference_) return null;
+  return html`<div class="news">
+    <span>Há novidades: ${words(difference_, subject)}.</span>
+    <button type="button" data-news onClick=${list.reload}>Mostrar <kbd aria-hidden="true">r</kbd></button>
+  </div>`;
+}
+
+/** @param {{total: number, updated: number}} difference_ @param {string[]} subject */
+function words({ total, updated }, subject) {
+  const [one, many] = subject;
+  if (total > 0) return `${plural(total, one, many)} a mais`;
+  if (total < 0) return `${plural(-total, one, many)} a menos`;
+  return updated ? `${plural(updated, "linha", "linhas")} desta página ${updated === 1 ? "mudou" : "mudaram"}` : "a lista mudou";
+}

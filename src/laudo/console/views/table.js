@@ -1,0 +1,72 @@
+// The table of reports: sorted by its headers, walked by arrows, its columns as wide as there is room.
+import { html } from "../vendor/preact.js";
+import { write } from "../address.js";
+import { FIELDS, TIPO_PESSOA } from "../format.js";
+import { Documento, Instant, Resultado, Status } from "../parts.js";
+import { go, link } from "../router.js";
+
+/** @typedef {import("../address.js").Place} Place */
+
+/** The column that a list is sorted by and how, the default spelled out. @param {Place} place */
+export function sorting(place) {
+  const sort = place.sort || "-atualizado_em";
+  return { field: sort.replace(/^-/, ""), descending: sort.startsWith("-") };
+}
+
+/** A header that sorts: first ascending (instants the newest first), then the other way.
+ * @param {{place: Place, field: string, words?: string}} props */
+export function Header({ place, field, words = FIELDS[field] }) {
+  const { field: by, descending } = sorting(place);
+  const on = by === field;
+  const first = field === "atualizado_em" ? "-" : "";
+  const sort = on ? `${descending ? "" : "-"}${field}` : `${first}${field}`;
+  const order = on ? (descending ? "descending" : "ascending") : "none";
+  return html`<th scope="col" role="columnheader" class=${`c-${field}`} aria-sort=${order}>
+    <button type="button" onClick=${() => go({ ...place, sort: sort === "-atualizado_em" ? "" : sort, page: 1 })}>${words}<span class="arrow" aria-hidden="true"></span></button>
+  </th>`;
+}
+
+/** The same choice for screens that have no room for headers. @param {{place: Place, fields: string[]}} props */
+export function SortSelect({ place, fields }) {
+  const { field, descending } = sorting(place);
+  const sort = (/** @type {string} */ text) => go({ ...place, sort: text === "-atualizado_em" ? "" : text, page: 1 });
+  return html`<div class="sorter">
+    <label>Ordenar por <select value=${field} onChange=${(/** @type {any} */ event) => sort(`${event.target.value === "atualizado_em" ? "-" : ""}${event.target.value}`)}>
+      ${fields.map((name) => html`<option key=${name} value=${name}>${FIELDS[name]}</option>`)}
+    </select></label>
+    <button type="button" class="quiet" onClick=${() => sort(`${descending ? "" : "-"}${field}`)}>${descending ? "decrescente" : "crescente"}</button>
+  </div>`;
+}
+
+const COLUMNS = ["numero", "numero_documento", "tipo_pessoa", "status", "resultado", "nome", "mensagem", "pendente_validacao_manual", "atualizado_em"];
+
+/** @param {{place: Place, itens: any[], loading: boolean}} props */
+export function RelatorioTable({ place, itens, loading }) {
+  return html`<${SortSelect} place=${place} fields=${COLUMNS} />
+    <div class="table ${loading ? "loading" : ""}">
+      <table role="table" aria-labelledby="titulo">
+        <thead role="rowgroup"><tr role="row">${COLUMNS.map((field) => html`<${Header} key=${field} place=${place} field=${field} words=${field === "pendente_validacao_manual" ? "Manual" : undefined} />`)}</tr></thead>
+        <tbody role="rowgroup">${itens.map((item) => html`<${Row} key=${item.numero} place=${place} item=${item} />`)}</tbody>
+      </table>
+    </div>`;
+}
+
+/** @param {{place: Place, item: any}} props */
+function Row({ place, item }) {
+  const opened = { ...place, open: item.numero };
+  const click = (/** @type {any} */ event) => {
+    if (!event.target.closest("a, button") && !getSelection()?.toString()) go(opened);
+  };
+  const tipo = /** @type {Record<string, string>} */ (TIPO_PESSOA)[item.tipo_pessoa.toUpperCase()] ?? item.tipo_pessoa;
+  return html`<tr role="row" class=${place.open === item.numero ? "open" : ""} onClick=${click}>
+    <td role="cell" class="c-numero"><a data-row href=${write(opened)} onClick=${link(opened)} title=${item.numero} aria-label=${`Abrir o relatório ${item.numero.slice(0, 8)}`}>${item.numero.slice(0, 8)}</a></td>
+    <td role="cell" class="c-numero_documento"><${Documento} value=${item.numero_documento} /></td>
+    <td role="cell" class="c-tipo_pessoa">${tipo}</td>
+    <td role="cell" class="c-status"><${Status} value=${item.status} /></td>
+    <td role="cell" class="c-resultado"><${Resultado} value=${item.resultado} /></td>
+    <td role="cell" class="c-nome" title=${item.nome}>${item.nome}</td>
+    <td role="cell" class="c-mensagem" title=${item.mensagem}>${item.mensagem}</td>
+    <td role="cell" class="c-pendente_validacao_manual">${item.pendente_validacao_manual ? html`<span class="manual" title="Depende de validação manual">Pendente</span>` : html`<span class="sr">não depende</span>`}</td>
+    <td role="cell" class="c-atualizado_em"><${Instant} iso=${item.atualizado_em} /></td>
+  </tr>`;
+}

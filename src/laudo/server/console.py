@@ -1,0 +1,93 @@
+"""The console's files: read once, sent with a strict policy, from an address that changes with their content."""
+
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final
+
+import falcon
+
+from laudo.core import errors, reference
+from laudo.core.errors import ApiError
+from laudo.server.endpoint import Constant, Endpoint
+
+FOLDER: Final = Path(__file__).parent.parent / "console"
+ROUTE: Final = "/console/{digest}/{path:path}"
+
+_TYPES: Final = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml; charset=utf-8",
+}
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+_EVERY: Final = {
+    "Content-Security-Policy": _POLICY,
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+PAGE: Final = _EVERY | {"Cache-Control": "no-cache"}
+"""Headers of a page, whose address stays while its content changes."""
+_ASSET: Final = _EVERY | {"Cache-Control": "public, max-age=31536000, immutable"}
+
+
+class Assets(Endpoint):
+    """Scripts, styles and images below one address, which names the content of all of them together."""
+
+    name = "console"
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        """Read every file that a browser may have."""
+        self._files = {
+            file.relative_to(folder).as_posix(): file.read_bytes()
+            for file in sorted(folder.rglob("*"))
+            if file.suffix in _TYPES
+        }
+        digest = blake2b(digest_size=8)
+        for path, body in self._files.items():
+            digest.update(b"%s %d %s" % (path.encode(), len(body), body))
+        self._digest = digest.hexdigest()
+        self._shell = (folder / "index.html").read_text("utf-8")
+        self._answers = {
+            path: Constant(self.name, body, content_type=_TYPES[Path(path).suffix], headers=_ASSET)
+            for path, body in self._files.items()
+        }
+
+    @property
+    def base(self) -> str:
+        """The address that the files are below."""
+        return f"/console/{self._digest}"
+
+    def home(self) -> Constant:
+        """The page at `/`: it names the modules that it will need, so that they come at once."""
+        modules = [path for path in self._files if path.endswith(".js") and path not in _LATE]
+        links = "\n".join(f'<link rel="modulepreload" href="{self.base}/{path}">' for path in modules)
+        body = self._shell.replace("{modules}", links).replace("{base}", self.base)
+        return Constant("home", body.encode(), content_type=falcon.MEDIA_HTML, headers=PAGE)
+
+    def docs(self, document: dict[str, Any]) -> Constant:
+        """The reference as a page."""
+        body = reference.page(document, base=self.base)
+        return Constant("docs", body, content_type=falcon.MEDIA_HTML, headers=PAGE)
+
+    def on_get(self, request: falcon.Request, answer: falcon.Response, digest: str, path: str) -> None:
+        """Give a file; raises ApiError (404), also for what another version had."""
+        found = self._answers.get(path) if digest == self._digest else None
+        if found is None:
+            raise ApiError(errors.NOT_FOUND)
+        found.on_get(request, answer)
+
+    on_head = on_get
+
+
+_LATE: Final = frozenset({"vendor/uplot.js", "docs.js"})
+"""Modules that the first view does without."""
+
+
+def markdown(document: dict[str, Any]) -> Constant:
+    """Give the reference as Markdown."""
+    body = reference.markdown(document)
+    return Constant("docs", body, content_type="text/markdown; charset=utf-8", headers={"Cache-Control": "no-cache"})

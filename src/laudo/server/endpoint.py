@@ -1,0 +1,48 @@
+"""What every route answers beside GET, and the routes whose answer never changes while the process lives."""
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from types import MappingProxyType
+from typing import Final
+
+import falcon
+
+from laudo.server.edges import JSON
+
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class Endpoint:
+    """What every route answers beside GET."""
+
+    name: str
+
+    def on_options(self, _request: falcon.Request, answer: falcon.Response, **_place: str) -> None:
+        """Name the methods."""
+        answer.status = falcon.HTTP_204
+        answer.set_header("Allow", "GET, HEAD, OPTIONS")
+
+
+class Constant(Endpoint):
+    """A route whose answer never changes while the process lives."""
+
+    def __init__(self, name: str, body: bytes, *, content_type: str = JSON, headers: Mapping[str, str] = _NONE) -> None:
+        """With a `Cache-Control` among `headers` the answer has an ETag, and is 304 to who knows it."""
+        self.name = name
+        self._body = body
+        self._content_type = content_type
+        self._headers = dict(headers)
+        if "Cache-Control" in headers:
+            self._headers["ETag"] = f'"{blake2b(body, digest_size=12).hexdigest()}"'
+
+    def on_get(self, request: falcon.Request, answer: falcon.Response) -> None:
+        """Give the body."""
+        answer.set_headers(self._headers)
+        etag = self._headers.get("ETag")
+        if etag and etag in (request.env.get("HTTP_IF_NONE_MATCH") or ""):
+            answer.status = falcon.HTTP_304
+            return
+        answer.data = self._body
+        answer.content_type = self._content_type
+
+    on_head = on_get

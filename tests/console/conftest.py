@@ -1,0 +1,100 @@
+"""A browser, a served demonstration, and a tab for each look; a fault in a tab fails the test that had it."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from console.driver import FLAGS, FLOWS, LOOKS, Console, Look, chromium
+from live.server import Place, Server, serving
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of the console on two workers at most: each needs a browser and a server."""
+    here = Path(__file__).parent
+    ours = [item for item in items if item.path.is_relative_to(here)]
+    for number, item in enumerate(ours):
+        item.add_marker(pytest.mark.xdist_group(f"console{number % 2}"))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = chromium()
+    if path is None:
+        if os.environ.get("REQUIRE_BROWSER"):
+            pytest.fail("there is no Chromium: tests/console/install-browser could not install one")
+        pytest.skip("there is no Chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """10,000 invented reports and a token of the account that has most of them."""
+    empty = Place(tmp_path_factory.mktemp("console"))
+    made = empty.run("demo", "--no-serve", "--store", f"sqlite:///{empty.store}", "--key-file", str(empty.key_file))
+    assert made.returncode == 0, made.stderr
+    token = next(line.split()[1] for line in made.stdout.splitlines() if line.startswith("token"))
+    return Place(empty.folder, token)
+
+
+@pytest.fixture(scope="session")
+def server(place: Place) -> Iterator[Server]:
+    with serving(place, "--workers", "1") as running:
+        yield running
+
+
+@pytest.fixture
+def api(server: Server) -> Iterator[httpx.Client]:
+    """Asks as the console does, to compare."""
+    with httpx.Client(base_url=server.url, headers={"Authorization": server.place.token}) as client:
+        yield client
+
+
+@pytest.fixture(params=FLOWS, ids=str)
+def tab(request: pytest.FixtureRequest, browser: Browser, server: Server) -> Iterator[Console]:
+    """A tab of its own, in both themes and both widths."""
+    yield from opened(browser, server, request.param)
+
+
+@pytest.fixture(params=LOOKS, ids=str)
+def every(request: pytest.FixtureRequest, browser: Browser, server: Server) -> Iterator[Console]:
+    """A tab in each theme at each width."""
+    yield from opened(browser, server, request.param)
+
+
+@pytest.fixture
+def phone(browser: Browser, server: Server) -> Iterator[Console]:
+    """A tab for what only a phone shows."""
+    yield from opened(browser, server, LOOKS[1])
+
+
+@pytest.fixture
+def wide(browser: Browser, server: Server) -> Iterator[Console]:
+    """A tab for what does not depend on the look."""
+    yield from opened(browser, server, LOOKS[0])
+
+
+def opened(browser: Browser, server: Server, look: Look) -> Iterator[Console]:
+    context = browser.new_context(
+        viewport={"width": look.width, "height": look.height},
+        color_scheme="dark" if look.theme == "dark" else "light",
+        locale="pt-BR",
+        timezone_id="America/Sao_Paulo",
+        permissions=["clipboard-read", "clipboard-write"],
+        reduced_motion="reduce",
+        accept_downloads=True,
+    )
+    context.set_default_timeout(10_000)
+    console = Console(context.new_page(), server.url, server.place.token, look)
+    console.watch()
+    yield console
+    leaked = [request.url for request in console.requests if console.token in request.url]
+    context.close()
+    assert not console.faults
+    assert not leaked

@@ -1,0 +1,161 @@
+"""Drives the console in a real browser, and notices what must never happen: errors, refusals of the policy, leaks."""
+
+import os
+import re
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final
+
+from playwright.sync_api import ConsoleMessage, Locator, Page, Request
+
+FLAGS: Final = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--lang=pt-BR"),
+)
+_AXE: Final = (Path(__file__).parent / "vendor/axe.js").read_text("utf-8")
+_TAGS: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+PATIENCE: Final = 10.0
+"""Seconds after which something that should have happened has not."""
+_REFUSED: Final = "Failed to load resource"
+"""What the browser itself says of an answer that is not 2xx, whatever the page makes of it."""
+
+
+def chromium() -> str | None:
+    """Give the path of the system's Chromium."""
+    named = os.environ.get("CHROMIUM")
+    return named or next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One way to look at it."""
+
+    theme: str
+    width: int
+    height: int
+
+    def __str__(self) -> str:
+        return f"{self.theme}-{self.width}"
+
+
+WIDE: Final = (1440, 900)
+PHONE: Final = (390, 844)
+LOOKS: Final = tuple(Look(theme, *size) for theme in ("light", "dark") for size in (WIDE, PHONE))
+FLOWS: Final = (Look("light", *WIDE), Look("dark", *PHONE))
+"""Each theme and each width once: what a flow is driven in; what each pair of them looks like is checked apart."""
+
+
+@dataclass(slots=True)
+class Console:
+    """One tab."""
+
+    page: Page
+    base: str
+    token: str = field(repr=False)
+    look: Look = LOOKS[0]
+    faults: list[str] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
+    refusals_expected: bool = False
+
+    def watch(self) -> None:
+        """Notice all that goes wrong from now on."""
+
+        def said(message: ConsoleMessage) -> None:
+            expected = self.refusals_expected and message.text.startswith(_REFUSED)
+            if message.type in {"error", "warning"} and not expected:
+                self.faults.append(f"{message.type}: {message.text}")
+
+        def asked(request: Request) -> None:
+            self.requests.append(request)
+
+        self.page.on("console", said)
+        self.page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
+        self.page.on("request", asked)
+        self.page.add_init_script(
+            "addEventListener('securitypolicyviolation', (event) =>"
+            " console.error('policy', event.violatedDirective, event.blockedURI))"
+        )
+
+    def enter(self, address: str = "") -> "Console":
+        """Come with a token, as after a reload, and wait until something is there."""
+        self.page.add_init_script(
+            "if (location.protocol === 'http:' && !sessionStorage.getItem('left'))"
+            f" sessionStorage.setItem('laudo.token', '{self.token}')"
+        )
+        self.page.goto(f"{self.base}/{address}")
+        self.settle()
+        return self
+
+    def settle(self) -> None:
+        """Wait until nothing is being loaded."""
+        self.page.locator("main").first.wait_for()
+        self.until("!document.querySelector('[aria-busy=true], .skeleton')")
+
+    def until(self, expression: str, argument: object = None) -> None:
+        """Wait until an expression is true; Playwright's own waiting evaluates later than the policy lets it."""
+        ends = monotonic() + PATIENCE
+        while not self.page.evaluate(f"(given) => Boolean({expression})", argument):
+            assert monotonic() < ends, f"never: {expression} {argument}"
+            self.page.wait_for_timeout(20)
+
+    @property
+    def phone(self) -> bool:
+        return self.look.width < 900
+
+    @property
+    def rows(self) -> Locator:
+        return self.page.locator("[data-row]")
+
+    @property
+    def total(self) -> int:
+        return int(re.sub(r"\D", "", self.page.locator("[data-total]").inner_text()))
+
+    @property
+    def hash(self) -> str:
+        return self.page.url.partition("#")[2]
+
+    def await_total(self, total: int) -> None:
+        """Wait until the list has so many."""
+        shown = f"{total:,}".replace(",", ".")
+        self.until(
+            "document.querySelector('[data-total]')?.textContent.split(' ')[0] === given"
+            " && !document.querySelector('[aria-busy=true]')",
+            shown,
+        )
+
+    def filters(self) -> None:
+        """Bring the filters into view."""
+        if self.phone and not self.page.locator(".filtering").count():
+            self.page.get_by_role("button", name="Filtros").click()
+
+    def filtered(self) -> None:
+        """Leave the filters again."""
+        if self.phone:
+            self.page.get_by_role("button", name="Ver a lista").click()
+
+    def find(self, text: str) -> None:
+        """Use the quick find."""
+        box = self.page.locator("[data-find]")
+        box.fill(text)
+        box.press("Enter")
+        self.settle()
+
+    def run(self, module: str, expression: str) -> Any:  # noqa: ANN401 - a test knows what it asked for
+        """Evaluate an expression with a module of the console as `m`."""
+        base = self.page.locator("script[type=module]").first.get_attribute("src")
+        assert base is not None
+        folder = base.rpartition("/")[0]
+        return self.page.evaluate(f"import('{folder}/{module}').then((m) => {expression})")
+
+    def violations(self) -> list[str]:
+        """Ask axe-core what is not accessible."""
+        self.page.evaluate(_AXE)
+        found = self.page.evaluate(
+            "(tags) => axe.run(document, { runOnly: tags, resultTypes: ['violations'] }).then(({ violations }) =>"
+            " violations.flatMap(({ id, nodes }) => nodes.map((n) => id + ': ' + n.html.slice(0, 160) + ' ' +"
+            " n.failureSummary.slice(0, 300))))",
+            _TAGS,
+        )
+        return list(found)

@@ -1,0 +1,93 @@
+import pytest
+
+from console.driver import Console
+
+VIEWS = (
+    *("#/relatorios", "#/relatorios?status=EM+ANALISE&resultado=VALID", "#/relatorios?page=99999"),
+    *("#/pessoas", "#/painel", "#/perfil", "docs"),
+)
+SMALL = """[...document.querySelectorAll('a, button, input, select, summary')].filter((e) => {
+    if (e.matches('.sr, .skip, [hidden]') || !e.checkVisibility()) return false
+    const inline = e.matches('p a, dd a, .accepted a')
+    const { width, height } = e.getBoundingClientRect()
+    const label = e.matches('[type=checkbox]') ? e.closest('label').getBoundingClientRect() : { width: 0, height: 0 }
+    return !inline && width > 1 && (Math.max(width, label.width) < 24 || Math.max(height, label.height) < 24)
+}).map((e) => e.outerHTML.slice(0, 160))"""
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_axe_finds_nothing_and_targets_are_large_enough(every: Console, view: str) -> None:
+    every.enter(view)
+    every.page.wait_for_timeout(200)
+    assert every.violations() == []
+    assert every.page.evaluate(SMALL) == []
+    assert every.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "it scrolls sideways"
+
+
+@pytest.mark.parametrize("dialog", ["atalhos", "Copiar como…", "Exportar"])
+def test_axe_finds_nothing_in_a_dialog(every: Console, dialog: str) -> None:
+    every.enter("#/relatorios?status=CONCLUIDO")
+    if dialog == "atalhos":
+        every.page.keyboard.press("?")
+    else:
+        every.page.get_by_role("button", name=dialog).click()
+    every.page.get_by_role("dialog").wait_for()
+    assert every.violations() == []
+
+
+def test_axe_finds_nothing_where_a_token_is_asked_for(every: Console) -> None:
+    every.page.goto(every.base)
+    every.page.get_by_role("button", name="Entrar").click()
+    assert every.violations() == []
+
+
+def test_axe_finds_nothing_beside_an_open_report_and_in_open_filters(every: Console) -> None:
+    every.enter()
+    every.rows.nth(3).click()
+    every.page.locator(".detalhe .others li, .detalhe .others p").first.wait_for()
+    assert every.violations() == []
+    every.page.keyboard.press("Escape")
+    every.filters()
+    assert every.violations() == []
+    assert every.page.evaluate(SMALL) == []
+
+
+def test_the_count_is_said_and_the_focus_goes_in_order(tab: Console) -> None:
+    tab.enter("#/relatorios?status=PENDENTE")
+    tab.until("/^[0-9.]+ relatórios, página 1.$/.test(document.querySelector('[role=status]').textContent)")
+    tab.page.keyboard.press("Tab")
+    assert tab.page.evaluate("document.activeElement.textContent") == "Ir para o conteúdo"
+    tab.page.keyboard.press("Enter")
+    assert tab.page.evaluate("document.activeElement.id") == "conteudo"
+
+
+def test_a_dialog_gives_the_focus_back(tab: Console) -> None:
+    tab.enter()
+    button = tab.page.get_by_role("button", name="Exportar")
+    button.click()
+    tab.page.get_by_role("dialog").wait_for()
+    tab.page.keyboard.press("Escape")
+    tab.page.get_by_role("dialog").wait_for(state="detached")
+    assert tab.page.evaluate("document.activeElement.textContent") == "Exportar"
+
+
+def test_the_theme_is_the_systems_or_ones_own(tab: Console) -> None:
+    tab.enter()
+    background = "getComputedStyle(document.body).backgroundColor"
+    system = tab.page.evaluate(background)
+    seen = {system}
+    for _ in range(2):
+        tab.page.get_by_role("button", name="Aparência").click()
+        seen.add(tab.page.evaluate(background))
+    chosen = tab.page.evaluate(background)
+    tab.page.reload()
+    tab.settle()
+    assert tab.page.evaluate(background) == chosen
+    assert len(seen) == 2
+
+
+def test_on_paper_there_is_the_table_and_nothing_to_press(wide: Console) -> None:
+    wide.enter("#/relatorios?status=CONCLUIDO")
+    wide.page.emulate_media(media="print")
+    assert wide.page.locator("tbody tr").first.is_visible()
+    assert not wide.page.locator(".bar, .filters, .pager, .actions").filter(visible=True).count()

@@ -1,0 +1,103 @@
+"""How the files of the console are served; no browser is needed to see that."""
+
+import re
+
+import pytest
+
+from wsgi import NewClient
+
+IMMUTABLE = "public, max-age=31536000, immutable"
+POLICY = {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "img-src": "'self'",
+    "connect-src": "'self'",
+    "base-uri": "'none'",
+    "form-action": "'none'",
+    "frame-ancestors": "'none'",
+    "require-trusted-types-for": "'script'",
+    "trusted-types": "'none'",
+}
+
+
+def linked(client: NewClient, page: str) -> list[str]:
+    """Give the files that a page names."""
+    return re.findall(r'(?:src|href)="(/console/[^"]+)"', client(None).get(page).body.decode())
+
+
+@pytest.mark.parametrize("page", ["/", "/docs"])
+def test_a_page_has_the_strict_policy_nothing_inline_and_is_asked_for_again(client: NewClient, page: str) -> None:
+    answer = client(None).get(page)
+    policy = dict(part.split(" ", 1) for part in answer.headers["content-security-policy"].split("; "))
+    assert policy == POLICY
+    assert answer.headers["cache-control"] == "no-cache"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert not re.search(rb"<style|style=|\son\w+=|<script(?![^>]*\ssrc=)", answer.body)
+    again = client(None).ask("GET", page, headers={"If-None-Match": answer.headers["etag"]})
+    assert (again.status, again.body) == (304, b"")
+
+
+@pytest.mark.parametrize("page", ["/", "/docs"])
+def test_every_file_is_of_its_type_and_kept_for_good(client: NewClient, page: str) -> None:
+    types = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
+    assert linked(client, page)
+    for path in linked(client, page):
+        answer = client(None).get(path)
+        assert answer.headers["content-type"] == f"{types[path.rpartition('.')[2]]}; charset=utf-8"
+        assert answer.headers["cache-control"] == IMMUTABLE
+        assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+        assert client(None).ask("GET", path, headers={"If-None-Match": answer.headers["etag"]}).status == 304
+        assert client(None).head(path).body == b""
+
+
+def test_every_import_of_a_module_is_there(client: NewClient) -> None:
+    seen, waiting = (
+        set[str](),
+        [path for page in ("/", "/docs") for path in linked(client, page) if path.endswith(".js")],
+    )
+    while waiting:
+        path = waiting.pop()
+        if path in seen or "/vendor/" in path:
+            continue
+        seen.add(path)
+        folder = path.rpartition("/")[0]
+        text = client(None).get(path).body.decode()
+        for name in re.findall(r"""(?:from|import\() ?["'](\.[^"']+)["']""", text):
+            target = resolved(folder, name)
+            assert client(None).get(target).status == 200, target
+            waiting.append(target)
+    assert len(seen) > 20
+
+
+def resolved(folder: str, name: str) -> str:
+    if name.startswith("../"):
+        return f"{folder.rpartition('/')[0]}/{name[3:]}"
+    return f"{folder}/{name.removeprefix('./')}"
+
+
+@pytest.mark.parametrize(
+    "path", ["none.js", "index.html", "../app.py", "vendor/README.md", "vendor/LICENSE.htm", "%2e%2e/app.py", ""]
+)
+def test_nothing_else_is_a_file(client: NewClient, path: str) -> None:
+    base = linked(client, "/")[0].rsplit("/", 1)[0]
+    assert client(None).get(f"{base}/{path}").status == 404
+
+
+def test_a_file_of_another_version_is_not_found(client: NewClient) -> None:
+    assert client(None).get("/console/0123456789abcdef/main.js").status == 404
+
+
+def test_the_reference_is_markdown_too(client: NewClient) -> None:
+    answer = client(None).get("/docs.md")
+    assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
+    text = answer.body.decode()
+    document = client(None).get("/openapi.json").json
+    for path, methods in document["paths"].items():
+        chapter = text.partition(f"## GET {path}\n")[2].partition("\n## ")[0]
+        for parameter in methods["get"].get("parameters", ()):
+            assert f"| `{parameter['name']}` |" in chapter
+        for status in methods["get"]["responses"]:
+            assert f"**{status}**" in chapter
+        assert "```sh\ncurl" in chapter
+        assert "```python\n" in chapter

@@ -1,0 +1,121 @@
+import csv
+import subprocess
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from console.driver import Console
+from console.test_relatorios import count, first
+
+
+def copied(console: Console, name: str) -> str:
+    dialog = console.page.get_by_role("dialog", name="Copiar esta lista como…")
+    dialog.get_by_role("button", name="Copiar", exact=True).nth(["curl", "Python", "CLI"].index(name)).click()
+    console.page.wait_for_timeout(100)
+    text: str = console.page.evaluate("navigator.clipboard.readText()")
+    return text
+
+
+def test_the_list_is_copied_as_curl_that_answers_the_same(tab: Console, api: httpx.Client) -> None:
+    document = first(api, tipo_pessoa="PESSOA")["numero_documento"]
+    tab.enter()
+    tab.find(document)
+    tab.page.get_by_role("button", name="Copiar como…").click()
+    command = copied(tab, "curl")
+    assert tab.token not in command
+    done = subprocess.run(
+        ["sh", "-c", command.replace("curl", "curl -s", 1)],
+        env={"PATH": "/usr/bin:/bin", "LAUDO_TOKEN": tab.token},
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout == api.get("/relatorios", params={"numero_documento": document}).content
+
+
+def test_the_list_is_copied_as_python_and_command_line(tab: Console) -> None:
+    tab.enter("#/relatorios?status=EM+ANALISE&pendente_validacao_manual=true&sort=nome&page=2")
+    tab.page.get_by_role("button", name="Copiar como…").click()
+    python = copied(tab, "Python")
+    compile(python, "copied", "exec")
+    assert (
+        'client.relatorios(\n    status="EM ANALISE",\n    pendente_validacao_manual=True,\n    sort="nome",\n)'
+        in python
+    )
+    assert copied(tab, "CLI") == ("laudo relatorios --status 'EM ANALISE' --pendente-validacao-manual true --sort nome")
+
+
+def exported(console: Console, folder: Path) -> list[dict[str, str]]:
+    with console.page.expect_download() as download:
+        console.page.get_by_role("dialog").get_by_role("button", name="Exportar").click()
+    file = folder / download.value.suggested_filename
+    download.value.save_as(file)
+    text = file.read_bytes().decode("utf-8")
+    assert text.startswith("\ufeff")
+    return list(csv.DictReader(StringIO(text[1:], newline="")))
+
+
+def walked(api: httpx.Client, **filters: str) -> list[dict[str, Any]]:
+    pages = range(1, -(-count(api, **filters) // 1000) + 1)
+    params = [filters | {"rows": "1000", "page": str(page)} for page in pages]
+    return [item for each in params for item in api.get("/relatorios", params=each).json()["result"]["itens"]]
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_the_filters_in_force_are_exported_whole(
+    tab: Console, api: httpx.Client, tmp_path: Path, *, masked: bool
+) -> None:
+    tab.enter("#/relatorios?status=CONCLUIDO&sort=numero")
+    tab.page.get_by_role("button", name="Exportar").click()
+    box = tab.page.get_by_label("Mascarar CPFs")
+    assert box.is_checked()
+    box.set_checked(masked)
+    rows = exported(tab, tmp_path)
+    expected = walked(api, status="CONCLUIDO", sort="numero")
+    assert [row["numero"] for row in rows] == [item["numero"] for item in expected]
+    for row, item in zip(rows, expected, strict=True):
+        document = item["numero_documento"]
+        if masked and len(document) == 11:
+            assert row["numero_documento"] == f"***.{document[3:6]}.{document[6:9]}-**"
+        elif not masked:
+            assert row["numero_documento"] == document
+        assert row["pendente_validacao_manual"] == str(item["pendente_validacao_manual"]).lower()
+    assert f"{len(rows):,}".replace(",", ".") in tab.page.locator("[data-exported]").inner_text()
+
+
+def test_an_export_shows_how_far_it_is_and_can_be_cancelled(tab: Console) -> None:
+    tab.enter()
+    held: list[Any] = []
+
+    def hold(route: Any) -> None:  # noqa: ANN401 - Playwright's route
+        if "cursor=" in route.request.url:
+            held.append(route)
+        else:
+            route.continue_()
+
+    tab.page.route("**/relatorios?*", hold)
+    tab.page.get_by_role("button", name="Exportar").click()
+    tab.page.get_by_role("dialog").get_by_role("button", name="Exportar").click()
+    tab.page.get_by_text("1.000 de 7.0").wait_for()
+    tab.page.get_by_role("dialog").get_by_role("button", name="Cancelar").click()
+    tab.page.get_by_text("Exportação cancelada").wait_for()
+
+
+def test_an_export_waits_where_the_server_asks_it_to(wide: Console, tmp_path: Path) -> None:
+    wide.refusals_expected = True
+    wide.enter("#/relatorios?status=EM+ANALISE")
+    refused: list[str] = []
+
+    def once(route: Any) -> None:  # noqa: ANN401 - Playwright's route
+        if "rows=1000" in route.request.url and not refused:
+            refused.append(route.request.url)
+            route.fulfill(status=429, headers={"Retry-After": "1"}, body="{}")
+        else:
+            route.continue_()
+
+    wide.page.route("**/relatorios?*", once)
+    wide.page.get_by_role("button", name="Exportar").click()
+    assert len(exported(wide, tmp_path)) == wide.total
+    assert refused

@@ -1,0 +1,62 @@
+import httpx
+
+from console.driver import Console
+from console.test_relatorios import count, first
+
+
+def repeated(api: httpx.Client) -> dict[str, str]:
+    """Give a report of a person who has others."""
+    itens = api.get("/relatorios", params={"rows": 200, "tipo_pessoa": "PESSOA"}).json()["result"]["itens"]
+    return next(item for item in itens if count(api, numero_documento=item["numero_documento"]) > 2)
+
+
+def test_a_report_opens_beside_the_list_and_closes_again(tab: Console) -> None:
+    tab.enter("#/relatorios?status=CONCLUIDO")
+    numero = tab.rows.nth(2).get_attribute("title")
+    assert numero
+    tab.rows.nth(2).click()
+    panel = tab.page.locator(".detalhe")
+    panel.get_by_text(numero).wait_for()
+    assert tab.hash == f"/relatorios?status=CONCLUIDO&aberto={numero}"
+    panel.get_by_role("button", name="Fechar o detalhe").click()
+    panel.wait_for(state="detached")
+    assert tab.rows.count() == 25
+
+
+def test_a_shared_address_opens_the_report(tab: Console, api: httpx.Client) -> None:
+    item = first(api, page="40")
+    tab.enter(f"#/relatorios?aberto={item['numero']}")
+    tab.page.locator(".detalhe").get_by_text(item["numero"]).wait_for()
+
+
+def test_a_report_that_is_not_of_this_account_is_said_not_to_exist(tab: Console) -> None:
+    tab.enter("#/relatorios?aberto=00000000-0000-4000-8000-000000000000")
+    tab.page.get_by_text("Este relatório não existe nesta conta.").wait_for()
+
+
+def test_it_shows_the_person_and_the_other_reports_of_the_document(tab: Console, api: httpx.Client) -> None:
+    item = repeated(api)
+    document = item["numero_documento"]
+    tab.enter(f"#/relatorios?aberto={item['numero']}")
+    panel = tab.page.locator(".detalhe")
+    nome = api.get("/pessoas", params={"cpf": document}).json()["result"]["itens"][0]["nome"]
+    panel.get_by_text(nome).wait_for()
+    others = panel.locator(".others li")
+    others.first.wait_for()
+    total = count(api, numero_documento=document)
+    assert others.count() == min(total - 1, 8)
+    panel.get_by_role("link", name="Ver os").click()
+    tab.await_total(total)
+    assert document not in tab.page.url
+
+
+def test_the_json_and_the_address_are_copied(tab: Console, api: httpx.Client) -> None:
+    item = first(api)
+    tab.enter(f"#/relatorios?aberto={item['numero']}")
+    copied = "navigator.clipboard.readText()"
+    tab.page.get_by_role("button", name="Copiar JSON").click()
+    tab.until("document.querySelector('[role=status]').textContent === 'Copiado.'")
+    assert tab.page.evaluate(f"{copied}.then(JSON.parse)") == item
+    tab.page.get_by_role("button", name="Copiar endereço").click()
+    tab.page.wait_for_timeout(100)
+    assert tab.page.evaluate(copied) == f"{tab.base}/#/relatorios?aberto={item['numero']}"

@@ -1,0 +1,55 @@
+import json
+
+import httpx
+
+from console.driver import Console
+
+
+def test_every_route_can_be_tried_with_the_token_of_the_tab(tab: Console, api: httpx.Client) -> None:
+    tab.enter("docs")
+    section = tab.page.locator("section[data-path='/relatorios']")
+    section.locator("summary", has_text="Experimentar").click()
+    section.locator("[name=status]").select_option("EM ANALISE")
+    section.locator("[name=rows]").fill("50")
+    section.get_by_role("button", name="Enviar").click()
+    section.locator("[data-outcome]").wait_for()
+    assert section.locator("[data-outcome]").inner_text().startswith("200")
+    answer = section.locator("output pre").inner_text()
+    assert json.loads(answer) == api.get("/relatorios", params={"status": "EM ANALISE", "rows": 50}).json()
+
+
+def test_a_refusal_is_shown_as_it_came(tab: Console) -> None:
+    tab.refusals_expected = True
+    tab.enter("docs")
+    section = tab.page.locator("section[data-path='/relatorios']")
+    section.locator("summary", has_text="Experimentar").click()
+    section.locator("[name=rows]").fill("7")
+    section.get_by_role("button", name="Enviar").click()
+    section.get_by_text("400 ·").wait_for()
+
+
+def test_the_token_is_not_shown_by_trying(tab: Console) -> None:
+    tab.enter("docs")
+    section = tab.page.locator("section[data-path='/usuario']")
+    section.locator("summary", has_text="Experimentar").click()
+    section.get_by_role("button", name="Enviar").click()
+    section.get_by_text("200 ·").wait_for()
+    assert tab.token not in tab.page.content()
+
+
+def test_without_a_token_it_says_where_to_enter(tab: Console) -> None:
+    tab.page.goto(f"{tab.base}/docs")
+    section = tab.page.locator("section[data-path='/pessoas']")
+    section.locator("summary", has_text="Experimentar").click()
+    section.get_by_role("link", name="entre com o seu token").wait_for()
+
+
+def test_it_is_whole_without_a_script(tab: Console, api: httpx.Client) -> None:
+    page = api.get("/docs").text
+    document = api.get("/openapi.json").json()
+    for path, methods in document["paths"].items():
+        assert f"<code>{path}</code>" in page
+        for status in methods["get"]["responses"]:
+            assert f"<strong>{status}</strong>" in page
+    tab.enter("docs")
+    assert tab.page.locator("section[data-path]").count() == len(document["paths"])

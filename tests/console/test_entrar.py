@@ -1,0 +1,59 @@
+import re
+
+from console.driver import Console
+
+
+def test_a_token_is_asked_for_and_opens_the_list(tab: Console) -> None:
+    tab.page.goto(tab.base)
+    field = tab.page.get_by_label("Token de acesso")
+    assert field.get_attribute("type") == "password"
+    assert field.get_attribute("autocomplete") == "current-password"
+    field.fill(f"  {tab.token}  ")
+    tab.page.get_by_role("button", name="Entrar").click()
+    tab.rows.first.wait_for()
+    assert tab.total > 0
+    assert tab.token not in tab.page.url
+    assert tab.page.evaluate("localStorage.length + document.cookie.length") == 0
+
+
+def test_what_cannot_be_a_token_is_said_in_words_without_asking(tab: Console) -> None:
+    tab.page.goto(tab.base)
+    tab.page.get_by_role("button", name="Entrar").click()
+    assert tab.page.get_by_role("alert").inner_text() == "Cole o seu token."
+    tab.page.get_by_label("Token de acesso").fill("Bearer abc")
+    tab.page.keyboard.press("Enter")
+    assert "não parece um token" in tab.page.get_by_role("alert").inner_text()
+    assert not [request for request in tab.requests if "/usuario" in request.url]
+
+
+def test_a_token_that_is_not_accepted_is_said_in_words(tab: Console) -> None:
+    tab.refusals_expected = True
+    tab.page.goto(tab.base)
+    tab.page.get_by_label("Token de acesso").fill("laudo_" + "a" * 38)
+    tab.page.keyboard.press("Enter")
+    tab.page.get_by_role("alert").wait_for()
+    assert "não é aceito" in tab.page.get_by_role("alert").inner_text()
+
+
+def test_leaving_clears_everything(tab: Console) -> None:
+    tab.enter()
+    tab.page.get_by_role("link", name="Próxima página").click()
+    tab.settle()
+    tab.page.evaluate("sessionStorage.setItem('left', '1')")
+    tab.page.get_by_role("button", name="Sair").click()
+    tab.page.get_by_label("Token de acesso").wait_for()
+    assert tab.page.evaluate("Object.keys(sessionStorage)") == ["left"]
+    assert tab.page.url == f"{tab.base}/"
+    tab.page.go_back()
+    tab.page.reload()
+    tab.page.get_by_label("Token de acesso").wait_for()
+
+
+def test_a_token_that_is_revoked_meanwhile_leads_back_with_a_reason(tab: Console) -> None:
+    tab.refusals_expected = True
+    tab.enter()
+    refusal = '{"error":"Unauthorized","message":"Falha na autenticação.","status_code":401}'
+    tab.page.route(re.compile(r"/relatorios(\?|$)"), lambda route: route.fulfill(status=401, body=refusal))
+    tab.page.keyboard.press("ArrowRight")
+    tab.page.get_by_label("Token de acesso").wait_for()
+    assert "deixou de ser aceito" in tab.page.locator(".notice").inner_text()

@@ -1,0 +1,47 @@
+import httpx
+
+from console.driver import Console
+from console.test_relatorios import CHOICES, count
+
+
+def number(text: str) -> int:
+    return int(text.replace(".", ""))
+
+
+def test_totals_are_exact_and_lead_to_their_list(tab: Console, api: httpx.Client) -> None:
+    tab.enter("#/painel")
+    assert tab.total == count(api)
+    for choice in CHOICES[:9]:
+        value = choice.partition("=")[2]
+        shown = tab.page.locator(f'.bars [data-value="{value}"] .number').inner_text()
+        assert number(shown) == count(api, **dict([choice.split("=")]))
+    tab.page.locator(".bars").get_by_role("link", name="Em análise").click()
+    tab.await_total(count(api, status="EM ANALISE"))
+
+
+def test_what_waits_for_a_person_comes_first(tab: Console, api: httpx.Client) -> None:
+    tab.enter("#/painel")
+    total = count(api, pendente_validacao_manual="true")
+    assert number(tab.page.locator("[data-pending]").inner_text()) == total
+    assert tab.page.locator(".card").first.locator("h2").inner_text() == "Esperam validação manual"
+    tab.page.locator("[data-pending]").click()
+    tab.await_total(total)
+
+
+def test_volume_is_a_chart_and_the_same_as_a_table(tab: Console, api: httpx.Client) -> None:
+    tab.enter("#/painel")
+    tab.page.locator(".volume canvas").wait_for()
+    rows = tab.page.locator(".volume tbody tr")
+    assert rows.count() == 30
+    row = rows.nth(1)
+    day, month = row.locator("th").inner_text().split("/")
+    row.get_by_role("link").click()
+    tab.settle()
+    begins = f"2026-{month}-{day}T03:00:00Z"
+    total = count(api, atualizado_em_de=begins, atualizado_em_ate=f"2026-{month}-{int(day) + 1:02}T03:00:00Z")
+    tab.await_total(total)
+    tab.page.go_back()
+    tab.page.get_by_role("link", name="12 meses").click()
+    tab.until("document.querySelectorAll('.volume tbody tr').length === 12")
+    assert tab.hash == "/painel?volume=meses"
+    tab.page.locator(".volume canvas").wait_for()

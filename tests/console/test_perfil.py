@@ -1,0 +1,14 @@
+from console.driver import Console
+
+
+def test_it_says_who_is_asking_and_hides_the_token_until_asked(tab: Console) -> None:
+    tab.enter("#/perfil")
+    tab.page.get_by_text("analista@example.com").wait_for()
+    assert tab.token not in tab.page.content()
+    tab.page.locator(".token").get_by_role("button", name="Mostrar").click()
+    assert tab.page.locator(".token code").inner_text() == tab.token
+    tab.page.locator(".token").get_by_role("button", name="Ocultar").click()
+    assert tab.token not in tab.page.content()
+    tab.page.locator(".token").get_by_role("button", name="Copiar").click()
+    tab.page.wait_for_timeout(100)
+    assert tab.page.evaluate("navigator.clipboard.readText()") == tab.token

@@ -1,0 +1,59 @@
+import httpx
+
+from console.driver import Console
+from console.test_relatorios import count
+
+TYPED = """async (box, text) => {
+    for (let length = 1; length <= text.length; length += 1) {
+        box.value = text.slice(0, length)
+        box.dispatchEvent(new Event('input', { bubbles: true }))
+        await new Promise((done) => setTimeout(done, 10))
+    }
+}"""
+
+
+def people(api: httpx.Client, **filters: str) -> int:
+    return int(api.get("/pessoas", params=filters).json()["result"]["paginacao"]["total"])
+
+
+def test_typing_searches_after_a_pause_and_asks_once(tab: Console, api: httpx.Client) -> None:
+    tab.enter("#/pessoas")
+    tab.await_total(people(api))
+    asked = len(tab.requests)
+    tab.page.get_by_role("searchbox", name="Buscar pessoas").evaluate(TYPED, "souz mar")
+    tab.await_total(people(api, busca="souz mar"))
+    searches = [request.url for request in tab.requests[asked:] if "/pessoas" in request.url]
+    assert searches == [f"{tab.base}/pessoas?busca=souz+mar"]
+    assert tab.hash == "/pessoas"
+    tab.page.get_by_role("searchbox", name="Buscar pessoas").fill("ninguém chamado assim")
+    tab.page.get_by_text("Ninguém corresponde a esta busca.").wait_for()
+
+
+def test_a_cpf_is_found_by_its_beginning_with_or_without_punctuation(tab: Console, api: httpx.Client) -> None:
+    cpf = api.get("/pessoas").json()["result"]["itens"][3]["cpf"]
+    tab.enter("#/pessoas")
+    box = tab.page.get_by_role("searchbox", name="Buscar pessoas")
+    for text in (cpf[:5], f"{cpf[:3]}.{cpf[3:5]}"):
+        box.fill(text)
+        tab.await_total(people(api, busca=cpf[:5]))
+
+
+def test_a_person_leads_to_the_reports(tab: Console, api: httpx.Client) -> None:
+    cpf = api.get("/pessoas", params={"sort": "nome"}).json()["result"]["itens"][0]["cpf"]
+    tab.enter("#/pessoas?sort=nome")
+    tab.rows.first.click()
+    tab.page.wait_for_url("**/#/relatorios")
+    tab.await_total(count(api, numero_documento=cpf))
+    assert cpf not in tab.page.url
+    tab.page.go_back()
+    tab.await_total(people(api))
+
+
+def test_a_search_survives_a_reload_outside_the_address(tab: Console, api: httpx.Client) -> None:
+    tab.enter("#/pessoas")
+    tab.page.get_by_role("searchbox", name="Buscar pessoas").fill("silva")
+    total = people(api, busca="silva")
+    tab.await_total(total)
+    tab.page.reload()
+    tab.await_total(total)
+    assert "silva" not in tab.page.url

@@ -1,0 +1,58 @@
+import re
+
+import httpx
+
+from console.driver import Console
+from console.test_relatorios import first
+
+WHOLE = re.compile(r"\d{3}\.\d{3}\.\d{3}-\d{2}")
+MASKED = re.compile(r"\*{3}\.\d{3}\.\d{3}-\*{2}")
+
+
+def test_cpfs_are_masked_until_each_is_revealed(tab: Console) -> None:
+    tab.enter("#/relatorios?tipo_pessoa=PESSOA")
+    table = tab.page.locator("tbody")
+    assert not WHOLE.search(table.inner_text())
+    assert len(MASKED.findall(table.inner_text())) == 25
+    tab.page.locator(".reveal").nth(4).click()
+    assert len(WHOLE.findall(table.inner_text())) == 1
+    assert not tab.page.locator(".detalhe").count()
+    tab.page.locator(".reveal").nth(4).click()
+    assert not WHOLE.search(table.inner_text())
+
+
+def test_or_for_the_session_which_ends_with_it(tab: Console) -> None:
+    tab.enter("#/relatorios?tipo_pessoa=PESSOA")
+    tab.page.get_by_role("button", name="Mostrar CPFs nesta sessão").click()
+    assert len(WHOLE.findall(tab.page.locator("tbody").inner_text())) == 25
+    tab.page.reload()
+    tab.settle()
+    assert len(WHOLE.findall(tab.page.locator("tbody").inner_text())) == 25
+    tab.page.get_by_role("button", name="Sair").click()
+    assert "laudo.revealed" not in tab.page.evaluate("Object.keys(sessionStorage)")
+
+
+def test_no_view_holds_a_whole_cpf_before_it_is_revealed(tab: Console, api: httpx.Client) -> None:
+    item = first(api, tipo_pessoa="PESSOA")
+    for address in ("", "#/pessoas", "#/painel", f"#/relatorios?aberto={item['numero']}"):
+        tab.enter(address)
+        tab.page.wait_for_timeout(150)
+        assert not WHOLE.search(tab.page.locator("body").inner_text())
+    tab.find(item["numero_documento"])
+    tab.page.locator(".chips").wait_for()
+    assert not WHOLE.search(tab.page.locator("body").inner_text())
+    assert item["numero_documento"] not in tab.page.content()
+
+
+def test_nothing_personal_is_in_an_address_a_title_or_a_referrer(tab: Console, api: httpx.Client) -> None:
+    item = first(api, tipo_pessoa="PESSOA")
+    tab.enter()
+    tab.find(item["numero_documento"])
+    tab.find("maria da silva")
+    assert tab.page.title() == "Pessoas · laudo"
+    tab.page.get_by_role("link", name="API").click()
+    tab.page.get_by_role("heading", name="Referência da API").wait_for()
+    assert tab.page.evaluate("document.referrer") == ""
+    pages = [request for request in tab.requests if request.is_navigation_request()]
+    assert all(request.url.partition("#")[0].rstrip("/") in {tab.base, f"{tab.base}/docs"} for request in pages)
+    assert not [request for request in tab.requests if request.headers.get("referer")]

@@ -1,0 +1,136 @@
+"""The parts of the console that compute, against what Python says of the same."""
+
+import ast
+import random
+import subprocess
+
+import pytest
+
+from console.driver import Console
+from laudo.core.documents import cnpj_digits, cpf_digits, is_cnpj, is_cpf
+
+AWKWARD = ["", "a b", "it's", '"', "$HOME `id` \\", "\n\t", "é 💥", "--x", "\u2028\u2029\x7f", "*?[]{}~!#&|;<>()"]
+
+
+@pytest.fixture
+def page(wide: Console) -> Console:
+    return wide.enter()
+
+
+def test_check_digits_are_those_of_the_server(page: Console) -> None:
+    chance = random.Random(5)
+    cpfs = [f"{chance.randrange(10**11):011}" for _ in range(300)]
+    cpfs += [base + cpf_digits(base) for base in (f"{chance.randrange(10**9):09}" for _ in range(300))]
+    letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    bases = ["".join(chance.choices(letters, k=12)) for _ in range(300)]
+    cnpjs = [base + cnpj_digits(base) for base in bases] + [f"{base}{chance.randrange(100):02}" for base in bases]
+    given = [*cpfs, *cnpjs, "11111111111", "00000000000000", "1234567890", "a" * 11, "12345678909 "]
+    found = page.run("documents.js", f"{given!r}.map((text) => m.isCpf(text) || m.isCnpj(text))")
+    assert found == [is_cpf(text) or is_cnpj(text) for text in given]
+
+
+def test_what_was_pasted_is_recognized(page: Console) -> None:
+    cases = {
+        "529.982.247-25": ("cpf", "52998224725", False),
+        " 52998224725 ": ("cpf", "52998224725", False),
+        "529.982.247-26": ("cpf", "52998224726", True),
+        "12.abc.345/01de-35": ("cnpj", "12ABC34501DE35", False),
+        "11222333000181": ("cnpj", "11222333000181", False),
+        "{6F0C7B52-93A6-4D0E-8A55-1F6F3F1F2A10}": ("numero", "6f0c7b52-93a6-4d0e-8a55-1f6f3f1f2a10", False),
+        "6f0c7b5293a64d0e8a551f6f3f1f2a10": ("numero", "6f0c7b52-93a6-4d0e-8a55-1f6f3f1f2a10", False),
+        "Maria da Silva": ("nome", "Maria da Silva", False),
+        "   ": ("none", "", False),
+    }
+    for text, (kind, value, doubtful) in cases.items():
+        assert page.run("documents.js", f"m.recognize({text!r})") == {
+            "kind": kind,
+            "value": value,
+            "doubtful": doubtful,
+        }
+
+
+def test_only_a_persons_document_is_masked(page: Console) -> None:
+    assert page.run("documents.js", "m.mask('52998224725')") == "***.982.247-**"
+    assert page.run("documents.js", "m.mask('11222333000181')") == "11.222.333/0001-81"
+
+
+def test_a_place_is_read_as_it_was_written(page: Console) -> None:
+    place = {
+        "view": "relatorios",
+        "filters": {"status": "EM ANALISE", "nome": "a&b=c#d", "numero_documento": "52998224725"},
+        "page": 7,
+        "rows": 50,
+        "sort": "-numero",
+        "open": "6f0c7b52-93a6-4d0e-8a55-1f6f3f1f2a10",
+    }
+    written = page.page.evaluate("(place) => { window.place = place }", place)
+    assert written is None
+    hash_ = page.run("address.js", "m.write(place)")
+    assert "52998224725" not in hash_
+    assert page.run("address.js", "m.read(m.write(place), m.beside(place))") == place
+    assert page.run("address.js", "m.read(m.write(place), null).filters.numero_documento") is None
+
+
+@pytest.mark.parametrize(
+    "hash_", ["", "#", "#/", "#/none", "#/relatorios?page=0&rows=7&sort=A;B&aberto=../x", "#/%00?%", "#?page=2"]
+)
+def test_any_address_is_some_place(page: Console, hash_: str) -> None:
+    place = page.run("address.js", f"m.read({hash_!r}, 'x')")
+    assert (place["view"], place["page"], place["rows"], place["sort"], place["open"]) == (
+        "relatorios",
+        place["page"],
+        25,
+        "",
+        "",
+    )
+
+
+def test_days_begin_and_end_by_the_analysts_clock(page: Console) -> None:
+    assert page.run("address.js", "m.instant('2026-01-31', false)") == "2026-01-31T03:00:00.000Z"
+    assert page.run("address.js", "m.instant('2026-01-31', true)") == "2026-02-01T03:00:00.000Z"
+    assert page.run("address.js", "m.instant('2026-01-31T12:00:00Z', true)") == "2026-01-31T12:00:00Z"
+
+
+@pytest.mark.parametrize("text", AWKWARD)
+def test_quoting_is_read_back_by_a_shell_and_by_python(page: Console, text: str) -> None:
+    page.page.evaluate("(text) => { window.text = text }", text)
+    word = page.run("copyas.js", "m.shell(text)")
+    done = subprocess.run(["sh", "-c", f"printf %s {word}"], capture_output=True, check=True)
+    assert done.stdout.decode() == text
+    assert ast.literal_eval(page.run("copyas.js", "m.python(text)")) == text
+
+
+def test_a_cell_is_quoted_and_no_formula(page: Console) -> None:
+    cases = {'a"b': '"a""b"', "a,b": '"a,b"', "=1+1": "'=1+1", "@x": "'@x", "-1": "'-1", "": "", "a\nb": '"a\nb"'}
+    for text, expected in cases.items():
+        page.page.evaluate("(text) => { window.text = text }", text)
+        assert page.run("exporting.js", "m.cell(text)") == expected
+    assert page.run("exporting.js", "m.line([null, true, 'x'])") == ",true,x\r\n"
+
+
+def test_page_numbers_leave_gaps_where_pages_are_many(page: Console) -> None:
+    cases = {
+        (1, 1): [1],
+        (1, 3): [1, 2, 3],
+        (5, 9): [1, 0, 4, 5, 6, 0, 9],
+        (3, 5): [1, 2, 3, 4, 5],
+        (400_000, 400_000): [1, 0, 399_999, 400_000],
+    }
+    for (at, last), expected in cases.items():
+        assert page.run("pager.js", f"m.numbers({at}, {last})") == expected
+
+
+def test_ten_million_reports_are_only_larger_numbers(page: Console) -> None:
+    def enlarged(route: object) -> None:
+        answer = route.fetch()  # type: ignore[attr-defined]
+        body = answer.json()
+        body["result"]["paginacao"]["total"] = 10_000_000
+        route.fulfill(response=answer, json=body)  # type: ignore[attr-defined]
+
+    page.page.route("**/relatorios?*sort=numero*", enlarged)
+    page.page.locator("th.c-numero button").click()
+    page.await_total(10_000_000)
+    page.page.get_by_role("link", name="Página 400000").click()
+    page.page.wait_for_url("**page=400000")
+    page.settle()
+    page.page.unroute_all(behavior="wait")

@@ -1,0 +1,232 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from console.driver import Console
+from live.server import Place
+
+CHOICES = [
+    *(f"status={status}" for status in ("PROCESSANDO", "EM ANALISE", "CONCLUIDO", "PRE-PROCESSANDO", "PENDENTE")),
+    *("resultado=VALID", "resultado=INVALID", "tipo_pessoa=PESSOA", "tipo_pessoa=EMPRESA"),
+    *("pendente_validacao_manual=true", "pendente_validacao_manual=false"),
+]
+
+
+def count(api: httpx.Client, **filters: str) -> int:
+    return int(api.get("/relatorios", params=filters).raise_for_status().json()["result"]["paginacao"]["total"])
+
+
+def first(api: httpx.Client, **filters: str) -> dict[str, Any]:
+    item: dict[str, Any] = api.get("/relatorios", params=filters).raise_for_status().json()["result"]["itens"][0]
+    return item
+
+
+def test_every_choice_shows_its_exact_count_and_filters(tab: Console, api: httpx.Client) -> None:
+    tab.enter()
+    tab.filters()
+    for choice in CHOICES[:: 5 if tab.phone else 1]:
+        button = tab.page.locator(f'[data-filter="{choice}"]')
+        total = count(api, **dict([choice.split("=")]))
+        shown = f"{total:,}".replace(",", ".")
+        tab.until(
+            "document.querySelector(`[data-filter='${given[0]}'] .number`).textContent === given[1]", [choice, shown]
+        )
+        button.click()
+        tab.await_total(total)
+        button.click()
+    assert tab.hash == "/relatorios"
+
+
+def test_filters_narrow_each_other_and_are_taken_away_as_chips(tab: Console, api: httpx.Client) -> None:
+    tab.enter("#/relatorios?status=CONCLUIDO&resultado=INVALID&tipo_pessoa=EMPRESA")
+    tab.await_total(count(api, status="CONCLUIDO", resultado="INVALID", tipo_pessoa="EMPRESA"))
+    tab.page.get_by_role("button", name="Remover o filtro Resultado: Inválido").click()
+    tab.await_total(count(api, status="CONCLUIDO", tipo_pessoa="EMPRESA"))
+    assert tab.hash == "/relatorios?status=CONCLUIDO&tipo_pessoa=EMPRESA"
+    tab.page.get_by_role("button", name="Limpar tudo").click()
+    tab.await_total(count(api))
+
+
+def test_the_matrices_are_found_with_their_counts(tab: Console, api: httpx.Client) -> None:
+    tab.enter()
+    tab.filters()
+    tab.page.get_by_text("Matriz", exact=True).and_(tab.page.locator("summary")).click()
+    button = tab.page.locator(".matriz button", has_text="consultaEmpresaSocios")
+    total = count(api, nome="consultaEmpresaSocios")
+    assert button.locator(".number").inner_text() == str(total)
+    assert tab.page.locator(".matriz button").count() == 12
+    button.click()
+    tab.await_total(total)
+
+
+def test_days_are_the_analysts_own(tab: Console, api: httpx.Client) -> None:
+    tab.enter()
+    tab.filters()
+    tab.page.locator("[name=atualizado_em_de]").fill("2026-09-01")
+    tab.page.locator("[name=atualizado_em_ate]").fill("2026-09-10")
+    tab.filtered()
+    tab.await_total(count(api, atualizado_em_de="2026-09-01T03:00:00Z", atualizado_em_ate="2026-09-11T03:00:00Z"))
+    assert tab.hash == "/relatorios?atualizado_em_de=2026-09-01&atualizado_em_ate=2026-09-10"
+
+
+@pytest.mark.parametrize("field", ["numero", "numero_documento", "status", "resultado", "atualizado_em"])
+def test_a_header_sorts_both_ways_and_says_so(wide: Console, api: httpx.Client, field: str) -> None:
+    wide.enter()
+    header = wide.page.locator(f"th.c-{field}")
+    for _ in range(2):
+        header.get_by_role("button").click()
+        wide.settle()
+        order = header.get_attribute("aria-sort")
+        sort = f"{'-' if order == 'descending' else ''}{field}"
+        assert wide.rows.first.get_attribute("title") == first(api, sort=sort)["numero"]
+    assert wide.page.locator("th[aria-sort=ascending], th[aria-sort=descending]").count() == 1
+
+
+def test_a_phone_sorts_by_a_choice(phone: Console, api: httpx.Client) -> None:
+    phone.enter()
+    phone.page.get_by_label("Ordenar por").select_option("numero")
+    phone.settle()
+    assert phone.rows.first.get_attribute("title") == first(api, sort="numero")["numero"]
+
+
+def test_pages_are_numbered_and_any_is_a_jump_away(tab: Console, api: httpx.Client) -> None:
+    tab.enter()
+    last = -(-tab.total // 25)
+    tab.page.get_by_role("link", name="Próxima página").click()
+    tab.settle()
+    assert tab.page.locator(".pager [aria-current=page]").inner_text() == "2"
+    tab.page.get_by_label("Ir para a página").fill("137")
+    tab.page.keyboard.press("Enter")
+    tab.settle()
+    assert tab.rows.first.get_attribute("title") == first(api, page="137")["numero"]
+    tab.page.get_by_role("link", name=f"Página {last}").click()
+    tab.settle()
+    assert tab.rows.count() == tab.total - 25 * (last - 1)
+    tab.page.get_by_label("Linhas").select_option("100")
+    tab.until("document.querySelectorAll('[data-row]').length === 100")
+    assert tab.hash == "/relatorios?rows=100"
+
+
+def test_a_page_past_the_end_leads_back(tab: Console) -> None:
+    tab.enter("#/relatorios?page=99999")
+    tab.page.get_by_role("button", name="Ir para a primeira").click()
+    tab.rows.first.wait_for()
+
+
+def test_the_quick_find_knows_what_was_pasted(tab: Console, api: httpx.Client) -> None:
+    tab.enter()
+    for tipo in ("PESSOA", "EMPRESA"):
+        item = first(api, tipo_pessoa=tipo)
+        document: str = item["numero_documento"]
+        total = count(api, numero_documento=document)
+        for text in (document, punctuated(document), f" {punctuated(document)} "):
+            tab.find(text)
+            tab.await_total(total)
+            assert tab.hash == "/relatorios"
+            tab.page.get_by_role("button", name="Remover o filtro Documento").click()
+            tab.await_total(count(api))
+    item = first(api, page="3")
+    tab.find(item["numero"].upper())
+    tab.await_total(1)
+    tab.page.get_by_role("heading", name="Relatório " + item["numero"][:8]).wait_for()
+    tab.page.keyboard.press("Escape")
+    tab.find("maria da silva")
+    assert tab.hash == "/pessoas"
+    assert tab.page.get_by_role("searchbox", name="Buscar pessoas").input_value() == "maria da silva"
+
+
+def punctuated(document: str) -> str:
+    if len(document) == 11:
+        return f"{document[:3]}.{document[3:6]}.{document[6:9]}-{document[9:]}"
+    return f"{document[:2]}.{document[2:5]}.{document[5:8]}/{document[8:12]}-{document[12:]}"
+
+
+def test_back_and_reload_restore_a_filter_that_the_address_does_not_hold(tab: Console, api: httpx.Client) -> None:
+    document = first(api, tipo_pessoa="PESSOA")["numero_documento"]
+    tab.enter()
+    tab.find(document)
+    total = count(api, numero_documento=document)
+    tab.await_total(total)
+    assert document not in tab.page.url
+    assert document not in tab.page.title()
+    tab.page.reload()
+    tab.await_total(total)
+    tab.page.go_back()
+    tab.await_total(count(api))
+    tab.page.go_forward()
+    tab.await_total(total)
+
+
+def test_an_address_cannot_bring_a_document(tab: Console, api: httpx.Client) -> None:
+    document = first(api, tipo_pessoa="PESSOA")["numero_documento"]
+    tab.enter(f"#/relatorios?numero_documento={document}&status=CONCLUIDO")
+    tab.await_total(count(api, status="CONCLUIDO"))
+    assert tab.hash == "/relatorios?status=CONCLUIDO"
+
+
+def test_the_keyboard_is_enough(tab: Console) -> None:
+    tab.enter()
+    press = tab.page.keyboard.press
+    press("ArrowDown")
+    press("ArrowDown")
+    press("j")
+    press("ArrowUp")
+    second = tab.rows.nth(1).get_attribute("title")
+    assert tab.page.evaluate("document.activeElement.title") == second
+    press("Enter")
+    tab.page.locator(".detalhe dl").wait_for()
+    assert tab.page.evaluate("document.activeElement.id") == "detalhe"
+    press("Escape")
+    tab.page.locator(".detalhe").wait_for(state="detached")
+    assert tab.page.evaluate("document.activeElement.title") == second
+    press("ArrowRight")
+    tab.page.wait_for_url("**/#/relatorios?page=2")
+    press("/")
+    assert tab.page.evaluate("document.activeElement.hasAttribute('data-find')")
+    tab.page.keyboard.type("?")
+    assert not tab.page.locator("dialog").count()
+    tab.page.evaluate("document.activeElement.blur()")
+    press("?")
+    tab.page.get_by_role("dialog", name="Atalhos de teclado").wait_for()
+    tab.page.get_by_label("Usar teclas simples como atalhos").uncheck()
+    press("Escape")
+    press("?")
+    assert not tab.page.locator("dialog[open]").count()
+
+
+def test_refreshing_costs_a_304_and_says_what_is_new(wide: Console, place: Place, tmp_path: Path) -> None:
+    wide.page.clock.install()
+    wide.enter()
+    total, top = wide.total, wide.rows.first.get_attribute("title")
+    with wide.page.expect_response(lambda response: response.url.endswith("/relatorios")) as unchanged:
+        wide.page.clock.fast_forward(21_000)
+    assert unchanged.value.status == 304
+    assert not wide.page.locator(".news").count()
+    bring(place, tmp_path, "5f0c7b52-93a6-4d0e-8a55-1f6f3f1f2a10")
+    wide.page.clock.fast_forward(21_000)
+    wide.page.locator(".news").wait_for()
+    assert "1 relatório a mais" in wide.page.locator(".news").inner_text()
+    assert (wide.total, wide.rows.first.get_attribute("title")) == (total, top)
+    wide.page.keyboard.press("r")
+    wide.await_total(total + 1)
+    assert wide.rows.first.get_attribute("title") == "5f0c7b52-93a6-4d0e-8a55-1f6f3f1f2a10"
+
+
+def bring(place: Place, folder: Path, numero: str) -> None:
+    report = {
+        "numero": numero,
+        "status": "CONCLUIDO",
+        "tipo_pessoa": "PESSOA",
+        "nome": "consultaPessoaDefault",
+        "nome_pessoa": "Maria da Silva",
+        "numero_documento": "12345678909",
+        "atualizado_em": "2026-11-01T12:00:00.000Z",
+        "resultado": "VALID",
+    }
+    file = folder / "one.ndjson"
+    file.write_text(json.dumps(report), "utf-8")
+    done = place.run("import", str(file), "--account", "1")
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,107 @@
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Route
+
+from console.driver import Console
+from live.server import Place, Server, serving
+
+LISTS = re.compile(r"/relatorios(\?|$)")
+
+
+def answers(status: int, message: str, **headers: str) -> Callable[[Route], None]:
+    body = f'{{"error":"x","message":"{message}","status_code":{status}}}'
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return lambda route: route.fulfill(status=status, headers=named, body=body)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "words"),
+    [(429, "limit", "Muitas consultas"), (503, "unavailable", "indisponível no momento")],
+)
+def test_a_busy_server_is_waited_for(tab: Console, status: int, kind: str, words: str) -> None:
+    tab.refusals_expected = True
+    tab.page.route(LISTS, answers(status, "Aguarde.", Retry_After="2"))
+    tab.enter()
+    trouble = tab.page.locator(f".trouble[data-kind={kind}]")
+    assert words in trouble.inner_text()
+    assert "em 2 s" in trouble.inner_text()
+    tab.page.unroute(LISTS)
+    tab.rows.first.wait_for()
+    assert not trouble.count()
+
+
+def test_what_was_known_stays_while_the_connection_is_lost(tab: Console) -> None:
+    tab.refusals_expected = True
+    tab.enter()
+    tab.page.context.set_offline(True)
+    tab.page.get_by_role("link", name="Próxima página").click()
+    trouble = tab.page.locator(".trouble[data-kind=offline]")
+    trouble.wait_for()
+    assert "sem conexão" in trouble.inner_text()
+    assert tab.rows.count() == 25
+    tab.page.context.set_offline(False)
+    tab.until("!document.querySelector('.trouble') && !document.querySelector('[aria-busy=true]')")
+
+
+def test_filters_that_the_server_refuses_are_said_in_its_words(tab: Console) -> None:
+    tab.refusals_expected = True
+    tab.enter("#/relatorios?status=NENHUM")
+    trouble = tab.page.locator(".trouble[data-kind=invalid]")
+    assert "não aceitou estes filtros" in trouble.inner_text()
+    tab.page.get_by_role("button", name="Remover o filtro Situação").click()
+    tab.rows.first.wait_for()
+
+
+def test_a_fault_of_the_server_names_the_request(tab: Console) -> None:
+    tab.refusals_expected = True
+    tab.page.route(LISTS, answers(500, "Erro interno.", X_Request_Id="abc-1"))
+    tab.enter()
+    assert "abc-1" in tab.page.locator(".trouble").inner_text()
+
+
+def test_while_the_first_answer_is_awaited_its_place_is_held(tab: Console) -> None:
+    held: list[Route] = []
+    held_back = True
+    tab.page.route(LISTS, lambda route: held.append(route) if held_back else route.continue_())
+    tab.page.add_init_script(f"sessionStorage.setItem('laudo.token', '{tab.token}')")
+    tab.page.goto(tab.base)
+    tab.page.locator(".skeleton").wait_for()
+    assert tab.page.locator("section[aria-busy=true]").count() == 1
+    held_back = False
+    for route in held:
+        route.continue_()
+    tab.rows.first.wait_for()
+
+
+def test_filters_that_nothing_fits_can_be_cleared(tab: Console) -> None:
+    tab.enter("#/relatorios?status=PROCESSANDO&resultado=VALID")
+    tab.page.get_by_role("button", name="Limpar os filtros").click()
+    tab.rows.first.wait_for()
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> "Place":
+    """An account that nothing was ever imported into."""
+    place = Place(tmp_path_factory.mktemp("bare"))
+    for command in (
+        ("migrate",),
+        ("organization", "create", "Modelo"),
+        ("user", "create", "--account", "1", "--email", "suporte@example.com", "--name", "Suporte"),
+    ):
+        assert place.run(*command).returncode == 0
+    return Place(place.folder, place.run("token", "create", "--user", "1").stdout.strip())
+
+
+def test_an_account_without_reports_is_told_how_they_come(tab: Console, bare: Place) -> None:
+    with serving(bare, "--workers", "1") as empty:
+        assert isinstance(empty, Server)
+        tab.base, tab.token = empty.url, bare.token
+        tab.enter()
+        tab.page.get_by_text("Ainda não há relatórios nesta conta.").wait_for()
+        tab.page.get_by_role("link", name="Pessoas").click()
+        tab.page.get_by_text("Nenhum CPF foi consultado ainda.").wait_for()
+        tab.page.get_by_role("link", name="Painel").click()
+        tab.page.locator(".volume canvas").wait_for()
+        assert tab.violations() == []
