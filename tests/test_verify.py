@@ -5,7 +5,7 @@ from dataclasses import asdict
 import msgspec
 import pytest
 
-from factories import NOON, Account, Store, cnpj, contents, cpf, relatorio
+from factories import NOON, Account, Store, cnpj, contents, cpf, relatorio, versions
 from laudo.core.sql import Statement
 from laudo.server.ingest import counting, verify
 from laudo.server.ingest.records import Relatorio
@@ -252,11 +252,13 @@ def test_many_differences_are_named_up_to_a_number(store: Store) -> None:
 def test_mending_changes_versions_so_that_nobody_relies_on_what_was(store: Store, accounts: list[Account]) -> None:
     writer = ingest(store, accounts[0])
     writer.write(reports(20, seed=11))
-    before = contents(store.database)
+    before, known = contents(store.database), versions(store.database)
     run(store, "UPDATE bucket SET total = total + 1 WHERE id_conta = 1", "DELETE FROM pessoa WHERE id_organizacao = 1")
     assert mended(store) == []
     after = contents(store.database)
-    assert [each[-1] for each in after["conta"]] == [3, *(each[-1] for each in before["conta"][1:])]
+    organizations = known[: -len(accounts)]
+    raised = [now > then for now, then in zip(versions(store.database), known, strict=True)]
+    assert raised == [True, *[False] * (len(organizations) - 1), True, *[False] * (len(accounts) - 1)]
     assert {each[1:] for each in after["pessoa"]} == {each[1:] for each in before["pessoa"]}
     writer.write(reports(60, seed=12))
     assert differences(store) == []

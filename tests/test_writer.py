@@ -1,11 +1,11 @@
 """The writer's rules: the newer wins, a batch is all or nothing, and a person follows their newest report."""
 
 import itertools
+import time
 
 import pytest
 
-from factories import NOON, Account, Store, contents, cpf, empresa, relatorio
-from laudo.core.sql import Statement
+from factories import NOON, Account, Store, contents, cpf, empresa, relatorio, versions
 from laudo.server.database import StoreError
 from laudo.server.ingest.writer import Counts, Ingest
 from wsgi import Client
@@ -38,10 +38,9 @@ def test_a_newer_report_replaces_an_older_one(ingest: Ingest, acme: Client) -> N
 @pytest.mark.parametrize("instant", [NOON - 1, NOON, 0])
 def test_a_report_not_newer_is_stale_and_changes_nothing(store: Store, ingest: Ingest, instant: int) -> None:
     ingest.write([relatorio(1)])
-    before = contents(store.database)
+    before = contents(store.database), versions(store.database)
     assert ingest.write([relatorio(1, mensagem="Outra.", atualizado_em=instant)]) == Counts(stale=1)
-    assert contents(store.database)["relatorio"] == before["relatorio"]
-    assert contents(store.database)["conta"] == before["conta"]
+    assert (contents(store.database), versions(store.database)) == before
 
 
 @pytest.mark.parametrize(
@@ -90,21 +89,34 @@ def test_an_account_that_does_not_exist_cannot_be_written_to(store: Store) -> No
 def test_the_versions_grow_with_what_the_lists_show_and_only_then(store: Store, account: Account) -> None:
     sister = store.account(account.id_organizacao)
 
-    def versions() -> tuple[int, int, int]:
-        with store.database.snapshot() as connection:
-            [(organization,)] = connection.fetch(Statement("SELECT version FROM organizacao", ()))
-            (own,), (others,) = connection.fetch(Statement("SELECT version FROM conta ORDER BY id_conta", ()))
-        return organization, own, others
+    seen = [versions(store.database)]
 
-    assert versions() == (0, 0, 0)
+    def grown() -> tuple[bool, ...]:
+        seen.append(versions(store.database))
+        return tuple(now > then for now, then in zip(seen[-1], seen[-2], strict=True))
+
+    assert seen == [(0, 0, 0)]
     store.write(account, [relatorio(1), relatorio(2)])
-    assert versions() == (1, 1, 0)
+    assert grown() == (True, True, False)
     store.write(account, [relatorio(1), relatorio(2, mensagem="Outra.", atualizado_em=0)])
-    assert versions() == (1, 1, 0)
+    assert grown() == (False, False, False)
     store.write(account, [empresa(3)])
-    assert versions() == (1, 2, 0)
+    assert grown() == (False, True, False)
     store.write(sister, [relatorio(1, atualizado_em=NOON + 1)])
-    assert versions() == (2, 2, 1)
+    assert grown() == (True, False, True)
+
+
+def test_a_version_follows_the_clock_and_grows_even_where_that_stands_still(store: Store, account: Account) -> None:
+    """So a store restored from a backup comes to no version, and no ETag, that it showed before with other reports."""
+    began = time.time_ns() // 1_000_000
+    store.write(account, [relatorio(1)])
+    version = versions(store.database)[-1]
+    assert began <= version <= time.time_ns() // 1_000_000
+    ahead = version + 3_600_000
+    with store.database.transaction() as connection:
+        connection.write_many("UPDATE conta SET version = ?", [(ahead,)])
+    store.write(account, [relatorio(2)])
+    assert versions(store.database)[-1] == ahead + 1
 
 
 # People.

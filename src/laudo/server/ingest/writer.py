@@ -8,6 +8,7 @@ from laudo.core import axes, response
 from laudo.core.axes import numero_key
 from laudo.core.sql import Owner, Statement
 from laudo.server.database import Connection, Database, StoreError
+from laudo.server.ingest import versions
 from laudo.server.ingest.changes import Change, Content, Counts
 from laudo.server.ingest.facets import FacetNumbers
 from laudo.server.ingest.pessoas import Pessoas
@@ -53,8 +54,7 @@ class Ingest:
         """Begin with what the store has counted, remembered unless another writer came between."""
         try:
             with self._database.transaction() as connection:
-                versions = self._read_versions(connection)
-                if versions != self._versions:
+                if self._read_versions(connection) != self._versions:
                     self._load(connection)
                 yield connection
                 self._versions = self._read_versions(connection)
@@ -117,8 +117,8 @@ class Ingest:
         for tally in self._tallies:
             tally.write(connection, self._facets.all)
         if self._pessoas.follow(connection, changes):
-            connection.write_many(_BUMP_ORGANIZACAO, [(self.owner.id_organizacao,)])
-        connection.write_many(_BUMP_CONTA, [self.owner])
+            versions.raise_organizacao(connection, self.owner.id_organizacao)
+        versions.raise_conta(connection, self.owner)
 
     def _add(self, numero: bytes, content: Content, by: int) -> None:
         recency, by_numero, by_documento = self._tallies
@@ -151,5 +151,3 @@ ON CONFLICT (id_organizacao, id_conta, numero) DO UPDATE SET
     nome_pessoa = excluded.nome_pessoa, mensagem = excluded.mensagem, item = excluded.item
 """
 _DELETE: Final = "DELETE FROM relatorio WHERE id_organizacao = ? AND id_conta = ? AND numero = ?"
-_BUMP_CONTA: Final = "UPDATE conta SET version = version + 1 WHERE id_organizacao = ? AND id_conta = ?"
-_BUMP_ORGANIZACAO: Final = "UPDATE organizacao SET version = version + 1 WHERE id_organizacao = ?"

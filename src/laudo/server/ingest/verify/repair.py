@@ -5,7 +5,7 @@ from typing import Final
 from laudo.core import axes
 from laudo.core.sql import Owner
 from laudo.server.database import Connection
-from laudo.server.ingest import counting
+from laudo.server.ingest import counting, versions
 from laudo.server.ingest.progress import Progress
 from laudo.server.ingest.tallies import SIZES, Sizes, Tally
 from laudo.server.ingest.verify import items, pessoas
@@ -23,7 +23,7 @@ def conta(
     connection.write_many(_TOTAL, ((total, *owner, facet) for facet, total in totals.items()))
     for axis in axes.OF_RELATORIO:
         Tally(axis, owner, sizes).rebuild(connection, progress)
-    connection.write_many(_BUMP_CONTA, [owner])
+    versions.raise_conta(connection, owner)
 
 
 def organizacao(connection: Connection, id_organizacao: int, progress: Progress, *, sizes: Sizes = SIZES) -> None:
@@ -31,10 +31,8 @@ def organizacao(connection: Connection, id_organizacao: int, progress: Progress,
     pessoas.mend(connection, id_organizacao, progress)
     for axis in axes.OF_PESSOA:
         Tally(axis, Owner(id_organizacao, 0), sizes).rebuild(connection, progress)
-    connection.write_many(_BUMP_ORGANIZACAO, [(id_organizacao,)])
+    versions.raise_organizacao(connection, id_organizacao)
 
 
 _EMPTY: Final = "UPDATE facet SET total = 0 WHERE id_organizacao = ? AND id_conta = ?"
 _TOTAL: Final = "UPDATE facet SET total = ? WHERE id_organizacao = ? AND id_conta = ? AND facet = ?"
-_BUMP_CONTA: Final = "UPDATE conta SET version = version + 1 WHERE id_organizacao = ? AND id_conta = ?"
-_BUMP_ORGANIZACAO: Final = "UPDATE organizacao SET version = version + 1 WHERE id_organizacao = ?"

@@ -1,0 +1,28 @@
+"""Raises the versions that tell readers that a list may have changed, in the transaction that changes it.
+
+They follow the clock (milliseconds since 1970), so that a store restored from a backup never comes to a version that it
+has shown before with other reports: an ETag names one state for good.
+"""
+
+from time import time_ns
+from typing import Final
+
+from laudo.core.sql import Owner
+from laudo.server.database import Connection
+
+
+def raise_conta(connection: Connection, owner: Owner) -> None:
+    """Raise the version of an account's reports."""
+    now_ms = time_ns() // 1_000_000
+    connection.write_many(_CONTA, [(now_ms, now_ms, *owner)])
+
+
+def raise_organizacao(connection: Connection, id_organizacao: int) -> None:
+    """Raise the version of an organization's persons."""
+    now_ms = time_ns() // 1_000_000
+    connection.write_many(_ORGANIZACAO, [(now_ms, now_ms, id_organizacao)])
+
+
+_RAISED: Final = "version = CASE WHEN version < ? THEN ? ELSE version + 1 END"
+_CONTA: Final = f"UPDATE conta SET {_RAISED} WHERE id_organizacao = ? AND id_conta = ?"
+_ORGANIZACAO: Final = f"UPDATE organizacao SET {_RAISED} WHERE id_organizacao = ?"
