@@ -1,12 +1,12 @@
 """Every case is asked twice: of the client that blocks and of the one that is awaited."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Protocol
 
 import httpx
 import pytest
 
+import awaiting
 from client.service import TOKEN, Clock, Service
 from laudo.client import AsyncLaudo, Laudo, Limits, Timing
 
@@ -49,21 +49,21 @@ class Awaited:
         self.client = AsyncLaudo("http://service.test", token, limits=limits, transport=transport, timing=timing)
 
     def call(self, method: str, /, **arguments: Any) -> Any:  # noqa: ANN401
-        return asyncio.run(getattr(self.client, method)(**arguments))
+        return awaiting.run(getattr(self.client, method)(**arguments))
 
     def all(self, method: str, /, *, workers: int = 1, **arguments: Any) -> list[Any]:  # noqa: ANN401
         async def walk() -> list[Any]:
             page = await getattr(self.client, method)(**arguments)
             return [item async for item in page.all(workers=workers)]
 
-        return asyncio.run(walk())
+        return awaiting.run(walk())
 
     def batches(self, method: str, /, **arguments: Any) -> list[Any]:  # noqa: ANN401
         async def walk() -> list[Any]:
             found: AsyncIterator[Any] = getattr(self.client, method)(**arguments)
             return [batch async for batch in found]
 
-        return asyncio.run(walk())
+        return awaiting.run(walk())
 
 
 class NewClient(Protocol):

@@ -1,6 +1,5 @@
 """Both clients over real connections: what a broken service does to them, and that nothing outlasts the deadline."""
 
-import asyncio
 import gzip
 import socket
 import struct
@@ -11,6 +10,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
+import awaiting
 from laudo.client import AnswerError, AsyncLaudo, DeadlineError, Laudo, LaudoError, Limits, ServerError, TransportError
 
 HURRY = Limits(deadline=0.6, connect=0.3, read=0.3, retries=0)
@@ -70,7 +70,7 @@ def awaited(base: str, limits: Limits) -> object:
         async with AsyncLaudo(base, "token", limits=limits) as client:
             return await client.usuario()
 
-    return asyncio.run(ask())
+    return awaiting.run(ask())
 
 
 @pytest.fixture(params=[blocking, awaited])

@@ -1,10 +1,10 @@
 """The SDK against the service as people run it."""
 
-import asyncio
 from collections.abc import Iterator
 
 import pytest
 
+import awaiting
 from laudo.client import AsyncLaudo, Laudo, TransportError, UnauthorizedError
 from live.server import Place, Server, serving
 
@@ -28,7 +28,7 @@ def test_the_awaited_client_gives_the_same(client: Laudo, server: Server) -> Non
             page = await other.pessoas(nome="maria")
             return [pessoa.cpf async for pessoa in page.all(workers=2)]
 
-    assert asyncio.run(walk()) == [pessoa.cpf for pessoa in client.pessoas(nome="maria")]
+    assert awaiting.run(walk()) == [pessoa.cpf for pessoa in client.pessoas(nome="maria")]
 
 
 def test_counts_are_those_of_the_walk(client: Laudo) -> None:

@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import re
 from typing import Final, NoReturn
 
 import msgspec
@@ -50,6 +51,12 @@ def _types(name: str) -> tuple[type, ...]:
     return (bool, str, type(None)) if name == "pendente_validacao_manual" else (str, type(None))
 
 
+_DEEPEST: Final = 64
+"""Brackets that a line may open outside its texts: how deep Python's parser can go is not ours to say."""
+_TEXTS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL).sub
+_OPENING: Final = re.compile(rb"[\[{]").findall
+
+
 class _Pairs(list[tuple[str, object]]):
     """The keys and values of an object in the order of the line, repeated keys too."""
 
@@ -57,14 +64,14 @@ class _Pairs(list[tuple[str, object]]):
 
 
 def _pairs(line: bytes) -> _Pairs:
+    if len(_OPENING(_TEXTS(b"", line))) > _DEEPEST:
+        raise FaultError("nested too deeply; accepted: one object of texts and booleans")
     try:
         value = _strictly(line.decode())
     except UnicodeDecodeError:
         raise FaultError(NOT_UTF8) from None
     except json.JSONDecodeError as error:
         raise FaultError(f"not valid JSON at character {error.colno}") from None
-    except RecursionError:
-        raise FaultError("nested too deeply; accepted: one object of texts and booleans") from None
     if not isinstance(value, _Pairs):
         raise FaultError("not a JSON object")
     return value
