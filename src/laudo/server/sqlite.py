@@ -29,7 +29,7 @@ _WRITE: Final = (
     "PRAGMA synchronous = FULL",
     "PRAGMA wal_autocheckpoint = 48000",
     "PRAGMA foreign_keys = ON",
-    "PRAGMA cache_size = -64000",
+    "PRAGMA cache_size = -96000",
     "PRAGMA temp_store = MEMORY",
 )
 
