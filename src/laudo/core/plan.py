@@ -53,7 +53,7 @@ def page(query: Query, facets: Facets, after: After | None = None) -> Steps:
     if query.words:
         return (yield from _searched(query, facets, after))
     if bounds:
-        return (yield from _bounded(query, facets, bounds[0], after))
+        return (yield from _bounded(query, facets, group, bounds[0], after))
     return (yield from _ordered(query, facets, group, after))
 
 
@@ -61,16 +61,16 @@ def _ordered(query: Query, facets: Facets, group: Group, after: After | None) ->
     """Any filters that facets answer, in any order: the total is a sum, and the page lies in known stretches."""
     if query.offset >= group.total and after is None:
         return Page(group.total, 0, "")
-    if query.order.field.axis is axes.RELATORIO_MENSAGEM and query.offset and after is None:
+    axis = query.order.field.axis
+    if axis is not None and not axis.number and query.offset and after is None:
         return (yield from _walked(query, group, facets.total, after))
     collected = Reading(query.rows, of=facets.total)
     yield from reading.read(collected, _stretches(query, facets, group, after), query.offset)
     return Page(group.total, collected.count, collected.items)
 
 
-def _bounded(query: Query, facets: Facets, bounds: Bounds, after: After | None) -> Steps:
+def _bounded(query: Query, facets: Facets, group: Group, bounds: Bounds, after: After | None) -> Steps:
     """A range of one axis beside the facets: the total is a difference of ranks, and the range has an order."""
-    group = facets.matching(query)
     first = (yield from tally.rank(bounds.axis, group, bounds.lower)) if bounds.lower else 0
     end = (yield from tally.rank(bounds.axis, group, bounds.upper)) if bounds.upper else group.total
     total = max(0, end - first)
@@ -78,7 +78,7 @@ def _bounded(query: Query, facets: Facets, bounds: Bounds, after: After | None) 
         return Page(total, 0, "")
     if query.order.field.axis is not bounds.axis:
         return (yield from _walked(query, Group(None, group.numbers, total), facets.total, after))
-    collected = Reading(query.rows, of=group.total)
+    collected = Reading(query.rows, of=facets.total * total // group.total)
     within = Stretch(
         bounds.axis,
         falling=query.order.descending is not bounds.axis.falls,

@@ -18,9 +18,6 @@ from laudo.server.pages import Pages
 
 App = falcon.App[falcon.Request, falcon.Response]
 
-_REMEMBERED: Final = 1000
-"""Tokens whose hashes a worker keeps in memory."""
-
 
 def create(settings: Settings, *, database: Database | None = None) -> App:
     """Build the WSGI application; raises StoreError or AuthError when it could not answer."""
@@ -46,7 +43,7 @@ def create(settings: Settings, *, database: Database | None = None) -> App:
 
 
 class Service:
-    """What the endpoints share: the store, the tokens' key, the limits."""
+    """What the endpoints share: the store, who may ask, and the answers that are kept."""
 
     def __init__(self, settings: Settings, database: Database) -> None:
         """Raises AuthError when the key file cannot be used."""

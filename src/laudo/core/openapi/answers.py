@@ -126,7 +126,7 @@ HEADERS: Final[Json] = {
     "Vary": _header("A resposta depende do token.", "Authorization"),
     "Server-Timing": _header(
         "A duração de cada etapa, em milissegundos, quando o servidor está configurado para mostrá-la.",
-        "auth;dur=0.021, parse;dur=0.004, database;dur=0.135, encode;dur=0.006",
+        "auth;dur=0.021, parse;dur=0.004, answer;dur=0.135",
         required=False,
     ),
     "ETag": _header("Nomeia o estado da lista; envie em If-None-Match.", '"wET0Ygzs5S5GpYfxdwga"', pattern='^".+"$'),

@@ -86,11 +86,10 @@ class Pessoas:
                 seen.append(cpf)
         if not (new or renamed or seen or gone):
             return False
-        folded = {cpf: " ".join(words(after[cpf].nome)) for cpf in (*new, *renamed)}
-        insert(connection, self._id_organizacao, [row(cpf, after[cpf]) for cpf in new])
-        connection.write_many(
-            _RENAME, [(after[cpf].nome, folded[cpf], *_seen(cpf, after[cpf]), known[cpf].id) for cpf in renamed]
-        )
+        rows = {cpf: row(cpf, after[cpf]) for cpf in (*new, *renamed)}
+        folded = {cpf: nome_busca for cpf, (_, _, nome_busca, *_) in rows.items()}
+        insert(connection, self._id_organizacao, [rows[cpf] for cpf in new])
+        connection.write_many(_RENAME, [(*rows[cpf][1:], known[cpf].id) for cpf in renamed])
         connection.write_many(_SEE, [(*_seen(cpf, after[cpf]), known[cpf].id) for cpf in seen])
         word_index.remove(connection, (known[cpf].id for cpf in renamed))
         word_index.add(connection, self._id_organizacao, ((known[cpf].id, folded[cpf]) for cpf in renamed))

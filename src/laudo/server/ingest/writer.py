@@ -72,11 +72,11 @@ class Ingest:
         return tuple(connection.fetch(Statement(_VERSIONS, self.owner))[0])
 
     def _write(self, connection: Connection, batch: Sequence[Relatorio]) -> Counts:
-        before = _stored(connection, self.owner, [numero_key(relatorio.numero) for relatorio in batch])
+        keys = [numero_key(relatorio.numero) for relatorio in batch]
+        before = _stored(connection, self.owner, keys)
         after: dict[bytes, tuple[Content, Relatorio]] = {}
         inserted = updated = unchanged = stale = 0
-        for relatorio in batch:
-            key = numero_key(relatorio.numero)
+        for key, relatorio in zip(keys, batch, strict=True):
             content = self._content(relatorio)
             current = after[key][0] if key in after else before.get(key)
             if current is None:

@@ -6,7 +6,8 @@ Reads one owner after the other, each in one snapshot, and writes each in one tr
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from laudo.core import axes
+from laudo.core import axes, sql
+from laudo.core.resources import PESSOAS, RELATORIOS, Resource
 from laudo.core.sql import Owner, Statement
 from laudo.server.database import Connection, Database
 from laudo.server.ingest import counting
@@ -76,7 +77,7 @@ def _conta(connection: Connection, owner: Owner, progress: Progress) -> Iterator
     """Compare what is kept of an account."""
     totals = counting.totals(connection, owner)
     yield from named(_facets(connection, owner, totals))
-    version = _version(connection, _VERSION_OF_CONTA, owner)
+    version = _version(connection, RELATORIOS, owner)
     if totals and not version:
         yield Difference(**owner._asdict(), what="version is 0 though there are reports")
     for axis in axes.OF_RELATORIO:
@@ -88,7 +89,7 @@ def _conta(connection: Connection, owner: Owner, progress: Progress) -> Iterator
 def _organizacao(connection: Connection, id_organizacao: int, progress: Progress) -> Iterator[Difference]:
     """Compare what is kept of the persons of an organization."""
     yield from pessoas.differences(connection, id_organizacao, progress)
-    version = _version(connection, _VERSION_OF_ORGANIZACAO, (id_organizacao,))
+    version = _version(connection, PESSOAS, Owner(id_organizacao, 0))
     for axis in axes.OF_PESSOA:
         buckets = Buckets(connection, axis, Owner(id_organizacao, 0))
         yield from named(buckets.differences(progress, written=version > 0))
@@ -104,8 +105,8 @@ def _facets(connection: Connection, owner: Owner, totals: Held) -> Iterator[Diff
             yield Difference(**owner._asdict(), what="total of the facet", facet=facet, stored=kept, counted=counted)
 
 
-def _version(connection: Connection, text: str, params: tuple[int, ...]) -> int:
-    [(version,)] = connection.fetch(Statement(text, params))
+def _version(connection: Connection, resource: Resource, owner: Owner) -> int:
+    [(version,)] = connection.fetch(sql.version(resource, owner))
     return int(version)
 
 
@@ -127,5 +128,3 @@ _PASSES: Final = len(axes.OF_RELATORIO)
 _OWNERS: Final = "SELECT id_organizacao, id_conta FROM conta ORDER BY id_organizacao, id_conta"
 _FACETS: Final = "SELECT facet, total FROM facet WHERE id_organizacao = ? AND id_conta = ?"
 _ANY_PESSOA: Final = "SELECT 1 FROM pessoa WHERE id_organizacao = ? LIMIT 1"
-_VERSION_OF_CONTA: Final = "SELECT version FROM conta WHERE id_organizacao = ? AND id_conta = ?"
-_VERSION_OF_ORGANIZACAO: Final = "SELECT version FROM organizacao WHERE id_organizacao = ?"
