@@ -148,7 +148,10 @@ class Mirror:
 
 
 class Names:
-    """CPF → name, in a file of its own: there may be more than memory holds."""
+    """CPF → name, in a file of its own: there may be more than memory holds.
+
+    One connection without a WAL, for which the standard library's SQLite is sound.
+    """
 
     def __init__(self, path: Path) -> None:
         path.touch(mode=0o600)
