@@ -175,7 +175,7 @@ class _Asker:
         numbers = sql.facets_from(connection.fetch(sql.facets(query.resource, self._owner))).matching(query).numbers
         few = bool(query.exact) or query.order.field.axis is None or bool(query.words)
         lookup = Plain(query, numbers, few=few, counted=True, after=None)
-        connection.fetch(sql.statement(lookup, self._owner))
+        connection.fetch(sql.statement(lookup, self._owner, connection.dialect))
 
     def _timed(self, ask: Callable[[Connection], object], most: int = 400) -> list[float]:
         """Give milliseconds of as many answers as fit the budget, after one that warms up when it was quick."""
