@@ -72,7 +72,7 @@ def caller(reader: Reader, token_hash: bytes, *, now_ms: int) -> Caller | None:
         Statement(_HOLDER, (token_hash, now_ms))
     ):
         for row in reader.fetch(Statement(_CALLER, (id_organizacao, id_usuario, id_conta))):
-            return Caller(id_organizacao, id_conta, id_token, *row, expires_at=expires_at)
+            return Caller(id_organizacao, id_conta, id_token, *row, expires_at)
     return None
 
 
