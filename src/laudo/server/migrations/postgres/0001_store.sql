@@ -1,9 +1,12 @@
--- The store, as SQLite's file has it; `laudo.server.citus` says how its tables lie on many machines.
---
--- Every number is a BIGINT and every text is compared by its bytes, as SQLite's are. No trigger, sequence, function or
--- view, and no default but constants. Counters stand in no index, and their pages keep room, so that a count is written
--- in place (a HOT update). What an index must answer without the table needs a fresh visibility map: hence the settings
--- of autovacuum.
+-- The store, as SQLite's file has it; `laudo.server.citus` says how its tables lie on many machines. Every number is a
+-- BIGINT, and every text is compared by its bytes. There is no trigger, sequence, function or view, and no default but
+-- constants. Counters stand in no index and their pages keep room, so that a count is written in place.
+
+-- Which of these files have been applied.
+CREATE TABLE migration (
+    name       TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    applied_at BIGINT           NOT NULL
+);
 
 CREATE TABLE organizacao (
     id_organizacao   BIGINT           NOT NULL PRIMARY KEY,
@@ -87,7 +90,8 @@ CREATE TABLE tally (
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 
 -- numero is the UUID's 16 bytes; recency is atualizado_em negated, so that the newest come first in ascending order;
--- item is the report's JSON, made once, when written.
+-- item is the report's JSON, made once, when written. Indexes are read without the table where a page's visibility is
+-- known, which takes a vacuum: one after every fiftieth part of new rows.
 CREATE TABLE relatorio (
     id_organizacao   BIGINT           NOT NULL,
     id_conta         BIGINT           NOT NULL,
@@ -99,7 +103,7 @@ CREATE TABLE relatorio (
     mensagem         TEXT COLLATE "C" NOT NULL,
     item             TEXT COLLATE "C" NOT NULL,
     CONSTRAINT relatorio_numero PRIMARY KEY (id_organizacao, id_conta, numero)
-) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_insert_scale_factor = 0.02);
 
 CREATE INDEX relatorio_recency ON relatorio (id_organizacao, id_conta, recency, numero, facet);
 CREATE INDEX relatorio_facet_recency ON relatorio (id_organizacao, id_conta, facet, recency, numero);
@@ -116,14 +120,15 @@ CREATE TABLE pessoa (
     recency        BIGINT           NOT NULL,
     item           TEXT COLLATE "C" NOT NULL,
     CONSTRAINT pessoa_cpf PRIMARY KEY (id_organizacao, cpf)
-) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_insert_scale_factor = 0.02);
 
 CREATE INDEX pessoa_recency ON pessoa (id_organizacao, recency, cpf);
 CREATE INDEX pessoa_nome ON pessoa (id_organizacao, nome_busca, cpf);
 
--- The words of nome_busca, each with its organization before it, so that no search meets another organization's.
+-- The words of nome_busca, each with its organization before it, so that no search meets another organization's. With
+-- fastupdate every search would walk what the last imports left: 13 ms in place of 0.3 at 320,000 persons.
 CREATE INDEX pessoa_words ON pessoa USING gin (array_to_tsvector(string_to_array(
-    id_organizacao::text || '·' || replace(nome_busca, ' ', ' ' || id_organizacao::text || '·'), ' ')));
+    id_organizacao::text || '·' || replace(nome_busca, ' ', ' ' || id_organizacao::text || '·'), ' '))) WITH (fastupdate = off);
 
 -- When the primary was last alive: a replica that has an old instant lags.
 CREATE TABLE heartbeat (
