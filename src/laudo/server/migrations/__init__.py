@@ -122,7 +122,7 @@ _CONCURRENT: Final = ".concurrent.sql"
 _BEGIN: Final = {
     "sqlite": "",
     # Shorter than a reader's statement_timeout, and than the deadlock_timeout of a build that waits for this one.
-    "postgres": "SET LOCAL lock_timeout = '500ms'; SET LOCAL statement_timeout = 0",
+    "postgres": "SET LOCAL lock_timeout = '500ms'",
 }
 _BEGIN_ALONE: Final = "SET lock_timeout = '500ms'; SET statement_timeout = 0"
 _WAIT: Final = "SET lock_timeout = 0"
