@@ -7,26 +7,27 @@ from the first one again if it was interrupted.
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Final
 
 from laudo.core.sql import Dialect, Statement
-from laudo.server.database import Connection, Database, Locked, StoreError
+from laudo.server import patience, roles
+from laudo.server.database import Connection, Database, StoreError
 
 
-def migrate(database: Database, *, folder: Traversable | None = None, patience: float = 30) -> list[str]:
+def migrate(database: Database, *, folder: Traversable | None = None, seconds: float = patience.SECONDS) -> list[str]:
     """Bring the store's schema up to date; gives the names applied, none when it already was.
 
-    Raises StoreError when others hold a table, or another migration runs, for longer than `patience` (seconds). What
-    was applied until then stays, and the rest can be applied later.
+    Raises StoreError when others hold a table, or another migration runs, for so many seconds. What was applied until
+    then stays, and the rest can be applied later.
     """
     applied = []
     for file in _files(folder or _folder(database.dialect)):
         apply = _build if file.name.endswith(_CONCURRENT) else _apply
-        if _patiently(partial(apply, database, file), file.name, patience):
+        if patience.patiently(partial(apply, database, file), f"the migration {file.name}", seconds):
             applied.append(file.name)
     return applied
 
@@ -57,37 +58,22 @@ def _applied(connection: Connection) -> set[str]:
     return {str(name) for (name,) in connection.fetch(Statement("SELECT name FROM migration", ()))}
 
 
-def _patiently(apply: Callable[[], bool], name: str, patience: float) -> bool:
-    """Try until no lock is in the way: one try waits for a lock so shortly that nobody notices who waits behind it."""
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            return apply()
-        except Locked as error:
-            if time.monotonic() > deadline:
-                message = (
-                    f"{name} is not applied: for {patience:g} s others held what it changes, or another migration ran; "
-                    "hint: end long transactions and run `laudo migrate` again"
-                )
-                raise StoreError(message) from error
-        time.sleep(_PAUSE)
-
-
 def _apply(database: Database, file: Traversable) -> bool:
     with database.transaction() as connection:
-        connection.run_script(_BEGIN[database.dialect.name])
+        patience.wait_shortly(connection)
         connection.hold(_LOCK)
         if file.name in _applied(connection):
             return False
         connection.run_script(file.read_text(encoding="utf-8"))
         _record(connection, file.name)
+        roles.follow(connection)
     return True
 
 
 def _build(database: Database, file: Traversable) -> bool:
     """Build or drop indexes; the lock and what builds end together, so that what is found half made is nobody's."""
     with database.alone() as connection:
-        connection.run_script(_BEGIN_ALONE)
+        connection.run_script(_WAIT_SHORTLY)
         connection.hold(_LOCK)
         if file.name in _applied(connection):
             return False
@@ -117,14 +103,8 @@ def _record(connection: Connection, name: str) -> None:
 
 
 _LOCK: Final = "migrations"
-_PAUSE: Final = 0.5
 _CONCURRENT: Final = ".concurrent.sql"
-_BEGIN: Final = {
-    "sqlite": "",
-    # Shorter than a reader's statement_timeout, and than the deadlock_timeout of a build that waits for this one.
-    "postgres": "SET LOCAL lock_timeout = '500ms'",
-}
-_BEGIN_ALONE: Final = "SET lock_timeout = '500ms'; SET statement_timeout = 0"
+_WAIT_SHORTLY: Final = "SET lock_timeout = '500ms'; SET statement_timeout = 0"
 _WAIT: Final = "SET lock_timeout = 0"
 """Nobody waits behind one that builds an index concurrently, however long that waits itself."""
 _INVALID: Final = """

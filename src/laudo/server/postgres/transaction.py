@@ -84,7 +84,7 @@ class PostgresConnection:
         """Wait for the lock whose number is a hash of this name."""
         number = int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)
         lock = "pg_advisory_lock" if self._begin == ALONE else "pg_advisory_xact_lock"
-        self.fetch(Statement(f"SELECT {lock}(?)", (number,)))  # noqa: S608 - one of two names
+        self.fetch(Statement(f"SELECT {lock}(?)", (number,)))
 
     def run_script(self, text: str) -> None:
         """Run several statements without parameters."""
