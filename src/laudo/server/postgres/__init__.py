@@ -1,6 +1,7 @@
 """The PostgreSQL engine, over psycopg's binding of libpq: a store that many processes and machines share."""
 
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from laudo.core.sql import POSTGRES, Dialect, Statement
@@ -8,7 +9,7 @@ from laudo.server.database import Bounds, Lost, Mark, Row, Unavailable
 from laudo.server.postgres import address
 from laudo.server.postgres.pool import Pool
 from laudo.server.postgres.session import Session
-from laudo.server.postgres.transaction import SNAPSHOT, TRANSACTION, PostgresConnection
+from laudo.server.postgres.transaction import ALONE, SNAPSHOT, TRANSACTION, PostgresConnection
 
 _ATTEMPTS: Final = 3
 """Of a read whose connection is lost: the second one finds no old connection, the third a server that is closing."""
@@ -29,10 +30,11 @@ class Postgres:
         """
         self._shown = address.shown(url)
         self._write = write
-        conninfo = address.conninfo(url, bounds, write=write)
+        self._bounds = bounds
+        self._conninfo = address.conninfo(url, bounds, write=write)
         limit = bounds.write_timeout_ms if write else bounds.statement_timeout_ms
         silence = limit / 1000 + _MARGIN_SECONDS if limit else None
-        self._pool = Pool(lambda: Session.open(conninfo, silence=silence, prepare=bounds.prepare), bounds)
+        self._pool = Pool(partial(self._open, silence), bounds)
         try:
             self._pool.give_back(self._pool.borrow())
         except Unavailable:
@@ -65,9 +67,16 @@ class Postgres:
         """Give a connection inside a transaction in which each statement sees what others have made durable."""
         return PostgresConnection(self._pool, TRANSACTION, self.dialect)
 
+    def alone(self) -> PostgresConnection:
+        """Give a connection outside of the pool and of any transaction, which waits for its statements for ever."""
+        return PostgresConnection(Pool(partial(self._open, None), self._bounds), ALONE, self.dialect)
+
     def close(self) -> None:
         """Close every connection; one that is in use is closed when its transaction ends."""
         self._pool.close()
+
+    def _open(self, silence: float | None) -> Session:
+        return Session.open(self._conninfo, silence=silence, prepare=self._bounds.prepare)
 
     def _fetch(self, statement: Statement) -> list[Row]:
         session = self._pool.borrow()
