@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from factories import NOON, Store, numero
-from laudo.core.sql import Statement
+from forwarding import Forwarding, ForwardingConnection
+from laudo.core.sql import Statement, Write
 from laudo.server import app
 from laudo.server.config import Settings
-from laudo.server.database import Connection, Database, Mark, Row, open_store
+from laudo.server.database import Connection, Database, Row, open_store
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.tallies import Sizes
 from laudo.server.ingest.verify import verify
@@ -52,32 +53,18 @@ class KilledError(BaseException):
     """The writer's process ended here."""
 
 
-class Mortal:
+class Mortal(Forwarding):
     """A store whose writer dies at the n-th row or statement that it writes, if it comes so far."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        super().__init__(database)
         self.left: int | None = None
-
-    def fetch(self, statement: Statement) -> list[Row]:
-        return self._database.fetch(statement)
-
-    def mark(self) -> Mark:
-        return self._database.mark()
-
-    @contextmanager
-    def snapshot(self) -> Iterator[Connection]:
-        with self._database.snapshot() as connection:
-            yield connection
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         with self._database.transaction() as connection:
             yield _MortalConnection(connection, self)
             self.live()
-
-    def close(self) -> None:
-        self._database.close()
 
     def live(self) -> None:
         """Go one step on; raises KilledError when it is the last."""
@@ -87,25 +74,22 @@ class Mortal:
                 raise KilledError
 
 
-class _MortalConnection:
+class _MortalConnection(ForwardingConnection):
     def __init__(self, connection: Connection, owner: Mortal) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._owner = owner
 
     def fetch(self, statement: Statement) -> list[Row]:
         self._owner.live()
-        return self._connection.fetch(statement)
+        return super().fetch(statement)
 
-    def write_many(self, text: str, rows: Iterable[Row]) -> None:
+    def write(self, write: Write, rows: Iterable[Row]) -> None:
         self._owner.live()
-        self._connection.write_many(text, self._lived(rows))
+        super().write(write, self._lived(rows))
 
     def run_script(self, text: str) -> None:
         self._owner.live()
-        self._connection.run_script(text)
-
-    def has_table(self, name: str) -> bool:
-        return self._connection.has_table(name)
+        super().run_script(text)
 
     def _lived(self, rows: Iterable[Row]) -> Iterator[Row]:
         for row in rows:

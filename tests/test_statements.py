@@ -1,49 +1,42 @@
 """What a request costs the store: how many statements, of which kind, and when none at all."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
 
 from factories import Account, Store, relatorio
+from forwarding import Forwarding, ForwardingConnection
 from laudo.core.sql import Statement
 from laudo.server.database import Connection, Database, Mark, Row, open_store
 from strategies import PESSOA_SORTS, RELATORIO_SORTS
 from wsgi import Client, NewApp
 
-TOKEN, VERSION, FACETS, PLACE, PAGE = "token", "version", "facets", "place", "page"
+TOKEN, CALLER, VERSION, FACETS, PLACE, PAGE = "token", "caller", "version", "facets", "place", "page"
 
 
-class Counting:
+class Counting(Forwarding):
     """A store that remembers what it was asked; it may be of an engine that has no marks."""
 
     def __init__(self, database: Database, *, marks: bool = True) -> None:
-        self._database = database
+        super().__init__(database)
         self._marks = marks
         self.snapshots = 0
         self.statements: list[Statement] = []
 
     def fetch(self, statement: Statement) -> list[Row]:
         self.statements.append(statement)
-        return self._database.fetch(statement)
+        return super().fetch(statement)
 
     def mark(self) -> Mark:
-        return self._database.mark() if self._marks else None
+        return super().mark() if self._marks else None
 
-    @contextmanager
-    def snapshot(self) -> Iterator[Connection]:
+    def reading(self, connection: Connection) -> Connection:
         self.snapshots += 1
-        with self._database.snapshot() as connection:
-            yield _CountingConnection(connection, self.statements)
+        return _CountingConnection(connection, self.statements)
 
-    @contextmanager
-    def transaction(self) -> Iterator[Connection]:
-        pytest.fail("a request began a write transaction")
-        yield  # type: ignore[unreachable]
-
-    def close(self) -> None:
-        self._database.close()
+    def writing(self, connection: Connection) -> Connection:
+        pytest.fail(f"a request began a write transaction: {connection}")
 
     def kinds(self) -> list[str]:
         return [_kind(statement.text) for statement in self.statements]
@@ -53,31 +46,24 @@ class Counting:
         self.statements.clear()
 
 
-class _CountingConnection:
+class _CountingConnection(ForwardingConnection):
     def __init__(self, connection: Connection, statements: list[Statement]) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._statements = statements
 
     def fetch(self, statement: Statement) -> list[Row]:
         self._statements.append(statement)
-        return self._connection.fetch(statement)
-
-    def write_many(self, text: str, rows: Iterable[Row]) -> None:
-        pytest.fail(f"a request wrote: {text} {rows}")
-
-    def run_script(self, text: str) -> None:
-        pytest.fail(f"a request ran a script: {text}")
-
-    def has_table(self, name: str) -> bool:
-        return self._connection.has_table(name)
+        return super().fetch(statement)
 
 
 def _kind(text: str) -> str:
     if "FROM token" in text:
         return TOKEN
+    if "FROM usuario" in text:
+        return CALLER
     if text.startswith("SELECT version FROM"):
         return VERSION
-    if "SELECT facet, total" in text or "SELECT 0, coalesce(sum(total)" in text:
+    if "SELECT facet, total" in text or "SELECT 0, CAST(coalesce(sum(total)" in text:
         return FACETS
     return PAGE if "group_concat" in text else PLACE
 
@@ -114,11 +100,11 @@ def test_making_the_application_asks_the_store_nothing(asked: Asked) -> None:
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_a_first_page_is_one_statement_for_the_token_one_for_the_facets_and_one_for_the_page(
+def test_a_first_page_is_two_statements_for_the_caller_one_for_the_facets_and_one_for_the_page(
     asked: Asked, method: str, url: str
 ) -> None:
     assert asked.client.ask(method, url).status == 200
-    assert asked.database.kinds() == [TOKEN, FACETS, PAGE]
+    assert asked.database.kinds() == [TOKEN, CALLER, FACETS, PAGE]
     assert asked.database.snapshots == 1
 
 
@@ -138,7 +124,7 @@ def test_a_first_page_is_one_statement_for_the_token_one_for_the_facets_and_one_
 )
 def test_what_other_pages_cost_beside_the_token_and_the_facets(asked: Asked, url: str, kinds: list[str]) -> None:
     assert asked.client.get(url).status == 200
-    assert asked.database.kinds() == [TOKEN, FACETS, *kinds]
+    assert asked.database.kinds() == [TOKEN, CALLER, FACETS, *kinds]
 
 
 def test_the_facets_are_asked_for_again_when_the_list_has_changed_and_the_token_when_anything_has(
@@ -149,13 +135,13 @@ def test_the_facets_are_asked_for_again_when_the_list_has_changed_and_the_token_
         assert asked.client.get(url).status == 200
         return asked.database.kinds()
 
-    assert kinds("/relatorios") == [TOKEN, FACETS, PAGE]
+    assert kinds("/relatorios") == [TOKEN, CALLER, FACETS, PAGE]
     assert kinds("/relatorios?status=CONCLUIDO") == kinds("/relatorios?sort=nome") == [PAGE]
     store.write(store.account(account.id_organizacao), [relatorio(1, numero_documento="11144477735")])
-    assert kinds("/relatorios?sort=nome&rows=50") == [TOKEN, PAGE]
+    assert kinds("/relatorios?sort=nome&rows=50") == [TOKEN, CALLER, PAGE]
     assert kinds("/pessoas") == [FACETS, PAGE]
     store.write(account, [relatorio(99)])
-    assert kinds("/relatorios?sort=nome&rows=50") == [TOKEN, FACETS, PAGE]
+    assert kinds("/relatorios?sort=nome&rows=50") == [TOKEN, CALLER, FACETS, PAGE]
     assert kinds("/relatorios?rows=50") == [PAGE]
     # More than one statement needs a snapshot, which says first which version it sees.
     assert kinds("/relatorios?page=2") == [VERSION, PLACE, PLACE, PLACE, PAGE]
@@ -175,7 +161,7 @@ def test_an_unchanged_page_costs_no_statement(asked: Asked, url: str) -> None:
 
 
 @pytest.mark.parametrize("url", UNCHANGED)
-def test_an_unchanged_page_costs_the_tokens_statement_alone_when_something_else_has_changed(
+def test_an_unchanged_page_costs_the_callers_statements_alone_when_something_else_has_changed(
     asked: Asked, store: Store, url: str
 ) -> None:
     first = asked.client.get(url)
@@ -183,7 +169,7 @@ def test_an_unchanged_page_costs_the_tokens_statement_alone_when_something_else_
         store.write(store.account(), [relatorio(1)])
         asked.database.forget()
         asked.client.ask("GET", url, headers=headers)
-        assert (asked.database.kinds(), asked.database.snapshots) == ([TOKEN], 0)
+        assert (asked.database.kinds(), asked.database.snapshots) == ([TOKEN, CALLER], 0)
 
 
 def test_an_engine_without_marks_is_asked_for_the_token_each_time(
@@ -192,37 +178,37 @@ def test_an_engine_without_marks_is_asked_for_the_token_each_time(
     database = Counting(open_store(store_url), marks=False)
     client = Client(new_app(database), asked.account.token)
     assert client.get("/relatorios").status == 200
-    assert database.kinds() == [TOKEN, FACETS, PAGE]
+    assert database.kinds() == [TOKEN, CALLER, FACETS, PAGE]
     database.forget()
     assert client.get("/relatorios").status == 200
-    assert (database.kinds(), database.snapshots) == ([TOKEN], 0)
+    assert (database.kinds(), database.snapshots) == ([TOKEN, CALLER], 0)
     database.close()
 
 
-def test_a_304_costs_the_tokens_statement_alone_in_a_worker_that_never_made_the_page(
+def test_a_304_costs_the_callers_statements_alone_in_a_worker_that_never_made_the_page(
     asked: Asked, store_url: str, new_app: NewApp
 ) -> None:
     etag = asked.client.get("/relatorios?page=2").headers["etag"]
     database = Counting(open_store(store_url))
     other = Client(new_app(database), asked.account.token)
     assert other.ask("GET", "/relatorios?page=2", headers={"If-None-Match": etag}).status == 304
-    assert (database.kinds(), database.snapshots) == ([TOKEN], 0)
+    assert (database.kinds(), database.snapshots) == ([TOKEN, CALLER], 0)
     database.close()
 
 
 def test_without_a_cache_a_page_is_asked_for_each_time(asked: Asked, new_app: NewApp) -> None:
     plain = Client(new_app(asked.database, cache_bytes=0), asked.account.token)
     assert len({plain.get("/relatorios").body for _ in range(3)}) == 1
-    assert asked.database.kinds() == [TOKEN, FACETS, PAGE, PAGE, PAGE]
+    assert asked.database.kinds() == [TOKEN, CALLER, FACETS, PAGE, PAGE, PAGE]
 
 
-def test_a_profile_is_the_tokens_statement_alone(asked: Asked) -> None:
+def test_a_profile_is_the_callers_statements_alone(asked: Asked) -> None:
     assert asked.client.get("/usuario").status == 200
-    assert (asked.database.kinds(), asked.database.snapshots) == ([TOKEN], 0)
+    assert (asked.database.kinds(), asked.database.snapshots) == ([TOKEN, CALLER], 0)
 
 
-def test_a_refused_parameter_costs_the_tokens_statement_alone(asked: Asked) -> None:
-    for url, kinds in (("/relatorios?page=0", [TOKEN]), ("/pessoas?x=1", []), ("/usuario?x=1", [])):
+def test_a_refused_parameter_costs_the_callers_statements_alone(asked: Asked) -> None:
+    for url, kinds in (("/relatorios?page=0", [TOKEN, CALLER]), ("/pessoas?x=1", []), ("/usuario?x=1", [])):
         assert asked.client.get(url).status == 400
         assert (asked.database.kinds(), asked.database.snapshots) == (kinds, 0)
         asked.database.forget()
