@@ -1,7 +1,8 @@
 """The connections of a process: at most so many, kept when idle, and made by the thread that needs one.
 
-psycopg_pool makes them in a thread of its own, which waits ever longer after each failure: once a server had been away
-for a minute, it was noticed up to 16 s after its return. Here a request finds out by itself, and at once.
+psycopg_pool makes them in threads of its own, which wait ever longer after each failure: once a server had been away
+for a minute, its return was noticed up to 16 s late. It cannot tell a hung server either. Here a request finds out
+by itself, and at once.
 """
 
 import math
@@ -9,6 +10,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Final
 
@@ -23,15 +25,21 @@ _RESTING: Final = "PostgreSQL did not answer a moment ago"
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much a process asks of PostgreSQL. Times are seconds, those of statements milliseconds with 0 for no end."""
+    """How much a process asks of PostgreSQL. Times are seconds, those of statements milliseconds."""
 
     pool_size: int = 4
     pool_timeout: float = 1.0
+    """How long a thread waits for a connection when all are in use."""
     connect_timeout: int = 2
+    """For each host of the URL; below 2 there is no difference, as in libpq."""
     statement_timeout_ms: int = 2_000
+    """Of a store that is not opened to write; 0 for none."""
     write_timeout_ms: int = 60_000
-    lifetime: int = 1_800
+    """Of one that is, where also the wait for another writer counts; 0 for none."""
+    lifetime: float = 1_800
+    """After which a connection is made anew, so that a process finds new addresses of its servers, and memory back."""
     prepare: bool = True
+    """False for a PgBouncer that lends connections for a transaction and cannot prepare (before 1.21)."""
 
 
 class Pool:
@@ -46,22 +54,26 @@ class Pool:
         """Make a session when one is needed and none is idle."""
         self._make = make
         self._bounds = bounds
-        self._slots = threading.Semaphore(bounds.pool_size)
+        self._slots: SimpleQueue[None] = SimpleQueue()
         self._idle: list[Session] = []
         self._lock = threading.Lock()
         self._generation = 0
         self._rest_ends = _NEVER_RESTED
+        for _ in range(bounds.pool_size):
+            self._slots.put(None)
 
     def borrow(self) -> Session:
         """Give a session, to be given back; raises Unavailable, StoreError."""
         if monotonic() < self._rest_ends:
             raise Unavailable(_RESTING)
-        if not self._slots.acquire(timeout=self._bounds.pool_timeout):
-            raise Unavailable(_BUSY)
+        try:
+            self._slots.get(timeout=self._bounds.pool_timeout)
+        except Empty:
+            raise Unavailable(_BUSY) from None
         try:
             return self._kept() or self._made()
         except BaseException:
-            self._slots.release()
+            self._slots.put(None)
             raise
 
     def renew(self, session: Session) -> Session:
@@ -77,7 +89,7 @@ class Pool:
             self._idle.append(session)
         else:
             session.close()
-        self._slots.release()
+        self._slots.put(None)
 
     def close(self) -> None:
         """Close what is idle, and what is lent when it is given back; a session can still be borrowed."""
@@ -89,9 +101,10 @@ class Pool:
         """Close a spoilt session, and with it all of its generation."""
         session.close()
         with self._lock:
-            if session.generation == self._generation:
-                self._generation += 1
-                self._rest_ends = monotonic() + _REST_SECONDS if session.hung else _NEVER_RESTED
+            if session.generation != self._generation:
+                return
+            self._generation += 1
+            self._rest_ends = monotonic() + _REST_SECONDS if session.hung else _NEVER_RESTED
         self._drop()
 
     def _is_good(self, session: Session) -> bool:
