@@ -16,7 +16,7 @@ import postgres_server
 from laudo.core.sql import Statement
 from laudo.core.sql.writes import BUCKET, FACET, PESSOA, RELATORIO, TALLY
 from laudo.server import migrations
-from laudo.server.database import Database, StoreError, Unavailable
+from laudo.server.database import PATIENT, Database, StoreError, Unavailable
 from laudo.server.postgres import Postgres
 from laudo.server.sqlite import Sqlite
 from postgres_server import Server
@@ -56,7 +56,7 @@ def on_postgres(server: Server, database_name: str) -> Iterator[Opening]:
     opened: list[Database] = []
 
     def new() -> Database:
-        opened.append(Postgres(server.url(database_name), write=True))
+        opened.append(Postgres(server.url(database_name), write=True, bounds=PATIENT))
         return opened[-1]
 
     yield new
