@@ -178,8 +178,10 @@ DAMAGE = {
         r"organization 1: persons missing: 2",
     ),
     "persons too many": (
-        "INSERT INTO pessoa (id_organizacao, cpf, nome, nome_busca, recency, item) "
-        f"VALUES (2, '{cpf(77)}', 'Rui', 'rui', 0, '{{}}')",
+        (
+            "INSERT INTO pessoa (id_organizacao, cpf, nome, nome_busca, recency, item) "
+            f"VALUES (2, '{cpf(77)}', 'Rui', 'rui', 0, '{{}}')"
+        ),
         r"organization 2: persons too many: 1",
     ),
     "persons that are stale": (
