@@ -330,7 +330,7 @@ def test_a_store_of_reports_and_facets_alone_is_counted(store: Store, accounts: 
     run(
         store,
         "DELETE FROM bucket; DELETE FROM tally; DELETE FROM pessoa; UPDATE facet SET total = 0",
-        "INSERT INTO pessoa_words (pessoa_words) VALUES ('delete-all')",
+        *["INSERT INTO pessoa_words (pessoa_words) VALUES ('delete-all')"][: store.database.dialect.keeps_words],
         "UPDATE conta SET version = 0; UPDATE organizacao SET version = 0",
     )
     for id_organizacao in sorted({account.id_organizacao for account in accounts}):
