@@ -125,6 +125,7 @@ class Session:
             self._libpq.enter_pipeline_mode()
         for result in results:
             if result.status == pq.ExecStatus.FATAL_ERROR:
+                self.spoilt = failures.is_fatal(result)
                 raise failures.failed(result)
 
     def close(self) -> None:
