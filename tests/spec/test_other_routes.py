@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 from wsgiref.validate import validator
 
 import pytest
@@ -11,6 +10,7 @@ from factories import Account, Store
 from laudo.server import app
 from laudo.server.config import Settings
 from laudo.server.database import open_store
+from stores import Stores
 from wsgi import Client, NewApp, NewClient
 
 OPEN = ("/health", "/ready", "/openapi.json", "/docs", "/docs.md", "/")
@@ -25,8 +25,8 @@ def test_it_says_that_it_is_well_to_anybody(client: NewClient, path: str) -> Non
     assert answer.headers["content-type"] == "application/json; charset=utf-8"
 
 
-def test_a_store_without_the_schema_is_not_ready(tmp_path: Path, store: Store) -> None:
-    url = f"sqlite:///{tmp_path}/bare.db"
+def test_a_store_without_the_schema_is_not_ready(stores: Stores, store: Store) -> None:
+    url = stores.bare()
     open_store(url, write=True).close()
     database = open_store(url)
     bare = Client(app.create(Settings(store=url, key_file=str(store.key_file), log=False), database=database), None)
