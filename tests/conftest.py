@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import postgres_server
+from engines import ENGINES, Engine, PostgresEngine, SqliteEngine, Stores
 from factories import Account, Store
 from laudo.server import app
 from laudo.server.app import App
 from laudo.server.config import Settings
 from laudo.server.database import Database, open_store
 from laudo.server.ingest.records import Relatorio
-from stores import ENGINES, Engine, PostgresEngine, SqliteEngine, Stores
 from strategies import many
 from wsgi import Client, NewApp, NewClient
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from engines import Stores
 from factories import SMALL, Account, Store, relatorio
 from laudo.server import app
 from laudo.server.config import Settings
@@ -21,7 +22,6 @@ from laudo.server.database import open_store
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.writer import Ingest
 from reference import Api
-from stores import Stores
 from strategies import (
     NUMEROS,
     PESSOA_SORTS,

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
+from engines import Stores
 from factories import NOON, Store, numero
 from forwarding import Forwarding, ForwardingConnection
 from laudo.core.sql import Statement, Write
@@ -26,7 +27,6 @@ from laudo.server.ingest.tallies import Sizes
 from laudo.server.ingest.verify import verify
 from laudo.server.ingest.writer import Ingest
 from reference import Api, Listing
-from stores import Stores
 from strategies import PESSOA_SORTS, PESSOA_VALUES, RELATORIO_SORTS, RELATORIO_VALUES, any_relatorio
 from wsgi import Client
 
