@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from engines import Stores
 from shell import Shell
-from stores import Stores
 
 
 @pytest.fixture

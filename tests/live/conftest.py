@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from engines import Engine, Stores
 from live.server import Place, Server, serving
-from stores import Engine, Stores
 
 
 @pytest.fixture(scope="session")

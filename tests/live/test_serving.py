@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from engines import Stores, sqlite_file
 from laudo.core.sql import Statement
 from laudo.server.database import open_store
 from live.server import Client, Place, Server, free_port, request, serving, wait_for_port
-from stores import Stores, sqlite_file
 
 # What is in flight.
 

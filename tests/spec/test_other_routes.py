@@ -6,11 +6,11 @@ from wsgiref.validate import validator
 
 import pytest
 
+from engines import Stores
 from factories import Account, Store
 from laudo.server import app
 from laudo.server.config import Settings
 from laudo.server.database import open_store
-from stores import Stores
 from wsgi import Client, NewApp, NewClient
 
 OPEN = ("/health", "/ready", "/openapi.json", "/docs", "/docs.md", "/")
