@@ -399,6 +399,13 @@ def test_who_waits_for_a_connection_gets_the_next_free_one(opened: Callable[...,
     assert len(pids) == 2
 
 
+def test_threads_that_share_few_connections_take_turns(opened: Callable[..., Postgres]) -> None:
+    with asking(opened(pool_size=2, pool_timeout=0.5), threads=4) as answers:
+        begun = monotonic()
+        until(lambda: any(at > begun + 1.5 for at, _ in answers))
+    assert [answer for _, answer in answers if not isinstance(answer, list)] == []
+
+
 def test_a_connection_that_has_grown_old_is_made_anew(opened: Callable[..., Postgres]) -> None:
     kept, renewed = opened(pool_size=1), opened(pool_size=1, lifetime=0.0)
     assert kept.fetch(PID) == kept.fetch(PID)
