@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from laudo.core.sql import Statement
+from laudo.core.sql import Dialect, Statement, Write
 
 Row = tuple[Any, ...]
 
@@ -17,6 +17,10 @@ class Unavailable(StoreError):  # noqa: N818 - a state of the store, not a mista
     """The store does not answer now; the same call may succeed later."""
 
 
+class Lost(Unavailable):
+    """The connection was lost in the midst of a snapshot; all of it may be asked anew at once."""
+
+
 Mark = bytes | None
 """Equal as long as nothing in a store has changed; None from an engine that cannot tell cheaply."""
 
@@ -24,15 +28,22 @@ Mark = bytes | None
 class Reader(Protocol):
     """What answers a statement: a store, or one transaction of it."""
 
+    @property
+    def dialect(self) -> Dialect:
+        """How statements are written for this engine."""
+
     def fetch(self, statement: Statement) -> list[Row]:
-        """Run one statement and give its rows; a list among its parameters is bound as one array."""
+        """Run one statement and give its rows, none if it has none; a list among its parameters is one array."""
 
 
 class Connection(Reader, Protocol):
     """One snapshot, or one write transaction, of a store."""
 
-    def write_many(self, text: str, rows: Iterable[Row]) -> None:
-        """Run one writing statement once for each row of parameters."""
+    def write(self, write: Write, rows: Iterable[Row]) -> None:
+        """Write rows, all of one organization; none is fine."""
+
+    def hold(self, name: str) -> None:
+        """Wait until no other transaction holds this name, and hold it until this one ends: before the first read."""
 
     def run_script(self, text: str) -> None:
         """Run several statements without parameters."""

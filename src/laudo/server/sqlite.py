@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 import apsw
 
-from laudo.core.sql import Statement
+from laudo.core.sql import SQLITE, Dialect, Statement, Write
 from laudo.server.database import Mark, Row, StoreError, Unavailable
 
 OLDEST: Final = 3_051_003
@@ -36,6 +36,8 @@ _WRITE: Final = (
 
 class Sqlite:
     """A store in one file. Each thread has a connection of its own; without `write` the file is opened read-only."""
+
+    dialect: Dialect = SQLITE
 
     def __init__(self, path: str, *, write: bool) -> None:
         """Open the file at `path`; raises StoreError when it is missing, not a store, or SQLite is too old."""
@@ -108,6 +110,7 @@ class SqliteConnection:
     """One transaction of one connection: a `with` block that commits at its end, or rolls back after an exception."""
 
     __slots__ = ("_begin", "_connection")
+    dialect: Dialect = SQLITE
 
     def __init__(self, connection: apsw.Connection, begin: str) -> None:
         """`begin` is the statement that opens the transaction."""
@@ -140,9 +143,12 @@ class SqliteConnection:
         """Run one statement and give its rows; a list among its parameters is bound as one array."""
         return _fetch(self._connection, statement)
 
-    def write_many(self, text: str, rows: Iterable[Row]) -> None:
-        """Run one writing statement once for each row of parameters."""
-        self._connection.executemany(text, rows)
+    def write(self, write: Write, rows: Iterable[Row]) -> None:
+        """Write rows, all of one organization."""
+        self._connection.executemany(self.dialect.written(write), rows)
+
+    def hold(self, _name: str) -> None:
+        """Return at once: a write transaction has the store for itself."""
 
     def run_script(self, text: str) -> None:
         """Run several statements without parameters."""
