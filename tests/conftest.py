@@ -92,10 +92,15 @@ def key_file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(store_url: str, key_file: Path) -> Iterator[Store]:
-    database = open_store(store_url, write=True)
-    yield Store(database, key_file)
-    database.close()
+def database(store_url: str) -> Iterator[Database]:
+    """The store, opened to write."""
+    with closing(open_store(store_url, write=True)) as database:
+        yield database
+
+
+@pytest.fixture
+def store(database: Database, key_file: Path) -> Store:
+    return Store(database, key_file)
 
 
 @pytest.fixture
