@@ -15,10 +15,9 @@ import postgres_server
 from between import Between
 from laudo.core.sql import How, Statement, Write
 from laudo.core.sql.writes import Table
-from laudo.server.database import Connection, Lost, Row, StoreError, Unavailable
-from laudo.server.postgres import Bounds, Postgres
+from laudo.server.database import Bounds, Connection, Lost, Row, StoreError, Unavailable, read
+from laudo.server.postgres import Postgres
 from laudo.server.postgres.session import Hung
-from laudo.server.reading import read
 from postgres_server import Server
 
 COUNTER: Final = Table(
@@ -391,7 +390,7 @@ def test_who_writes_has_a_limit_of_their_own(opened: Callable[..., Postgres]) ->
 
 
 def test_a_pool_whose_connections_are_all_in_use_refuses_within_its_time(opened: Callable[..., Postgres]) -> None:
-    store = opened(pool_size=2, pool_timeout=0.2)
+    store = opened(pool_size=2, pool_timeout_ms=200)
     with store.snapshot() as one, store.snapshot() as other:
         assert one.fetch(PID) != other.fetch(PID)
         asked = monotonic()
@@ -402,7 +401,7 @@ def test_a_pool_whose_connections_are_all_in_use_refuses_within_its_time(opened:
 
 
 def test_who_waits_for_a_connection_gets_the_next_free_one(opened: Callable[..., Postgres]) -> None:
-    store = opened(pool_size=2, pool_timeout=PATIENCE)
+    store = opened(pool_size=2, pool_timeout_ms=PATIENCE * 1000)
     pids = {
         row
         for rows in in_threads(16, lambda: store.fetch(ask("SELECT pg_backend_pid(), pg_sleep(0.01)")))
@@ -412,14 +411,14 @@ def test_who_waits_for_a_connection_gets_the_next_free_one(opened: Callable[...,
 
 
 def test_threads_that_share_few_connections_take_turns(opened: Callable[..., Postgres]) -> None:
-    with asking(opened(pool_size=2, pool_timeout=0.5), threads=4) as answers:
+    with asking(opened(pool_size=2, pool_timeout_ms=500), threads=4) as answers:
         begun = monotonic()
         until(lambda: any(at > begun + 1.5 for at, _ in answers))
     assert [answer for _, answer in answers if not isinstance(answer, list)] == []
 
 
 def test_a_connection_that_has_grown_old_is_made_anew(opened: Callable[..., Postgres]) -> None:
-    kept, renewed = opened(pool_size=1), opened(pool_size=1, lifetime=0.0)
+    kept, renewed = opened(pool_size=1), opened(pool_size=1, lifetime_ms=0)
     assert kept.fetch(PID) == kept.fetch(PID)
     assert renewed.fetch(PID) != renewed.fetch(PID)
 
@@ -528,7 +527,9 @@ def test_a_server_that_is_too_old_is_refused() -> None:
         greeting = threading.Thread(target=greet)
         greeting.start()
         with pytest.raises(StoreError, match="PostgreSQL 13 is too old"):
-            Postgres(f"postgresql://127.0.0.1:{listener.getsockname()[1]}/x?sslmode=disable", write=False)
+            Postgres(
+                f"postgresql://127.0.0.1:{listener.getsockname()[1]}/x?sslmode=disable", write=False, bounds=Bounds()
+            )
         greeting.join(PATIENCE)
 
 

@@ -50,13 +50,13 @@ class Caller(msgspec.Struct, frozen=True):
     id_organizacao: int
     id_conta: int
     id_token: int
+    expires_at: int | None
     email: str
     nome_usuario: str
     webhook_url: str
     nome_organizacao: str
     version_conta: int
     version_organizacao: int
-    expires_at: int | None = None
 
     def __repr__(self) -> str:
         """Show no name and no address."""
@@ -72,7 +72,7 @@ def caller(reader: Reader, token_hash: bytes, *, now_ms: int) -> Caller | None:
         Statement(_HOLDER, (token_hash, now_ms))
     ):
         for row in reader.fetch(Statement(_CALLER, (id_organizacao, id_usuario, id_conta))):
-            return Caller(id_organizacao, id_conta, id_token, *row, expires_at=expires_at)
+            return Caller(id_organizacao, id_conta, id_token, expires_at, *row)
     return None
 
 

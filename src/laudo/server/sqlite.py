@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 import apsw
 
 from laudo.core.sql import SQLITE, Dialect, Statement, Write
-from laudo.server.database import Mark, Row, StoreError, Unavailable
+from laudo.server.database import Locked, Mark, Row, StoreError, Unavailable
 
 OLDEST: Final = 3_051_003
 """Before 3.51.3 two connections that write can corrupt a database in WAL mode."""
@@ -70,6 +70,10 @@ class Sqlite:
     def transaction(self) -> "SqliteConnection":
         """Give a connection inside the store's one write transaction."""
         return SqliteConnection(self._connection(), "BEGIN IMMEDIATE")
+
+    def alone(self) -> "SqliteConnection":
+        """Give the store's one write transaction: nobody else writes while it lasts."""
+        return self.transaction()
 
     def close(self) -> None:
         """Close every thread's connection."""
@@ -155,8 +159,9 @@ class SqliteConnection:
         self._connection.execute(text).fetchall()
 
     def has_table(self, name: str) -> bool:
-        """Tell whether the store has this table."""
-        return self._connection.table_exists(None, name)
+        """Tell whether the store has this table; apsw's own answer may be of before another connection made it."""
+        text = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
+        return bool(self._connection.execute(text, (name,)).fetchall())
 
 
 def _wal_index(path: str) -> mmap.mmap | None:
@@ -191,7 +196,7 @@ def _translate(error: apsw.Error) -> None:
     match error:
         case apsw.BusyError() | apsw.LockedError():
             message = "the store is locked by another writer; try again when it has finished"
-            raise Unavailable(message) from error
+            raise Locked(message) from error
         case apsw.CantOpenError() | apsw.IOError() | apsw.FullError() | apsw.ReadOnlyError() | apsw.PermissionsError():
             name = type(error).__name__
             message = f"the store cannot be read or written ({name}): check its path, rights and disk"

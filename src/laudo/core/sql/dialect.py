@@ -51,6 +51,12 @@ class Dialect(Protocol):
     def items(self, table: str, keys: Clause, owner: Owner) -> Clause:
         """Select the items of the rows whose `key` a SELECT gives, in its order."""
 
+    def collected(self, table: str, source: str, where: Clause, ordered: Sequence[str]) -> Clause:
+        """Select the `key` of few rows: find all of them, sort, then pass over and take as many as two numbers say."""
+
+    def walked(self, table: str, source: str, within: Clause, filters: Clause, ordered: Sequence[str]) -> Clause:
+        """Select the `key` of rows that pass `filters`, in order: pass over and take as many as two numbers say."""
+
     def firsts(self, axis: Axis, within: Clause, facets: Sequence[int], ordered: str, most: int) -> Clause:
         """Select the `key` and the axis' columns of the first rows, at most so many, of each facet's own range."""
 

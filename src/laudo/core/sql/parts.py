@@ -14,22 +14,18 @@ class Statement(NamedTuple):
     params: tuple[Any, ...]
 
 
-class Where:
-    """Clauses and their parameters; the owner's come first, put here and nowhere else."""
+class Clauses:
+    """Clauses, all of which must hold, and their parameters."""
 
-    __slots__ = ("_axis", "_clauses", "_dialect", "_params")
+    __slots__ = ("_clauses", "_params")
 
-    def __init__(self, axis: Axis, owner: Owner, dialect: Dialect) -> None:
-        """Begin with the owner of an axis' rows."""
-        self._axis = axis
-        self._dialect = dialect
-        self._clauses = ["id_organizacao = ?"]
-        self._params: list[Any] = [owner.id_organizacao]
-        if axis.table == "relatorio":
-            self.add("id_conta = ?", owner.id_conta)
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._clauses: list[str] = []
+        self._params: list[Any] = []
 
     def __str__(self) -> str:
-        return " AND ".join(self._clauses)
+        return " AND ".join(self._clauses) or "1 = 1"
 
     @property
     def params(self) -> tuple[Any, ...]:
@@ -45,6 +41,21 @@ class Where:
 
     def also(self, clause: Clause) -> None:
         self.add(clause.text, *clause.params)
+
+
+class Where(Clauses):
+    """Clauses of which the owner's come first, put here and nowhere else."""
+
+    __slots__ = ("_axis", "_dialect")
+
+    def __init__(self, axis: Axis, owner: Owner, dialect: Dialect) -> None:
+        """Begin with the owner of an axis' rows."""
+        super().__init__()
+        self._axis = axis
+        self._dialect = dialect
+        self.add("id_organizacao = ?", owner.id_organizacao)
+        if axis.table == "relatorio":
+            self.add("id_conta = ?", owner.id_conta)
 
     def between(self, lower: Key | None, upper: Key | None) -> "Where":
         if lower is not None:

@@ -1,7 +1,8 @@
 """How PostgreSQL wants to be asked: rows found again by primary key, words in a full-text index, many rows as arrays.
 
-A subquery that reads rows by their keys is LATERAL with OFFSET 0, so that it is run for each key, in their order, and
-never becomes a join that the planner turns around: a prepared statement's plan does not know how few keys there are.
+A prepared statement's plan knows neither how few rows a LIMIT lets through nor which values are rare, so subqueries say
+what is done first: OFFSET 0 or a LIMIT of its own keeps the planner from taking one apart. Rows are read by their keys
+in a LATERAL one, run for each key in their order.
 """
 
 from collections.abc import Sequence
@@ -39,6 +40,22 @@ class Postgres:
             f"(SELECT item FROM {table} WHERE {owned} AND {_KEYS[table]} = keys.key OFFSET 0) AS found"
         )
         return Clause(text, (*keys.params, *owner[: owned.count("?")]))
+
+    def collected(self, table: str, source: str, where: Clause, ordered: Sequence[str]) -> Clause:
+        named = [f"{each.removesuffix(' DESC')} AS by{number}" for number, each in enumerate(ordered)]
+        again = [f"by{number}{' DESC' if each.endswith(' DESC') else ''}" for number, each in enumerate(ordered)]
+        text = (
+            f"SELECT key FROM (SELECT {self.key(table)}, {', '.join(named)} FROM {source} WHERE {where.text} OFFSET 0) "
+            f"AS few ORDER BY {', '.join(again)} LIMIT ? OFFSET ?"
+        )
+        return Clause(text, where.params)
+
+    def walked(self, table: str, source: str, within: Clause, filters: Clause, ordered: Sequence[str]) -> Clause:
+        text = (
+            f"SELECT key FROM (SELECT {self.key(table)}, {table}.* FROM {source} WHERE {within.text} "
+            f"ORDER BY {', '.join(ordered)} LIMIT {_ALL}) AS walked WHERE {filters.text} LIMIT ? OFFSET ?"
+        )
+        return Clause(text, (*within.params, *filters.params))
 
     def firsts(self, axis: Axis, within: Clause, facets: Sequence[int], ordered: str, most: int) -> Clause:
         names = ", ".join(axis.names)
@@ -95,6 +112,9 @@ WORDS: Final = (
     "id_organizacao::text || '·' || replace(nome_busca, ' ', ' ' || id_organizacao::text || '·'), ' '))"
 )
 """The words of a person's name, each with its organization before it; the index is on this very expression."""
+
+_ALL: Final = 1 << 62
+"""More rows than there are: the planner then walks an index in its order, and a reader stops where it has enough."""
 
 _KEYS: Final = {"relatorio": "numero", "pessoa": "cpf"}
 POSTGRES: Final = Postgres()

@@ -31,6 +31,16 @@ class Sqlite:
     def items(self, table: str, keys: Clause, _owner: Owner) -> Clause:
         return Clause(f"SELECT item FROM ({keys.text}) CROSS JOIN {table} ON {table}.rowid = key", keys.params)
 
+    def collected(self, table: str, source: str, where: Clause, ordered: Sequence[str]) -> Clause:
+        text = (
+            f"SELECT {self.key(table)} FROM {source} WHERE {where.text} ORDER BY {', '.join(ordered)} LIMIT ? OFFSET ?"
+        )
+        return Clause(text, where.params)
+
+    def walked(self, table: str, source: str, within: Clause, filters: Clause, ordered: Sequence[str]) -> Clause:
+        where = Clause(f"{within.text} AND {filters.text}", (*within.params, *filters.params))
+        return self.collected(table, source, where, ordered)
+
     def firsts(self, axis: Axis, within: Clause, facets: Sequence[int], ordered: str, most: int) -> Clause:
         names = ", ".join(axis.names)
         branch = (

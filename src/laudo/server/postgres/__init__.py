@@ -1,16 +1,15 @@
 """The PostgreSQL engine, over psycopg's binding of libpq: a store that many processes and machines share."""
 
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from laudo.core.sql import POSTGRES, Dialect, Statement
-from laudo.server.database import Lost, Mark, Row, Unavailable
+from laudo.server.database import Bounds, Lost, Mark, Row, Unavailable
 from laudo.server.postgres import address
-from laudo.server.postgres.pool import Bounds, Pool
+from laudo.server.postgres.pool import Pool
 from laudo.server.postgres.session import Session
-from laudo.server.postgres.transaction import SNAPSHOT, TRANSACTION, PostgresConnection
-
-__all__ = ["Bounds", "Postgres"]
+from laudo.server.postgres.transaction import ALONE, SNAPSHOT, TRANSACTION, PostgresConnection
 
 _ATTEMPTS: Final = 3
 """Of a read whose connection is lost: the second one finds no old connection, the third a server that is closing."""
@@ -24,17 +23,18 @@ class Postgres:
 
     dialect: Dialect = POSTGRES
 
-    def __init__(self, url: str, *, write: bool, bounds: Bounds = Bounds()) -> None:  # noqa: B008 - it is frozen
+    def __init__(self, url: str, *, write: bool, bounds: Bounds) -> None:
         """Connect once, so that a wrong URL, user or server is told now; raises StoreError.
 
         A server that is only away is no mistake for one who reads: a worker may start before its store.
         """
-        conninfo = address.conninfo(url, bounds, write=write)
-        self._shown = address.shown(conninfo)
+        self._bounds = bounds
+        self._conninfo = address.conninfo(url, bounds, write=write)
+        self._shown = address.shown(self._conninfo)
         self._write = write
         limit = bounds.write_timeout_ms if write else bounds.statement_timeout_ms
         silence = limit / 1000 + _MARGIN_SECONDS if limit else None
-        self._pool = Pool(lambda: Session.open(conninfo, silence=silence, prepare=bounds.prepare), bounds)
+        self._pool = Pool(partial(self._open, silence), bounds)
         try:
             self._pool.give_back(self._pool.borrow())
         except Unavailable:
@@ -68,9 +68,16 @@ class Postgres:
         """Give a connection inside a transaction in which each statement sees what others have made durable."""
         return PostgresConnection(self._pool, TRANSACTION, self.dialect)
 
+    def alone(self) -> PostgresConnection:
+        """Give a connection outside of the pool and of any transaction, which waits for its statements for ever."""
+        return PostgresConnection(Pool(partial(self._open, None), self._bounds), ALONE, self.dialect)
+
     def close(self) -> None:
         """Close every connection; one that is in use is closed when its transaction ends."""
         self._pool.close()
+
+    def _open(self, silence: float | None) -> Session:
+        return Session.open(self._conninfo, silence=silence, prepare=self._bounds.prepare)
 
     def _fetch(self, statement: Statement) -> list[Row]:
         session = self._pool.borrow()

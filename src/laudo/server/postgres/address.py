@@ -1,13 +1,13 @@
 """The store's URL -> what libpq is told: how long to wait, how to find out that the other side is gone, as whom."""
 
+import math
 import re
 from typing import Final
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from laudo.server.database import StoreError
-from laudo.server.postgres.pool import Bounds
+from laudo.server.database import Bounds, StoreError
 
 
 def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
@@ -31,7 +31,7 @@ def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
         **({} if write else {"default_transaction_read_only": "on"}),
     }
     options = [*(f"-c {name}={value}" for name, value in settings.items()), str(given.get("options", ""))]
-    defaults = _DEFAULTS | {"connect_timeout": str(bounds.connect_timeout)}
+    defaults = _DEFAULTS | {"connect_timeout": str(math.ceil(bounds.connect_timeout_ms / 1000))}
     return make_conninfo("", **{**defaults, **given, "client_encoding": "UTF8", "options": " ".join(options).strip()})
 
 

@@ -9,11 +9,10 @@ import math
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
-from laudo.server.database import Unavailable
+from laudo.server.database import Bounds, Unavailable
 from laudo.server.postgres.session import Hung, Session
 from laudo.server.postgres.slots import Slots
 
@@ -21,25 +20,6 @@ _REST_SECONDS: Final = 0.5
 _NEVER_RESTED: Final = 0.0
 _BUSY: Final = "every connection to PostgreSQL is in use; try again, or let the pool be larger"
 _RESTING: Final = "PostgreSQL did not answer a moment ago"
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """How much a process asks of PostgreSQL. Times are seconds, those of statements milliseconds."""
-
-    pool_size: int = 4
-    pool_timeout: float = 1.0
-    """How long a thread waits for a connection when all are in use."""
-    connect_timeout: int = 2
-    """For each host of the URL; below 2 there is no difference, as in libpq."""
-    statement_timeout_ms: int = 2_000
-    """Of a store that is not opened to write; 0 for none."""
-    write_timeout_ms: int = 60_000
-    """Of one that is, where also the wait for another writer counts; 0 for none."""
-    lifetime: float = 1_800
-    """After which a connection is made anew, so that a process finds new addresses of its servers, and memory back."""
-    prepare: bool = True
-    """False for a PgBouncer that lends connections for a transaction and cannot prepare (before 1.21)."""
 
 
 class Pool:
@@ -64,7 +44,7 @@ class Pool:
         """Give a session, to be given back; raises Unavailable, StoreError."""
         if monotonic() < self._rest_ends:
             raise Unavailable(_RESTING)
-        if not self._slots.take(self._bounds.pool_timeout):
+        if not self._slots.take(self._bounds.pool_timeout_ms / 1000):
             raise Unavailable(_BUSY)
         try:
             return self._kept() or self._made()
@@ -104,7 +84,8 @@ class Pool:
         self._drop()
 
     def _is_good(self, session: Session) -> bool:
-        return session.generation == self._generation and monotonic() - session.opened < self._bounds.lifetime
+        age_ms = (monotonic() - session.opened) * 1000
+        return session.generation == self._generation and age_ms < self._bounds.lifetime_ms
 
     def _kept(self) -> Session | None:
         while self._idle:

@@ -16,6 +16,14 @@ from laudo.server.postgres.session import Session
 
 SNAPSHOT: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 TRANSACTION: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
+ALONE: Final = ""
+"""No transaction: each statement ends by itself, and the connection with the block."""
+_HAS_TABLE: Final = """
+SELECT EXISTS (
+    SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE relname = ? AND nspname = ANY(current_schemas(false)) AND relkind IN ('r', 'p')
+)
+"""
 _UNKNOWN: Final = (
     "the connection to PostgreSQL was lost while the last batch was made durable: it is not known whether it was "
     "stored, and repeating it is harmless"
@@ -28,7 +36,7 @@ class PostgresConnection:
     __slots__ = ("_begin", "_begun", "_pool", "_session", "dialect")
 
     def __init__(self, pool: Pool, begin: str, dialect: Dialect) -> None:
-        """`begin` is SNAPSHOT or TRANSACTION."""
+        """`begin` is SNAPSHOT, TRANSACTION or ALONE, which needs a pool for this connection only."""
         self._pool = pool
         self._begin = begin
         self.dialect = dialect
@@ -44,7 +52,10 @@ class PostgresConnection:
         try:
             if not self._begun:
                 return
-            if self._begin == SNAPSHOT:
+            if self._begin == ALONE:
+                if error is None:
+                    self._session.receive()
+            elif self._begin == SNAPSHOT:
                 with suppress(Unavailable):
                     self._session.send("COMMIT")
                     self._session.leave()
@@ -53,6 +64,8 @@ class PostgresConnection:
             else:
                 self._commit()
         finally:
+            if self._begin == ALONE:
+                self._pool.close()
             self._pool.give_back(self._session)
 
     def fetch(self, statement: Statement) -> list[Row]:
@@ -77,7 +90,8 @@ class PostgresConnection:
     def hold(self, name: str) -> None:
         """Wait for the lock whose number is a hash of this name."""
         number = int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)
-        self.fetch(Statement("SELECT pg_advisory_xact_lock(?)", (number,)))
+        lock = "pg_advisory_lock" if self._begin == ALONE else "pg_advisory_xact_lock"
+        self.fetch(Statement(f"SELECT {lock}(?)", (number,)))
 
     def run_script(self, text: str) -> None:
         """Run several statements without parameters."""
@@ -85,8 +99,8 @@ class PostgresConnection:
         self._session.run_script(text)
 
     def has_table(self, name: str) -> bool:
-        """Tell whether the store has this table."""
-        return self.fetch(Statement("SELECT to_regclass(?) IS NOT NULL", (name,))) == [(True,)]
+        """Tell whether the store has this table; `to_regclass` may not know one made since the transaction began."""
+        return self.fetch(Statement(_HAS_TABLE, (name,))) == [(True,)]
 
     def _fetch(self, statement: Statement) -> list[Row]:
         self._send(statement)
@@ -99,7 +113,8 @@ class PostgresConnection:
     def _send_begin(self) -> None:
         if not self._begun:
             self._begun = True
-            self._session.send(self._begin)
+            if self._begin != ALONE:
+                self._session.send(self._begin)
 
     def _commit(self) -> None:
         if self._session.spoilt:
