@@ -8,7 +8,7 @@ import psycopg
 from psycopg import pq
 from psycopg.pq.abc import PGresult
 
-from laudo.server.database import Lost, StoreError, Unavailable
+from laudo.server.database import Locked, Lost, StoreError, Unavailable
 
 LOST: Final = "the connection to PostgreSQL was lost; ask again"
 HUNG: Final = "PostgreSQL does not answer in time; check its server and the network"
@@ -81,7 +81,7 @@ _CODES: Final[dict[str, tuple[type[Exception], str]]] = {
     "42P01": (Unavailable, _SCHEMA),
     "42P05": (Unavailable, _UNPREPARED),
     "53": (Unavailable, "PostgreSQL lacks disk, memory or connections"),
-    "55P03": (Unavailable, "the store is locked by another writer; try again when it has finished"),
+    "55P03": (Locked, "the store is locked by another writer; try again when it has finished"),
     "57": (Unavailable, "PostgreSQL cannot go on now"),
     "57014": (Unavailable, "PostgreSQL did not finish a statement within its time limit"),
     "58": (Unavailable, "PostgreSQL cannot read or write its files; check its disk and its log"),
