@@ -15,7 +15,7 @@ import postgres_server
 from between import Between
 from laudo.core.sql import How, Statement, Write
 from laudo.core.sql.writes import Table
-from laudo.server.database import Bounds, Connection, Lost, Row, StoreError, Unavailable, read
+from laudo.server.database import Bounds, Connection, Locked, Lost, Row, StoreError, Unavailable, read
 from laudo.server.postgres import Postgres
 from laudo.server.postgres.session import Hung
 from postgres_server import Server
@@ -437,7 +437,7 @@ def test_a_closed_store_has_no_connection(server: Server, opened: Callable[..., 
         ("42P01", Unavailable, "laudo migrate"),
         ("42501", StoreError, "laudo migrate --grants"),
         ("53100", Unavailable, "disk"),
-        ("55P03", Unavailable, "another writer"),
+        ("55P03", Locked, "another writer"),
         ("57014", Unavailable, "time limit"),
         ("57P03", Unavailable, "cannot go on"),
         ("XX001", StoreError, "damaged"),
