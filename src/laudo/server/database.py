@@ -98,6 +98,11 @@ class Bounds:
     prepare: bool = True
     """Whether statements are prepared, which PgBouncer before 1.21 cannot bear."""
 
+    @property
+    def threads(self) -> int:
+        """How many threads a process needs: some use connections, as many may wait for one, and two are always free."""
+        return 2 * self.pool_size + 2
+
 
 PATIENT: Final = Bounds(statement_timeout_ms=0, write_timeout_ms=0)
 """For commands that read or write a whole store."""
