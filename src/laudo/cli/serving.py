@@ -110,11 +110,21 @@ def _announce(settings: Settings) -> None:
 
 
 def _require_key(settings: Settings) -> None:
-    """A new store gets its key now; where there are tokens, the key under which they were made must be there."""
-    from laudo.server import accounts, auth
+    """A new store gets its key now; where there are tokens, the key under which they were made must be there.
 
-    with opened(settings) as database, database.snapshot() as connection:
-        is_new = not accounts.tokens(connection)
+    Of a server that is away nobody knows, and to wait for it is for the workers.
+    """
+    from laudo.server import accounts, auth
+    from laudo.server.database import Unavailable
+
+    is_new = False
+    try:
+        with opened(settings) as database, database.snapshot() as connection:
+            is_new = not accounts.tokens(connection)
+    except Unavailable as error:
+        if settings.store.startswith("sqlite:"):
+            raise
+        output.note(f"the store does not answer yet, and requests are refused until it does: {error}")
     auth.load_key(settings.key_file, create=is_new)
 
 
