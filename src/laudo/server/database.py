@@ -17,6 +17,10 @@ class Unavailable(StoreError):  # noqa: N818 - a state of the store, not a mista
     """The store does not answer now; the same call may succeed later."""
 
 
+class Locked(Unavailable):
+    """Somebody else holds what was asked for, and did so for as long as this one waits."""
+
+
 class Lost(Unavailable):
     """The connection was lost in the midst of a snapshot; all of it may be asked anew at once."""
 
@@ -63,6 +67,9 @@ class Database(Reader, Protocol):
 
     def transaction(self) -> AbstractContextManager[Connection]:
         """Give a connection whose writes become durable together at the end, or not at all."""
+
+    def alone(self) -> AbstractContextManager[Connection]:
+        """Give a connection of its own, outside of any transaction, where a name is held until the block ends."""
 
     def close(self) -> None:
         """Let go of every connection."""
