@@ -5,13 +5,11 @@ from functools import partial
 from typing import Final
 
 from laudo.core.sql import POSTGRES, Dialect, Statement
-from laudo.server.database import Lost, Mark, Row, Unavailable
+from laudo.server.database import Bounds, Lost, Mark, Row, Unavailable
 from laudo.server.postgres import address
-from laudo.server.postgres.pool import Bounds, Pool
+from laudo.server.postgres.pool import Pool
 from laudo.server.postgres.session import Session
 from laudo.server.postgres.transaction import ALONE, SNAPSHOT, TRANSACTION, PostgresConnection
-
-__all__ = ["Bounds", "Postgres"]
 
 _ATTEMPTS: Final = 3
 """Of a read whose connection is lost: the second one finds no old connection, the third a server that is closing."""
@@ -25,7 +23,7 @@ class Postgres:
 
     dialect: Dialect = POSTGRES
 
-    def __init__(self, url: str, *, write: bool, bounds: Bounds = Bounds()) -> None:  # noqa: B008 - it is frozen
+    def __init__(self, url: str, *, write: bool, bounds: Bounds) -> None:
         """Connect once, so that a wrong URL, user or server is told now; raises StoreError.
 
         A server that is only away is no mistake for one who reads: a worker may start before its store.
@@ -48,7 +46,7 @@ class Postgres:
         return f"Postgres({self._shown})"
 
     def fetch(self, statement: Statement) -> list[Row]:
-        """Run one statement in a snapshot of its own, again when its connection is lost; raises Unavailable, StoreError.
+        """Run one statement in a snapshot of its own, again if its connection is lost; raises Unavailable, StoreError.
 
         A store opened to write asks only once: the statement may be one that changes something.
         """

@@ -1,12 +1,12 @@
 """The store's URL -> what libpq is told: how long to wait, how to find out that the other side is gone, as whom."""
 
+import math
 from typing import Final
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from laudo.server.database import StoreError
-from laudo.server.postgres.pool import Bounds
+from laudo.server.database import Bounds, StoreError
 
 
 def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
@@ -21,7 +21,7 @@ def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
     except psycopg.Error:
         raise StoreError(_MALFORMED) from None
     hosts, ports = str(given.get("host", "")), str(given.get("port", ""))
-    if "@" in hosts or not ports.replace(",", "").isdecimal() and ports:
+    if "@" in hosts or (not ports.replace(",", "").isdecimal() and ports):
         raise StoreError(_MALFORMED)
     settings = {
         "statement_timeout": bounds.write_timeout_ms if write else bounds.statement_timeout_ms,
@@ -29,7 +29,7 @@ def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
         **({} if write else {"default_transaction_read_only": "on"}),
     }
     options = [*(f"-c {name}={value}" for name, value in settings.items()), str(given.get("options", ""))]
-    defaults = _DEFAULTS | {"connect_timeout": str(bounds.connect_timeout)}
+    defaults = _DEFAULTS | {"connect_timeout": str(math.ceil(bounds.connect_timeout_ms / 1000))}
     return make_conninfo("", **{**defaults, **given, "client_encoding": "UTF8", "options": " ".join(options).strip()})
 
 

@@ -89,8 +89,10 @@ _REFUSALS: Final = tuple(
     (re.compile(pattern), text)
     for pattern, text in (
         (
-            "authentication failed|no password supplied|no pg_hba.conf entry|role .* does not exist|no such user"
-            "|not permitted to log in",
+            (
+                "authentication failed|no password supplied|no pg_hba.conf entry|role .* does not exist|no such user"
+                "|not permitted to log in"
+            ),
             "PostgreSQL refuses the store's user; check its name, password and pg_hba.conf",
         ),
         (

@@ -8,30 +8,16 @@ import math
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
-from laudo.server.database import Unavailable
+from laudo.server.database import Bounds, Unavailable
 from laudo.server.postgres.session import Hung, Session
 
 _REST_SECONDS: Final = 0.5
 _NEVER_RESTED: Final = 0.0
 _BUSY: Final = "every connection to PostgreSQL is in use; try again, or let the pool be larger"
 _RESTING: Final = "PostgreSQL did not answer a moment ago"
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """How much a process asks of PostgreSQL. Times are seconds, those of statements milliseconds with 0 for no end."""
-
-    pool_size: int = 4
-    pool_timeout: float = 1.0
-    connect_timeout: int = 2
-    statement_timeout_ms: int = 2_000
-    write_timeout_ms: int = 60_000
-    lifetime: int = 1_800
-    prepare: bool = True
 
 
 class Pool:
@@ -56,7 +42,7 @@ class Pool:
         """Give a session, to be given back; raises Unavailable, StoreError."""
         if monotonic() < self._rest_ends:
             raise Unavailable(_RESTING)
-        if not self._slots.acquire(timeout=self._bounds.pool_timeout):
+        if not self._slots.acquire(timeout=self._bounds.pool_timeout_ms / 1000):
             raise Unavailable(_BUSY)
         try:
             return self._kept() or self._made()
@@ -95,7 +81,9 @@ class Pool:
         self._drop()
 
     def _is_good(self, session: Session) -> bool:
-        return session.generation == self._generation and monotonic() - session.opened < self._bounds.lifetime
+        return (
+            session.generation == self._generation and (monotonic() - session.opened) * 1000 < self._bounds.lifetime_ms
+        )
 
     def _kept(self) -> Session | None:
         while self._idle:
