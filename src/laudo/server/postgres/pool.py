@@ -1,13 +1,15 @@
 """The connections of a process: at most so many, kept when idle, and made by the thread that needs one.
 
-psycopg_pool makes them in a thread of its own, which waits ever longer after each failure: once a server had been away
-for a minute, it was noticed up to 16 s after its return. Here a request finds out by itself, and at once.
+psycopg_pool makes them in threads of its own, which wait ever longer after each failure: once a server had been away
+for a minute, its return was noticed up to 16 s late. It cannot tell a hung server either. Here a request finds out
+by itself, and at once.
 """
 
 import math
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Final
 
@@ -32,22 +34,26 @@ class Pool:
         """Make a session when one is needed and none is idle."""
         self._make = make
         self._bounds = bounds
-        self._slots = threading.Semaphore(bounds.pool_size)
+        self._slots: SimpleQueue[None] = SimpleQueue()
         self._idle: list[Session] = []
         self._lock = threading.Lock()
         self._generation = 0
         self._rest_ends = _NEVER_RESTED
+        for _ in range(bounds.pool_size):
+            self._slots.put(None)
 
     def borrow(self) -> Session:
         """Give a session, to be given back; raises Unavailable, StoreError."""
         if monotonic() < self._rest_ends:
             raise Unavailable(_RESTING)
-        if not self._slots.acquire(timeout=self._bounds.pool_timeout_ms / 1000):
-            raise Unavailable(_BUSY)
+        try:
+            self._slots.get(timeout=self._bounds.pool_timeout_ms / 1000)
+        except Empty:
+            raise Unavailable(_BUSY) from None
         try:
             return self._kept() or self._made()
         except BaseException:
-            self._slots.release()
+            self._slots.put(None)
             raise
 
     def renew(self, session: Session) -> Session:
@@ -63,7 +69,7 @@ class Pool:
             self._idle.append(session)
         else:
             session.close()
-        self._slots.release()
+        self._slots.put(None)
 
     def close(self) -> None:
         """Close what is idle, and what is lent when it is given back; a session can still be borrowed."""
@@ -75,15 +81,15 @@ class Pool:
         """Close a spoilt session, and with it all of its generation."""
         session.close()
         with self._lock:
-            if session.generation == self._generation:
-                self._generation += 1
-                self._rest_ends = monotonic() + _REST_SECONDS if session.hung else _NEVER_RESTED
+            if session.generation != self._generation:
+                return
+            self._generation += 1
+            self._rest_ends = monotonic() + _REST_SECONDS if session.hung else _NEVER_RESTED
         self._drop()
 
     def _is_good(self, session: Session) -> bool:
-        return (
-            session.generation == self._generation and (monotonic() - session.opened) * 1000 < self._bounds.lifetime_ms
-        )
+        age_ms = (monotonic() - session.opened) * 1000
+        return session.generation == self._generation and age_ms < self._bounds.lifetime_ms
 
     def _kept(self) -> Session | None:
         while self._idle:

@@ -17,6 +17,12 @@ SNAPSHOT: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 TRANSACTION: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
 ALONE: Final = ""
 """No transaction: each statement ends by itself, and the connection with the block."""
+_HAS_TABLE: Final = """
+SELECT EXISTS (
+    SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE relname = ? AND nspname = ANY(current_schemas(false)) AND relkind IN ('r', 'p')
+)
+"""
 _UNKNOWN: Final = (
     "the connection to PostgreSQL was lost while the last batch was made durable: it is not known whether it was "
     "stored, and repeating it is harmless"
@@ -92,8 +98,8 @@ class PostgresConnection:
         self._session.run_script(text)
 
     def has_table(self, name: str) -> bool:
-        """Tell whether the store has this table."""
-        return self.fetch(Statement("SELECT to_regclass(?) IS NOT NULL", (name,))) == [(True,)]
+        """Tell whether the store has this table; `to_regclass` may not know one made since the transaction began."""
+        return self.fetch(Statement(_HAS_TABLE, (name,))) == [(True,)]
 
     def _fetch(self, statement: Statement) -> list[Row]:
         self._send(statement)
