@@ -324,6 +324,18 @@ def test_a_transaction_whose_failure_was_passed_over_does_not_seem_stored(writer
     assert writer.fetch(ALL) == []
 
 
+def test_a_transaction_whose_loss_was_passed_over_does_not_seem_stored(server: Server, writer: Postgres) -> None:
+    def losing(connection: Connection) -> None:
+        end_all(server)
+        with pytest.raises(Lost):
+            connection.fetch(ONE)
+
+    with pytest.raises(Lost):
+        run(writer.transaction(), fetch_one, losing)
+    run(writer.snapshot(), fetch_one, losing)
+    assert writer.fetch(ONE) == [(1,)]
+
+
 def test_a_script_is_part_of_its_transaction(writer: Postgres) -> None:
     with pytest.raises(psycopg.errors.SyntaxError), writer.transaction() as connection:
         connection.run_script("CREATE TABLE made (n bigint); INSERT INTO made VALUES (1); SELEC")

@@ -188,7 +188,7 @@ class Session:
 
 
 class _Exchange:
-    """A block that spoils a session unless it comes to its end."""
+    """A block that spoils a session unless it comes to its end; there is none on one that is spoilt."""
 
     __slots__ = ("_session",)
 
@@ -196,6 +196,8 @@ class _Exchange:
         self._session = session
 
     def __enter__(self) -> None:
+        if self._session.spoilt:
+            raise Lost(failures.LOST)
         self._session.spoilt = True
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
