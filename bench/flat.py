@@ -142,7 +142,7 @@ class _Asker:
         self._database = database
         self._owner = built.owner
         self._pages = Pages(bytes(32), cache_bytes=0)
-        self._caller = Caller(built.owner.id_organizacao, built.owner.id_conta, 1, "", "", "", "", 1, 1)
+        self._caller = Caller(built.owner.id_organizacao, built.owner.id_conta, 1, None, "", "", "", "", 1, 1)
         with database.snapshot() as connection:
             statement = Statement(
                 "SELECT item FROM relatorio WHERE id_organizacao = ? AND id_conta = ? "
@@ -175,7 +175,7 @@ class _Asker:
         numbers = sql.facets_from(connection.fetch(sql.facets(query.resource, self._owner))).matching(query).numbers
         few = bool(query.exact) or query.order.field.axis is None or bool(query.words)
         lookup = Plain(query, numbers, few=few, counted=True, after=None)
-        connection.fetch(sql.statement(lookup, self._owner))
+        connection.fetch(sql.statement(lookup, self._owner, connection.dialect))
 
     def _timed(self, ask: Callable[[Connection], object], most: int = 400) -> list[float]:
         """Give milliseconds of as many answers as fit the budget, after one that warms up when it was quick."""

@@ -75,7 +75,7 @@ def _insert(store: Path, count: int) -> float:
     started = time.perf_counter()
     for batch in _batches(rows):
         with database.transaction() as connection:
-            connection.write_many(INSERT, batch)
+            connection.write(INSERT, batch)
     seconds = time.perf_counter() - started
     database.close()
     return seconds

@@ -7,7 +7,8 @@ from typing import Final, NamedTuple
 
 from laudo.core import response
 from laudo.core.axes import numero_key
-from laudo.core.sql import Owner, Statement
+from laudo.core.sql import How, Owner, Statement, Write
+from laudo.core.sql.writes import RELATORIO
 from laudo.demo import invent
 from laudo.server import accounts, migrations
 from laudo.server.database import Database, open_store
@@ -17,11 +18,9 @@ from laudo.server.ingest.verify import recount
 
 ORGANIZACAO: Final = "Organização Exemplo"
 _BATCH: Final = 50_000
-INSERT: Final = """
-INSERT INTO relatorio (id_organizacao, id_conta, numero,
-    facet, recency, numero_documento, nome_pessoa, mensagem, item)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
+INSERT: Final = Write(
+    How.INSERT, RELATORIO, ("facet", "recency", "numero_documento", "nome_pessoa", "mensagem", "item")
+)
 _INDEXES: Final = "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'relatorio'"
 
 
@@ -69,7 +68,7 @@ def _fill(database: Database, count: int) -> None:
     while batch := list(islice(reports, _BATCH)):
         with database.transaction() as connection:
             rows = [row(relatorio, owner, numbers.number(relatorio)) for relatorio in batch]
-            connection.write_many(INSERT, rows)
+            connection.write(INSERT, rows)
             numbers.write(connection)
     with database.transaction() as connection:
         for _, text in indexes:

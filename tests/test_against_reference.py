@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from engines import Stores
 from factories import SMALL, Account, Store, relatorio
 from laudo.server import app
 from laudo.server.config import Settings
@@ -100,7 +101,7 @@ def _api(accounts: Sequence[Account], outcome: Sequence[tuple[int, Relatorio]]) 
     ids=["relatorios", "pessoas"],
 )
 def test_generated_stores_and_queries_are_answered_as_the_reference_answers_them(
-    new_store_url: NewStoreUrl,
+    stores: Stores,
     key_file: Path,
     resource: List,
     values: dict[str, tuple[str, ...]],
@@ -112,7 +113,7 @@ def test_generated_stores_and_queries_are_answered_as_the_reference_answers_them
     @settings(max_examples=STORES, deadline=None, phases=PHASES, suppress_health_check=list(HealthCheck))
     @given(history=histories(), questions=several)
     def compare(history: History, questions: list[tuple[int, str]]) -> None:
-        with world(new_store_url(), key_file, history) as made:
+        with stores.passing() as url, world(url, key_file, history) as made:
             for account, question in questions:
                 answered[made.compare(resource, account % len(made.accounts), question)] += 1
 
@@ -155,15 +156,15 @@ def _sorts() -> tuple[tuple[List, tuple[str, ...]], ...]:
     return (("relatorios", RELATORIO_SORTS), ("pessoas", PESSOA_SORTS))
 
 
-def test_a_store_written_in_any_order_and_any_batches_is_the_same_store(
-    new_store_url: NewStoreUrl, key_file: Path
-) -> None:
+def test_a_store_written_in_any_order_and_any_batches_is_the_same_store(stores: Stores, key_file: Path) -> None:
     @settings(max_examples=15, deadline=None, phases=PHASES, suppress_health_check=list(HealthCheck))
     @given(history=histories(), seed=st.integers(0, 1000))
     def compare(history: History, seed: int) -> None:
         with (
-            world(new_store_url(), key_file, history) as one,
-            world(new_store_url(), key_file, _shuffled(history, seed)) as other,
+            stores.passing() as url_of_one,
+            stores.passing() as url_of_other,
+            world(url_of_one, key_file, history) as one,
+            world(url_of_other, key_file, _shuffled(history, seed)) as other,
         ):
             for resource, account in product(("relatorios", "pessoas"), range(len(one.accounts))):
                 url = f"/{resource}?rows=1000"

@@ -16,7 +16,7 @@ from laudo.core.facets import Facet, Facets
 from laudo.core.openapi.parameters import of_list
 from laudo.core.plan import Page
 from laudo.core.resources import LISTS, RELATORIOS, Filter, Resource
-from laudo.core.sql import Owner
+from laudo.core.sql import SQLITE, Owner
 from laudo.server import app
 from laudo.server.app import App
 from laudo.server.config import Settings
@@ -49,6 +49,7 @@ PURE: Final = {
     "operator",
     "re",
     "struct",
+    "types",
     "typing",
     "unicodedata",
     "urllib",
@@ -85,7 +86,7 @@ def test_a_filter_is_one_row_that_is_parsed_refused_and_suggested() -> None:
 def test_a_filter_is_one_row_that_becomes_sql_after_the_owner() -> None:
     asked = query.parse(with_row(BY_MENSAGEM), "mensagem=x", max_rows=1000)
     facets = Facets([Facet(1, 30, ("CONCLUIDO", "Pessoa", "a", None, False))])
-    statement = sql.statement(next(plan.page(asked, facets)), Owner(7, 8))
+    statement = sql.statement(next(plan.page(asked, facets)), Owner(7, 8), SQLITE)
     assert statement.text.count("WHERE id_organizacao = ? AND id_conta = ? AND mensagem = ?") == 2
     assert statement.params[:6] == (7, 8, "x", 7, 8, "x")
 

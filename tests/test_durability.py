@@ -5,15 +5,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from factories import NOON, SMALL, Account, Store, contents, cpf, relatorio
-from laudo.core.sql import Statement
-from laudo.server.database import Connection, Database, Mark, Row, open_store
+from forwarding import Forwarding, ForwardingConnection
+from laudo.core.sql import Write
+from laudo.server.database import Connection, Database, Row, open_store
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.verify import verify
 from laudo.server.ingest.writer import Counts, Ingest
@@ -118,31 +118,15 @@ def _any_report(seeded: random.Random) -> Relatorio:
     )
 
 
-class Halting:
+class Halting(Forwarding):
     """A store whose writer stops for ever in the middle of a statement, once so many rows have been written."""
 
     def __init__(self, database: Database, rows: int) -> None:
-        self._database = database
+        super().__init__(database)
         self._left = rows
 
-    def fetch(self, statement: Statement) -> list[Row]:
-        return self._database.fetch(statement)
-
-    def mark(self) -> Mark:
-        return self._database.mark()
-
-    @contextmanager
-    def snapshot(self) -> Iterator[Connection]:
-        with self._database.snapshot() as connection:
-            yield connection
-
-    @contextmanager
-    def transaction(self) -> Iterator[Connection]:
-        with self._database.transaction() as connection:
-            yield _HaltingConnection(connection, self._halting)
-
-    def close(self) -> None:
-        self._database.close()
+    def writing(self, connection: Connection) -> Connection:
+        return _HaltingConnection(connection, self._halting)
 
     def _halting(self, rows: Iterable[Row]) -> Iterator[Row]:
         for row in rows:
@@ -153,22 +137,13 @@ class Halting:
             yield row
 
 
-class _HaltingConnection:
+class _HaltingConnection(ForwardingConnection):
     def __init__(self, connection: Connection, halting: Callable[[Iterable[Row]], Iterator[Row]]) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._halting = halting
 
-    def fetch(self, statement: Statement) -> list[Row]:
-        return self._connection.fetch(statement)
-
-    def write_many(self, text: str, rows: Iterable[Row]) -> None:
-        self._connection.write_many(text, self._halting(rows))
-
-    def run_script(self, text: str) -> None:
-        self._connection.run_script(text)
-
-    def has_table(self, name: str) -> bool:
-        return self._connection.has_table(name)
+    def write(self, write: Write, rows: Iterable[Row]) -> None:
+        super().write(write, self._halting(rows))
 
 
 def _say(text: str) -> None:

@@ -1,6 +1,6 @@
 """A commit at any moment of a request: the answer is that of before or that of after, and what is kept is never old."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from typing import Final
@@ -8,6 +8,7 @@ from typing import Final
 import pytest
 
 from factories import NOON, Account, Store, cpf, relatorio
+from forwarding import Forwarding, ForwardingConnection
 from laudo.core.sql import Statement
 from laudo.server.database import Connection, Database, Mark, Row, open_store
 from strategies import many
@@ -26,11 +27,11 @@ URLS: Final = (
 )
 
 
-class Interrupted:
+class Interrupted(Forwarding):
     """A store in which something happens just before the n-th thing that is done with it."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        super().__init__(database)
         self._left = -1
         self._happen: Callable[[], object] = int
 
@@ -55,38 +56,27 @@ class Interrupted:
         self.step()
         return self._database.mark()
 
+    def reading(self, connection: Connection) -> Connection:
+        return _InterruptedConnection(connection, self)
+
+    def writing(self, connection: Connection) -> Connection:
+        pytest.fail(f"a request began a write transaction: {connection}")
+
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
         self.step()
-        with self._database.snapshot() as connection:
-            yield _InterruptedConnection(connection, self)
-
-    @contextmanager
-    def transaction(self) -> Iterator[Connection]:
-        pytest.fail("a request began a write transaction")
-        yield  # type: ignore[unreachable]
-
-    def close(self) -> None:
-        self._database.close()
+        with super().snapshot() as connection:
+            yield connection
 
 
-class _InterruptedConnection:
+class _InterruptedConnection(ForwardingConnection):
     def __init__(self, connection: Connection, owner: Interrupted) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._owner = owner
 
     def fetch(self, statement: Statement) -> list[Row]:
         self._owner.step()
-        return self._connection.fetch(statement)
-
-    def write_many(self, text: str, rows: Iterable[Row]) -> None:
-        pytest.fail(f"a request wrote: {text} {rows}")
-
-    def run_script(self, text: str) -> None:
-        pytest.fail(f"a request ran a script: {text}")
-
-    def has_table(self, name: str) -> bool:
-        return self._connection.has_table(name)
+        return super().fetch(statement)
 
 
 def what(answer: Answer) -> tuple[int, bytes, str]:

@@ -4,6 +4,7 @@ import random
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -14,18 +15,19 @@ from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
+from engines import Stores
 from factories import NOON, Store, numero
-from laudo.core.sql import Statement
+from forwarding import Forwarding, ForwardingConnection
+from laudo.core.sql import Statement, Write
 from laudo.server import app
 from laudo.server.config import Settings
-from laudo.server.database import Connection, Database, Mark, Row, open_store
+from laudo.server.database import Connection, Database, Row, open_store
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.tallies import Sizes
 from laudo.server.ingest.verify import verify
 from laudo.server.ingest.writer import Ingest
 from reference import Api, Listing
 from strategies import PESSOA_SORTS, PESSOA_VALUES, RELATORIO_SORTS, RELATORIO_VALUES, any_relatorio
-from test_against_reference import NewStoreUrl
 from wsgi import Client
 
 MOST_REPORTS: Final = 3_000
@@ -52,32 +54,18 @@ class KilledError(BaseException):
     """The writer's process ended here."""
 
 
-class Mortal:
+class Mortal(Forwarding):
     """A store whose writer dies at the n-th row or statement that it writes, if it comes so far."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        super().__init__(database)
         self.left: int | None = None
-
-    def fetch(self, statement: Statement) -> list[Row]:
-        return self._database.fetch(statement)
-
-    def mark(self) -> Mark:
-        return self._database.mark()
-
-    @contextmanager
-    def snapshot(self) -> Iterator[Connection]:
-        with self._database.snapshot() as connection:
-            yield connection
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         with self._database.transaction() as connection:
             yield _MortalConnection(connection, self)
             self.live()
-
-    def close(self) -> None:
-        self._database.close()
 
     def live(self) -> None:
         """Go one step on; raises KilledError when it is the last."""
@@ -87,25 +75,22 @@ class Mortal:
                 raise KilledError
 
 
-class _MortalConnection:
+class _MortalConnection(ForwardingConnection):
     def __init__(self, connection: Connection, owner: Mortal) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._owner = owner
 
     def fetch(self, statement: Statement) -> list[Row]:
         self._owner.live()
-        return self._connection.fetch(statement)
+        return super().fetch(statement)
 
-    def write_many(self, text: str, rows: Iterable[Row]) -> None:
+    def write(self, write: Write, rows: Iterable[Row]) -> None:
         self._owner.live()
-        self._connection.write_many(text, self._lived(rows))
+        super().write(write, self._lived(rows))
 
     def run_script(self, text: str) -> None:
         self._owner.live()
-        self._connection.run_script(text)
-
-    def has_table(self, name: str) -> bool:
-        return self._connection.has_table(name)
+        super().run_script(text)
 
     def _lived(self, rows: Iterable[Row]) -> Iterator[Row]:
         for row in rows:
@@ -121,8 +106,10 @@ lives = st.one_of(st.none(), st.none(), st.integers(0, 60), st.integers(0, 20_00
 class Lists(RuleBasedStateMachine):
     """Three accounts, two of them of one organization, each with two writers; the reports as they must be."""
 
-    def __init__(self, url: str, key_file: Path) -> None:
+    def __init__(self, stores: Stores, key_file: Path) -> None:
         super().__init__()
+        url = stores.new()
+        self._drop = partial(stores.drop, url)
         self._writing = open_store(url, write=True)
         store = Store(self._writing, key_file)
         first = store.account()
@@ -199,6 +186,7 @@ class Lists(RuleBasedStateMachine):
         finally:
             for database in (self._writing, self._reading, *self._stores):
                 database.close()
+            self._drop()
 
     # Questions.
 
@@ -275,14 +263,14 @@ LISTS: Final = (
 
 
 def test_whatever_happens_every_page_is_the_references_and_every_count_is_a_recounts(
-    new_store_url: NewStoreUrl, tmp_path: Path
+    stores: Stores, tmp_path: Path
 ) -> None:
     folders = count()
 
     def new() -> Lists:
         folder = tmp_path / f"key{next(folders)}"
         folder.mkdir()
-        return Lists(new_store_url(), folder / "laudo.key")
+        return Lists(stores, folder / "laudo.key")
 
     run_state_machine_as_test(
         new,  # type: ignore[arg-type]  # it is only called, without arguments

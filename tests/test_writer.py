@@ -6,6 +6,7 @@ import time
 import pytest
 
 from factories import NOON, Account, Store, contents, cpf, empresa, relatorio, versions
+from laudo.core.sql import Statement
 from laudo.server.database import StoreError
 from laudo.server.ingest.writer import Counts, Ingest
 from wsgi import Client
@@ -114,7 +115,7 @@ def test_a_version_follows_the_clock_and_grows_even_where_that_stands_still(stor
     assert began <= version <= time.time_ns() // 1_000_000
     ahead = version + 3_600_000
     with store.database.transaction() as connection:
-        connection.write_many("UPDATE conta SET version = ?", [(ahead,)])
+        connection.fetch(Statement("UPDATE conta SET version = ?", (ahead,)))
     store.write(account, [relatorio(2)])
     assert versions(store.database)[-1] == ahead + 1
 

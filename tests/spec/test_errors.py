@@ -1,11 +1,11 @@
 """Refusals: one shape everywhere, one order of checks, and never a value of the request."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 import pytest
 
 from factories import Account, Store, relatorio
+from forwarding import Forwarding, ForwardingConnection
 from laudo.core.sql import Statement
 from laudo.server.database import Connection, Database, Mark, Row, Unavailable, open_store
 from wsgi import Answer, Client, NewApp, NewClient
@@ -158,11 +158,11 @@ def test_no_refusal_repeats_a_value(acme: Client, path: str) -> None:
 # 429, 500, 503: databases that are not well.
 
 
-class Ailing:
+class Ailing(Forwarding):
     """A store without marks that answers the first `good` statements of each snapshot and then raises `error`."""
 
     def __init__(self, database: Database, *, good: int, error: Exception) -> None:
-        self._database = database
+        super().__init__(database)
         self._good = good
         self._error = error
 
@@ -173,23 +173,13 @@ class Ailing:
     def mark(self) -> Mark:
         return None
 
-    @contextmanager
-    def snapshot(self) -> Iterator[Connection]:
-        with self._database.snapshot() as connection:
-            yield _AilingConnection(connection, self._good, self._error)
-
-    @contextmanager
-    def transaction(self) -> Iterator[Connection]:
-        with self._database.transaction() as connection:
-            yield connection
-
-    def close(self) -> None:
-        self._database.close()
+    def reading(self, connection: Connection) -> Connection:
+        return _AilingConnection(connection, self._good, self._error)
 
 
-class _AilingConnection:
+class _AilingConnection(ForwardingConnection):
     def __init__(self, connection: Connection, good: int, error: Exception) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._left = good
         self._error = error
 
@@ -197,17 +187,11 @@ class _AilingConnection:
         self._left -= 1
         if self._left < 0:
             raise self._error
-        return self._connection.fetch(statement)
-
-    def write_many(self, text: str, rows: object) -> None:
-        raise AssertionError((text, rows))
-
-    def run_script(self, text: str) -> None:
-        raise AssertionError(text)
+        return super().fetch(statement)
 
     def has_table(self, name: str) -> bool:
         self.fetch(Statement("SELECT 1", ()))
-        return self._connection.has_table(name)
+        return super().has_table(name)
 
 
 Ail = Callable[[int, Exception], Client]

@@ -15,6 +15,8 @@ from laudo.server.database import Connection, Row
 
 FIRST_CONTA: Final = "principal"
 """Name of the account with which an organization starts."""
+_IDS: Final = "accounts"
+"""What is held while an id is chosen: two writers must not choose the same."""
 
 
 class AccountError(Exception):
@@ -77,10 +79,8 @@ def create_organizacao(connection: Connection, nome: str, *, webhook_url: str = 
     """Make an organization and its first account."""
     organizacao = Organizacao(_next(connection, "organizacao", "id_organizacao"), _name(nome), enabled=True)
     row = (organizacao.id_organizacao, organizacao.nome_organizacao)
-    connection.write_many(
-        "INSERT INTO organizacao (id_organizacao, nome_organizacao, enabled, version) VALUES (?, ?, 1, 0)",
-        [row],
-    )
+    text = "INSERT INTO organizacao (id_organizacao, nome_organizacao, enabled, version) VALUES (?, ?, 1, 0)"
+    connection.fetch(Statement(text, row))
     conta = create_conta(connection, organizacao.id_organizacao, FIRST_CONTA, webhook_url=webhook_url)
     return organizacao, conta
 
@@ -90,11 +90,11 @@ def create_conta(connection: Connection, id_organizacao: int, nome: str, *, webh
     id_conta = _next(connection, "conta", "id_conta")
     conta = Conta(id_organizacao, id_conta, _name(nome), _webhook(webhook_url), enabled=True)
     row = (id_organizacao, id_conta, conta.nome_conta, conta.webhook_url)
-    connection.write_many(
+    text = (
         "INSERT INTO conta (id_organizacao, id_conta, nome_conta, webhook_url, enabled, version)"
-        " VALUES (?, ?, ?, ?, 1, 0)",
-        [row],
+        " VALUES (?, ?, ?, ?, 1, 0)"
     )
+    connection.fetch(Statement(text, row))
     return conta
 
 
@@ -103,11 +103,11 @@ def create_usuario(connection: Connection, id_conta: int, *, email: str, nome: s
     id_usuario = _next(connection, "usuario", "id_usuario")
     usuario = Usuario(id_organizacao, id_conta, id_usuario, _email(email), _name(nome), enabled=True)
     row = (id_organizacao, id_conta, id_usuario, usuario.email, usuario.nome_usuario)
-    connection.write_many(
+    text = (
         "INSERT INTO usuario (id_organizacao, id_conta, id_usuario, email, nome_usuario, enabled)"
-        " VALUES (?, ?, ?, ?, ?, 1)",
-        [row],
+        " VALUES (?, ?, ?, ?, ?, 1)"
     )
+    connection.fetch(Statement(text, row))
     return usuario
 
 
@@ -122,11 +122,11 @@ def create_token(
     id_organizacao, id_conta = _home(connection, id_usuario)
     id_token = _next(connection, "token", "id_token")
     row = (token_hash, id_token, id_organizacao, id_conta, id_usuario, now_ms, expires_at)
-    connection.write_many(
+    text = (
         "INSERT INTO token (hash, id_token, id_organizacao, id_conta, id_usuario, created_at, expires_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [row],
+        " VALUES (?, ?, ?, ?, ?, ?, ?)"
     )
+    connection.fetch(Statement(text, row))
     return Token(id_token, id_organizacao, id_conta, id_usuario, now_ms, expires_at, revoked_at=None)
 
 
@@ -135,7 +135,7 @@ def revoke_token(connection: Connection, id_token: int, *, now_ms: int) -> None:
     if not connection.fetch(Statement("SELECT id_token FROM token WHERE id_token = ?", (id_token,))):
         raise AccountError(f"there is no token {id_token}; hint: laudo token list")
     text = "UPDATE token SET revoked_at = ? WHERE id_token = ? AND revoked_at IS NULL"
-    connection.write_many(text, [(now_ms, id_token)])
+    connection.fetch(Statement(text, (now_ms, id_token)))
 
 
 def enable(connection: Connection, level: Level, number: int) -> None:
@@ -187,7 +187,7 @@ def _switch(connection: Connection, level: Level, number: int, *, enabled: int) 
     _, table, column = level.value
     id_organizacao = _owner(connection, level, number)
     text = f"UPDATE {table} SET enabled = ? WHERE id_organizacao = ? AND {column} = ?"  # noqa: S608 - names of Level
-    connection.write_many(text, [(enabled, id_organizacao, number)])
+    connection.fetch(Statement(text, (enabled, id_organizacao, number)))
 
 
 def _owner(connection: Connection, level: Level, number: int) -> int:
@@ -208,6 +208,7 @@ def _home(connection: Connection, id_usuario: int) -> tuple[int, int]:
 
 
 def _next(connection: Connection, table: str, column: str) -> int:
+    connection.hold(_IDS)
     text = f"SELECT COALESCE(MAX({column}), 0) + 1 FROM {table}"  # noqa: S608 - names of this module
     return int(connection.fetch(Statement(text, ()))[0][0])
 

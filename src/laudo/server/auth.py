@@ -26,14 +26,16 @@ _OTHERS: Final = 0o077
 _plausible: Final = re.compile(r"[!-+\--~]{8,200}").fullmatch  # visible ASCII without the comma
 _ours: Final = re.compile(rf"{PREFIX}[0-9A-Za-z]{{{_BODY + _CHECKSUM}}}").fullmatch
 
+_HOLDER: Final = """
+SELECT id_organizacao, id_conta, id_usuario, id_token, expires_at FROM token
+WHERE hash = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)
+"""
 _CALLER: Final = """
-SELECT t.id_organizacao, t.id_conta, t.id_token, u.email, u.nome_usuario, c.webhook_url, o.nome_organizacao,
-       c.version, o.version, t.expires_at
-FROM token t
-JOIN usuario u ON u.id_organizacao = t.id_organizacao AND u.id_usuario = t.id_usuario
-JOIN conta c ON c.id_organizacao = t.id_organizacao AND c.id_conta = t.id_conta
-JOIN organizacao o ON o.id_organizacao = t.id_organizacao
-WHERE t.hash = ? AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > ?)
+SELECT u.email, u.nome_usuario, c.webhook_url, o.nome_organizacao, c.version, o.version
+FROM usuario u
+JOIN conta c ON c.id_organizacao = u.id_organizacao
+JOIN organizacao o ON o.id_organizacao = u.id_organizacao
+WHERE u.id_organizacao = ? AND u.id_usuario = ? AND c.id_conta = ?
   AND u.enabled = 1 AND c.enabled = 1 AND o.enabled = 1
 """
 
@@ -48,13 +50,13 @@ class Caller(msgspec.Struct, frozen=True):
     id_organizacao: int
     id_conta: int
     id_token: int
+    expires_at: int | None
     email: str
     nome_usuario: str
     webhook_url: str
     nome_organizacao: str
     version_conta: int
     version_organizacao: int
-    expires_at: int | None = None
 
     def __repr__(self) -> str:
         """Show no name and no address."""
@@ -62,9 +64,16 @@ class Caller(msgspec.Struct, frozen=True):
 
 
 def caller(reader: Reader, token_hash: bytes, *, now_ms: int) -> Caller | None:
-    """Find whose token it is, unless it, its user, account or organization may not ask now."""
-    rows = reader.fetch(Statement(_CALLER, (token_hash, now_ms)))
-    return Caller(*rows[0]) if rows else None
+    """Find whose token it is, unless it, its user, account or organization may not ask now.
+
+    The token tells the owner, and all else starts from there: no statement looks among other organizations' rows.
+    """
+    for id_organizacao, id_conta, id_usuario, id_token, expires_at in reader.fetch(
+        Statement(_HOLDER, (token_hash, now_ms))
+    ):
+        for row in reader.fetch(Statement(_CALLER, (id_organizacao, id_usuario, id_conta))):
+            return Caller(id_organizacao, id_conta, id_token, expires_at, *row)
+    return None
 
 
 def presented(header: str | None) -> str | None:

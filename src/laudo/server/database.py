@@ -1,12 +1,17 @@
 """How the rest reaches a store: the protocol that both engines keep, and the opening of a store by its URL."""
 
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeVar
 
-from laudo.core.sql import Statement
+from laudo.core.sql import Dialect, Statement, Write
 
 Row = tuple[Any, ...]
+T = TypeVar("T")
+
+_ATTEMPTS: Final = 3
+"""Of a read whose connection was lost: the second may meet a server that is going down."""
 
 
 class StoreError(Exception):
@@ -17,6 +22,14 @@ class Unavailable(StoreError):  # noqa: N818 - a state of the store, not a mista
     """The store does not answer now; the same call may succeed later."""
 
 
+class Locked(Unavailable):
+    """Somebody else holds what was asked for, and did so for as long as this one waits."""
+
+
+class Lost(Unavailable):
+    """The connection was lost in the midst of a snapshot; all of it may be asked anew at once."""
+
+
 Mark = bytes | None
 """Equal as long as nothing in a store has changed; None from an engine that cannot tell cheaply."""
 
@@ -24,15 +37,22 @@ Mark = bytes | None
 class Reader(Protocol):
     """What answers a statement: a store, or one transaction of it."""
 
+    @property
+    def dialect(self) -> Dialect:
+        """How statements are written for this engine."""
+
     def fetch(self, statement: Statement) -> list[Row]:
-        """Run one statement and give its rows; a list among its parameters is bound as one array."""
+        """Run one statement and give its rows, none if it has none; a list among its parameters is one array."""
 
 
 class Connection(Reader, Protocol):
     """One snapshot, or one write transaction, of a store."""
 
-    def write_many(self, text: str, rows: Iterable[Row]) -> None:
-        """Run one writing statement once for each row of parameters."""
+    def write(self, write: Write, rows: Iterable[Row]) -> None:
+        """Write rows, all of one organization; none is fine."""
+
+    def hold(self, name: str) -> None:
+        """Wait until no other transaction holds this name, and hold it until this one ends: before the first read."""
 
     def run_script(self, text: str) -> None:
         """Run several statements without parameters."""
@@ -53,16 +73,59 @@ class Database(Reader, Protocol):
     def transaction(self) -> AbstractContextManager[Connection]:
         """Give a connection whose writes become durable together at the end, or not at all."""
 
+    def alone(self) -> AbstractContextManager[Connection]:
+        """Give a connection of its own, outside of any transaction, where a name is held until the block ends."""
+
     def close(self) -> None:
         """Let go of every connection."""
 
 
-def open_store(url: str, *, write: bool = False) -> Database:
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much a process asks of a store on a server, and for how long; times are milliseconds, 0 stands for no end."""
+
+    pool_size: int = 4
+    pool_timeout_ms: int = 1_000
+    """How long a thread waits for a connection when all are in use."""
+    connect_timeout_ms: int = 2_000
+    """For each host of the URL; whole seconds, and not below two."""
+    statement_timeout_ms: int = 2_000
+    """Of a store opened to read."""
+    write_timeout_ms: int = 60_000
+    """The same, of one opened to write."""
+    lifetime_ms: int = 1_800_000
+    """After which a connection is made anew, so that all come to a server that takes over, or joins."""
+    prepare: bool = True
+    """Whether statements are prepared, which PgBouncer before 1.21 cannot bear."""
+
+
+PATIENT: Final = Bounds(statement_timeout_ms=0, write_timeout_ms=0)
+"""For commands that read or write a whole store."""
+
+
+def open_store(url: str, *, write: bool = False, bounds: Bounds = PATIENT) -> Database:
     """Open the store that a URL names; only `write=True` may create or change one. Raises StoreError."""
     scheme, separator, rest = url.partition("://")
     if separator and scheme == "sqlite":
         from laudo.server.sqlite import Sqlite  # noqa: PLC0415 - only the engine in use is loaded
 
         return Sqlite(rest.removeprefix("/"), write=write)
-    message = "the store's URL must look like sqlite:///laudo.db or sqlite:////var/lib/laudo.db"
+    if separator and scheme in {"postgresql", "postgres"}:
+        try:
+            from laudo.server.postgres import Postgres  # noqa: PLC0415 - the same
+        except ImportError as error:
+            message = f"PostgreSQL needs psycopg and its libpq ({error}); pip install 'laudo[server]'"
+            raise StoreError(message) from error
+
+        return Postgres(url, write=write, bounds=bounds)
+    message = "the store's URL must look like sqlite:///laudo.db or postgresql://user@host/database"
     raise StoreError(message)
+
+
+def read(database: Database, work: Callable[[Connection], T]) -> T:
+    """Do in a snapshot what only reads, and again in another one when it was lost; raises Unavailable."""
+    for _ in range(_ATTEMPTS - 1):
+        with suppress(Lost), database.snapshot() as connection:
+            return work(connection)
+    with database.snapshot() as connection:
+        return work(connection)

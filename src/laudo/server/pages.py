@@ -68,7 +68,7 @@ class Pages:
             lookup = next(steps)
             if not isinstance(lookup, Read):
                 return None
-            asked = sql.with_version(sql.statement(lookup, owner), query.resource, owner)
+            asked = sql.with_version(sql.statement(lookup, owner, reader.dialect), query.resource, owner)
             [(seen, *row)] = reader.fetch(asked)
             if seen == version:
                 steps.send([tuple(row)])
@@ -172,7 +172,7 @@ def _drive(steps: plan.Steps, connection: Connection, owner: Owner) -> Page:
     try:
         lookup = next(steps)
         while True:
-            lookup = steps.send(connection.fetch(sql.statement(lookup, owner)))
+            lookup = steps.send(connection.fetch(sql.statement(lookup, owner, connection.dialect)))
     except StopIteration as done:
         page: Page = done.value
         return page

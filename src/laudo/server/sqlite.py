@@ -11,8 +11,8 @@ from typing import Any, Final, Self
 
 import apsw
 
-from laudo.core.sql import Statement
-from laudo.server.database import Mark, Row, StoreError, Unavailable
+from laudo.core.sql import SQLITE, Dialect, Statement, Write
+from laudo.server.database import Locked, Mark, Row, StoreError, Unavailable
 
 OLDEST: Final = 3_051_003
 """Before 3.51.3 two connections that write can corrupt a database in WAL mode."""
@@ -36,6 +36,8 @@ _WRITE: Final = (
 
 class Sqlite:
     """A store in one file. Each thread has a connection of its own; without `write` the file is opened read-only."""
+
+    dialect: Dialect = SQLITE
 
     def __init__(self, path: str, *, write: bool) -> None:
         """Open the file at `path`; raises StoreError when it is missing, not a store, or SQLite is too old."""
@@ -68,6 +70,10 @@ class Sqlite:
     def transaction(self) -> "SqliteConnection":
         """Give a connection inside the store's one write transaction."""
         return SqliteConnection(self._connection(), "BEGIN IMMEDIATE")
+
+    def alone(self) -> "SqliteConnection":
+        """Give the store's one write transaction: nobody else writes while it lasts."""
+        return self.transaction()
 
     def close(self) -> None:
         """Close every thread's connection."""
@@ -108,6 +114,7 @@ class SqliteConnection:
     """One transaction of one connection: a `with` block that commits at its end, or rolls back after an exception."""
 
     __slots__ = ("_begin", "_connection")
+    dialect: Dialect = SQLITE
 
     def __init__(self, connection: apsw.Connection, begin: str) -> None:
         """`begin` is the statement that opens the transaction."""
@@ -140,17 +147,21 @@ class SqliteConnection:
         """Run one statement and give its rows; a list among its parameters is bound as one array."""
         return _fetch(self._connection, statement)
 
-    def write_many(self, text: str, rows: Iterable[Row]) -> None:
-        """Run one writing statement once for each row of parameters."""
-        self._connection.executemany(text, rows)
+    def write(self, write: Write, rows: Iterable[Row]) -> None:
+        """Write rows, all of one organization."""
+        self._connection.executemany(self.dialect.written(write), rows)
+
+    def hold(self, _name: str) -> None:
+        """Return at once: a write transaction has the store for itself."""
 
     def run_script(self, text: str) -> None:
         """Run several statements without parameters."""
         self._connection.execute(text).fetchall()
 
     def has_table(self, name: str) -> bool:
-        """Tell whether the store has this table."""
-        return self._connection.table_exists(None, name)
+        """Tell whether the store has this table; apsw's own answer may be of before another connection made it."""
+        text = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
+        return bool(self._connection.execute(text, (name,)).fetchall())
 
 
 def _wal_index(path: str) -> mmap.mmap | None:
@@ -185,7 +196,7 @@ def _translate(error: apsw.Error) -> None:
     match error:
         case apsw.BusyError() | apsw.LockedError():
             message = "the store is locked by another writer; try again when it has finished"
-            raise Unavailable(message) from error
+            raise Locked(message) from error
         case apsw.CantOpenError() | apsw.IOError() | apsw.FullError() | apsw.ReadOnlyError() | apsw.PermissionsError():
             name = type(error).__name__
             message = f"the store cannot be read or written ({name}): check its path, rights and disk"

@@ -8,21 +8,37 @@ from laudo.core.facets import FIELDS, Facet, Facets
 from laudo.core.lookups import At, Before, Children, Count, Found, Holding, Last, LookUp, Plain, Read
 from laudo.core.resources import Resource
 from laudo.core.sql import pages, places, plain
-from laudo.core.sql.parts import Owner, Statement
-from laudo.core.sql.plain import indexed
+from laudo.core.sql.dialect import Dialect, Owner
+from laudo.core.sql.parts import Statement
+from laudo.core.sql.postgres import POSTGRES
+from laudo.core.sql.sqlite import SQLITE
+from laudo.core.sql.writes import How, Write
 
-__all__ = ["Owner", "Statement", "facets", "facets_from", "indexed", "statement", "version", "with_version"]
+__all__ = [
+    "POSTGRES",
+    "SQLITE",
+    "Dialect",
+    "How",
+    "Owner",
+    "Statement",
+    "Write",
+    "facets",
+    "facets_from",
+    "statement",
+    "version",
+    "with_version",
+]
 
 
-def statement(lookup: LookUp, owner: Owner) -> Statement:
-    """Say how a look-up is asked of an owner's rows."""
-    return _BUILDERS[type(lookup)](lookup, owner)
+def statement(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
+    """Say how a look-up is asked of an owner's rows, in an engine's dialect."""
+    return _BUILDERS[type(lookup)](lookup, owner, dialect)
 
 
 def with_version(asked: Statement, resource: Resource, owner: Owner) -> Statement:
     """Ask the same, and in the same breath for the version of the list: the first column of each row."""
     text, params = version(resource, owner)
-    return Statement(f"SELECT ({text}), * FROM ({asked.text})", (*params, *asked.params))
+    return Statement(f"SELECT ({text}), * FROM ({asked.text}) AS asked", (*params, *asked.params))
 
 
 def version(resource: Resource, owner: Owner) -> Statement:
@@ -44,7 +60,7 @@ def facets_from(rows: Iterable[tuple[Any, ...]]) -> Facets:
     return Facets(Facet(number, total, tuple(values)) for number, total, *values in rows)
 
 
-_BUILDERS: Final[dict[type[LookUp], Callable[[Any, Owner], Statement]]] = {
+_BUILDERS: Final[dict[type[LookUp], Callable[[Any, Owner, Dialect], Statement]]] = {
     Children: places.children,
     Holding: places.holding,
     Before: places.before,
@@ -61,6 +77,6 @@ _FACETS: Final = (
     f"SELECT facet, total, {', '.join(FIELDS)} FROM facet WHERE id_organizacao = ? AND id_conta = ? AND total > 0"
 )
 _PESSOAS: Final = (
-    "SELECT 0, coalesce(sum(total), 0) FROM bucket "
+    "SELECT 0, CAST(coalesce(sum(total), 0) AS bigint) FROM bucket "
     "WHERE id_organizacao = ? AND id_conta = 0 AND axis = ? AND parent = 0"
 )

@@ -1,64 +1,40 @@
 """The items of a range, in the order of its axis."""
 
-from typing import Any, Final
-
 from laudo.core.lookups import Read
-from laudo.core.sql.parts import MEMBER, Owner, Statement, Where, order, source
+from laudo.core.sql.dialect import Clause, Dialect, Owner
+from laudo.core.sql.parts import Statement, Where, order, source
 
 
-def read(lookup: Read, owner: Owner) -> Statement:
-    where = Where(lookup.axis, owner).between(lookup.lower, lookup.upper)
+def read(lookup: Read, owner: Owner, dialect: Dialect) -> Statement:
+    where = Where(lookup.axis, owner, dialect).between(lookup.lower, lookup.upper)
     if lookup.merge:
-        return _merged(lookup, where)
-    if lookup.most is not None:
-        return _scanned(lookup, where)
-    where.having(lookup.facets)
-    ordered = order(lookup.axis, falling=lookup.falling)
-    text = f"SELECT item FROM {source(lookup.axis)} WHERE {where} ORDER BY {ordered} LIMIT ? OFFSET ?"
-    return joined(text, (*where.params, lookup.limit, lookup.skip))
+        items = _merged(lookup, where, owner, dialect)
+    elif lookup.most is not None:
+        items = _scanned(lookup, where, owner, dialect)
+    else:
+        where.having(lookup.facets)
+        ordered = order(lookup.axis, falling=lookup.falling)
+        text = f"SELECT item FROM {source(lookup.axis, dialect)} WHERE {where} ORDER BY {ordered} LIMIT ? OFFSET ?"
+        items = Clause(text, (*where.params, lookup.limit, lookup.skip))
+    return Statement(dialect.joined(items.text), items.params)
 
 
-def joined(items: str, params: tuple[Any, ...]) -> Statement:
-    """Give the items as one text: a row costs more than joining does."""
-    return Statement(f"SELECT count(*), group_concat(item, ',') FROM ({items})", params)
-
-
-def _merged(lookup: Read, where: Where) -> Statement:
+def _merged(lookup: Read, where: Where, owner: Owner, dialect: Dialect) -> Clause:
     """Read the first rows of each facet's own range, and of all these the first."""
-    axis, numbers = lookup.axis, lookup.facets or ()
-    wanted = lookup.limit + lookup.skip
-    names = ", ".join(axis.names)
+    axis = lookup.axis
     ordered = order(axis, falling=lookup.falling)
-    branch = (
-        f"SELECT * FROM (SELECT rowid AS id, {names} FROM {source(axis, by_facet=True)} WHERE {where} AND facet = ? "
-        f"ORDER BY {ordered} LIMIT ?)"
-    )
-    padded = (*numbers, *(_NO_FACET,) * (_power_of_two(len(numbers)) - len(numbers)))
-    branches = " UNION ALL ".join([branch] * len(padded))
-    params = tuple(param for number in padded for param in (*where.params, number, wanted))
-    text = (
-        f"SELECT item FROM (SELECT id FROM ({branches}) ORDER BY {ordered} LIMIT ? OFFSET ?) "
-        f"CROSS JOIN {axis.table} ON {axis.table}.rowid = id"
-    )
-    return joined(text, (*params, lookup.limit, lookup.skip))
+    firsts = dialect.firsts(axis, where.clause, lookup.facets or (), ordered, lookup.limit + lookup.skip)
+    keys = f"SELECT key FROM ({firsts.text}) AS firsts ORDER BY {ordered} LIMIT ? OFFSET ?"
+    return dialect.items(axis.table, Clause(keys, (*firsts.params, lookup.limit, lookup.skip)), owner)
 
 
-def _scanned(lookup: Read, where: Where) -> Statement:
+def _scanned(lookup: Read, where: Where, owner: Owner, dialect: Dialect) -> Clause:
     """Test the facet of at most so many rows, and fetch those that have one."""
     axis = lookup.axis
     ordered = order(axis, falling=lookup.falling)
-    text = (
-        f"SELECT item FROM (SELECT id FROM (SELECT rowid AS id, facet FROM {source(axis)} WHERE {where} "
-        f"ORDER BY {ordered} LIMIT ?) WHERE {MEMBER.format('facet')} LIMIT ? OFFSET ?) "
-        f"CROSS JOIN {axis.table} ON {axis.table}.rowid = id"
+    keys = (
+        f"SELECT key FROM (SELECT {dialect.key(axis.table)}, facet FROM {source(axis, dialect)} WHERE {where} "
+        f"ORDER BY {ordered} LIMIT ?) AS tested WHERE {dialect.member('facet')} LIMIT ? OFFSET ?"
     )
-    facets_ = list(lookup.facets or ())
-    return joined(text, (*where.params, lookup.most, facets_, lookup.limit, lookup.skip))
-
-
-def _power_of_two(number: int) -> int:
-    """Give the next one up, so that merges have few distinct texts to prepare."""
-    return 1 << (number - 1).bit_length()
-
-
-_NO_FACET: Final = 0
+    params = (*where.params, lookup.most, list(lookup.facets or ()), lookup.limit, lookup.skip)
+    return dialect.items(axis.table, Clause(keys, params), owner)

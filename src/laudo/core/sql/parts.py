@@ -1,48 +1,61 @@
 """The parts of which statements are made: the owner's clause first, then ranges, facets, orders and sources."""
 
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from laudo.core.axes import Axis, Key
 from laudo.core.facets import Numbers
+from laudo.core.sql.dialect import Clause, Dialect, Owner
 
 
 class Statement(NamedTuple):
-    """A text with `?` placeholders and its parameters; a list is bound as one array."""
+    """A text with placeholders, `?` in turn or `?N` by number, and its parameters; a list is bound as one array."""
 
     text: str
     params: tuple[Any, ...]
 
 
-class Owner(NamedTuple):
-    """Whose rows a statement may see: an account of an organization."""
+class Clauses:
+    """Clauses, all of which must hold, and their parameters."""
 
-    id_organizacao: int
-    id_conta: int
+    __slots__ = ("_clauses", "_params")
 
-
-class Where:
-    """Clauses and their parameters; the owner's come first, put here and nowhere else."""
-
-    __slots__ = ("_axis", "_clauses", "_params")
-
-    def __init__(self, axis: Axis, owner: Owner) -> None:
-        """Begin with the owner of an axis' rows."""
-        self._axis = axis
-        self._clauses = ["id_organizacao = ?"]
-        self._params: list[Any] = [owner.id_organizacao]
-        if axis.table == "relatorio":
-            self.add("id_conta = ?", owner.id_conta)
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._clauses: list[str] = []
+        self._params: list[Any] = []
 
     def __str__(self) -> str:
-        return " AND ".join(self._clauses)
+        return " AND ".join(self._clauses) or "1 = 1"
 
     @property
     def params(self) -> tuple[Any, ...]:
         return tuple(self._params)
 
+    @property
+    def clause(self) -> Clause:
+        return Clause(str(self), self.params)
+
     def add(self, clause: str, *params: Any) -> None:  # noqa: ANN401 - values of columns
         self._clauses.append(clause)
         self._params.extend(params)
+
+    def also(self, clause: Clause) -> None:
+        self.add(clause.text, *clause.params)
+
+
+class Where(Clauses):
+    """Clauses of which the owner's come first, put here and nowhere else."""
+
+    __slots__ = ("_axis", "_dialect")
+
+    def __init__(self, axis: Axis, owner: Owner, dialect: Dialect) -> None:
+        """Begin with the owner of an axis' rows."""
+        super().__init__()
+        self._axis = axis
+        self._dialect = dialect
+        self.add("id_organizacao = ?", owner.id_organizacao)
+        if axis.table == "relatorio":
+            self.add("id_conta = ?", owner.id_conta)
 
     def between(self, lower: Key | None, upper: Key | None) -> "Where":
         if lower is not None:
@@ -53,7 +66,7 @@ class Where:
 
     def having(self, numbers: Numbers) -> "Where":
         if numbers is not None:
-            self.add(MEMBER.format("facet"), list(numbers))
+            self.add(self._dialect.member("facet"), list(numbers))
         return self
 
 
@@ -67,13 +80,10 @@ def order(axis: Axis, *, falling: bool) -> str:
     return ", ".join([f"{first} DESC" if falling else first, *rest])
 
 
-def source(axis: Axis, *, by_facet: bool = False) -> str:
-    return f"{axis.table} INDEXED BY {axis.facet_index if by_facet else axis.index}"
+def source(axis: Axis, dialect: Dialect, *, by_facet: bool = False) -> str:
+    return dialect.source(axis.table, axis.facet_index if by_facet else axis.index)
 
 
 def tallied(axis: Axis, owner: Owner) -> Owner:
     """Give the owner of an axis' buckets: the persons' are kept under account 0."""
     return owner if axis.table == "relatorio" else Owner(owner.id_organizacao, 0)
-
-
-MEMBER: Final = "{} IN (SELECT value FROM carray(?))"

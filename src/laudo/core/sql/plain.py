@@ -1,83 +1,92 @@
 """The plain way, for questions that name few rows or that no tally answers: filter, sort, skip."""
 
-from collections.abc import Iterable
-from typing import Any
+from typing import Final
 
 from laudo.core.axes import numero_key
 from laudo.core.cursor import After
 from laudo.core.lookups import Found, Plain
 from laudo.core.query import Order, Query
-from laudo.core.sql.pages import joined
-from laudo.core.sql.parts import Owner, Statement, Where, order
+from laudo.core.sql.dialect import Clause, Dialect, Owner
+from laudo.core.sql.parts import Clauses, Statement, Where, order
 
 
-def plain(lookup: Plain, owner: Owner) -> Statement:
+def plain(lookup: Plain, owner: Owner, dialect: Dialect) -> Statement:
     query = lookup.query
-    where = _where(lookup, owner)
-    source = f"{query.resource.newest_axis.table} {_index(lookup)}"
+    table = query.resource.newest_axis.table
+    source = dialect.source(table, _index(lookup))
     if query.order.field.axis is None:
         source += " JOIN facet USING (id_organizacao, id_conta, facet)"
-    counted = Statement("NULL", ())
+    within = Where(query.resource.newest_axis, owner, dialect)
+    filters = _filters(lookup, owner, dialect)
+    counted = Clause("NULL", ())
     if lookup.counted:
-        counted = Statement(f"(SELECT count(*) FROM {source} WHERE {where})", where.params)
+        where = _both(within, filters)
+        counted = Clause(f"(SELECT count(*) FROM {source} WHERE {where.text})", where.params)
     if lookup.after is not None:
-        _add_after(where, query.order, lookup.after)
+        _add_after(within, query.order, lookup.after)
+    if lookup.few:
+        keys = dialect.collected(table, source, _both(within, filters), _order(query))
+    else:
+        keys = dialect.walked(table, source, within.clause, filters.clause, _order(query))
     offset = 0 if lookup.after is not None else query.offset
-    table = query.resource.newest_axis.table
-    ids = f"SELECT {table}.rowid AS id_ FROM {source} WHERE {where} ORDER BY {_order(query)} LIMIT ? OFFSET ?"
-    items = f"SELECT item FROM ({ids}) CROSS JOIN {table} ON {table}.rowid = id_"
-    page = joined(items, (*where.params, query.rows, offset))
-    return Statement(page.text.replace("SELECT", f"SELECT {counted.text},", 1), (*counted.params, *page.params))
+    items = dialect.items(table, Clause(keys.text, (*keys.params, query.rows, offset)), owner)
+    page = dialect.joined(items.text)
+    return Statement(page.replace("SELECT", f"SELECT {counted.text},", 1), (*counted.params, *items.params))
 
 
-def found(lookup: Found, owner: Owner) -> Statement:
-    return Statement("SELECT count(*) FROM pessoa_words WHERE pessoa_words MATCH ?", (_match(lookup.words, owner),))
+def found(lookup: Found, owner: Owner, dialect: Dialect) -> Statement:
+    return Statement(*dialect.found(lookup.words, owner))
 
 
-def _where(lookup: Plain, owner: Owner) -> Where:
+def _both(within: Where, filters: Clauses) -> Clause:
+    return Clause(f"{within} AND {filters}", (*within.params, *filters.params))
+
+
+def _filters(lookup: Plain, owner: Owner, dialect: Dialect) -> Clauses:
     query = lookup.query
-    where = Where(query.resource.newest_axis, owner).having(lookup.facets)
+    filters = Clauses()
+    if lookup.facets is not None:
+        filters.add(dialect.member("facet"), list(lookup.facets))
     for condition in query.exact:
         name, value = condition.filter.name, condition.value
-        where.add(f"{name} = ?", numero_key(str(value)) if name == "numero" else value)
+        filters.add(f"{name} = ?", numero_key(str(value)) if name == "numero" else value)
     if query.since is not None:
-        where.add("recency <= ?", -query.since)
+        filters.add("recency <= ?", -query.since)
     if query.until is not None:
-        where.add("recency > ?", -query.until)
+        filters.add("recency > ?", -query.until)
     if query.prefix:
-        where.add("cpf >= ? AND cpf < ?", query.prefix, query.prefix + ":")
+        filters.add("cpf >= ? AND cpf < ?", query.prefix, query.prefix + ":")
     if query.words and lookup.few:
-        where.add("id IN (SELECT rowid FROM pessoa_words WHERE pessoa_words MATCH ?)", _match(query.words, owner))
+        filters.also(dialect.having(query.words, owner))
     elif query.words:
         for word in query.words:
-            where.add("instr(' ' || nome_busca, ?) > 0", f" {word}")
-    return where
+            filters.add(f"{dialect.position}(' ' || nome_busca, ?) > 0", f" {word}")
+    return filters
 
 
-def _index(lookup: Plain) -> str:
+def _index(lookup: Plain) -> str | None:
     """Name the index that leads to the few rows, or that has the order in which many are walked."""
     query = lookup.query
     if not lookup.few and query.order.field.axis is not None:
-        return f"INDEXED BY {query.order.field.axis.index}"
+        return query.order.field.axis.index
     exact = [condition.filter.name for condition in query.exact]
     for name, index in _BY_FILTER:
         if name in exact:
-            return f"INDEXED BY {index}"
+            return index
     if query.words:
-        return "NOT INDEXED"
+        return None
     if query.prefix:
-        return "INDEXED BY pessoa_cpf"
-    if query.since is not None or query.until is not None:
-        return f"INDEXED BY {query.resource.newest_axis.index}"
-    return "" if lookup.facets is None else "INDEXED BY relatorio_facet_recency"
+        return "pessoa_cpf"
+    ranged = query.since is not None or query.until is not None
+    return "relatorio_facet_recency" if lookup.facets and not ranged else query.resource.newest_axis.index
 
 
-def _order(query: Query) -> str:
-    field, descending = query.order.field, query.order.descending
+def _order(query: Query) -> list[str]:
+    field, falling = query.order.field, query.order.descending
     if field.axis is not None:
-        return order(field.axis, falling=descending is not field.axis.falls)
-    nulls = f"{field.name} IS NULL, " if field.nullable else ""
-    return f"{nulls}{field.name}{' DESC' if descending else ''}, numero"
+        return order(field.axis, falling=falling is not field.axis.falls).split(", ")
+    nulls = [f"{field.name} IS NULL"] if field.nullable else []
+    return [*nulls, f"{field.name} DESC" if falling else field.name, "numero"]
 
 
 def _add_after(where: Where, asked: Order, after: After) -> None:
@@ -90,6 +99,8 @@ def _add_after(where: Where, asked: Order, after: After) -> None:
     else:
         column, tie, value, key, falling = field.name, "numero", after.value, numero_key(after.key), asked.descending
     past = f"{column} {'<' if falling else '>'} ?"
+    if field.axis is not None and column != tie:
+        where.add(f"{column} {'<=' if falling else '>='} ?", value)
     if column == tie:
         where.add(past, key)
     elif value is None:
@@ -99,17 +110,7 @@ def _add_after(where: Where, asked: Order, after: After) -> None:
         where.add(f"({past} OR ({column} = ? AND {tie} > ?){nulls})", value, value, key)
 
 
-def _match(words: Iterable[str], owner: Owner) -> str:
-    """Write words for the index, each with its organization before it."""
-    return " AND ".join(f'"{indexed(owner.id_organizacao, word)}" *' for word in words)
-
-
-def indexed(id_organizacao: int, word: str) -> str:
-    """Give a word as the index holds it: no search of one organization meets a word of another."""
-    return f"{id_organizacao}·{word}"
-
-
-_BY_FILTER: tuple[tuple[str, Any], ...] = (
+_BY_FILTER: Final = (
     ("numero", "relatorio_numero"),
     ("numero_documento", "relatorio_documento"),
     ("cpf", "pessoa_cpf"),

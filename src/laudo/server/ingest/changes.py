@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from laudo.server.database import Connection
+
 
 class Content(NamedTuple):
     """What the store keeps of one report, beside its key and its item's JSON."""
@@ -29,3 +31,8 @@ class Counts(NamedTuple):
     unchanged: int = 0
     stale: int = 0
     """Not newer than what the store already has under this numero."""
+
+
+def begin(connection: Connection, id_organizacao: int) -> None:
+    """Keep an organization's other writers waiting until the transaction ends; it reads nothing before."""
+    connection.hold(f"organizacao {id_organizacao}")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, Final
 
-from laudo.core import sql
+from laudo.core import axes, sql
 from laudo.core.axes import Axis, Key
 from laudo.core.lookups import At
 from laudo.core.sql import Owner, Statement
@@ -26,7 +26,9 @@ Held = Counter[int]
 
 def totals(connection: Connection, owner: Owner) -> Held:
     """Count an account's reports by facet."""
-    return Counter(dict(connection.fetch(Statement(_TOTALS, owner))))
+    source_ = source(axes.RELATORIO_NUMERO, connection.dialect, by_facet=True)
+    text = f"SELECT facet, count(*) FROM {source_} WHERE id_organizacao = ? AND id_conta = ? GROUP BY facet"
+    return Counter(dict(connection.fetch(Statement(text, owner))))
 
 
 def rows(connection: Connection, axis: Axis, owner: Owner) -> Iterator[list[Placed]]:
@@ -78,8 +80,8 @@ def _by_index(connection: Connection, axis: Axis, owner: Owner) -> Iterator[list
     facet = "facet" if axis.table == "relatorio" else "0"
     lower, limit = None, CHUNK
     while True:
-        where = Where(axis, owner).between(lower, None)
-        text = f"SELECT {names}, {facet} FROM {source(axis)} WHERE {where} ORDER BY {names} LIMIT ?"
+        where = Where(axis, owner, connection.dialect).between(lower, None)
+        text = f"SELECT {names}, {facet} FROM {source(axis, connection.dialect)} WHERE {where} ORDER BY {names} LIMIT ?"
         chunk = connection.fetch(Statement(text, (*where.params, limit)))
         if chunk:
             yield chunk
@@ -95,10 +97,10 @@ def _by_facets(connection: Connection, axis: Axis, owner: Owner) -> Iterator[lis
     facets = tuple(totals(connection, owner))
     lower: Key | None = None
     while True:
-        found = connection.fetch(sql.statement(At(axis, lower, None, None, CHUNK), owner))
+        found = connection.fetch(sql.statement(At(axis, lower, None, None, CHUNK), owner, connection.dialect))
         upper = found[0] if found else None
-        where = Where(axis, owner).between(lower, upper).having(facets)
-        text = f"SELECT {names}, facet FROM {source(axis, by_facet=True)} WHERE {where}"
+        where = Where(axis, owner, connection.dialect).between(lower, upper).having(facets)
+        text = f"SELECT {names}, facet FROM {source(axis, connection.dialect, by_facet=True)} WHERE {where}"
         if chunk := connection.fetch(Statement(text, where.params)):
             chunk.sort()
             yield chunk
@@ -108,8 +110,3 @@ def _by_facets(connection: Connection, axis: Axis, owner: Owner) -> Iterator[lis
 
 
 _FACET: Final = itemgetter(-1)
-_TOTALS: Final = """
-SELECT facet, count(*) FROM relatorio INDEXED BY relatorio_facet_numero
-WHERE id_organizacao = ? AND id_conta = ?
-GROUP BY facet
-"""

@@ -5,7 +5,8 @@ from operator import attrgetter
 from typing import Final
 
 from laudo.core.facets import FIELDS
-from laudo.core.sql import Owner, Statement
+from laudo.core.sql import How, Owner, Statement, Write
+from laudo.core.sql.writes import FACET
 from laudo.server.database import Connection
 from laudo.server.ingest.records import Relatorio
 
@@ -49,16 +50,13 @@ class FacetNumbers:
 
     def write(self, connection: Connection) -> None:
         """Write what was counted, and the new facets: only here, where the account's version tells other writers."""
-        connection.write_many(_INSERT, [(*self._owner, number, *combination) for number, combination in self._new])
+        connection.write(_NEW, [(*self._owner, number, *combination) for number, combination in self._new])
         self._new.clear()
-        rows = [(by, *self._owner, number) for number, by in sorted(self._moved.items()) if by]
-        connection.write_many(_ADD, rows)
+        connection.write(_ADD, [(*self._owner, number, by) for number, by in sorted(self._moved.items()) if by])
         self._moved.clear()
 
 
 _combination: Final = attrgetter(*FIELDS)
 _ALL: Final = f"SELECT facet, {', '.join(FIELDS)} FROM facet WHERE id_organizacao = ? AND id_conta = ?"
-_INSERT: Final = (
-    f"INSERT INTO facet (id_organizacao, id_conta, facet, {', '.join(FIELDS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-)
-_ADD: Final = "UPDATE facet SET total = total + ? WHERE id_organizacao = ? AND id_conta = ? AND facet = ?"
+_NEW: Final = Write(How.INSERT, FACET, FIELDS)
+_ADD: Final = Write(How.ADD, FACET, ("total",))

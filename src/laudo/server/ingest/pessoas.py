@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from laudo.core import axes, response
-from laudo.core.sql import Owner, Statement
+from laudo.core.sql import How, Owner, Statement, Write
+from laudo.core.sql.writes import PESSOA
 from laudo.core.values import words
 from laudo.server.database import Connection
 from laudo.server.ingest import words as word_index
@@ -20,13 +21,6 @@ class Newest(NamedTuple):
 
     recency: int
     nome: str
-
-
-class Known(NamedTuple):
-    """A person as the store has it."""
-
-    id: int
-    newest: Newest
 
 
 Row = tuple[str, str, str, int, str]
@@ -54,85 +48,86 @@ class Pessoas:
         """
         newest, unsettled = _claims(changes)
         known = self._known(connection, [*newest, *unsettled])
-        for cpf, claim in newest.items():
-            if cpf in known and claim.recency == known[cpf].newest.recency:
-                unsettled.add(cpf)
-        after = {cpf: claim for cpf, claim in newest.items() if cpf not in known or claim < known[cpf].newest}
-        gone = []
-        for cpf in unsettled:
-            found = connection.fetch(Statement(_NEWEST, (self._id_organizacao, cpf)))
-            if found:
-                after[cpf] = Newest(*found[0])
-            else:
-                after.pop(cpf, None)
-                gone.append(cpf)
+        unsettled.update(cpf for cpf, claim in newest.items() if cpf in known and claim.recency == known[cpf].recency)
+        after = {cpf: claim for cpf, claim in newest.items() if cpf not in known or claim < known[cpf]}
+        found = self._asked(connection, sorted(unsettled))
+        after |= found
+        gone = sorted(unsettled - found.keys())
+        for cpf in gone:
+            after.pop(cpf, None)
         return self._write(connection, known, after, [cpf for cpf in gone if cpf in known])
 
-    def _known(self, connection: Connection, cpfs: list[str]) -> dict[str, Known]:
-        rows = connection.fetch(Statement(_KNOWN, (self._id_organizacao, cpfs)))
-        return {cpf: Known(id_, Newest(recency, nome)) for id_, cpf, recency, nome in rows}
+    def _known(self, connection: Connection, cpfs: list[str]) -> dict[str, Newest]:
+        asked = Statement(f"{_KNOWN} AND {connection.dialect.member('cpf')}", (self._id_organizacao, cpfs))
+        return {cpf: Newest(recency, nome) for cpf, recency, nome in connection.fetch(asked)}
+
+    def _asked(self, connection: Connection, cpfs: list[str]) -> dict[str, Newest]:
+        """Ask the reports of these CPFs, in all accounts, for the newest one of each."""
+        if not cpfs:
+            return {}
+        dialect = connection.dialect
+        source = dialect.source("relatorio", axes.RELATORIO_DOCUMENTO.index)
+        text = _NEWEST.format(source=source, member=dialect.member("numero_documento"))
+        rows = connection.fetch(Statement(text, (self._id_organizacao, self._id_organizacao, cpfs)))
+        return {cpf: Newest(recency, nome) for cpf, recency, nome in rows}
 
     def _write(
-        self, connection: Connection, known: dict[str, Known], after: dict[str, Newest], gone: Sequence[str]
+        self, connection: Connection, known: dict[str, Newest], after: dict[str, Newest], gone: Sequence[str]
     ) -> bool:
         """Write what differs: persons that are new or renamed, whose words and places change, and the others."""
         new, renamed, seen = [], [], []
         for cpf, newest in sorted(after.items()):
             if cpf not in known:
                 new.append(cpf)
-            elif known[cpf].newest.nome != newest.nome:
+            elif known[cpf].nome != newest.nome:
                 renamed.append(cpf)
-            elif known[cpf].newest.recency != newest.recency:
+            elif known[cpf].recency != newest.recency:
                 seen.append(cpf)
         if not (new or renamed or seen or gone):
             return False
         rows = {cpf: row(cpf, after[cpf]) for cpf in (*new, *renamed)}
         folded = {cpf: nome_busca for cpf, (_, _, nome_busca, *_) in rows.items()}
         insert(connection, self._id_organizacao, [rows[cpf] for cpf in new])
-        connection.write_many(_RENAME, [(*rows[cpf][1:], known[cpf].id) for cpf in renamed])
-        connection.write_many(_SEE, [(*_seen(cpf, after[cpf]), known[cpf].id) for cpf in seen])
-        word_index.remove(connection, (known[cpf].id for cpf in renamed))
-        word_index.add(connection, self._id_organizacao, ((known[cpf].id, folded[cpf]) for cpf in renamed))
-        remove(connection, (known[cpf].id for cpf in gone))
+        word_index.remove(connection, self._id_organizacao, renamed)
+        connection.write(_RENAME, [(self._id_organizacao, *rows[cpf]) for cpf in renamed])
+        word_index.add(connection, self._id_organizacao, ((cpf, folded[cpf]) for cpf in renamed))
+        connection.write(_SEE, [(self._id_organizacao, cpf, *_seen(cpf, after[cpf])) for cpf in seen])
+        remove(connection, self._id_organizacao, gone)
         self._count_names(known, folded, (*renamed, *gone))
         self._count_instants(known, after, (*new, *renamed, *seen, *gone))
         for tally in self._tallies:
             tally.write(connection, ())
         return True
 
-    def _count_names(self, known: dict[str, Known], folded: dict[str, str], ended: Sequence[str]) -> None:
+    def _count_names(self, known: dict[str, Newest], folded: dict[str, str], ended: Sequence[str]) -> None:
         """Count the CPFs and names that came, and those that ended."""
         _, by_cpf, by_nome = self._tallies
         for cpf in ended:
             by_cpf.add(cpf.encode(), 0, -1)
-            by_nome.add(by_nome.axis.encode((" ".join(words(known[cpf].newest.nome)), cpf)), 0, -1)
+            by_nome.add(by_nome.axis.encode((" ".join(words(known[cpf].nome)), cpf)), 0, -1)
         for cpf, nome_busca in folded.items():
             by_cpf.add(cpf.encode(), 0, 1)
             by_nome.add(by_nome.axis.encode((nome_busca, cpf)), 0, 1)
 
-    def _count_instants(self, known: dict[str, Known], after: dict[str, Newest], cpfs: Sequence[str]) -> None:
+    def _count_instants(self, known: dict[str, Newest], after: dict[str, Newest], cpfs: Sequence[str]) -> None:
         tally = self._tallies[0]
         for cpf in cpfs:
             if cpf in known:
-                tally.add(tally.axis.encode((known[cpf].newest.recency, cpf)), 0, -1)
+                tally.add(tally.axis.encode((known[cpf].recency, cpf)), 0, -1)
             if cpf in after:
                 tally.add(tally.axis.encode((after[cpf].recency, cpf)), 0, 1)
 
 
 def insert(connection: Connection, id_organizacao: int, rows: Sequence[Row]) -> None:
     """Write persons that are new, and their words."""
-    if not rows:
-        return
-    [(last,)] = connection.fetch(Statement(_LAST_ID, ()))
-    connection.write_many(_INSERT, ((id_, id_organizacao, *row) for id_, row in enumerate(rows, last + 1)))
-    word_index.add(connection, id_organizacao, ((id_, row[2]) for id_, row in enumerate(rows, last + 1)))
+    connection.write(_INSERT, [(id_organizacao, *each) for each in rows])
+    word_index.add(connection, id_organizacao, ((cpf, nome_busca) for cpf, _, nome_busca, *_ in rows))
 
 
-def remove(connection: Connection, ids: Iterable[int]) -> None:
+def remove(connection: Connection, id_organizacao: int, cpfs: Sequence[str]) -> None:
     """Delete persons, and their words."""
-    ended = sorted(ids)
-    word_index.remove(connection, ended)
-    connection.write_many(_DELETE, ((id_,) for id_ in ended))
+    word_index.remove(connection, id_organizacao, cpfs)
+    connection.write(_DELETE, [(id_organizacao, cpf) for cpf in sorted(cpfs)])
 
 
 def row(cpf: str, newest: Newest) -> Row:
@@ -163,20 +158,17 @@ def _claims(changes: Iterable[Change]) -> tuple[dict[str, Newest], set[str]]:
     return newest, unsettled
 
 
-_KNOWN: Final = """
-SELECT id, cpf, recency, nome FROM pessoa
-WHERE id_organizacao = ? AND cpf IN (SELECT value FROM carray(?))
-"""
+_KNOWN: Final = "SELECT cpf, recency, nome FROM pessoa WHERE id_organizacao = ?"
 _NEWEST: Final = """
-SELECT recency, nome_pessoa
-FROM conta CROSS JOIN relatorio INDEXED BY relatorio_documento USING (id_organizacao, id_conta)
-WHERE id_organizacao = ? AND numero_documento = ?
-ORDER BY recency, numero, id_conta LIMIT 1
+SELECT numero_documento, recency, nome_pessoa FROM (
+    SELECT numero_documento, recency, nome_pessoa,
+        row_number() OVER (PARTITION BY numero_documento ORDER BY recency, numero, id_conta) AS place
+    FROM {source}
+    WHERE id_organizacao = ? AND id_conta IN (SELECT id_conta FROM conta WHERE id_organizacao = ?) AND {member}
+) AS newest
+WHERE place = 1
 """
-_LAST_ID: Final = "SELECT coalesce(max(id), 0) FROM pessoa"
-_INSERT: Final = """
-INSERT INTO pessoa (id, id_organizacao, cpf, nome, nome_busca, recency, item) VALUES (?, ?, ?, ?, ?, ?, ?)
-"""
-_RENAME: Final = "UPDATE pessoa SET nome = ?, nome_busca = ?, recency = ?, item = ? WHERE id = ?"
-_SEE: Final = "UPDATE pessoa SET recency = ?, item = ? WHERE id = ?"
-_DELETE: Final = "DELETE FROM pessoa WHERE id = ?"
+_INSERT: Final = Write(How.INSERT, PESSOA, ("nome", "nome_busca", "recency", "item"))
+_RENAME: Final = Write(How.SET, PESSOA, ("nome", "nome_busca", "recency", "item"))
+_SEE: Final = Write(How.SET, PESSOA, ("recency", "item"))
+_DELETE: Final = Write(How.DELETE, PESSOA)

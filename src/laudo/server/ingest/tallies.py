@@ -13,8 +13,9 @@ from typing import Final
 
 from laudo.core.axes import Axis, Key
 from laudo.core.lookups import At
-from laudo.core.sql import Owner, Statement, places
+from laudo.core.sql import How, Owner, Statement, Write, places
 from laudo.core.sql.parts import Where, source
+from laudo.core.sql.writes import BUCKET, TALLY
 from laudo.core.tally import COARSE
 from laudo.server.database import Connection, StoreError
 from laudo.server.ingest import counting
@@ -91,7 +92,7 @@ class Tally:
     def rebuild(self, connection: Connection, progress: Progress = SILENT) -> None:
         """Forget the store's buckets and count all rows anew, into buckets with room to grow."""
         for text in (_FORGET_TALLY, _FORGET_BUCKETS):
-            connection.write_many(text, [self._place])
+            connection.fetch(Statement(text, self._place))
         rows = progress.following(counting.rows(connection, self.axis, self._owner))
         parts = counting.evenly(rows, max(1, self._most_rows * 3 // 4))
         number = 1
@@ -110,8 +111,8 @@ class Tally:
 
     def _add_tally(self, connection: Connection, rows: Mapping[tuple[int, int, int], int]) -> None:
         """Add to the counts at (parent, facet, bucket); no row stays where nothing is left."""
-        connection.write_many(_ADD_TALLY, [(*self._place, *row, rows[row]) for row in sorted(rows)])
-        connection.write_many(_CLEAN_TALLY, [(*self._place, *row) for row in sorted(rows) if rows[row] < 0])
+        connection.write(_ADD_TALLY, [(*self._place, *row, rows[row]) for row in sorted(rows)])
+        connection.write(_CLEAN_TALLY, [(*self._place, *row) for row in sorted(rows) if rows[row] < 0])
 
     def _write_totals(self, connection: Connection, totals: Counter[int]) -> None:
         rows: Counter[tuple[int, int]] = Counter()
@@ -120,7 +121,7 @@ class Tally:
             bucket.total += by
             rows[bucket.parent, bucket.number] += by
             rows[COARSE, bucket.parent] += by
-        connection.write_many(_ADD_TOTAL, [(by, *self._place, *row) for row, by in sorted(rows.items()) if by])
+        connection.write(_ADD_TOTAL, [(*self._place, *row, by) for row, by in sorted(rows.items()) if by])
 
     def _split(self, connection: Connection, index: int, facets: Sequence[int]) -> None:
         """Give the second half of a fine bucket's rows to a new one, when they are too many, and so on with each."""
@@ -129,7 +130,9 @@ class Tally:
             return
         lower = self.axis.decode(self._lowers[index])
         upper = self.axis.decode(self._lowers[index + 1]) if index + 1 < len(self._lowers) else None
-        found = connection.fetch(places.at(At(self.axis, lower, upper, None, bucket.total // 2), self._owner))
+        found = connection.fetch(
+            places.at(At(self.axis, lower, upper, None, bucket.total // 2), self._owner, connection.dialect)
+        )
         if not found:
             message = "the tally counts more reports than there are; `laudo verify --repair` mends it"
             raise StoreError(message)
@@ -139,7 +142,7 @@ class Tally:
         self._next += 1
         bucket.total -= new.total
         self._insert(connection, [(new.parent, new.number, self.axis.encode(middle), new.total)])
-        connection.write_many(_ADD_TOTAL, [(-new.total, *self._place, bucket.parent, bucket.number)])
+        connection.write(_ADD_TOTAL, [(*self._place, bucket.parent, bucket.number, -new.total)])
         if self._faceted:
             self._add_tally(connection, {(new.parent, facet, new.number): count for facet, count in held.items()})
             self._add_tally(connection, {(new.parent, facet, bucket.number): -count for facet, count in held.items()})
@@ -152,8 +155,10 @@ class Tally:
     def _held(self, connection: Connection, lower: Key, upper: Key | None, facets: Sequence[int]) -> Held:
         """Count the rows of a range by facet."""
         by_facet = not self.axis.covers_facet
-        where = Where(self.axis, self._owner).between(lower, upper).having(tuple(facets) if by_facet else None)
-        text = f"SELECT facet, count(*) FROM {source(self.axis, by_facet=by_facet)} WHERE {where} GROUP BY facet"
+        where = Where(self.axis, self._owner, connection.dialect).between(lower, upper)
+        where.having(tuple(facets) if by_facet else None)
+        source_ = source(self.axis, connection.dialect, by_facet=by_facet)
+        text = f"SELECT facet, count(*) FROM {source_} WHERE {where} GROUP BY facet"
         return Held(dict(connection.fetch(Statement(text, where.params))))
 
     def _write_branch(self, connection: Connection, number: int, children: list[tuple[Key, Held]]) -> None:
@@ -169,7 +174,7 @@ class Tally:
             tally += [(number, facet, child, total) for facet, total in held.items()]
         self._insert(connection, buckets)
         if self._faceted:
-            connection.write_many(_ADD_TALLY, [(*self._place, *row) for row in sorted(tally)])
+            connection.write(_ADD_TALLY, [(*self._place, *row) for row in sorted(tally)])
 
     def _split_coarse(self, connection: Connection, parent: int) -> None:
         """Give the second half of a coarse bucket's children to a new one, when they are too many."""
@@ -182,47 +187,38 @@ class Tally:
         number, self._next = self._next, self._next + 1
         self._insert(connection, [(COARSE, number, second[0][0], 0)])
         moved = [each.number for _, each in second]
-        for text in (_MOVE_BUCKETS, _MOVE_TALLY):
+        for table in ("bucket", "tally"):
+            text = (
+                f"UPDATE {table} SET parent = ? WHERE {_AXIS} AND parent = ? AND {connection.dialect.member('bucket')}"
+            )
             connection.fetch(Statement(text, (number, *self._place, parent, moved)))
         for _, each in second:
             each.parent = number
         total = sum(each.total for _, each in second)
-        connection.write_many(
-            _ADD_TOTAL, [(-total, *self._place, COARSE, parent), (total, *self._place, COARSE, number)]
-        )
+        connection.write(_ADD_TOTAL, [(*self._place, COARSE, parent, -total), (*self._place, COARSE, number, total)])
         if self._faceted:
-            connection.write_many(_DELETE_COARSE, [(*self._place, parent)])
-            connection.write_many(_SUM_COARSE, [(*self._place, each) for each in (parent, number)])
+            connection.fetch(Statement(_DELETE_COARSE, (*self._place, parent)))
+            for whole in (parent, number):
+                connection.fetch(Statement(_SUM_COARSE, (*self._place, whole)))
 
     def _drop(self, connection: Connection, index: int) -> None:
         """Forget an empty bucket, whose range the one before it takes; the first child of a coarse one stays."""
         bucket = self._buckets[index]
         if index and not bucket.total and self._buckets[index - 1].parent == bucket.parent:
-            connection.write_many(_DELETE_BUCKET, [(*self._place, bucket.parent, bucket.number)])
+            connection.write(_DELETE_BUCKET, [(*self._place, bucket.parent, bucket.number)])
             del self._buckets[index], self._lowers[index]
 
     def _insert(self, connection: Connection, rows: Iterable[tuple[int, int, bytes, int]]) -> None:
-        connection.write_many(_INSERT_BUCKET, [(*self._place, *row) for row in rows])
+        connection.write(_INSERT_BUCKET, [(*self._place, *row) for row in rows])
 
 
 _AXIS: Final = "id_organizacao = ? AND id_conta = ? AND axis = ?"
 _BUCKETS: Final = f"SELECT parent, bucket, lower, total FROM bucket WHERE {_AXIS}"
-_INSERT_BUCKET: Final = (
-    "INSERT INTO bucket (id_organizacao, id_conta, axis, parent, bucket, lower, total) VALUES (?, ?, ?, ?, ?, ?, ?)"
-)
-_DELETE_BUCKET: Final = f"DELETE FROM bucket WHERE {_AXIS} AND parent = ? AND bucket = ?"
-_ADD_TOTAL: Final = f"UPDATE bucket SET total = total + ? WHERE {_AXIS} AND parent = ? AND bucket = ?"
-_ADD_TALLY: Final = """
-INSERT INTO tally (id_organizacao, id_conta, axis, parent, facet, bucket, total) VALUES (?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (id_organizacao, id_conta, axis, parent, facet, bucket) DO UPDATE SET total = total + excluded.total
-"""
-_CLEAN_TALLY: Final = f"DELETE FROM tally WHERE {_AXIS} AND parent = ? AND facet = ? AND bucket = ? AND total = 0"
-_MOVE_BUCKETS: Final = (
-    f"UPDATE bucket SET parent = ? WHERE {_AXIS} AND parent = ? AND bucket IN (SELECT value FROM carray(?))"
-)
-_MOVE_TALLY: Final = (
-    f"UPDATE tally SET parent = ? WHERE {_AXIS} AND parent = ? AND bucket IN (SELECT value FROM carray(?))"
-)
+_INSERT_BUCKET: Final = Write(How.INSERT, BUCKET, ("lower", "total"))
+_ADD_TOTAL: Final = Write(How.ADD, BUCKET, ("total",))
+_DELETE_BUCKET: Final = Write(How.DELETE, BUCKET)
+_ADD_TALLY: Final = Write(How.COUNT, TALLY, ("total",))
+_CLEAN_TALLY: Final = Write(How.DELETE_EMPTY, TALLY)
 _DELETE_COARSE: Final = f"DELETE FROM tally WHERE {_AXIS} AND parent = 0 AND bucket = ?"
 _SUM_COARSE: Final = f"""
 INSERT INTO tally (id_organizacao, id_conta, axis, parent, facet, bucket, total)

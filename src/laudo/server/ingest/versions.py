@@ -7,20 +7,20 @@ has shown before with other reports: an ETag names one state for good.
 from time import time_ns
 from typing import Final
 
-from laudo.core.sql import Owner
+from laudo.core.sql import Owner, Statement
 from laudo.server.database import Connection
 
 
 def raise_conta(connection: Connection, owner: Owner) -> None:
     """Raise the version of an account's reports."""
     now_ms = time_ns() // 1_000_000
-    connection.write_many(_CONTA, [(now_ms, now_ms, *owner)])
+    connection.fetch(Statement(_CONTA, (now_ms, now_ms, *owner)))
 
 
 def raise_organizacao(connection: Connection, id_organizacao: int) -> None:
     """Raise the version of an organization's persons."""
     now_ms = time_ns() // 1_000_000
-    connection.write_many(_ORGANIZACAO, [(now_ms, now_ms, id_organizacao)])
+    connection.fetch(Statement(_ORGANIZACAO, (now_ms, now_ms, id_organizacao)))
 
 
 _RAISED: Final = "version = CASE WHEN version < ? THEN ? ELSE version + 1 END"

@@ -1,41 +1,53 @@
-"""Keeps the index of persons' words; the only place that knows how the engine has it, beside the search itself.
+"""Keeps the index of persons' words where the engine does not do so by itself, which PostgreSQL does and SQLite not.
 
 An entry is a word, with its organization before it, and the id of a person whose name has that word.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
-from laudo.core import sql
 from laudo.core.sql import Statement
+from laudo.core.sql.sqlite import indexed
 from laudo.server.database import Connection
 from laudo.server.ingest import counting
 
 
-def add(connection: Connection, id_organizacao: int, named: Iterable[tuple[int, str]]) -> None:
-    """Enter persons that are not in the index: their ids, and nome_busca."""
-    add_all(connection, ((id_, id_organizacao, nome_busca) for id_, nome_busca in named))
+def add(connection: Connection, id_organizacao: int, named: Iterable[tuple[str, str]]) -> None:
+    """Enter persons that are not in the index: their CPFs, and nome_busca."""
+    if connection.dialect.keeps_words:
+        for cpf, nome_busca in named:
+            connection.fetch(Statement(_ADD, (_entered(id_organizacao, nome_busca), id_organizacao, cpf)))
 
 
-def add_all(connection: Connection, named: Iterable[tuple[Any, ...]]) -> None:
-    """Enter persons of any organizations: id, id_organizacao and nome_busca of each."""
-    connection.write_many(_ADD, ((id_, _entered(owner, nome_busca)) for id_, owner, nome_busca in named))
+def remove(connection: Connection, id_organizacao: int, cpfs: Iterable[str]) -> None:
+    """Take persons out of the index, before they change or go."""
+    if connection.dialect.keeps_words:
+        for cpf in cpfs:
+            connection.fetch(Statement(_REMOVE, (id_organizacao, cpf)))
 
 
-def remove(connection: Connection, ids: Iterable[int]) -> None:
-    """Take persons out of the index."""
-    connection.write_many(_REMOVE, ((id_,) for id_ in ids))
-
-
-def clear(connection: Connection) -> None:
-    """Empty the index, of all organizations."""
+def rebuild(connection: Connection) -> None:
+    """Make the whole index anew: it is one for all organizations."""
     connection.run_script(_CLEAR)
+    last = 0
+    while chunk := connection.fetch(Statement(_ALL, (last, counting.CHUNK))):
+        for id_, id_organizacao, nome_busca in chunk:
+            connection.fetch(Statement(_ADD_ID, (id_, _entered(id_organizacao, nome_busca))))
+        last = chunk[-1][0]
+
+
+def named(connection: Connection, id_organizacao: int) -> Iterator[tuple[int, str]]:
+    """Give the ids of an organization's persons, and nome_busca of each."""
+    last = ""
+    while chunk := connection.fetch(Statement(_NAMED, (id_organizacao, last, counting.CHUNK))):
+        yield from ((id_, nome_busca) for id_, nome_busca, _ in chunk)
+        last = chunk[-1][2]
 
 
 def held(connection: Connection, id_organizacao: int) -> Iterator[tuple[str, int, int]]:
     """Give the words of an organization, in order: each with how many entries it has, and the sum of their ids."""
     _open_vocabulary(connection)
-    last = prefix = sql.indexed(id_organizacao, "")
+    last = prefix = indexed(id_organizacao, "")
     end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
     while chunk := connection.fetch(Statement(_HELD, (last, end, counting.CHUNK))):
         for term, entries, ids in chunk:
@@ -44,7 +56,7 @@ def held(connection: Connection, id_organizacao: int) -> Iterator[tuple[str, int
 
 
 def _entered(id_organizacao: int, nome_busca: str) -> str:
-    return " ".join(sql.indexed(id_organizacao, word) for word in dict.fromkeys(nome_busca.split()))
+    return " ".join(indexed(id_organizacao, word) for word in dict.fromkeys(nome_busca.split()))
 
 
 def _open_vocabulary(connection: Connection) -> None:
@@ -53,8 +65,14 @@ def _open_vocabulary(connection: Connection) -> None:
     connection.run_script(f"PRAGMA query_only = OFF; {_VOCABULARY}; PRAGMA query_only = {reads_only}")
 
 
-_ADD: Final = "INSERT INTO pessoa_words (rowid, words) VALUES (?, ?)"
-_REMOVE: Final = "DELETE FROM pessoa_words WHERE rowid = ?"
+_ADD: Final = "INSERT INTO pessoa_words (rowid, words) SELECT id, ? FROM pessoa WHERE id_organizacao = ? AND cpf = ?"
+_REMOVE: Final = "DELETE FROM pessoa_words WHERE rowid = (SELECT id FROM pessoa WHERE id_organizacao = ? AND cpf = ?)"
+_ADD_ID: Final = "INSERT INTO pessoa_words (rowid, words) VALUES (?, ?)"
+_ALL: Final = "SELECT id, id_organizacao, nome_busca FROM pessoa WHERE id > ? ORDER BY id LIMIT ?"
+_NAMED: Final = """
+SELECT id, nome_busca, cpf FROM pessoa INDEXED BY pessoa_cpf
+WHERE id_organizacao = ? AND cpf > ? ORDER BY cpf LIMIT ?
+"""
 _CLEAR: Final = "INSERT INTO pessoa_words (pessoa_words) VALUES ('delete-all')"
 _VOCABULARY: Final = (
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.pessoa_vocabulary USING fts5vocab (main, pessoa_words, instance)"

@@ -6,10 +6,11 @@ from typing import Final
 
 from laudo.core import axes, response
 from laudo.core.axes import numero_key
-from laudo.core.sql import Owner, Statement
+from laudo.core.sql import How, Owner, Statement, Write
+from laudo.core.sql.writes import RELATORIO
 from laudo.server.database import Connection, Database, StoreError
 from laudo.server.ingest import versions
-from laudo.server.ingest.changes import Change, Content, Counts
+from laudo.server.ingest.changes import Change, Content, Counts, begin
 from laudo.server.ingest.facets import FacetNumbers
 from laudo.server.ingest.pessoas import Pessoas
 from laudo.server.ingest.records import Relatorio
@@ -45,7 +46,7 @@ class Ingest:
         with self._transaction() as connection:
             before = _stored(connection, self.owner, [numero_key(numero) for numero in numeros])
             changes = [Change(key, content, None) for key, content in before.items()]
-            connection.write_many(_DELETE, [(*self.owner, change.numero) for change in changes])
+            connection.write(_DELETE, [(*self.owner, change.numero) for change in changes])
             self._count(connection, changes)
             return len(changes)
 
@@ -54,6 +55,7 @@ class Ingest:
         """Begin with what the store has counted, remembered unless another writer came between."""
         try:
             with self._database.transaction() as connection:
+                begin(connection, self.owner.id_organizacao)
                 if self._read_versions(connection) != self._versions:
                     self._load(connection)
                 yield connection
@@ -91,7 +93,7 @@ class Ingest:
                 updated += 1
             after[key] = (content, relatorio)
         rows = [(*self.owner, key, *content, response.relatorio(given)) for key, (content, given) in after.items()]
-        connection.write_many(_UPSERT, rows)
+        connection.write(_UPSERT, rows)
         self._count(connection, [Change(key, before.get(key), content) for key, (content, _) in after.items()])
         return Counts(inserted, updated, unchanged, stale)
 
@@ -129,7 +131,8 @@ class Ingest:
 
 
 def _stored(connection: Connection, owner: Owner, keys: list[bytes]) -> dict[bytes, Content]:
-    return {key: Content(*rest) for key, *rest in connection.fetch(Statement(_STORED, (*owner, keys)))}
+    asked = Statement(f"{_STORED} AND {connection.dialect.member('numero')}", (*owner, keys))
+    return {key: Content(*rest) for key, *rest in connection.fetch(asked)}
 
 
 _OWNER: Final = "SELECT id_organizacao FROM conta WHERE id_conta = ?"
@@ -140,14 +143,9 @@ WHERE id_organizacao = ? AND id_conta = ?
 _STORED: Final = """
 SELECT numero, facet, recency, numero_documento, nome_pessoa, mensagem
 FROM relatorio
-WHERE id_organizacao = ? AND id_conta = ? AND numero IN (SELECT value FROM carray(?))
+WHERE id_organizacao = ? AND id_conta = ?
 """
-_UPSERT: Final = """
-INSERT INTO relatorio (id_organizacao, id_conta, numero,
-    facet, recency, numero_documento, nome_pessoa, mensagem, item)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (id_organizacao, id_conta, numero) DO UPDATE SET
-    facet = excluded.facet, recency = excluded.recency, numero_documento = excluded.numero_documento,
-    nome_pessoa = excluded.nome_pessoa, mensagem = excluded.mensagem, item = excluded.item
-"""
-_DELETE: Final = "DELETE FROM relatorio WHERE id_organizacao = ? AND id_conta = ? AND numero = ?"
+_UPSERT: Final = Write(
+    How.UPSERT, RELATORIO, ("facet", "recency", "numero_documento", "nome_pessoa", "mensagem", "item")
+)
+_DELETE: Final = Write(How.DELETE, RELATORIO)

@@ -10,7 +10,7 @@ from laudo.core import axes, sql
 from laudo.core.resources import PESSOAS, RELATORIOS, Resource
 from laudo.core.sql import Owner, Statement
 from laudo.server.database import Connection, Database
-from laudo.server.ingest import counting
+from laudo.server.ingest import counting, words
 from laudo.server.ingest.counting import Held
 from laudo.server.ingest.progress import Progress, Told
 from laudo.server.ingest.tallies import SIZES, Sizes
@@ -49,7 +49,7 @@ def mend(
         progress = Progress(told, _work(connection, contas, passes=_PASSES) + _work_on_persons(connection, others))
     if any(each.what == pessoas.WORDS for each in found):
         with database.transaction() as connection:
-            pessoas.mend_words(connection)
+            words.rebuild(connection)
     for owner in contas:
         with database.transaction() as connection:
             with_items = any(each.what == ITEMS and each.id_conta == owner.id_conta for each in found)

@@ -7,8 +7,9 @@ import msgspec
 
 from laudo.core import axes, response
 from laudo.core.facets import FIELDS
-from laudo.core.sql import Owner, Statement
+from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.parts import Where, source
+from laudo.core.sql.writes import FACET, RELATORIO
 from laudo.server.database import Connection, StoreError
 from laudo.server.ingest import counting
 from laudo.server.ingest.progress import SILENT, Progress
@@ -51,7 +52,7 @@ def wrong(connection: Connection, owner: Owner, progress: Progress) -> Iterator[
 def mend(connection: Connection, owner: Owner) -> None:
     """Write the items that are wrong anew."""
     for found in wrong(connection, owner, SILENT):
-        connection.write_many(_MEND, ((item, *owner, numero) for item, numero in found))
+        connection.write(_MEND, [(*owner, numero, item) for item, numero in found])
 
 
 def restore_facets(connection: Connection, owner: Owner) -> bool:
@@ -59,9 +60,10 @@ def restore_facets(connection: Connection, owner: Owner) -> bool:
 
     Raises StoreError when the item is lost too.
     """
-    missing = connection.fetch(Statement(_MISSING, owner))
+    source_ = source(axes.RELATORIO_NUMERO, connection.dialect, by_facet=True)
+    missing = connection.fetch(Statement(_MISSING.format(source=source_), owner))
     for (facet,) in missing:
-        [(item,)] = connection.fetch(Statement(_ITEM, (*owner, facet)))
+        [(item,)] = connection.fetch(Statement(_ITEM.format(source=source_), (*owner, facet)))
         try:
             fields = msgspec.json.decode(item, type=dict[str, Any])
             values = [fields[name] for name in FIELDS]
@@ -69,7 +71,7 @@ def restore_facets(connection: Connection, owner: Owner) -> bool:
             raise StoreError(
                 f"facet {facet} of account {owner.id_conta} is lost, and so are its items; restore a backup"
             ) from None
-        connection.write_many(_RESTORE, [(*owner, facet, *values)])
+        connection.write(_RESTORE, [(*owner, facet, *values)])
     return bool(missing)
 
 
@@ -82,8 +84,10 @@ def _facets(connection: Connection, owner: Owner) -> dict[int, tuple[Any, ...]]:
 def _chunks(connection: Connection, owner: Owner) -> Iterator[list[tuple[Any, ...]]]:
     axis, last = axes.RELATORIO_RECENCY, None
     while True:
-        where = Where(axis, owner).between(last, None)
-        text = f"SELECT {_COLUMNS} FROM {source(axis)} WHERE {where} ORDER BY recency, numero LIMIT ?"
+        where = Where(axis, owner, connection.dialect).between(last, None)
+        text = (
+            f"SELECT {_COLUMNS} FROM {source(axis, connection.dialect)} WHERE {where} ORDER BY recency, numero LIMIT ?"
+        )
         chunk = connection.fetch(Statement(text, (*where.params, counting.CHUNK)))
         if chunk:
             yield chunk
@@ -102,14 +106,12 @@ _OWNER: Final = "id_organizacao = ? AND id_conta = ?"
 _FACETS: Final = (
     f"SELECT facet, nome, tipo_pessoa, status, resultado, pendente_validacao_manual FROM facet WHERE {_OWNER}"
 )
-_MEND: Final = f"UPDATE relatorio SET item = ? WHERE {_OWNER} AND numero = ?"
+_MEND: Final = Write(How.SET, RELATORIO, ("item",))
 _MISSING: Final = f"""
-SELECT DISTINCT facet FROM relatorio INDEXED BY relatorio_facet_numero WHERE {_OWNER} AND NOT EXISTS (
+SELECT DISTINCT facet FROM {{source}} WHERE {_OWNER} AND NOT EXISTS (
     SELECT 1 FROM facet WHERE facet.id_organizacao = relatorio.id_organizacao
     AND facet.id_conta = relatorio.id_conta AND facet.facet = relatorio.facet
 )
 """
-_ITEM: Final = f"SELECT item FROM relatorio INDEXED BY relatorio_facet_numero WHERE {_OWNER} AND facet = ? LIMIT 1"
-_RESTORE: Final = (
-    f"INSERT INTO facet (id_organizacao, id_conta, facet, {', '.join(FIELDS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-)
+_ITEM: Final = f"SELECT item FROM {{source}} WHERE {_OWNER} AND facet = ? LIMIT 1"
+_RESTORE: Final = Write(How.INSERT, FACET, FIELDS)

@@ -7,6 +7,7 @@ from heapq import merge
 from itertools import chain
 from typing import Any, Final
 
+from laudo.core import axes
 from laudo.core.sql import Owner, Statement
 from laudo.server.database import Connection
 from laudo.server.ingest import counting, words
@@ -19,10 +20,7 @@ WORDS: Final = "words with other entries in the index"
 _COLUMNS: Final = ("cpf", "nome", "nome_busca", "recency", "item")
 _SLOTS: Final = 1 << 16
 
-Stored = tuple[Any, ...]
-"""A person's id, and the columns of Row."""
-
-Pair = tuple[Stored | None, Row | None]
+Pair = tuple[Row | None, Row | None]
 """A person as the store has it, and as the reports say; None where there is none."""
 
 
@@ -48,14 +46,20 @@ class Entries:
 def differences(connection: Connection, id_organizacao: int, progress: Progress) -> Iterator[Difference]:
     """Compare the persons of an organization, and the words that they have with the index."""
     found: Counter[str] = Counter()
-    right, kept = Entries(), Entries()
     for stored, said in _pairs(connection, id_organizacao, progress):
         found.update(_faults(stored, said))
-        if stored:
-            for word in dict.fromkeys(stored[3].split()):
-                right.add(word, 1, stored[0])
     for what, rows in sorted(found.items()):
         yield Difference(id_organizacao=id_organizacao, what=what, rows=rows)
+    if connection.dialect.keeps_words:
+        yield from _words(connection, id_organizacao)
+
+
+def _words(connection: Connection, id_organizacao: int) -> Iterator[Difference]:
+    """Compare the index of words with the names that persons have."""
+    right, kept = Entries(), Entries()
+    for id_, nome_busca in words.named(connection, id_organizacao):
+        for word in dict.fromkeys(nome_busca.split()):
+            right.add(word, 1, id_)
     for word, entries, ids in words.held(connection, id_organizacao):
         kept.add(word, entries, ids)
     if rows := kept.differing(right):
@@ -65,10 +69,10 @@ def differences(connection: Connection, id_organizacao: int, progress: Progress)
 
 def mend(connection: Connection, id_organizacao: int, progress: Progress) -> None:
     """Write the persons that differ anew, and their words."""
-    wrong: list[int] = []
+    wrong: list[str] = []
     new: list[Row] = []
     for stored, said in _pairs(connection, id_organizacao, progress):
-        if stored is None or stored[1:] != said:
+        if stored is None or stored != said:
             wrong += [] if stored is None else [stored[0]]
             new += [] if said is None else [said]
         if len(wrong) + len(new) >= counting.CHUNK:
@@ -76,33 +80,25 @@ def mend(connection: Connection, id_organizacao: int, progress: Progress) -> Non
     _replace(connection, id_organizacao, wrong, new)
 
 
-def mend_words(connection: Connection) -> None:
-    """Make the whole index of words anew: it is one for all organizations."""
-    words.clear(connection)
-    last = 0
-    while chunk := connection.fetch(Statement(_NAMED, (last, counting.CHUNK))):
-        words.add_all(connection, chunk)
-        last = chunk[-1][0]
-
-
 def count(connection: Connection, owners: Iterable[Owner]) -> int:
     """Count the CPFs of each account: so many rows `differences` and `mend` are done with."""
-    return sum(connection.fetch(Statement(_COUNT, (*owner, CPF_LENGTH)))[0][0] for owner in owners)
+    text = _COUNT.format(source=_by_documento(connection))
+    return sum(connection.fetch(Statement(text, (*owner, CPF_LENGTH)))[0][0] for owner in owners)
 
 
-def _faults(stored: Stored | None, said: Row | None) -> list[str]:
+def _faults(stored: Row | None, said: Row | None) -> list[str]:
     if stored is None:
         return ["persons missing"]
     if said is None:
         return ["persons too many"]
-    if stored[1:] == said:
+    if stored == said:
         return []
-    pairs = zip(_COLUMNS, stored[1:], said, strict=True)
+    pairs = zip(_COLUMNS, stored, said, strict=True)
     return [f"persons with another {column}" for column, kept, right in pairs if kept != right]
 
 
-def _replace(connection: Connection, id_organizacao: int, wrong: list[int], new: list[Row]) -> None:
-    remove(connection, wrong)
+def _replace(connection: Connection, id_organizacao: int, wrong: list[str], new: list[Row]) -> None:
+    remove(connection, id_organizacao, wrong)
     insert(connection, id_organizacao, new)
     wrong.clear()
     new.clear()
@@ -117,10 +113,10 @@ def _pairs(connection: Connection, id_organizacao: int, progress: Progress) -> I
     right = _said(connection, id_organizacao, progress)
     stored, said = next(kept, None), next(right, None)
     while stored or said:
-        if said is None or (stored and stored[1] < said[0]):
+        if said is None or (stored and stored[0] < said[0]):
             yield stored, None
             stored = next(kept, None)
-        elif stored is None or said[0] < stored[1]:
+        elif stored is None or said[0] < stored[0]:
             yield None, said
             said = next(right, None)
         else:
@@ -128,11 +124,12 @@ def _pairs(connection: Connection, id_organizacao: int, progress: Progress) -> I
             stored, said = next(kept, None), next(right, None)
 
 
-def _stored(connection: Connection, id_organizacao: int) -> Iterator[list[Stored]]:
+def _stored(connection: Connection, id_organizacao: int) -> Iterator[list[Row]]:
     last = ""
-    while chunk := connection.fetch(Statement(_STORED, (id_organizacao, last, counting.CHUNK))):
-        yield chunk
-        last = chunk[-1][1]
+    text = _STORED.format(source=connection.dialect.source("pessoa", axes.PESSOA_CPF.index))
+    while chunk := connection.fetch(Statement(text, (id_organizacao, last, counting.CHUNK))):
+        yield [(cpf, nome, nome_busca, recency, item) for cpf, nome, nome_busca, recency, item in chunk]
+        last = chunk[-1][0]
 
 
 def _said(connection: Connection, id_organizacao: int, progress: Progress) -> Iterator[Row]:
@@ -149,24 +146,31 @@ def _said(connection: Connection, id_organizacao: int, progress: Progress) -> It
 
 def _newest(connection: Connection, owner: Owner, limit: int, progress: Progress) -> Iterator[tuple[Any, ...]]:
     """Give the newest report of each CPF in one account: cpf, recency, numero, id_conta, nome."""
+    source = _by_documento(connection)
     last: str | None = ""
     while last is not None:
-        ends = connection.fetch(Statement(_END, (*owner, last, limit)))
+        ends = connection.fetch(Statement(_END.format(source=source), (*owner, last, limit)))
         end = ends[0][0] if ends else None
-        chunk = connection.fetch(Statement(_NEWEST, (*owner, last, end or _AFTER_ALL, CPF_LENGTH)))
+        chunk = connection.fetch(
+            Statement(_NEWEST.format(source=source), (*owner, last, end or _AFTER_ALL, CPF_LENGTH))
+        )
         yield from chunk
         progress.add(len(chunk))
         last = end
 
 
+def _by_documento(connection: Connection) -> str:
+    return connection.dialect.source("relatorio", axes.RELATORIO_DOCUMENTO.index)
+
+
 _CONTAS: Final = "SELECT id_conta FROM conta WHERE id_organizacao = ?"
 _STORED: Final = f"""
-SELECT id, {", ".join(_COLUMNS)} FROM pessoa INDEXED BY pessoa_cpf
+SELECT {", ".join(_COLUMNS)} FROM {{source}}
 WHERE id_organizacao = ? AND cpf > ? ORDER BY cpf LIMIT ?
 """
 _AFTER_ALL: Final = "~"
 _END: Final = """
-SELECT numero_documento FROM relatorio INDEXED BY relatorio_documento
+SELECT numero_documento FROM {source}
 WHERE id_organizacao = ? AND id_conta = ? AND numero_documento > ?
 ORDER BY numero_documento LIMIT 1 OFFSET ?
 """
@@ -175,7 +179,7 @@ SELECT newest.numero_documento, newest.recency, newest.numero, id_conta, nome_pe
 FROM (
     SELECT id_organizacao, id_conta, numero_documento, recency, numero,
         row_number() OVER (PARTITION BY numero_documento ORDER BY recency, numero) AS place
-    FROM relatorio INDEXED BY relatorio_documento
+    FROM {source}
     WHERE id_organizacao = ? AND id_conta = ? AND numero_documento > ? AND numero_documento <= ?
     AND length(numero_documento) = ?
 ) AS newest JOIN relatorio USING (id_organizacao, id_conta, numero)
@@ -183,7 +187,6 @@ WHERE place = 1
 ORDER BY newest.numero_documento
 """
 _COUNT: Final = """
-SELECT count(DISTINCT numero_documento) FROM relatorio INDEXED BY relatorio_documento
+SELECT count(DISTINCT numero_documento) FROM {source}
 WHERE id_organizacao = ? AND id_conta = ? AND length(numero_documento) = ?
 """
-_NAMED: Final = "SELECT id, id_organizacao, nome_busca FROM pessoa WHERE id > ? ORDER BY id LIMIT ?"

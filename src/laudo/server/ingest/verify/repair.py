@@ -3,9 +3,11 @@
 from typing import Final
 
 from laudo.core import axes
-from laudo.core.sql import Owner
+from laudo.core.sql import How, Owner, Statement, Write
+from laudo.core.sql.writes import FACET
 from laudo.server.database import Connection
 from laudo.server.ingest import counting, versions
+from laudo.server.ingest.changes import begin
 from laudo.server.ingest.progress import Progress
 from laudo.server.ingest.tallies import SIZES, Sizes, Tally
 from laudo.server.ingest.verify import items, pessoas
@@ -15,12 +17,13 @@ def conta(
     connection: Connection, owner: Owner, progress: Progress, *, with_items: bool = False, sizes: Sizes = SIZES
 ) -> None:
     """Count an account's facets and tallies anew, and change its version, so that nobody relies on what was."""
+    begin(connection, owner.id_organizacao)
     restored = items.restore_facets(connection, owner)
     if restored or with_items:
         items.mend(connection, owner)
     totals = counting.totals(connection, owner)
-    connection.write_many(_EMPTY, [owner])
-    connection.write_many(_TOTAL, ((total, *owner, facet) for facet, total in totals.items()))
+    connection.fetch(Statement(_EMPTY, owner))
+    connection.write(_TOTAL, [(*owner, facet, total) for facet, total in sorted(totals.items())])
     for axis in axes.OF_RELATORIO:
         Tally(axis, owner, sizes).rebuild(connection, progress)
     versions.raise_conta(connection, owner)
@@ -28,6 +31,7 @@ def conta(
 
 def organizacao(connection: Connection, id_organizacao: int, progress: Progress, *, sizes: Sizes = SIZES) -> None:
     """Write the persons of an organization that differ, count all of them anew, and change its version."""
+    begin(connection, id_organizacao)
     pessoas.mend(connection, id_organizacao, progress)
     for axis in axes.OF_PESSOA:
         Tally(axis, Owner(id_organizacao, 0), sizes).rebuild(connection, progress)
@@ -35,4 +39,4 @@ def organizacao(connection: Connection, id_organizacao: int, progress: Progress,
 
 
 _EMPTY: Final = "UPDATE facet SET total = 0 WHERE id_organizacao = ? AND id_conta = ?"
-_TOTAL: Final = "UPDATE facet SET total = ? WHERE id_organizacao = ? AND id_conta = ? AND facet = ?"
+_TOTAL: Final = Write(How.SET, FACET, ("total",))

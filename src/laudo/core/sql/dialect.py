@@ -1,0 +1,70 @@
+"""What differs between the engines: all of it is asked of a Dialect, and nothing else tells them apart."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+from laudo.core.axes import Axis
+from laudo.core.sql.writes import Write
+
+
+class Owner(NamedTuple):
+    """Whose rows a statement may see: an account of an organization."""
+
+    id_organizacao: int
+    id_conta: int
+
+
+class Clause(NamedTuple):
+    """A part of a statement, with `?` placeholders, and its parameters; a list is bound as one array."""
+
+    text: str
+    params: tuple[Any, ...]
+
+
+class Dialect(Protocol):
+    """How an engine wants to be asked."""
+
+    @property
+    def name(self) -> str:
+        """What the engine is called, in URLs, migrations and tests."""
+
+    @property
+    def keeps_words(self) -> bool:
+        """Tell whether the words of names are in a table of their own, which the writer keeps."""
+
+    @property
+    def position(self) -> str:
+        """The function that finds a text within another one, counting from 1; 0 when it is not there."""
+
+    def member(self, column: str) -> str:
+        """Ask that a column be one of those in an array, the one parameter."""
+
+    def source(self, table: str, index: str | None) -> str:
+        """Name a table, to be read by this index; None stands for none of its indexes, but for that of its ids."""
+
+    def joined(self, items: str) -> str:
+        """Give how many items a SELECT finds, and their texts as one in its order: a row costs more than joining."""
+
+    def key(self, table: str) -> str:
+        """Give the column by which `items` finds the rows of a table again, as `key`."""
+
+    def items(self, table: str, keys: Clause, owner: Owner) -> Clause:
+        """Select the items of the rows whose `key` a SELECT gives, in its order."""
+
+    def collected(self, table: str, source: str, where: Clause, ordered: Sequence[str]) -> Clause:
+        """Select the `key` of few rows: find all of them, sort, then pass over and take as many as two numbers say."""
+
+    def walked(self, table: str, source: str, within: Clause, filters: Clause, ordered: Sequence[str]) -> Clause:
+        """Select the `key` of rows that pass `filters`, in order: pass over and take as many as two numbers say."""
+
+    def firsts(self, axis: Axis, within: Clause, facets: Sequence[int], ordered: str, most: int) -> Clause:
+        """Select the `key` and the axis' columns of the first rows, at most so many, of each facet's own range."""
+
+    def having(self, words: Sequence[str], owner: Owner) -> Clause:
+        """Ask that a person's name have words that begin so."""
+
+    def found(self, words: Sequence[str], owner: Owner) -> Clause:
+        """Count the persons whose names have words that begin so."""
+
+    def written(self, write: Write) -> str:
+        """Say how rows are written: SQLite runs it for each row, PostgreSQL once, with the columns of all as arrays."""

@@ -1,0 +1,120 @@
+"""How PostgreSQL wants to be asked: rows found again by primary key, words in a full-text index, many rows as arrays.
+
+A prepared statement's plan knows neither how few rows a LIMIT lets through nor which values are rare, so subqueries say
+what is done first: OFFSET 0 or a LIMIT of its own keeps the planner from taking one apart. Rows are read by their keys
+in a LATERAL one, run for each key in their order.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Final
+
+from laudo.core.axes import Axis
+from laudo.core.sql.dialect import Clause, Owner
+from laudo.core.sql.writes import How, Write
+
+
+class Postgres:
+    """The dialect of PostgreSQL, with or without Citus."""
+
+    name: Final = "postgres"
+    keeps_words: Final = False
+    position: Final = "strpos"
+
+    def member(self, column: str) -> str:
+        return f"{column} = ANY(?)"
+
+    def source(self, table: str, _index: str | None) -> str:
+        return table
+
+    def joined(self, items: str) -> str:
+        return f"SELECT count(*), string_agg(item, ',') FROM ({items}) AS items"
+
+    def key(self, table: str) -> str:
+        return f"{table}.{_KEYS[table]} AS key"
+
+    def items(self, table: str, keys: Clause, owner: Owner) -> Clause:
+        owned = "id_organizacao = ? AND id_conta = ?" if table == "relatorio" else "id_organizacao = ?"
+        text = (
+            f"SELECT item FROM ({keys.text}) AS keys CROSS JOIN LATERAL "
+            f"(SELECT item FROM {table} WHERE {owned} AND {_KEYS[table]} = keys.key OFFSET 0) AS found"
+        )
+        return Clause(text, (*keys.params, *owner[: owned.count("?")]))
+
+    def collected(self, table: str, source: str, where: Clause, ordered: Sequence[str]) -> Clause:
+        named = [f"{each.removesuffix(' DESC')} AS by{number}" for number, each in enumerate(ordered)]
+        again = [f"by{number}{' DESC' if each.endswith(' DESC') else ''}" for number, each in enumerate(ordered)]
+        text = (
+            f"SELECT key FROM (SELECT {self.key(table)}, {', '.join(named)} FROM {source} WHERE {where.text} OFFSET 0) "
+            f"AS few ORDER BY {', '.join(again)} LIMIT ? OFFSET ?"
+        )
+        return Clause(text, where.params)
+
+    def walked(self, table: str, source: str, within: Clause, filters: Clause, ordered: Sequence[str]) -> Clause:
+        text = (
+            f"SELECT key FROM (SELECT {self.key(table)}, {table}.* FROM {source} WHERE {within.text} "
+            f"ORDER BY {', '.join(ordered)} LIMIT {_ALL}) AS walked WHERE {filters.text} LIMIT ? OFFSET ?"
+        )
+        return Clause(text, (*within.params, *filters.params))
+
+    def firsts(self, axis: Axis, within: Clause, facets: Sequence[int], ordered: str, most: int) -> Clause:
+        names = ", ".join(axis.names)
+        text = (
+            f"SELECT firsts.* FROM unnest(?::bigint[]) AS wanted (facet) CROSS JOIN LATERAL "
+            f"(SELECT {self.key(axis.table)}, {names} FROM {axis.table} WHERE {within.text} "
+            f"AND facet = wanted.facet ORDER BY {ordered} LIMIT ?) AS firsts"
+        )
+        return Clause(text, (list(facets), *within.params, most))
+
+    def having(self, words: Sequence[str], owner: Owner) -> Clause:
+        return Clause(f"{WORDS} @@ ?::tsquery", (_query(words, owner),))
+
+    def found(self, words: Sequence[str], owner: Owner) -> Clause:
+        text = f"SELECT count(*) FROM pessoa WHERE id_organizacao = ? AND {WORDS} @@ ?::tsquery"
+        return Clause(text, (owner.id_organizacao, _query(words, owner)))
+
+    def written(self, write: Write) -> str:
+        return _written(write)
+
+
+@cache
+def _written(write: Write) -> str:
+    """Take the organization once, and of each further column all rows' values as one array."""
+    table, names = write.table.name, write.names
+    arrays = ", ".join(f"?{number}::{write.table.types[name]}[]" for number, name in enumerate(names[1:], 2))
+    rows = f"unnest({arrays}) AS given ({', '.join(names[1:])})"
+    inserted = f"INSERT INTO {table} ({', '.join(names)}) SELECT ?1::bigint, given.* FROM {rows}"
+    same = (f"{table}.{name} = given.{name}" for name in write.table.key[1:])
+    where = " AND ".join([f"{table}.{names[0]} = ?1", *same])
+    added = {name: f"{table}.{name} + " if write.how in {How.COUNT, How.ADD} else "" for name in write.columns}
+    match write.how:
+        case How.INSERT:
+            return inserted
+        case How.UPSERT | How.COUNT:
+            changed = ", ".join(f"{name} = {sum_}excluded.{name}" for name, sum_ in added.items())
+            return f"{inserted} ON CONFLICT ({', '.join(write.table.key)}) DO UPDATE SET {changed}"
+        case How.SET | How.ADD:
+            changed = ", ".join(f"{name} = {sum_}given.{name}" for name, sum_ in added.items())
+            return f"UPDATE {table} SET {changed} FROM {rows} WHERE {where}"
+        case How.DELETE:
+            return f"DELETE FROM {table} USING {rows} WHERE {where}"
+        case How.DELETE_EMPTY:
+            return f"DELETE FROM {table} USING {rows} WHERE {where} AND {table}.total = 0"
+
+
+def _query(words: Sequence[str], owner: Owner) -> str:
+    """Write words for the index, each with its organization before it, which keeps searches apart."""
+    return " & ".join(f"'{owner.id_organizacao}·{word}':*" for word in words)
+
+
+WORDS: Final = (
+    "array_to_tsvector(string_to_array("
+    "id_organizacao::text || '·' || replace(nome_busca, ' ', ' ' || id_organizacao::text || '·'), ' '))"
+)
+"""The words of a person's name, each with its organization before it; the index is on this very expression."""
+
+_ALL: Final = 1 << 62
+"""More rows than there are: the planner then walks an index in its order, and a reader stops where it has enough."""
+
+_KEYS: Final = {"relatorio": "numero", "pessoa": "cpf"}
+POSTGRES: Final = Postgres()

@@ -1,0 +1,86 @@
+"""What is written: the tables as a writer knows them, and the few kinds of writing, many rows at a time."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from types import MappingProxyType
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A table; the `key` is its primary key, and `types` has every column, in words that both engines know."""
+
+    name: str
+    key: tuple[str, ...]
+    types: Mapping[str, str]
+
+
+class How(Enum):
+    """What is done with a row: the values of its table's key, then those of a write's columns."""
+
+    INSERT = auto()
+    """The row is new."""
+    UPSERT = auto()
+    """The row is new, or takes the place of the one with its key."""
+    COUNT = auto()
+    """The row is new, or its one value is added to that of the row with its key."""
+    SET = auto()
+    """The row with the key gets the values."""
+    ADD = auto()
+    """The one value is added to that of the row with the key."""
+    DELETE = auto()
+    """The row with the key goes; there are no values."""
+    DELETE_EMPTY = auto()
+    """The same, if its total is 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One kind of writing. Its rows are all of one organization, in the key's order, no two with the same key."""
+
+    how: How
+    table: Table
+    columns: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of a row, in order; the organization is the first."""
+        return (*self.table.key, *self.columns)
+
+
+def _table(name: str, key: str, **types: str) -> Table:
+    columns = {column: types.pop(column, NUMBER) for column in key.split()}
+    return Table(name, tuple(columns), MappingProxyType(columns | types))
+
+
+NUMBER: Final = "bigint"
+TEXT: Final = "text"
+BYTES: Final = "bytea"
+
+_CONTA: Final = "id_organizacao id_conta"
+
+FACET: Final = _table(
+    "facet",
+    f"{_CONTA} facet",
+    nome=TEXT,
+    tipo_pessoa=TEXT,
+    status=TEXT,
+    resultado=TEXT,
+    pendente_validacao_manual=NUMBER,
+    total=NUMBER,
+)
+BUCKET: Final = _table("bucket", f"{_CONTA} axis parent bucket", lower=BYTES, total=NUMBER)
+TALLY: Final = _table("tally", f"{_CONTA} axis parent facet bucket", total=NUMBER)
+RELATORIO: Final = _table(
+    "relatorio",
+    f"{_CONTA} numero",
+    numero=BYTES,
+    facet=NUMBER,
+    recency=NUMBER,
+    numero_documento=TEXT,
+    nome_pessoa=TEXT,
+    mensagem=TEXT,
+    item=TEXT,
+)
+PESSOA: Final = _table("pessoa", "id_organizacao cpf", cpf=TEXT, nome=TEXT, nome_busca=TEXT, recency=NUMBER, item=TEXT)

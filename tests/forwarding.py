@@ -1,0 +1,74 @@
+"""Stores that hand on what is asked of them: what a test wants otherwise, a subclass says."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from laudo.core.sql import Dialect, Statement, Write
+from laudo.server.database import Connection, Database, Mark, Row
+
+
+class Forwarding:
+    """A store that hands everything on; `reading` and `writing` may wrap the connections of its transactions."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @property
+    def dialect(self) -> Dialect:
+        return self._database.dialect
+
+    def reading(self, connection: Connection) -> Connection:
+        return connection
+
+    def writing(self, connection: Connection) -> Connection:
+        return connection
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        return self._database.fetch(statement)
+
+    def mark(self) -> Mark:
+        return self._database.mark()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        with self._database.snapshot() as connection:
+            yield self.reading(connection)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        with self._database.transaction() as connection:
+            yield self.writing(connection)
+
+    @contextmanager
+    def alone(self) -> Iterator[Connection]:
+        with self._database.alone() as connection:
+            yield self.writing(connection)
+
+    def close(self) -> None:
+        self._database.close()
+
+
+class ForwardingConnection:
+    """A transaction that hands everything on."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @property
+    def dialect(self) -> Dialect:
+        return self._connection.dialect
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        return self._connection.fetch(statement)
+
+    def write(self, write: Write, rows: Iterable[Row]) -> None:
+        self._connection.write(write, rows)
+
+    def hold(self, name: str) -> None:
+        self._connection.hold(name)
+
+    def run_script(self, text: str) -> None:
+        self._connection.run_script(text)
+
+    def has_table(self, name: str) -> bool:
+        return self._connection.has_table(name)
