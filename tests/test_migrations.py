@@ -16,9 +16,7 @@ import postgres_server
 from laudo.core.sql import Statement
 from laudo.core.sql.writes import BUCKET, FACET, PESSOA, RELATORIO, TALLY
 from laudo.server import migrations
-from laudo.server.database import PATIENT, Database, StoreError, Unavailable
-from laudo.server.postgres import Postgres
-from laudo.server.sqlite import Sqlite
+from laudo.server.database import Database, StoreError, Unavailable, open_store
 from postgres_server import Server
 
 FIRST: Final = """
@@ -56,7 +54,7 @@ def on_postgres(server: Server, database_name: str) -> Iterator[Opening]:
     opened: list[Database] = []
 
     def new() -> Database:
-        opened.append(Postgres(server.url(database_name), write=True, bounds=PATIENT))
+        opened.append(open_store(server.url(database_name), write=True))
         return opened[-1]
 
     yield new
@@ -69,7 +67,7 @@ def on_sqlite(tmp_path: Path) -> Iterator[Opening]:
     opened: list[Database] = []
 
     def new() -> Database:
-        opened.append(Sqlite(str(tmp_path / "laudo.db"), write=True))
+        opened.append(open_store(f"sqlite:///{tmp_path}/laudo.db", write=True))
         return opened[-1]
 
     yield new
