@@ -17,13 +17,16 @@ class Between:
         self.port: int = self._listener.getsockname()[1]
         self.turns = 0
         """How often a client has spoken after the server had."""
-        self.cut_at: bytes | None = None
-        """What a client says when its connection is cut, instead of being handed on."""
+        self._cut_at: bytes | None = None
         self.most_answered: int | None = None
         """Bytes of the server's after which a connection is cut."""
         self._flowing = threading.Event()
         self._flowing.set()
         threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self, *, at: bytes | None) -> None:
+        """Cut the connection of a client that says this, instead of handing it on."""
+        self._cut_at = at
 
     def hold(self) -> None:
         """Keep answers back until `let`."""
@@ -52,7 +55,7 @@ class Between:
             back.start()
             with suppress(OSError):
                 while said := client.recv(_CHUNK):
-                    if self.cut_at is not None and self.cut_at in said:
+                    if self._cut_at is not None and self._cut_at in said:
                         break
                     self.turns += answered[0]
                     answered[0] = False

@@ -44,10 +44,12 @@ def failed(result: PGresult) -> Exception:
 def refused(error: psycopg.Error) -> StoreError:
     """Give the error to raise when no connection could be made.
 
-    The client's library tells no code here, so that a refusal for good is known by its English words; one in another
-    language counts as one that may pass.
+    libpq tells no code here, so that the server's words must do: in English, or in Portuguese, which it speaks where
+    that is its machine's language. What is not recognized counts as what may pass.
     """
     said = " ".join(str(error).split())
+    if _CUT_OFF.search(said):
+        return Lost(LOST)
     for pattern, text in _REFUSALS:
         if pattern.search(said):
             return StoreError(f"{text}: {said}")
@@ -88,16 +90,22 @@ _CODES: Final[dict[str, tuple[type[Exception], str]]] = {
 }
 """By code, or by class, which is its first two characters."""
 
+_CUT_OFF: Final = re.compile("terminating connection|terminando conex|server closed the connection")
+"""Others may have ended all sessions just now, also those that had only begun."""
+
 _REFUSALS: Final = (
     (
         re.compile(
-            "authentication failed|no password supplied|no pg_hba.conf entry|role .* does not exist|no such user"
-            "|not permitted to log in"
+            "authentication failed|no password supplied|pg_hba.conf|role .* does not exist|not permitted to log in"
+            "|no such user|falhou para usu|role .* n.{1,2}o existe"
         ),
         _USER,
     ),
     (
-        re.compile("database .* does not exist|no such database|permission denied for database"),
+        re.compile(
+            "database .* does not exist|permission denied for database|no such database"
+            "|banco de dados .* n.{1,2}o existe|permiss.{1,2}o negada para banco"
+        ),
         "the store's database cannot be used; create it, grant CONNECT on it, or correct the store's URL",
     ),
     (

@@ -9,12 +9,12 @@ import math
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Final
 
 from laudo.server.database import Bounds, Unavailable
 from laudo.server.postgres.session import Hung, Session
+from laudo.server.postgres.slots import Slots
 
 _REST_SECONDS: Final = 0.5
 _NEVER_RESTED: Final = 0.0
@@ -34,26 +34,22 @@ class Pool:
         """Make a session when one is needed and none is idle."""
         self._make = make
         self._bounds = bounds
-        self._slots: SimpleQueue[None] = SimpleQueue()
+        self._slots = Slots(bounds.pool_size)
         self._idle: list[Session] = []
         self._lock = threading.Lock()
         self._generation = 0
         self._rest_ends = _NEVER_RESTED
-        for _ in range(bounds.pool_size):
-            self._slots.put(None)
 
     def borrow(self) -> Session:
         """Give a session, to be given back; raises Unavailable, StoreError."""
         if monotonic() < self._rest_ends:
             raise Unavailable(_RESTING)
-        try:
-            self._slots.get(timeout=self._bounds.pool_timeout_ms / 1000)
-        except Empty:
-            raise Unavailable(_BUSY) from None
+        if not self._slots.take(self._bounds.pool_timeout_ms / 1000):
+            raise Unavailable(_BUSY)
         try:
             return self._kept() or self._made()
         except BaseException:
-            self._slots.put(None)
+            self._slots.give_back()
             raise
 
     def renew(self, session: Session) -> Session:
@@ -69,7 +65,7 @@ class Pool:
             self._idle.append(session)
         else:
             session.close()
-        self._slots.put(None)
+        self._slots.give_back()
 
     def close(self) -> None:
         """Close what is idle, and what is lent when it is given back; a session can still be borrowed."""

@@ -1,7 +1,7 @@
 """One connection to PostgreSQL: sends statements, several in one round trip, and never waits longer than it may.
 
-It asks libpq itself, through psycopg.pq. psycopg's cursors have no deadline, cannot begin a transaction in the round
-trip of its first statement, and cost some 10 µs of CPU more for each statement.
+It asks libpq itself, through psycopg.pq: psycopg's cursors have no deadline, and begin a transaction in a round trip of
+its own. A statement costs 10 µs of CPU instead of 13.5, a snapshot of one statement 19 instead of 41.
 """
 
 import select
@@ -125,6 +125,7 @@ class Session:
             self._libpq.enter_pipeline_mode()
         for result in results:
             if result.status == pq.ExecStatus.FATAL_ERROR:
+                self.spoilt = failures.is_fatal(result)
                 raise failures.failed(result)
 
     def close(self) -> None:
@@ -187,7 +188,7 @@ class Session:
 
 
 class _Exchange:
-    """A block that spoils a session unless it comes to its end."""
+    """A block that spoils a session unless it comes to its end; there is none on one that is spoilt."""
 
     __slots__ = ("_session",)
 
@@ -195,6 +196,8 @@ class _Exchange:
         self._session = session
 
     def __enter__(self) -> None:
+        if self._session.spoilt:
+            raise Lost(failures.LOST)
         self._session.spoilt = True
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
