@@ -43,6 +43,7 @@ COMMANDS: Final = {
     "import": ("imports", "import_reports"),
     "delete": ("deletes", "delete_reports"),
     "verify": ("verifying", "verify"),
+    "citus": ("citus", "citus"),
     "organization": ("accounts", "organization"),
     "account": ("accounts", "account"),
     "user": ("accounts", "user"),
