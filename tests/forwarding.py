@@ -39,6 +39,11 @@ class Forwarding:
         with self._database.transaction() as connection:
             yield self.writing(connection)
 
+    @contextmanager
+    def alone(self) -> Iterator[Connection]:
+        with self._database.alone() as connection:
+            yield self.writing(connection)
+
     def close(self) -> None:
         self._database.close()
 

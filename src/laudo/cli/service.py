@@ -40,14 +40,25 @@ def demo(settings: Settings, *, count: int, no_serve: bool) -> None:
 
 
 @click.command()
+@click.option(
+    "--grants", is_flag=True, help="Also make the roles of a store on PostgreSQL, with their rights."
+)
 @with_settings("store")
-def migrate(settings: Settings) -> None:
+def migrate(settings: Settings, *, grants: bool) -> None:
     """Make a store or bring it up to date.
 
     Doing so again changes nothing.
+
+    The roles, which cannot log in, are laudo_owner (migrate), laudo_writer (import, accounts) and laudo_reader
+    (serve). A login gets the rights of one by `GRANT laudo_reader TO login`. What later migrations make is granted
+    as well.
     """
+    if grants and settings.store.startswith("sqlite:"):
+        raise output.Failure("a store in a file has no roles; whoever may read or write the file may use the store")
     applied = _migrate(settings)
     click.echo("\n".join(f"applied {name}" for name in applied) or "the store is current")
+    if grants:
+        _grant(settings)
 
 
 @click.command("config")
@@ -72,6 +83,19 @@ def _migrate(settings: Settings) -> list[str]:
 
     with closing(open_store(settings.store, write=True)) as database:
         return bring_up_to_date(database)
+
+
+def _grant(settings: Settings) -> None:
+    from laudo.server import roles
+    from laudo.server.database import open_store
+
+    with closing(open_store(settings.store, write=True)) as database:
+        try:
+            statements = roles.grant(database)
+        except roles.RolesError as error:
+            click.echo("".join(f"{statement};\n" for statement in error.statements), nl=False)
+            raise output.Failure(f"{error}; let somebody who may run the statements printed above") from error
+    click.echo("".join(f"{statement};\n" for statement in statements) or "the roles are current\n", nl=False)
 
 
 def _fill(settings: Settings, count: int) -> None:

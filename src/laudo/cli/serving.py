@@ -22,8 +22,8 @@ _STOP_SECONDS: Final = 30
 _STARTING_SECONDS: Final = 0.5
 """How long a worker that has its application may take until it heeds signals."""
 
-_WAITING_THREADS: Final = 4
-"""Threads of a worker whose store is asked over a network, where a thread mostly waits."""
+_FREE_THREADS: Final = 2
+"""Threads of a worker beyond its connections to a server: they answer what needs none while all others wait."""
 
 _LOG: Final[dict[str, Any]] = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "generic", "stream": "ext://sys.stderr"}},
@@ -48,7 +48,7 @@ def run(settings: Settings) -> None:
         port=settings.port,
         interface=Interfaces.WSGI,
         workers=settings.workers,
-        blocking_threads=1 if settings.store.startswith("sqlite:") else _WAITING_THREADS,
+        blocking_threads=1 if settings.store.startswith("sqlite:") else settings.pool_size + _FREE_THREADS,
         http=HTTPModes.http1,
         websockets=False,
         log_level=LogLevels.error,

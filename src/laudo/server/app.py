@@ -10,7 +10,7 @@ from laudo.core.resources import Resource
 from laudo.server import auth, console, migrations
 from laudo.server.callers import Callers
 from laudo.server.config import Settings
-from laudo.server.database import Database, Unavailable, open_store
+from laudo.server.database import Database, Unavailable, open_store, read
 from laudo.server.edges import JSON, Edges, Stages, refuse
 from laudo.server.endpoint import Constant, Endpoint
 from laudo.server.limits import Limits
@@ -21,7 +21,7 @@ App = falcon.App[falcon.Request, falcon.Response]
 
 def create(settings: Settings, *, database: Database | None = None) -> App:
     """Build the WSGI application; raises StoreError or AuthError when it could not answer."""
-    service = Service(settings, database or open_store(settings.store))
+    service = Service(settings, database or open_store(settings.store, bounds=settings.bounds))
     app = falcon.App(middleware=[Edges(settings)])
     document = openapi.document(max_rows=settings.max_rows)
     assets = console.Assets()
@@ -77,8 +77,9 @@ class List(Endpoint):
         known = request.env.get("HTTP_IF_NONE_MATCH")
         found = service.pages.kept(caller, asked, known=known) or service.pages.at_once(service.database, caller, asked)
         if found is None:
-            with service.database.snapshot() as connection:
-                found = service.pages.answer(connection, caller, asked, known=known)
+            found = read(
+                service.database, lambda connection: service.pages.answer(connection, caller, asked, known=known)
+            )
         stages.mark("answer")
         answer.set_headers(_LIST_HEADERS)
         if isinstance(found, str):
@@ -136,10 +137,9 @@ class Ready(Endpoint):
 
     def on_get(self, _request: falcon.Request, answer: falcon.Response) -> None:
         """Ask the store; raises Unavailable."""
-        with self._service.database.snapshot() as connection:
-            if not migrations.is_current(connection):
-                message = "the store's schema is not current"
-                raise Unavailable(message)
+        if not read(self._service.database, migrations.is_current):
+            message = "the store's schema is not current"
+            raise Unavailable(message)
         answer.data = b'{"status":"ok"}'
         answer.content_type = JSON
 

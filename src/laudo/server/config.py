@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
+from laudo.server.database import Bounds
+
 T = TypeVar("T")
 
 PREFIX: Final = "LAUDO_"
@@ -98,7 +100,7 @@ class Settings:
     store: str = _row(
         _STORE,
         "sqlite:///laudo.db",
-        "Where the data is: sqlite:///relative.db or sqlite:////absolute.db.",
+        "Where the data is: sqlite:///relative.db, sqlite:////absolute.db or postgresql://user@host/database.",
     )
     key_file: str = _row(
         _FILE,
@@ -123,9 +125,31 @@ class Settings:
         8_000_000,
         "Bytes of answers that each worker keeps while nothing changes; 0 for none.",
     )
+    pool_size: int = _row(_number(1, 100), 4, "PostgreSQL: connections of each worker.")
+    pool_timeout_ms: int = _row(
+        _number(1, 60_000), 1000, "PostgreSQL: milliseconds that a request waits for a free connection."
+    )
+    connect_timeout_ms: int = _row(_number(1, 60_000), 2000, "PostgreSQL: milliseconds that connecting may take.")
+    statement_timeout_ms: int = _row(
+        _number(1, 600_000), 2000, "PostgreSQL: milliseconds that a request's statement may take."
+    )
+    prepare: bool = _row(
+        _SWITCH, default=True, about="PostgreSQL: prepare statements, which PgBouncer before 1.21 cannot bear."
+    )
     metrics_host: str = _row(_ADDRESS, "127.0.0.1", "Address where metrics are served.")
     metrics_port: int = _row(_number(0, 65_535), 0, "Port where metrics are served; 0 for none.")
     log: bool = _row(_SWITCH, default=True, about="Write one JSON line a request to standard output.")
+
+    @property
+    def bounds(self) -> Bounds:
+        """How much a worker asks of a store on a server."""
+        return Bounds(
+            pool_size=self.pool_size,
+            pool_timeout_ms=self.pool_timeout_ms,
+            connect_timeout_ms=self.connect_timeout_ms,
+            statement_timeout_ms=self.statement_timeout_ms,
+            prepare=self.prepare,
+        )
 
     def __repr__(self) -> str:
         """Show no password."""

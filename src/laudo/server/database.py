@@ -1,12 +1,17 @@
 """How the rest reaches a store: the protocol that both engines keep, and the opening of a store by its URL."""
 
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeVar
 
 from laudo.core.sql import Dialect, Statement, Write
 
 Row = tuple[Any, ...]
+T = TypeVar("T")
+
+_ATTEMPTS: Final = 3
+"""Of a read whose connection was lost: the second may meet a server that is going down."""
 
 
 class StoreError(Exception):
@@ -15,6 +20,10 @@ class StoreError(Exception):
 
 class Unavailable(StoreError):  # noqa: N818 - a state of the store, not a mistake
     """The store does not answer now; the same call may succeed later."""
+
+
+class Locked(Unavailable):
+    """Somebody else holds what was asked for, and did so for as long as this one waits."""
 
 
 class Lost(Unavailable):
@@ -64,16 +73,57 @@ class Database(Reader, Protocol):
     def transaction(self) -> AbstractContextManager[Connection]:
         """Give a connection whose writes become durable together at the end, or not at all."""
 
+    def alone(self) -> AbstractContextManager[Connection]:
+        """Give a connection of its own, outside of any transaction, where a name is held until the block ends."""
+
     def close(self) -> None:
         """Let go of every connection."""
 
 
-def open_store(url: str, *, write: bool = False) -> Database:
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much a process asks of a store on a server, and for how long; times are milliseconds, 0 stands for no end."""
+
+    pool_size: int = 4
+    pool_timeout_ms: int = 1_000
+    connect_timeout_ms: int = 2_000
+    statement_timeout_ms: int = 2_000
+    """Of a store opened to read."""
+    write_timeout_ms: int = 60_000
+    """The same, of one opened to write."""
+    lifetime_ms: int = 1_800_000
+    """After which a connection is made anew, so that all come to a server that takes over, or joins."""
+    prepare: bool = True
+    """Whether statements are prepared, which PgBouncer before 1.21 cannot bear."""
+
+
+PATIENT: Final = Bounds(statement_timeout_ms=0, write_timeout_ms=0)
+"""For commands that read or write a whole store."""
+
+
+def open_store(url: str, *, write: bool = False, bounds: Bounds = PATIENT) -> Database:
     """Open the store that a URL names; only `write=True` may create or change one. Raises StoreError."""
     scheme, separator, rest = url.partition("://")
     if separator and scheme == "sqlite":
         from laudo.server.sqlite import Sqlite  # noqa: PLC0415 - only the engine in use is loaded
 
         return Sqlite(rest.removeprefix("/"), write=write)
-    message = "the store's URL must look like sqlite:///laudo.db or sqlite:////var/lib/laudo.db"
+    if separator and scheme in {"postgresql", "postgres"}:
+        try:
+            from laudo.server.postgres import Postgres  # noqa: PLC0415 - the same
+        except ImportError as error:
+            message = f"PostgreSQL needs psycopg and its libpq ({error}); pip install 'laudo[server]'"
+            raise StoreError(message) from error
+
+        return Postgres(url, write=write, bounds=bounds)
+    message = "the store's URL must look like sqlite:///laudo.db or postgresql://user@host/database"
     raise StoreError(message)
+
+
+def read(database: Database, work: Callable[[Connection], T]) -> T:
+    """Do in a snapshot what only reads, and again in another one when it was lost; raises Unavailable."""
+    for _ in range(_ATTEMPTS - 1):
+        with suppress(Lost), database.snapshot() as connection:
+            return work(connection)
+    with database.snapshot() as connection:
+        return work(connection)

@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 import apsw
 
 from laudo.core.sql import SQLITE, Dialect, Statement, Write
-from laudo.server.database import Mark, Row, StoreError, Unavailable
+from laudo.server.database import Locked, Mark, Row, StoreError, Unavailable
 
 OLDEST: Final = 3_051_003
 """Before 3.51.3 two connections that write can corrupt a database in WAL mode."""
@@ -70,6 +70,10 @@ class Sqlite:
     def transaction(self) -> "SqliteConnection":
         """Give a connection inside the store's one write transaction."""
         return SqliteConnection(self._connection(), "BEGIN IMMEDIATE")
+
+    def alone(self) -> "SqliteConnection":
+        """Give the store's one write transaction: nobody else writes while it lasts."""
+        return self.transaction()
 
     def close(self) -> None:
         """Close every thread's connection."""
@@ -191,7 +195,7 @@ def _translate(error: apsw.Error) -> None:
     match error:
         case apsw.BusyError() | apsw.LockedError():
             message = "the store is locked by another writer; try again when it has finished"
-            raise Unavailable(message) from error
+            raise Locked(message) from error
         case apsw.CantOpenError() | apsw.IOError() | apsw.FullError() | apsw.ReadOnlyError() | apsw.PermissionsError():
             name = type(error).__name__
             message = f"the store cannot be read or written ({name}): check its path, rights and disk"

@@ -1,52 +1,116 @@
-"""The schema's history, forward only: the numbered SQL files beside this module, each applied once."""
+"""The schema's history, forward only: a folder of numbered SQL files for each engine, each file applied once.
 
+`NNNN_name.sql` is applied whole or not at all, in one transaction. `NNNN_name.concurrent.sql`, which only PostgreSQL
+has, makes or drops indexes while others read and write: statement by statement, each outside of any transaction, and
+from the first one again if it was interrupted.
+"""
+
+import re
 import time
+from collections.abc import Iterator
+from functools import partial
 from importlib import resources
-from typing import TYPE_CHECKING, Final
+from importlib.resources.abc import Traversable
+from typing import Final
 
-from laudo.core.sql import Statement
-from laudo.server.database import StoreError
-
-if TYPE_CHECKING:
-    from laudo.server.database import Connection, Database
-
-_TABLE: Final = "CREATE TABLE IF NOT EXISTS migration (name TEXT NOT NULL PRIMARY KEY, applied_at INTEGER NOT NULL)"
+from laudo.core.sql import Dialect, Statement
+from laudo.server import patience, roles
+from laudo.server.database import Connection, Database, StoreError
 
 
-def migrate(database: "Database") -> list[str]:
-    """Bring the store's schema up to date; gives the names applied, none when it already was."""
-    with database.transaction() as connection:
-        connection.run_script(_TABLE)
-        missing = [name for name in _names() if name not in _applied(connection)]
-        for name in missing:
-            connection.run_script(_text(name))
-            connection.fetch(
-                Statement("INSERT INTO migration (name, applied_at) VALUES (?, ?)", (name, time.time_ns() // 1_000_000))
-            )
-    return missing
+def migrate(database: Database, *, folder: Traversable | None = None, seconds: float = patience.SECONDS) -> list[str]:
+    """Bring the store's schema up to date; gives the names applied, none when it already was.
+
+    Raises StoreError when others hold a table, or another migration runs, for so many seconds. What was applied until
+    then stays, and the rest can be applied later.
+    """
+    applied = []
+    for file in _files(folder or _folder(database.dialect)):
+        apply = _build if file.name.endswith(_CONCURRENT) else _apply
+        if patience.patiently(partial(apply, database, file), f"the migration {file.name}", seconds):
+            applied.append(file.name)
+    return applied
 
 
-def is_current(connection: "Connection") -> bool:
+def is_current(connection: Connection) -> bool:
     """Tell whether every migration that this version knows has been applied."""
-    return _applied(connection) >= set(_names())
+    return _applied(connection) >= {file.name for file in _files(_folder(connection.dialect))}
 
 
-def require_current(connection: "Connection") -> None:
+def require_current(connection: Connection) -> None:
     """Raise StoreError when the schema is missing or older than this version."""
     if not is_current(connection):
         message = "the store has no schema, or an older one; run `laudo migrate`"
         raise StoreError(message)
 
 
-def _names() -> list[str]:
-    return sorted(file.name for file in resources.files(__name__).iterdir() if file.name.endswith(".sql"))
+def _folder(dialect: Dialect) -> Traversable:
+    return resources.files(__name__) / dialect.name
 
 
-def _text(name: str) -> str:
-    return resources.files(__name__).joinpath(name).read_text(encoding="utf-8")
+def _files(folder: Traversable) -> list[Traversable]:
+    return sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
 
 
-def _applied(connection: "Connection") -> set[str]:
+def _applied(connection: Connection) -> set[str]:
     if not connection.has_table("migration"):
         return set()
     return {str(name) for (name,) in connection.fetch(Statement("SELECT name FROM migration", ()))}
+
+
+def _apply(database: Database, file: Traversable) -> bool:
+    with database.transaction() as connection:
+        patience.wait_shortly(connection)
+        connection.hold(_LOCK)
+        if file.name in _applied(connection):
+            return False
+        connection.run_script(file.read_text(encoding="utf-8"))
+        _record(connection, file.name)
+        roles.follow(connection)
+    return True
+
+
+def _build(database: Database, file: Traversable) -> bool:
+    """Build or drop indexes; the lock and what builds end together, so that what is found half made is nobody's."""
+    with database.alone() as connection:
+        connection.run_script(_WAIT_SHORTLY)
+        connection.hold(_LOCK)
+        if file.name in _applied(connection):
+            return False
+        connection.run_script(_WAIT)
+        for statement, index in _statements(file):
+            for (name,) in connection.fetch(Statement(_INVALID, (index,))):
+                connection.run_script(f'DROP INDEX CONCURRENTLY "{name}"')
+            connection.run_script(statement)
+        _record(connection, file.name)
+    return True
+
+
+def _statements(file: Traversable) -> Iterator[tuple[str, str]]:
+    """Give each statement with the index that it makes or drops."""
+    text = re.sub(r"--.*", "", file.read_text(encoding="utf-8"))
+    for statement in filter(None, map(str.strip, text.split(";"))):
+        known = _ON_INDEX(statement)
+        if known is None:
+            message = f"{file.name} may only CREATE [UNIQUE] or DROP an INDEX CONCURRENTLY IF [NOT] EXISTS"
+            raise StoreError(message)
+        yield statement, known[1]
+
+
+def _record(connection: Connection, name: str) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    connection.fetch(Statement("INSERT INTO migration (name, applied_at) VALUES (?, ?)", (name, now_ms)))
+
+
+_LOCK: Final = "migrations"
+_CONCURRENT: Final = ".concurrent.sql"
+_WAIT_SHORTLY: Final = "SET lock_timeout = '500ms'; SET statement_timeout = 0"
+_WAIT: Final = "SET lock_timeout = 0"
+"""Nobody waits behind one that builds an index concurrently, however long that waits itself."""
+_INVALID: Final = """
+SELECT relname::text FROM pg_index JOIN pg_class ON oid = indexrelid
+WHERE relname = ? AND relnamespace = current_schema()::regnamespace AND NOT indisvalid
+"""
+_ON_INDEX: Final = re.compile(
+    r"(?:CREATE (?:UNIQUE )?INDEX CONCURRENTLY IF NOT EXISTS|DROP INDEX CONCURRENTLY IF EXISTS) (\w+)"
+).match

@@ -1,6 +1,12 @@
 -- The store. Instants are integer milliseconds (UTC); id_organizacao stands first in every key and index, so that
 -- one schema serves SQLite, PostgreSQL and a store sharded by organization.
 
+-- Which of these files have been applied.
+CREATE TABLE migration (
+    name       TEXT    NOT NULL PRIMARY KEY,
+    applied_at INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE organizacao (
     id_organizacao   INTEGER NOT NULL PRIMARY KEY,
     nome_organizacao TEXT    NOT NULL,

@@ -1,0 +1,38 @@
+"""Waiting for what others hold, in tries so short that nobody who comes to wait behind one notices it."""
+
+import time
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from laudo.server.database import Connection, Locked, StoreError
+
+T = TypeVar("T")
+SECONDS: Final = 30.0
+_PAUSE: Final = 0.5
+
+
+def patiently(work: Callable[[], T], what: str, seconds: float = SECONDS) -> T:
+    """Repeat what raises Locked; raises StoreError when it still does after so long. `what` names it to a person."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return work()
+        except Locked as error:
+            if time.monotonic() > deadline:
+                message = (
+                    f"{what} had to wait for longer than {seconds:g} s: others hold the tables, or do the same; "
+                    "hint: end long transactions, and run it again"
+                )
+                raise StoreError(message) from error
+        time.sleep(_PAUSE)
+
+
+def wait_shortly(connection: Connection) -> None:
+    """Let the rest of a transaction raise Locked soon.
+
+    On PostgreSQL, who asks for a table also holds up all that come after: the wait is shorter than a reader's
+    statement_timeout, and than the deadlock_timeout of a build of an index that waits for this one. On SQLite the
+    transaction has waited already.
+    """
+    if connection.dialect.name == "postgres":
+        connection.run_script("SET LOCAL lock_timeout = '500ms'")

@@ -1,0 +1,87 @@
+"""The PostgreSQL engine, over psycopg's binding of libpq: a store that many processes and machines share."""
+
+from contextlib import suppress
+from functools import partial
+from typing import Final
+
+from laudo.core.sql import POSTGRES, Dialect, Statement
+from laudo.server.database import Bounds, Lost, Mark, Row, Unavailable
+from laudo.server.postgres import address
+from laudo.server.postgres.pool import Pool
+from laudo.server.postgres.session import Session
+from laudo.server.postgres.transaction import ALONE, SNAPSHOT, TRANSACTION, PostgresConnection
+
+_ATTEMPTS: Final = 3
+"""Of a read whose connection is lost: the second one finds no old connection, the third a server that is closing."""
+
+_MARGIN_SECONDS: Final = 0.5
+"""How much longer than a statement may take the server can be silent before it counts as hung."""
+
+
+class Postgres:
+    """A store on a server. Threads share its few connections; without `write` these only read."""
+
+    dialect: Dialect = POSTGRES
+
+    def __init__(self, url: str, *, write: bool, bounds: Bounds) -> None:
+        """Connect once, so that a wrong URL, user or server is told now; raises StoreError.
+
+        A server that is only away is no mistake for one who reads: a worker may start before its store.
+        """
+        self._shown = address.shown(url)
+        self._write = write
+        self._bounds = bounds
+        self._conninfo = address.conninfo(url, bounds, write=write)
+        limit = bounds.write_timeout_ms if write else bounds.statement_timeout_ms
+        silence = limit / 1000 + _MARGIN_SECONDS if limit else None
+        self._pool = Pool(partial(self._open, silence), bounds)
+        try:
+            self._pool.give_back(self._pool.borrow())
+        except Unavailable:
+            if write:
+                raise
+
+    def __repr__(self) -> str:
+        """Show no password."""
+        return f"Postgres({self._shown})"
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        """Run one statement in a snapshot of its own, again if its connection is lost; raises Unavailable, StoreError.
+
+        A store opened to write asks only once: the statement may be one that changes something.
+        """
+        for _ in range(0 if self._write else _ATTEMPTS - 1):
+            with suppress(Lost):
+                return self._fetch(statement)
+        return self._fetch(statement)
+
+    def mark(self) -> Mark:
+        """Give None: what has changed is known only by asking."""
+        return None
+
+    def snapshot(self) -> PostgresConnection:
+        """Give a connection inside one transaction that only reads, all of it in one state of the store."""
+        return PostgresConnection(self._pool, SNAPSHOT, self.dialect)
+
+    def transaction(self) -> PostgresConnection:
+        """Give a connection inside a transaction in which each statement sees what others have made durable."""
+        return PostgresConnection(self._pool, TRANSACTION, self.dialect)
+
+    def alone(self) -> PostgresConnection:
+        """Give a connection outside of the pool and of any transaction, which waits for its statements for ever."""
+        return PostgresConnection(Pool(partial(self._open, None), self._bounds), ALONE, self.dialect)
+
+    def close(self) -> None:
+        """Close every connection; one that is in use is closed when its transaction ends."""
+        self._pool.close()
+
+    def _open(self, silence: float | None) -> Session:
+        return Session.open(self._conninfo, silence=silence, prepare=self._bounds.prepare)
+
+    def _fetch(self, statement: Statement) -> list[Row]:
+        session = self._pool.borrow()
+        try:
+            session.send(*statement)
+            return session.receive()
+        finally:
+            self._pool.give_back(session)

@@ -1,0 +1,55 @@
+"""The store's URL -> what libpq is told: how long to wait, how to find out that the other side is gone, as whom."""
+
+import math
+from typing import Final
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from laudo.server.database import Bounds, StoreError
+
+
+def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
+    """Give what to connect with; what the URL itself says goes before it. Raises StoreError, never with a password.
+
+    A session's settings travel as `options`, with the first message, so that they cost no round trip and never stay
+    behind on a connection that PgBouncer lends to others. PgBouncer must be told to pass them over
+    (`ignore_startup_parameters = options`); then those of the role hold, which `laudo migrate --grants` sets.
+    """
+    try:
+        given = conninfo_to_dict(url)
+    except psycopg.Error:
+        raise StoreError(_MALFORMED) from None
+    hosts, ports = str(given.get("host", "")), str(given.get("port", ""))
+    if "@" in hosts or (not ports.replace(",", "").isdecimal() and ports):
+        raise StoreError(_MALFORMED)
+    settings = {
+        "statement_timeout": bounds.write_timeout_ms if write else bounds.statement_timeout_ms,
+        "jit": "off",
+        **({} if write else {"default_transaction_read_only": "on"}),
+    }
+    options = [*(f"-c {name}={value}" for name, value in settings.items()), str(given.get("options", ""))]
+    defaults = _DEFAULTS | {"connect_timeout": str(math.ceil(bounds.connect_timeout_ms / 1000))}
+    return make_conninfo("", **{**defaults, **given, "client_encoding": "UTF8", "options": " ".join(options).strip()})
+
+
+def shown(url: str) -> str:
+    """Name the store without its user and password."""
+    try:
+        given = conninfo_to_dict(url)
+    except psycopg.Error:
+        return "postgresql://…"
+    return f"postgresql://{given.get('host', '')}/{given.get('dbname', '')}"
+
+
+_MALFORMED: Final = (
+    "the store's URL is not one that PostgreSQL knows: it must look like postgresql://user@host:5432/database, "
+    "with %40, %2F and %3A for @, / and : in a name or password"
+)
+_DEFAULTS: Final = {
+    "fallback_application_name": "laudo",
+    "keepalives_idle": "30",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "15000",
+}

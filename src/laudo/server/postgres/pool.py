@@ -1,0 +1,122 @@
+"""The connections of a process: at most so many, kept when idle, and made by the thread that needs one.
+
+psycopg_pool makes them in a thread of its own, which waits ever longer after each failure: once a server had been away
+for a minute, it was noticed up to 16 s after its return. Here a request finds out by itself, and at once.
+"""
+
+import math
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from time import monotonic
+from typing import Final
+
+from laudo.server.database import Bounds, Unavailable
+from laudo.server.postgres.session import Hung, Session
+
+_REST_SECONDS: Final = 0.5
+_NEVER_RESTED: Final = 0.0
+_BUSY: Final = "every connection to PostgreSQL is in use; try again, or let the pool be larger"
+_RESTING: Final = "PostgreSQL did not answer a moment ago"
+
+
+class Pool:
+    """Lends sessions, the one used last first, so that a calm server comes to keep few.
+
+    After a session was lost, those made before it are not used again: the server has been restarted, or all were
+    ended. After a server did not answer in time, nobody waits for it during half a second; then one thread tries, and
+    until it has succeeded the others are refused at once, rather than that all of them hang.
+    """
+
+    def __init__(self, make: Callable[[], Session], bounds: Bounds) -> None:
+        """Make a session when one is needed and none is idle."""
+        self._make = make
+        self._bounds = bounds
+        self._slots = threading.Semaphore(bounds.pool_size)
+        self._idle: list[Session] = []
+        self._lock = threading.Lock()
+        self._generation = 0
+        self._rest_ends = _NEVER_RESTED
+
+    def borrow(self) -> Session:
+        """Give a session, to be given back; raises Unavailable, StoreError."""
+        if monotonic() < self._rest_ends:
+            raise Unavailable(_RESTING)
+        if not self._slots.acquire(timeout=self._bounds.pool_timeout_ms / 1000):
+            raise Unavailable(_BUSY)
+        try:
+            return self._kept() or self._made()
+        except BaseException:
+            self._slots.release()
+            raise
+
+    def renew(self, session: Session) -> Session:
+        """Give another session for one that is spoilt, which stays borrowed when none can be had."""
+        self._end(session)
+        return self._kept() or self._made()
+
+    def give_back(self, session: Session) -> None:
+        """Take a session back."""
+        if session.spoilt:
+            self._end(session)
+        elif self._is_good(session):
+            self._idle.append(session)
+        else:
+            session.close()
+        self._slots.release()
+
+    def close(self) -> None:
+        """Close what is idle, and what is lent when it is given back; a session can still be borrowed."""
+        with self._lock:
+            self._generation += 1
+        self._drop()
+
+    def _end(self, session: Session) -> None:
+        """Close a spoilt session, and with it all of its generation."""
+        session.close()
+        with self._lock:
+            if session.generation == self._generation:
+                self._generation += 1
+                self._rest_ends = monotonic() + _REST_SECONDS if session.hung else _NEVER_RESTED
+        self._drop()
+
+    def _is_good(self, session: Session) -> bool:
+        return (
+            session.generation == self._generation and (monotonic() - session.opened) * 1000 < self._bounds.lifetime_ms
+        )
+
+    def _kept(self) -> Session | None:
+        while self._idle:
+            with suppress(IndexError):
+                session = self._idle.pop()
+                if self._is_good(session):
+                    return session
+                session.close()
+        return None
+
+    def _drop(self) -> None:
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
+
+    def _made(self) -> Session:
+        generation = self._try()
+        rest = _NEVER_RESTED
+        try:
+            session = self._make()
+        except Hung:
+            rest = monotonic() + _REST_SECONDS
+            raise
+        finally:
+            self._rest_ends = rest
+        session.generation = generation
+        return session
+
+    def _try(self) -> int:
+        """Give the generation of the session to be made, unless the server rests; after a rest, refuse all others."""
+        with self._lock:
+            if monotonic() < self._rest_ends:
+                raise Unavailable(_RESTING)
+            if self._rest_ends != _NEVER_RESTED:
+                self._rest_ends = math.inf
+            return self._generation

@@ -1,0 +1,209 @@
+"""One connection to PostgreSQL: sends statements, several in one round trip, and never waits longer than it may.
+
+It asks libpq itself, through psycopg.pq. psycopg's cursors have no deadline, cannot begin a transaction in the round
+trip of its first statement, and cost some 10 µs of CPU more for each statement.
+"""
+
+import select
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
+from time import monotonic
+from typing import Any, Final, Self
+
+import psycopg
+from psycopg import pq
+from psycopg.adapt import Transformer
+from psycopg.pq.abc import PGconn, PGresult
+
+from laudo.server.database import Lost, Row, StoreError, Unavailable
+from laudo.server.postgres import failures
+from laudo.server.postgres.binding import bound, numbered
+
+OLDEST: Final = 14
+"""The oldest PostgreSQL that takes many statements in one round trip and that is still maintained."""
+
+_MOST_PREPARED: Final = 1000
+"""Statements that a connection keeps prepared: their texts are made of constants, so that there are fewer."""
+
+
+class Hung(Unavailable):
+    """The server has said nothing for longer than any statement may take."""
+
+
+class Session:
+    """A connection for one thread at a time. Once an exchange has broken off it is `spoilt`, and only to be closed."""
+
+    __slots__ = (
+        "_connection", "_fresh", "_left", "_libpq", "_names", "_poll", "_prepare", "_prepared", "_rows", "_silence",
+        "generation", "hung", "opened", "spoilt",
+    )  # fmt: skip
+
+    def __init__(self, connection: psycopg.Connection[Any], *, silence: float | None, prepare: bool) -> None:
+        """Wait at most `silence` seconds for the server to say something, None for ever."""
+        self._connection = connection
+        self._libpq: PGconn = connection.pgconn
+        self._rows = Transformer(connection)
+        self._poll = select.poll()
+        self._poll.register(self._libpq.socket, select.POLLIN)
+        self._silence = None if silence is None else silence * 1000
+        self._prepare = prepare
+        self._prepared: dict[tuple[bytes, tuple[int, ...]], bytes] = {}
+        self._fresh: list[tuple[bytes, tuple[int, ...]]] = []
+        self._names = count()
+        self._left = 0
+        self.generation = 0
+        self.opened = monotonic()
+        self.spoilt = False
+        self.hung = False
+        self._libpq.enter_pipeline_mode()
+
+    @classmethod
+    def open(cls, conninfo: str, *, silence: float | None, prepare: bool) -> Self:
+        """Connect; raises Unavailable (Hung, if there was no answer), StoreError when trying again would not help."""
+        try:
+            connection = psycopg.Connection.connect(conninfo, autocommit=True)
+        except psycopg.errors.ConnectionTimeout as error:
+            raise Hung(failures.HUNG) from error
+        except psycopg.Error as error:
+            raise failures.refused(error) from error
+        try:
+            _demand(connection.pgconn)
+            return cls(connection, silence=silence, prepare=prepare)
+        except BaseException:
+            connection.close()
+            raise
+
+    @property
+    def is_failed(self) -> bool:
+        """Tell whether a statement has failed in the transaction, which can then only be undone."""
+        return self._libpq.transaction_status == pq.TransactionStatus.INERROR
+
+    def send(self, text: str, params: Sequence[Any] = ()) -> None:
+        """Put a statement behind those already sent; `receive` gives the rows of the last one."""
+        query = numbered(text)
+        types, values, formats = bound(params)
+        with self._exchange():
+            name = self._name(query, types)
+            if name is None:
+                self._libpq.send_query_params(query, values, types, formats, pq.Format.BINARY)
+            else:
+                self._libpq.send_query_prepared(name, values, formats, pq.Format.BINARY)
+
+    def push(self) -> None:
+        """Let the server begin with what was sent, while this side goes on."""
+        with self._exchange():
+            self._flush()
+
+    def leave(self) -> None:
+        """Let the server do what was sent; its answers are met, and passed over, with the next ones."""
+        with self._exchange():
+            self._libpq.pipeline_sync()
+            self._flush()
+            self._left += 1
+
+    def receive(self) -> list[Row]:
+        """Wait for what was sent to be done; raises the first failure."""
+        with self._exchange():
+            self._libpq.pipeline_sync()
+            self._flush()
+            answer, failure = self._answers()
+        if failure is not None:
+            for key in self._fresh:
+                del self._prepared[key]
+            self._fresh.clear()
+            raise failures.failed(failure)
+        self._fresh.clear()
+        if answer is None or answer.status != pq.ExecStatus.TUPLES_OK:
+            return []
+        self._rows.set_pgresult(answer)
+        return self._rows.load_rows(0, answer.ntuples, tuple)
+
+    def run_script(self, text: str) -> None:
+        """Run several statements without parameters; raises the first failure, after which none was run."""
+        self.receive()
+        with self._exchange():
+            self._libpq.exit_pipeline_mode()
+            self._libpq.send_query(text.encode())
+            self._flush()
+            results = list(iter(self._next, None))
+            self._libpq.enter_pipeline_mode()
+        for result in results:
+            if result.status == pq.ExecStatus.FATAL_ERROR:
+                raise failures.failed(result)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _name(self, query: bytes, types: tuple[int, ...]) -> bytes | None:
+        """Give the name under which a statement is prepared, in the same round trip if it is new."""
+        key = (query, types)
+        name = self._prepared.get(key)
+        if name is None and self._prepare and len(self._prepared) < _MOST_PREPARED:
+            name = self._prepared[key] = b"laudo%d" % next(self._names)
+            self._fresh.append(key)
+            self._libpq.send_prepare(name, query, types)
+        return name
+
+    def _answers(self) -> tuple[PGresult | None, PGresult | None]:
+        """Read to the end of what was sent; give the last result of what nobody has left, and the first failure."""
+        answer = failure = None
+        for result in self._results():
+            match result.status:
+                case pq.ExecStatus.PIPELINE_SYNC:
+                    pass
+                case pq.ExecStatus.FATAL_ERROR if failures.is_fatal(result):
+                    raise Lost(failures.LOST)
+                case pq.ExecStatus.FATAL_ERROR if self._left == 1:
+                    failure = failure or result
+                case _:
+                    answer = result
+        return answer, failure
+
+    def _results(self) -> Iterator[PGresult]:
+        self._left += 1
+        while self._left:
+            result = self._next()
+            if result is None:
+                result = self._next()
+            if result is None:
+                raise Lost(failures.LOST)
+            if result.status == pq.ExecStatus.PIPELINE_SYNC:
+                self._left -= 1
+            yield result
+
+    def _next(self) -> PGresult | None:
+        while self._libpq.is_busy():
+            self._wait()
+            self._libpq.consume_input()
+        return self._libpq.get_result()
+
+    def _flush(self) -> None:
+        while self._libpq.flush():
+            self._poll.modify(self._libpq.socket, select.POLLIN | select.POLLOUT)
+            self._wait()
+            self._poll.modify(self._libpq.socket, select.POLLIN)
+            self._libpq.consume_input()
+
+    def _wait(self) -> None:
+        if not self._poll.poll(self._silence):
+            self.hung = True
+            raise Hung(failures.HUNG)
+
+    @contextmanager
+    def _exchange(self) -> Iterator[None]:
+        """Spoil the session unless the block comes to its end."""
+        self.spoilt = True
+        try:
+            yield
+        except psycopg.OperationalError as error:
+            raise Lost(failures.LOST) from error
+        self.spoilt = False
+
+
+def _demand(libpq: PGconn) -> None:
+    if libpq.server_version < OLDEST * 10_000:
+        raise StoreError(f"PostgreSQL {libpq.server_version // 10_000} is too old: laudo needs {OLDEST} or newer")
+    encoding = (libpq.parameter_status(b"server_encoding") or b"").decode()
+    if encoding != "UTF8":
+        raise StoreError(f"the store's database has the encoding {encoding}: create it anew with ENCODING 'UTF8'")

@@ -1,0 +1,128 @@
+"""One transaction on PostgreSQL: begun in the round trip of its first statement, read-only ones ended without any."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from hashlib import blake2b
+from typing import Final, Self
+
+import psycopg
+
+from laudo.core.sql import Dialect, Statement, Write
+from laudo.server.database import Lost, Row, Unavailable
+from laudo.server.postgres.binding import columns
+from laudo.server.postgres.pool import Pool
+from laudo.server.postgres.session import Session
+
+SNAPSHOT: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+TRANSACTION: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
+ALONE: Final = ""
+"""No transaction: each statement ends by itself, and the connection with the block."""
+_UNKNOWN: Final = (
+    "the connection to PostgreSQL was lost while the last batch was made durable: it is not known whether it was "
+    "stored, and repeating it is harmless"
+)
+
+
+class PostgresConnection:
+    """A `with` block that commits at its end, or rolls back after an exception."""
+
+    __slots__ = ("_begin", "_begun", "_pool", "_session", "dialect")
+
+    def __init__(self, pool: Pool, begin: str, dialect: Dialect) -> None:
+        """`begin` is SNAPSHOT, TRANSACTION or ALONE, which needs a pool for this connection only."""
+        self._pool = pool
+        self._begin = begin
+        self.dialect = dialect
+
+    def __enter__(self) -> Self:
+        """Take a connection; raises Unavailable, StoreError."""
+        self._session: Session = self._pool.borrow()
+        self._begun = False
+        return self
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        """End; raises Unavailable, StoreError."""
+        try:
+            if not self._begun or self._session.spoilt:
+                return
+            if self._begin == ALONE:
+                if error is None:
+                    self._session.receive()
+            elif self._begin == SNAPSHOT:
+                with suppress(Unavailable):
+                    self._session.send("COMMIT")
+                    self._session.leave()
+            elif error is not None:
+                self._roll_back()
+            else:
+                self._commit()
+        finally:
+            if self._begin == ALONE:
+                self._pool.close()
+            self._pool.give_back(self._session)
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        """Run one statement. If the very first finds the connection dead, that has lain idle, another one is taken."""
+        if not self._begun:
+            try:
+                return self._fetch(statement)
+            except Lost:
+                if not self._session.spoilt:
+                    raise
+                self._session = self._pool.renew(self._session)
+                self._begun = False
+        return self._fetch(statement)
+
+    def write(self, write: Write, rows: Iterable[Row]) -> None:
+        """Write rows with one statement; the server runs it while this side goes on, and `fetch` or the end fail."""
+        given = list(rows)
+        if given:
+            self._send(Statement(self.dialect.written(write), columns(given)))
+            self._session.push()
+
+    def hold(self, name: str) -> None:
+        """Wait for the lock whose number is a hash of this name."""
+        number = int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)
+        lock = "pg_advisory_lock" if self._begin == ALONE else "pg_advisory_xact_lock"
+        self.fetch(Statement(f"SELECT {lock}(?)", (number,)))
+
+    def run_script(self, text: str) -> None:
+        """Run several statements without parameters."""
+        self._send_begin()
+        self._session.run_script(text)
+
+    def has_table(self, name: str) -> bool:
+        """Tell whether the store has this table."""
+        return self.fetch(Statement("SELECT to_regclass(?) IS NOT NULL", (name,))) == [(True,)]
+
+    def _fetch(self, statement: Statement) -> list[Row]:
+        self._send(statement)
+        return self._session.receive()
+
+    def _send(self, statement: Statement) -> None:
+        self._send_begin()
+        self._session.send(*statement)
+
+    def _send_begin(self) -> None:
+        if not self._begun:
+            self._begun = True
+            if self._begin != ALONE:
+                self._session.send(self._begin)
+
+    def _commit(self) -> None:
+        if self._session.is_failed:
+            self._roll_back()
+            raise psycopg.errors.InFailedSqlTransaction("a statement had failed, so that nothing was stored")
+        try:
+            self._session.send("COMMIT")
+            self._session.receive()
+        except Exception as error:
+            if self._session.spoilt:
+                raise Unavailable(_UNKNOWN) from error
+            self._roll_back()
+            raise
+
+    def _roll_back(self) -> None:
+        with suppress(Unavailable):
+            self._session.send("ROLLBACK")
+            self._session.leave()

