@@ -58,14 +58,14 @@ def copy_store(settings: Settings, *, source_url: str, target_url: str) -> int:
         output.note(each)
     if found:
         output.fail("the stores differ; hint: stop what writes to them, then run it again", code=IN_PART)
-    output.note("the stores are equal; the same key file is needed for the tokens")
+    output.note("the stores are equal; the tokens work with the same key file")
     return 0
 
 
 def _copy(copy: "Copy") -> None:
-    copy.callers()
+    copy.copy_callers()
     with progress.counting("copying", "reports") as told:
-        copy.reports(told)
+        copy.copy_reports(told)
     with progress.counting("counting") as told:
         copy.count(told)
     click.echo(str(copy.done))

@@ -12,6 +12,7 @@ from laudo.core import axes
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import CONTA, ORGANIZACAO
 from laudo.server.database import Connection, Database, StoreError
+from laudo.server.ingest import words
 from laudo.server.ingest.changes import begin
 from laudo.server.ingest.copying import callers, reports
 from laudo.server.ingest.copying.reports import Counts
@@ -36,7 +37,7 @@ class Done:
 
 
 class Copy:
-    """One run: `callers`, `reports`, `count`, then `compare` and `verify`. Nobody else may write to the target then."""
+    """One run: `copy_callers`, `copy_reports`, `count`, `compare` and `verify`. The target has no other writer."""
 
     def __init__(self, source: Database, target: Database) -> None:
         """Raises StoreError, before anything is written, where the target has anything of its own."""
@@ -44,18 +45,15 @@ class Copy:
         self._target = target
         self._sizes: dict[Owner, int] = {}
         self.done = Done()
-        with source.snapshot() as connection:
-            self._callers = callers.read(connection)
-            self._versions = _versions(connection)
-            self._total = connection.fetch(Statement(_TOTAL, ()))[0][0]
-            _refuse_uncounted(connection, self._versions)
-        with target.snapshot() as connection:
-            self._known = callers.read(connection)
-            versions = _versions(connection)
-        callers.refuse_others(self._callers, self._known)
-        _refuse_newer(self._versions, versions)
+        with source.snapshot() as right, target.snapshot() as kept:
+            self._callers, self._known = callers.read(right), callers.read(kept)
+            self._versions = _versions(right)
+            self._total = right.fetch(Statement(_TOTAL, ()))[0][0]
+            callers.refuse_others(self._callers, self._known)
+            _refuse_uncounted(right, self._versions)
+            _refuse_others(right, kept, self._versions)
 
-    def callers(self) -> None:
+    def copy_callers(self) -> None:
         """Copy organizations, accounts, users and tokens, and what has changed of those that are there."""
         for id_organizacao in self._callers.organizacoes:
             with self._target.transaction() as writing:
@@ -63,7 +61,7 @@ class Copy:
                 callers.write(writing, id_organizacao, self._callers, self._known)
             self.done.organizations += 1
 
-    def reports(self, told: Told | None = None) -> None:
+    def copy_reports(self, told: Told | None = None) -> None:
         """Copy facets and reports: each organization out of one snapshot of the source."""
         progress = Progress(told, self._total)
         for id_organizacao in self._callers.organizacoes:
@@ -115,6 +113,9 @@ class Copy:
     def verify(self, told: Told | None = None) -> list[Difference]:
         """Recount the target as `laudo verify` does; what differs is counted anew by the next run."""
         found = list(differing(self._target, told))
+        if any(each.what == pessoas.WORDS for each in found):
+            with self._target.transaction() as writing:
+                words.rebuild(writing)
         for owner in sorted({Owner(each.id_organizacao, each.id_conta or 0) for each in found}):
             with self._target.transaction() as writing:
                 begin(writing, owner.id_organizacao)
@@ -139,15 +140,18 @@ def _refuse_uncounted(connection: Connection, versions: dict[Owner, int]) -> Non
             raise StoreError(f"{_name(owner)} of the source was never counted; {_COUNT}")
 
 
-def _refuse_newer(source: dict[Owner, int], target: dict[Owner, int]) -> None:
-    """Raise StoreError where the target has a version that the source has not come to: others have written there."""
-    for owner, version in sorted(target.items()):
-        if version > source[owner]:
-            raise StoreError(f"{_name(owner)} of the target has changed after that of the source; {callers.ELSEWHERE}")
+def _refuse_others(source: Connection, target: Connection, versions: dict[Owner, int]) -> None:
+    """Raise StoreError where others have written reports to the target, which would be deleted.
+
+    A copy has never a version to which the source has not come, nor a facet that the source lacks.
+    """
+    for owner, version in _versions(target).items():
+        if version > versions[owner] or reports.has_others(target, source, owner):
+            raise StoreError(f"{_name(owner)} of the target has changes of its own; {callers.ELSEWHERE}")
 
 
 def _versions(connection: Connection, id_organizacao: int | None = None) -> dict[Owner, int]:
-    """Give the version of each account, and of each organization as that of account 0."""
+    """Give the version of each account, then of each organization as that of account 0."""
     where, params = ("", ()) if id_organizacao is None else (" WHERE id_organizacao = ?", (id_organizacao,))
     texts = (_VERSIONS_OF_CONTAS, _VERSIONS_OF_ORGANIZACOES)
     rows = [row for text in texts for row in connection.fetch(Statement(text + where, params))]

@@ -16,7 +16,7 @@ _MOST_SHOWN: Final = 5
 class Kind(NamedTuple):
     """One of the four: in two stores it is the same one if its key and its `fixed` columns are the same.
 
-    The `number`th of its columns is how people name it. What a store counts is never copied.
+    The `number`th of key and columns is how people name it. Versions are not copied with it.
     """
 
     noun: str
@@ -27,7 +27,7 @@ class Kind(NamedTuple):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (*self.table.key, *self.fixed, *self.changing)
+        return (*self.fixed, *self.changing)
 
     def told_apart_by(self, row: Row) -> Row:
         return row[: len(self.table.key) + len(self.fixed)]
@@ -78,21 +78,22 @@ def write(writing: Connection, id_organizacao: int, source: Callers, target: Cal
         key = len(kind.table.key)
         known = {row[:key]: row for row in target.of(kind, id_organizacao)}
         rows = source.of(kind, id_organizacao)
-        columns = (*kind.fixed, *kind.changing)
-        writing.write(Write(How.INSERT, kind.table, columns), [row for row in rows if row[:key] not in known])
+        new = [row for row in rows if row[:key] not in known]
         changed = [row for row in rows if known.get(row[:key], row) != row]
-        writing.write(Write(How.SET, kind.table, columns), changed)
+        writing.write(Write(How.INSERT, kind.table, kind.columns), new)
+        writing.write(Write(How.SET, kind.table, kind.columns), changed)
 
 
 def differences(source: Callers, target: Callers) -> Iterator[str]:
     """Name the kinds that differ."""
     for kind in KINDS:
-        if sorted(source.all(kind)) != sorted(target.all(kind)):
+        if source.all(kind) != target.all(kind):
             yield f"{kind.noun}s: not as the source has them now"
 
 
 def _read(connection: Connection, kind: Kind) -> Rows:
-    text = f"SELECT {', '.join(kind.columns)} FROM {kind.table.name} ORDER BY {', '.join(kind.table.key)}"
+    names = ", ".join((*kind.table.key, *kind.columns))
+    text = f"SELECT {names} FROM {kind.table.name} ORDER BY {', '.join(kind.table.key)}"
     rows = connection.fetch(Statement(text, ()))
     return {id_organizacao: list(its) for id_organizacao, its in groupby(rows, key=itemgetter(0))}
 

@@ -39,14 +39,24 @@ def copy(reading: Connection, target: Database, owner: Owner) -> Iterator[Counts
 
     A chunk is durable before it is counted. Whatever changes, the account's counts are forgotten with it.
     """
-    with target.transaction() as writing:
-        begin(writing, owner.id_organizacao)
-        _match_facets(writing, owner, _facets(reading, owner))
-    for chunk in _ranges(reading, owner, _FIRST, _LAST):
+    facets = _facets(reading, owner)
+    chunks = _ranges(reading, owner, _FIRST, _LAST)
+    chunk = next(chunks, None)
+    while chunk is not None:
         with target.transaction() as writing:
             begin(writing, owner.id_organizacao)
+            if chunk.above == _FIRST:
+                _add_facets(writing, owner, facets)
             counts = _match(writing, owner, chunk)
+            # The next one is read while the server is still writing this one.
+            chunk = next(chunks, None)
         yield counts
+
+
+def has_others(target: Connection, source: Connection, owner: Owner) -> bool:
+    """Tell whether the target has facets that the source has not: as none ever goes, they come from elsewhere."""
+    kept = _facets(target, owner)
+    return bool(kept) and not set(kept) <= set(_facets(source, owner))
 
 
 def digest(connection: Connection, owner: Owner, progress: Progress) -> tuple[int, bytes]:
@@ -69,13 +79,10 @@ def forget_counts(writing: Connection, owner: Owner) -> None:
         writing.fetch(Statement(_NO_VERSION_OF_ORGANIZACAO, (owner.id_organizacao,)))
 
 
-def _match_facets(writing: Connection, owner: Owner, right: list[Row]) -> None:
-    kept = _facets(writing, owner)
-    if kept != right:
-        forget_counts(writing, owner)
-        surplus = {number for number, *_ in kept} - {number for number, *_ in right}
-        writing.write(_DELETE_FACETS, [(*owner, number) for number in sorted(surplus)])
-        writing.write(_WRITE_FACETS, [(*owner, *row) for row in right])
+def _add_facets(writing: Connection, owner: Owner, facets: list[Row]) -> None:
+    """Write the facets that the target lacks, with the source's numbers and nothing counted."""
+    known = set(_facets(writing, owner))
+    writing.write(_NEW_FACETS, [(*owner, *row) for row in facets if row not in known])
 
 
 def _match(writing: Connection, owner: Owner, right: Range) -> Counts:
@@ -124,8 +131,7 @@ _REPORTS: Final = (
 _FACETS: Final = f"SELECT facet, {', '.join(FIELDS)} FROM facet {_OWNED} ORDER BY facet"
 _WRITE: Final = Write(How.UPSERT, RELATORIO, _CONTENT)
 _DELETE: Final = Write(How.DELETE, RELATORIO)
-_WRITE_FACETS: Final = Write(How.UPSERT, FACET, FIELDS)
-_DELETE_FACETS: Final = Write(How.DELETE, FACET)
+_NEW_FACETS: Final = Write(How.INSERT, FACET, FIELDS)
 _NO_TOTALS: Final = f"UPDATE facet SET total = 0 {_OWNED} AND total <> 0"
 _NO_VERSION_OF_CONTA: Final = f"UPDATE conta SET version = 0 {_OWNED} AND version <> 0"
 _NO_VERSION_OF_ORGANIZACAO: Final = "UPDATE organizacao SET version = 0 WHERE id_organizacao = ?"
