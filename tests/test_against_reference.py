@@ -14,11 +14,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from engines import Stores
 from factories import SMALL, Account, Store, relatorio
 from laudo.server import app
 from laudo.server.config import Settings
 from laudo.server.database import open_store
 from laudo.server.ingest.records import Relatorio
+from laudo.server.ingest.tallies import Sizes
 from laudo.server.ingest.writer import Ingest
 from reference import Api
 from strategies import (
@@ -68,7 +70,7 @@ class World(NamedTuple):
 
 
 @contextmanager
-def world(url: str, key_file: Path, history: History) -> Iterator[World]:
+def world(url: str, key_file: Path, history: History, *, sizes: Sizes = SMALL) -> Iterator[World]:
     """Write a history into an empty store and open it for reading, as the server does."""
     writing = open_store(url, write=True)
     store = Store(writing, key_file)
@@ -76,7 +78,7 @@ def world(url: str, key_file: Path, history: History) -> Iterator[World]:
     for count in history.organizations:
         first = store.account()
         accounts += [first, *(store.account(first.id_organizacao) for _ in range(1, count))]
-    writers = [Ingest(writing, account.id_conta, sizes=SMALL) for account in accounts]
+    writers = [Ingest(writing, account.id_conta, sizes=sizes) for account in accounts]
     for account, batch in history.batches:
         writers[account].write(batch)
     reading = open_store(url)
@@ -99,7 +101,7 @@ def _api(accounts: Sequence[Account], outcome: Sequence[tuple[int, Relatorio]]) 
     ids=["relatorios", "pessoas"],
 )
 def test_generated_stores_and_queries_are_answered_as_the_reference_answers_them(
-    new_store_url: NewStoreUrl,
+    stores: Stores,
     key_file: Path,
     resource: List,
     values: dict[str, tuple[str, ...]],
@@ -111,7 +113,7 @@ def test_generated_stores_and_queries_are_answered_as_the_reference_answers_them
     @settings(max_examples=STORES, deadline=None, phases=PHASES, suppress_health_check=list(HealthCheck))
     @given(history=histories(), questions=several)
     def compare(history: History, questions: list[tuple[int, str]]) -> None:
-        with world(new_store_url(), key_file, history) as made:
+        with stores.passing() as url, world(url, key_file, history) as made:
             for account, question in questions:
                 answered[made.compare(resource, account % len(made.accounts), question)] += 1
 
@@ -154,15 +156,15 @@ def _sorts() -> tuple[tuple[List, tuple[str, ...]], ...]:
     return (("relatorios", RELATORIO_SORTS), ("pessoas", PESSOA_SORTS))
 
 
-def test_a_store_written_in_any_order_and_any_batches_is_the_same_store(
-    new_store_url: NewStoreUrl, key_file: Path
-) -> None:
+def test_a_store_written_in_any_order_and_any_batches_is_the_same_store(stores: Stores, key_file: Path) -> None:
     @settings(max_examples=15, deadline=None, phases=PHASES, suppress_health_check=list(HealthCheck))
     @given(history=histories(), seed=st.integers(0, 1000))
     def compare(history: History, seed: int) -> None:
         with (
-            world(new_store_url(), key_file, history) as one,
-            world(new_store_url(), key_file, _shuffled(history, seed)) as other,
+            stores.passing() as url_of_one,
+            stores.passing() as url_of_other,
+            world(url_of_one, key_file, history) as one,
+            world(url_of_other, key_file, _shuffled(history, seed)) as other,
         ):
             for resource, account in product(("relatorios", "pessoas"), range(len(one.accounts))):
                 url = f"/{resource}?rows=1000"

@@ -2,15 +2,14 @@ import re
 import stat
 import string
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from laudo.server import accounts, auth, migrations
+from laudo.server import accounts, auth
 from laudo.server.accounts import Level
 from laudo.server.auth import AuthError, Caller
-from laudo.server.database import Database, open_store
+from laudo.server.database import Database
 
 KEY = bytes(range(32))
 NOW = 1_800_000_000_000
@@ -19,15 +18,12 @@ OURS = auth.derived_token(KEY, "test")
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Database]:
-    database = open_store(f"sqlite:///{tmp_path}/laudo.db", write=True)
-    migrations.migrate(database)
+def store(database: Database) -> Database:
     with database.transaction() as connection:
         accounts.create_organizacao(connection, "Modelo", webhook_url="https://example.com/hook")
         accounts.create_usuario(connection, 1, email="ana@example.com", nome="Ana")
         accounts.create_token(connection, 1, auth.hash_token(KEY, TOKEN), now_ms=NOW, expires_at=NOW + 1000)
-    yield database
-    database.close()
+    return database
 
 
 def ask(store: Database, token: str = TOKEN, *, key: bytes = KEY, now_ms: int = NOW) -> Caller | None:

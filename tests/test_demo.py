@@ -2,10 +2,9 @@
 
 import gzip
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from io import BytesIO
 from itertools import islice, pairwise
-from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -14,8 +13,8 @@ from stdnum.br import cnpj, cpf
 from laudo import demo
 from laudo.core.documents import is_cnpj, is_cpf
 from laudo.core.sql import Statement
-from laudo.server import auth, migrations
-from laudo.server.database import Database, open_store
+from laudo.server import auth
+from laudo.server.database import Database
 from laudo.server.ingest.records import Relatorio, Source, read
 
 COUNT = 20_000
@@ -25,14 +24,6 @@ KEY = bytes(range(32))
 @pytest.fixture(scope="module")
 def invented() -> list[Relatorio]:
     return list(demo.relatorios(COUNT))
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Database]:
-    database = open_store(f"sqlite:///{tmp_path}/demo.db", write=True)
-    migrations.migrate(database)
-    yield database
-    database.close()
 
 
 def test_the_same_seed_gives_the_same_reports_and_another_seed_gives_others() -> None:
@@ -166,18 +157,18 @@ def test_lines_are_read_back_as_the_reports_they_were(
     assert list(read(Source(BytesIO(content), name))) == list(enumerate(invented, 1))
 
 
-def test_two_organizations_share_some_cpfs_and_the_reports_seven_to_three(store: Database) -> None:
-    filled = demo.fill(store, KEY, count=3000)
+def test_two_organizations_share_some_cpfs_and_the_reports_seven_to_three(database: Database) -> None:
+    filled = demo.fill(database, KEY, count=3000)
     assert filled.written == 3000
-    per_conta = _fetch(store, "SELECT id_conta, count(*) FROM relatorio GROUP BY id_conta ORDER BY id_conta")
+    per_conta = _fetch(database, "SELECT id_conta, count(*) FROM relatorio GROUP BY id_conta ORDER BY id_conta")
     assert per_conta == [(1, 2100), (2, 900)]
-    shared = "SELECT count(*) FROM (SELECT cpf FROM pessoa GROUP BY cpf HAVING count(*) = 2)"
-    assert _fetch(store, shared)[0][0] > 50
+    shared = "SELECT count(*) FROM (SELECT cpf FROM pessoa GROUP BY cpf HAVING count(*) = 2) AS shared"
+    assert _fetch(database, shared)[0][0] > 50
 
 
-def test_every_token_of_the_demonstration_works(store: Database) -> None:
-    filled = demo.fill(store, KEY, count=100)
-    with store.snapshot() as connection:
+def test_every_token_of_the_demonstration_works(database: Database) -> None:
+    filled = demo.fill(database, KEY, count=100)
+    with database.snapshot() as connection:
         callers = [auth.caller(connection, auth.hash_token(KEY, a.token), now_ms=1) for a in filled.accesses]
     assert [(c.nome_organizacao, c.email) for c in callers if c] == [
         ("Organização Exemplo", "analista@example.com"),
@@ -186,21 +177,21 @@ def test_every_token_of_the_demonstration_works(store: Database) -> None:
     ]
 
 
-def test_filling_again_writes_nothing_and_gives_the_same_tokens(store: Database) -> None:
-    first = demo.fill(store, KEY, count=200)
-    before = _recount(store)
-    second = demo.fill(store, KEY, count=200)
+def test_filling_again_writes_nothing_and_gives_the_same_tokens(database: Database) -> None:
+    first = demo.fill(database, KEY, count=200)
+    before = _recount(database)
+    second = demo.fill(database, KEY, count=200)
     assert second.accesses == first.accesses
     assert second.written == 0
-    assert _recount(store) == before
+    assert _recount(database) == before
 
 
-def test_an_interrupted_filling_is_finished_by_the_next(store: Database) -> None:
-    demo.fill(store, KEY, count=200)
-    with store.transaction() as connection:
+def test_an_interrupted_filling_is_finished_by_the_next(database: Database) -> None:
+    demo.fill(database, KEY, count=200)
+    with database.transaction() as connection:
         connection.run_script("DELETE FROM token")  # they are what is written last
-    assert demo.fill(store, KEY, count=200).written == 0
-    assert _recount(store) == (2, 3, 3, 200)
+    assert demo.fill(database, KEY, count=200).written == 0
+    assert _recount(database) == (2, 3, 3, 200)
 
 
 def test_tokens_are_well_formed_depend_on_the_key_and_are_never_shown() -> None:
@@ -216,11 +207,11 @@ def _share(relatorios: list[Relatorio], **wanted: str) -> float:
     return hits / len(relatorios)
 
 
-def _fetch(store: Database, text: str) -> list[tuple[int, ...]]:
-    with store.snapshot() as connection:
+def _fetch(database: Database, text: str) -> list[tuple[int, ...]]:
+    with database.snapshot() as connection:
         return connection.fetch(Statement(text, ()))
 
 
-def _recount(store: Database) -> tuple[int, ...]:
+def _recount(database: Database) -> tuple[int, ...]:
     tables = ("organizacao", "usuario", "token", "relatorio")
-    return tuple(_fetch(store, f"SELECT count(*) FROM {table}")[0][0] for table in tables)
+    return tuple(_fetch(database, f"SELECT count(*) FROM {table}")[0][0] for table in tables)

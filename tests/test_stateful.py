@@ -4,6 +4,7 @@ import random
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
+from engines import Stores
 from factories import NOON, Store, numero
 from forwarding import Forwarding, ForwardingConnection
 from laudo.core.sql import Statement, Write
@@ -26,7 +28,6 @@ from laudo.server.ingest.verify import verify
 from laudo.server.ingest.writer import Ingest
 from reference import Api, Listing
 from strategies import PESSOA_SORTS, PESSOA_VALUES, RELATORIO_SORTS, RELATORIO_VALUES, any_relatorio
-from test_against_reference import NewStoreUrl
 from wsgi import Client
 
 MOST_REPORTS: Final = 3_000
@@ -105,8 +106,10 @@ lives = st.one_of(st.none(), st.none(), st.integers(0, 60), st.integers(0, 20_00
 class Lists(RuleBasedStateMachine):
     """Three accounts, two of them of one organization, each with two writers; the reports as they must be."""
 
-    def __init__(self, url: str, key_file: Path) -> None:
+    def __init__(self, stores: Stores, key_file: Path) -> None:
         super().__init__()
+        url = stores.new()
+        self._drop = partial(stores.drop, url)
         self._writing = open_store(url, write=True)
         store = Store(self._writing, key_file)
         first = store.account()
@@ -183,6 +186,7 @@ class Lists(RuleBasedStateMachine):
         finally:
             for database in (self._writing, self._reading, *self._stores):
                 database.close()
+            self._drop()
 
     # Questions.
 
@@ -259,14 +263,14 @@ LISTS: Final = (
 
 
 def test_whatever_happens_every_page_is_the_references_and_every_count_is_a_recounts(
-    new_store_url: NewStoreUrl, tmp_path: Path
+    stores: Stores, tmp_path: Path
 ) -> None:
     folders = count()
 
     def new() -> Lists:
         folder = tmp_path / f"key{next(folders)}"
         folder.mkdir()
-        return Lists(new_store_url(), folder / "laudo.key")
+        return Lists(stores, folder / "laudo.key")
 
     run_state_machine_as_test(
         new,  # type: ignore[arg-type]  # it is only called, without arguments

@@ -1,19 +1,29 @@
+"""A shell in a folder, on no store that matters, on one without a schema, or on one with an account."""
+
 from pathlib import Path
 
 import pytest
 
+from engines import Stores
 from shell import Shell
 
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Shell:
+    """For what no engine has part in; the store would be a file."""
     return Shell(tmp_path)
 
 
 @pytest.fixture
-def laudo(empty: Shell) -> Shell:
+def fresh(stores: Stores, tmp_path: Path) -> Shell:
+    """A store that nobody has migrated."""
+    return Shell(tmp_path, stores.bare())
+
+
+@pytest.fixture
+def laudo(fresh: Shell) -> Shell:
     """A store with one organization, its account, and a user."""
-    empty.prints("migrate")
-    empty.prints("organization", "create", "Modelo")
-    empty.prints("user", "create", "--account", "1", "--email", "ana@example.com", "--name", "Ana")
-    return empty
+    fresh.prints("migrate")
+    fresh.prints("organization", "create", "Modelo")
+    fresh.prints("user", "create", "--account", "1", "--email", "ana@example.com", "--name", "Ana")
+    return fresh

@@ -33,10 +33,10 @@ def test_without_json_lists_are_columns_under_names(laudo: Shell) -> None:
     assert line.split() == ["1", "1", "1", "ana@example.com", "Ana", "yes"]
 
 
-def test_an_empty_list_is_an_empty_array(empty: Shell) -> None:
-    empty.prints("migrate")
-    assert empty.lists("organization", "list") == []
-    assert empty.prints("organization", "list") == ""
+def test_an_empty_list_is_an_empty_array(fresh: Shell) -> None:
+    fresh.prints("migrate")
+    assert fresh.lists("organization", "list") == []
+    assert fresh.prints("organization", "list") == ""
 
 
 @pytest.mark.parametrize("noun", ["organization", "account", "user"])

@@ -14,6 +14,7 @@ from laudo.server.database import open_store
 from shell import Shell, one_line
 from wsgi import NewApp
 
+STATE = "pull.json"
 Run = Callable[..., Result]
 DROPPED = httpx.ReadError("dropped")
 
@@ -21,7 +22,8 @@ DROPPED = httpx.ReadError("dropped")
 @contextmanager
 def pulling(laudo: Shell, base: str, token: str) -> Iterator[Run]:
     def run(*words: str) -> Result:
-        return laudo("pull", "--from", base, "--account", "1", *words, env={"LAUDO_TOKEN": token})
+        given = ("--from", base, "--account", "1", "--state", str(laudo.folder / STATE), *words)
+        return laudo("pull", *given, env={"LAUDO_TOKEN": token})
 
     yield run
 
@@ -67,8 +69,8 @@ def test_a_service_without_extensions_comes_whole_and_then_only_what_changed(
     service.pessoas.insert(0, pessoa(0, cpf=cpf(800), nome="Nova Pessoa", atualizado_em="2026-02-01T00:00:00.000Z"))
     assert run().stdout.startswith("1 inserted, 0 updated, 301 unchanged, 0 stale, 0 rejected; the service has 2601")
     assert len(service.requests) - asked == 2
-    assert sorted(path.name for path in laudo.folder.iterdir() if "pull" in path.name) == ["laudo.db.pull-1.json"]
-    assert TOKEN not in (laudo.folder / "laudo.db.pull-1.json").read_text()
+    assert sorted(path.name for path in laudo.folder.iterdir() if "pull" in path.name) == [STATE]
+    assert TOKEN not in (laudo.folder / STATE).read_text()
 
 
 def test_nothing_is_missed_or_doubled_while_the_list_changes(run: Run, laudo: Shell, service: Service) -> None:
@@ -115,9 +117,16 @@ def test_a_person_who_is_not_listed_is_asked_for_and_else_unnamed(run: Run, serv
 
 def test_a_state_of_another_service_is_refused(run: Run, laudo: Shell) -> None:
     run()
-    state = laudo.folder / "laudo.db.pull-1.json"
+    state = laudo.folder / STATE
     state.write_text(json.dumps(json.loads(state.read_text()) | {"base_url": "http://elsewhere.test"}))
     assert "belongs to a mirror of http://elsewhere.test" in one_line(run())
+
+
+@pytest.mark.engines("sqlite", reason="a store on a server has no place beside which the state could lie")
+def test_unless_told_otherwise_the_state_lies_beside_the_file(laudo: Shell, service: Service) -> None:
+    with listening(service) as base:
+        assert laudo("pull", "--from", base, "--account", "1", env={"LAUDO_TOKEN": TOKEN}).exit_code == 0
+    assert [path.name for path in laudo.folder.glob("*pull*")] == ["laudo.db.pull-1.json"]
 
 
 def test_without_a_token_the_hint_says_what_to_do(laudo: Shell) -> None:

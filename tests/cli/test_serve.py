@@ -128,14 +128,19 @@ def test_a_metrics_port_in_use_is_one_line_and_2(laudo: Shell) -> None:
     assert "cannot serve metrics on 127.0.0.1" in one_line(result)
 
 
-def test_demo_prints_what_to_paste_and_the_same_again(empty: Shell) -> None:
-    words = ("demo", "--no-serve", "--count", "100", "--store", f"sqlite:///{empty.folder}/new/demo.db")
-    first = empty.prints(*words)
+def test_demo_prints_what_to_paste_and_the_same_again(fresh: Shell) -> None:
+    words = ("demo", "--no-serve", "--count", "100", "--store", fresh.store)
+    first = fresh.prints(*words)
     base, token, pasted = (line.split(maxsplit=1)[1] for line in first.splitlines()[-3:])
     assert "http://127.0.0.1:8000" in base
     assert auth.presented(token) == token
     assert pasted == f"curl -H 'Authorization: {token}' 'http://127.0.0.1:8000/relatorios?tipo_pessoa=PESSOA'"
-    assert empty.prints(*words) == first
+    assert fresh.prints(*words) == first
+
+
+def test_demo_makes_the_folder_of_a_file(empty: Shell) -> None:
+    empty.prints("demo", "--no-serve", "--count", "1", "--store", f"sqlite:///{empty.folder}/new/demo.db")
+    assert (empty.folder / "new/demo.db").exists()
 
 
 def test_demo_leaves_the_store_of_the_environment_alone(laudo: Shell) -> None:
@@ -151,11 +156,11 @@ def test_demo_leaves_the_store_of_the_environment_alone(laudo: Shell) -> None:
     assert [item["nome_organizacao"] for item in laudo.lists("organization", "list")] == ["Modelo"]
 
 
-def test_demo_serves_what_it_made_and_starts_again_within_2_seconds(empty: Shell) -> None:
-    words = ("demo", "--store", empty.store, "--workers", "1")
-    token = empty.prints(*words, "--no-serve").splitlines()[-2].split()[1]
+def test_demo_serves_what_it_made_and_starts_again_within_2_seconds(fresh: Shell) -> None:
+    words = ("demo", "--store", fresh.store, "--workers", "1")
+    token = fresh.prints(*words, "--no-serve").splitlines()[-2].split()[1]
     before = cpu_seconds()
-    with serving(empty, *words) as server:
+    with serving(fresh, *words) as server:
         body = server.client.get("/relatorios", headers={"Authorization": token}).json()
         assert body["result"]["paginacao"]["total"] > 5000
         assert server.stop(signal.SIGTERM) == 0

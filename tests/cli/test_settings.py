@@ -26,6 +26,6 @@ def test_config_reads_the_file_of_the_working_folder(empty: Shell) -> None:
     assert re.search(r"^port +9001 +laudo\.toml$", done.stdout, re.MULTILINE)
 
 
-def test_migrate_may_be_repeated(empty: Shell) -> None:
-    assert empty.prints("migrate").startswith("applied 0001_")
-    assert empty.prints("migrate") == "the store is current"
+def test_migrate_may_be_repeated(fresh: Shell) -> None:
+    assert fresh.prints("migrate").startswith("applied 0001_")
+    assert fresh.prints("migrate") == "the store is current"

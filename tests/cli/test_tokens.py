@@ -1,10 +1,13 @@
 import re
 import stat
+from contextlib import closing
 from datetime import datetime, timedelta
 
 import pytest
 
+from laudo.core.sql import Statement
 from laudo.server import auth
+from laudo.server.database import open_store
 from shell import Shell, one_line
 
 ADOPTED = "token-of-another-service"
@@ -113,9 +116,24 @@ def test_the_same_token_is_not_taken_twice(laudo: Shell) -> None:
     assert "known already" in one_line(result)
 
 
-def test_the_store_holds_no_token(laudo: Shell) -> None:
+@pytest.fixture
+def tokens(laudo: Shell) -> tuple[str, str]:
+    """A token of ours and one of another service."""
     token = laudo.prints("token", "create", "--user", "1")
     laudo.prints("token", "create", "--user", "1", "--from-stdin", stdin=ADOPTED)
+    return token, ADOPTED
+
+
+def test_the_store_holds_no_token(laudo: Shell, tokens: tuple[str, str]) -> None:
+    with closing(open_store(laudo.store)) as database:
+        held = repr(
+            [database.fetch(Statement(f"SELECT * FROM {table}", ())) for table in ("token", "usuario", "conta")]
+        )
+    assert held.count("ana@example.com") == 1
+    assert not [token for token in tokens if token in held]
+
+
+@pytest.mark.engines("sqlite", reason="the files of a server are not ours to read")
+def test_no_file_beside_the_store_holds_a_token(laudo: Shell, tokens: tuple[str, str]) -> None:
     held = b"".join(path.read_bytes() for path in laudo.folder.iterdir())
-    assert token.encode() not in held
-    assert ADOPTED.encode() not in held
+    assert not [token for token in tokens if token.encode() in held]

@@ -2,11 +2,13 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
 from laudo import cli
 from laudo.server.config import SETTINGS
+from laudo.server.database import open_store
 from shell import LAUDO, Shell, cpu_seconds, one_line
 
 
@@ -24,7 +26,16 @@ def test_help_loads_no_engine() -> None:
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     loaded = set(done.stdout.split())
     assert "click" in loaded
-    assert not loaded & {"apsw", "falcon", "granian", "msgspec", "rich", "prometheus_client", "laudo.server.app"}
+    assert not loaded & {
+        "apsw",
+        "psycopg",
+        "falcon",
+        "granian",
+        "msgspec",
+        "rich",
+        "prometheus_client",
+        "laudo.server.app",
+    }
 
 
 def test_help_lists_every_command_and_the_exit_codes(empty: Shell) -> None:
@@ -75,12 +86,10 @@ def test_a_missing_store_is_not_made_but_explained(empty: Shell, words: list[str
 
 
 @pytest.mark.parametrize("words", [["serve"], ["organization", "create", "Modelo"]])
-def test_a_store_without_schema_is_explained(empty: Shell, words: list[str]) -> None:
-    subprocess.run(
-        [sys.executable, "-c", f"import apsw; apsw.Connection('{empty.folder}/laudo.db').execute('create table x(y)')"],
-        check=True,
-    )
-    result = empty(*words)
+def test_a_store_without_schema_is_explained(fresh: Shell, words: list[str]) -> None:
+    with closing(open_store(fresh.store, write=True)) as database, database.transaction() as connection:
+        connection.run_script("CREATE TABLE another (number INTEGER)")
+    result = fresh(*words)
     assert result.exit_code == 2
     assert "run `laudo migrate`" in one_line(result)
 

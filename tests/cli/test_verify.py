@@ -1,12 +1,13 @@
 import json
+from contextlib import closing
 
-import apsw
-
+from laudo.server.database import open_store
 from shell import Shell, ndjson, one_line
 
 
 def damage(laudo: Shell, text: str) -> None:
-    apsw.Connection(str(laudo.folder / "laudo.db")).execute(text)
+    with closing(open_store(laudo.store, write=True)) as database, database.transaction() as connection:
+        connection.run_script(text)
 
 
 def test_a_clean_store_is_told_so(laudo: Shell) -> None:
@@ -39,7 +40,7 @@ def test_differences_are_lines_and_exit_1(laudo: Shell) -> None:
 
 def test_repair_ends_with_a_second_pass(laudo: Shell) -> None:
     laudo.prints("import", str(ndjson(laudo.folder, 50)), "--account", "1")
-    damage(laudo, "UPDATE facet SET total = total + 1; DELETE FROM pessoa WHERE id = 1")
+    damage(laudo, "UPDATE facet SET total = total + 1; DELETE FROM pessoa WHERE cpf = (SELECT min(cpf) FROM pessoa)")
     result = laudo("verify", "--repair")
     assert result.exit_code == 0, result.output
     assert "organization 1: persons missing: 1\n" in result.stdout

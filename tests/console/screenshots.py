@@ -97,12 +97,9 @@ def new_console(browser: Browser, look: Look, base: str, token: str) -> Console:
 def demonstration() -> Iterator[tuple[str, str]]:
     """Serve the demonstration; gives its address and a token."""
     with TemporaryDirectory() as folder:
-        empty = Place(Path(folder))
-        store, key_file = f"sqlite:///{empty.store}", str(empty.key_file)
-        made = empty.run("demo", "--no-serve", "--store", store, "--key-file", key_file)
-        token = next(line.split()[1] for line in made.stdout.splitlines() if line.startswith("token"))
-        with serving(empty, "--workers", "1") as server:
-            yield server.url, token
+        place = Place(Path(folder)).demonstrate()
+        with serving(place, "--workers", "1") as server:
+            yield server.url, place.token
 
 
 if __name__ == "__main__":

@@ -1,22 +1,32 @@
-"""One demonstration, filled once; one server over it for the tests that need nothing special."""
+"""One demonstration, filled once for each engine; one server over it for the tests that need nothing special."""
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from engines import Engine, Stores
 from live.server import Place, Server, serving
 
 
 @pytest.fixture(scope="session")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+def live_stores(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
+    with Stores(engine, tmp_path_factory.mktemp("live")) as stores:
+        yield stores
+
+
+@pytest.fixture(scope="session")
+def untouched(live_stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """What is only copied: a store that is served could not be."""
+    return Place(tmp_path_factory.mktemp("place"), other_store=live_stores.bare()).demonstrate()
+
+
+@pytest.fixture(scope="session")
+def place(live_stores: Stores, untouched: Place) -> Place:
     """10,000 invented reports and a token of the account that has most of them."""
-    empty = Place(tmp_path_factory.mktemp("place"))
-    made = empty.run("demo", "--no-serve", "--store", f"sqlite:///{empty.store}", "--key-file", str(empty.key_file))
-    assert made.returncode == 0, made.stderr
-    token = next(line.split()[1] for line in made.stdout.splitlines() if line.startswith("token"))
-    return Place(empty.folder, token)
+    return replace(untouched, other_store=live_stores.copy(untouched.store))
 
 
 @pytest.fixture(scope="session")
@@ -26,9 +36,8 @@ def server(place: Place) -> Iterator[Server]:
 
 
 @pytest.fixture
-def own_place(place: Place, tmp_path: Path) -> Place:
+def own_place(untouched: Place, stores: Stores, tmp_path: Path) -> Place:
     """A copy that a test may damage."""
-    mine = Place(tmp_path, place.token)
-    shutil.copy(place.store, mine.store)
-    shutil.copy(place.key_file, mine.key_file)
+    mine = replace(untouched, folder=tmp_path, other_store=stores.copy(untouched.store))
+    shutil.copy(untouched.key_file, mine.key_file)
     return mine

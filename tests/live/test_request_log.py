@@ -108,7 +108,7 @@ def test_nothing_that_a_client_sends_is_logged(own_place: Place, text: str) -> N
 def test_a_mistake_of_ours_is_told_without_what_was_asked(own_place: Place) -> None:
     with serving(own_place, "--workers", "1") as server:
         with (
-            closing(open_store(f"sqlite:///{own_place.store}", write=True)) as database,
+            closing(open_store(own_place.store, write=True)) as database,
             database.transaction() as write,
         ):
             write.run_script("ALTER TABLE relatorio RENAME COLUMN item TO items")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from engines import Stores, sqlite_file
 from laudo.core.sql import Statement
 from laudo.server.database import open_store
 from live.server import Client, Place, Server, free_port, request, serving, wait_for_port
@@ -78,10 +79,11 @@ def test_a_worker_that_dies_is_replaced(place: Place) -> None:
         assert worker not in server.workers()
 
 
+@pytest.mark.engines("sqlite", reason="on a server it is the connections that only read")
 def test_no_worker_can_write_to_the_store(place: Place) -> None:
     with serving(place, "--workers", "2") as server:
         assert {server.ask("/relatorios").status for _ in range(50)} == {200}
-        modes = [mode for worker in server.workers() for mode in _modes(worker, place.store)]
+        modes = [mode for worker in server.workers() for mode in _modes(worker, sqlite_file(place.store))]
     assert len(modes) >= 2
     assert set(modes) == {os.O_RDONLY}
 
@@ -160,25 +162,28 @@ def test_a_host_that_is_not_here(place: Place) -> None:
     assert "192.0.2.1" in refusal(place, "--host", "192.0.2.1")
 
 
+@pytest.mark.engines("sqlite", reason="it is about files")
 def test_a_store_that_is_missing(place: Place) -> None:
     line = refusal(place, "--store", "sqlite:///missing.db")
     assert "hint" in line or "run `laudo migrate`" in line
     assert not (place.folder / "missing.db").exists()
 
 
-def test_a_store_without_a_schema(place: Place, tmp_path: Path) -> None:
-    (tmp_path / "empty.db").touch()
-    assert "run `laudo migrate`" in refusal(place, "--store", f"sqlite:///{tmp_path}/empty.db")
+def test_a_store_without_a_schema(place: Place, stores: Stores) -> None:
+    bare = stores.bare()
+    open_store(bare, write=True).close()
+    assert "run `laudo migrate`" in refusal(place, "--store", bare)
 
 
 def test_a_store_with_an_older_schema(own_place: Place) -> None:
-    with closing(open_store(f"sqlite:///{own_place.store}", write=True)) as database, database.transaction() as write:
+    with closing(open_store(own_place.store, write=True)) as database, database.transaction() as write:
         write.fetch(Statement("DELETE FROM migration", ()))
     assert "run `laudo migrate`" in refusal(own_place)
 
 
+@pytest.mark.engines("sqlite", reason="it is about files")
 def test_a_file_that_is_no_store(own_place: Place) -> None:
-    own_place.store.write_bytes(b"CPF;nome\n" * 1000)
+    sqlite_file(own_place.store).write_bytes(b"CPF;nome\n" * 1000)
     assert "not a store" in refusal(own_place)
 
 

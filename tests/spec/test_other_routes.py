@@ -2,11 +2,11 @@
 
 import json
 import re
-from pathlib import Path
 from wsgiref.validate import validator
 
 import pytest
 
+from engines import Stores
 from factories import Account, Store
 from laudo.server import app
 from laudo.server.config import Settings
@@ -25,8 +25,8 @@ def test_it_says_that_it_is_well_to_anybody(client: NewClient, path: str) -> Non
     assert answer.headers["content-type"] == "application/json; charset=utf-8"
 
 
-def test_a_store_without_the_schema_is_not_ready(tmp_path: Path, store: Store) -> None:
-    url = f"sqlite:///{tmp_path}/bare.db"
+def test_a_store_without_the_schema_is_not_ready(stores: Stores, store: Store) -> None:
+    url = stores.bare()
     open_store(url, write=True).close()
     database = open_store(url)
     bare = Client(app.create(Settings(store=url, key_file=str(store.key_file), log=False), database=database), None)

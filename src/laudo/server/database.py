@@ -86,7 +86,9 @@ class Bounds:
 
     pool_size: int = 4
     pool_timeout_ms: int = 1_000
+    """How long a thread waits for a connection when all are in use."""
     connect_timeout_ms: int = 2_000
+    """For each host of the URL; whole seconds, and not below two."""
     statement_timeout_ms: int = 2_000
     """Of a store opened to read."""
     write_timeout_ms: int = 60_000

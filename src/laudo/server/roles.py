@@ -9,9 +9,9 @@ from functools import partial
 from typing import Final
 
 from laudo.core.sql import Statement
+from laudo.server import patience
 from laudo.server.citus import DISTRIBUTED, REFERENCE
 from laudo.server.database import Connection, Database, StoreError, Unavailable
-from laudo.server.patience import patiently, wait_shortly
 
 OWNER: Final = "laudo_owner"
 """Changes the schema: `laudo migrate`."""
@@ -42,12 +42,12 @@ class RolesError(StoreError):
         self.statements = statements
 
 
-def grant(database: Database) -> list[str]:
+def grant(database: Database, *, seconds: float = patience.SECONDS) -> list[str]:
     """Make the roles that are missing, give each what it lacks, and take what it should not have.
 
     Gives the statements that this took, none when all was right. Raises RolesError, StoreError.
     """
-    return patiently(partial(_grant, database), "granting")
+    return patience.patiently(partial(_grant, database), "granting", seconds)
 
 
 def follow(connection: Connection) -> None:
@@ -61,7 +61,7 @@ def _grant(database: Database) -> list[str]:
     statements: list[str] = []
     try:
         with database.transaction() as connection:
-            wait_shortly(connection)
+            patience.wait_shortly(connection)
             connection.hold("roles")
             statements += _missing(connection)
             for statement in statements:

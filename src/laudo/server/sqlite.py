@@ -159,8 +159,9 @@ class SqliteConnection:
         self._connection.execute(text).fetchall()
 
     def has_table(self, name: str) -> bool:
-        """Tell whether the store has this table."""
-        return self._connection.table_exists(None, name)
+        """Tell whether the store has this table; apsw's own answer may be of before another connection made it."""
+        text = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
+        return bool(self._connection.execute(text, (name,)).fetchall())
 
 
 def _wal_index(path: str) -> mmap.mmap | None:

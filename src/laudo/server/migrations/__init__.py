@@ -24,8 +24,12 @@ def migrate(database: Database, *, folder: Traversable | None = None, seconds: f
     Raises StoreError when others hold a table, or another migration runs, for so many seconds. What was applied until
     then stays, and the rest can be applied later.
     """
+    with database.snapshot() as connection:
+        known = _applied(connection)
     applied = []
     for file in _files(folder or _folder(database.dialect)):
+        if file.name in known:
+            continue
         apply = _build if file.name.endswith(_CONCURRENT) else _apply
         if patience.patiently(partial(apply, database, file), f"the migration {file.name}", seconds):
             applied.append(file.name)

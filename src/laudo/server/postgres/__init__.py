@@ -28,10 +28,10 @@ class Postgres:
 
         A server that is only away is no mistake for one who reads: a worker may start before its store.
         """
-        self._shown = address.shown(url)
-        self._write = write
         self._bounds = bounds
         self._conninfo = address.conninfo(url, bounds, write=write)
+        self._shown = address.shown(self._conninfo)
+        self._write = write
         limit = bounds.write_timeout_ms if write else bounds.statement_timeout_ms
         silence = limit / 1000 + _MARGIN_SECONDS if limit else None
         self._pool = Pool(partial(self._open, silence), bounds)
@@ -46,9 +46,10 @@ class Postgres:
         return f"Postgres({self._shown})"
 
     def fetch(self, statement: Statement) -> list[Row]:
-        """Run one statement in a snapshot of its own, again if its connection is lost; raises Unavailable, StoreError.
+        """Run one statement in a snapshot of its own, and again when its connection is lost.
 
-        A store opened to write asks only once: the statement may be one that changes something.
+        A store opened to write asks only once: the statement may be one that changes something. Raises Unavailable,
+        StoreError.
         """
         for _ in range(0 if self._write else _ATTEMPTS - 1):
             with suppress(Lost):

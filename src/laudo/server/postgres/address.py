@@ -1,6 +1,7 @@
 """The store's URL -> what libpq is told: how long to wait, how to find out that the other side is gone, as whom."""
 
 import math
+import re
 from typing import Final
 
 import psycopg
@@ -21,7 +22,8 @@ def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
     except psycopg.Error:
         raise StoreError(_MALFORMED) from None
     hosts, ports = str(given.get("host", "")), str(given.get("port", ""))
-    if "@" in hosts or (not ports.replace(",", "").isdecimal() and ports):
+    if "@" in hosts or re.fullmatch("[0-9,]*", ports) is None:
+        # Pieces of a password, which libpq would name when it fails to find such a host.
         raise StoreError(_MALFORMED)
     settings = {
         "statement_timeout": bounds.write_timeout_ms if write else bounds.statement_timeout_ms,
@@ -33,13 +35,10 @@ def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
     return make_conninfo("", **{**defaults, **given, "client_encoding": "UTF8", "options": " ".join(options).strip()})
 
 
-def shown(url: str) -> str:
+def shown(conninfo: str) -> str:
     """Name the store without its user and password."""
-    try:
-        given = conninfo_to_dict(url)
-    except psycopg.Error:
-        return "postgresql://…"
-    return f"postgresql://{given.get('host', '')}/{given.get('dbname', '')}"
+    told = conninfo_to_dict(conninfo)
+    return f"postgresql://{told.get('host', '')}/{told.get('dbname', '')}"
 
 
 _MALFORMED: Final = (

@@ -15,9 +15,14 @@ HUNG: Final = "PostgreSQL does not answer in time; check its server and the netw
 
 
 def is_fatal(result: PGresult) -> bool:
-    """Tell whether the server has ended the session with this error, or the client's library has."""
+    """Tell whether a session is of no more use after this error.
+
+    It has been ended by the server, or by libpq; or the schema has changed under the statements that it has prepared.
+    """
     severity = result.error_field(pq.DiagnosticField.SEVERITY_NONLOCALIZED)
-    return severity is None or severity in {b"FATAL", b"PANIC"}
+    if severity is None or severity in {b"FATAL", b"PANIC"}:
+        return True
+    return result.error_field(pq.DiagnosticField.SOURCE_FUNCTION) == b"RevalidateCachedQuery"
 
 
 def failed(result: PGresult) -> Exception:
@@ -29,8 +34,6 @@ def failed(result: PGresult) -> Exception:
     if is_fatal(result):
         return Lost(LOST)
     said = (result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b"").decode("utf-8", "replace")
-    if code == _UNSUPPORTED and "cached plan" in said:
-        return Lost("the schema has changed under a prepared statement; ask again")
     for start in (code, code[:2]):
         if start in _CODES:
             kind, text = _CODES[start]
@@ -41,10 +44,12 @@ def failed(result: PGresult) -> Exception:
 def refused(error: psycopg.Error) -> StoreError:
     """Give the error to raise when no connection could be made.
 
-    The client's library tells no code here, so that a refusal for good is known by its English words; one in another
-    language counts as one that may pass.
+    libpq tells no code here, so that the server's words must do: in English, or in Portuguese, which it speaks where
+    that is its machine's language. What is not recognized counts as what may pass.
     """
     said = " ".join(str(error).split())
+    if _CUT_OFF.search(said):
+        return Lost(LOST)
     for pattern, text in _REFUSALS:
         if pattern.search(said):
             return StoreError(f"{text}: {said}")
@@ -60,14 +65,14 @@ def _mistake(code: str) -> Callable[[str], Exception]:
 
 _SCHEMA: Final = "the store has no schema, or an older one; run `laudo migrate`"
 _RIGHTS: Final = "the store's user lacks a right; run `laudo migrate --grants` as the owner"
+_USER: Final = "PostgreSQL refuses the store's user; check its name, password and pg_hba.conf"
 _UNPREPARED: Final = "a prepared statement is unknown: PgBouncer must be 1.21 or newer with max_prepared_statements set"
-_UNSUPPORTED: Final = "0A000"
 
 _CODES: Final[dict[str, tuple[type[Exception], str]]] = {
     "08": (Unavailable, "PostgreSQL cannot reach a part of the store"),
     "25006": (Unavailable, "this PostgreSQL only reads: it is a replica, or the store was not opened to write"),
     "26000": (Unavailable, _UNPREPARED),
-    "28": (StoreError, "PostgreSQL refuses the store's user; check its name, password and pg_hba.conf"),
+    "28": (StoreError, _USER),
     "3D000": (StoreError, "PostgreSQL has no such database; create it, or correct the store's URL"),
     "3F000": (Unavailable, _SCHEMA),
     "40": (Lost, "PostgreSQL has undone the transaction because of another one; it may be repeated"),
@@ -85,25 +90,30 @@ _CODES: Final[dict[str, tuple[type[Exception], str]]] = {
 }
 """By code, or by class, which is its first two characters."""
 
-_REFUSALS: Final = tuple(
-    (re.compile(pattern), text)
-    for pattern, text in (
-        (
-            (
-                "authentication failed|no password supplied|no pg_hba.conf entry|role .* does not exist|no such user"
-                "|not permitted to log in"
-            ),
-            "PostgreSQL refuses the store's user; check its name, password and pg_hba.conf",
+_CUT_OFF: Final = re.compile("terminating connection|terminando conex|server closed the connection")
+"""Others may have ended all sessions just now, also those that had only begun."""
+
+_REFUSALS: Final = (
+    (
+        re.compile(
+            "authentication failed|no password supplied|pg_hba.conf|role .* does not exist|not permitted to log in"
+            "|no such user|falhou para usu|role .* n.{1,2}o existe"
         ),
-        (
-            "database .* does not exist|no such database|permission denied for database",
-            "the store's database cannot be used; create it, grant CONNECT, or correct the URL",
+        _USER,
+    ),
+    (
+        re.compile(
+            "database .* does not exist|permission denied for database|no such database"
+            "|banco de dados .* n.{1,2}o existe|permiss.{1,2}o negada para banco"
         ),
-        (
-            "unsupported startup parameter",
-            "PgBouncer refuses the session's settings; set its ignore_startup_parameters = options",
-        ),
-        ("invalid .*connection option|invalid .*value", "a parameter of the store's URL is wrong"),
-        ("certificate|does not support SSL|root.crt", "the connection cannot be encrypted as the URL demands"),
-    )
+        "the store's database cannot be used; create it, grant CONNECT on it, or correct the store's URL",
+    ),
+    (
+        re.compile("unsupported startup parameter"),
+        "PgBouncer refuses the session's settings; set its ignore_startup_parameters = options",
+    ),
+    (
+        re.compile("certificate|does not support SSL|invalid .* value|invalid value|invalid .*option"),
+        "a parameter of the store's URL is wrong, or the server does not offer what it demands",
+    ),
 )

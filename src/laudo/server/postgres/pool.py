@@ -1,7 +1,8 @@
 """The connections of a process: at most so many, kept when idle, and made by the thread that needs one.
 
-psycopg_pool makes them in a thread of its own, which waits ever longer after each failure: once a server had been away
-for a minute, it was noticed up to 16 s after its return. Here a request finds out by itself, and at once.
+psycopg_pool makes them in threads of its own, which wait ever longer after each failure: once a server had been away
+for a minute, its return was noticed up to 16 s late. It cannot tell a hung server either. Here a request finds out
+by itself, and at once.
 """
 
 import math
@@ -13,6 +14,7 @@ from typing import Final
 
 from laudo.server.database import Bounds, Unavailable
 from laudo.server.postgres.session import Hung, Session
+from laudo.server.postgres.slots import Slots
 
 _REST_SECONDS: Final = 0.5
 _NEVER_RESTED: Final = 0.0
@@ -32,7 +34,7 @@ class Pool:
         """Make a session when one is needed and none is idle."""
         self._make = make
         self._bounds = bounds
-        self._slots = threading.Semaphore(bounds.pool_size)
+        self._slots = Slots(bounds.pool_size)
         self._idle: list[Session] = []
         self._lock = threading.Lock()
         self._generation = 0
@@ -42,12 +44,12 @@ class Pool:
         """Give a session, to be given back; raises Unavailable, StoreError."""
         if monotonic() < self._rest_ends:
             raise Unavailable(_RESTING)
-        if not self._slots.acquire(timeout=self._bounds.pool_timeout_ms / 1000):
+        if not self._slots.take(self._bounds.pool_timeout_ms / 1000):
             raise Unavailable(_BUSY)
         try:
             return self._kept() or self._made()
         except BaseException:
-            self._slots.release()
+            self._slots.give_back()
             raise
 
     def renew(self, session: Session) -> Session:
@@ -63,7 +65,7 @@ class Pool:
             self._idle.append(session)
         else:
             session.close()
-        self._slots.release()
+        self._slots.give_back()
 
     def close(self) -> None:
         """Close what is idle, and what is lent when it is given back; a session can still be borrowed."""
@@ -75,15 +77,15 @@ class Pool:
         """Close a spoilt session, and with it all of its generation."""
         session.close()
         with self._lock:
-            if session.generation == self._generation:
-                self._generation += 1
-                self._rest_ends = monotonic() + _REST_SECONDS if session.hung else _NEVER_RESTED
+            if session.generation != self._generation:
+                return
+            self._generation += 1
+            self._rest_ends = monotonic() + _REST_SECONDS if session.hung else _NEVER_RESTED
         self._drop()
 
     def _is_good(self, session: Session) -> bool:
-        return (
-            session.generation == self._generation and (monotonic() - session.opened) * 1000 < self._bounds.lifetime_ms
-        )
+        age_ms = (monotonic() - session.opened) * 1000
+        return session.generation == self._generation and age_ms < self._bounds.lifetime_ms
 
     def _kept(self) -> Session | None:
         while self._idle:

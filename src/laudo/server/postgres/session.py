@@ -1,12 +1,11 @@
 """One connection to PostgreSQL: sends statements, several in one round trip, and never waits longer than it may.
 
-It asks libpq itself, through psycopg.pq. psycopg's cursors have no deadline, cannot begin a transaction in the round
-trip of its first statement, and cost some 10 µs of CPU more for each statement.
+It asks libpq itself, through psycopg.pq: psycopg's cursors have no deadline, and begin a transaction in a round trip of
+its own. A statement costs 10 µs of CPU instead of 13.5, a snapshot of one statement 19 instead of 41.
 """
 
 import select
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import count
 from time import monotonic
 from typing import Any, Final, Self
@@ -34,11 +33,6 @@ class Hung(Unavailable):
 class Session:
     """A connection for one thread at a time. Once an exchange has broken off it is `spoilt`, and only to be closed."""
 
-    __slots__ = (
-        "_connection", "_fresh", "_left", "_libpq", "_names", "_poll", "_prepare", "_prepared", "_rows", "_silence",
-        "generation", "hung", "opened", "spoilt",
-    )  # fmt: skip
-
     def __init__(self, connection: psycopg.Connection[Any], *, silence: float | None, prepare: bool) -> None:
         """Wait at most `silence` seconds for the server to say something, None for ever."""
         self._connection = connection
@@ -56,6 +50,7 @@ class Session:
         self.opened = monotonic()
         self.spoilt = False
         self.hung = False
+        self._exchange = _Exchange(self)
         self._libpq.enter_pipeline_mode()
 
     @classmethod
@@ -83,7 +78,7 @@ class Session:
         """Put a statement behind those already sent; `receive` gives the rows of the last one."""
         query = numbered(text)
         types, values, formats = bound(params)
-        with self._exchange():
+        with self._exchange:
             name = self._name(query, types)
             if name is None:
                 self._libpq.send_query_params(query, values, types, formats, pq.Format.BINARY)
@@ -92,19 +87,19 @@ class Session:
 
     def push(self) -> None:
         """Let the server begin with what was sent, while this side goes on."""
-        with self._exchange():
+        with self._exchange:
             self._flush()
 
     def leave(self) -> None:
         """Let the server do what was sent; its answers are met, and passed over, with the next ones."""
-        with self._exchange():
+        with self._exchange:
             self._libpq.pipeline_sync()
             self._flush()
             self._left += 1
 
     def receive(self) -> list[Row]:
         """Wait for what was sent to be done; raises the first failure."""
-        with self._exchange():
+        with self._exchange:
             self._libpq.pipeline_sync()
             self._flush()
             answer, failure = self._answers()
@@ -122,7 +117,7 @@ class Session:
     def run_script(self, text: str) -> None:
         """Run several statements without parameters; raises the first failure, after which none was run."""
         self.receive()
-        with self._exchange():
+        with self._exchange:
             self._libpq.exit_pipeline_mode()
             self._libpq.send_query(text.encode())
             self._flush()
@@ -130,6 +125,7 @@ class Session:
             self._libpq.enter_pipeline_mode()
         for result in results:
             if result.status == pq.ExecStatus.FATAL_ERROR:
+                self.spoilt = failures.is_fatal(result)
                 raise failures.failed(result)
 
     def close(self) -> None:
@@ -190,15 +186,25 @@ class Session:
             self.hung = True
             raise Hung(failures.HUNG)
 
-    @contextmanager
-    def _exchange(self) -> Iterator[None]:
-        """Spoil the session unless the block comes to its end."""
-        self.spoilt = True
-        try:
-            yield
-        except psycopg.OperationalError as error:
+
+class _Exchange:
+    """A block that spoils a session unless it comes to its end; there is none on one that is spoilt."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __enter__(self) -> None:
+        if self._session.spoilt:
+            raise Lost(failures.LOST)
+        self._session.spoilt = True
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if error is None:
+            self._session.spoilt = False
+        elif isinstance(error, psycopg.OperationalError):
             raise Lost(failures.LOST) from error
-        self.spoilt = False
 
 
 def _demand(libpq: PGconn) -> None:

@@ -10,6 +10,7 @@ import psycopg
 from laudo.core.sql import Dialect, Statement, Write
 from laudo.server.database import Lost, Row, Unavailable
 from laudo.server.postgres.binding import columns
+from laudo.server.postgres.failures import LOST
 from laudo.server.postgres.pool import Pool
 from laudo.server.postgres.session import Session
 
@@ -17,6 +18,12 @@ SNAPSHOT: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 TRANSACTION: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
 ALONE: Final = ""
 """No transaction: each statement ends by itself, and the connection with the block."""
+_HAS_TABLE: Final = """
+SELECT EXISTS (
+    SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE relname = ? AND nspname = ANY(current_schemas(false)) AND relkind IN ('r', 'p')
+)
+"""
 _UNKNOWN: Final = (
     "the connection to PostgreSQL was lost while the last batch was made durable: it is not known whether it was "
     "stored, and repeating it is harmless"
@@ -43,7 +50,7 @@ class PostgresConnection:
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         """End; raises Unavailable, StoreError."""
         try:
-            if not self._begun or self._session.spoilt:
+            if not self._begun:
                 return
             if self._begin == ALONE:
                 if error is None:
@@ -92,8 +99,8 @@ class PostgresConnection:
         self._session.run_script(text)
 
     def has_table(self, name: str) -> bool:
-        """Tell whether the store has this table."""
-        return self.fetch(Statement("SELECT to_regclass(?) IS NOT NULL", (name,))) == [(True,)]
+        """Tell whether the store has this table; `to_regclass` may not know one made since the transaction began."""
+        return self.fetch(Statement(_HAS_TABLE, (name,))) == [(True,)]
 
     def _fetch(self, statement: Statement) -> list[Row]:
         self._send(statement)
@@ -110,6 +117,8 @@ class PostgresConnection:
                 self._session.send(self._begin)
 
     def _commit(self) -> None:
+        if self._session.spoilt:
+            raise Lost(LOST)
         if self._session.is_failed:
             self._roll_back()
             raise psycopg.errors.InFailedSqlTransaction("a statement had failed, so that nothing was stored")

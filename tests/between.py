@@ -1,0 +1,84 @@
+"""A proxy before a PostgreSQL server: counts turns, holds answers back, and cuts connections at a chosen moment."""
+
+import socket
+import threading
+from contextlib import closing, suppress
+from typing import Self
+
+_CHUNK = 65_536
+
+
+class Between:
+    """Forwards what clients and a server on 127.0.0.1 say; `with` ends it."""
+
+    def __init__(self, port: int) -> None:
+        self._server_port = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self.turns = 0
+        """How often a client has spoken after the server had."""
+        self._cut_at: bytes | None = None
+        self.most_answered: int | None = None
+        """Bytes of the server's after which a connection is cut."""
+        self._flowing = threading.Event()
+        self._flowing.set()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self, *, at: bytes | None) -> None:
+        """Cut the connection of a client that says this, instead of handing it on."""
+        self._cut_at = at
+
+    def hold(self) -> None:
+        """Keep answers back until `let`."""
+        self._flowing.clear()
+
+    def let(self) -> None:
+        self._flowing.set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.let()
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with closing(client), closing(socket.create_connection(("127.0.0.1", self._server_port))) as server:
+            answered = [True]
+            back = threading.Thread(target=self._answer, args=(server, client, answered), daemon=True)
+            back.start()
+            with suppress(OSError):
+                while said := client.recv(_CHUNK):
+                    if self._cut_at is not None and self._cut_at in said:
+                        break
+                    self.turns += answered[0]
+                    answered[0] = False
+                    server.sendall(said)
+            _end(server, client)
+            back.join()
+
+    def _answer(self, server: socket.socket, client: socket.socket, answered: list[bool]) -> None:
+        with suppress(OSError):
+            total = 0
+            while said := server.recv(_CHUNK):
+                self._flowing.wait()
+                if self.most_answered is not None:
+                    said = said[: self.most_answered - total]
+                    total += len(said)
+                answered[0] = True
+                client.sendall(said)
+                if total == self.most_answered:
+                    break
+        _end(server, client)
+
+
+def _end(*ends: socket.socket) -> None:
+    for end in ends:
+        with suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,156 @@
+"""Makes the stores of tests on each engine: a migrated one is made once, and copied for whoever wants one."""
+
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Final, LiteralString, Protocol, Self
+
+import psycopg
+from psycopg import sql
+
+from laudo.server import migrations
+from laudo.server.database import open_store
+
+ENGINES: Final = ("sqlite", "postgres")
+"""What every test of a store runs on."""
+
+
+class Engine(Protocol):
+    """Where stores are made; each is named by its URL."""
+
+    def bare(self, place: Path) -> str:
+        """Give a store without a schema, which for SQLite is no file yet; `place` names a file, should it be one."""
+
+    def empty(self, place: Path) -> str:
+        """Make a migrated store in which nothing is."""
+
+    def copy(self, url: str, place: Path) -> str:
+        """Make a copy of a store that nobody has open."""
+
+    def drop(self, url: str) -> None:
+        """Delete a store, even if somebody has it open."""
+
+
+class Stores:
+    """The stores of a test, or of several that share them, until they are done; files lie in `folder`."""
+
+    def __init__(self, engine: Engine, folder: Path) -> None:
+        self._engine = engine
+        self._places = (folder / f"laudo{number or ''}.db" for number in count())
+        self._urls: set[str] = set()
+
+    def new(self) -> str:
+        """Make one more migrated, empty store."""
+        return self._kept(self._engine.empty(next(self._places)))
+
+    def bare(self) -> str:
+        """Make one more store, without a schema."""
+        return self._kept(self._engine.bare(next(self._places)))
+
+    def copy(self, url: str) -> str:
+        """Make one more store, a copy of one that nobody has open."""
+        return self._kept(self._engine.copy(url, next(self._places)))
+
+    def drop(self, url: str) -> None:
+        """Delete a store before the others."""
+        self._engine.drop(url)
+        self._urls.remove(url)
+
+    @contextmanager
+    def passing(self) -> Iterator[str]:
+        """Make a migrated store for the length of a block: for who needs a hundred, one after the other."""
+        url = self.new()
+        yield url
+        self.drop(url)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for url in list(self._urls):
+            self.drop(url)
+
+    def _kept(self, url: str) -> str:
+        self._urls.add(url)
+        return url
+
+
+class SqliteEngine:
+    """Stores in files."""
+
+    def __init__(self, folder: Path) -> None:
+        self._empty = f"sqlite:///{folder}/empty.db"
+        _migrate(self._empty)
+
+    def bare(self, place: Path) -> str:
+        return f"sqlite:///{place}"
+
+    def empty(self, place: Path) -> str:
+        return self.copy(self._empty, place)
+
+    def copy(self, url: str, place: Path) -> str:
+        return f"sqlite:///{shutil.copyfile(sqlite_file(url), place)}"
+
+    def drop(self, url: str) -> None:
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{sqlite_file(url)}{suffix}").unlink(missing_ok=True)
+
+
+class PostgresEngine:
+    """Stores in databases of a server, of which `url` names one that is left as it is.
+
+    To copy a database and to drop it takes 10 ms in memory; to empty all tables took 6 ms to 50 ms, and left traces.
+    """
+
+    def __init__(self, url: str, *, how_to_copy: LiteralString = "") -> None:
+        """Connect as somebody who may make databases, and make the one to be copied."""
+        self._url = url
+        self._how_to_copy = sql.SQL(how_to_copy)
+        self._names = (f"laudo_test_{secrets.token_hex(4)}_{number}" for number in count())
+        self._connection = psycopg.connect(url, autocommit=True)
+        self._empty = self.bare()
+        _migrate(self._empty)
+
+    def bare(self, _place: Path | None = None) -> str:
+        return self._created(sql.SQL("TEMPLATE template0 ENCODING 'UTF8'"))
+
+    def empty(self, _place: Path | None = None) -> str:
+        return self.copy(self._empty)
+
+    def copy(self, url: str, _place: Path | None = None) -> str:
+        return self._created(sql.SQL("TEMPLATE {} {}").format(_database(url), self._how_to_copy))
+
+    def drop(self, url: str) -> None:
+        self._connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(_database(url)))
+
+    def close(self) -> None:
+        self.drop(self._empty)
+        self._connection.close()
+
+    def _created(self, how: sql.Composable) -> str:
+        name = next(self._names)
+        self._connection.execute(sql.SQL("CREATE DATABASE {} {}").format(sql.Identifier(name), how))
+        return _SERVER_AND_DATABASE.sub(rf"\1/{name}", self._url, count=1)
+
+
+def sqlite_file(url: str) -> Path:
+    """Where a store is that is a file."""
+    return Path(url.removeprefix("sqlite:///"))
+
+
+def _migrate(url: str) -> None:
+    with closing(open_store(url, write=True)) as database:
+        migrations.migrate(database)
+
+
+def _database(url: str) -> sql.Identifier:
+    name = _SERVER_AND_DATABASE.match(url)
+    assert name
+    return sql.Identifier(name[2])
+
+
+_SERVER_AND_DATABASE: Final = re.compile("(.*?://[^/?]*)/?([^?]*)")

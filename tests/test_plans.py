@@ -1,0 +1,178 @@
+"""How PostgreSQL runs the statements of a request, with the plans that it keeps once it knows a statement."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from typing import Any, Final, NamedTuple
+
+import psycopg
+import pytest
+
+from engines import Engine, Stores
+from factories import Account, Store
+from laudo import demo
+from laudo.core.sql import Statement
+from laudo.server import app
+from laudo.server.config import Settings
+from laudo.server.database import open_store
+from laudo.server.ingest.writer import Ingest
+from laudo.server.postgres.binding import numbered
+from strategies import PESSOA_SORTS, RELATORIO_SORTS
+from test_statements import Counting
+from wsgi import Client
+
+REPORTS: Final = 20_000
+MOST_ROWS: Final = 4_500
+"""That one step of a plan may meet: those of one bucket, which does not grow with the account."""
+
+RELATORIOS: Final = (
+    "",
+    "&status=CONCLUIDO",
+    "&status=PENDENTE&tipo_pessoa=EMPRESA",
+    "&nome=consultaPessoaDefault&resultado=VALID",
+    "&pendente_validacao_manual=true",
+    "&numero_documento={documento}",
+    "&numero={numero}",
+)
+WALKED: Final = ("mensagem", "-mensagem")
+"""The one order without a tally: it may cost what lies before a page, and between two rows that a filter matches."""
+PAGES: Final = (1, 2, 300, 799)
+
+
+class Asked(NamedTuple):
+    """A client, the store that remembers what it was asked, and a connection of somebody who looks into its plans."""
+
+    client: Client
+    database: Counting
+    looking: psycopg.Connection[Any]
+    documento: str
+    numero: str
+
+
+@pytest.fixture(scope="module")
+def asked(postgres: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    folder = tmp_path_factory.mktemp("plans")
+    with Stores(postgres, folder) as stores:
+        url = stores.new()
+        writing = open_store(url, write=True)
+        store = Store(writing, folder / "laudo.key")
+        account, neighbour = store.account(), store.account()
+        some = _fill(store, account, REPORTS)
+        _fill(store, neighbour, REPORTS // 4)
+        writing.close()
+        database = Counting(open_store(url))
+        settings = Settings(store=url, key_file=str(store.key_file), log=False, cache_bytes=0)
+        application = app.create(settings, database=database)
+        with psycopg.connect(url, autocommit=True, cursor_factory=psycopg.ClientCursor) as looking:
+            looking.execute("VACUUM ANALYZE")
+            looking.execute("SET plan_cache_mode = force_generic_plan")
+            yield Asked(Client(application, account.token), database, looking, *some)
+        database.close()
+
+
+def _fill(store: Store, account: Account, count: int) -> tuple[str, str]:
+    """Write invented reports; gives a document and a numero that are among them."""
+    ingest = Ingest(store.database, account.id_conta)
+    reports = list(demo.relatorios(count))
+    for start in range(0, count, 2_000):
+        ingest.write(reports[start : start + 2_000])
+    return reports[7].numero_documento, reports[8].numero
+
+
+def steps(looking: psycopg.Connection[Any], statement: Statement) -> Iterator[dict[str, Any]]:
+    """Run a statement as one that the server has long known, and give each step of its plan with what it met."""
+    types = ", ".join(_type(param) for param in statement.params)
+    values = [_value(param) for param in statement.params]
+    looking.execute(b"PREPARE known (%b) AS %b" % (types.encode(), numbered(statement.text)))
+    marks = f"({', '.join(['%s'] * len(values))})" if values else ""
+    try:
+        text = f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE known {marks}"
+        [(plan,)] = looking.execute(text.encode(), values).fetchall()
+    finally:
+        looking.execute("DEALLOCATE known")
+    yield from _flat(plan[0]["Plan"])
+
+
+def _type(param: object) -> str:
+    if isinstance(param, list):
+        return f"{_type(param[0]) if param else 'bigint'}[]"
+    return {int: "bigint", bool: "bigint", str: "text", bytes: "bytea"}[type(param)]
+
+
+def _value(param: object) -> object:
+    return int(param) if isinstance(param, bool) else param
+
+
+def _flat(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for below in plan.get("Plans", ()):
+        yield from _flat(below)
+
+
+def met(step: dict[str, Any]) -> int:
+    """Give how many rows a step has met, those that it let fall too."""
+    passed = step["Actual Rows"] + step.get("Rows Removed by Filter", 0) + step.get("Rows Removed by Index Recheck", 0)
+    return int(passed * step["Actual Loops"])
+
+
+def look(asked: Asked, urls: Iterable[str], *, most: int = MOST_ROWS) -> None:
+    """Ask, and look at the plan of each statement that this took."""
+    seen: set[Statement] = set()
+    for url in urls:
+        asked.database.forget()
+        assert asked.client.get(url).status == 200
+        for statement in asked.database.statements:
+            hashable = Statement(statement.text, tuple(map(repr, statement.params)))
+            if hashable in seen:
+                continue
+            seen.add(hashable)
+            for step in steps(asked.looking, statement):
+                where = f"{url}: {step['Node Type']} in {statement.text}"
+                assert met(step) <= most, f"{met(step)} rows met by {where}"
+                assert step["Node Type"] != "Seq Scan" or step["Relation Name"] not in LARGE_TABLES, where
+    assert seen
+
+
+LARGE_TABLES: Final = ("relatorio", "pessoa", "tally")
+"""The others have a page or two in this store, which it would be strange not to read from end to end."""
+
+
+@pytest.mark.parametrize("filters", RELATORIOS)
+def test_no_list_of_reports_sorts_or_scans_an_account(asked: Asked, filters: str) -> None:
+    given = filters.format(documento=asked.documento, numero=asked.numero)
+    look(asked, (f"/relatorios?sort={sort}&page={page}{given}" for sort, page in _deep(RELATORIO_SORTS)))
+
+
+def test_the_first_page_by_mensagem_reads_no_more_than_itself(asked: Asked) -> None:
+    look(asked, (f"/relatorios?sort={sort}" for sort in WALKED))
+
+
+@pytest.mark.parametrize(
+    "given", ["atualizado_em_de={}", "atualizado_em_ate={}", "status=CONCLUIDO&atualizado_em_de={}"]
+)
+def test_no_range_in_its_own_order_sorts_or_scans_an_account(asked: Asked, given: str) -> None:
+    days = ("2024-03-01", "2025-06-01", "2026-10-01")
+    look(
+        asked,
+        (
+            f"/relatorios?{given.format(day)}&sort={sort}&page={page}"
+            for day, sort, page in product(days, ("atualizado_em", "-atualizado_em"), PAGES)
+        ),
+    )
+
+
+@pytest.mark.parametrize("filters", ["", "&cpf={documento}", "&busca=12", "&atualizado_em_de=2026-10-01"])
+def test_no_list_of_people_sorts_or_scans_an_organization(asked: Asked, filters: str) -> None:
+    given = filters.format(documento=asked.documento)
+    look(asked, (f"/pessoas?sort={sort}&page={page}{given}" for sort, page in product(PESSOA_SORTS, (1, 2, 100))))
+
+
+def test_a_search_reads_the_index_of_words(asked: Asked) -> None:
+    look(asked, ("/pessoas?nome=mar sil", "/pessoas?nome=maria&sort=nome", "/pessoas?busca=zulmira"))
+
+
+def test_a_profile_reads_one_row_of_each_table(asked: Asked) -> None:
+    look(asked, ("/usuario",), most=3)
+
+
+def _deep(sorts: Sequence[str]) -> Iterator[tuple[str, int]]:
+    return ((sort, page) for sort, page in product(sorts, PAGES) if sort not in WALKED)

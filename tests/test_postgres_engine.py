@@ -1,0 +1,757 @@
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
+from time import monotonic, sleep
+from types import MappingProxyType
+from typing import Any, Final
+
+import psycopg
+import pytest
+
+import postgres_server
+from between import Between
+from laudo.core.sql import How, Statement, Write
+from laudo.core.sql.writes import Table
+from laudo.server.database import Bounds, Connection, Locked, Lost, Row, StoreError, Unavailable, read
+from laudo.server.postgres import Postgres
+from laudo.server.postgres.session import Hung
+from postgres_server import Server
+
+COUNTER: Final = Table(
+    "counter",
+    ("id_organizacao", "name"),
+    MappingProxyType({"id_organizacao": "bigint", "name": "text", "total": "bigint", "note": "bytea"}),
+)
+INSERT: Final = Write(How.INSERT, COUNTER, ("total", "note"))
+ADD: Final = Write(How.COUNT, COUNTER, ("total",))
+ALL: Final = Statement("SELECT name, total, note FROM counter ORDER BY name", ())
+ONE: Final = Statement("SELECT 1::bigint", ())
+PID: Final = Statement("SELECT pg_backend_pid()", ())
+SLEEP: Final = Statement("SELECT pg_sleep(30)", ())
+Step = Callable[[Connection], object]
+PATIENCE: Final = 30
+"""Seconds after which a thread that does not end is a failure; no bound of what is tested."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with postgres_server.start(autovacuum="off") as server:
+        yield server
+
+
+@pytest.fixture
+def opened(server: Server) -> Iterator[Callable[..., Postgres]]:
+    """Opens stores: to read, unless told otherwise, and in the server's own database."""
+    stores: list[Postgres] = []
+
+    def new(*, write: bool = False, url: str | None = None, **bounds: Any) -> Postgres:  # noqa: ANN401 - any bound's
+        stores.append(Postgres(url or server.url(), write=write, bounds=Bounds(**bounds)))
+        return stores[-1]
+
+    yield new
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def store(opened: Callable[..., Postgres]) -> Postgres:
+    return opened()
+
+
+@pytest.fixture
+def writer(opened: Callable[..., Postgres]) -> Postgres:
+    """A store opened to write, with one empty table."""
+    writer = opened(write=True)
+    with writer.transaction() as connection:
+        connection.run_script(
+            "DROP TABLE IF EXISTS counter; CREATE TABLE counter"
+            ' (id_organizacao bigint, name text COLLATE "C", total bigint, note bytea,'
+            " PRIMARY KEY (id_organizacao, name))"
+        )
+    return writer
+
+
+@pytest.fixture
+def between(server: Server) -> Iterator[Between]:
+    with Between(server.port) as between:
+        yield between
+
+
+def ask(text: str, *params: object) -> Statement:
+    return Statement(text, params)
+
+
+def through(between: Between, server: Server) -> str:
+    return f"postgresql://postgres:{server.password}@127.0.0.1:{between.port}/postgres"
+
+
+def end_all(server: Server) -> int:
+    """End every client's session, and tell how many there were."""
+    [(ended,)] = server.execute(
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+        " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+    )
+    return int(ended)
+
+
+def run(transaction: AbstractContextManager[Connection], *steps: Step) -> None:
+    with transaction as connection:
+        for step in steps:
+            step(connection)
+
+
+def insert_a(connection: Connection) -> None:
+    connection.write(INSERT, [(1, "a", 1, None)])
+
+
+def fetch_one(connection: Connection) -> list[Row]:
+    return connection.fetch(ONE)
+
+
+def fetch_all(connection: Connection) -> list[Row]:
+    return connection.fetch(ALL)
+
+
+# What is bound, and what comes back.
+
+
+@pytest.mark.parametrize(
+    ("statement", "row"),
+    [
+        (ask("SELECT ?, ?::bigint", 1, -(2**63)), (1, -(2**63))),
+        (ask("SELECT ?, ?", *(True, False)), (1, 0)),
+        (ask("SELECT ?, ?::text", "ação 🙂", ""), ("ação 🙂", "")),
+        (ask("SELECT ?, length(?)", b"\0\xff", b""), (b"\0\xff", 0)),
+        (ask("SELECT ?::bigint, ?::text, coalesce(?, 'x')", None, None, None), (None, None, "x")),
+        (ask("SELECT ?2::text || ?1::text || ?2", "a", "b"), ("bab",)),
+        (ask("SELECT ? - ?3 - ?2", 10, 2, 1), (7,)),
+        (ask("SELECT ?", [1, True, None]), ([1, 1, None],)),
+        (ask("SELECT ?", ["á", None, ""]), (["á", None, ""],)),
+        (ask("SELECT ?", [None, b"\0", b""]), ([None, b"\0", b""],)),
+        (ask("SELECT ?::bigint[], ?::text[]", [], [None, None]), ([], [None, None])),
+    ],
+)
+def test_values_come_back_as_they_were_bound(store: Postgres, statement: Statement, row: Row) -> None:
+    assert store.fetch(statement) == [row]
+
+
+@pytest.mark.parametrize("members", [[], [3], [3, 4], [None], list(range(10_000))])
+def test_an_array_is_one_parameter_of_any_and_of_unnest(store: Postgres, members: list[int]) -> None:
+    wanted = [(n,) for n in (3, 4, 9_999) if n in members]
+    assert store.fetch(ask("SELECT n FROM unnest(?::bigint[]) AS n WHERE n IN (3, 4, 9999)", members)) == wanted
+    text = "SELECT n FROM (VALUES (3::bigint), (4), (9999)) AS given (n) WHERE n = ANY(?)"
+    assert store.fetch(ask(text, members)) == wanted
+
+
+def test_a_statement_without_result_has_no_rows(writer: Postgres) -> None:
+    assert writer.fetch(ask("DELETE FROM counter")) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [("a\0b", ValueError), (["a", "\0"], ValueError), ("\ud800", UnicodeError), (1.5, TypeError), ([{}], TypeError)],
+)
+def test_what_cannot_be_stored_is_refused_and_the_connection_goes_on(
+    opened: Callable[..., Postgres], value: object, error: type[Exception]
+) -> None:
+    store = opened(pool_size=1)
+    pid = store.fetch(PID)
+    with pytest.raises(error):
+        store.fetch(ask("SELECT ?", value))
+    with store.snapshot() as connection, pytest.raises(error):
+        connection.fetch(ask("SELECT ?", value))
+    assert store.fetch(PID) == pid
+
+
+def test_a_statement_is_prepared_once_whatever_its_values(opened: Callable[..., Postgres]) -> None:
+    store = opened(pool_size=1)
+    for value in (1, 2**40, True, -1):
+        store.fetch(ask("SELECT ?::bigint + 1 AS mine", value))
+        with store.snapshot() as connection:
+            connection.fetch(ask("SELECT ?::bigint + 1 AS mine", value))
+    prepared = ask(
+        "SELECT count(*), sum(generic_plans + custom_plans)::bigint FROM pg_prepared_statements"
+        " WHERE statement LIKE '%+ 1 AS mine'"
+    )
+    assert store.fetch(prepared) == [(1, 8)]
+
+
+def test_nothing_is_prepared_where_that_is_turned_off(opened: Callable[..., Postgres]) -> None:
+    store = opened(pool_size=1, prepare=False)
+    with store.snapshot() as connection:
+        assert connection.fetch(ask("SELECT ?", 1)) == [(1,)]
+    assert store.fetch(ask("SELECT count(*) FROM pg_prepared_statements")) == [(0,)]
+
+
+def test_a_schema_that_changes_under_a_prepared_statement_is_no_error(
+    writer: Postgres, opened: Callable[..., Postgres]
+) -> None:
+    store = opened(pool_size=1)
+    whole = ask("SELECT * FROM counter")
+    store.fetch(whole)
+    writer.fetch(ask("INSERT INTO counter VALUES (1, 'a', 2, NULL)"))
+    writer.fetch(ask("ALTER TABLE counter ADD COLUMN more text DEFAULT 'x'"))
+    assert store.fetch(whole) == [(1, "a", 2, None, "x")]
+    writer.fetch(ask("ALTER TABLE counter DROP COLUMN more"))
+    assert read(store, lambda connection: connection.fetch(whole)) == [(1, "a", 2, None)]
+
+
+# Round trips.
+
+
+def test_each_reading_takes_one_round_trip_also_when_it_begins_a_snapshot(
+    between: Between, server: Server, opened: Callable[..., Postgres]
+) -> None:
+    store = opened(url=through(between, server), pool_size=1)
+    between.turns = 0
+    assert store.fetch(ONE) == [(1,)]
+    assert between.turns == 1
+    with store.snapshot() as connection:
+        assert connection.fetch(ONE) == [(1,)]
+        assert between.turns == 2
+        assert connection.fetch(ask("SELECT 2::bigint")) == [(2,)]
+        assert between.turns == 3
+
+
+def test_a_snapshot_ends_without_waiting(between: Between, server: Server, opened: Callable[..., Postgres]) -> None:
+    store = opened(url=through(between, server), pool_size=1)
+    with store.snapshot() as connection:
+        assert connection.fetch(ONE) == [(1,)]
+        between.hold()
+    with store.snapshot():
+        pass
+    between.let()
+    with store.snapshot() as connection:
+        assert connection.fetch(ask("SELECT pg_current_xact_id_if_assigned() IS NULL, 7::bigint")) == [(True, 7)]
+
+
+def test_a_batch_takes_three_round_trips_however_much_it_writes(
+    between: Between, server: Server, writer: Postgres, opened: Callable[..., Postgres]
+) -> None:
+    far = opened(url=through(between, server), write=True)
+    between.turns = 0
+    with far.transaction() as connection:
+        connection.hold("a batch")
+        assert connection.fetch(ALL) == []
+        for name in "abcdef":
+            connection.write(INSERT, [(1, name, 1, None)])
+    assert between.turns == 3
+    assert len(writer.fetch(ALL)) == 6
+
+
+# Transactions.
+
+
+def test_a_snapshot_sees_one_state(store: Postgres, writer: Postgres) -> None:
+    with store.snapshot() as connection:
+        assert connection.fetch(ALL) == []
+        with writer.transaction() as other:
+            other.write(INSERT, [(1, "a", 1, b"")])
+        assert connection.fetch(ALL) == []
+    assert store.fetch(ALL) == [("a", 1, b"")]
+
+
+def test_a_transaction_sees_what_others_have_made_durable(writer: Postgres) -> None:
+    with writer.transaction() as connection:
+        assert connection.fetch(ALL) == []
+        with writer.transaction() as other:
+            other.write(INSERT, [(1, "a", 1, None)])
+        assert connection.fetch(ALL) == [("a", 1, None)]
+
+
+def test_a_store_that_is_not_opened_to_write_writes_nothing(writer: Postgres, store: Postgres) -> None:
+    insert = ask("INSERT INTO counter VALUES (1, 'a', 1, NULL)")
+    with pytest.raises(Unavailable, match="only reads"):
+        store.fetch(insert)
+    for transaction in (store.snapshot(), store.transaction()):
+        with pytest.raises(Unavailable, match="only reads"), transaction as connection:
+            connection.fetch(insert)
+    assert writer.fetch(ALL) == []
+
+
+def test_a_snapshot_writes_nothing(writer: Postgres) -> None:
+    with writer.snapshot() as connection, pytest.raises(Unavailable, match="only reads"):
+        connection.fetch(ask("INSERT INTO counter VALUES (1, 'a', 1, NULL)"))
+    assert writer.fetch(ALL) == []
+
+
+def test_rows_are_written_as_columns(writer: Postgres) -> None:
+    with writer.transaction() as connection:
+        connection.write(INSERT, [(1, "a", 1, None), (1, "b", 2**40, b"\0"), (1, "c", 3, None)])
+        connection.write(ADD, ((1, name, 10) for name in "bd"))
+        connection.write(INSERT, [])
+        assert connection.fetch(ALL)[1] == ("b", 2**40 + 10, b"\0")
+    assert writer.fetch(ALL) == [("a", 1, None), ("b", 2**40 + 10, b"\0"), ("c", 3, None), ("d", 10, None)]
+
+
+def test_many_rows_are_written_while_the_server_reads(writer: Postgres) -> None:
+    with writer.transaction() as connection:
+        for start in range(0, 40_000, 10_000):
+            connection.write(INSERT, [(1, f"{n:06}", n, b"x" * 200) for n in range(start, start + 10_000)])
+    assert writer.fetch(ask("SELECT count(*), sum(total)::bigint FROM counter")) == [(40_000, sum(range(40_000)))]
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, ValueError])
+@pytest.mark.parametrize("before", [[], [insert_a], [fetch_all], [insert_a, fetch_all]])
+def test_an_exception_undoes_all(writer: Postgres, kind: type[BaseException], before: list[Step]) -> None:
+    def breaking() -> Iterator[Row]:
+        yield (1, "b", 1, None)
+        raise kind
+
+    with pytest.raises(kind):
+        run(writer.transaction(), *before, lambda connection: connection.write(INSERT, breaking()))
+    assert writer.fetch(ALL) == []
+
+
+def test_a_write_that_fails_fails_the_transaction_at_the_next_reading_or_at_the_end(writer: Postgres) -> None:
+    for steps in ([insert_a, insert_a], [insert_a, insert_a, fetch_all]):
+        with pytest.raises(psycopg.errors.UniqueViolation) as caught:
+            run(writer.transaction(), *steps)
+        assert "(1, a)" not in str(caught.value)
+    assert writer.fetch(ALL) == []
+
+
+def test_a_transaction_whose_failure_was_passed_over_does_not_seem_stored(writer: Postgres) -> None:
+    def dividing(connection: Connection) -> None:
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            connection.fetch(ask("SELECT 1 / 0"))
+
+    with pytest.raises(psycopg.errors.InFailedSqlTransaction):
+        run(writer.transaction(), insert_a, dividing)
+    assert writer.fetch(ALL) == []
+
+
+def test_a_transaction_whose_loss_was_passed_over_does_not_seem_stored(server: Server, writer: Postgres) -> None:
+    def losing(connection: Connection) -> None:
+        end_all(server)
+        with pytest.raises(Lost):
+            connection.fetch(ONE)
+
+    with pytest.raises(Lost):
+        run(writer.transaction(), fetch_one, losing)
+    run(writer.snapshot(), fetch_one, losing)
+    assert writer.fetch(ONE) == [(1,)]
+
+
+def test_a_script_is_part_of_its_transaction(writer: Postgres) -> None:
+    with pytest.raises(psycopg.errors.SyntaxError), writer.transaction() as connection:
+        connection.run_script("CREATE TABLE made (n bigint); INSERT INTO made VALUES (1); SELEC")
+    with writer.transaction() as connection:
+        assert not connection.has_table("made")
+        connection.run_script("CREATE TABLE made (n bigint); INSERT INTO made VALUES (1)")
+        assert connection.has_table("made")
+        assert connection.fetch(ask("SELECT n FROM made")) == [(1,)]
+        connection.run_script("DROP TABLE made")
+
+
+def test_writers_who_hold_one_name_take_turns(writer: Postgres) -> None:
+    both = threading.Barrier(2)
+
+    def count_up() -> None:
+        both.wait(PATIENCE)
+        for _ in range(20):
+            with writer.transaction() as connection:
+                connection.hold("the counter")
+                [(total,)] = connection.fetch(ask("SELECT coalesce(max(total), 0) FROM counter"))
+                connection.write(ADD, [(1, "a", 1)])
+                connection.fetch(ask("UPDATE counter SET total = ?", total + 1))
+
+    in_threads(2, count_up)
+    assert writer.fetch(ALL) == [("a", 40, None)]
+
+
+def test_names_are_held_apart(writer: Postgres) -> None:
+    with writer.transaction() as one, writer.transaction() as other:
+        one.hold("a")
+        other.hold("b")
+
+
+# Bounds.
+
+
+def test_a_statement_that_takes_too_long_is_ended(opened: Callable[..., Postgres]) -> None:
+    store = opened(pool_size=1, statement_timeout_ms=100)
+    pid = store.fetch(PID)
+    with pytest.raises(Unavailable, match="time limit"):
+        store.fetch(SLEEP)
+    with pytest.raises(Unavailable, match="time limit"), store.snapshot() as connection:
+        connection.fetch(SLEEP)
+    assert store.fetch(PID) == pid
+
+
+def test_who_writes_has_a_limit_of_their_own(opened: Callable[..., Postgres]) -> None:
+    limit = ask("SELECT current_setting('statement_timeout')")
+    assert opened(write=True, statement_timeout_ms=100).fetch(limit) == [("1min",)]
+    assert opened(write=True, write_timeout_ms=0).fetch(limit) == [("0",)]
+    assert opened(statement_timeout_ms=100, write_timeout_ms=7).fetch(limit) == [("100ms",)]
+
+
+def test_a_pool_whose_connections_are_all_in_use_refuses_within_its_time(opened: Callable[..., Postgres]) -> None:
+    store = opened(pool_size=2, pool_timeout_ms=200)
+    with store.snapshot() as one, store.snapshot() as other:
+        assert one.fetch(PID) != other.fetch(PID)
+        asked = monotonic()
+        with pytest.raises(Unavailable, match="in use"):
+            store.fetch(ONE)
+        assert 0.2 <= monotonic() - asked < 2
+    assert store.fetch(ONE) == [(1,)]
+
+
+def test_who_waits_for_a_connection_gets_the_next_free_one(opened: Callable[..., Postgres]) -> None:
+    store = opened(pool_size=2, pool_timeout_ms=PATIENCE * 1000)
+    pids = {
+        row
+        for rows in in_threads(16, lambda: store.fetch(ask("SELECT pg_backend_pid(), pg_sleep(0.01)")))
+        for row in rows
+    }
+    assert len(pids) == 2
+
+
+def test_threads_that_share_few_connections_take_turns(opened: Callable[..., Postgres]) -> None:
+    with asking(opened(pool_size=2, pool_timeout_ms=500), threads=4) as answers:
+        begun = monotonic()
+        until(lambda: any(at > begun + 1.5 for at, _ in answers))
+    assert [answer for _, answer in answers if not isinstance(answer, list)] == []
+
+
+def test_a_connection_that_has_grown_old_is_made_anew(opened: Callable[..., Postgres]) -> None:
+    kept, renewed = opened(pool_size=1), opened(pool_size=1, lifetime_ms=0)
+    assert kept.fetch(PID) == kept.fetch(PID)
+    assert renewed.fetch(PID) != renewed.fetch(PID)
+
+
+def test_a_closed_store_has_no_connection(server: Server, opened: Callable[..., Postgres]) -> None:
+    url = f"{server.url()}?application_name=closing"
+    store = opened(url=url)
+    with store.snapshot() as connection:
+        connection.fetch(ONE)
+        store.close()
+    text = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'closing'"
+    until(lambda: server.execute(text) == [(0,)])
+
+
+# What is wrong with a store, and said.
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "text"),
+    [
+        ("08006", Unavailable, "cannot reach a part"),
+        ("25006", Unavailable, "only reads"),
+        ("26000", Unavailable, "PgBouncer"),
+        ("28P01", StoreError, "refuses the store's user"),
+        ("3D000", StoreError, "no such database"),
+        ("40001", Lost, "may be repeated"),
+        ("40P01", Lost, "may be repeated"),
+        ("42P01", Unavailable, "laudo migrate"),
+        ("42501", StoreError, "laudo migrate --grants"),
+        ("53100", Unavailable, "disk"),
+        ("55P03", Locked, "another writer"),
+        ("57014", Unavailable, "time limit"),
+        ("57P03", Unavailable, "cannot go on"),
+        ("XX001", StoreError, "damaged"),
+        ("22012", psycopg.errors.DivisionByZero, "secret"),
+    ],
+)
+def test_an_error_is_the_stores_and_its_connection_goes_on(
+    server: Server, opened: Callable[..., Postgres], code: str, kind: type[Exception], text: str
+) -> None:
+    server.execute(
+        "CREATE OR REPLACE FUNCTION fail(code text) RETURNS bigint LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'secret' USING ERRCODE = code, DETAIL = 'a row'; END $$"
+    )
+    store = opened(pool_size=1)
+    pid = store.fetch(PID)
+    for asked in (store.fetch, partial(in_snapshot, store)):
+        with pytest.raises(kind, match=text) as caught:
+            asked(ask("SELECT fail(?)", code))
+        assert type(caught.value) is kind
+        assert "a row" not in str(caught.value)
+        assert ("secret" in str(caught.value)) == (text == "secret")
+    assert store.fetch(PID) == pid
+
+
+def test_two_transactions_that_wait_for_each_other_are_told_to_repeat(writer: Postgres) -> None:
+    with writer.transaction() as connection:
+        connection.write(INSERT, [(1, "a", 0, None), (1, "b", 0, None)])
+    both = threading.Barrier(2)
+
+    def crossing(name: str, other: str) -> bool:
+        with suppress(Lost), writer.transaction() as connection:
+            connection.fetch(ask("UPDATE counter SET total = 1 WHERE name = ?", name))
+            both.wait(PATIENCE)
+            connection.fetch(ask("UPDATE counter SET total = 1 WHERE name = ?", other))
+            return True
+        return False
+
+    with ThreadPoolExecutor(2) as threads:
+        ends = [threads.submit(crossing, *names) for names in ("ab", "ba")]
+        assert sorted(end.result(PATIENCE) for end in ends) == [False, True]
+    assert [total for _, total, _ in writer.fetch(ALL)] == [1, 1]
+
+
+def test_a_wrong_user_or_database_is_told_at_once_without_the_password(
+    server: Server, opened: Callable[..., Postgres]
+) -> None:
+    for url, text in (
+        (server.url(password="geheim"), "check its name, password"),
+        (server.url(user="nobody", password="geheim"), "check its name, password"),
+        (server.url("nowhere"), "create it"),
+        (server.url().replace(server.password, "ge@heim"), "%40"),
+        (server.url().replace(server.password, "ge/heim"), "%2F"),
+        (f"{server.url()}?nonsense=geheim", "must look like"),
+    ):
+        with pytest.raises(StoreError, match=text) as caught:
+            opened(url=url)
+        assert type(caught.value) is StoreError
+        assert "heim" not in str(caught.value)
+        assert server.password not in str(caught.value)
+
+
+def test_a_server_that_is_too_old_is_refused() -> None:
+    """It says who it is before anything is asked, so that a few of its messages are enough."""
+    version, encoding = b"server_version\x0013.22\0", b"server_encoding\0UTF8\0"
+    said = [(b"R", b"\0\0\0\0"), (b"S", version), (b"S", encoding), (b"Z", b"I")]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def greet() -> None:
+            client, _ = listener.accept()
+            with client:
+                client.recv(1000)
+                client.sendall(b"".join(kind + (len(text) + 4).to_bytes(4) + text for kind, text in said))
+                client.recv(1000)
+
+        greeting = threading.Thread(target=greet)
+        greeting.start()
+        with pytest.raises(StoreError, match="PostgreSQL 13 is too old"):
+            Postgres(
+                f"postgresql://127.0.0.1:{listener.getsockname()[1]}/x?sslmode=disable", write=False, bounds=Bounds()
+            )
+        greeting.join(PATIENCE)
+
+
+def test_the_first_host_of_the_url_that_answers_is_used(server: Server, opened: Callable[..., Postgres]) -> None:
+    url = server.url().replace("127.0.0.1:", "127.0.0.1:1,127.0.0.1:")
+    assert opened(url=url).fetch(ONE) == [(1,)]
+
+
+def test_a_store_shows_neither_user_nor_password(store: Postgres) -> None:
+    assert repr(store) == "Postgres(postgresql://127.0.0.1/postgres)"
+
+
+def test_a_database_of_another_encoding_is_refused(server: Server, opened: Callable[..., Postgres]) -> None:
+    server.execute("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+    with pytest.raises(StoreError, match="LATIN1"):
+        opened(url=server.url("latin"))
+
+
+def test_what_the_url_says_goes_before_our_own(server: Server, opened: Callable[..., Postgres]) -> None:
+    given = "application_name=mine&options=-c%20statement_timeout%3D77ms"
+    url = f"{server.url().replace('postgresql:', 'postgres:')}?{given}"
+    names = ("application_name", "statement_timeout", "jit", "default_transaction_read_only")
+    shown = [opened(url=url).fetch(ask("SELECT current_setting(?)", name)) for name in names]
+    assert shown == [[("mine",)], [("77ms",)], [("off",)], [("on",)]]
+
+
+# What is lost.
+
+
+@pytest.mark.parametrize("reads", ["fetch", "snapshot", "transaction"])
+def test_who_asks_first_does_not_notice_that_an_idle_connection_has_died(
+    server: Server, opened: Callable[..., Postgres], reads: str
+) -> None:
+    store = opened(pool_size=2)
+    with store.snapshot() as connection:
+        pids = [store.fetch(PID), connection.fetch(PID)]
+    assert end_all(server) >= 2
+    if reads == "fetch":
+        assert store.fetch(PID) not in pids
+    else:
+        with getattr(store, reads)() as connection:
+            assert connection.fetch(PID) not in pids
+            assert connection.fetch(ONE) == [(1,)]
+
+
+def test_a_snapshot_that_is_lost_in_its_midst_is_told_and_read_anew(server: Server, store: Postgres) -> None:
+    with pytest.raises(Lost):
+        run(store.snapshot(), fetch_one, lambda _: end_all(server), fetch_one)
+    seen: list[list[Row]] = []
+
+    def work(connection: Connection) -> list[Row]:
+        seen.append(connection.fetch(PID))
+        if len(seen) < 3:
+            end_all(server)
+        return connection.fetch(PID)
+
+    assert read(store, work) == seen[2]
+    assert len(seen) == 3
+
+
+def test_a_snapshot_that_is_lost_each_time_is_read_three_times(server: Server, store: Postgres) -> None:
+    seen = []
+
+    def work(connection: Connection) -> list[Row]:
+        seen.append(connection.fetch(PID))
+        end_all(server)
+        return connection.fetch(PID)
+
+    with pytest.raises(Lost):
+        read(store, work)
+    assert len(seen) == 3
+
+
+def test_a_transaction_that_is_lost_is_not_stored(server: Server, writer: Postgres) -> None:
+    with pytest.raises(Lost):
+        run(writer.transaction(), insert_a, fetch_all, lambda _: end_all(server), fetch_all)
+    assert writer.fetch(ALL) == []
+
+
+def test_a_commit_that_gets_no_answer_is_told_to_be_unknown(
+    between: Between, server: Server, writer: Postgres, opened: Callable[..., Postgres]
+) -> None:
+    far = opened(url=through(between, server), write=True)
+    with pytest.raises(Unavailable, match="not known whether") as caught:
+        run(far.transaction(), insert_a, fetch_all, lambda _: between.cut(at=b"COMMIT"))
+    assert type(caught.value) is Unavailable
+    between.cut(at=None)
+    assert far.fetch(ALL) == writer.fetch(ALL) == []
+
+
+@pytest.mark.parametrize("most", [1_000, 5_000, 50_000, 90_000])
+def test_an_answer_that_is_cut_off_is_no_answer(
+    between: Between, server: Server, opened: Callable[..., Postgres], most: int
+) -> None:
+    store = opened(url=through(between, server))
+    long = ask("SELECT n, repeat('x', 100) FROM generate_series(1, 1000) AS n")
+    between.most_answered = most
+    end_all(server)
+    with pytest.raises(Unavailable):
+        store.fetch(long)
+    with pytest.raises(Unavailable):
+        read(store, lambda connection: connection.fetch(long))
+    between.most_answered = None
+    assert len(store.fetch(long)) == 1000
+
+
+def test_all_sessions_ended_under_load_are_no_error(server: Server, opened: Callable[..., Postgres]) -> None:
+    store = opened(pool_size=4)
+    with asking(store, threads=4) as answers:
+        for _ in range(10):
+            enough = len(answers) + 40
+            until(lambda enough=enough: len(answers) > enough)  # type: ignore[misc]
+            end_all(server)
+    assert [answer for _, answer in answers if not isinstance(answer, list)] == []
+
+
+# What is away.
+
+
+@pytest.mark.parametrize(
+    "stop", [Server.stop, partial(Server.stop, mode="immediate"), Server.kill9], ids=["fast", "immediate", "kill9"]
+)
+def test_a_server_that_is_away_is_met_by_unavailable_and_its_return_is_noticed(
+    server: Server, opened: Callable[..., Postgres], stop: Callable[[Server], None]
+) -> None:
+    store = opened(pool_size=4)
+    with asking(store, threads=4) as answers:
+        until(lambda: len(answers) > 100)
+        stop(server)
+        away = monotonic() + 0.5
+        until(lambda: any(at > away for at, _ in answers))
+        assert all(isinstance(answer, Unavailable) for at, answer in answers if at > away)
+        server.start()
+        accepting = monotonic()
+        until(lambda: any(at > accepting + 2.5 for at, _ in answers))
+    assert {type(answer) for _, answer in answers} <= {list, Unavailable, Lost}
+    assert min(at for at, answer in answers if at > away and isinstance(answer, list)) < accepting + 1
+    assert max(at for at, answer in answers if isinstance(answer, Unavailable)) < accepting + 2
+
+
+def test_a_server_that_hangs_is_met_by_unavailable_in_time_and_its_return_is_noticed(
+    server: Server, opened: Callable[..., Postgres]
+) -> None:
+    store = opened(pool_size=4, statement_timeout_ms=500)
+    with asking(store, threads=6) as answers:
+        until(lambda: len(answers) > 100)
+        server.pause()
+        paused = monotonic()
+        try:
+            until(lambda: any(at > paused + 6 for at, _ in answers))
+        finally:
+            server.resume()
+        resumed = monotonic()
+        until(lambda: any(at > resumed + 2.5 for at, _ in answers))
+    hung = [(at, answer) for at, answer in answers if paused + 2 < at < resumed]
+    assert {type(answer) for _, answer in answers} <= {list, Unavailable, Lost, Hung}
+    assert all(isinstance(answer, Unavailable) for _, answer in hung)
+    assert len(hung) > 50, "one of six threads waits at a time, and the others are refused at once"
+    assert min(at for at, answer in answers if at > resumed and isinstance(answer, list)) < resumed + 1
+    assert max(at for at, answer in answers if isinstance(answer, Unavailable)) < resumed + 2
+
+
+def test_a_reader_may_start_before_its_server_and_a_writer_may_not(
+    server: Server, opened: Callable[..., Postgres]
+) -> None:
+    server.stop()
+    try:
+        store = opened()
+        with pytest.raises(Unavailable):
+            store.fetch(ONE)
+        with pytest.raises(Unavailable, match="cannot be reached"):
+            opened(write=True)
+    finally:
+        server.start()
+    assert store.fetch(ONE) == [(1,)]
+
+
+def in_snapshot(store: Postgres, statement: Statement) -> list[Row]:
+    with store.snapshot() as connection:
+        return connection.fetch(statement)
+
+
+def in_threads(number: int, work: Callable[[], Any]) -> list[Any]:
+    with ThreadPoolExecutor(number) as threads:
+        return [each.result(PATIENCE) for each in [threads.submit(work) for _ in range(number)]]
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = monotonic() + PATIENCE
+    while not condition():
+        assert monotonic() < deadline
+        sleep(0.01)
+
+
+@contextmanager
+def asking(store: Postgres, *, threads: int) -> Iterator[list[tuple[float, object]]]:
+    """Ask without end in several threads; give when each asking ended, and its rows or its error."""
+    answers: list[tuple[float, object]] = []
+    ended = threading.Event()
+
+    def ask_on() -> None:
+        number = 0
+        while not ended.is_set():
+            number += 1
+            try:
+                answer: object = store.fetch(ONE) if number % 2 else read(store, twice)
+            except Exception as error:  # noqa: BLE001 - the test tells which are right
+                answer = error
+                sleep(0.02)
+            answers.append((monotonic(), answer))
+
+    working = [threading.Thread(target=ask_on) for _ in range(threads)]
+    for each in working:
+        each.start()
+    try:
+        yield answers
+    finally:
+        ended.set()
+        for each in working:
+            each.join(PATIENCE)
+
+
+def twice(connection: Connection) -> list[Row]:
+    connection.fetch(ONE)
+    return connection.fetch(ask("SELECT 2::bigint"))

@@ -1,0 +1,323 @@
+"""What each role may do, tried by logins that are members of it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import psycopg
+import pytest
+from psycopg.errors import InsufficientPrivilege
+
+import postgres_server
+from laudo.server import app, migrations, roles
+from laudo.server.citus import DISTRIBUTED, REFERENCE
+from laudo.server.config import Settings
+from laudo.server.database import Database, open_store
+from postgres_server import Server
+from shell import Shell, ndjson, one_line
+from wsgi import Client
+
+TABLES: Final = (*DISTRIBUTED, *REFERENCE)
+PASSWORD: Final = "not-a-secret"
+LOGINS: Final = {
+    "deploy": "CREATEROLE",
+    "other": "",
+    "stranger": "",
+    "migrator": "IN ROLE laudo_owner",
+    "importer": "IN ROLE laudo_writer",
+    "api": "IN ROLE laudo_reader",
+}
+"""Login -> what it is, beside a login: deploy owns the database at first, other and stranger are nobody."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with postgres_server.start() as started:
+        for name in ("deploy", "other", "stranger"):
+            login(started, name)
+        yield started
+
+
+def login(server: Server, name: str) -> None:
+    server.execute(f"CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}' {LOGINS[name]}")
+
+
+@pytest.fixture(scope="module")
+def granted(server: Server) -> str:
+    """A store to which `deploy`, who is no superuser, has granted the roles: its database."""
+    server.execute("CREATE DATABASE granted OWNER deploy")
+    database = opened(server, "granted", "deploy")
+    migrations.migrate(database)
+    roles.grant(database)
+    database.close()
+    for name in ("migrator", "importer", "api"):
+        login(server, name)
+    return "granted"
+
+
+def opened(server: Server, database: str, user: str) -> Database:
+    return open_store(server.url(database, user=user, password=PASSWORD), write=True)
+
+
+Asking = Callable[[str, str], list[tuple[Any, ...]]]
+
+
+@pytest.fixture
+def ask(server: Server, granted: str) -> Asking:
+    """Run a statement as a login, and undo it."""
+
+    def run(user: str, text: str) -> list[tuple[Any, ...]]:
+        with psycopg.connect(server.url(granted, user=user, password=PASSWORD)) as connection:
+            cursor = connection.execute(text.encode())
+            found = cursor.fetchall() if cursor.description else []
+            connection.rollback()
+        return found
+
+    return run
+
+
+def columns(ask: Asking, table: str) -> str:
+    text = f"SELECT attname FROM pg_attribute WHERE attrelid = '{table}'::regclass AND attnum > 0"
+    return ", ".join(name for (name,) in ask("api", text))
+
+
+def may(ask: Asking, user: str, table: str) -> set[str]:
+    """Try each kind of statement on a table; the rows are none, or copies of none."""
+    every = columns(ask, table)
+    first = every.split(",")[0]
+    tried = {
+        "SELECT": f"SELECT * FROM {table}",
+        "INSERT": f"INSERT INTO {table} ({every}) SELECT {every} FROM {table} WHERE false",
+        "UPDATE": f"UPDATE {table} SET {first} = {first} WHERE false",
+        "DELETE": f"DELETE FROM {table} WHERE false",
+        "TRUNCATE": f"TRUNCATE {table}",
+        "ALTER": f"ALTER TABLE {table} ADD COLUMN more bigint",
+    }
+    return {right for right, text in tried.items() if allows(ask, user, text)}
+
+
+def allows(ask: Asking, user: str, text: str) -> bool:
+    try:
+        ask(user, text)
+    except InsufficientPrivilege:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_who_reads_may_read_every_table_and_write_the_heartbeat_alone(ask: Asking, table: str) -> None:
+    assert may(ask, "api", table) == ({"SELECT", "INSERT", "UPDATE"} if table == "heartbeat" else {"SELECT"})
+
+
+@pytest.mark.parametrize("table", ["bucket", "tally", "relatorio", "pessoa"])
+def test_who_writes_may_do_anything_with_what_an_import_counts(ask: Asking, table: str) -> None:
+    assert may(ask, "importer", table) == {"SELECT", "INSERT", "UPDATE", "DELETE"}
+
+
+@pytest.mark.parametrize("table", ["organizacao", "conta", "usuario", "token", "facet"])
+def test_who_writes_may_delete_nothing_that_stays_for_good(ask: Asking, table: str) -> None:
+    assert may(ask, "importer", table) == {"SELECT", "INSERT", "UPDATE"}
+
+
+@pytest.mark.parametrize("table", ["migration", "heartbeat"])
+def test_who_writes_only_reads_what_others_keep(ask: Asking, table: str) -> None:
+    assert may(ask, "importer", table) == {"SELECT"}
+
+
+@pytest.mark.parametrize("user", ["importer", "api", "other"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("CREATE TABLE more (number bigint)", "CREATE INDEX more ON facet (total)", "DROP INDEX relatorio_recency"),
+        *("CREATE SCHEMA more", "CREATE ROLE more", "DROP TABLE facet", "GRANT SELECT ON facet TO PUBLIC"),
+    ],
+)
+def test_only_the_owner_changes_the_schema(ask: Asking, user: str, text: str) -> None:
+    if text.startswith("GRANT"):
+        # PostgreSQL warns of a grant that nobody may make; that it has granted nothing is what counts.
+        text = f"{text}; SELECT * FROM facet" if user == "other" else "ALTER TABLE facet OWNER TO CURRENT_USER"
+    assert not allows(ask, user, text)
+
+
+def test_a_login_without_a_role_may_read_nothing(ask: Asking) -> None:
+    assert [table for table in TABLES if may_read(ask, "other", table)] == []
+
+
+def may_read(ask: Asking, user: str, table: str) -> bool:
+    return allows(ask, user, f"SELECT 1 FROM {table}")
+
+
+def test_the_roles_cannot_log_in(ask: Asking) -> None:
+    logins = ask(
+        "api", "SELECT rolname, rolcanlogin OR rolsuper OR rolcreaterole FROM pg_roles WHERE rolname ~ '^laudo_'"
+    )
+    assert sorted(logins) == [("laudo_owner", False), ("laudo_reader", False), ("laudo_writer", False)]
+
+
+def test_every_table_is_granted(ask: Asking) -> None:
+    found = ask("api", "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace")
+    assert sorted(table for (table,) in found) == sorted(TABLES)
+    assert all(set(rights) == set(TABLES) for rights in roles.RIGHTS.values())
+
+
+def test_granting_again_changes_nothing(server: Server, granted: str) -> None:
+    for user in ("deploy", "postgres"):
+        password = server.password if user == "postgres" else PASSWORD
+        database = open_store(server.url(granted, user=user, password=password), write=True)
+        assert roles.grant(database) == []
+        database.close()
+
+
+def test_what_was_given_or_taken_by_hand_is_put_right(server: Server, granted: str, ask: Asking) -> None:
+    server.execute("GRANT DELETE, TRUNCATE ON relatorio TO laudo_reader", database=granted)
+    server.execute("REVOKE SELECT ON token FROM laudo_reader", database=granted)
+    server.execute("ALTER TABLE facet OWNER TO deploy", database=granted)
+    database = opened(server, granted, "deploy")
+    assert set(roles.grant(database)) == {
+        "ALTER TABLE facet OWNER TO laudo_owner",
+        "GRANT SELECT ON token TO laudo_reader",
+        "REVOKE DELETE, TRUNCATE ON relatorio FROM laudo_reader",
+    }
+    database.close()
+    assert may(ask, "api", "relatorio") == may(ask, "api", "token") == {"SELECT"}
+
+
+def test_a_later_migration_by_another_login_grants_what_it_makes(server: Server, tmp_path: Path) -> None:
+    server.execute("CREATE DATABASE later OWNER deploy")
+    database = opened(server, "later", "deploy")
+    migrations.migrate(database)
+    roles.grant(database)
+    database.close()
+    text = "DROP TABLE heartbeat; CREATE TABLE heartbeat (id bigint PRIMARY KEY, at_ms bigint)"
+    (tmp_path / "0002_heartbeat.sql").write_text(text)
+    database = opened(server, "later", "migrator")
+    assert migrations.migrate(database, folder=tmp_path) == ["0002_heartbeat.sql"]
+    assert roles.grant(database) == []
+    database.close()
+    with psycopg.connect(server.url("later", user="api", password=PASSWORD)) as reader:
+        reader.execute("INSERT INTO heartbeat VALUES (1, 5)")
+        assert reader.execute("SELECT tableowner FROM pg_tables WHERE tablename = 'heartbeat'").fetchall() == [
+            ("laudo_owner",)
+        ]
+
+
+def test_a_store_without_roles_stays_so_when_it_is_migrated(server: Server, granted: str, tmp_path: Path) -> None:
+    assert granted
+    server.execute("CREATE DATABASE plain OWNER deploy")
+    database = opened(server, "plain", "deploy")
+    migrations.migrate(database)
+    (tmp_path / "0002_more.sql").write_text("CREATE TABLE more (number bigint)")
+    migrations.migrate(database, folder=tmp_path)
+    database.close()
+    owners = server.execute("SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'", database="plain")
+    assert owners == [("deploy",)]
+
+
+def test_who_may_not_grant_is_told_what_to_run_by_hand(server: Server) -> None:
+    server.execute("CREATE DATABASE hand OWNER other")
+    database = opened(server, "hand", "other")
+    migrations.migrate(database)
+    with pytest.raises(roles.RolesError, match="may not make roles") as refused:
+        roles.grant(database)
+    for statement in refused.value.statements:
+        server.execute(statement, database="hand")
+    assert roles.grant(database) == []
+    database.close()
+
+
+def test_granting_waits_for_who_reads_a_table(server: Server) -> None:
+    server.execute("CREATE DATABASE busy OWNER deploy")
+    database = opened(server, "busy", "deploy")
+    migrations.migrate(database)
+    with psycopg.connect(server.url("busy")) as reader:
+        reader.execute("SELECT * FROM relatorio")
+        with pytest.raises(Exception, match=r"^granting had to wait for longer than 0\.6 s"):
+            roles.grant(database, seconds=0.6)
+    assert "ALTER TABLE relatorio OWNER TO laudo_owner" in roles.grant(database)
+    database.close()
+
+
+# What the service and the commands do, as the role that is for it.
+
+
+class Work(NamedTuple):
+    """A store of its own, and a shell for each login."""
+
+    url: Callable[[str], str]
+    run: Callable[..., str]
+    key_file: Path
+
+
+@pytest.fixture
+def work(server: Server, granted: str, tmp_path: Path) -> Work:
+    assert granted
+    name = f"work{server.execute('SELECT count(*) FROM pg_database')[0][0]}"
+    server.execute(f"CREATE DATABASE {name} OWNER deploy")
+    shell = Shell(tmp_path)
+
+    def url(user: str) -> str:
+        return server.url(name, user=user, password=PASSWORD)
+
+    def run(user: str, *words: str) -> str:
+        result = shell(*words, env={"LAUDO_STORE": url(user)})
+        assert result.exit_code == 0, result.output
+        return result.stdout.strip()
+
+    run("deploy", "migrate", "--grants")
+    return Work(url, run, shell.key_file)
+
+
+def test_the_owner_migrates_the_writer_imports_and_the_reader_serves_and_verifies(work: Work, tmp_path: Path) -> None:
+    assert work.run("migrator", "migrate") == "the store is current"
+    work.run("importer", "organization", "create", "Modelo")
+    work.run("importer", "user", "create", "--account", "1", "--email", "ana@example.com", "--name", "Ana")
+    token = work.run("importer", "token", "create", "--user", "1")
+    work.run("importer", "import", "--account", "1", str(ndjson(tmp_path, 300)))
+    work.run("api", "verify")
+    work.run("importer", "verify", "--repair")
+    settings = Settings(store=work.url("api"), key_file=str(work.key_file), log=False)
+    database = open_store(work.url("api"))
+    client = Client(app.create(settings, database=database), token)
+    assert (client.get("/relatorios?page=2").total, bool(client.get("/pessoas?busca=mar").itens)) == (300, True)
+    assert client.get("/usuario").status == 200
+    work.run("importer", "token", "revoke", "1")
+    assert client.get("/relatorios").status == 401
+    database.close()
+
+
+def test_what_is_broken_is_repaired_by_the_writer(work: Work, tmp_path: Path) -> None:
+    work.run("importer", "organization", "create", "Modelo")
+    work.run("importer", "import", "--account", "1", str(ndjson(tmp_path, 300)))
+    with psycopg.connect(work.url("migrator")) as connection:
+        for text in ("UPDATE tally SET total = total + 1", "DELETE FROM pessoa", "UPDATE facet SET total = 0"):
+            connection.execute(text.encode())
+    work.run("importer", "verify", "--repair")
+    work.run("api", "verify")
+
+
+def test_granting_names_what_it_did_and_next_time_that_nothing_was_left(work: Work) -> None:
+    assert work.run("deploy", "migrate", "--grants") == "the store is current\nthe roles are current"
+
+
+def test_granting_without_the_right_to_prints_what_to_run(server: Server, granted: str, tmp_path: Path) -> None:
+    assert granted
+    server.execute("CREATE DATABASE told OWNER stranger")
+    result = Shell(tmp_path)(
+        "migrate", "--grants", env={"LAUDO_STORE": server.url("told", user="stranger", password=PASSWORD)}
+    )
+    applied, *statements = result.stdout.splitlines()
+    assert (result.exit_code, applied) == (2, "applied 0001_store.sql")
+    assert result.stderr.startswith("error: the store's user may not make roles, or does not own")
+    assert result.stderr.count("\n") == 1
+    assert 'GRANT laudo_owner TO "stranger";' in statements
+    server.execute("".join(statements), database="told")
+    owners = server.execute("SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'", database="told")
+    assert owners == [("laudo_owner",)]
+
+
+def test_a_store_in_a_file_has_no_roles(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    assert one_line(shell("migrate", "--grants")) == (
+        "error: a store in a file has no roles; whoever may read or write the file may use the store"
+    )
+    assert not (tmp_path / "laudo.db").exists()
