@@ -120,5 +120,7 @@ _REFUSALS: Final = (
     ),
 )
 
-_FULL: Final = re.compile("too many (clients|connections)|connection slots|no more connections")
+_FULL: Final = re.compile(
+    "too many (clients|connections)|connection slots|no more connections|muitos clientes|muitas conex|slots de conex"
+)
 """What PostgreSQL says, for the server, a role or a database, and PgBouncer."""
