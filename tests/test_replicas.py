@@ -23,6 +23,7 @@ from live.server import Place, free_port, serving
 from postgres_server import Server
 from wsgi import Client
 
+pytestmark = pytest.mark.xdist_group("replicas")  # three servers, once
 T = TypeVar("T")
 
 SOON: Final = 40.0
@@ -527,19 +528,28 @@ def test_the_role_that_reads_is_enough(opened: Open, store: Store, cluster: Clus
     assert {*asked(database, 6)} <= ports(*cluster.servers)
 
 
-def test_without_the_right_to_a_heartbeat_the_primary_answers_and_it_is_said(
-    opened: Open, cluster: Cluster, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("poor", "", "SELECT", "lacks a right; run `laudo migrate --grants`"),
+        ("narrow", "CONNECTION LIMIT 1", "SELECT, INSERT, UPDATE", "has no connection left"),
+    ],
+    ids=lambda case: case[0],
+)
+def test_where_the_primary_answers_but_takes_no_heartbeat_it_alone_is_asked_and_that_is_said(
+    opened: Open, cluster: Cluster, capfd: pytest.CaptureFixture[str], case: tuple[str, ...]
 ) -> None:
-    cluster.primary.execute(f"CREATE ROLE poor LOGIN PASSWORD '{cluster.primary.password}'")
-    cluster.primary.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO poor")
+    user, how, rights, reason = case
+    cluster.primary.execute(f"CREATE ROLE {user} LOGIN PASSWORD '{cluster.primary.password}' {how}")
+    cluster.primary.execute(f"GRANT {rights} ON ALL TABLES IN SCHEMA public TO {user}")
     for replica in cluster.replicas:
         replica.catch_up(cluster.primary)
-    database = opened(SHORT_MS, store=cluster.primary.url(user="poor"), settled=False)
+    database = opened(SHORT_MS, store=cluster.primary.url(user=user), settled=False)
     answers = asked_for(2 * SHORT_MS / 1000, lambda: {*asked(database, 1)})
     assert all(answered == ports(cluster.primary) for _, answered in answers)
     said = capfd.readouterr().err
     assert "store: the primary takes no heartbeat, so that no replica can be known to be fresh: " in said
-    assert "laudo migrate --grants" in said
+    assert reason in said
     assert cluster.primary.password not in said
 
 

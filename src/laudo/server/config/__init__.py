@@ -88,7 +88,7 @@ class Settings:
         SWITCH, default=True, about="PostgreSQL: prepare statements, which PgBouncer before 1.21 cannot bear."
     )
     read_store: tuple[str, ...] = _row(
-        STORES, (), "PostgreSQL: replicas of the store that answer in its place while they are fresh; see Replicas."
+        STORES, (), "PostgreSQL: replicas of the store, which answer in its place while they are fresh."
     )
     read_lag_ms: int = _row(
         number(200, 3_600_000),
