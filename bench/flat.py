@@ -1,6 +1,6 @@
 """What a page costs as an account grows: every filter, combinations and every sort, at the first, middle and last page.
 
-    python bench/flat.py --sizes 10k,100k,1M,10M
+    python bench/flat.py --sizes 10k,100k,1M,10M [--store postgresql://…]
 
 Builds a store of each size (kept in --folder; 10 M reports of 3 M persons take some 8 GB), asks it in process, with
 no answers kept, and prints the median and the 99th percentile beside the plain way, COUNT and OFFSET, on the same
@@ -30,6 +30,7 @@ from stores import Built, build
 
 PAGES: Final = ("first", "middle", "last")
 SLOWEST_MS: Final = 3.0
+SLOWEST_ON_SERVER_MS: Final = 8.0
 GROWTH: Final = 1.5
 SEARCH_MS: Final = 10.0
 _BUDGET: Final = 0.4
@@ -104,13 +105,12 @@ def main() -> None:
     sizes = [_number(size) for size in arguments.sizes.split(",")]
     figures: dict[int, dict[str, list[Figure]]] = {}
     for size in sizes:
-        built = build(arguments.folder, size)
-        file = Path(built.url.removeprefix("sqlite:///"))
+        built = build(arguments.store or arguments.folder, size)
         took = f"built in {built.seconds:.0f} s, " if built.seconds > 1 else ""
-        print(f"{_short(size)} reports: {took}{file.stat().st_size / 1e9:.2f} GB", flush=True)
+        print(f"{_short(size)} reports: {took}{built.gigabytes:.2f} GB", flush=True)
         figures[size] = _measure(built, plain=not arguments.no_plain)
     _print(figures)
-    _judge(figures)
+    _judge(figures, slowest_ms=SLOWEST_ON_SERVER_MS if arguments.store else SLOWEST_MS)
     if arguments.json:
         arguments.json.write_text(json.dumps(figures, indent=1), encoding="utf-8")
     if arguments.picture:
@@ -142,7 +142,7 @@ class _Asker:
         self._database = database
         self._owner = built.owner
         self._pages = Pages(bytes(32), cache_bytes=0)
-        self._caller = Caller(built.owner.id_organizacao, built.owner.id_conta, 1, None, "", "", "", "", 1, 1)
+        self._caller = Caller(built.owner.id_organizacao, built.owner.id_conta, 1, 1, None, "", "", "", "", 1, 1)
         with database.snapshot() as connection:
             statement = Statement(
                 "SELECT item FROM relatorio WHERE id_organizacao = ? AND id_conta = ? "
@@ -207,7 +207,7 @@ def _print(figures: dict[int, dict[str, list[Figure]]]) -> None:
             print(f"{name:60} {page:7} " + " ".join(f"{cell:>24}" for cell in shown))
 
 
-def _judge(figures: dict[int, dict[str, list[Figure]]]) -> None:
+def _judge(figures: dict[int, dict[str, list[Figure]]], *, slowest_ms: float) -> None:
     """Print each row that misses a target."""
     small, large = figures[min(figures)], figures[max(figures)]
     print(f"\npage 1 at {_short(max(figures))} over {_short(min(figures))}, target {GROWTH}:")
@@ -215,10 +215,10 @@ def _judge(figures: dict[int, dict[str, list[Figure]]]) -> None:
         growth = large[row.name][0].p50 / small[row.name][0].p50
         if growth > GROWTH and "nome=ma" not in row.name:
             print(f"  missed: {row.name}: {growth:.2f} ({large[row.name][0].p50:.3f} ms)")
-    print(f"slowest p50 at {_short(max(figures))}, target {SLOWEST_MS} ms, sort=mensagem and searches apart:")
+    print(f"slowest p50 at {_short(max(figures))}, target {slowest_ms} ms, sort=mensagem and searches apart:")
     for row in ROWS:
         slowest = max(figure.p50 for figure in large[row.name])
-        if slowest > SLOWEST_MS and "mensagem" not in row.name and "nome=ma" not in row.name:
+        if slowest > slowest_ms and "mensagem" not in row.name and "nome=ma" not in row.name:
             print(f"  missed: {row.name}: {slowest:.2f} ms")
     for size, found in figures.items():
         search = found["people, nome=maria"][0].p50
@@ -238,6 +238,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(sys.modules[__name__].__doc__ or "").partition("\n")[0])
     parser.add_argument("--sizes", default="10k,100k,1M", help="comma separated, with k or M")
     parser.add_argument("--folder", type=Path, default=Path("build/bench"), help="where the stores are kept")
+    parser.add_argument("--store", help="a PostgreSQL database, postgresql://…, on whose server the stores are made")
     parser.add_argument("--no-plain", action="store_true", help="do not time COUNT and OFFSET")
     parser.add_argument("--picture", type=Path, help="draw the curves into this file (SVG)")
     parser.add_argument("--json", type=Path, help="write every figure into this file")

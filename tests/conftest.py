@@ -55,7 +55,7 @@ def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Engine:
 def postgres() -> Iterator[Engine]:
     """A server of this worker's own, or the one that LAUDO_TEST_PG names."""
     with ExitStack() as stack:
-        if url := os.environ.get("LAUDO_TEST_PG"):
+        if "://" in (url := os.environ.get("LAUDO_TEST_PG", "")):
             made = PostgresEngine(url)
         else:
             server = stack.enter_context(postgres_server.start())

@@ -15,7 +15,7 @@ import postgres_server
 from between import Between
 from laudo.core.sql import How, Statement, Write
 from laudo.core.sql.writes import Table
-from laudo.server.database import Bounds, Connection, Lost, Row, StoreError, Unavailable, read
+from laudo.server.database import Bounds, Busy, Connection, Locked, Lost, Row, Slow, StoreError, Unavailable, read
 from laudo.server.postgres import Postgres
 from laudo.server.postgres.session import Hung
 from postgres_server import Server
@@ -324,6 +324,18 @@ def test_a_transaction_whose_failure_was_passed_over_does_not_seem_stored(writer
     assert writer.fetch(ALL) == []
 
 
+def test_a_transaction_whose_loss_was_passed_over_does_not_seem_stored(server: Server, writer: Postgres) -> None:
+    def losing(connection: Connection) -> None:
+        end_all(server)
+        with pytest.raises(Lost):
+            connection.fetch(ONE)
+
+    with pytest.raises(Lost):
+        run(writer.transaction(), fetch_one, losing)
+    run(writer.snapshot(), fetch_one, losing)
+    assert writer.fetch(ONE) == [(1,)]
+
+
 def test_a_script_is_part_of_its_transaction(writer: Postgres) -> None:
     with pytest.raises(psycopg.errors.SyntaxError), writer.transaction() as connection:
         connection.run_script("CREATE TABLE made (n bigint); INSERT INTO made VALUES (1); SELEC")
@@ -437,8 +449,8 @@ def test_a_closed_store_has_no_connection(server: Server, opened: Callable[..., 
         ("42P01", Unavailable, "laudo migrate"),
         ("42501", StoreError, "laudo migrate --grants"),
         ("53100", Unavailable, "disk"),
-        ("55P03", Unavailable, "another writer"),
-        ("57014", Unavailable, "time limit"),
+        ("55P03", Locked, "another writer"),
+        ("57014", Slow, "time limit"),
         ("57P03", Unavailable, "cannot go on"),
         ("XX001", StoreError, "damaged"),
         ("22012", psycopg.errors.DivisionByZero, "secret"),
@@ -673,7 +685,7 @@ def test_a_server_that_hangs_is_met_by_unavailable_in_time_and_its_return_is_not
         resumed = monotonic()
         until(lambda: any(at > resumed + 2.5 for at, _ in answers))
     hung = [(at, answer) for at, answer in answers if paused + 2 < at < resumed]
-    assert {type(answer) for _, answer in answers} <= {list, Unavailable, Lost, Hung}
+    assert {type(answer) for _, answer in answers} <= {list, Unavailable, Busy, Lost, Hung}
     assert all(isinstance(answer, Unavailable) for _, answer in hung)
     assert len(hung) > 50, "one of six threads waits at a time, and the others are refused at once"
     assert min(at for at, answer in answers if at > resumed and isinstance(answer, list)) < resumed + 1

@@ -50,6 +50,10 @@ class Replicas:
         """Run one statement in a snapshot of its own; raises Unavailable, StoreError."""
         return self._ask(lambda server: server.database.fetch(statement))
 
+    def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Run some queries on one server, each in a snapshot of its own; raises Unavailable, StoreError."""
+        return self._ask(lambda server: server.database.fetch_each(statements))
+
     def mark(self) -> None:
         """Give None, and begin a request: what this thread asks until the next one is asked of one server."""
         self._turn.number = next(self._turns)

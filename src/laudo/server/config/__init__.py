@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from laudo.server.config.kinds import ADDRESS, FILE, ORIGINS, STORE, STORES, SWITCH, Kind, number
-from laudo.server.database import Bounds
+
+if TYPE_CHECKING:
+    from laudo.server.database import Bounds
 
 T = TypeVar("T")
 
@@ -100,8 +102,10 @@ class Settings:
     log: bool = _row(SWITCH, default=True, about="Write one JSON line a request to standard output.")
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> "Bounds":
         """How much a worker asks of a store on a server."""
+        from laudo.server.database import Bounds  # noqa: PLC0415 - what only reads settings loads no store
+
         return Bounds(
             pool_size=self.pool_size,
             pool_timeout_ms=self.pool_timeout_ms,

@@ -10,6 +10,7 @@ import psycopg
 from laudo.core.sql import Dialect, Statement, Write
 from laudo.server.database import Lost, Row, Unavailable
 from laudo.server.postgres.binding import columns
+from laudo.server.postgres.failures import LOST
 from laudo.server.postgres.pool import Pool
 from laudo.server.postgres.session import Session
 
@@ -49,7 +50,7 @@ class PostgresConnection:
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         """End; raises Unavailable, StoreError."""
         try:
-            if not self._begun or self._session.spoilt:
+            if not self._begun:
                 return
             if self._begin == ALONE:
                 if error is None:
@@ -116,6 +117,8 @@ class PostgresConnection:
                 self._session.send(self._begin)
 
     def _commit(self) -> None:
+        if self._session.spoilt:
+            raise Lost(LOST)
         if self._session.is_failed:
             self._roll_back()
             raise psycopg.errors.InFailedSqlTransaction("a statement had failed, so that nothing was stored")
