@@ -26,6 +26,14 @@ class Locked(Unavailable):
     """Somebody else holds what was asked for, and did so for as long as this one waits."""
 
 
+class Busy(Unavailable):
+    """No connection to the server is free; it may be well all the same, and others too."""
+
+
+class Slow(Unavailable):
+    """A statement took longer than it may; on another server of the store it would as well."""
+
+
 class Lost(Unavailable):
     """The connection was lost in the midst of a snapshot; all of it may be asked anew at once."""
 
