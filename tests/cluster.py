@@ -46,7 +46,7 @@ def machines(url: str) -> list[Node]:
 def started() -> Iterator[Cluster]:
     """Give the cluster that LAUDO_TEST_PG names, or else a stand-in."""
     url = os.environ.get("LAUDO_TEST_PG", "")
-    nodes = machines(url) if url else []
+    nodes = machines(url) if "://" in url else []
     with ExitStack() as stack:
         yield stack.enter_context(closing(CitusEngine(url, nodes)) if nodes else _stand_in())
 

@@ -57,7 +57,7 @@ def postgres() -> Iterator[Engine]:
     """A server of this worker's own, or the one, or the cluster of Citus, that LAUDO_TEST_PG names."""
     with ExitStack() as stack:
         made: PostgresEngine | CitusEngine
-        if url := os.environ.get("LAUDO_TEST_PG"):
+        if "://" in (url := os.environ.get("LAUDO_TEST_PG", "")):
             nodes = machines(url)
             made = CitusEngine(url, nodes) if nodes else PostgresEngine(url)
         else:
