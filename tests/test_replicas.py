@@ -472,6 +472,15 @@ def test_a_snapshot_that_breaks_off_is_repeated_on_another_server(opened: Open, 
     assert len(seen) == len(set(seen)) == 2
 
 
+def test_a_snapshot_that_finds_its_server_gone_is_taken_of_another_one(opened: Open, cluster: Cluster) -> None:
+    database = opened()
+    gone, other = cluster.replicas
+    gone.kill9()
+    for _ in range(4):
+        database.mark()
+        assert read(database, lambda connection: connection.fetch(WHICH)) == [(other.port,)]
+
+
 def test_a_replica_that_hangs_delays_a_request_and_then_is_left_out(opened: Open, cluster: Cluster) -> None:
     hung, other = cluster.replicas
     database = opened()
