@@ -6,23 +6,24 @@ What keeps the schema, and what copies a store, is not among it.
 import ast
 import random
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from urllib.parse import quote
 
 from msgspec.structs import replace
 
 import laudo
 from factories import SMALL, Account, Store
-from laudo.core.sql import Dialect, Statement, Write
+from forwarding import Forwarding, ForwardingConnection
+from laudo.core.sql import Statement, Write
 from laudo.server import accounts, app
 from laudo.server.accounts import Level
 from laudo.server.config import Settings
-from laudo.server.database import Connection, Database, Mark, Row, open_store
+from laudo.server.database import Connection, Database, Row, open_store
 from laudo.server.ingest import verify
 from laudo.server.ingest.writer import Ingest
 from strategies import PESSOA_SORTS, PESSOA_VALUES, RELATORIO_SORTS, RELATORIO_VALUES, Values, many
@@ -62,77 +63,53 @@ class Record:
         }
 
 
-class Recorded:
+class Recorded(Forwarding):
     """A store of which all that is asked is remembered."""
 
     def __init__(self, database: Database, record: Record) -> None:
-        self._database = database
+        super().__init__(database)
         self._record = record
-
-    @property
-    def dialect(self) -> Dialect:
-        return self._database.dialect
 
     def fetch(self, statement: Statement) -> list[Row]:
         self._record.add(*statement)
-        return self._database.fetch(statement)
+        return super().fetch(statement)
 
-    def mark(self) -> Mark:
-        return self._database.mark()
+    def reading(self, connection: Connection) -> Connection:
+        return _RecordedConnection(connection, self._record)
 
-    def snapshot(self) -> AbstractContextManager[Connection]:
-        return self._recorded(self._database.snapshot)
-
-    def transaction(self) -> AbstractContextManager[Connection]:
-        return self._recorded(self._database.transaction)
-
-    def alone(self) -> AbstractContextManager[Connection]:
-        return self._recorded(self._database.alone)
-
-    def close(self) -> None:
-        self._database.close()
-
-    @contextmanager
-    def _recorded(self, begin: Callable[[], AbstractContextManager[Connection]]) -> Iterator[Connection]:
-        with begin() as connection:
-            yield _RecordedConnection(connection, self._record)
+    writing = reading
 
 
-class _RecordedConnection:
+class _RecordedConnection(ForwardingConnection):
     def __init__(self, connection: Connection, record: Record) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._record = record
-
-    @property
-    def dialect(self) -> Dialect:
-        return self._connection.dialect
 
     def fetch(self, statement: Statement) -> list[Row]:
         self._record.add(*statement)
-        return self._connection.fetch(statement)
+        return super().fetch(statement)
 
     def write(self, write: Write, rows: Iterable[Row]) -> None:
         given = list(rows)
         if given:
             self._record.add(self.dialect.written(write), given[0])
-        self._connection.write(write, given)
-
-    def hold(self, name: str) -> None:
-        self._connection.hold(name)
+        super().write(write, given)
 
     def run_script(self, text: str) -> None:
         self._record.add(text, ())
-        self._connection.run_script(text)
-
-    def has_table(self, name: str) -> bool:
-        return self._connection.has_table(name)
+        super().run_script(text)
 
 
-def done(url: str, key_file: Path) -> Record:
+class Opening(Protocol):
+    def __call__(self, url: str, *, write: bool = False) -> Database:
+        """Open a store."""
+
+
+def done(url: str, key_file: Path, *, opened: Opening = open_store) -> Record:
     """Do everything once with a migrated, empty store."""
     record = Record()
-    plain = open_store(url, write=True)
-    writing, reading = Recorded(plain, record), Recorded(open_store(url), record)
+    plain = opened(url, write=True)
+    writing, reading = Recorded(plain, record), Recorded(opened(url), record)
     store = Store(writing, key_file)
     with record.watching():
         asking = _write(store)

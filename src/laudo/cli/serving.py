@@ -40,7 +40,8 @@ def run(settings: Settings) -> None:
 
     from laudo.server import metrics
 
-    _require_key(settings)
+    _require_store(settings)
+    _require_replicas(settings)
     address = _free_address(settings.host, settings.port)
     server = Server(
         "laudo",
@@ -112,13 +113,28 @@ def _announce(settings: Settings) -> None:
     output.note(f"laudo serves {base_url(settings)} with {workers}; Ctrl-C stops it")
 
 
-def _require_key(settings: Settings) -> None:
-    """A new store gets its key now; where there are tokens, the key under which they were made must be there."""
-    from laudo.server import accounts, auth
+def _require_store(settings: Settings) -> None:
+    """A store must be whole. A new one gets its key now; the key under which its tokens were made must be there."""
+    from laudo.server import accounts, auth, citus
+    from laudo.server.database import Unavailable
 
-    with opened(settings) as database, database.snapshot() as connection:
-        is_new = not accounts.tokens(connection)
+    try:
+        with opened(settings) as database, database.snapshot() as connection:
+            citus.check(connection)
+            is_new = not accounts.tokens(connection)
+    except Unavailable:
+        if settings.store.startswith("sqlite:"):
+            raise
+        is_new = False  # it may come back, and its replicas answer meanwhile
     auth.load_key(settings.key_file, create=is_new)
+
+
+def _require_replicas(settings: Settings) -> None:
+    """Try the replicas' URLs: what is wrong with one would be known only to the workers."""
+    from laudo.server import app
+
+    if settings.read_store:
+        app.open_served(settings).close()
 
 
 def _free_address(host: str, port: int) -> str:

@@ -1,6 +1,6 @@
 """How the rest reaches a store: the protocol that both engines keep, and the opening of a store by its URL."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
@@ -24,6 +24,14 @@ class Unavailable(StoreError):  # noqa: N818 - a state of the store, not a mista
 
 class Locked(Unavailable):
     """Somebody else holds what was asked for, and did so for as long as this one waits."""
+
+
+class Busy(Unavailable):
+    """No connection to the server is free; it may be well all the same, and others too."""
+
+
+class Slow(Unavailable):
+    """A statement took longer than it may; on another server of the store it would as well."""
 
 
 class Lost(Unavailable):
@@ -63,6 +71,9 @@ class Connection(Reader, Protocol):
 
 class Database(Reader, Protocol):
     """A store. Its own `fetch` is a snapshot of one statement; transactions do not nest."""
+
+    def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Run some queries, each in a snapshot of its own, in one round trip where there is one."""
 
     def mark(self) -> Mark:
         """Mark the state that the next snapshot sees, or one before it: under the same mark nothing has changed."""
