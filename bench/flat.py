@@ -142,7 +142,7 @@ class _Asker:
         self._database = database
         self._owner = built.owner
         self._pages = Pages(bytes(32), cache_bytes=0)
-        self._caller = Caller(built.owner.id_organizacao, built.owner.id_conta, 1, None, "", "", "", "", 1, 1)
+        self._caller = Caller(built.owner.id_organizacao, built.owner.id_conta, 1, 1, None, "", "", "", "", 1, 1)
         with database.snapshot() as connection:
             statement = Statement(
                 "SELECT item FROM relatorio WHERE id_organizacao = ? AND id_conta = ? "

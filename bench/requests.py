@@ -8,6 +8,11 @@ open. `laudo` runs as `laudo serve` does and writes its request log to a file, `
 keep no answers. In each round every row is asked of every server in turn. Shown are medians over the rounds, and how
 near laudo comes to the constant body (1.00 is as good) by requests per second and, which noise disturbs less, by
 CPU: user + system time of the worker. Needs Linux and two cores.
+
+    python bench/requests.py --store postgresql://… --connections 8
+
+On PostgreSQL, a service with a worker for each core and pgbench, which sends it the prepared statement of a first page
+over as many connections, take turns on the same machine as the server; shown is what part of pgbench's rate is ours.
 """
 
 import argparse
@@ -24,12 +29,15 @@ from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
 
+import pgbench
 from laudo import demo
+from laudo.core.sql import Owner, Statement
 from laudo.server import auth, migrations
 from laudo.server.database import open_store
 
 LAUDO: Final = Path(sys.executable).with_name("laudo")
 CONSTANT: Final = Path(__file__).with_name("constant.py")
+_LARGEST: Final = "SELECT id_organizacao, id_conta FROM facet GROUP BY 1, 2 ORDER BY sum(total) DESC LIMIT 1"
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
@@ -93,10 +101,13 @@ class Sample(NamedTuple):
 
 def main() -> None:
     arguments = _arguments()
+    if arguments.store:
+        beside_pgbench(arguments)
+        return
     first, *others = sorted(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory(prefix="laudo-bench-") as temporary, ExitStack() as stack:
         folder = arguments.folder or Path(temporary)
-        token = fill(folder, arguments.reports)
+        token = fill(f"sqlite:///{folder}/laudo.db", folder, arguments.reports)
         os.sched_setaffinity(0, {first})  # the servers inherit it
         questions = start(stack, folder, token)
         os.sched_setaffinity(0, others)
@@ -119,16 +130,42 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=1.0, help="how long one measurement takes (default: 1)")
     parser.add_argument("--connections", type=int, default=32, help="how many requests are in flight (default: 32)")
     parser.add_argument("--folder", type=Path, help="where to keep the store for the next time")
+    parser.add_argument("--store", help="a PostgreSQL database, which is filled if it is empty: compare with pgbench")
     return parser.parse_args()
 
 
-def fill(folder: Path, count: int) -> str:
+def fill(store: str, folder: Path, count: int) -> str:
     """Make the store, unless it is there, and give a token to ask with."""
     folder.mkdir(parents=True, exist_ok=True)
     key = auth.load_key(folder / "laudo.key", create=True)
-    with closing(open_store(f"sqlite:///{folder}/laudo.db", write=True)) as database:
+    with closing(open_store(store, write=True)) as database:
         migrations.migrate(database)
         return demo.fill(database, key, count=count).accesses[0].token
+
+
+def beside_pgbench(arguments: argparse.Namespace) -> None:
+    """Compare a service on PostgreSQL with the statement of its first page alone."""
+    with tempfile.TemporaryDirectory(prefix="laudo-bench-") as temporary, ExitStack() as stack:
+        folder, store = arguments.folder or Path(temporary), arguments.store
+        token = fill(store, folder, arguments.reports)
+        file = folder / "page.sql"
+        with closing(open_store(store)) as database, database.snapshot() as connection:
+            [(id_organizacao, id_conta)] = connection.fetch(Statement(_LARGEST, ()))
+            file.write_text(pgbench.script(connection, Owner(id_organizacao, id_conta)))
+        command = [LAUDO, "serve", "--store", store, "--key-file", f"{folder}/laudo.key"]
+        kept = stack.enter_context(running("kept", command, folder))
+        cold = stack.enter_context(running("cold", [*command, "--cache-bytes", "0"], folder))
+        found: dict[str, list[float]] = {}
+        for _ in range(arguments.rounds):
+            rate = pgbench.per_second(store, file, clients=arguments.connections, seconds=arguments.seconds)
+            found.setdefault("pgbench", []).append(rate)
+            for row in ROWS:
+                question = asked(cold if row.cold else kept, row, token)
+                sample = load(question, arguments.connections, arguments.seconds)
+                found.setdefault(row.name, []).append(sample.per_second)
+    whole = median(found["pgbench"])
+    for name, rates in found.items():
+        print(f"{name:14}{median(rates):>10,.0f}/s{median(rates) / whole:>8.2f}")
 
 
 def start(stack: ExitStack, folder: Path, token: str) -> Mapping[tuple[Row, str], Question]:

@@ -1,6 +1,6 @@
 """Stores that hand on what is asked of them: what a test wants otherwise, a subclass says."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from laudo.core.sql import Dialect, Statement, Write
@@ -25,6 +25,9 @@ class Forwarding:
 
     def fetch(self, statement: Statement) -> list[Row]:
         return self._database.fetch(statement)
+
+    def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        return [self.fetch(statement) for statement in statements]
 
     def mark(self) -> Mark:
         return self._database.mark()

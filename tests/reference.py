@@ -148,7 +148,7 @@ def fold(text: str) -> str:
 
 def words(text: str) -> list[str]:
     """Give a name's words as they are compared: letters and digits make words, all else parts them."""
-    return "".join(c if c.isalnum() else " " for c in fold(text)).split()
+    return "".join(c if c.isalnum() else " " for c in fold(text)[:500]).split()
 
 
 def _age(id_conta: int, report: Report) -> tuple[int, str, int]:

@@ -45,6 +45,7 @@ NOMES: Final = (
     "🙂",
     "🙂 Zoë",
     "Ωmega ΟΔΥΣΣΕΥΣ",
+    "㌖" * 200,
 )
 MENSAGENS: Final = ("", "Válido.", "válido.", "Valido", "～", "𝒳", '"\\/<&>', "Pendente de validação", "🙂")
 INSTANTES: Final = (0, NOON - 1, NOON, NOON + 1, NOON + 999, 4_102_444_800_000, 253_402_300_799_999)
@@ -183,7 +184,23 @@ PESSOA_VALUES: Final[Values] = {
         *("mar", "silva", "mar sil", "SILVA mar", "da d", "maria maria", "strass", "ß", "ipek", "d avila", "d'a"),
         *("joao 2", "zoe", "𝒳", "x", "ωmega", "οδυσσευσ", "ilva", "aria", "mar%", "a_"),
     ),
-    "busca": ("", "1", "12", "123456789", CPFS[0], "7", "70000000", "00", "mar", "Sílva", "1 2", "１２", "z", "2"),
+    "busca": (
+        "",
+        "1",
+        "12",
+        "123456789",
+        CPFS[0],
+        "7",
+        "㌖" * 115,
+        "70000000",
+        "00",
+        "mar",
+        "Sílva",
+        "1 2",
+        "１２",
+        "z",
+        "2",
+    ),
     **DATES,
 }
 RELATORIO_SORTS: Final = tuple(

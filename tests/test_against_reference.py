@@ -20,6 +20,7 @@ from laudo.server import app
 from laudo.server.config import Settings
 from laudo.server.database import open_store
 from laudo.server.ingest.records import Relatorio
+from laudo.server.ingest.tallies import Sizes
 from laudo.server.ingest.writer import Ingest
 from reference import Api
 from strategies import (
@@ -69,7 +70,7 @@ class World(NamedTuple):
 
 
 @contextmanager
-def world(url: str, key_file: Path, history: History) -> Iterator[World]:
+def world(url: str, key_file: Path, history: History, *, sizes: Sizes = SMALL) -> Iterator[World]:
     """Write a history into an empty store and open it for reading, as the server does."""
     writing = open_store(url, write=True)
     store = Store(writing, key_file)
@@ -77,7 +78,7 @@ def world(url: str, key_file: Path, history: History) -> Iterator[World]:
     for count in history.organizations:
         first = store.account()
         accounts += [first, *(store.account(first.id_organizacao) for _ in range(1, count))]
-    writers = [Ingest(writing, account.id_conta, sizes=SMALL) for account in accounts]
+    writers = [Ingest(writing, account.id_conta, sizes=sizes) for account in accounts]
     for account, batch in history.batches:
         writers[account].write(batch)
     reading = open_store(url)

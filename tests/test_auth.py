@@ -133,6 +133,7 @@ def test_the_caller_is_the_tokens_owner(store: Database) -> None:
     assert ask(store) == Caller(
         id_organizacao=1,
         id_conta=1,
+        id_usuario=1,
         id_token=1,
         email="ana@example.com",
         nome_usuario="Ana",

@@ -98,6 +98,10 @@ def test_variables_of_other_parts_are_known(name: str, file: Path) -> None:
         ("allowed_origins", "https://a.example/path"),
         ("allowed_origins", "null"),
         ("server_timing", "maybe"),
+        ("read_store", "sqlite:///laudo.db"),
+        ("read_store", "postgresql://one/laudo two"),
+        ("read_store", "one,postgresql://two/laudo"),
+        ("read_lag_ms", "199"),
         ("metrics_port", "-1"),
         ("log", ""),
     ],
@@ -135,6 +139,26 @@ def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path, content: bytes |
 def test_origins_are_a_list_in_toml_and_separated_by_commas_elsewhere(value: object) -> None:
     settings = config.load({"allowed_origins": value}, {}, None)
     assert settings.allowed_origins == ("https://a.example", "http://localhost:3000")
+
+
+ONE = "postgresql://laudo:hunter2@one,two:5433/laudo?target_session_attrs=any"
+OTHER = "postgres://three/laudo"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [f"{ONE},{OTHER}", f"{ONE}, {OTHER}", f" {ONE} {OTHER} ", f"{ONE},,{OTHER},", [ONE, OTHER]],
+)
+def test_replicas_are_separated_by_commas_or_blanks_and_may_name_several_hosts_each(value: object) -> None:
+    assert config.load({"read_store": value}, {}, None).read_store == (ONE, OTHER)
+
+
+def test_replicas_are_shown_without_passwords_as_they_can_be_given() -> None:
+    settings = config.load({"read_store": f"{ONE},{ONE}"}, {}, None)
+    [setting] = [setting for setting in SETTINGS if setting.name == "read_store"]
+    shown = setting.show(settings)
+    assert setting.parse(shown) == (ONE.replace("hunter2", "***"),) * 2
+    assert shown in repr(settings)
 
 
 @pytest.mark.parametrize("text", ["true", "TRUE", "1", "yes", "on"])

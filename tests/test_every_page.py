@@ -9,8 +9,9 @@ from urllib.parse import quote
 
 import pytest
 
-from factories import NOON
-from strategies import PESSOA_SORTS, PESSOA_VALUES, RELATORIO_SORTS, RELATORIO_VALUES, History, Values, many
+from factories import NOON, SMALL
+from laudo.server.ingest.tallies import Sizes
+from strategies import DATES, PESSOA_SORTS, PESSOA_VALUES, RELATORIO_SORTS, RELATORIO_VALUES, History, Values, many
 from test_against_reference import List, NewStoreUrl, World, world
 
 REPORTS: Final = 300
@@ -22,11 +23,16 @@ INSTANTS: Final = (0, *range(NOON - 40_000_000, NOON + 40_000_000, 10_000_000), 
 
 
 @pytest.fixture
-def every(new_store_url: NewStoreUrl, key_file: Path) -> Iterator[World]:
+def sizes() -> Sizes:
+    return SMALL
+
+
+@pytest.fixture
+def every(new_store_url: NewStoreUrl, key_file: Path, sizes: Sizes) -> Iterator[World]:
     """One store, in which the people are those of two accounts."""
     reports = many(REPORTS, instants=INSTANTS)
     batches = ((0, tuple(reports[:290])), (1, tuple(reports[150:])))
-    with world(new_store_url(), key_file, History((2,), batches)) as made:
+    with world(new_store_url(), key_file, History((2,), batches), sizes=sizes) as made:
         yield made
 
 
@@ -67,3 +73,16 @@ def test_every_page_of_the_people_is_the_references(every: World, sort: str) -> 
     pages = [compare_every_page(every, "pessoas", sort, one) for one in questions(PESSOA_VALUES, seed=2)]
     assert max(pages) > 5
     assert sum(pages) > 1.4 * len(pages)
+
+
+@pytest.mark.parametrize("sizes", [Sizes(), Sizes(most_rows=100)], ids=["one bucket", "some buckets"])
+@pytest.mark.parametrize(
+    ("resource", "sort"),
+    [("relatorios", "atualizado_em"), ("relatorios", "-atualizado_em"), ("pessoas", "cpf"), ("pessoas", "-cpf")],
+)
+def test_every_page_of_a_range_within_one_bucket_is_the_references(every: World, resource: List, sort: str) -> None:
+    ends = product(DATES["atualizado_em_de"], DATES["atualizado_em_ate"], ("", "&status=CONCLUIDO"))
+    spans = [f"&atualizado_em_de={quote(since)}&atualizado_em_ate={quote(until)}{also}" for since, until, also in ends]
+    prefixes = [f"&busca={'0' * length}" for length in range(1, 9)]
+    asked = spans if resource == "relatorios" else prefixes
+    assert max(compare_every_page(every, resource, sort, one) for one in asked) > 5

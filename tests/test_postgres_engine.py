@@ -15,7 +15,7 @@ import postgres_server
 from between import Between
 from laudo.core.sql import How, Statement, Write
 from laudo.core.sql.writes import Table
-from laudo.server.database import Bounds, Connection, Locked, Lost, Row, StoreError, Unavailable, read
+from laudo.server.database import Bounds, Busy, Connection, Locked, Lost, Row, Slow, StoreError, Unavailable, read
 from laudo.server.postgres import Postgres
 from laudo.server.postgres.session import Hung
 from postgres_server import Server
@@ -450,7 +450,7 @@ def test_a_closed_store_has_no_connection(server: Server, opened: Callable[..., 
         ("42501", StoreError, "laudo migrate --grants"),
         ("53100", Unavailable, "disk"),
         ("55P03", Locked, "another writer"),
-        ("57014", Unavailable, "time limit"),
+        ("57014", Slow, "time limit"),
         ("57P03", Unavailable, "cannot go on"),
         ("XX001", StoreError, "damaged"),
         ("22012", psycopg.errors.DivisionByZero, "secret"),
@@ -685,7 +685,7 @@ def test_a_server_that_hangs_is_met_by_unavailable_in_time_and_its_return_is_not
         resumed = monotonic()
         until(lambda: any(at > resumed + 2.5 for at, _ in answers))
     hung = [(at, answer) for at, answer in answers if paused + 2 < at < resumed]
-    assert {type(answer) for _, answer in answers} <= {list, Unavailable, Lost, Hung}
+    assert {type(answer) for _, answer in answers} <= {list, Unavailable, Busy, Lost, Hung}
     assert all(isinstance(answer, Unavailable) for _, answer in hung)
     assert len(hung) > 50, "one of six threads waits at a time, and the others are refused at once"
     assert min(at for at, answer in answers if at > resumed and isinstance(answer, list)) < resumed + 1

@@ -23,17 +23,18 @@ LOGINS: Final = {
     "deploy": "CREATEROLE",
     "other": "",
     "stranger": "",
+    "guest": "",
     "migrator": "IN ROLE laudo_owner",
     "importer": "IN ROLE laudo_writer",
     "api": "IN ROLE laudo_reader",
 }
-"""Login -> what it is, beside a login: deploy owns the database at first, other and stranger are nobody."""
+"""Login -> what it is, beside a login: deploy owns the database at first, the next three are nobody."""
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     with postgres_server.start() as started:
-        for name in ("deploy", "other", "stranger"):
+        for name in ("deploy", "other", "stranger", "guest"):
             login(started, name)
         yield started
 
@@ -223,6 +224,27 @@ def test_who_may_not_grant_is_told_what_to_run_by_hand(server: Server) -> None:
         server.execute(statement, database="hand")
     assert roles.grant(database) == []
     database.close()
+
+
+def test_a_schema_in_which_everybody_makes_tables_is_closed(server: Server) -> None:
+    """As PostgreSQL 14 makes it: of `postgres`, and open."""
+    server.execute("CREATE DATABASE open OWNER deploy")
+    for text in ("ALTER SCHEMA public OWNER TO postgres", "GRANT ALL ON SCHEMA public TO PUBLIC"):
+        server.execute(text, database="open")
+    database = opened(server, "open", "deploy")
+    migrations.migrate(database)
+    with pytest.raises(roles.RolesError) as refused:
+        roles.grant(database)
+    assert 'REVOKE CREATE ON SCHEMA "public" FROM PUBLIC' in refused.value.statements
+    for statement in refused.value.statements:
+        server.execute(statement, database="open")
+    assert roles.grant(database) == []
+    database.close()
+    with (
+        psycopg.connect(server.url("open", user="guest", password=PASSWORD)) as connection,
+        pytest.raises(InsufficientPrivilege),
+    ):
+        connection.execute("CREATE TABLE more (number bigint)")
 
 
 def test_granting_waits_for_who_reads_a_table(server: Server) -> None:

@@ -119,8 +119,11 @@ def test_a_first_page_is_two_statements_for_the_caller_one_for_the_facets_and_on
     [
         # Deeper: the coarse buckets, the fine ones, the row within one, and the page from there.
         ("/relatorios?page=2", [PLACE, PLACE, PLACE, PAGE]),
-        # A range: where it ends, found in the same way; its other end is where the first page begins.
-        ("/relatorios?atualizado_em_de=2026-01-31", [PLACE, PLACE, PLACE, PAGE]),
+        # A range: the bucket in which it ends, and the rows within; its other end is where the first page begins.
+        ("/relatorios?atualizado_em_de=2026-01-31", [PLACE, PLACE, PAGE]),
+        # Two ends: each so, or in one bucket the rows between.
+        ("/relatorios?atualizado_em_de=2026-01-31&atualizado_em_ate=2026-01-31", [PLACE] * 4 + [PAGE]),
+        ("/pessoas?busca=5", [PLACE, PLACE, PAGE]),
         # A search: how many persons are found.
         ("/pessoas?busca=mar", [PLACE, PAGE]),
         # The facets alone tell that there is no such page, and that nothing matches.
@@ -131,6 +134,15 @@ def test_a_first_page_is_two_statements_for_the_caller_one_for_the_facets_and_on
 def test_what_other_pages_cost_beside_the_token_and_the_facets(asked: Asked, url: str, kinds: list[str]) -> None:
     assert asked.client.get(url).status == 200
     assert asked.database.kinds() == [TOKEN, CALLER, FACETS, *kinds]
+
+
+def test_a_range_beside_other_filters_costs_two_statements_more_for_the_coarse_and_the_fine_buckets_before_its_end(
+    asked: Asked, store: Store
+) -> None:
+    long_ago = [relatorio(number, status="PENDENTE", atualizado_em=number) for number in range(30, 90)]
+    store.write(asked.account, long_ago)
+    assert asked.client.get("/relatorios?status=PENDENTE&atualizado_em_de=1970-01-01").itens
+    assert asked.database.kinds() == [TOKEN, CALLER, FACETS, *[PLACE] * 4, PAGE]
 
 
 def test_the_facets_are_asked_for_again_when_the_list_has_changed_and_the_token_when_anything_has(

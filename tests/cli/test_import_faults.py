@@ -129,7 +129,7 @@ def test_an_import_whose_session_is_ended_goes_on_or_says_what_it_has_kept(durab
 
 
 def migrated(server: Server, name: str, folder: Path) -> Shell:
-    server.execute(f'CREATE DATABASE "{name}" ENCODING \'UTF8\' TEMPLATE template0')
+    server.execute(f"CREATE DATABASE \"{name}\" ENCODING 'UTF8' TEMPLATE template0")
     laudo = Shell(folder, server.url(name))
     laudo.prints("migrate")
     laudo.prints("organization", "create", "Modelo")

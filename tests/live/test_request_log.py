@@ -105,16 +105,27 @@ def test_nothing_that_a_client_sends_is_logged(own_place: Place, text: str) -> N
     assert own_place.token not in server.said()
 
 
+MISTAKES = {
+    "sqlite": ("ALTER TABLE relatorio RENAME COLUMN item TO items", "SQLError"),
+    "postgres": (
+        "ALTER TABLE relatorio ALTER numero_documento TYPE BYTEA USING numero_documento::BYTEA",
+        "UndefinedFunction",
+    ),
+}
+"""What makes a statement wrong for good, and the name of the error that it is."""
+
+
 def test_a_mistake_of_ours_is_told_without_what_was_asked(own_place: Place) -> None:
     with serving(own_place, "--workers", "1") as server:
         with (
             closing(open_store(own_place.store, write=True)) as database,
             database.transaction() as write,
         ):
-            write.run_script("ALTER TABLE relatorio RENAME COLUMN item TO items")
+            mistake, error = MISTAKES[database.dialect.name]
+            write.run_script(mistake)
         answer = server.ask("/relatorios?numero_documento=52998224725", "X-Request-Id: falha-1")
     assert answer.status == 500
     assert answer.json["status_code"] == 500
-    assert "bug: SQLError" in server.said()
+    assert f"bug: {error}" in server.said()
     assert "52998224725" not in server.said()
     assert own_place.token not in server.said()

@@ -43,6 +43,8 @@ COMMANDS: Final = {
     "import": ("imports", "import_reports"),
     "delete": ("deletes", "delete_reports"),
     "verify": ("verifying", "verify"),
+    "copy": ("copying", "copy_store"),
+    "citus": ("citus", "citus"),
     "organization": ("accounts", "organization"),
     "account": ("accounts", "account"),
     "user": ("accounts", "user"),
@@ -54,7 +56,7 @@ EPILOG: Final = """
 \b
 Exit codes:
   0    done
-  1    done in part: `import`, `delete` or `pull` rejected some lines; `laudo verify` found differences
+  1    done in part: `import`, `delete` or `pull` rejected some lines; `verify` or `copy` found differences
   2    nothing done: usage, settings, store or service; stderr says why
   130  interrupted
 

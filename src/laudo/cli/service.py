@@ -40,9 +40,7 @@ def demo(settings: Settings, *, count: int, no_serve: bool) -> None:
 
 
 @click.command()
-@click.option(
-    "--grants", is_flag=True, help="Also make the roles of a store on PostgreSQL, with their rights."
-)
+@click.option("--grants", is_flag=True, help="Also make the roles of a store on PostgreSQL, with their rights.")
 @with_settings("store")
 def migrate(settings: Settings, *, grants: bool) -> None:
     """Make a store or bring it up to date.

@@ -37,7 +37,8 @@ def run(settings: Settings) -> None:
 
     from laudo.server import metrics
 
-    _require_key(settings)
+    _require_store(settings)
+    _require_replicas(settings)
     address = _free_address(settings.host, settings.port)
     server = Server(
         "laudo",
@@ -45,7 +46,7 @@ def run(settings: Settings) -> None:
         port=settings.port,
         interface=Interfaces.WSGI,
         workers=settings.workers,
-        blocking_threads=1 if settings.store.startswith("sqlite:") else settings.bounds.threads,
+        blocking_threads=_threads(settings),
         http=HTTPModes.http1,
         websockets=False,
         log_level=LogLevels.error,
@@ -57,6 +58,11 @@ def run(settings: Settings) -> None:
     os.register_at_fork(after_in_child=_heed_signals)
     with metrics.start(settings):
         server.serve(target_loader=partial(application, settings), wrap_loader=False)
+
+
+def _threads(settings: Settings) -> int:
+    """On SQLite one: more would fight for the interpreter."""
+    return 1 if settings.store.startswith("sqlite:") else settings.bounds.threads(1 + len(settings.read_store))
 
 
 def _require_modules() -> None:
@@ -109,23 +115,29 @@ def _announce(settings: Settings) -> None:
     output.note(f"laudo serves {base_url(settings)} with {workers}; Ctrl-C stops it")
 
 
-def _require_key(settings: Settings) -> None:
-    """A new store gets its key now; where there are tokens, the key under which they were made must be there.
-
-    Of a server that is away nobody knows, and to wait for it is for the workers.
-    """
-    from laudo.server import accounts, auth
+def _require_store(settings: Settings) -> None:
+    """A store must be whole. A new one gets its key now; the key under which its tokens were made must be there."""
+    from laudo.server import accounts, auth, citus
     from laudo.server.database import Unavailable
 
-    is_new = False
     try:
         with opened(settings) as database, database.snapshot() as connection:
+            citus.check(connection)
             is_new = not accounts.tokens(connection)
     except Unavailable as error:
         if settings.store.startswith("sqlite:"):
             raise
-        output.note(f"the store does not answer yet, and requests are refused until it does: {error}")
+        is_new = False  # it may come back, and its replicas answer meanwhile
+        output.note(f"the store does not answer yet: {error}")
     auth.load_key(settings.key_file, create=is_new)
+
+
+def _require_replicas(settings: Settings) -> None:
+    """Try the replicas' URLs: what is wrong with one would be known only to the workers."""
+    from laudo.server import app
+
+    if settings.read_store:
+        app.open_served(settings).close()
 
 
 def _free_address(host: str, port: int) -> str:

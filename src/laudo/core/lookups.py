@@ -27,6 +27,28 @@ class Children:
 
 
 @dataclass(frozen=True, slots=True)
+class Holding:
+    """The fine bucket that holds a place, which is a key as bytes.
+
+    Rows: (its lower, its upper or null, its total, how many rows its coarse bucket has before it; that bucket's number,
+    its lower, how many rows there are before it).
+    """
+
+    axis: Axis
+    place: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What those buckets below a bucket hold of the facets that begin before `upper`. Rows: one number."""
+
+    axis: Axis
+    parent: int
+    upper: bytes
+    facets: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class At:
     """The row of a range that `skip` others precede. Rows: its key."""
 
@@ -97,5 +119,5 @@ class Found:
     words: tuple[str, ...]
 
 
-LookUp = Children | At | Count | Last | Read | Plain | Found
+LookUp = Children | Holding | Before | At | Count | Last | Read | Plain | Found
 Rows = list[tuple[Any, ...]]

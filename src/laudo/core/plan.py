@@ -71,9 +71,7 @@ def _ordered(query: Query, facets: Facets, group: Group, after: After | None) ->
 
 def _bounded(query: Query, facets: Facets, group: Group, bounds: Bounds, after: After | None) -> Steps:
     """A range of one axis beside the facets: the total is a difference of ranks, and the range has an order."""
-    first = (yield from tally.rank(bounds.axis, group, bounds.lower)) if bounds.lower else 0
-    end = (yield from tally.rank(bounds.axis, group, bounds.upper)) if bounds.upper else group.total
-    total = max(0, end - first)
+    first, total = yield from tally.span(bounds.axis, group, bounds.lower, bounds.upper)
     if query.offset >= total and after is None:
         return Page(total, 0, "")
     if query.order.field.axis is not bounds.axis:

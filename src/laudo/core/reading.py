@@ -26,14 +26,15 @@ Asking = Generator[LookUp, Rows, None]
 class Stretch:
     """Part of a list that one axis orders: the `group.total` rows with the group's facets from `lower` to `upper`.
 
-    The first stands at `first` on the axis. `falling` reads the axis' first column downwards, ties upwards all the
-    same. `after` is the item in this stretch that a walk has seen last, if it was in this one.
+    The first stands at `first` on the axis; None says that `lower` and `upper` lie so near that rows may be skipped.
+    `falling` reads the axis' first column downwards, ties upwards all the same. `after` is the item in this stretch
+    that a walk has seen last, if it was in this one.
     """
 
     axis: Axis
     falling: bool
     group: Group
-    first: int = 0
+    first: int | None = 0
     lower: Key | None = None
     upper: Key | None = None
     after: After | None = None
@@ -85,6 +86,8 @@ def _from_offset(collected: Reading, stretch: Stretch, offset: int) -> Asking:
     most = min(collected.wanted, group.total - offset)
     if not offset:
         yield from _from_edge(collected, stretch, most)
+    elif stretch.first is None:
+        yield from _read(collected, stretch, most, lower=stretch.lower, upper=stretch.upper, skip=offset, whole=True)
     elif not stretch.falling:
         key = yield from locate(axis, group, stretch.first + offset)
         yield from _read(collected, stretch, most, lower=key)

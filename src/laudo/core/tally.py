@@ -1,11 +1,11 @@
-"""Positions on an axis, found by walking its buckets: coarse ones, then fine ones, then at most one bucket's rows."""
+"""Positions on an axis, found by its buckets: the coarse one, then the fine one, then at most one bucket's rows."""
 
 from collections.abc import Generator
 from typing import Final, NamedTuple
 
 from laudo.core.axes import Axis, Key
 from laudo.core.facets import Group
-from laudo.core.lookups import At, Children, Count, LookUp, Rows
+from laudo.core.lookups import At, Before, Children, Count, Holding, LookUp, Rows
 
 COARSE: Final = 0
 """The parent of the coarse buckets."""
@@ -20,7 +20,30 @@ class Bucket(NamedTuple):
     total: int
 
 
+class Holder(NamedTuple):
+    """The fine bucket that holds a key, and the coarse one that has it.
+
+    `before` is how many rows the coarse one has before the fine one, of all facets as the other totals.
+    """
+
+    lower: bytes
+    upper: bytes | None
+    total: int
+    before: int
+    coarse: int
+    coarse_lower: bytes
+    coarse_before: int
+
+
+class Span(NamedTuple):
+    """How many rows stand between two keys, and how many before; None when one fine bucket holds both keys."""
+
+    first: int | None
+    total: int
+
+
 _WHOLE: Final = Bucket(COARSE, b"", None, 0)
+_DAMAGED: Final = "the tally holds fewer rows than the facets; `laudo verify --repair` mends it"
 
 
 def locate(axis: Axis, group: Group, position: int) -> Generator[LookUp, Rows, Key]:
@@ -28,24 +51,83 @@ def locate(axis: Axis, group: Group, position: int) -> Generator[LookUp, Rows, K
     bucket = _WHOLE
     for _level in range(2):
         children = _buckets((yield Children(axis, bucket.number, group.numbers, group.others)), bucket)
-        bucket, position = _holding(children, position)
+        bucket, position = _at(children, position)
     [key] = yield At(axis, axis.decode(bucket.lower), _decoded(axis, bucket.upper), group.numbers, position)
     return key
 
 
+def span(axis: Axis, group: Group, lower: Key | None, upper: Key | None) -> Generator[LookUp, Rows, Span]:
+    """Count the rows with a group's facets from one key to before another, None where there is no end."""
+    if lower is None or upper is None:
+        first = (yield from rank(axis, group, lower)) if lower else 0
+        end = (yield from rank(axis, group, upper)) if upper else group.total
+        return Span(first, end - first)
+    early = yield from _holder(axis, lower)
+    if early.upper is None or axis.encode(upper) <= early.upper:
+        return Span(None, (yield from _counted(axis, group, lower, upper)))
+    late = yield from _holder(axis, upper)
+    before = yield from _before(axis, group, early)
+    first = before + (yield from _within(axis, group, lower, early))
+    if late.coarse != early.coarse:
+        before = yield from _before(axis, group, late)
+    return Span(first, before + (yield from _within(axis, group, upper, late)) - first)
+
+
 def rank(axis: Axis, group: Group, key: Key) -> Generator[LookUp, Rows, int]:
     """Count the rows with a group's facets that stand before a key."""
-    place, before, bucket = axis.encode(key), 0, _WHOLE
-    for _level in range(2):
-        for each in _buckets((yield Children(axis, bucket.number, group.numbers, group.others)), bucket):
-            bucket = each
-            if each.upper is None or place < each.upper:
-                break
-            before += each.total
-        if not bucket.total or place <= bucket.lower:
-            return before
-    [(within,)] = yield Count(axis, axis.decode(bucket.lower), key, group.numbers)
-    return before + int(within)
+    holder = yield from _holder(axis, key)
+    before = yield from _before(axis, group, holder)
+    return before + (yield from _within(axis, group, key, holder))
+
+
+def _holder(axis: Axis, key: Key) -> Generator[LookUp, Rows, Holder]:
+    """Find the fine bucket that holds a key."""
+    rows = yield Holding(axis, axis.encode(key))
+    if not rows:
+        raise LookupError(_DAMAGED)
+    return Holder(*rows[0])
+
+
+def _before(axis: Axis, group: Group, holder: Holder) -> Generator[LookUp, Rows, int]:
+    """Sum what stands before a coarse bucket."""
+    return (yield from _summed(axis, group, COARSE, holder.coarse_lower, holder.coarse_before))
+
+
+def _within(axis: Axis, group: Group, key: Key, holder: Holder) -> Generator[LookUp, Rows, int]:
+    """Count what a coarse bucket has before a key.
+
+    The rows of the fine one are counted from its beginning on, or from its end back if that seems nearer: where rows
+    lie evenly it is, and to guess wrong costs time alone.
+    """
+    place = axis.encode(key)
+    if holder.upper is not None and _nearer_end(place, holder.lower, holder.upper):
+        end = yield from _summed(axis, group, holder.coarse, holder.upper, holder.before + holder.total)
+        return end - (yield from _counted(axis, group, key, axis.decode(holder.upper)))
+    before = yield from _summed(axis, group, holder.coarse, holder.lower, holder.before)
+    if place == holder.lower:
+        return before
+    return before + (yield from _counted(axis, group, axis.decode(holder.lower), key))
+
+
+def _summed(axis: Axis, group: Group, parent: int, upper: bytes, total: int) -> Generator[LookUp, Rows, int]:
+    """Sum what the buckets below one hold that begin before `upper`, where `total` is that of all facets."""
+    facets = group.numbers if group.others is None else group.others
+    if facets is None or not total:
+        return total
+    [(held,)] = yield Before(axis, parent, upper, facets)
+    return int(held if group.others is None else total - held)
+
+
+def _counted(axis: Axis, group: Group, lower: Key | None, upper: Key | None) -> Generator[LookUp, Rows, int]:
+    [(count,)] = yield Count(axis, lower, upper, group.numbers)
+    return int(count)
+
+
+def _nearer_end(place: bytes, lower: bytes, upper: bytes) -> bool:
+    """Tell whether a place lies in the second half of a range; empty bytes, below every key, are no measure."""
+    width = max(map(len, (place, lower, upper)))
+    begin, here, end = (int.from_bytes(each.ljust(width, b"\0")) for each in (lower, place, upper))
+    return bool(lower) and here - begin > end - here
 
 
 def _buckets(rows: Rows, parent: Bucket) -> list[Bucket]:
@@ -54,14 +136,13 @@ def _buckets(rows: Rows, parent: Bucket) -> list[Bucket]:
     return [Bucket(number, lower, end, total) for (number, lower, total), end in zip(rows, ends, strict=True)]
 
 
-def _holding(buckets: list[Bucket], position: int) -> tuple[Bucket, int]:
+def _at(buckets: list[Bucket], position: int) -> tuple[Bucket, int]:
     """Give the bucket that holds a position, and the position within it."""
     for bucket in buckets:
         if position < bucket.total:
             return bucket, position
         position -= bucket.total
-    message = "the tally holds fewer rows than the facets; `laudo verify --repair` mends it"
-    raise LookupError(message)
+    raise LookupError(_DAMAGED)
 
 
 def _decoded(axis: Axis, lower: bytes | None) -> Key | None:

@@ -7,21 +7,22 @@ import falcon
 from laudo.core import errors, openapi, query, resources, response
 from laudo.core.errors import ApiError
 from laudo.core.resources import Resource
-from laudo.server import auth, console, migrations
+from laudo.server import auth, console, metrics, migrations
 from laudo.server.callers import Callers
 from laudo.server.config import Settings
-from laudo.server.database import Database, Unavailable, open_store, read
+from laudo.server.database import Database, StoreError, Unavailable, open_store, read
 from laudo.server.edges import JSON, Edges, Stages, refuse
 from laudo.server.endpoint import Constant, Endpoint
 from laudo.server.limits import Limits
 from laudo.server.pages import Pages
+from laudo.server.replicas import Replicas
 
 App = falcon.App[falcon.Request, falcon.Response]
 
 
 def create(settings: Settings, *, database: Database | None = None) -> App:
     """Build the WSGI application; raises StoreError or AuthError when it could not answer."""
-    service = Service(settings, database or open_store(settings.store, bounds=settings.bounds))
+    service = Service(settings, database or open_served(settings))
     app = falcon.App(middleware=[Edges(settings)])
     document = openapi.document(max_rows=settings.max_rows)
     assets = console.Assets()
@@ -40,6 +41,21 @@ def create(settings: Settings, *, database: Database | None = None) -> App:
         app.add_route(path, endpoint)
     refuse(app)
     return app
+
+
+def open_served(settings: Settings) -> Database:
+    """Open what requests are answered from: the store, or also its replicas; raises StoreError."""
+    if not settings.read_store:
+        return open_store(settings.store, bounds=settings.bounds)
+    if not settings.store.startswith("postgres"):
+        raise StoreError("read_store is given, but the store is not on PostgreSQL: a store in a file has no replicas")
+    return Replicas(
+        settings.store,
+        settings.read_store,
+        lag_ms=settings.read_lag_ms,
+        bounds=settings.bounds,
+        report=metrics.reporter(settings),
+    )
 
 
 class Service:

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from laudo.core.sql import Statement
-from laudo.server.database import Reader
+from laudo.server.database import Database, Reader
 
 PREFIX: Final = "laudo_"
 _DIGITS: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -35,7 +35,7 @@ SELECT u.email, u.nome_usuario, c.webhook_url, o.nome_organizacao, c.version, o.
 FROM usuario u
 JOIN conta c ON c.id_organizacao = u.id_organizacao
 JOIN organizacao o ON o.id_organizacao = u.id_organizacao
-WHERE u.id_organizacao = ? AND u.id_usuario = ? AND c.id_conta = ?
+WHERE u.id_organizacao = ? AND c.id_conta = ? AND u.id_usuario = ?
   AND u.enabled = 1 AND c.enabled = 1 AND o.enabled = 1
 """
 
@@ -49,6 +49,7 @@ class Caller(msgspec.Struct, frozen=True):
 
     id_organizacao: int
     id_conta: int
+    id_usuario: int
     id_token: int
     expires_at: int | None
     email: str
@@ -68,12 +69,21 @@ def caller(reader: Reader, token_hash: bytes, *, now_ms: int) -> Caller | None:
 
     The token tells the owner, and all else starts from there: no statement looks among other organizations' rows.
     """
-    for id_organizacao, id_conta, id_usuario, id_token, expires_at in reader.fetch(
-        Statement(_HOLDER, (token_hash, now_ms))
-    ):
-        for row in reader.fetch(Statement(_CALLER, (id_organizacao, id_usuario, id_conta))):
-            return Caller(id_organizacao, id_conta, id_token, expires_at, *row)
+    for found in reader.fetch(Statement(_HOLDER, (token_hash, now_ms))):
+        for row in reader.fetch(_rest_of(*found[:3])):
+            return Caller(*found, *row)
     return None
+
+
+def caller_again(database: Database, token_hash: bytes, before: Caller, *, now_ms: int) -> Caller | None:
+    """The same, of a token whose caller was found `before`: to whom it was given never changes."""
+    rest = _rest_of(before.id_organizacao, before.id_conta, before.id_usuario)
+    holders, rows = database.fetch_each((Statement(_HOLDER, (token_hash, now_ms)), rest))
+    return Caller(*holders[0], *rows[0]) if holders and rows else None
+
+
+def _rest_of(id_organizacao: int, id_conta: int, id_usuario: int) -> Statement:
+    return Statement(_CALLER, (id_organizacao, id_conta, id_usuario))
 
 
 def presented(header: str | None) -> str | None:

@@ -23,24 +23,34 @@ class Callers:
         self._hash = lru_cache(maxsize=_TOKENS)(partial(auth.hash_token, key))
         self._limits = limits
         self._mark: Mark = None
-        self._known: dict[str, Caller] = {}
+        self._fresh: set[str] = set()
+        self._met: dict[str, Caller] = {}
 
     def admit(self, database: Database, token: str) -> Caller:
         """Tell whose token it is, and count the request; raises ApiError (401, 429)."""
         mark = database.mark()
-        if mark is None or mark != self._mark or len(self._known) > _TOKENS:
-            self._known.clear()
+        if mark is None or mark != self._mark or len(self._fresh) > _TOKENS:
+            self._fresh.clear()
             self._mark = mark
-        caller = self._known.get(token)
-        if caller is None or _has_expired(caller):
-            caller = self._known[token] = self._read(database, token)
+        caller = self._met.get(token)
+        if caller is None or token not in self._fresh or _has_expired(caller):
+            caller = self._read(database, token, caller)
         self._limits.spend(caller.id_token)
         return caller
 
-    def _read(self, database: Database, token: str) -> Caller:
-        caller = auth.caller(database, self._hash(token), now_ms=_now_ms())
+    def _read(self, database: Database, token: str, before: Caller | None) -> Caller:
+        hashed, now_ms = self._hash(token), _now_ms()
+        if before is None:
+            caller = auth.caller(database, hashed, now_ms=now_ms)
+        else:
+            caller = auth.caller_again(database, hashed, before, now_ms=now_ms)
         if caller is None:
+            self._met.pop(token, None)
             raise ApiError(errors.UNAUTHORIZED)
+        if len(self._met) >= _TOKENS:
+            self._met.clear()
+        self._met[token] = caller
+        self._fresh.add(token)
         return caller
 
 

@@ -1,6 +1,6 @@
 """How the rest reaches a store: the protocol that both engines keep, and the opening of a store by its URL."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
@@ -24,6 +24,14 @@ class Unavailable(StoreError):  # noqa: N818 - a state of the store, not a mista
 
 class Locked(Unavailable):
     """Somebody else holds what was asked for, and did so for as long as this one waits."""
+
+
+class Busy(Unavailable):
+    """No connection to the server is free; it may be well all the same, and others too."""
+
+
+class Slow(Unavailable):
+    """A statement took longer than it may; on another server of the store it would as well."""
 
 
 class Lost(Unavailable):
@@ -64,6 +72,9 @@ class Connection(Reader, Protocol):
 class Database(Reader, Protocol):
     """A store. Its own `fetch` is a snapshot of one statement; transactions do not nest."""
 
+    def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Run some queries, each in a snapshot of its own, in one round trip where there is one."""
+
     def mark(self) -> Mark:
         """Mark the state that the next snapshot sees, or one before it: under the same mark nothing has changed."""
 
@@ -98,10 +109,9 @@ class Bounds:
     prepare: bool = True
     """Whether statements are prepared, which PgBouncer before 1.21 cannot bear."""
 
-    @property
-    def threads(self) -> int:
-        """How many threads a process needs: some use connections, as many may wait for one, and two are always free."""
-        return 2 * self.pool_size + 2
+    def threads(self, servers: int) -> int:
+        """Give how many a process needs: of each server some use connections and as many wait for one; two are free."""
+        return 2 * self.pool_size * servers + 2
 
 
 PATIENT: Final = Bounds(statement_timeout_ms=0, write_timeout_ms=0)

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: requests by route, method and status, and their latency, over all workers.
+"""Metrics for Prometheus: requests by route, method and status, their latency, and replicas, over all workers.
 
 Workers count in files of one temporary folder; the main process adds them up on a port of its own.
 """
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from laudo.server.config import Settings
 
 if TYPE_CHECKING:
-    from prometheus_client import Counter, Histogram
+    from prometheus_client import Counter, Gauge, Histogram
 
 Observe = Callable[[str, str, int, float], None]
 """(route, method, status, seconds) -> None."""
@@ -50,6 +50,16 @@ def observer(settings: Settings) -> Observe | None:
     return observe if settings.metrics_port and _FOLDER in os.environ else None
 
 
+def reporter(settings: Settings) -> Callable[[int, float], None] | None:
+    """Give the function that a worker calls after each look at a replica, or None when metrics are off."""
+    return report_lag if settings.metrics_port and _FOLDER in os.environ else None
+
+
+def report_lag(number: int, seconds: float) -> None:
+    """Show by how much a replica may be behind; of all workers, the last one to look at it counts."""
+    _lag().labels(str(number)).set(seconds)
+
+
 def observe(route: str, method: str, status: int, seconds: float) -> None:
     """Count one request; route and method are names that are known, never texts that a client made up."""
     count, time = _instruments(route, method, status)
@@ -71,6 +81,14 @@ def _families() -> "tuple[Counter, Histogram]":
         Counter("laudo_requests", "Requests answered.", ["route", "method", "status"], registry=None),
         Histogram("laudo_request_seconds", "Time in the application.", ["route"], buckets=_BUCKETS, registry=None),
     )
+
+
+@lru_cache(maxsize=1)
+def _lag() -> "Gauge":
+    from prometheus_client import Gauge  # noqa: PLC0415 - the same
+
+    about = "Seconds by which a replica may be behind."
+    return Gauge("laudo_replica_lag_seconds", about, ["replica"], registry=None, multiprocess_mode="mostrecent")
 
 
 def _listen(host: str, port: int) -> Callable[[], None]:

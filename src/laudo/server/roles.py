@@ -66,11 +66,19 @@ def _grant(database: Database) -> list[str]:
             statements += _missing(connection)
             for statement in statements:
                 connection.run_script(statement)
+            _require_all(connection)
     except Unavailable:
         raise
     except StoreError as error:
         raise RolesError(statements) from error
     return statements
+
+
+def _require_all(connection: Connection) -> None:
+    """Raise StoreError when something is missing still: of a grant that nobody may make, PostgreSQL only warns."""
+    if list(_missing(connection)):
+        message = "PostgreSQL has granted less than it was told to"
+        raise StoreError(message)
 
 
 def _missing(connection: Connection) -> Iterator[str]:
@@ -94,17 +102,24 @@ def _membership(connection: Connection, known: Iterable[str]) -> Iterator[str]:
 def _places(connection: Connection, known: Iterable[str]) -> Iterator[str]:
     """Let all in, and none but the owner make tables, which every role may in PostgreSQL 14's schema `public`."""
     [(database, schema)] = connection.fetch(Statement(_PLACE, ()))
+    is_open = _may(connection, "public")[2]
     for role in ROLES:
         asked = role if role in known else "public"
-        [(connects, uses, creates)] = connection.fetch(Statement(_MAY, (asked,) * 3))
+        connects, uses, creates = _may(connection, asked)
         if not connects:
             yield f"GRANT CONNECT ON DATABASE {_quoted(database)} TO {role}"
         if not uses:
             yield f"GRANT USAGE ON SCHEMA {_quoted(schema)} TO {role}"
-        if role == OWNER and not (creates and asked == OWNER):
+        if role == OWNER and (is_open or not creates):
             yield f"GRANT CREATE ON SCHEMA {_quoted(schema)} TO {role}"
-    if connection.fetch(Statement(_MAY, ("public",) * 3))[0][2]:
+    if is_open:
         yield f"REVOKE CREATE ON SCHEMA {_quoted(schema)} FROM PUBLIC"
+
+
+def _may(connection: Connection, role: str) -> tuple[bool, bool, bool]:
+    """Tell whether a role may connect to the database, use its schema, and make tables there."""
+    [(connects, uses, creates)] = connection.fetch(Statement(_MAY, (role,) * 3))
+    return connects, uses, creates
 
 
 def _ownership(connection: Connection) -> Iterator[str]:

@@ -4,7 +4,7 @@ import mmap
 import os
 import threading
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Self
@@ -58,6 +58,10 @@ class Sqlite:
         except apsw.Error as error:
             _translate(error)
             raise
+
+    def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Run some queries, each in a snapshot of its own; raises Unavailable, StoreError."""
+        return [self.fetch(statement) for statement in statements]
 
     def mark(self) -> Mark:
         """Mark the state of the file as it is now, without asking SQLite; None from a store opened to write."""

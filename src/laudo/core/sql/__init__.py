@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from laudo.core import axes
 from laudo.core.facets import FIELDS, Facet, Facets
-from laudo.core.lookups import At, Children, Count, Found, Last, LookUp, Plain, Read
+from laudo.core.lookups import At, Before, Children, Count, Found, Holding, Last, LookUp, Plain, Read
 from laudo.core.resources import Resource
 from laudo.core.sql import pages, places, plain
 from laudo.core.sql.dialect import Dialect, Owner
@@ -62,6 +62,8 @@ def facets_from(rows: Iterable[tuple[Any, ...]]) -> Facets:
 
 _BUILDERS: Final[dict[type[LookUp], Callable[[Any, Owner, Dialect], Statement]]] = {
     Children: places.children,
+    Holding: places.holding,
+    Before: places.before,
     At: places.at,
     Count: places.count,
     Last: places.last,

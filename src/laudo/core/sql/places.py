@@ -1,28 +1,47 @@
 """Where in an order: buckets, keys and counts."""
 
+from typing import Final
+
 from laudo.core.axes import Axis
 from laudo.core.facets import Numbers
-from laudo.core.lookups import At, Children, Count, Last
+from laudo.core.lookups import At, Before, Children, Count, Holding, Last
 from laudo.core.sql.dialect import Dialect, Owner
 from laudo.core.sql.parts import Statement, Where, source, tallied
 
 
 def children(lookup: Children, owner: Owner, dialect: Dialect) -> Statement:
-    where = "id_organizacao = ? AND id_conta = ? AND axis = ? AND parent = ?"
     place = (*tallied(lookup.axis, owner), lookup.axis.number, lookup.parent)
     if lookup.facets is None:
-        return Statement(f"SELECT bucket, lower, total FROM bucket WHERE {where} ORDER BY lower", place)
+        return Statement(f"SELECT bucket, lower, total FROM bucket WHERE {_BELOW} ORDER BY lower", place)
     counted = lookup.facets if lookup.others is None else lookup.others
     total = "coalesce(held, 0)" if lookup.others is None else "total - coalesce(held, 0)"
     held = (
         f"SELECT bucket, CAST(sum(total) AS bigint) AS held FROM tally "
-        f"WHERE {where} AND {dialect.member('facet')} GROUP BY bucket"
+        f"WHERE {_BELOW} AND {dialect.member('facet')} GROUP BY bucket"
     )
     text = (
         f"SELECT bucket, lower, {total} FROM bucket LEFT JOIN ({held}) AS counted USING (bucket) "
-        f"WHERE {where} ORDER BY lower"
+        f"WHERE {_BELOW} ORDER BY lower"
     )
     return Statement(text, (*place, list(counted), *place))
+
+
+def holding(lookup: Holding, owner: Owner, _dialect: Dialect) -> Statement:
+    axis = (*tallied(lookup.axis, owner), lookup.axis.number)
+    return Statement(_HOLDING, (*(*axis, lookup.place) * 4, *axis, *axis))
+
+
+def before(lookup: Before, owner: Owner, dialect: Dialect) -> Statement:
+    """Read the span of the buckets' numbers: these mostly rise or fall along an axis, and few in it are others'."""
+    place = (*tallied(lookup.axis, owner), lookup.axis.number, lookup.parent)
+    span = f"SELECT min(bucket) AS low, max(bucket) AS high FROM bucket WHERE {_BELOW} AND lower < ?"
+    within = "bucket BETWEEN (SELECT low FROM span) AND (SELECT high FROM span)"
+    others = f"SELECT bucket FROM bucket WHERE {_BELOW} AND {within} AND lower >= ?"
+    text = (
+        f"WITH span AS ({span}) SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM tally "
+        f"WHERE {_BELOW} AND {dialect.member('facet')} AND {within} AND bucket NOT IN ({others})"
+    )
+    return Statement(text, (*place, lookup.upper, *place, list(lookup.facets), *place, lookup.upper))
 
 
 def at(lookup: At, owner: Owner, dialect: Dialect) -> Statement:
@@ -34,13 +53,14 @@ def at(lookup: At, owner: Owner, dialect: Dialect) -> Statement:
 
 
 def count(lookup: Count, owner: Owner, dialect: Dialect) -> Statement:
-    where = Where(lookup.axis, owner, dialect).between(lookup.lower, lookup.upper).having(lookup.facets)
-    source_ = _source(lookup.axis, lookup.facets, dialect)
-    if lookup.most is None:
-        return Statement(f"SELECT count(*) FROM {source_} WHERE {where}", where.params)
-    return Statement(
-        f"SELECT count(*) FROM (SELECT 1 FROM {source_} WHERE {where} LIMIT ?) AS found", (*where.params, lookup.most)
-    )
+    axis, facets = lookup.axis, lookup.facets
+    where = Where(axis, owner, dialect).between(lookup.lower, lookup.upper).having(facets)
+    if lookup.most is not None:
+        limited = f"SELECT 1 FROM {_source(axis, facets, dialect)} WHERE {where} LIMIT ?"
+        return Statement(f"SELECT count(*) FROM ({limited}) AS found", (*where.params, lookup.most))
+    few = axis.facet_index is not None and facets is not None and len(facets) <= _FEW
+    source_ = source(axis, dialect, by_facet=True) if few else _source(axis, facets, dialect)
+    return Statement(f"SELECT count(*) FROM {source_} WHERE {where}", where.params)
 
 
 def last(lookup: Last, owner: Owner, dialect: Dialect) -> Statement:
@@ -52,3 +72,30 @@ def last(lookup: Last, owner: Owner, dialect: Dialect) -> Statement:
 def _source(axis: Axis, numbers: Numbers, dialect: Dialect) -> str:
     """Name the facets' own ranges where the axis' index does not hold the facet."""
     return source(axis, dialect, by_facet=numbers is not None and not axis.covers_facet)
+
+
+_FEW: Final = 128
+"""Up to so many facets' own ranges are counted sooner than a bucket's rows, each of whose facet must be tested."""
+_AXIS: Final = "id_organizacao = ? AND id_conta = ? AND axis = ?"
+_BELOW: Final = f"{_AXIS} AND parent = ?"
+_HOLDING: Final = f"""
+WITH coarse AS (
+    SELECT bucket, lower FROM bucket WHERE {_AXIS} AND parent = 0 AND lower <= ? ORDER BY lower DESC LIMIT 1
+), fine AS (
+    SELECT parent, lower, total FROM bucket WHERE {_AXIS} AND parent = (SELECT bucket FROM coarse) AND lower <= ?
+    ORDER BY lower DESC LIMIT 1
+)
+SELECT fine.lower,
+    coalesce(
+        (SELECT lower FROM bucket WHERE {_AXIS} AND parent = fine.parent AND lower > ? ORDER BY lower LIMIT 1),
+        (SELECT lower FROM bucket WHERE {_AXIS} AND parent = 0 AND lower > ? ORDER BY lower LIMIT 1)
+    ),
+    fine.total,
+    (SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM bucket
+        WHERE {_AXIS} AND parent = fine.parent AND lower < fine.lower),
+    coarse.bucket,
+    coarse.lower,
+    (SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM bucket
+        WHERE {_AXIS} AND parent = 0 AND lower < coarse.lower)
+FROM coarse CROSS JOIN fine
+"""

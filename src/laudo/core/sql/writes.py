@@ -9,7 +9,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A table; the `key` is its primary key, and `types` has every column, in words that both engines know."""
+    """A table; the `key` tells its rows apart, and `types` has every column, in words that both engines know."""
 
     name: str
     key: tuple[str, ...]
@@ -59,6 +59,24 @@ TEXT: Final = "text"
 BYTES: Final = "bytea"
 
 _CONTA: Final = "id_organizacao id_conta"
+
+ORGANIZACAO: Final = _table("organizacao", "id_organizacao", nome_organizacao=TEXT, enabled=NUMBER, version=NUMBER)
+CONTA: Final = _table("conta", _CONTA, nome_conta=TEXT, webhook_url=TEXT, enabled=NUMBER, version=NUMBER)
+USUARIO: Final = _table(
+    "usuario", "id_organizacao id_usuario", id_conta=NUMBER, email=TEXT, nome_usuario=TEXT, enabled=NUMBER
+)
+TOKEN: Final = _table(
+    "token",
+    "id_organizacao hash",
+    hash=BYTES,
+    id_token=NUMBER,
+    id_conta=NUMBER,
+    id_usuario=NUMBER,
+    created_at=NUMBER,
+    expires_at=NUMBER,
+    revoked_at=NUMBER,
+)
+"""Unique by its hash alone, so that it is inserted or set, never upserted."""
 
 FACET: Final = _table(
     "facet",

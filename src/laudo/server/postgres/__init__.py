@@ -1,5 +1,6 @@
 """The PostgreSQL engine, over psycopg's binding of libpq: a store that many processes and machines share."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -51,10 +52,14 @@ class Postgres:
         A store opened to write asks only once: the statement may be one that changes something. Raises Unavailable,
         StoreError.
         """
+        return self.fetch_each((statement,))[-1]
+
+    def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """The same, of several in one round trip."""
         for _ in range(0 if self._write else _ATTEMPTS - 1):
             with suppress(Lost):
-                return self._fetch(statement)
-        return self._fetch(statement)
+                return self._fetch(statements)
+        return self._fetch(statements)
 
     def mark(self) -> Mark:
         """Give None: what has changed is known only by asking."""
@@ -79,10 +84,11 @@ class Postgres:
     def _open(self, silence: float | None) -> Session:
         return Session.open(self._conninfo, silence=silence, prepare=self._bounds.prepare)
 
-    def _fetch(self, statement: Statement) -> list[Row]:
+    def _fetch(self, statements: Sequence[Statement]) -> list[list[Row]]:
         session = self._pool.borrow()
         try:
-            session.send(*statement)
-            return session.receive()
+            for statement in statements:
+                session.send(*statement)
+            return [session.receive()] if len(statements) == 1 else session.receive_each(len(statements))
         finally:
             self._pool.give_back(session)

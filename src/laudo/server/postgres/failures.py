@@ -8,7 +8,7 @@ import psycopg
 from psycopg import pq
 from psycopg.pq.abc import PGresult
 
-from laudo.server.database import Locked, Lost, StoreError, Unavailable
+from laudo.server.database import Busy, Locked, Lost, Slow, StoreError, Unavailable
 
 LOST: Final = "the connection to PostgreSQL was lost; ask again"
 HUNG: Final = "PostgreSQL does not answer in time; check its server and the network"
@@ -53,6 +53,8 @@ def refused(error: psycopg.Error) -> StoreError:
     for pattern, text in _REFUSALS:
         if pattern.search(said):
             return StoreError(f"{text}: {said}")
+    if _FULL.search(said):
+        return Busy(f"PostgreSQL has no connection left: {said}")
     return Unavailable(f"PostgreSQL cannot be reached: {said}")
 
 
@@ -83,7 +85,7 @@ _CODES: Final[dict[str, tuple[type[Exception], str]]] = {
     "53": (Unavailable, "PostgreSQL lacks disk, memory or connections"),
     "55P03": (Locked, "the store is locked by another writer; try again when it has finished"),
     "57": (Unavailable, "PostgreSQL cannot go on now"),
-    "57014": (Unavailable, "PostgreSQL did not finish a statement within its time limit"),
+    "57014": (Slow, "PostgreSQL did not finish a statement within its time limit"),
     "58": (Unavailable, "PostgreSQL cannot read or write its files; check its disk and its log"),
     "XX001": (StoreError, "the store is damaged; see PostgreSQL's log, and restore a backup"),
     "XX002": (StoreError, "an index of the store is damaged; see PostgreSQL's log"),
@@ -117,3 +119,8 @@ _REFUSALS: Final = (
         "a parameter of the store's URL is wrong, or the server does not offer what it demands",
     ),
 )
+
+_FULL: Final = re.compile(
+    "too many (clients|connections)|connection slots|no more connections|muitos clientes|muitas conex|slots de conex"
+)
+"""What PostgreSQL says, for the server, a role or a database, and PgBouncer."""

@@ -12,7 +12,7 @@ from contextlib import suppress
 from time import monotonic
 from typing import Final
 
-from laudo.server.database import Bounds, Unavailable
+from laudo.server.database import Bounds, Busy, Unavailable
 from laudo.server.postgres.session import Hung, Session
 from laudo.server.postgres.slots import Slots
 
@@ -45,7 +45,7 @@ class Pool:
         if monotonic() < self._rest_ends:
             raise Unavailable(_RESTING)
         if not self._slots.take(self._bounds.pool_timeout_ms / 1000):
-            raise Unavailable(_BUSY)
+            raise Busy(_BUSY)
         try:
             return self._kept() or self._made()
         except BaseException:

@@ -98,21 +98,32 @@ class Session:
             self._left += 1
 
     def receive(self) -> list[Row]:
-        """Wait for what was sent to be done; raises the first failure."""
+        """Wait for what was sent to be done, and give the rows of its last statement; raises the first failure."""
+        return self._rows_of(self._received()[-1:])
+
+    def receive_each(self, most: int) -> list[list[Row]]:
+        """The same, with the rows of each of the last queries, at most so many."""
+        queries = [answer for answer in self._received() if answer.status == pq.ExecStatus.TUPLES_OK]
+        return [self._rows_of([answer]) for answer in queries[-most:]]
+
+    def _received(self) -> list[PGresult]:
         with self._exchange:
             self._libpq.pipeline_sync()
             self._flush()
-            answer, failure = self._answers()
+            answers, failure = self._answers()
         if failure is not None:
             for key in self._fresh:
                 del self._prepared[key]
             self._fresh.clear()
             raise failures.failed(failure)
         self._fresh.clear()
-        if answer is None or answer.status != pq.ExecStatus.TUPLES_OK:
+        return answers
+
+    def _rows_of(self, answers: list[PGresult]) -> list[Row]:
+        if not answers or answers[0].status != pq.ExecStatus.TUPLES_OK:
             return []
-        self._rows.set_pgresult(answer)
-        return self._rows.load_rows(0, answer.ntuples, tuple)
+        self._rows.set_pgresult(answers[0])
+        return self._rows.load_rows(0, answers[0].ntuples, tuple)
 
     def run_script(self, text: str) -> None:
         """Run several statements without parameters; raises the first failure, after which none was run."""
@@ -141,9 +152,10 @@ class Session:
             self._libpq.send_prepare(name, query, types)
         return name
 
-    def _answers(self) -> tuple[PGresult | None, PGresult | None]:
-        """Read to the end of what was sent; give the last result of what nobody has left, and the first failure."""
-        answer = failure = None
+    def _answers(self) -> tuple[list[PGresult], PGresult | None]:
+        """Read to the end of what was sent; give the results of what nobody has left, and the first failure."""
+        answers: list[PGresult] = []
+        failure = None
         for result in self._results():
             match result.status:
                 case pq.ExecStatus.PIPELINE_SYNC:
@@ -152,9 +164,9 @@ class Session:
                     raise Lost(failures.LOST)
                 case pq.ExecStatus.FATAL_ERROR if self._left == 1:
                     failure = failure or result
-                case _:
-                    answer = result
-        return answer, failure
+                case _ if self._left == 1:
+                    answers.append(result)
+        return answers, failure
 
     def _results(self) -> Iterator[PGresult]:
         self._left += 1

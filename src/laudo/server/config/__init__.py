@@ -11,15 +11,18 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from laudo.server.database import Bounds
+from laudo.server.config.kinds import ADDRESS, FILE, ORIGINS, STORE, STORES, SWITCH, Kind, number
+
+if TYPE_CHECKING:
+    from laudo.server.database import Bounds
 
 T = TypeVar("T")
 
 PREFIX: Final = "LAUDO_"
 DEFAULT_FILE: Final = Path("laudo.toml")
-FOREIGN: Final = ("LAUDO_CONFIG", "LAUDO_URL", "LAUDO_TOKEN", "LAUDO_TEST_PG", "LAUDO_TEST_WALKS")
+FOREIGN: Final = ("LAUDO_CONFIG", "LAUDO_URL", "LAUDO_TOKEN", "LAUDO_TEST_PG", "LAUDO_TEST_WALKS", "LAUDO_TEST_OUTAGE")
 """Variables with our prefix that are no settings: other parts read them."""
 
 
@@ -40,55 +43,7 @@ def mask(url: str) -> str:
     return re.sub(r"(?i)([?&][a-z]*password=)[^&]*", r"\1***", without)
 
 
-class _Kind(NamedTuple, Generic[T]):
-    """How a text is read, raising ValueError, and what is accepted."""
-
-    parse: Callable[[str], T]
-    accepts: str
-
-
-def _matching(pattern: str, accepts: str) -> _Kind[str]:
-    def parse(text: str) -> str:
-        if not re.fullmatch(pattern, text):
-            raise ValueError
-        return text
-
-    return _Kind(parse, accepts)
-
-
-def _number(lowest: int, highest: int, *, multiple_of: int = 1) -> _Kind[int]:
-    def parse(text: str) -> int:
-        number = int(text) if re.fullmatch(r"[0-9]{1,9}", text) else -1
-        if not lowest <= number <= highest or number % multiple_of:
-            raise ValueError
-        return number
-
-    noun = "a number" if multiple_of == 1 else f"a multiple of {multiple_of}"
-    return _Kind(parse, f"{noun} from {lowest} to {highest}")
-
-
-def _boolean(text: str) -> bool:
-    if text.lower() not in _BOOLEANS:
-        raise ValueError
-    return _BOOLEANS[text.lower()]
-
-
-def _origins(text: str) -> tuple[str, ...]:
-    origins = tuple(dict.fromkeys(origin.strip() for origin in text.split(",") if origin.strip()))
-    if not all(re.fullmatch(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?", origin) for origin in origins):
-        raise ValueError
-    return origins
-
-
-_BOOLEANS: Final = dict.fromkeys(("true", "1", "yes", "on"), True) | dict.fromkeys(("false", "0", "no", "off"), False)
-_SWITCH: Final = _Kind(_boolean, "true or false")
-_STORE: Final = _matching(r"[a-z][a-z0-9+]*://[\x20-\x7e\xa0-\U0010ffff]+", "a URL such as sqlite:///laudo.db")
-_ADDRESS: Final = _matching(r"[0-9A-Za-z.:_-]+", "an address or a host name")
-_FILE: Final = _matching(r"[^\x00-\x1f]+", "the path of a file")
-_ORIGINS: Final = _Kind(_origins, "origins such as https://app.example.com, separated by commas")
-
-
-def _row(kind: _Kind[T], default: T, about: str, *, shown: str | None = None) -> T:
+def _row(kind: Kind[T], default: T, about: str, *, shown: str | None = None) -> T:
     """Make a field; `shown` is how documents write a default that depends on the machine."""
     return field(default=default, metadata={"kind": kind, "about": about, "shown": shown})
 
@@ -98,51 +53,59 @@ class Settings:
     """How a server runs; the field's order is the order in which documents list them."""
 
     store: str = _row(
-        _STORE,
+        STORE,
         "sqlite:///laudo.db",
         "Where the data is: sqlite:///relative.db, sqlite:////absolute.db or postgresql://user@host/database.",
     )
     key_file: str = _row(
-        _FILE,
+        FILE,
         "laudo.key",
         "File with the key under which tokens are hashed; made on first use, mode 0600.",
     )
-    host: str = _row(_ADDRESS, "127.0.0.1", "Address to listen on.")
-    port: int = _row(_number(1, 65_535), 8000, "Port to listen on.")
-    workers: int = _row(_number(1, 256), cores(), "Worker processes.", shown="the number of cores")
-    max_rows: int = _row(_number(25, 10_000, multiple_of=25), 1000, "The largest `rows` that a request may ask for.")
+    host: str = _row(ADDRESS, "127.0.0.1", "Address to listen on.")
+    port: int = _row(number(1, 65_535), 8000, "Port to listen on.")
+    workers: int = _row(number(1, 256), cores(), "Worker processes.", shown="the number of cores")
+    max_rows: int = _row(number(25, 10_000, multiple_of=25), 1000, "The largest `rows` that a request may ask for.")
     rate_limit: int = _row(
-        _number(0, 1_000_000), 0, "Requests per second for each token in each worker; 0 for no limit."
+        number(0, 1_000_000), 0, "Requests per second for each token in each worker; 0 for no limit."
     )
     allowed_origins: tuple[str, ...] = _row(
-        _ORIGINS, (), "Origins whose pages may call the API (CORS); none when empty."
+        ORIGINS, (), "Origins whose pages may call the API (CORS); none when empty."
     )
-    server_timing: bool = _row(
-        _SWITCH, default=False, about="Answer with a Server-Timing header that shows the stages."
-    )
+    server_timing: bool = _row(SWITCH, default=False, about="Answer with a Server-Timing header that shows the stages.")
     cache_bytes: int = _row(
-        _number(0, 1_000_000_000),
+        number(0, 1_000_000_000),
         8_000_000,
         "Bytes of answers that each worker keeps while nothing changes; 0 for none.",
     )
-    pool_size: int = _row(_number(1, 100), 4, "PostgreSQL: connections of each worker.")
+    pool_size: int = _row(number(1, 100), 4, "PostgreSQL: connections of each worker.")
     pool_timeout_ms: int = _row(
-        _number(1, 60_000), 1000, "PostgreSQL: milliseconds that a request waits for a free connection."
+        number(1, 60_000), 1000, "PostgreSQL: milliseconds that a request waits for a free connection."
     )
-    connect_timeout_ms: int = _row(_number(1, 60_000), 2000, "PostgreSQL: milliseconds that connecting may take.")
+    connect_timeout_ms: int = _row(number(1, 60_000), 2000, "PostgreSQL: milliseconds that connecting may take.")
     statement_timeout_ms: int = _row(
-        _number(1, 600_000), 2000, "PostgreSQL: milliseconds that a request's statement may take."
+        number(1, 600_000), 2000, "PostgreSQL: milliseconds that a request's statement may take."
     )
     prepare: bool = _row(
-        _SWITCH, default=True, about="PostgreSQL: prepare statements, which PgBouncer before 1.21 cannot bear."
+        SWITCH, default=True, about="PostgreSQL: prepare statements, which PgBouncer before 1.21 cannot bear."
     )
-    metrics_host: str = _row(_ADDRESS, "127.0.0.1", "Address where metrics are served.")
-    metrics_port: int = _row(_number(0, 65_535), 0, "Port where metrics are served; 0 for none.")
-    log: bool = _row(_SWITCH, default=True, about="Write one JSON line a request to standard output.")
+    read_store: tuple[str, ...] = _row(
+        STORES, (), "PostgreSQL: replicas of the store, which answer in its place while they are fresh."
+    )
+    read_lag_ms: int = _row(
+        number(200, 3_600_000),
+        5000,
+        "PostgreSQL: milliseconds that a replica may lag behind, and that a revoked token may live.",
+    )
+    metrics_host: str = _row(ADDRESS, "127.0.0.1", "Address where metrics are served.")
+    metrics_port: int = _row(number(0, 65_535), 0, "Port where metrics are served; 0 for none.")
+    log: bool = _row(SWITCH, default=True, about="Write one JSON line a request to standard output.")
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> "Bounds":
         """How much a worker asks of a store on a server."""
+        from laudo.server.database import Bounds  # noqa: PLC0415 - what only reads settings loads no store
+
         return Bounds(
             pool_size=self.pool_size,
             pool_timeout_ms=self.pool_timeout_ms,
@@ -181,7 +144,8 @@ class Setting:
 
     def show(self, settings: Settings) -> str:
         """Give the value as a person would write it, without passwords."""
-        return _written(getattr(settings, self.name))
+        value = getattr(settings, self.name)
+        return _written(tuple(map(mask, value))) if isinstance(value, tuple) else mask(_written(value))
 
 
 def _written(value: object) -> str:
@@ -189,7 +153,7 @@ def _written(value: object) -> str:
         return str(value).lower()
     if isinstance(value, tuple | list):
         return ",".join(str(item) for item in value)
-    return mask(str(value))
+    return str(value)
 
 
 def _rows() -> Iterator[Setting]:

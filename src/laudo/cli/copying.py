@@ -1,0 +1,105 @@
+"""`laudo copy`: a store into another one, of either engine, compared in the end."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from laudo.cli import output, progress
+from laudo.cli.options import opened, with_settings
+from laudo.server.config import Settings
+
+if TYPE_CHECKING:
+    from laudo.server.database import Database
+    from laudo.server.ingest.copying import Copy
+
+IN_PART: Final = 1
+
+EPILOG: Final = """
+\b
+Exit codes:
+  0    the stores are equal
+  1    they are not: the source has changed meanwhile, or a failure came after a part; run it again
+  2    nothing done: usage, or the target has something of its own; stderr says why
+  130  interrupted; running it again goes on
+
+LAUDO_STORE is not used. The target is a store that `laudo migrate --store URL` has made, or an earlier copy, which is
+brought up to date; what it has beyond the source's reports is deleted. Nothing is written to the source, and its
+service may go on; let no service ask the target before the end. Stop imports, at least for the last run.
+
+In the end both are read again and compared, and everything counted is recounted. The tokens work there with the same
+key file, and what clients keep (ETags, cursors) stays valid.
+"""
+
+
+@click.command("copy", epilog=EPILOG)
+@click.option("--from", "source_url", metavar="URL", required=True, help="Store to copy.")
+@click.option("--to", "target_url", metavar="URL", required=True, help="Store that becomes a copy.")
+@with_settings()
+def copy_store(settings: Settings, *, source_url: str, target_url: str) -> int:
+    """Copy a store into another one.
+
+    From SQLite to PostgreSQL, or back, or to one more of the same.
+    """
+    from laudo.server.ingest.copying import Copy
+
+    if source_url == target_url:
+        raise output.Failure("--from and --to are the same store")
+    with ExitStack() as stack:
+        source = _opened(stack, "--from", replace(settings, store=source_url))
+        target = _opened(stack, "--to", replace(settings, store=target_url), write=True)
+        copy = Copy(source, target)
+        with _kept(copy):
+            _copy(copy)
+            found = _differences(copy)
+    for each in found:
+        output.note(each)
+    if found:
+        output.fail("the stores differ; hint: stop what writes to them, then run it again", code=IN_PART)
+    output.note("the stores are equal; the tokens work with the same key file")
+    return 0
+
+
+def _copy(copy: "Copy") -> None:
+    copy.copy_callers()
+    with progress.counting("copying", "reports") as told:
+        copy.copy_reports(told)
+    with progress.counting("counting") as told:
+        copy.count(told)
+    click.echo(str(copy.done))
+
+
+def _differences(copy: "Copy") -> list[str]:
+    with progress.counting("comparing", "reports") as told:
+        found = list(copy.compare(told))
+    with progress.counting("verifying") as told:
+        return [*found, *map(str, copy.verify(told))]
+
+
+def _opened(stack: ExitStack, flag: str, settings: Settings, *, write: bool = False) -> "Database":
+    """Open one of the stores until the stack ends; a failure says which."""
+    from laudo.server.database import StoreError
+
+    try:
+        return stack.enter_context(opened(settings, write=write))
+    except StoreError as error:
+        raise output.Failure(f"{flag}: {error}") from error
+
+
+@contextmanager
+def _kept(copy: "Copy") -> Iterator[None]:
+    """When it cannot go on, say what is in the target and how to get the rest."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        output.fail(f"interrupted; {_so_far(copy)}", code=output.INTERRUPTED)
+    except Exception as error:
+        if not copy.done.organizations:
+            raise
+        output.fail(f"{output.reason(error)}; {_so_far(copy)}", code=IN_PART)
+
+
+def _so_far(copy: "Copy") -> str:
+    return f"kept: {copy.done}; hint: run it again, it goes on from there"

@@ -1,0 +1,64 @@
+"""The kinds of settings: how the text of one is read, and what a person is told is accepted."""
+
+import re
+from collections.abc import Callable
+from typing import Final, Generic, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+
+class Kind(NamedTuple, Generic[T]):
+    """How a text is read, raising ValueError, and what is accepted."""
+
+    parse: Callable[[str], T]
+    accepts: str
+
+
+def _matching(pattern: str, accepts: str) -> Kind[str]:
+    def parse(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError
+        return text
+
+    return Kind(parse, accepts)
+
+
+def number(lowest: int, highest: int, *, multiple_of: int = 1) -> Kind[int]:
+    def parse(text: str) -> int:
+        value = int(text) if re.fullmatch(r"[0-9]{1,9}", text) else -1
+        if not lowest <= value <= highest or value % multiple_of:
+            raise ValueError
+        return value
+
+    noun = "a number" if multiple_of == 1 else f"a multiple of {multiple_of}"
+    return Kind(parse, f"{noun} from {lowest} to {highest}")
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in _BOOLEANS:
+        raise ValueError
+    return _BOOLEANS[text.lower()]
+
+
+def _origins(text: str) -> tuple[str, ...]:
+    origins = tuple(dict.fromkeys(origin.strip() for origin in text.split(",") if origin.strip()))
+    if not all(re.fullmatch(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?", origin) for origin in origins):
+        raise ValueError
+    return origins
+
+
+def _stores(text: str) -> tuple[str, ...]:
+    """Read URLs: what lies between two is followed by the next one's scheme, so that one may name several hosts."""
+    urls = tuple(url for url in re.split(r"[ ,]+(?=postgres(?:ql)?://)|[ ,]+$", text.strip()) if url)
+    if not all(re.fullmatch(r"postgres(ql)?://[\x21-\x7e\xa0-\U0010ffff]+", url) for url in urls):
+        raise ValueError
+    return urls
+
+
+_BOOLEANS: Final = dict.fromkeys(("true", "1", "yes", "on"), True) | dict.fromkeys(("false", "0", "no", "off"), False)
+SWITCH: Final = Kind(_boolean, "true or false")
+STORE: Final = _matching(r"[a-z][a-z0-9+]*://[\x20-\x7e\xa0-\U0010ffff]+", "a URL such as sqlite:///laudo.db")
+STORES: Final = Kind(_stores, "URLs such as postgresql://user@replica/database, separated by commas or blanks")
+ADDRESS: Final = _matching(r"[0-9A-Za-z.:_-]+", "an address or a host name")
+FILE: Final = _matching(r"[^\x00-\x1f]+", "the path of a file")
+ORIGINS: Final = Kind(_origins, "origins such as https://app.example.com, separated by commas")

@@ -1,0 +1,200 @@
+"""Watches a primary and its replicas: which of them answer, and what each replica is known to show.
+
+Each worker writes a heartbeat on the primary, several times within the lag that is allowed, and remembers by its own
+clock when it did. A replica that shows this heartbeat, or a later one, shows all that was durable at that moment: so
+no two clocks are ever compared.
+"""
+
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing, suppress
+from dataclasses import replace
+from enum import Enum
+from functools import partial
+from math import inf
+from time import monotonic, time_ns
+from typing import Final, TypeVar
+
+from laudo.core.sql import Statement
+from laudo.server.database import Bounds, Busy, Database, Lost, Slow, StoreError, Unavailable, open_store
+
+T = TypeVar("T")
+Report = Callable[[int, float], None]
+"""(number of a replica, from 1; seconds by which it may be behind) -> None."""
+
+
+class State(Enum):
+    """What a check has found, as it is told when it was otherwise before."""
+
+    WELL = "is well again"
+    LAGS = "lags, and is not asked for now"
+    AWAY = "does not answer"
+    UNPROVEN = "takes no heartbeat, so that no replica can be known to be fresh"
+
+
+class Server:
+    """The primary, number 0, or a replica: the connections for requests, and what was found of it last."""
+
+    def __init__(self, number: int, url: str, database: Database) -> None:
+        """Take a replica for one that does not answer, and the primary for one that does, until it is checked."""
+        self.number = number
+        self.url = url
+        self.database = database
+        self.answers = number == 0
+        self.shown = 0
+        """The heartbeat that it shows: roughly, milliseconds since 1970."""
+        self.as_of = -inf
+        """The latest moment of which it is known to show all, by the clock `monotonic`."""
+        self.checked = threading.Event()
+        self._watched_since = monotonic()
+        self._told = State.WELL
+
+    def behind(self) -> float:
+        """Give the seconds by which it may be behind, as far as it has been watched."""
+        return monotonic() - max(self.as_of, self._watched_since)
+
+    def tell(self, state: State, reason: str) -> None:
+        """Say what has changed in one line on standard error, without user or password."""
+        if state is not self._told:
+            self._told = state
+            name = f"replica {self.number}" if self.number else "primary"
+            sys.stderr.write(f"store: the {name} {state.value}{reason and ': '}{reason}\n")
+
+
+class Watch:
+    """Checks each server in a thread of its own, over a connection of its own: one that hangs delays no other's."""
+
+    def __init__(
+        self, primary: Server, replicas: Sequence[Server], *, lag_ms: int, bounds: Bounds, report: Report | None
+    ) -> None:
+        """Check several times within `lag_ms`; `bounds` are those of requests."""
+        self._primary = primary
+        self._replicas = replicas
+        self._lag_ms = lag_ms
+        self._pause = min(_PAUSE_SECONDS, lag_ms / 1000 / _CHECKS_IN_LAG)
+        self._bounds = replace(bounds, pool_size=1, statement_timeout_ms=_CHECK_MS, write_timeout_ms=_CHECK_MS)
+        self._beats = _Beats()
+        self._stopped = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._starting = threading.Lock()
+        self._report = report
+
+    def start(self) -> None:
+        """Begin with the first read, hence not before a worker has forked; wait a little for what is found first."""
+        if self._threads or self._stopped.is_set():
+            return
+        with self._starting:
+            if self._threads:
+                return
+            servers = (self._primary, *self._replicas)
+            threads = [threading.Thread(target=self._run, args=(server,), daemon=True) for server in servers]
+            for thread in threads:
+                thread.start()
+            ends = monotonic() + _FIRST_SECONDS
+            for server in servers:
+                server.checked.wait(max(0.0, ends - monotonic()))
+            self._threads = threads
+
+    def close(self) -> None:
+        """End the threads, which takes as long as the check that a server hangs in."""
+        self._stopped.set()
+        for thread in self._threads:
+            thread.join(_END_SECONDS)
+
+    def _run(self, server: Server) -> None:
+        check = partial(self._look, server) if server.number else self._beat
+        with ExitStack() as stack:
+            database: Database | None = None
+            while True:
+                try:
+                    if database is None:
+                        opened = open_store(server.url, write=server.number == 0, bounds=self._bounds)
+                        database = stack.enter_context(closing(opened))
+                    state, reason = _again(partial(check, database))
+                    server.answers = True
+                except Exception as error:  # noqa: BLE001 - a thread that ended would leave its server unwatched
+                    server.answers = server.number == 0 and not _is_away(error)
+                    state = State.UNPROVEN if server.answers else State.AWAY
+                    reason = str(error) if isinstance(error, StoreError) else type(error).__name__
+                server.tell(state, reason)
+                if self._report and server.number:
+                    self._report(server.number, server.behind())
+                server.checked.set()
+                if self._stopped.wait(self._until_next(server, state)):
+                    return
+
+    def _beat(self, database: Database) -> "_Found":
+        """Write a heartbeat; raises StoreError when the primary answers neither that nor a question."""
+        sent = monotonic()
+        try:
+            [(beat,)] = database.fetch(Statement(_BEAT, (time_ns() // 1_000_000,)))
+        except Lost:
+            raise
+        except StoreError as error:
+            database.fetch(_SHOWN)
+            return State.UNPROVEN, str(error)
+        self._beats.add(beat, sent)
+        return State.WELL, ""
+
+    def _look(self, server: Server, database: Database) -> "_Found":
+        """Look up which heartbeat a replica shows; raises StoreError when it does not answer."""
+        server.shown = max((int(shown) for (shown,) in database.fetch(_SHOWN)), default=0)
+        server.as_of = self._beats.moment(server.shown)
+        if self._primary.answers and server.behind() * 1000 > self._lag_ms:
+            return State.LAGS, f"by {server.behind():.1f} s"
+        return State.WELL, ""
+
+    def _until_next(self, server: Server, state: State) -> float:
+        """Give the seconds until the next check: soon, if the next one may find it better."""
+        is_settled = state is State.WELL and (server.number == 0 or server.as_of > -inf)
+        return self._pause if is_settled else min(self._pause, _SOON_SECONDS)
+
+
+class _Beats:
+    """The last heartbeats that this process has written, and when it sent them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sent: deque[tuple[int, float]] = deque(maxlen=_REMEMBERED)
+
+    def add(self, beat: int, sent: float) -> None:
+        with self._lock:
+            self._sent.append((beat, sent))
+
+    def moment(self, shown: int) -> float:
+        """Give the latest moment of which a replica with this heartbeat shows all that was durable then."""
+        with self._lock:
+            return next((sent for beat, sent in reversed(self._sent) if beat <= shown), -inf)
+
+
+def _again(work: Callable[[], T]) -> T:
+    """Do something once more if its connection was lost: an old one is no sign that the server is away."""
+    with suppress(Lost):
+        return work()
+    return work()
+
+
+def _is_away(error: Exception) -> bool:
+    """Tell whether a server is away, in the place of which stale replicas may answer; not one that refuses a user."""
+    return isinstance(error, Unavailable) and not isinstance(error, Busy | Slow)
+
+
+_Found = tuple[State, str]
+
+_CHECKS_IN_LAG: Final = 5
+_PAUSE_SECONDS: Final = 1.0
+_SOON_SECONDS: Final = 0.25
+_CHECK_MS: Final = 1_000
+_FIRST_SECONDS: Final = 1.0
+_END_SECONDS: Final = 5.0
+_REMEMBERED: Final = 4_096
+
+_SHOWN: Final = Statement("SELECT at_ms FROM heartbeat WHERE id = 1", ())
+_BEAT: Final = """
+INSERT INTO heartbeat (id, at_ms) VALUES (1, ?)
+ON CONFLICT (id) DO UPDATE SET at_ms = greatest(heartbeat.at_ms + 1, excluded.at_ms)
+RETURNING at_ms
+"""
+"""Every write makes it larger, whoever writes and however wrong a clock is, so that its order is that of the writes."""

@@ -1,0 +1,171 @@
+"""Moves a store into another one, of any engine, so that a second run goes on where the first ended; compares both.
+
+Until an account's reports are counted in the target, its version and its facets' totals are 0 there: whoever asks finds
+no reports, and the next run knows what to count. Then it has the source's version, and with it the source's ETags.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from laudo.core import axes
+from laudo.core.sql import How, Owner, Statement, Write
+from laudo.core.sql.writes import CONTA, ORGANIZACAO
+from laudo.server.database import Connection, Database, StoreError
+from laudo.server.ingest import words
+from laudo.server.ingest.changes import begin
+from laudo.server.ingest.copying import callers, reports
+from laudo.server.ingest.copying.reports import Counts
+from laudo.server.ingest.progress import Progress, Told
+from laudo.server.ingest.verify import Difference, pessoas, repair
+from laudo.server.ingest.verify import verify as differing
+
+__all__ = ["Copy", "Done"]
+
+
+@dataclass(slots=True)
+class Done:
+    """What has been copied so far; only what is durable in the target counts."""
+
+    organizations: int = 0
+    accounts: int = 0
+    reports: Counts = field(default_factory=Counts)
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{number} {name}" for name, number in self.reports._asdict().items())
+        return f"{self.organizations} organizations, {self.accounts} accounts; reports: {counts}"
+
+
+class Copy:
+    """One run: `copy_callers`, `copy_reports`, `count`, `compare` and `verify`. The target has no other writer."""
+
+    def __init__(self, source: Database, target: Database) -> None:
+        """Raises StoreError, before anything is written, where the target has anything of its own."""
+        self._source = source
+        self._target = target
+        self._sizes: dict[Owner, int] = {}
+        self.done = Done()
+        with source.snapshot() as right, target.snapshot() as kept:
+            self._callers, self._known = callers.read(right), callers.read(kept)
+            self._versions = _versions(right)
+            self._total = right.fetch(Statement(_TOTAL, ()))[0][0]
+            callers.refuse_others(self._callers, self._known)
+            _refuse_uncounted(right, self._versions)
+            _refuse_others(right, kept, self._versions)
+
+    def copy_callers(self) -> None:
+        """Copy organizations, accounts, users and tokens, and what has changed of those that are there."""
+        for id_organizacao in self._callers.organizacoes:
+            with self._target.transaction() as writing:
+                begin(writing, id_organizacao)
+                callers.write(writing, id_organizacao, self._callers, self._known)
+            self.done.organizations += 1
+
+    def copy_reports(self, told: Told | None = None) -> None:
+        """Copy facets and reports: each organization out of one snapshot of the source."""
+        progress = Progress(told, self._total)
+        for id_organizacao in self._callers.organizacoes:
+            with self._source.snapshot() as reading:
+                versions = _versions(reading, id_organizacao)
+                for owner in self._callers.owners(id_organizacao):
+                    self._copy(reading, owner, versions[owner], progress)
+                self._versions[Owner(id_organizacao, 0)] = versions[Owner(id_organizacao, 0)]
+        progress.end()
+
+    def count(self, told: Told | None = None) -> None:
+        """Count anew what has changed, or was not counted when an earlier run ended."""
+        with self._target.snapshot() as connection:
+            versions = _versions(connection)
+            stale = sorted(owner for owner, version in self._versions.items() if versions.get(owner) != version)
+            contas = [owner for owner in stale if owner.id_conta]
+            organizacoes = sorted({owner.id_organizacao for owner in stale})
+            owners = [owner for id_organizacao in organizacoes for owner in self._callers.owners(id_organizacao)]
+            work_on_persons = (1 + len(axes.OF_PESSOA)) * pessoas.count(connection, owners)
+        work = len(axes.OF_RELATORIO) * sum(self._sizes[owner] for owner in contas)
+        progress = Progress(told, work + work_on_persons)
+        for owner in contas:
+            with self._target.transaction() as writing:
+                repair.conta(writing, owner, progress)
+                writing.write(_VERSION_OF_CONTA, [(*owner, self._versions[owner])])
+        for id_organizacao in organizacoes:
+            with self._target.transaction() as writing:
+                repair.organizacao(writing, id_organizacao, progress)
+                writing.write(_VERSION_OF_ORGANIZACAO, [(id_organizacao, self._versions[Owner(id_organizacao, 0)])])
+        progress.end()
+
+    def compare(self, told: Told | None = None) -> Iterator[str]:
+        """Read both stores again, each in one snapshot, and name what differs; never a value."""
+        progress = Progress(told, 2 * sum(self._sizes.values()))
+        with self._source.snapshot() as source, self._target.snapshot() as target:
+            yield from callers.differences(callers.read(source), callers.read(target))
+            now, copied = _versions(source), _versions(target)
+            for owner, version in self._versions.items():
+                if now.get(owner) != version:
+                    yield f"{_name(owner)}: the source has changed since it was copied"
+                elif copied.get(owner) != version:
+                    yield f"{_name(owner)}: the target has changed since it was copied"
+                elif owner.id_conta:
+                    right, kept = (reports.digest(each, owner, progress) for each in (source, target))
+                    if kept != right:
+                        yield f"{_name(owner)}: other reports than those of the source"
+        progress.end()
+
+    def verify(self, told: Told | None = None) -> list[Difference]:
+        """Recount the target as `laudo verify` does; what differs is counted anew by the next run."""
+        found = list(differing(self._target, told))
+        if any(each.what == pessoas.WORDS for each in found):
+            with self._target.transaction() as writing:
+                words.rebuild(writing)
+        for owner in sorted({Owner(each.id_organizacao, each.id_conta or 0) for each in found}):
+            with self._target.transaction() as writing:
+                begin(writing, owner.id_organizacao)
+                reports.forget_counts(writing, owner)
+        return found
+
+    def _copy(self, reading: Connection, owner: Owner, version: int, progress: Progress) -> None:
+        self._versions[owner] = version
+        self._sizes[owner] = 0
+        for counts in reports.copy(reading, self._target, owner):
+            rows = counts.written + counts.unchanged
+            self._sizes[owner] += rows
+            self.done.reports = Counts(*map(sum, zip(self.done.reports, counts, strict=True)))
+            progress.add(rows)
+        self.done.accounts += 1
+
+
+def _refuse_uncounted(connection: Connection, versions: dict[Owner, int]) -> None:
+    """Raise StoreError for an account whose reports were never counted: a copy into this store was not finished."""
+    for owner, version in sorted(versions.items()):
+        if owner.id_conta and not version and connection.fetch(Statement(_ANY, owner)):
+            raise StoreError(f"{_name(owner)} of the source was never counted; {_COUNT}")
+
+
+def _refuse_others(source: Connection, target: Connection, versions: dict[Owner, int]) -> None:
+    """Raise StoreError where others have written reports to the target, which would be deleted.
+
+    A copy has never a version to which the source has not come, nor a facet that the source lacks.
+    """
+    for owner, version in _versions(target).items():
+        if version > versions[owner] or reports.has_others(target, source, owner):
+            raise StoreError(f"{_name(owner)} of the target has changes of its own; {callers.ELSEWHERE}")
+
+
+def _versions(connection: Connection, id_organizacao: int | None = None) -> dict[Owner, int]:
+    """Give the version of each account, then of each organization as that of account 0."""
+    where, params = ("", ()) if id_organizacao is None else (" WHERE id_organizacao = ?", (id_organizacao,))
+    texts = (_VERSIONS_OF_CONTAS, _VERSIONS_OF_ORGANIZACOES)
+    rows = [row for text in texts for row in connection.fetch(Statement(text + where, params))]
+    return {Owner(*owner): version for *owner, version in rows}
+
+
+def _name(owner: Owner) -> str:
+    return f"account {owner.id_conta}" if owner.id_conta else f"organization {owner.id_organizacao}"
+
+
+_COUNT: Final = "hint: finish the copy that made it, or run `laudo verify --repair` there"
+_TOTAL: Final = "SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM facet"
+_ANY: Final = "SELECT 1 FROM relatorio WHERE id_organizacao = ? AND id_conta = ? LIMIT 1"
+_VERSIONS_OF_CONTAS: Final = "SELECT id_organizacao, id_conta, version FROM conta"
+_VERSIONS_OF_ORGANIZACOES: Final = "SELECT id_organizacao, 0, version FROM organizacao"
+_VERSION_OF_CONTA: Final = Write(How.SET, CONTA, ("version",))
+_VERSION_OF_ORGANIZACAO: Final = Write(How.SET, ORGANIZACAO, ("version",))

@@ -1,0 +1,108 @@
+"""Copies who may ask: organizations, accounts, users and tokens, of which a token's hash is all that is known."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Final, NamedTuple
+
+from laudo.core.sql import How, Owner, Statement, Write
+from laudo.core.sql.writes import CONTA, ORGANIZACAO, TOKEN, USUARIO, Table
+from laudo.server.database import Connection, Row, StoreError
+
+ELSEWHERE: Final = "hint: copy into a store of its own, as `laudo migrate` makes it"
+_MOST_SHOWN: Final = 5
+
+
+class Kind(NamedTuple):
+    """One of the four: in two stores it is the same one if its key and its `fixed` columns are the same.
+
+    The `number`th of key and columns is how people name it. Versions are not copied with it.
+    """
+
+    noun: str
+    number: int
+    table: Table
+    fixed: tuple[str, ...]
+    changing: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.fixed, *self.changing)
+
+    def told_apart_by(self, row: Row) -> Row:
+        return row[: len(self.table.key) + len(self.fixed)]
+
+
+Rows = dict[int, list[Row]]
+"""By organization."""
+
+
+class Callers:
+    """All who may ask one store."""
+
+    def __init__(self, rows: dict[Kind, Rows]) -> None:
+        self._rows = rows
+
+    @property
+    def organizacoes(self) -> list[int]:
+        return sorted(self._rows[_ORGANIZATION])
+
+    def owners(self, id_organizacao: int) -> list[Owner]:
+        return [Owner(*row[:2]) for row in self.of(_ACCOUNT, id_organizacao)]
+
+    def of(self, kind: Kind, id_organizacao: int) -> list[Row]:
+        return self._rows[kind].get(id_organizacao, [])
+
+    def all(self, kind: Kind) -> list[Row]:
+        return [row for rows in self._rows[kind].values() for row in rows]
+
+
+def read(connection: Connection) -> Callers:
+    """Read all of them."""
+    return Callers({kind: _read(connection, kind) for kind in KINDS})
+
+
+def refuse_others(source: Callers, target: Callers) -> None:
+    """Raise StoreError where the target has any that the source has not: it is no copy, nor to become one."""
+    for kind in KINDS:
+        known = {kind.told_apart_by(row) for row in source.all(kind)}
+        others = sorted(row[kind.number] for row in target.all(kind) if kind.told_apart_by(row) not in known)
+        if others:
+            shown = ", ".join(map(str, others[:_MOST_SHOWN])) + (" …" if len(others) > _MOST_SHOWN else "")
+            raise StoreError(f"the target has what the source has not: {kind.noun} {shown}; {ELSEWHERE}")
+
+
+def write(writing: Connection, id_organizacao: int, source: Callers, target: Callers) -> None:
+    """Write those of an organization that the target lacks, and what has changed of the others."""
+    for kind in KINDS:
+        key = len(kind.table.key)
+        known = {row[:key]: row for row in target.of(kind, id_organizacao)}
+        rows = source.of(kind, id_organizacao)
+        new = [row for row in rows if row[:key] not in known]
+        changed = [row for row in rows if known.get(row[:key], row) != row]
+        writing.write(Write(How.INSERT, kind.table, kind.columns), new)
+        writing.write(Write(How.SET, kind.table, kind.columns), changed)
+
+
+def differences(source: Callers, target: Callers) -> Iterator[str]:
+    """Name the kinds that differ."""
+    for kind in KINDS:
+        if source.all(kind) != target.all(kind):
+            yield f"{kind.noun}s: not as the source has them now"
+
+
+def _read(connection: Connection, kind: Kind) -> Rows:
+    names = ", ".join((*kind.table.key, *kind.columns))
+    text = f"SELECT {names} FROM {kind.table.name} ORDER BY {', '.join(kind.table.key)}"
+    rows = connection.fetch(Statement(text, ()))
+    return {id_organizacao: list(its) for id_organizacao, its in groupby(rows, key=itemgetter(0))}
+
+
+_ORGANIZATION: Final = Kind("organization", 0, ORGANIZACAO, ("nome_organizacao",), ("enabled",))
+_ACCOUNT: Final = Kind("account", 1, CONTA, ("nome_conta",), ("webhook_url", "enabled"))
+KINDS: Final = (
+    _ORGANIZATION,
+    _ACCOUNT,
+    Kind("user", 1, USUARIO, ("id_conta", "email"), ("nome_usuario", "enabled")),
+    Kind("token", 2, TOKEN, ("id_token", "id_conta", "id_usuario"), ("created_at", "expires_at", "revoked_at")),
+)

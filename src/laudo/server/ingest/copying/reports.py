@@ -1,0 +1,137 @@
+"""Copies the facets and reports of one account, and says what they are in one digest."""
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+import msgspec
+
+from laudo.core import axes
+from laudo.core.facets import FIELDS
+from laudo.core.sql import How, Owner, Statement, Write
+from laudo.core.sql.writes import FACET, RELATORIO
+from laudo.server.database import Connection, Database, Row
+from laudo.server.ingest.changes import begin
+from laudo.server.ingest.progress import Progress
+
+CHUNK: Final = 5_000
+"""Reports that are read at once, and written in one transaction."""
+
+
+class Counts(NamedTuple):
+    """What became of the reports."""
+
+    written: int = 0
+    deleted: int = 0
+    unchanged: int = 0
+
+
+class Range(NamedTuple):
+    """All reports of an account above one numero and up to another: each its numero, then the other columns."""
+
+    above: bytes
+    upto: bytes
+    rows: list[Row]
+
+
+def copy(reading: Connection, target: Database, owner: Owner) -> Iterator[Counts]:
+    """Make an account's facets and reports those that a snapshot of the source has; gives each chunk's counts.
+
+    A chunk is durable before it is counted. Whatever changes, the account's counts are forgotten with it.
+    """
+    facets = _facets(reading, owner)
+    chunks = _ranges(reading, owner, _FIRST, _LAST)
+    chunk = next(chunks, None)
+    while chunk is not None:
+        with target.transaction() as writing:
+            begin(writing, owner.id_organizacao)
+            if chunk.above == _FIRST:
+                _add_facets(writing, owner, facets)
+            counts = _match(writing, owner, chunk)
+            # The next one is read while the server is still writing this one.
+            chunk = next(chunks, None)
+        yield counts
+
+
+def has_others(target: Connection, source: Connection, owner: Owner) -> bool:
+    """Tell whether the target has facets that the source has not: as none ever goes, they come from elsewhere."""
+    kept = _facets(target, owner)
+    return bool(kept) and not set(kept) <= set(_facets(source, owner))
+
+
+def digest(connection: Connection, owner: Owner, progress: Progress) -> tuple[int, bytes]:
+    """Count an account's reports, and digest them and its facets."""
+    state = blake2b(msgspec.msgpack.encode(_facets(connection, owner)))
+    total = 0
+    for chunk in _ranges(connection, owner, _FIRST, _LAST):
+        state.update(msgspec.msgpack.encode(chunk.rows))
+        total += len(chunk.rows)
+        progress.add(len(chunk.rows))
+    return total, state.digest()
+
+
+def forget_counts(writing: Connection, owner: Owner) -> None:
+    """Let an account, or an organization (account 0), be as if it had never been counted."""
+    if owner.id_conta:
+        writing.fetch(Statement(_NO_TOTALS, owner))
+        writing.fetch(Statement(_NO_VERSION_OF_CONTA, owner))
+    else:
+        writing.fetch(Statement(_NO_VERSION_OF_ORGANIZACAO, (owner.id_organizacao,)))
+
+
+def _add_facets(writing: Connection, owner: Owner, facets: list[Row]) -> None:
+    """Write the facets that the target lacks, with the source's numbers and nothing counted."""
+    known = set(_facets(writing, owner))
+    writing.write(_NEW_FACETS, [(*owner, *row) for row in facets if row not in known])
+
+
+def _match(writing: Connection, owner: Owner, right: Range) -> Counts:
+    """Read what the target has in a range, and write what differs."""
+    missing = {row[0]: row for row in right.rows}
+    deleted = unchanged = 0
+    for kept in _ranges(writing, owner, right.above, right.upto):
+        surplus = [numero for numero, *_ in kept.rows if numero not in missing]
+        for row in kept.rows:
+            if missing.get(row[0]) == row:
+                del missing[row[0]]
+                unchanged += 1
+        if surplus:
+            forget_counts(writing, owner)
+            writing.write(_DELETE, [(*owner, numero) for numero in surplus])
+            deleted += len(surplus)
+    if missing:
+        forget_counts(writing, owner)
+        writing.write(_WRITE, [(*owner, *row) for row in missing.values()])
+    return Counts(len(missing), deleted, unchanged)
+
+
+def _ranges(connection: Connection, owner: Owner, above: bytes, upto: bytes) -> Iterator[Range]:
+    """Divide a range into such of `CHUNK` reports; together they are all of it, also where it has none."""
+    text = _REPORTS.format(source=connection.dialect.source("relatorio", axes.RELATORIO_NUMERO.index))
+    while above != upto:
+        rows = connection.fetch(Statement(text, (*owner, above, upto, CHUNK)))
+        end = rows[-1][0] if len(rows) == CHUNK else upto
+        yield Range(above, end, rows)
+        above = end
+
+
+def _facets(connection: Connection, owner: Owner) -> list[Row]:
+    return connection.fetch(Statement(_FACETS, owner))
+
+
+_FIRST: Final = b""
+_LAST: Final = b"\xff" * 17
+"""Above every numero, which has 16 bytes."""
+_CONTENT: Final = ("facet", "recency", "numero_documento", "nome_pessoa", "mensagem", "item")
+_OWNED: Final = "WHERE id_organizacao = ? AND id_conta = ?"
+_REPORTS: Final = (
+    f"SELECT numero, {', '.join(_CONTENT)} FROM {{source}} "
+    f"{_OWNED} AND numero > ? AND numero <= ? ORDER BY numero LIMIT ?"
+)
+_FACETS: Final = f"SELECT facet, {', '.join(FIELDS)} FROM facet {_OWNED} ORDER BY facet"
+_WRITE: Final = Write(How.UPSERT, RELATORIO, _CONTENT)
+_DELETE: Final = Write(How.DELETE, RELATORIO)
+_NEW_FACETS: Final = Write(How.INSERT, FACET, FIELDS)
+_NO_TOTALS: Final = f"UPDATE facet SET total = 0 {_OWNED} AND total <> 0"
+_NO_VERSION_OF_CONTA: Final = f"UPDATE conta SET version = 0 {_OWNED} AND version <> 0"
+_NO_VERSION_OF_ORGANIZACAO: Final = "UPDATE organizacao SET version = 0 WHERE id_organizacao = ?"

@@ -1,0 +1,124 @@
+"""A store and its replicas as one store that only answers: which of them is asked for what."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from dataclasses import replace
+from itertools import count
+from time import monotonic
+from typing import TypeVar
+
+from laudo.core.sql import POSTGRES, Dialect, Statement
+from laudo.server.database import Bounds, Busy, Connection, Lost, Row, Slow, StoreError, Unavailable, open_store
+from laudo.server.heartbeats import Report, Server, Watch
+
+T = TypeVar("T")
+
+
+class Replicas:
+    """A store on a server and on its replicas; nothing is written but the heartbeat.
+
+    A replica is asked while it is fresh, each request the next one. Where none is, the primary is asked; while that is
+    away, the replicas that are not behind the others. What fails on one server is asked of another, and a replica on
+    which it did is left alone until a check finds it well.
+    """
+
+    dialect: Dialect = POSTGRES
+
+    def __init__(
+        self, primary: str, replicas: Sequence[str], *, lag_ms: int, bounds: Bounds, report: Report | None = None
+    ) -> None:
+        """Connect once by each URL, so that a wrong one is told now; raises StoreError, but not if a server is away."""
+        # Who finds all connections to one server in use waits for those to another: no longer, all in all.
+        lent = replace(bounds, pool_timeout_ms=max(1, bounds.pool_timeout_ms // (len(replicas) + 1)))
+        with ExitStack() as stack:
+            self._primary, *self._replicas = (
+                Server(number, url, stack.enter_context(closing(open_store(url, bounds=lent))))
+                for number, url in enumerate([primary, *replicas])
+            )
+            self._connections = stack.pop_all()
+        self._watch = Watch(self._primary, self._replicas, lag_ms=lag_ms, bounds=bounds, report=report)
+        self._lag_ms = lag_ms
+        self._turns = count()
+        self._turn = threading.local()
+
+    def __repr__(self) -> str:
+        """Show no password."""
+        return f"Replicas({self._primary.database!r}, {len(self._replicas)})"
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        """Run one statement in a snapshot of its own; raises Unavailable, StoreError."""
+        return self._ask(lambda server: server.database.fetch(statement))
+
+    def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Run some queries on one server, each in a snapshot of its own; raises Unavailable, StoreError."""
+        return self._ask(lambda server: server.database.fetch_each(statements))
+
+    def mark(self) -> None:
+        """Give None, and begin a request: what this thread asks until the next one is asked of one server."""
+        self._turn.number = next(self._turns)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """Give a connection whose reads all see one state of one server; Lost if that fails, so that it is repeated."""
+        server, entered, connection = self._ask(_entered)
+        try:
+            with entered:
+                yield connection
+        except Slow:
+            raise
+        except Unavailable as error:
+            self._leave(server)
+            raise Lost(str(error)) from error
+
+    def transaction(self) -> AbstractContextManager[Connection]:
+        """Give a transaction on the primary."""
+        return self._primary.database.transaction()
+
+    def alone(self) -> AbstractContextManager[Connection]:
+        """Give a connection to the primary, outside of any transaction."""
+        return self._primary.database.alone()
+
+    def close(self) -> None:
+        """End the checks, and let go of every connection."""
+        self._watch.close()
+        self._connections.close()
+
+    def _ask(self, work: Callable[[Server], T]) -> T:
+        self._watch.start()
+        failure: StoreError = Unavailable("no server of the store answers")
+        tried: list[Server] = []
+        while server := self._choice(tried):
+            tried.append(server)
+            try:
+                return work(server)
+            except Slow:
+                raise
+            except Busy as error:
+                failure = error
+            except StoreError as error:
+                failure = error
+                self._leave(server)
+        raise failure
+
+    def _choice(self, tried: Sequence[Server]) -> Server | None:
+        """Give the server to ask next, None when all that may be asked have been tried."""
+        answering = [replica for replica in self._replicas if replica.answers and replica not in tried]
+        oldest = monotonic() - self._lag_ms / 1000
+        fit = [replica for replica in answering if replica.as_of >= oldest]
+        if not fit and not self._primary.answers:
+            newest = max((replica.shown for replica in answering), default=0)
+            fit = [replica for replica in answering if replica.shown >= newest - self._lag_ms]
+        if fit:
+            return fit[getattr(self._turn, "number", 0) % len(fit)]
+        return None if self._primary in tried else self._primary
+
+    def _leave(self, server: Server) -> None:
+        """Ask a replica no more until it has been checked; that the primary is away, only a check of it can tell."""
+        if server is not self._primary:
+            server.answers = False
+
+
+def _entered(server: Server) -> tuple[Server, ExitStack, Connection]:
+    stack = ExitStack()
+    return server, stack, stack.enter_context(server.database.snapshot())

@@ -1,0 +1,195 @@
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+import apsw
+import pytest
+
+from engines import Engine, Stores
+from laudo.core.sql import Statement
+from laudo.server.database import open_store
+from laudo.server.ingest.writer import Ingest
+from shell import Shell, ndjson, one_line
+from strategies import many
+
+EQUAL: Final = "the stores are equal; the tokens work with the same key file\n"
+
+MANY: Final = 20_000
+"""Reports that are copied in several transactions."""
+
+
+@pytest.fixture
+def target(laudo: Shell) -> str:
+    """A store in a file, empty, beside the one with an account and a user."""
+    return made(laudo, "target.db")
+
+
+@pytest.fixture
+def server(postgres: Engine, tmp_path: Path) -> Iterator[str]:
+    """An empty store on PostgreSQL."""
+    with Stores(postgres, tmp_path) as stores:
+        yield stores.new()
+
+
+def made(laudo: Shell, name: str) -> str:
+    url = f"sqlite:///{laudo.folder}/{name}"
+    laudo.prints("migrate", "--store", url)
+    return url
+
+
+def fill(laudo: Shell, count: int) -> None:
+    laudo.prints("import", str(ndjson(laudo.folder, count)), "--account", "1")
+
+
+def run(laudo: Shell, target: str, *words: str) -> tuple[int, str, str]:
+    result = laudo("copy", "--from", laudo.store, "--to", target, *words)
+    return result.exit_code, result.stdout, result.stderr
+
+
+def rows(url: str) -> list[tuple[object, ...]]:
+    with closing(open_store(url)) as store:
+        return store.fetch(Statement("SELECT numero, item FROM relatorio ORDER BY numero", ()))
+
+
+def test_a_copy_counts_and_ends_with_0(laudo: Shell, target: str) -> None:
+    fill(laudo, 240)
+    copied = "1 organizations, 1 accounts; reports: 240 written, 0 deleted, 0 unchanged\n"
+    assert run(laudo, target) == (0, copied, EQUAL)
+    again = "1 organizations, 1 accounts; reports: 0 written, 0 deleted, 240 unchanged\n"
+    assert run(laudo, target) == (0, again, EQUAL)
+    assert rows(target) == rows(laudo.store)
+
+
+def test_a_store_goes_to_postgresql_and_back(laudo: Shell, server: str, target: str) -> None:
+    fill(laudo, 240)
+    laudo.prints("token", "create", "--user", "1")
+    assert run(laudo, server)[0] == 0
+    back = laudo("copy", "--from", server, "--to", target)
+    assert (back.exit_code, back.stderr) == (0, EQUAL)
+    assert rows(target) == rows(laudo.store)
+    assert laudo.lists("token", "list", "--store", server) == laudo.lists("token", "list")
+    assert laudo.prints("verify", "--store", server) == ""
+
+
+def test_what_changes_in_the_source_follows(laudo: Shell, target: str) -> None:
+    fill(laudo, 240)
+    run(laudo, target)
+    fill(laudo, 300)
+    [(numero, _)] = rows(target)[:1]
+    assert isinstance(numero, bytes)
+    laudo.prints("delete", str(UUID(bytes=numero)), "--account", "1")
+    assert run(laudo, target)[1].endswith("reports: 60 written, 1 deleted, 239 unchanged\n")
+    assert rows(target) == rows(laudo.store)
+
+
+def test_the_variable_for_the_store_plays_no_part(laudo: Shell, target: str) -> None:
+    fill(laudo, 30)
+    elsewhere = f"sqlite:///{laudo.folder}/elsewhere.db"
+    result = laudo("copy", "--from", laudo.store, "--to", target, env={"LAUDO_STORE": elsewhere})
+    assert result.exit_code == 0
+    assert not (laudo.folder / "elsewhere.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "line"),
+    [
+        ("laudo.db", "laudo.db", "error: --from and --to are the same store"),
+        ("none.db", "target.db", r"error: --from: there is no store at .*none.db; run `laudo migrate` to make one"),
+        ("laudo.db", "none.db", r"error: --to: there is no store at .*none.db; run `laudo migrate` to make one"),
+        ("laudo.db", "bare.db", "error: --to: the store has no schema, or an older one; run `laudo migrate`"),
+    ],
+)
+def test_a_copy_that_cannot_begin_is_one_line_and_2(laudo: Shell, source: str, target: str, line: str) -> None:
+    made(laudo, "target.db")
+    apsw.Connection(str(laudo.folder / "bare.db")).execute("CREATE TABLE x (y)")
+    urls = {name: f"sqlite:///{laudo.folder}/{name}" for name in (source, target)} | {"laudo.db": laudo.store}
+    result = laudo("copy", "--from", urls[source], "--to", urls[target])
+    assert result.exit_code == 2
+    assert re.fullmatch(line, one_line(result))
+    assert not (laudo.folder / "none.db").exists()
+
+
+@pytest.mark.parametrize(
+    "url", ["laudo.db", "mysql://user:hunter2@localhost/x", "postgresql://user:hunter2@127.0.0.1:1/x"]
+)
+def test_no_password_is_told(laudo: Shell, url: str) -> None:
+    code, answer, said = run(laudo, url)
+    assert (code, answer, said.count("\n")) == (2, "", 1)
+    assert said.startswith("error: --to: ")
+    assert "hunter2" not in said
+
+
+def test_a_target_with_something_of_its_own_is_left_as_it_is(laudo: Shell, target: str) -> None:
+    fill(laudo, 240)
+    laudo.prints("organization", "create", "Outra", "--store", target)
+    code, answer, said = run(laudo, target)
+    assert (code, answer) == (2, "")
+    assert said == (
+        "error: the target has what the source has not: organization 1; "
+        "hint: copy into a store of its own, as `laudo migrate` makes it\n"
+    )
+    assert rows(target) == []
+
+
+def test_differences_are_lines_and_exit_1(laudo: Shell, target: str) -> None:
+    fill(laudo, 240)
+    spoiling = "CREATE TRIGGER spoil AFTER INSERT ON relatorio BEGIN UPDATE relatorio SET mensagem = '?'; END"
+    connection = apsw.Connection(str(laudo.folder / "target.db"))
+    connection.execute(spoiling)
+    code, answer, said = run(laudo, target)
+    assert (code, answer) == (1, "1 organizations, 1 accounts; reports: 240 written, 0 deleted, 0 unchanged\n")
+    assert said == (
+        "account 1: other reports than those of the source\n"
+        "organization 1, account 1: items that are not what their columns say: 240\n"
+        "error: the stores differ; hint: stop what writes to them, then run it again\n"
+    )
+    connection.execute("DROP TRIGGER spoil")
+    assert run(laudo, target)[0] == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_copy_goes_on_where_it_was(laudo: Shell, target: str, number: signal.Signals) -> None:
+    with closing(open_store(laudo.store, write=True)) as store:
+        Ingest(store, 1).write(many(MANY))
+    with laudo.starts("copy", "--from", laudo.store, "--to", target) as process:
+        _wait_for_reports(process, target)
+        process.send_signal(number)
+        code = process.wait(timeout=60)
+        assert process.stderr
+        said = process.stderr.read().decode()
+    kept = len(rows(target))
+    if number == signal.SIGINT:
+        assert code == 130
+        assert re.fullmatch(
+            rf"error: interrupted; kept: 1 organizations, [01] accounts; reports: {kept} written, 0 deleted, "
+            r"0 unchanged; hint: run it again, it goes on from there\n",
+            said,
+        )
+    assert 0 < kept < MANY
+    code, answer, said = run(laudo, target)
+    assert (code, said) == (0, EQUAL)
+    assert answer.endswith(f"reports: {MANY - kept} written, 0 deleted, {kept} unchanged\n")
+
+
+def _wait_for_reports(process: subprocess.Popen[bytes], url: str) -> None:
+    with closing(open_store(url)) as store:
+        while not store.fetch(Statement("SELECT 1 FROM relatorio LIMIT 1", ())):
+            assert process.poll() is None
+            time.sleep(0.002)
+
+
+def test_a_failure_after_a_part_says_what_is_kept(laudo: Shell, target: str) -> None:
+    fill(laudo, 240)
+    failing = "CREATE TRIGGER fail BEFORE INSERT ON relatorio BEGIN SELECT raise(FAIL, '52998224725'); END"
+    apsw.Connection(str(laudo.folder / "target.db")).execute(failing)
+    code, answer, said = run(laudo, target)
+    assert (code, answer) == (1, "")
+    kept = "1 organizations, 0 accounts; reports: 0 written, 0 deleted, 0 unchanged"
+    assert said.endswith(f"; kept: {kept}; hint: run it again, it goes on from there\n")
+    assert "52998224725" not in said

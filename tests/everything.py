@@ -1,0 +1,221 @@
+"""Does all that the service and its commands do with a store, and remembers what they asked of it, and which code did.
+
+What keeps the schema, and what copies a store, is not among it.
+"""
+
+import ast
+import random
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, Final, Protocol
+from urllib.parse import quote
+
+from msgspec.structs import replace
+
+import laudo
+from factories import SMALL, Account, Store
+from forwarding import Forwarding, ForwardingConnection
+from laudo.core.sql import Statement, Write
+from laudo.server import accounts, app
+from laudo.server.accounts import Level
+from laudo.server.config import Settings
+from laudo.server.database import Connection, Database, Row, open_store
+from laudo.server.ingest import verify
+from laudo.server.ingest.writer import Ingest
+from strategies import PESSOA_SORTS, PESSOA_VALUES, RELATORIO_SORTS, RELATORIO_VALUES, Values, many
+from wsgi import Client
+
+SOURCE: Final = Path(laudo.__file__).parent
+
+
+@dataclass(slots=True)
+class Record:
+    """Each statement, with the parameters of some call, and the functions that ran: (module, name)."""
+
+    statements: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    functions: set[tuple[str, str]] = field(default_factory=set)
+
+    def add(self, text: str, params: tuple[Any, ...]) -> None:
+        self.statements.setdefault(text, params)
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Remember the functions of laudo that run."""
+        codes: set[CodeType] = set()
+
+        def called(frame: FrameType, event: str, _argument: object) -> None:
+            if event == "call":
+                codes.add(frame.f_code)
+
+        sys.setprofile(called)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+        self.functions |= {
+            (_module(Path(code.co_filename)), code.co_name)
+            for code in codes
+            if code.co_filename.startswith(str(SOURCE))
+        }
+
+
+class Recorded(Forwarding):
+    """A store of which all that is asked is remembered."""
+
+    def __init__(self, database: Database, record: Record) -> None:
+        super().__init__(database)
+        self._record = record
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        self._record.add(*statement)
+        return super().fetch(statement)
+
+    def reading(self, connection: Connection) -> Connection:
+        return _RecordedConnection(connection, self._record)
+
+    writing = reading
+
+
+class _RecordedConnection(ForwardingConnection):
+    def __init__(self, connection: Connection, record: Record) -> None:
+        super().__init__(connection)
+        self._record = record
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        self._record.add(*statement)
+        return super().fetch(statement)
+
+    def write(self, write: Write, rows: Iterable[Row]) -> None:
+        given = list(rows)
+        if given:
+            self._record.add(self.dialect.written(write), given[0])
+        super().write(write, given)
+
+    def run_script(self, text: str) -> None:
+        self._record.add(text, ())
+        super().run_script(text)
+
+
+class Opening(Protocol):
+    def __call__(self, url: str, *, write: bool = False) -> Database:
+        """Open a store."""
+
+
+def done(url: str, key_file: Path, *, opened: Opening = open_store) -> Record:
+    """Do everything once with a migrated, empty store."""
+    record = Record()
+    plain = opened(url, write=True)
+    writing, reading = Recorded(plain, record), Recorded(opened(url), record)
+    store = Store(writing, key_file)
+    with record.watching():
+        asking = _write(store)
+        settings = Settings(store=url, key_file=str(key_file), log=False, cache_bytes=0)
+        service = app.create(settings, database=reading)
+        for seed, account in enumerate((asking[0], asking[-1])):
+            _ask(Client(service, account.token), seed=seed)
+        _keep_accounts(store, asking[-1])
+        _damage(plain)
+        verify.mend(writing, verify.verify(writing), sizes=SMALL)
+        assert list(verify.verify(writing)) == []
+        verify.recount(writing, asking[0].id_organizacao, sizes=SMALL)
+    writing.close()
+    reading.close()
+    return record
+
+
+def functions() -> set[tuple[str, str]]:
+    """Give every function of laudo that asks a store, or makes what is asked: (module, name)."""
+    return {
+        (_module(path), node.name)
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef) and any(map(_asks, ast.walk(node)))
+    }
+
+
+def _write(store: Store) -> list[Account]:
+    """Fill three accounts, two of them of one organization, and change and delete much of it."""
+    first = store.account()
+    made = [first, store.account(first.id_organizacao), store.account()]
+    for seed, account in enumerate(made):
+        reports = many(240, seed=seed)
+        ingest = Ingest(store.database, account.id_conta, sizes=SMALL)
+        ingest.write(reports[:150])
+        ingest.write(reports[120:])
+        ingest.write(
+            [replace(each, atualizado_em=each.atualizado_em + 1, nome_pessoa="Outra") for each in reports[::3]]
+        )
+        ingest.write([replace(each, atualizado_em=each.atualizado_em + 2, status="CONCLUIDO") for each in reports[::5]])
+        ingest.delete([each.numero for each in reports[::4]])
+    return made
+
+
+def _ask(client: Client, *, seed: int) -> None:
+    """Ask in every order, with and without each filter, for pages near and far, and walk on by cursors."""
+    seeded = random.Random(seed)
+    for path, sorts, values in (
+        ("relatorios", RELATORIO_SORTS, RELATORIO_VALUES),
+        ("pessoas", PESSOA_SORTS, PESSOA_VALUES),
+    ):
+        for sort in sorts:
+            for filters in _filters(values, seeded):
+                first = client.get(f"/{path}?sort={sort}{filters}")
+                assert first.status == 200, first.body
+                assert client.get(f"/{path}?sort={sort}{filters}&page=3").status == 200
+                if "next" in first.links:
+                    assert client.get(first.links["next"]).status == 200
+    assert client.get("/usuario").status == 200
+
+
+def _filters(values: Values, seeded: random.Random) -> Iterator[str]:
+    """Give no filter, and some alone and in pairs: all of them with one order or another."""
+    yield ""
+    single = [f"&{name}={quote(seeded.choice(choices))}" for name, choices in values.items()]
+    yield from seeded.sample(single, 4)
+    for _ in range(2):
+        yield "".join(seeded.sample(single, 2))
+
+
+def _keep_accounts(store: Store, account: Account) -> None:
+    with store.database.snapshot() as connection:
+        for listed in (accounts.organizacoes, accounts.contas, accounts.usuarios, accounts.tokens):
+            assert listed(connection)
+        assert accounts.find_conta(connection, account.id_conta).enabled
+    for level, number in (
+        (Level.USER, account.id_usuario),
+        (Level.ACCOUNT, account.id_conta),
+        (Level.ORGANIZATION, account.id_organizacao),
+    ):
+        store.disable(level, number)
+        store.enable(level, number)
+    store.revoke(account.id_token)
+
+
+def _damage(database: Database) -> None:
+    """Make wrong, behind the writer's back, whatever can be repaired."""
+    with database.transaction() as connection:
+        connection.run_script(
+            "UPDATE tally SET total = total + 1; DELETE FROM facet WHERE facet = 1; DELETE FROM pessoa WHERE cpf > '5';"
+            "UPDATE relatorio SET item = replace(item, 'CONCLUIDO', 'PENDENTE'); UPDATE bucket SET total = total + 1"
+        )
+
+
+def _asks(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Attribute):
+        return node.func.attr in _ASKING and ast.unparse(node.func.value).endswith(_ASKED)
+    return isinstance(node.func, ast.Name) and node.func.id in _MADE
+
+
+def _module(path: Path) -> str:
+    return path.relative_to(SOURCE).with_suffix("").as_posix().removesuffix("/__init__")
+
+
+_ASKING: Final = ("fetch", "write", "run_script")
+_ASKED: Final = ("connection", "reader", "database")
+_MADE: Final = ("Statement", "Clause")

@@ -1,0 +1,669 @@
+"""A copy of a store is that store, whatever engines, interruptions and changes lie between."""
+
+import random
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from itertools import chain, count, islice
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+import pytest
+
+import postgres_server
+from engines import ENGINES, Stores
+from factories import NOON, Store, contents, cpf, numero, relatorio
+from forwarding import Forwarding, ForwardingConnection
+from laudo.core.sql import Statement, Write
+from laudo.core.sql.writes import CONTA, FACET, ORGANIZACAO, PESSOA, RELATORIO, TOKEN, USUARIO
+from laudo.server import accounts, app, migrations, roles
+from laudo.server.accounts import Level
+from laudo.server.config import Settings
+from laudo.server.database import Connection, Database, Row, StoreError, open_store
+from laudo.server.ingest import counting
+from laudo.server.ingest.copying import Copy, reports
+from laudo.server.ingest.verify import verify
+from laudo.server.ingest.writer import Ingest
+from reference import Api
+from strategies import PESSOA_SORTS, PESSOA_VALUES, RELATORIO_SORTS, RELATORIO_VALUES, many
+from wsgi import Answer, Client
+
+PAIRS: Final = tuple((source, target) for source in ENGINES for target in ENGINES)
+CHUNK: Final = 17
+TABLES: Final = (ORGANIZACAO, CONTA, USUARIO, TOKEN, FACET, RELATORIO, PESSOA)
+SIZES: Final = (100, 34, 51, 0)
+"""Reports of the accounts; the first two are of one organization, the other two of another one each."""
+
+
+@pytest.fixture(autouse=True)
+def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reports, "CHUNK", CHUNK)
+    monkeypatch.setattr(counting, "CHUNK", 29)
+
+
+class World:
+    """A store with four accounts, and empty ones that may become its copies."""
+
+    def __init__(self, source: Stores, targets: Stores, folder: Path) -> None:
+        self._targets = targets
+        self._opened = ExitStack()
+        self.key_file = folder / "laudo.key"
+        self.source_url = source.new()
+        self.source = self.open(self.source_url)
+        self.store = Store(self.source, self.key_file)
+        first = self.store.account(nome="Acme", webhook_url="https://acme.example/webhook")
+        self.accounts = [first, self.store.account(first.id_organizacao), self.store.account(), self.store.account()]
+        for account, size in zip(self.accounts, SIZES, strict=True):
+            self.store.write(account, many(size + 20, seed=size))
+            self.store.delete(account, *range(size, size + 20))
+        self.store.revoke(self.store.token(first.id_usuario)[0])
+        self._token, _ = self.store.token(first.id_usuario, expires_at=4_102_444_800_000)
+
+    @property
+    def size(self) -> int:
+        return len(state(self.source)["relatorio"])
+
+    def reference(self) -> Api:
+        """Say what the store's lists are, unless they were changed."""
+        pairs = zip(self.accounts, SIZES, strict=True)
+        written = [(account.id_conta, many(size + 20, seed=size)[:size]) for account, size in pairs]
+        return Api(
+            reports=[(id_conta, msgspec.structs.asdict(each)) for id_conta, its in written for each in its],
+            accounts={account.id_conta: account.id_organizacao for account in self.accounts},
+        )
+
+    def target(self) -> Database:
+        return self.open(self._targets.new())
+
+    def open(self, url: str) -> Database:
+        return self._opened.enter_context(closing(open_store(url, write=True)))
+
+    def clients(self, database: Database) -> list[Client]:
+        """Ask a store in the name of each account."""
+        asked = app.create(Settings(key_file=str(self.key_file), log=False), database=database)
+        return [Client(asked, account.token) for account in self.accounts]
+
+    def change(self, store: Store | None = None) -> None:
+        """Insert, change, delete and move reports; make, disable and revoke who asks."""
+        writing = store or self.store
+        first, second, third, fourth = self.accounts
+        writing.write(first, [relatorio(number, atualizado_em=2 * NOON, nome="outra") for number in range(40, 60)])
+        writing.write(second, [relatorio(number, numero_documento=cpf(7)) for number in range(5000, 5030)])
+        writing.delete(second, *range(10))
+        writing.delete(third, *range(51))
+        writing.write(writing.account(third.id_organizacao), many(20))
+        writing.disable(Level.USER, fourth.id_usuario)
+        writing.revoke(self._token)
+
+    def close(self) -> None:
+        self._opened.close()
+
+
+@pytest.fixture(params=PAIRS, ids="-".join)
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    """Each engine to each."""
+    yield from _world(request, tmp_path, *request.param)
+
+
+@pytest.fixture
+def files(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    """From file to file, for what is the same with every engine."""
+    yield from _world(request, tmp_path, "sqlite", "sqlite")
+
+
+def _world(request: pytest.FixtureRequest, folder: Path, *engines: str) -> Iterator[World]:
+    source, target = (request.getfixturevalue(name) for name in engines)
+    (folder / "source").mkdir()
+    (folder / "target").mkdir()
+    with Stores(source, folder / "source") as sources, Stores(target, folder / "target") as targets:
+        made = World(sources, targets, folder)
+        yield made
+        made.close()
+
+
+def copied(source: Database, target: Database) -> Copy:
+    copy = Copy(source, target)
+    copy.copy_callers()
+    copy.copy_reports()
+    copy.count()
+    return copy
+
+
+def differences(copy: Copy) -> list[str]:
+    return [*copy.compare(), *map(str, copy.verify())]
+
+
+def run(source: Database, target: Database) -> tuple[tuple[int, ...], list[str]]:
+    """Copy; gives how many reports were written, deleted and unchanged, and what differs in the end."""
+    copy = copied(source, target)
+    return copy.done.reports, differences(copy)
+
+
+def state(database: Database) -> dict[str, list[Row]]:
+    """Give all that a store has, but for what depends on its engine or on the order in which it was filled."""
+    with database.snapshot() as connection:
+        return {
+            table.name: connection.fetch(
+                Statement(f"SELECT {', '.join(table.types)} FROM {table.name} ORDER BY {', '.join(table.key)}", ())
+            )
+            for table in TABLES
+        }
+
+
+def damage(database: Database, text: str) -> None:
+    with database.transaction() as connection:
+        connection.run_script(text)
+
+
+# A copy.
+
+
+def test_a_copy_has_all_that_its_source_has(world: World) -> None:
+    target = world.target()
+    assert run(world.source, target) == ((world.size, 0, 0), [])
+    assert state(target) == state(world.source)
+    assert not list(verify(target))
+
+
+def test_a_copy_of_a_copy_is_the_same_again(world: World) -> None:
+    target, another = world.target(), world.target()
+    run(world.source, target)
+    assert run(target, another)[1] == []
+    assert state(another) == state(world.source)
+
+
+def test_an_empty_store_is_copied(files: World) -> None:
+    assert run(files.target(), files.target()) == ((0, 0, 0), [])
+
+
+LISTS: Final = (
+    ("relatorios", RELATORIO_VALUES, RELATORIO_SORTS),
+    ("pessoas", PESSOA_VALUES, PESSOA_SORTS),
+)
+QUESTIONS: Final = 40
+"""For each list, beside one for each value of each filter."""
+
+
+def questions() -> Iterator[tuple[str, str]]:
+    """Give every value of every filter by itself, then some together, in some order, on some page."""
+    seeded = random.Random(8)
+    for name, values, sorts in LISTS:
+        yield from ((name, f"{key}={quote(value)}") for key, choices in values.items() for value in choices)
+        for _ in range(QUESTIONS):
+            keys = seeded.sample(sorted(values), seeded.randrange(3))
+            pairs = {key: quote(seeded.choice(values[key])) for key in keys}
+            pairs |= {"sort": seeded.choice(sorts), "page": seeded.choice("112"), "rows": seeded.choice(("25", "50"))}
+            yield name, "&".join(f"{key}={value}" for key, value in pairs.items())
+
+
+def test_a_copy_answers_as_its_source_does_and_with_its_etags(world: World) -> None:
+    """A version names one state of a list for good, and the copy is in that state: what clients keep stays valid."""
+    target = world.target()
+    run(world.source, target)
+    api = world.reference()
+    asked = zip(world.accounts, world.clients(world.source), world.clients(target), strict=True)
+    for account, source, copy in islice(asked, 1, None):
+        for name, question in questions():
+            url = f"/{name}?{question}"
+            right, given = source.get(url), copy.get(url)
+            assert (given.status, given.body, given.stable_headers) == (right.status, right.body, right.stable_headers)
+            expected = getattr(api, name)(account.id_conta, question)
+            assert (given.status, given.body) == (expected.status, expected.body or right.body)
+            if given.status == 200:
+                assert copy.ask("GET", url, headers={"If-None-Match": right.headers["etag"]}).status == 304
+        assert copy.get("/usuario").body == source.get("/usuario").body
+
+
+def test_a_walk_goes_on_in_the_copy(world: World) -> None:
+    target = world.target()
+    run(world.source, target)
+    source, copy = (world.clients(database)[0] for database in (world.source, target))
+    following = source.get("/relatorios?rows=25&sort=nome").links["next"]
+    assert "cursor=" in following
+    assert [each.body for each in copy.walk(following)] == [each.body for each in source.walk(following)]
+
+
+# Run again.
+
+
+class Reading(Forwarding):
+    """A store to which nothing may be written."""
+
+    def writing(self, connection: Connection) -> Connection:
+        return _ReadingConnection(connection)
+
+
+class _ReadingConnection(ForwardingConnection):
+    def write(self, write: Write, rows: Iterable[Row]) -> None:
+        assert not list(rows), write
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        assert statement.text.startswith("SELECT"), statement.text
+        return super().fetch(statement)
+
+
+def test_copying_again_writes_nothing(world: World) -> None:
+    target = world.target()
+    run(world.source, target)
+    before = state(target), contents(target)
+    assert run(Reading(world.source), Reading(target)) == ((0, 0, world.size), [])
+    assert (state(target), contents(target)) == before
+
+
+def test_a_copy_follows_its_source(world: World) -> None:
+    target = world.target()
+    run(world.source, target)
+    world.change()
+    assert run(Reading(world.source), target) == ((70, 61, 104), [])
+    assert state(target) == state(world.source)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_reports_the_target_has_it_gets_those_of_the_source(
+    files: World, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seeded = random.Random(seed)
+    monkeypatch.setattr(reports, "CHUNK", seeded.choice((1, 2, 3, 10, 1000)))
+    target = files.target()
+    run(files.source, target)
+    rows = state(target)["relatorio"]
+    lost = seeded.sample(rows, seeded.choice((1, len(rows) // 2, len(rows))))
+    own = [(1, 1, bytes([number]) * 16, *rows[0][3:]) for number in seeded.sample(range(256), seeded.choice((0, 40)))]
+    with target.transaction() as connection:
+        for row in lost:
+            connection.fetch(Statement("DELETE FROM relatorio WHERE id_conta = ? AND numero = ?", row[1:3]))
+        for row in own:
+            marks = ", ".join("?" * len(row))
+            connection.fetch(Statement(f"INSERT INTO relatorio ({', '.join(RELATORIO.types)}) VALUES ({marks})", row))
+    assert run(files.source, target) == ((len(lost), len(own), len(rows) - len(lost)), [])
+    assert state(target) == state(files.source)
+
+
+# Interrupted.
+
+
+class Stopping(Forwarding):
+    """A store whose writer is stopped at the end of a transaction, which is lost, once so many are durable."""
+
+    def __init__(self, database: Database, transactions: int) -> None:
+        super().__init__(database)
+        self._left = transactions
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        with super().transaction() as connection:
+            yield connection
+            self._left -= 1
+            if self._left < 0:
+                raise KeyboardInterrupt
+
+
+class Shown(NamedTuple):
+    """What a client sees of a list, and keeps."""
+
+    status: int
+    total: int
+    etag: str
+    body: bytes
+
+
+def shown(world: World, database: Database) -> list[list[Shown]]:
+    """Give what each account sees of both lists."""
+    urls = ("/relatorios?rows=1000", "/pessoas?rows=1000")
+    return [[_shown(client.get(url)) for url in urls] for client in world.clients(database)]
+
+
+def _shown(answer: Answer) -> Shown:
+    if answer.status == 401:
+        return Shown(401, 0, "", answer.body)
+    return Shown(answer.status, answer.total, answer.headers["etag"], answer.body)
+
+
+def stopped(world: World, target: Database, transactions: int) -> bool:
+    """Run until so many transactions are durable; tells whether that was before the end."""
+    try:
+        assert run(world.source, Stopping(target, transactions))[1] == []
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def test_an_interrupted_copy_shows_nothing_or_all_and_goes_on(world: World) -> None:
+    right = shown(world, world.source)
+    for transactions in count(step=3):
+        target = world.target()
+        ended = not stopped(world, target, transactions)
+        for seen, whole in zip(chain(*shown(world, target)), chain(*right), strict=True):
+            assert seen.total == 0 or seen == whole
+        assert run(world.source, target)[1] == []
+        assert state(target) == state(world.source)
+        if ended:
+            assert transactions > 20
+            break
+
+
+def test_an_interrupted_second_copy_shows_what_was_or_nothing_or_what_is(world: World) -> None:
+    target = world.target()
+    run(world.source, target)
+    before = shown(world, target)[:3]
+    world.change()
+    after = shown(world, world.source)[:3]
+    seen: list[set[Shown]] = [set(), set(), set()]
+    for transactions in count(1):
+        ended = not stopped(world, target, transactions)
+        for account, (relatorios, pessoas) in enumerate(shown(world, target)[:3]):
+            assert pessoas in (before[account][1], after[account][1])
+            seen[account].add(relatorios)
+        if ended:
+            break
+    for account in range(3):
+        others = seen[account] - {before[account][0], after[account][0]}
+        assert [each.total for each in others] == [0]
+    assert state(target) == state(world.source)
+
+
+def test_what_is_written_before_it_is_read_is_copied(world: World) -> None:
+    target = world.target()
+    copy = Copy(world.source, target)
+    copy.copy_callers()
+    world.store.delete(world.accounts[0], *range(10))
+    copy.copy_reports()
+    copy.count()
+    assert differences(copy) == []
+    assert state(target) == state(world.source)
+
+
+def test_what_was_not_counted_is_counted_by_the_next_run(world: World) -> None:
+    target = world.target()
+    copy = Copy(world.source, target)
+    copy.copy_callers()
+    copy.copy_reports()
+    assert run(world.source, target) == ((0, 0, world.size), [])
+    assert state(target) == state(world.source)
+
+
+# Refused.
+
+
+OWN: Final[dict[str, tuple[Callable[[Store], object], str]]] = {
+    "an organization": (lambda store: store.account(), "the target has what the source has not: organization 4;"),
+    "an account": (lambda store: store.account(1), "the target has what the source has not: account 5;"),
+    "users": (lambda store: _users(store, 7), "the target has what the source has not: user 5, 6, 7, 8, 9 …;"),
+    "a token": (lambda store: store.token(1), "the target has what the source has not: token 7;"),
+    "a token of another user": (
+        lambda store: damage(store.database, "UPDATE token SET id_usuario = 1 WHERE id_token = 2"),
+        "the target has what the source has not: token 2;",
+    ),
+    "another organization of that number": (
+        lambda store: damage(store.database, "UPDATE organizacao SET nome_organizacao = '?' WHERE id_organizacao = 2"),
+        "the target has what the source has not: organization 2;",
+    ),
+    "a report": (
+        lambda store: Ingest(store.database, 2).write([relatorio(9000)]),
+        "account 2 of the target has changes of its own;",
+    ),
+    "a report less": (
+        lambda store: Ingest(store.database, 2).delete([numero(3)]),
+        "account 2 of the target has changes of its own;",
+    ),
+    "a facet": (
+        lambda store: damage(store.database, "UPDATE facet SET nome = nome || 'x' WHERE id_conta = 3 AND facet = 1"),
+        "account 3 of the target has changes of its own;",
+    ),
+}
+
+
+def _users(store: Store, number: int) -> None:
+    with store.database.transaction() as connection:
+        for _ in range(number):
+            accounts.create_usuario(connection, 1, email="outra@example.com", nome="Outra")
+
+
+@pytest.mark.parametrize("what", OWN)
+def test_a_target_with_something_of_its_own_is_refused_before_anything_is_written(files: World, what: str) -> None:
+    target = files.target()
+    run(files.source, target)
+    make, reason = OWN[what]
+    make(Store(target, files.key_file))
+    before = state(target)
+    with pytest.raises(StoreError, match=re.escape(reason) + " hint: copy into a store of its own"):
+        Copy(files.source, target)
+    assert state(target) == before
+
+
+def test_what_was_not_counted_is_no_source(world: World) -> None:
+    unfinished = world.target()
+    copy = Copy(world.source, unfinished)
+    copy.copy_callers()
+    copy.copy_reports()
+    with pytest.raises(StoreError, match="account 1 of the source was never counted; hint: finish the copy"):
+        Copy(unfinished, world.target())
+
+
+# Compared.
+
+
+ONE: Final = "id_conta = 1 AND numero = (SELECT numero FROM relatorio WHERE id_conta = 1 ORDER BY numero LIMIT 1)"
+OTHERS: Final = "account 1: other reports than those of the source"
+DAMAGE: Final = {
+    "a report's column": (f"UPDATE relatorio SET mensagem = mensagem || '!' WHERE {ONE}", OTHERS),
+    "a name, which no item shows": (f"UPDATE relatorio SET nome_pessoa = nome_pessoa || '!' WHERE {ONE}", OTHERS),
+    "an item": (f"UPDATE relatorio SET item = replace(item, 'numero', 'número') WHERE {ONE}", OTHERS),
+    "an instant": (f"UPDATE relatorio SET recency = recency + 1 WHERE {ONE}", OTHERS),
+    "a report missing": (f"DELETE FROM relatorio WHERE {ONE}", OTHERS),
+    "a report too many": (
+        f"INSERT INTO relatorio SELECT 3, 4, numero, 1, recency, '', '', '', item FROM relatorio WHERE {ONE}",
+        "account 4: other reports than those of the source",
+    ),
+    "a user": ("UPDATE usuario SET enabled = 0 WHERE id_usuario = 2", "users: not as the source has them now"),
+    "a token": ("UPDATE token SET revoked_at = 1 WHERE id_token = 1", "tokens: not as the source has them now"),
+    "a webhook": ("UPDATE conta SET webhook_url = '?' WHERE id_conta = 1", "accounts: not as the source has them now"),
+    "an account's version": (
+        "UPDATE conta SET version = version - 1 WHERE id_conta = 2",
+        "account 2: the target has changed since it was copied",
+    ),
+    "a facet's total": (
+        "UPDATE facet SET total = total + 1 WHERE id_conta = 3 AND facet = 1",
+        "organization 2, account 3, facet 1: total of the facet is",
+    ),
+    "buckets": ("DELETE FROM bucket WHERE id_conta = 1 AND axis = 2", "total of the buckets is missing"),
+    "persons": ("DELETE FROM pessoa WHERE id_organizacao = 2", "organization 2: persons missing"),
+    "buckets of persons": ("UPDATE bucket SET total = 1 WHERE id_conta = 0", "total of the bucket is 1"),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+@pytest.mark.parametrize("world", [("sqlite", "sqlite"), ("sqlite", "postgres")], indirect=True, ids="-".join)
+def test_damage_is_found_and_mended_by_the_next_run(world: World, what: str) -> None:
+    text, line = DAMAGE[what]
+    target = world.target()
+    copy = copied(world.source, target)
+    damage(target, text)
+    found = differences(copy)
+    assert any(line in each for each in found), found
+    assert run(world.source, target)[1] == []
+    assert state(target) == state(world.source)
+
+
+def test_a_damaged_index_of_words_is_made_anew(files: World) -> None:
+    target = files.target()
+    copy = copied(files.source, target)
+    damage(
+        target, "DELETE FROM pessoa_words WHERE rowid < 9; INSERT INTO pessoa_words (rowid, words) VALUES (999, '1·a')"
+    )
+    [found] = differences(copy)
+    assert found.startswith("organization 1: words with other entries in the index")
+    assert run(files.source, target)[1] == []
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_no_difference_holds_a_value_of_a_report(files: World, what: str) -> None:
+    target = files.target()
+    copy = copied(files.source, target)
+    damage(target, DAMAGE[what][0])
+    said = str(differences(copy)).lower()
+    with files.source.snapshot() as connection:
+        rows = connection.fetch(Statement("SELECT numero_documento, nome_pessoa, hex(numero) FROM relatorio", ()))
+    assert not [value for row in rows for value in row if value and value.lower() in said]
+
+
+def test_a_source_that_has_changed_is_told(world: World) -> None:
+    target = world.target()
+    copy = copied(world.source, target)
+    world.change()
+    assert differences(copy) == [
+        "accounts: not as the source has them now",
+        "users: not as the source has them now",
+        "tokens: not as the source has them now",
+        *(f"account {number}: the source has changed since it was copied" for number in (1, 2, 3)),
+        *(f"organization {number}: the source has changed since it was copied" for number in (1, 2)),
+    ]
+    assert run(world.source, target)[1] == []
+
+
+class Living(Forwarding):
+    """A store to which others write as soon as the first reports have been read."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world.source)
+        self._others = Store(world.open(world.source_url), world.key_file)
+        self._world = world
+        self._lives = True
+
+    def reading(self, connection: Connection) -> Connection:
+        return _LivingConnection(connection, self.live)
+
+    def live(self) -> None:
+        if self._lives:
+            self._lives = False
+            self._world.change(self._others)
+
+
+class _LivingConnection(ForwardingConnection):
+    def __init__(self, connection: Connection, live: Callable[[], None]) -> None:
+        super().__init__(connection)
+        self._live = live
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        rows = super().fetch(statement)
+        if "LIMIT" in statement.text:
+            self._live()
+        return rows
+
+
+def test_an_organization_is_copied_as_it_was_at_one_moment(world: World) -> None:
+    before = {table: [row for row in rows if row[0] == 1] for table, rows in state(world.source).items()}
+    target = world.target()
+    found = run(Living(world), target)[1]
+    assert "account 1: the source has changed since it was copied" in found
+    assert "account 2: the source has changed since it was copied" in found
+    assert {table: [row for row in rows if row[0] == 1] for table, rows in state(target).items()} == before
+    assert not list(verify(target))
+    assert run(world.source, target)[1] == []
+
+
+# What it takes.
+
+
+def test_whoever_may_write_copies_what_whoever_may_read_reads(tmp_path: Path) -> None:
+    with postgres_server.start() as server, ExitStack() as opened:
+
+        def become(role: str, name: str, *, write: bool = False) -> Database:
+            url = f"{server.url(name)}?options=-c%20role%3D{role}"
+            return opened.enter_context(closing(open_store(url, write=write)))
+
+        for name in ("source", "target"):
+            server.execute(f"CREATE DATABASE {name}")
+            with closing(open_store(server.url(name), write=True)) as owned:
+                migrations.migrate(owned)
+                roles.grant(owned)
+        store = Store(become(roles.WRITER, "source", write=True), tmp_path / "laudo.key")
+        account = store.account()
+        store.write(account, many(60))
+        source, target = become(roles.READER, "source"), become(roles.WRITER, "target", write=True)
+        assert run(source, target) == ((60, 0, 0), [])
+        store.delete(account, *range(9))
+        store.revoke(account.id_token)
+        assert run(source, target) == ((0, 9, 51), [])
+        assert state(target) == state(source)
+
+
+class Watching(Forwarding):
+    """A store that knows to which organizations each of its transactions has written."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.written: list[set[int]] = []
+
+    def writing(self, connection: Connection) -> Connection:
+        self.written.append(set())
+        return _WatchingConnection(connection, self.written[-1])
+
+
+class _WatchingConnection(ForwardingConnection):
+    def __init__(self, connection: Connection, written: set[int]) -> None:
+        super().__init__(connection)
+        self._written = written
+
+    def write(self, write: Write, rows: Iterable[Row]) -> None:
+        given = list(rows)
+        assert given == sorted(given, key=lambda row: row[: len(write.table.key)])
+        self._written.update(id_organizacao for id_organizacao, *_ in given)
+        super().write(write, given)
+
+
+def test_a_transaction_writes_to_one_organization_in_the_order_of_keys(files: World) -> None:
+    target = Watching(files.target())
+    run(files.source, target)
+    files.change()
+    run(files.source, target)
+    assert {len(each) for each in target.written} == {0, 1}
+    assert len(set().union(*target.written)) == 3
+
+
+class Weighing(Forwarding):
+    """A store that knows how many reports were read at once."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.most = 0
+
+    def reading(self, connection: Connection) -> Connection:
+        return _WeighingConnection(connection, self)
+
+    writing = reading
+
+
+class _WeighingConnection(ForwardingConnection):
+    def __init__(self, connection: Connection, owner: Weighing) -> None:
+        super().__init__(connection)
+        self._owner = owner
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        rows = super().fetch(statement)
+        if "mensagem, item FROM" in statement.text:
+            self._owner.most = max(self._owner.most, len(rows))
+        return rows
+
+
+def test_no_more_than_a_chunk_is_read_at_once(world: World) -> None:
+    source, target = Weighing(world.source), Weighing(world.target())
+    run(source, target)
+    damage(target, "UPDATE relatorio SET item = ''")
+    run(source, target)
+    assert (source.most, target.most) == (CHUNK, CHUNK)
+
+
+def test_progress_rises_to_all_there_is(world: World) -> None:
+    copy = Copy(world.source, world.target())
+    copy.copy_callers()
+    for phase in (copy.copy_reports, copy.count, copy.compare, copy.verify):
+        told: list[tuple[int, int]] = []
+        list(phase(lambda *each: told.append(each)) or ())  # noqa: B023 - it is called before the next phase
+        dones, totals = zip(*told, strict=True)
+        assert list(dones) == sorted(dones)
+        assert len(set(totals)) == 1
+        assert dones[0] < totals[0] / 2
+        assert dones[-1] == totals[0]

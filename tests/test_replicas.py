@@ -1,0 +1,631 @@
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import httpx
+import pytest
+
+import postgres_server
+from factories import Account, Store, relatorio
+from laudo.core.sql import Statement
+from laudo.server import app, migrations, roles
+from laudo.server.config import Settings
+from laudo.server.database import Connection, Database, Slow, StoreError, Unavailable, open_store, read
+from laudo.server.replicas import Replicas
+from live.server import Place, free_port, serving
+from postgres_server import Server
+from wsgi import Client
+
+pytestmark = pytest.mark.xdist_group("replicas")  # three servers, once
+T = TypeVar("T")
+
+SOON: Final = 40.0
+"""Seconds after which what should have happened has not; no bound of what is tested."""
+LONG_MS: Final = 60_000
+"""A lag that no replica comes to in a test, also on a loaded machine."""
+SHORT_MS: Final = 700
+WHICH: Final = Statement("SELECT inet_server_port()::bigint", ())
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A primary with a migrated store, and two replicas of it."""
+
+    primary: Server
+    replicas: tuple[Server, Server]
+
+    @property
+    def servers(self) -> tuple[Server, ...]:
+        return (self.primary, *self.replicas)
+
+    def heal(self) -> None:
+        """Undo what a test has done to the servers."""
+        for server in self.servers:
+            with suppress(postgres_server.ServerError):
+                server.resume()
+            if not runs(server):
+                server.start()
+        for replica in self.replicas:
+            replay(replica)
+
+
+Open = Callable[..., Replicas]
+
+
+@pytest.fixture(scope="module")
+def made() -> Iterator[Cluster]:
+    with ExitStack() as stack:
+        primary = stack.enter_context(postgres_server.start(log_statement="all", wal_receiver_status_interval="1s"))
+        with closing(open_store(primary.url(), write=True)) as database:
+            migrations.migrate(database)
+        settings = {"wal_retrieve_retry_interval": "100ms"}
+        yield Cluster(primary, tuple(stack.enter_context(primary.replica(**settings)) for _ in range(2)))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def cluster(made: Cluster) -> Iterator[Cluster]:
+    yield made
+    made.heal()
+
+
+@pytest.fixture
+def store(cluster: Cluster, tmp_path: Path) -> Iterator[Store]:
+    with closing(open_store(cluster.primary.url(), write=True)) as database:
+        yield Store(database, tmp_path / "laudo.key")
+
+
+@pytest.fixture
+def account(store: Store, cluster: Cluster) -> Account:
+    """An account with one report, which every server has."""
+    account = store.account()
+    store.write(account, [relatorio(1)])
+    for replica in cluster.replicas:
+        replica.catch_up(cluster.primary)
+    return account
+
+
+@pytest.fixture
+def opened(cluster: Cluster) -> Iterator[Open]:
+    """Opens what the service reads, and gives it once it has found out which servers are well."""
+    with ExitStack() as stack:
+
+        def new(lag_ms: int = LONG_MS, *, settled: bool = True, **settings: Any) -> Replicas:  # noqa: ANN401
+            given = {
+                "store": cluster.primary.url(),
+                "read_store": tuple(replica.url() for replica in cluster.replicas),
+                "read_lag_ms": lag_ms,
+                "statement_timeout_ms": 1000,
+                **settings,
+            }
+            database = stack.enter_context(closing(app.open_served(Settings(**given))))
+            assert isinstance(database, Replicas)
+            if settled:
+                until(lambda: {*asked(database, 6)} == ports(*cluster.replicas))
+            return database
+
+        yield new
+
+
+Serve = Callable[..., Client]
+
+
+@pytest.fixture
+def serve(opened: Open, store: Store, account: Account) -> Serve:
+    """Serves over `opened`, and gives a client that asks in the name of the account."""
+
+    def new(lag_ms: int = LONG_MS, **settings: Any) -> Client:  # noqa: ANN401
+        database = opened(lag_ms, **settings)
+        return Client(served(database, store), account.token)
+
+    return new
+
+
+def served(database: Database, store: Store) -> app.App:
+    return app.create(Settings(key_file=str(store.key_file), log=False, cache_bytes=0), database=database)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for what must come to be."""
+    ends = time.monotonic() + SOON
+    while not condition():
+        assert time.monotonic() < ends, "it did not come to be"
+        time.sleep(0.01)
+
+
+def asked(database: Database, number: int) -> Counter[int]:
+    """Send so many requests of one statement, and count by port which servers answered."""
+    answered: Counter[int] = Counter()
+    for _ in range(number):
+        database.mark()
+        [(port,)] = database.fetch(WHICH)
+        answered[port] += 1
+    return answered
+
+
+def ports(*servers: Server) -> set[int]:
+    return {server.port for server in servers}
+
+
+def read_by(cluster: Cluster, table: str) -> Counter[int]:
+    """Count, by port, the statements so far that have read a table."""
+    read = re.compile(rf"\bFROM {table}\b")
+    return Counter({server.port: len(read.findall(server.log)) for server in cluster.servers})
+
+
+def runs(server: Server) -> bool:
+    with suppress(postgres_server.ServerError):
+        server.resume()
+        server.wait_accepting()
+        return True
+    return False
+
+
+def halt(replica: Server) -> None:
+    """Let a replica receive what happens, and show nothing of it."""
+    replica.execute("SELECT pg_wal_replay_pause()")
+    until(lambda: replica.execute("SELECT pg_get_wal_replay_pause_state()") == [("paused",)])
+
+
+def replay(replica: Server) -> None:
+    if replica.execute("SELECT pg_is_in_recovery()") == [(True,)]:
+        replica.execute("SELECT pg_wal_replay_resume()")
+
+
+def asked_for(seconds: float, ask: Callable[[], T]) -> list[tuple[float, T]]:
+    """Ask again and again, and give what was answered, each with the seconds since the beginning when it was asked."""
+    begun = time.monotonic()
+    answers = []
+    while (since := time.monotonic() - begun) < seconds:
+        answers.append((since, ask()))
+    return answers
+
+
+# Who is asked.
+
+
+def test_requests_are_spread_over_the_replicas(opened: Open, cluster: Cluster) -> None:
+    one, other = cluster.replicas
+    assert asked(opened(), 40) == {one.port: 20, other.port: 20}
+
+
+def test_all_of_a_request_is_asked_of_one_replica(serve: Serve, cluster: Cluster) -> None:
+    client = serve()
+    for _ in range(6):
+        before = {table: read_by(cluster, table) for table in ("token", "usuario", "conta")}
+        assert client.get("/relatorios").status == 200
+        [token, usuario, versions] = (read_by(cluster, table) - was for table, was in before.items())
+        assert len(token) == 1
+        assert token == usuario
+        assert set(token) == set(versions) <= ports(*cluster.replicas)
+
+
+def test_several_threads_keep_all_replicas_busy(serve: Serve, cluster: Cluster) -> None:
+    client = serve()
+    before = read_by(cluster, "token")
+    with ThreadPoolExecutor(4) as pool:
+        statuses = list(pool.map(lambda _: client.get("/relatorios").status, range(80)))
+    assert set(statuses) == {200}
+    assert read_by(cluster, "token") - before == {replica.port: 40 for replica in cluster.replicas}
+
+
+def test_a_snapshot_is_of_one_server(opened: Open) -> None:
+    database = opened()
+    for _ in range(4):
+        database.mark()
+        with database.snapshot() as connection:
+            assert len({connection.fetch(WHICH)[0] for _ in range(5)}) == 1
+
+
+def test_what_writes_is_done_on_the_primary(opened: Open, cluster: Cluster) -> None:
+    with opened().transaction() as connection:
+        assert connection.fetch(WHICH) == [(cluster.primary.port,)]
+
+
+def test_one_replica_is_enough(opened: Open, cluster: Cluster) -> None:
+    replica = cluster.replicas[1]
+    database = opened(read_store=(replica.url(),), settled=False)
+    until(lambda: asked(database, 4) == {replica.port: 4})
+
+
+def test_without_replicas_the_store_alone_is_opened(cluster: Cluster) -> None:
+    with closing(app.open_served(Settings(store=cluster.primary.url()))) as database:
+        assert not isinstance(database, Replicas)
+
+
+# How old an answer may be.
+
+
+def test_a_replica_that_lags_is_left_out_until_it_has_caught_up(
+    opened: Open, cluster: Cluster, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lagging, other = cluster.replicas
+    database = opened(SHORT_MS)
+    halt(lagging)
+    until(lambda: asked(database, 6) == {other.port: 6})
+    replay(lagging)
+    until(lambda: {*asked(database, 6)} == ports(*cluster.replicas))
+    said = capfd.readouterr().err
+    assert re.search(r"^store: the replica 1 lags, and is not asked for now: by \d\.\d s$", said, re.MULTILINE)
+    assert "store: the replica 1 is well again\n" in said
+
+
+def test_nothing_is_older_than_the_lag(serve: Serve, store: Store, account: Account, cluster: Cluster) -> None:
+    client = serve(SHORT_MS)
+    for replica in cluster.replicas:
+        halt(replica)
+    store.write(account, [relatorio(2)])
+    answers = asked_for(2 * SHORT_MS / 1000, lambda: client.get("/relatorios").total)
+    assert {total for since, total in answers if since > SHORT_MS / 1000} == {2}
+    assert {total for _, total in answers} <= {1, 2}
+
+
+def test_a_revoked_token_lives_no_longer_than_the_lag(
+    serve: Serve, store: Store, account: Account, cluster: Cluster
+) -> None:
+    client = serve(SHORT_MS)
+    halt(cluster.replicas[0])
+    store.revoke(account.id_token)
+    answers = asked_for(2 * SHORT_MS / 1000, lambda: client.get("/usuario").status)
+    assert {status for since, status in answers if since > SHORT_MS / 1000} == {401}
+    assert {status for _, status in answers} <= {200, 401}
+
+
+def test_when_all_lag_the_primary_answers(opened: Open, cluster: Cluster) -> None:
+    database = opened(SHORT_MS)
+    for replica in cluster.replicas:
+        halt(replica)
+    until(lambda: asked(database, 4) == {cluster.primary.port: 4})
+    replay(cluster.replicas[0])
+    until(lambda: asked(database, 4) == {cluster.replicas[0].port: 4})
+
+
+def test_a_clock_that_is_ahead_hides_no_lag(opened: Open, cluster: Cluster) -> None:
+    """Another machine's heartbeat, of a time that is long in coming, is one like every other."""
+    far = 9_000_000_000_000
+    cluster.primary.execute(f"UPDATE heartbeat SET at_ms = {far}")
+    try:
+        database = opened(SHORT_MS)
+        [(beat,)] = cluster.primary.execute("SELECT at_ms FROM heartbeat")
+        assert far < beat < far + 1_000_000
+        for replica in cluster.replicas:
+            halt(replica)
+        until(lambda: asked(database, 4) == {cluster.primary.port: 4})
+    finally:
+        cluster.heal()
+        cluster.primary.execute("UPDATE heartbeat SET at_ms = 0")
+
+
+def test_the_heartbeat_of_several_workers_never_goes_back(opened: Open, cluster: Cluster) -> None:
+    for _ in range(3):
+        opened(200, settled=False).fetch(WHICH)
+    seen = [beat for _, beat in asked_for(1, lambda: cluster.primary.execute("SELECT at_ms FROM heartbeat")[0][0])]
+    assert seen == sorted(seen)
+    assert len(set(seen)) > 3
+
+
+def test_an_answer_is_of_one_state_while_replicas_differ(
+    serve: Serve, store: Store, account: Account, cluster: Cluster
+) -> None:
+    """The version, the total and the items of an answer belong together, whichever replica was asked before."""
+    client = serve()
+    halt(cluster.replicas[0])
+    bodies: dict[str, set[bytes]] = {}
+    etag = ""
+    for number in range(2, 12):
+        store.write(account, [relatorio(number)])
+        for headers in ({}, {}, {"If-None-Match": etag}):
+            answer = client.ask("GET", "/relatorios", headers=headers)
+            if answer.status == 200:
+                etag = answer.headers["etag"]
+                assert answer.total == len(answer.itens)
+                bodies.setdefault(etag, set()).add(answer.body)
+            else:
+                assert (answer.status, answer.headers["etag"]) == (304, etag)
+    assert len(bodies) > 2
+    assert all(len(same) == 1 for same in bodies.values())
+
+
+# The primary is away.
+
+
+def test_replicas_go_on_without_the_primary_until_it_is_back(
+    serve: Serve, store: Store, account: Account, cluster: Cluster, capfd: pytest.CaptureFixture[str]
+) -> None:
+    client = serve(SHORT_MS)
+    cluster.primary.stop("immediate")
+    answers = asked_for(2 * SHORT_MS / 1000, lambda: client.get("/relatorios").total)
+    assert {total for _, total in answers} == {1}
+    assert client.get("/usuario").status == 200
+    assert client.get("/ready").status == 200
+    stranger = Client(client._app, "not-a-token-of-anybody")
+    assert stranger.get("/usuario").status == 401
+    assert "store: the primary does not answer" in capfd.readouterr().err
+    cluster.primary.start()
+    until(lambda: client.get("/ready").status == 200 and "primary is well again" in capfd.readouterr().err)
+    store.revoke(account.id_token)
+    until(lambda: client.get("/usuario").status == 401)
+
+
+def test_without_the_primary_a_replica_that_lagged_before_is_the_last_to_be_asked(
+    serve: Serve, store: Store, account: Account, cluster: Cluster
+) -> None:
+    lagging, other = cluster.replicas
+    client = serve(SHORT_MS)
+    halt(lagging)
+    store.write(account, [relatorio(2)])
+    other.catch_up(cluster.primary)
+    asked_for(2 * SHORT_MS / 1000, lambda: client.get("/relatorios").total)
+    cluster.primary.stop("immediate")
+    answers = asked_for(2 * SHORT_MS / 1000, lambda: client.get("/relatorios").total)
+    assert {total for _, total in answers} == {2}
+    other.stop("immediate")
+    assert client.get("/relatorios").total == 1
+
+
+def test_a_primary_that_hangs_holds_up_no_request_for_good(serve: Serve, cluster: Cluster) -> None:
+    client = serve(SHORT_MS)
+    cluster.primary.pause()
+    waited = [took(lambda: client.get("/relatorios").status) for _ in range(50)]
+    assert {status for status, _ in waited} == {200}
+    until(lambda: took(lambda: client.get("/relatorios").status)[1] < 1)
+    answers = asked_for(2 * SHORT_MS / 1000, lambda: took(lambda: client.get("/relatorios").status))
+    assert {status for _, (status, _) in answers} == {200}
+
+
+def test_a_worker_that_starts_without_the_primary_answers(
+    opened: Open, store: Store, account: Account, cluster: Cluster
+) -> None:
+    cluster.primary.stop("immediate")
+    client = Client(served(opened(settled=False), store), account.token)
+    assert [client.get("/relatorios").status for _ in range(4)] == [200] * 4
+
+
+def test_when_no_server_answers_it_is_503_until_one_does(serve: Serve, cluster: Cluster) -> None:
+    client = serve(SHORT_MS)
+    for server in cluster.servers:
+        server.stop("immediate")
+    assert client.get("/relatorios").status == 503
+    assert client.get("/ready").status == 503
+    assert client.get("/health").status == 200
+    cluster.replicas[0].start()
+    until(lambda: client.get("/relatorios").status == 200)
+
+
+def test_a_promoted_replica_is_the_primary_of_a_url_that_names_both(
+    opened: Open, store: Store, account: Account, cluster: Cluster
+) -> None:
+    with cluster.primary.replica(wal_retrieve_retry_interval="100ms") as heir:
+        host = f"127.0.0.1:{cluster.primary.port},127.0.0.1:{heir.port}"
+        url = f"postgresql://postgres:{heir.password}@{host}/postgres?target_session_attrs=read-write"
+        both = {"read_store": (heir.url(), cluster.replicas[0].url()), "settled": False}
+        by_one = Client(served(opened(SHORT_MS, **both), store), account.token)
+        by_both = Client(served(opened(SHORT_MS, store=url, **both), store), account.token)
+        until(lambda: by_one.get("/usuario").status == by_both.get("/usuario").status == 200)
+        heir.catch_up(cluster.primary)
+        cluster.primary.stop("immediate")
+        heir.promote()
+        answers = asked_for(
+            2 * SHORT_MS / 1000, lambda: (by_one.get("/relatorios").status, by_both.get("/ready").status)
+        )
+        assert {statuses[0] for _, statuses in answers} == {200}
+        with closing(open_store(heir.url(), write=True)) as database:
+            Store(database, store.key_file).write(account, [relatorio(2)])
+        until(lambda: {by_both.get("/relatorios").total for _ in range(4)} == {2})
+        # The other replica still follows the one that is gone: it is behind the heartbeats of the new one.
+        assert {by_both.get("/relatorios").total for _ in range(20)} == {2}
+
+
+# A replica is away.
+
+
+def test_a_replica_that_is_killed_costs_no_request(
+    serve: Serve, cluster: Cluster, capfd: pytest.CaptureFixture[str]
+) -> None:
+    client = serve()
+    killed = cluster.replicas[0]
+    statuses: Counter[int] = Counter()
+    ended = threading.Event()
+
+    def ask() -> None:
+        page = 0
+        while not ended.is_set():
+            page += 1
+            statuses[client.get("/relatorios", page=page % 30 + 1).status] += 1
+
+    with ThreadPoolExecutor(4) as pool:
+        asking = [pool.submit(ask) for _ in range(4)]
+        until(lambda: statuses[200] > 50)
+        killed.kill9()
+        answered = statuses[200]
+        until(lambda: statuses[200] > answered + 200)
+        ended.set()
+        for thread in asking:
+            thread.result(SOON)
+    assert {*statuses} == {200}
+    until(lambda: "replica 1 does not answer" in capfd.readouterr().err)
+    killed.start()
+    before = read_by(cluster, "token")[killed.port]
+    until(lambda: client.get("/usuario").status == 200 and read_by(cluster, "token")[killed.port] > before)
+
+
+def test_a_snapshot_that_breaks_off_is_repeated_on_another_server(opened: Open, cluster: Cluster) -> None:
+    database = opened()
+    servers = {server.port: server for server in cluster.servers}
+    seen: list[int] = []
+
+    def work(connection: Connection) -> int:
+        [(port,)] = connection.fetch(WHICH)
+        seen.append(port)
+        if len(seen) == 1:
+            servers[port].kill9()
+        [(same,)] = connection.fetch(WHICH)
+        return int(same)
+
+    assert read(database, work) == seen[-1]
+    assert len(seen) == len(set(seen)) == 2
+
+
+def test_a_snapshot_that_finds_its_server_gone_is_taken_of_another_one(opened: Open, cluster: Cluster) -> None:
+    database = opened()
+    gone, other = cluster.replicas
+    gone.kill9()
+    for _ in range(4):
+        database.mark()
+        assert read(database, lambda connection: connection.fetch(WHICH)) == [(other.port,)]
+
+
+def test_a_replica_that_hangs_delays_a_request_and_then_is_left_out(opened: Open, cluster: Cluster) -> None:
+    hung, other = cluster.replicas
+    database = opened()
+    hung.pause()
+    waits = [took(lambda: asked(database, 1)) for _ in range(4)]
+    # One statement's time limit, and the half second more after which the server counts as hung.
+    assert max(seconds for _, seconds in waits) < 1.5 + 5
+    assert hung.port not in sum((answered for answered, _ in waits), Counter())
+    assert all(seconds < 1 for _, seconds in [took(lambda: asked(database, 1)) for _ in range(10)])
+    hung.resume()
+    until(lambda: {*asked(database, 6)} == ports(hung, other))
+
+
+def test_a_statement_that_takes_too_long_is_not_asked_again_elsewhere(opened: Open, cluster: Cluster) -> None:
+    database = opened(statement_timeout_ms=300)
+    before = sum(server.log.count("pg_sleep") for server in cluster.servers)
+    with pytest.raises(Slow):
+        database.fetch(Statement("SELECT pg_sleep(20)", ()))
+    with pytest.raises(Slow):
+        read(database, lambda connection: connection.fetch(Statement("SELECT pg_sleep(20)", ())))
+    executed = sum(len(re.findall("execute .*pg_sleep", server.log)) for server in cluster.servers)
+    assert executed - before <= 2
+    assert {*asked(database, 6)} == ports(*cluster.replicas)
+
+
+def test_when_all_connections_to_a_replica_are_in_use_another_one_is_asked(opened: Open, cluster: Cluster) -> None:
+    database = opened(pool_size=1, pool_timeout_ms=900)
+    database.mark()
+    with ExitStack() as stack:
+        snapshots = [stack.enter_context(database.snapshot()) for _ in cluster.servers]
+        assert {connection.fetch(WHICH)[0][0] for connection in snapshots} == ports(*cluster.servers)
+        with pytest.raises(Unavailable, match="every connection to PostgreSQL is in use"):
+            database.fetch(WHICH)
+    assert {*asked(database, 6)} == ports(*cluster.replicas)
+
+
+def took(work: Callable[[], T]) -> tuple[T, float]:
+    begun = time.monotonic()
+    answered = work()
+    return answered, time.monotonic() - begun
+
+
+# Rights, settings, and what is told.
+
+
+def test_the_role_that_reads_is_enough(opened: Open, store: Store, cluster: Cluster) -> None:
+    roles.grant(store.database)
+    cluster.primary.execute(f"CREATE ROLE api LOGIN PASSWORD '{cluster.primary.password}'")
+    cluster.primary.execute(f"GRANT {roles.READER} TO api")
+    for replica in cluster.replicas:
+        replica.catch_up(cluster.primary)
+    urls = tuple(replica.url(user="api") for replica in cluster.replicas)
+    database = opened(SHORT_MS, store=cluster.primary.url(user="api"), read_store=urls)
+    assert {*asked(database, 6)} <= ports(*cluster.servers)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("poor", "", "SELECT", "lacks a right; run `laudo migrate --grants`"),
+        ("narrow", "CONNECTION LIMIT 1", "SELECT, INSERT, UPDATE", "has no connection left"),
+    ],
+    ids=lambda case: case[0],
+)
+def test_where_the_primary_answers_but_takes_no_heartbeat_it_alone_is_asked_and_that_is_said(
+    opened: Open, cluster: Cluster, capfd: pytest.CaptureFixture[str], case: tuple[str, ...]
+) -> None:
+    user, how, rights, reason = case
+    cluster.primary.execute(f"CREATE ROLE {user} LOGIN PASSWORD '{cluster.primary.password}' {how}")
+    cluster.primary.execute(f"GRANT {rights} ON ALL TABLES IN SCHEMA public TO {user}")
+    for replica in cluster.replicas:
+        replica.catch_up(cluster.primary)
+    database = opened(SHORT_MS, store=cluster.primary.url(user=user), settled=False)
+    answers = asked_for(2 * SHORT_MS / 1000, lambda: {*asked(database, 1)})
+    assert all(answered == ports(cluster.primary) for _, answered in answers)
+    said = capfd.readouterr().err
+    assert "store: the primary takes no heartbeat, so that no replica can be known to be fresh: " in said
+    assert reason in said
+    assert cluster.primary.password not in said
+
+
+def test_a_wrong_url_of_a_replica_is_told_at_once_and_leaves_nothing_open(opened: Open, cluster: Cluster) -> None:
+    wrong = cluster.replicas[1].url(password="wrong-password")
+    with pytest.raises(StoreError, match="refuses the store's user") as error:
+        opened(read_store=(cluster.replicas[0].url(), wrong), settled=False)
+    assert "wrong-password" not in str(error.value)
+
+
+def test_replicas_of_a_store_in_a_file_are_refused(cluster: Cluster, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/laudo.db"
+    with pytest.raises(StoreError, match="a store in a file has no replicas"):
+        app.open_served(Settings(store=url, read_store=(cluster.replicas[0].url(),)))
+
+
+def test_no_password_is_shown(opened: Open, cluster: Cluster) -> None:
+    assert cluster.primary.password not in repr(opened(settled=False))
+
+
+def test_closing_ends_the_checks(opened: Open, cluster: Cluster) -> None:
+    before = set(threading.enumerate())
+    database = opened()
+    begun = set(threading.enumerate()) - before
+    assert len(begun) == len(cluster.servers)
+    database.close()
+    assert not any(thread.is_alive() for thread in begun)
+
+
+def test_no_check_begins_before_the_first_read(opened: Open) -> None:
+    before = threading.active_count()
+    opened(settled=False)
+    assert threading.active_count() == before
+
+
+def test_serve_reads_from_replicas_and_shows_how_far_they_are_behind(
+    cluster: Cluster, store: Store, account: Account
+) -> None:
+    place = Place(store.key_file.parent, token=account.token, other_store=cluster.primary.url())
+    urls = " ".join(replica.url() for replica in cluster.replicas)
+    metrics = free_port()
+    flags = ("--read-store", urls, "--workers", "1", "--metrics-port", str(metrics))
+    before = read_by(cluster, "token")
+    with serving(place, *flags) as server:
+        until(
+            lambda: (
+                server.ask("/usuario").status == 200
+                and set(read_by(cluster, "token") - before) >= ports(*cluster.replicas)
+            )
+        )
+        until(lambda: gauges(metrics) == {"1", "2"})
+        cluster.primary.stop("immediate")
+        with serving(place, *flags[:-2]) as other:
+            assert other.ask("/usuario").status == 200
+            assert server.ask("/usuario").status == 200
+            assert cluster.primary.password not in other.said() + server.said()
+
+
+def gauges(port: int) -> set[str]:
+    text = httpx.get(f"http://127.0.0.1:{port}/metrics").text
+    return set(re.findall(r'^laudo_replica_lag_seconds\{replica="(\d)"\} \d+\.\d+', text, re.MULTILINE))
+
+
+def test_serve_refuses_replicas_of_a_file_in_one_line(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    assert place.run("migrate").returncode == 0
+    ended = place.run("serve", "--read-store", "postgresql://db/laudo")
+    assert ended.returncode == 2
+    assert ended.stderr.count("\n") == 1
+    assert "a store in a file has no replicas" in ended.stderr
