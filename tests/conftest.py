@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import postgres_server
+from cluster import CitusEngine, machines
 from engines import ENGINES, Engine, PostgresEngine, SqliteEngine, Stores
 from factories import Account, Store
 from laudo.server import app
@@ -53,10 +54,12 @@ def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Engine:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Engine]:
-    """A server of this worker's own, or the one that LAUDO_TEST_PG names."""
+    """A server of this worker's own, or the one, or the cluster of Citus, that LAUDO_TEST_PG names."""
     with ExitStack() as stack:
+        made: PostgresEngine | CitusEngine
         if "://" in (url := os.environ.get("LAUDO_TEST_PG", "")):
-            made = PostgresEngine(url)
+            nodes = machines(url)
+            made = CitusEngine(url, nodes) if nodes else PostgresEngine(url)
         else:
             server = stack.enter_context(postgres_server.start())
             made = PostgresEngine(server.url(), how_to_copy="STRATEGY FILE_COPY")

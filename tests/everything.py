@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from urllib.parse import quote
 
 from msgspec.structs import replace
@@ -100,11 +100,16 @@ class _RecordedConnection(ForwardingConnection):
         super().run_script(text)
 
 
-def done(url: str, key_file: Path) -> Record:
+class Opening(Protocol):
+    def __call__(self, url: str, *, write: bool = False) -> Database:
+        """Open a store."""
+
+
+def done(url: str, key_file: Path, *, opened: Opening = open_store) -> Record:
     """Do everything once with a migrated, empty store."""
     record = Record()
-    plain = open_store(url, write=True)
-    writing, reading = Recorded(plain, record), Recorded(open_store(url), record)
+    plain = opened(url, write=True)
+    writing, reading = Recorded(plain, record), Recorded(opened(url), record)
     store = Store(writing, key_file)
     with record.watching():
         asking = _write(store)

@@ -44,6 +44,7 @@ COMMANDS: Final = {
     "delete": ("deletes", "delete_reports"),
     "verify": ("verifying", "verify"),
     "copy": ("copying", "copy_store"),
+    "citus": ("citus", "citus"),
     "organization": ("accounts", "organization"),
     "account": ("accounts", "account"),
     "user": ("accounts", "user"),

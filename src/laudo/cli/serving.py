@@ -40,7 +40,7 @@ def run(settings: Settings) -> None:
 
     from laudo.server import metrics
 
-    _require_key(settings)
+    _require_store(settings)
     _require_replicas(settings)
     address = _free_address(settings.host, settings.port)
     server = Server(
@@ -113,13 +113,14 @@ def _announce(settings: Settings) -> None:
     output.note(f"laudo serves {base_url(settings)} with {workers}; Ctrl-C stops it")
 
 
-def _require_key(settings: Settings) -> None:
-    """A new store gets its key now; where there are tokens, the key under which they were made must be there."""
-    from laudo.server import accounts, auth
+def _require_store(settings: Settings) -> None:
+    """A store must be whole. A new one gets its key now; the key under which its tokens were made must be there."""
+    from laudo.server import accounts, auth, citus
     from laudo.server.database import Unavailable
 
     try:
         with opened(settings) as database, database.snapshot() as connection:
+            citus.check(connection)
             is_new = not accounts.tokens(connection)
     except Unavailable:
         if settings.store.startswith("sqlite:"):

@@ -1,9 +1,154 @@
-"""How a store's tables lie where PostgreSQL is many machines: the one list of them, which a test holds to be whole."""
+"""How a store's tables lie where PostgreSQL is many machines: the one list of them, which a test holds to be whole.
 
+The rows of an organization lie together. Citus hands a statement as it is to the machine that has them when each of
+its tables is asked for that one organization.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Final
+
+from laudo.core.sql import Statement
+from laudo.server.database import Database, Reader, StoreError
+from laudo.server.patience import patiently, wait_shortly
 
 DISTRIBUTED: Final = ("organizacao", "conta", "usuario", "facet", "bucket", "tally", "relatorio", "pessoa")
 """Each row lies with its organization, by id_organizacao; a table comes after those that its foreign keys name."""
 
 REFERENCE: Final = ("migration", "token", "heartbeat")
 """Whole on every machine: what is asked for without an organization."""
+
+OLDEST: Final = (11, 2)
+"""Older ones do not tell the other machines that a transaction is one snapshot: a total and its page could differ."""
+
+
+def check(connection: Reader) -> None:
+    """Where Citus is installed, raise StoreError unless the tables lie as planned; elsewhere ask one short question.
+
+    A table that this version does not know is of a later one, which may change the schema while this one serves.
+    """
+    if connection.dialect.name != "postgres" or not is_installed(connection):
+        return
+    found = _found(connection)
+    _refuse_misplaced(found)
+    if apart := [table for table in _PLANNED if table not in found]:
+        message = f"Citus is installed, but does not know of {', '.join(apart)}; run `laudo citus apply`"
+        raise StoreError(message)
+
+
+def plan(connection: Reader) -> list[str]:
+    """Give the statements that distribute what is not yet distributed; for a database without Citus, all of them.
+
+    Raises StoreError for a table that is in none of the lists, and for one that lies otherwise than planned.
+    """
+    if connection.dialect.name != "postgres":
+        message = "a store in a file lies on one machine; Citus distributes a store on PostgreSQL"
+        raise StoreError(message)
+    known = [*DISTRIBUTED, *REFERENCE]
+    if forgotten := [str(table) for (table,) in connection.fetch(Statement(_OTHERS, (known,)))]:
+        message = f"laudo does not know how {', '.join(forgotten)} should lie; hint: move it to another schema"
+        raise StoreError(message)
+    found = _found(connection) if is_installed(connection) else {}
+    _refuse_misplaced(found)
+    return list(_missing(connection, found))
+
+
+def apply(database: Database) -> list[str]:
+    """Distribute what is not yet distributed, rows and all, in one transaction; gives the statements that this took.
+
+    Writers wait until it ends, and readers while it ends. Raises StoreError.
+    """
+    return patiently(partial(_apply, database), "distributing the tables")
+
+
+def is_installed(connection: Reader) -> bool:
+    """Tell whether the database has Citus; raises StoreError when it is too old."""
+    installed = [str(version) for (version,) in connection.fetch(Statement(_VERSION, ()))]
+    for version in installed:
+        if tuple(map(int, version.partition("-")[0].split("."))) < OLDEST:
+            oldest = ".".join(map(str, OLDEST))
+            message = f"Citus {version} is too old: laudo needs {oldest}; install it and ALTER EXTENSION citus UPDATE"
+            raise StoreError(message)
+    return bool(installed)
+
+
+def script(statements: list[str]) -> str:
+    """Give statements of a plan as a text for psql."""
+    return "".join(f"{statement};\n" for statement in ("BEGIN", *statements, "COMMIT"))
+
+
+def _apply(database: Database) -> list[str]:
+    with database.transaction() as connection:
+        if connection.dialect.name == "postgres" and not is_installed(connection):
+            message = (
+                "the database has no Citus; hint: CREATE EXTENSION citus in a database of this name on every machine, "
+                "then SELECT citus_add_node('worker', 5432) here for each of the others"
+            )
+            raise StoreError(message)
+        wait_shortly(connection)
+        connection.hold("citus")
+        statements = plan(connection)
+        for statement in statements:
+            connection.run_script(statement)
+    return statements
+
+
+def _missing(connection: Reader, found: Mapping[str, str]) -> Iterator[str]:
+    if missing := [table for table in _PLANNED if table not in found]:
+        yield _SEQUENTIALLY
+        yield from (_STATEMENTS[table] for table in missing)
+    # Rows that were there before have been copied; what is left of them is seen by nobody.
+    for (table,) in connection.fetch(Statement(_WITH_PAGES, (missing,))):
+        yield f"SELECT truncate_local_data_after_distributing_table('{table}')"
+
+
+def _refuse_misplaced(found: Mapping[str, str]) -> None:
+    for table, planned in _PLANNED.items():
+        if (lies := found.get(table, planned)) != planned:
+            message = f"Citus has {table} {lies}, which should be {planned}; hint: SELECT undistribute_table('{table}')"
+            raise StoreError(f"{message}, then `laudo citus apply`")
+
+
+def _found(connection: Reader) -> dict[str, str]:
+    """Say of each table that Citus knows how it lies."""
+    rows = connection.fetch(Statement(_LYING, ()))
+    together = [group for table, *_, group in rows if table == DISTRIBUTED[0]]
+    found = {}
+    for table, column, is_reference, group in rows:
+        if column is None:
+            found[str(table)] = _WHOLE if is_reference else "on one machine"
+        else:
+            found[str(table)] = f"distributed by {column}" + (_TOGETHER if group in together else "")
+    return found
+
+
+_TOGETHER: Final = f" with {DISTRIBUTED[0]}"
+_WHOLE: Final = "whole on every machine"
+_BY_ORGANIZACAO: Final = f"distributed by id_organizacao{_TOGETHER}"
+_PLANNED: Final = dict.fromkeys(REFERENCE, _WHOLE) | dict.fromkeys(DISTRIBUTED, _BY_ORGANIZACAO)
+
+_SEQUENTIALLY: Final = "SET LOCAL citus.multi_shard_modify_mode = 'sequential'"
+"""Else no transaction distributes two tables of which one refers to the other."""
+_STATEMENTS: Final = {table: f"SELECT create_reference_table('{table}')" for table in REFERENCE} | {
+    table: f"SELECT create_distributed_table('{table}', 'id_organizacao', colocate_with => '{beside}')"
+    for table, beside in zip(DISTRIBUTED, ("none", *(DISTRIBUTED[0] for _ in DISTRIBUTED[1:])), strict=True)
+}
+
+_VERSION: Final = "SELECT extversion FROM pg_extension WHERE extname = 'citus'"
+_OTHERS: Final = """
+SELECT relname::text FROM pg_class
+WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+  AND relname <> ALL(?)
+  AND oid NOT IN (SELECT objid FROM pg_depend WHERE classid = 'pg_class'::regclass AND deptype = 'e')
+ORDER BY relname
+"""
+_WITH_PAGES: Final = """
+SELECT relname::text FROM pg_class
+WHERE relnamespace = current_schema()::regnamespace AND relname = ANY(?) AND pg_relation_size(oid) > 0
+ORDER BY relname
+"""
+_LYING: Final = """
+SELECT relname::text, column_to_column_name(logicalrelid, partkey), repmodel = 't', colocationid::bigint
+FROM pg_dist_partition JOIN pg_class ON pg_class.oid = logicalrelid
+WHERE relnamespace = current_schema()::regnamespace
+"""

@@ -152,7 +152,7 @@ def _newest(connection: Connection, owner: Owner, limit: int, progress: Progress
         ends = connection.fetch(Statement(_END.format(source=source), (*owner, last, limit)))
         end = ends[0][0] if ends else None
         chunk = connection.fetch(
-            Statement(_NEWEST.format(source=source), (*owner, last, end or _AFTER_ALL, CPF_LENGTH))
+            Statement(_NEWEST.format(source=source), (*owner, last, end or _AFTER_ALL, CPF_LENGTH, *owner))
         )
         yield from chunk
         progress.add(len(chunk))
@@ -183,7 +183,7 @@ FROM (
     WHERE id_organizacao = ? AND id_conta = ? AND numero_documento > ? AND numero_documento <= ?
     AND length(numero_documento) = ?
 ) AS newest JOIN relatorio USING (id_organizacao, id_conta, numero)
-WHERE place = 1
+WHERE place = 1 AND id_organizacao = ? AND id_conta = ?
 ORDER BY newest.numero_documento
 """
 _COUNT: Final = """

@@ -1,0 +1,242 @@
+"""`laudo citus` and what is checked at the start, on a cluster of Citus, or on a stand-in that keeps its records."""
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import psycopg
+import pytest
+
+import cluster
+from cluster import Cluster
+from laudo.server import citus, migrations
+from laudo.server.citus import DISTRIBUTED, REFERENCE
+from laudo.server.database import StoreError, open_store
+from shell import Shell, ndjson, one_line
+from test_statements import Counting
+
+# A cluster is started once for all tests.
+pytestmark = pytest.mark.xdist_group("cluster")
+
+DONE: Final = "the tables are distributed as planned\n"
+STATEMENTS: Final = [
+    "SET LOCAL citus.multi_shard_modify_mode = 'sequential'",
+    *(f"SELECT create_reference_table('{table}')" for table in REFERENCE),
+    "SELECT create_distributed_table('organizacao', 'id_organizacao', colocate_with => 'none')",
+    *(
+        f"SELECT create_distributed_table('{table}', 'id_organizacao', colocate_with => 'organizacao')"
+        for table in DISTRIBUTED[1:]
+    ),
+    # Of all tables only these have rows in an empty store.
+    "SELECT truncate_local_data_after_distributing_table('heartbeat')",
+    "SELECT truncate_local_data_after_distributing_table('migration')",
+]
+SCRIPT: Final = "".join(f"{statement};\n" for statement in STATEMENTS)
+
+
+@pytest.fixture(scope="module")
+def machines() -> Iterator[Cluster]:
+    with cluster.started() as made:
+        yield made
+
+
+@pytest.fixture
+def url(machines: Cluster) -> Iterator[str]:
+    """A migrated store with Citus, of which no table is distributed."""
+    yield (made := migrated(machines.joined()))
+    machines.drop(made)
+
+
+@pytest.fixture
+def plain(machines: Cluster) -> Iterator[str]:
+    """A migrated store without Citus."""
+    yield (made := migrated(machines.bare()))
+    machines.drop(made)
+
+
+@pytest.fixture
+def laudo(url: str, tmp_path: Path) -> Shell:
+    return Shell(tmp_path, url)
+
+
+def migrated(url: str) -> str:
+    with closing(open_store(url, write=True)) as database:
+        migrations.migrate(database)
+    return url
+
+
+def execute(url: str, *texts: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        for text in texts:
+            connection.execute(text.encode())
+
+
+def check(url: str) -> None:
+    with closing(open_store(url)) as database, database.snapshot() as connection:
+        citus.check(connection)
+
+
+def fault(url: str) -> str:
+    """Give what is wrong at the start."""
+    with pytest.raises(StoreError) as raised:
+        check(url)
+    return str(raised.value)
+
+
+def test_the_plan_is_sql_for_every_table_and_changes_nothing(laudo: Shell) -> None:
+    for _ in range(2):
+        result = laudo("citus", "plan")
+        assert (result.exit_code, result.stdout, result.stderr) == (0, f"BEGIN;\n{SCRIPT}COMMIT;\n", "")
+
+
+def test_a_store_without_citus_has_the_same_plan(plain: str, tmp_path: Path) -> None:
+    assert Shell(tmp_path, plain)("citus", "plan").stdout == f"BEGIN;\n{SCRIPT}COMMIT;\n"
+
+
+def test_once_the_plan_is_pasted_nothing_is_left_to_do(laudo: Shell, url: str) -> None:
+    execute(url, *laudo("citus", "plan").stdout.split(";\n")[:-1])
+    result = laudo("citus", "plan")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", DONE)
+    check(url)
+
+
+def test_apply_prints_what_it_runs_and_does_it_once(laudo: Shell, url: str) -> None:
+    assert laudo.prints("citus", "apply") == SCRIPT.rstrip()
+    check(url)
+    assert laudo.prints("citus", "apply") == DONE.rstrip()
+
+
+def test_rows_are_there_as_before(laudo: Shell) -> None:
+    laudo.prints("organization", "create", "Modelo")
+    laudo.prints("import", str(ndjson(laudo.folder, 50)), "--account", "1")
+    assert "SELECT truncate_local_data_after_distributing_table('relatorio')" in laudo.prints("citus", "apply")
+    assert laudo("verify").stderr == "nothing differs\n"
+    assert [each["nome_organizacao"] for each in laudo.lists("organization", "list")] == ["Modelo"]
+    assert laudo.prints("import", str(ndjson(laudo.folder, 60)), "--account", "1")
+    assert laudo("verify").stderr == "nothing differs\n"
+
+
+def test_what_is_distributed_already_is_left(laudo: Shell, url: str) -> None:
+    first, *others = STATEMENTS
+    done = [each for each in others if re.search(r"_table\('(token|organizacao|conta)'", each)]
+    assert len(done) == 3
+    execute(url, *done)
+    left = [first, *(each for each in others if each not in done)]
+    assert laudo("citus", "apply").stdout == "".join(f"{each};\n" for each in left)
+    check(url)
+
+
+def test_apply_distributes_all_or_nothing(laudo: Shell, url: str) -> None:
+    execute(url, "CREATE UNIQUE INDEX more ON pessoa (cpf)")
+    with closing(open_store(url, write=True)) as database, pytest.raises(psycopg.Error):
+        citus.apply(database)
+    assert laudo("citus", "plan").stdout == f"BEGIN;\n{SCRIPT}COMMIT;\n"
+
+
+def test_without_citus_nothing_can_be_applied(plain: str, tmp_path: Path) -> None:
+    result = Shell(tmp_path, plain)("citus", "apply")
+    assert result.exit_code == 2
+    assert one_line(result).startswith("error: the database has no Citus; hint: CREATE EXTENSION citus")
+
+
+@pytest.mark.parametrize("word", ["plan", "apply"])
+def test_a_store_in_a_file_has_no_plan(tmp_path: Path, word: str) -> None:
+    laudo = Shell(tmp_path)
+    laudo.prints("migrate")
+    assert "a store in a file lies on one machine" in one_line(laudo("citus", word))
+
+
+@pytest.mark.parametrize("word", ["plan", "apply"])
+def test_a_store_without_a_schema_has_no_plan(machines: Cluster, tmp_path: Path, word: str) -> None:
+    url = machines.joined()
+    assert "run `laudo migrate`" in one_line(Shell(tmp_path, url)("citus", word))
+    machines.drop(url)
+
+
+@pytest.mark.parametrize("word", ["plan", "apply"])
+def test_a_table_that_is_in_no_list_is_named(laudo: Shell, url: str, word: str) -> None:
+    execute(url, "CREATE TABLE more (id BIGINT)", "CREATE TABLE outro (id BIGINT)")
+    assert "laudo does not know how more, outro should lie" in one_line(laudo("citus", word))
+
+
+def test_a_table_of_a_later_version_keeps_nobody_from_serving(laudo: Shell, url: str) -> None:
+    laudo.prints("citus", "apply")
+    execute(url, "CREATE TABLE more (id BIGINT)")
+    check(url)
+
+
+@pytest.mark.parametrize(
+    ("statements", "lies", "planned"),
+    [
+        (
+            ["SELECT create_distributed_table('pessoa', 'cpf', colocate_with => 'none')"],
+            "pessoa distributed by cpf",
+            "distributed by id_organizacao with organizacao",
+        ),
+        (
+            [
+                "SELECT create_distributed_table('organizacao', 'id_organizacao', colocate_with => 'none')",
+                "SELECT create_distributed_table('pessoa', 'id_organizacao', colocate_with => 'none')",
+            ],
+            "pessoa distributed by id_organizacao",
+            "distributed by id_organizacao with organizacao",
+        ),
+        (
+            ["SELECT create_reference_table('pessoa')"],
+            "pessoa whole on every machine",
+            "distributed by id_organizacao with organizacao",
+        ),
+        (
+            ["SELECT create_distributed_table('heartbeat', 'id', colocate_with => 'none')"],
+            "heartbeat distributed by id",
+            "whole on every machine",
+        ),
+        (
+            ["SELECT citus_add_local_table_to_metadata('token')"],
+            "token on one machine",
+            "whole on every machine",
+        ),
+    ],
+)
+def test_a_table_that_lies_otherwise_is_named_with_what_to_do(
+    laudo: Shell, url: str, statements: list[str], lies: str, planned: str
+) -> None:
+    execute(url, *statements)
+    undoing = f"SELECT undistribute_table('{lies.partition(' ')[0]}')"
+    said = f"Citus has {lies}, which should be {planned}; hint: {undoing}, then `laudo citus apply`"
+    assert fault(url) == said
+    assert one_line(laudo("citus", "plan")) == one_line(laudo("citus", "apply")) == f"error: {said}"
+    execute(url, undoing)
+    laudo.prints("citus", "apply")
+    check(url)
+
+
+def test_a_store_that_is_not_distributed_is_told_at_the_start(laudo: Shell, url: str) -> None:
+    said = f"Citus is installed, but does not know of {', '.join([*REFERENCE, *DISTRIBUTED])}; run `laudo citus apply`"
+    assert fault(url) == said
+    result = laudo("serve")
+    assert result.exit_code == 2
+    assert one_line(result) == f"error: {said}"
+
+
+def test_a_citus_that_is_too_old_is_told_at_the_start(laudo: Shell, url: str) -> None:
+    laudo.prints("citus", "apply")
+    execute(url, "UPDATE pg_extension SET extversion = '11.1-1' WHERE extname = 'citus'")
+    assert fault(url).startswith("Citus 11.1-1 is too old: laudo needs 11.2; ")
+    with closing(open_store(url)) as database, pytest.raises(StoreError, match="too old"):
+        citus.plan(database)
+
+
+def test_a_store_without_citus_is_asked_one_question(plain: str) -> None:
+    with closing(Counting(open_store(plain))) as database, database.snapshot() as connection:
+        citus.check(connection)
+        assert len(database.statements) == 1
+
+
+def test_a_store_in_a_file_is_asked_none(tmp_path: Path) -> None:
+    Shell(tmp_path).prints("migrate")
+    with closing(Counting(open_store(f"sqlite:///{tmp_path}/laudo.db"))) as database, database.snapshot() as connection:
+        citus.check(connection)
+        assert database.statements == []

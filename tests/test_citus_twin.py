@@ -1,0 +1,98 @@
+"""Each statement of the service needs one machine: tried on a twin whose tables are parted as Citus would part them."""
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from typing import NamedTuple
+
+import pytest
+
+import everything
+import twin
+from engines import Engine, Stores
+from laudo.core.sql import How, Statement
+from laudo.server.database import Database, open_store
+from test_citus_rules import OF_THE_WHOLE_STORE
+from twin import Touched, Watched
+
+# What is done with a store is done once for all tests.
+pytestmark = pytest.mark.xdist_group("citus")
+
+
+class Seen(NamedTuple):
+    """What was touched when everything was done with a twin, and where it is."""
+
+    touched: Touched
+    url: str
+
+
+@pytest.fixture(scope="module")
+def seen(postgres: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
+    folder, touched = tmp_path_factory.mktemp("twin"), Touched()
+
+    def opened(url: str, *, write: bool = False) -> Database:
+        return Watched(open_store(url, write=write), touched)
+
+    with Stores(postgres, folder) as stores:
+        plain = stores.new()
+        twin.part(plain)
+        # A plan that is kept knows no parameter, and must leave out all partitions but one nevertheless.
+        url = f"{plain}?options=-c%20plan_cache_mode%3Dforce_generic_plan"
+        everything.done(url, folder / "laudo.key", opened=opened)
+        yield Seen(touched, url)
+
+
+def is_of_the_whole_store(text: str) -> bool:
+    """Tell whether it is the command line that asks."""
+    return any(re.fullmatch(each, text) for each in OF_THE_WHOLE_STORE)
+
+
+def test_every_statement_is_planned_for_one_machine(seen: Seen) -> None:
+    many = [text for text, machines in seen.touched.planned.items() if len(machines) > 1]
+    assert [text for text in many if not is_of_the_whole_store(text)] == []
+    assert len(many) >= len(OF_THE_WHOLE_STORE)
+    assert len(seen.touched.planned) > 200
+
+
+def test_every_statement_runs_on_one_machine(seen: Seen) -> None:
+    many = {text for text, machines in seen.touched.run if len(machines) > 1}
+    assert [text for text in many if not is_of_the_whole_store(text)] == []
+    assert len(many) >= len(OF_THE_WHOLE_STORE)
+    assert {text for text, _ in seen.touched.run} >= seen.touched.planned.keys()
+
+
+def test_a_transaction_changes_one_machine(seen: Seen) -> None:
+    assert {len(machines) for machines in seen.touched.changed} == {0, 1}
+
+
+def test_the_organizations_lie_on_more_than_one_machine(seen: Seen) -> None:
+    """Else what is above would hold of anything."""
+    used = {machine for machines in seen.touched.changed for machine in machines}
+    with closing(open_store(seen.url)) as database:
+        rows = database.fetch(Statement("SELECT DISTINCT tableoid::regclass::text FROM relatorio", ()))
+    assert {f"relatorio_on_{machine}" for machine in used} == {name for (name,) in rows}
+    assert len(used) > 1
+
+
+def test_every_kind_of_write_was_done(seen: Seen) -> None:
+    assert seen.touched.kinds == set(How)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT item FROM pessoa WHERE cpf = ?",
+        "SELECT 1 FROM conta JOIN organizacao USING (id_organizacao) WHERE id_conta::text = ?",
+        "SELECT 1 FROM conta WHERE id_organizacao = 1 AND (SELECT count(*) FROM facet WHERE nome <> ?) > 0",
+        "SELECT 1 FROM conta WHERE id_organizacao > 1 AND nome_conta <> ?",
+        "UPDATE usuario SET nome_usuario = ?",
+        "DELETE FROM pessoa WHERE cpf > ?",
+    ],
+)
+def test_a_statement_for_more_than_one_machine_is_recognized(seen: Seen, text: str) -> None:
+    touched = Touched()
+    with closing(Watched(open_store(seen.url, write=True), touched)) as database, database.transaction() as connection:
+        connection.fetch(Statement(text, ("1",)))
+    [(_, run)] = touched.run
+    assert len(touched.planned[text]) > 1
+    assert len(run) > 1

@@ -1,0 +1,138 @@
+"""A twin of a store, each distributed table parted by organization as Citus would, and who sees what is touched.
+
+Citus hands a statement to one machine when it can tell, before it runs, that each table is asked for one organization;
+PostgreSQL then leaves out all other partitions. Partitions of the same number stand for one machine.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import psycopg
+
+from forwarding import Forwarding, ForwardingConnection
+from laudo.core.sql import How, Statement, Write
+from laudo.server.citus import DISTRIBUTED, REFERENCE
+from laudo.server.database import Connection, Database, Row
+from laudo.server.postgres.binding import columns
+
+MACHINES: Final = 8
+
+
+def part(url: str) -> None:
+    """Make a twin of a migrated, empty store, out of its own schema."""
+    with closing(psycopg.connect(url, autocommit=True)) as connection, connection.transaction():
+        keys = connection.execute(_FOREIGN_KEYS).fetchall()
+        connection.execute("ALTER SCHEMA public RENAME TO model")
+        connection.execute("CREATE SCHEMA public")
+        for table in REFERENCE:
+            connection.execute(f"ALTER TABLE model.{table} SET SCHEMA public".encode())
+        for table in DISTRIBUTED:
+            parted = f"CREATE TABLE {table} (LIKE model.{table} INCLUDING ALL) PARTITION BY HASH (id_organizacao)"
+            connection.execute(parted.encode())
+            for number in range(MACHINES):
+                bound = f"FOR VALUES WITH (MODULUS {MACHINES}, REMAINDER {number})"
+                connection.execute(f"CREATE TABLE {table}{_ON}{number} PARTITION OF {table} {bound}".encode())
+        for table, name, text in keys:
+            connection.execute(f"ALTER TABLE {table} ADD CONSTRAINT {name} {text}".encode())
+        connection.execute("DROP SCHEMA model CASCADE")
+
+
+@dataclass(slots=True)
+class Touched:
+    """Which machines each statement needed, as planned and each time it ran, and each transaction's changes."""
+
+    planned: dict[str, set[int]] = field(default_factory=dict)
+    run: list[tuple[str, set[int]]] = field(default_factory=list)
+    changed: list[set[int]] = field(default_factory=list)
+    kinds: set[How] = field(default_factory=set)
+
+
+class Watched(Forwarding):
+    """A twin of which each statement is watched."""
+
+    def __init__(self, database: Database, touched: Touched) -> None:
+        super().__init__(database)
+        self._touched = touched
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        with self.snapshot() as connection:
+            return connection.fetch(statement)
+
+    def reading(self, connection: Connection) -> Connection:
+        return _WatchedConnection(connection, self._touched)
+
+    def writing(self, connection: Connection) -> Connection:
+        self._touched.changed.append(set())
+        return _WatchedConnection(connection, self._touched)
+
+
+class _WatchedConnection(ForwardingConnection):
+    """One transaction; what it has done is sent to the server's statistics only when it ends."""
+
+    def __init__(self, connection: Connection, touched: Touched) -> None:
+        super().__init__(connection)
+        self._touched = touched
+        self._before: dict[str, tuple[int, int]] | None = None
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        self._plan(statement)
+        with self._watching(statement.text):
+            return super().fetch(statement)
+
+    def write(self, write: Write, rows: Iterable[Row]) -> None:
+        if given := list(rows):
+            self._touched.kinds.add(write.how)
+            text = self.dialect.written(write)
+            self._plan(Statement(text, columns(given)))
+            with self._watching(text):
+                super().write(write, given)
+
+    def _plan(self, statement: Statement) -> None:
+        """Look at the plan of a statement that is new; the planner knows its parameters, as Citus does."""
+        if statement.text not in self._touched.planned:
+            asked = Statement(f"EXPLAIN (FORMAT JSON) {statement.text}", statement.params)
+            [([plan],)] = self._connection.fetch(asked)
+            self._touched.planned[statement.text] = set(_machines(_relations(plan["Plan"])))
+            self._before = None
+
+    @contextmanager
+    def _watching(self, text: str) -> Iterator[None]:
+        """See which partitions are searched or changed meanwhile."""
+        before = self._before or self._counts()
+        yield
+        self._before = after = self._counts()
+        searched, changed = (
+            set(_machines(name for name, counts in after.items() if counts[kind] != before[name][kind]))
+            for kind in range(2)
+        )
+        self._touched.run.append((text, searched | changed))
+        if changed:
+            self._touched.changed[-1] |= changed
+
+    def _counts(self) -> dict[str, tuple[int, int]]:
+        return {name: (searches, changes) for name, searches, changes in self._connection.fetch(Statement(_COUNTS, ()))}
+
+
+def _machines(names: Iterable[str]) -> Iterator[int]:
+    """Give the machines on which partitions lie."""
+    yield from (int(number) for name in names if (number := name.partition(_ON)[2]))
+
+
+def _relations(plan: dict[str, Any]) -> Iterator[str]:
+    if name := plan.get("Relation Name"):
+        yield name
+    for below in (*plan.get("Target Tables", ()), *plan.get("Plans", ())):
+        yield from _relations(below)
+
+
+_ON: Final = "_on_"
+_FOREIGN_KEYS: Final = """
+SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint
+WHERE contype = 'f' ORDER BY conname
+"""
+_COUNTS: Final = """
+SELECT relname::text, coalesce(seq_scan + coalesce(idx_scan, 0), 0), n_tup_ins + n_tup_upd + n_tup_del
+FROM pg_stat_xact_user_tables
+"""
