@@ -123,9 +123,9 @@ def _require_store(settings: Settings) -> None:
             citus.check(connection)
             is_new = not accounts.tokens(connection)
     except Unavailable:
-        if not settings.read_store:
+        if settings.store.startswith("sqlite:"):
             raise
-        is_new = False  # its replicas may answer while the primary is away
+        is_new = False  # it may come back, and its replicas answer meanwhile
     auth.load_key(settings.key_file, create=is_new)
 
 
