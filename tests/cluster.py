@@ -3,8 +3,8 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -13,12 +13,18 @@ from psycopg import sql
 
 import postgres_server
 from engines import PostgresEngine
+from forwarding import Forwarding, ForwardingConnection
+from laudo.core.sql import Statement
 from laudo.server import citus, migrations
 from laudo.server.citus import DISTRIBUTED, REFERENCE
-from laudo.server.database import open_store
+from laudo.server.database import Connection, Database, Row, open_store
 
 Node = tuple[str, int]
 """A machine: its name, as the others call it, and its port."""
+
+
+SINGLY: Final = "citus.multi_task_query_log_level"
+"""Citus' setting by which a statement fails that needs more than one shard of a table."""
 
 
 class Cluster(Protocol):
@@ -34,6 +40,12 @@ class Cluster(Protocol):
         """Delete a database, even if somebody has it open."""
 
 
+def named() -> str:
+    """Give the URL that LAUDO_TEST_PG names, if it is of a cluster."""
+    url = os.environ.get("LAUDO_TEST_PG", "")
+    return url if "://" in url and machines(url) else ""
+
+
 def machines(url: str) -> list[Node]:
     """Give the machines of the cluster to which a database belongs, the coordinator first; none without Citus."""
     with psycopg.connect(url) as connection:
@@ -45,10 +57,8 @@ def machines(url: str) -> list[Node]:
 @contextmanager
 def started() -> Iterator[Cluster]:
     """Give the cluster that LAUDO_TEST_PG names, or else a stand-in."""
-    url = os.environ.get("LAUDO_TEST_PG", "")
-    nodes = machines(url) if "://" in url else []
-    with ExitStack() as stack:
-        yield stack.enter_context(closing(CitusEngine(url, nodes)) if nodes else _stand_in())
+    with closing(CitusEngine(url, machines(url))) if (url := named()) else _stand_in() as made:
+        yield made
 
 
 class CitusEngine:
@@ -132,6 +142,42 @@ class CitusEngine:
         host, port = node or self._nodes[0]
         with psycopg.connect(url, host=host, port=port, autocommit=True) as connection:
             connection.execute(text)
+
+
+class Singly(Forwarding):
+    """A store, opened so that SINGLY is an error, of which the command line may ask for many organizations at once."""
+
+    def __init__(self, database: Database, many: Callable[[str], bool]) -> None:
+        """`many` tells of a statement whether it may need more than one shard."""
+        super().__init__(database)
+        self._many = many
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        with self.snapshot() as connection:
+            return connection.fetch(statement)
+
+    def reading(self, connection: Connection) -> Connection:
+        return _SinglyConnection(connection, self._many)
+
+    writing = reading
+
+
+class _SinglyConnection(ForwardingConnection):
+    def __init__(self, connection: Connection, many: Callable[[str], bool]) -> None:
+        super().__init__(connection)
+        self._many = many
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        if not self._many(statement.text):
+            return super().fetch(statement)
+        super().run_script(f"SET LOCAL {SINGLY} = off")
+        rows = super().fetch(statement)
+        super().run_script(f"SET LOCAL {SINGLY} = error")
+        return rows
+
+    def run_script(self, text: str) -> None:
+        """Run what a test has written."""
+        super().run_script(f"SET LOCAL {SINGLY} = off; {text}; SET LOCAL {SINGLY} = error")
 
 
 class _StandIn(PostgresEngine):

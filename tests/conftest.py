@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import cluster
 import postgres_server
-from cluster import CitusEngine, machines
+from cluster import CitusEngine
 from engines import ENGINES, Engine, PostgresEngine, SqliteEngine, Stores
 from factories import Account, Store
 from laudo.server import app
@@ -57,9 +58,10 @@ def postgres() -> Iterator[Engine]:
     """A server of this worker's own, or the one, or the cluster of Citus, that LAUDO_TEST_PG names."""
     with ExitStack() as stack:
         made: PostgresEngine | CitusEngine
-        if "://" in (url := os.environ.get("LAUDO_TEST_PG", "")):
-            nodes = machines(url)
-            made = CitusEngine(url, nodes) if nodes else PostgresEngine(url)
+        if url := cluster.named():
+            made = CitusEngine(url, cluster.machines(url))
+        elif "://" in (url := os.environ.get("LAUDO_TEST_PG", "")):
+            made = PostgresEngine(url)
         else:
             server = stack.enter_context(postgres_server.start())
             made = PostgresEngine(server.url(), how_to_copy="STRATEGY FILE_COPY")

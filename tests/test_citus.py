@@ -11,29 +11,44 @@ import pytest
 
 import cluster
 from cluster import Cluster
+from factories import Store, contents
 from laudo.server import citus, migrations
 from laudo.server.citus import DISTRIBUTED, REFERENCE
 from laudo.server.database import StoreError, open_store
 from shell import Shell, ndjson, one_line
+from strategies import many
 from test_statements import Counting
 
 # A cluster is started once for all tests.
 pytestmark = pytest.mark.xdist_group("cluster")
 
 DONE: Final = "the tables are distributed as planned\n"
-STATEMENTS: Final = [
-    "SET LOCAL citus.multi_shard_modify_mode = 'sequential'",
+FIRST: Final = "SET LOCAL citus.multi_shard_modify_mode = 'sequential'"
+BY_TABLE: Final = [
     *(f"SELECT create_reference_table('{table}')" for table in REFERENCE),
     "SELECT create_distributed_table('organizacao', 'id_organizacao', colocate_with => 'none')",
     *(
         f"SELECT create_distributed_table('{table}', 'id_organizacao', colocate_with => 'organizacao')"
         for table in DISTRIBUTED[1:]
     ),
+]
+COPIED: Final = [
     # Of all tables only these have rows in an empty store.
     "SELECT truncate_local_data_after_distributing_table('heartbeat')",
     "SELECT truncate_local_data_after_distributing_table('migration')",
 ]
-SCRIPT: Final = "".join(f"{statement};\n" for statement in STATEMENTS)
+
+
+def last(url: str) -> str:
+    return f"ALTER DATABASE {url.rpartition('/')[2]} SET plan_cache_mode = 'force_custom_plan'"
+
+
+def script(*statements: str) -> str:
+    return "".join(f"{statement};\n" for statement in statements)
+
+
+def whole(url: str) -> str:
+    return script(FIRST, *BY_TABLE, *COPIED, last(url))
 
 
 @pytest.fixture(scope="module")
@@ -85,14 +100,14 @@ def fault(url: str) -> str:
     return str(raised.value)
 
 
-def test_the_plan_is_sql_for_every_table_and_changes_nothing(laudo: Shell) -> None:
+def test_the_plan_is_sql_for_every_table_and_changes_nothing(laudo: Shell, url: str) -> None:
     for _ in range(2):
         result = laudo("citus", "plan")
-        assert (result.exit_code, result.stdout, result.stderr) == (0, f"BEGIN;\n{SCRIPT}COMMIT;\n", "")
+        assert (result.exit_code, result.stdout, result.stderr) == (0, f"BEGIN;\n{whole(url)}COMMIT;\n", "")
 
 
 def test_a_store_without_citus_has_the_same_plan(plain: str, tmp_path: Path) -> None:
-    assert Shell(tmp_path, plain)("citus", "plan").stdout == f"BEGIN;\n{SCRIPT}COMMIT;\n"
+    assert Shell(tmp_path, plain)("citus", "plan").stdout == f"BEGIN;\n{whole(plain)}COMMIT;\n"
 
 
 def test_once_the_plan_is_pasted_nothing_is_left_to_do(laudo: Shell, url: str) -> None:
@@ -103,28 +118,28 @@ def test_once_the_plan_is_pasted_nothing_is_left_to_do(laudo: Shell, url: str) -
 
 
 def test_apply_prints_what_it_runs_and_does_it_once(laudo: Shell, url: str) -> None:
-    assert laudo.prints("citus", "apply") == SCRIPT.rstrip()
+    assert laudo("citus", "apply").stdout == whole(url)
     check(url)
     assert laudo.prints("citus", "apply") == DONE.rstrip()
 
 
-def test_rows_are_there_as_before(laudo: Shell) -> None:
-    laudo.prints("organization", "create", "Modelo")
+def test_rows_are_there_as_before(laudo: Shell, url: str) -> None:
+    with closing(open_store(url, write=True)) as database:
+        store = Store(database, laudo.key_file)
+        store.write(store.account(), many(50))
+        before = contents(database)
+        assert "SELECT truncate_local_data_after_distributing_table('relatorio')" in laudo.prints("citus", "apply")
+        assert contents(database) == before
     laudo.prints("import", str(ndjson(laudo.folder, 50)), "--account", "1")
-    assert "SELECT truncate_local_data_after_distributing_table('relatorio')" in laudo.prints("citus", "apply")
-    assert laudo("verify").stderr == "nothing differs\n"
-    assert [each["nome_organizacao"] for each in laudo.lists("organization", "list")] == ["Modelo"]
-    assert laudo.prints("import", str(ndjson(laudo.folder, 60)), "--account", "1")
     assert laudo("verify").stderr == "nothing differs\n"
 
 
 def test_what_is_distributed_already_is_left(laudo: Shell, url: str) -> None:
-    first, *others = STATEMENTS
-    done = [each for each in others if re.search(r"_table\('(token|organizacao|conta)'", each)]
+    done = [each for each in BY_TABLE if re.search(r"_table\('(token|organizacao|conta)'", each)]
     assert len(done) == 3
     execute(url, *done)
-    left = [first, *(each for each in others if each not in done)]
-    assert laudo("citus", "apply").stdout == "".join(f"{each};\n" for each in left)
+    left = [each for each in BY_TABLE if each not in done]
+    assert laudo("citus", "apply").stdout == script(FIRST, *left, *COPIED, last(url))
     check(url)
 
 
@@ -132,7 +147,7 @@ def test_apply_distributes_all_or_nothing(laudo: Shell, url: str) -> None:
     execute(url, "CREATE UNIQUE INDEX more ON pessoa (cpf)")
     with closing(open_store(url, write=True)) as database, pytest.raises(psycopg.Error):
         citus.apply(database)
-    assert laudo("citus", "plan").stdout == f"BEGIN;\n{SCRIPT}COMMIT;\n"
+    assert laudo("citus", "plan").stdout == f"BEGIN;\n{whole(url)}COMMIT;\n"
 
 
 def test_without_citus_nothing_can_be_applied(plain: str, tmp_path: Path) -> None:
@@ -219,6 +234,16 @@ def test_a_store_that_is_not_distributed_is_told_at_the_start(laudo: Shell, url:
     result = laudo("serve")
     assert result.exit_code == 2
     assert one_line(result) == f"error: {said}"
+
+
+def test_plans_that_are_kept_are_told_at_the_start(laudo: Shell, url: str) -> None:
+    laudo.prints("citus", "apply")
+    execute(url, f"ALTER DATABASE {url.rpartition('/')[2]} RESET plan_cache_mode")
+    said = "with Citus, plan_cache_mode must be force_custom_plan, and is auto; run `laudo citus apply`"
+    assert fault(url) == said
+    assert one_line(laudo("import", str(ndjson(laudo.folder, 1)), "--account", "1")) == f"error: {said}"
+    assert laudo("citus", "apply").stdout == script(last(url))
+    check(url)
 
 
 def test_a_citus_that_is_too_old_is_told_at_the_start(laudo: Shell, url: str) -> None:

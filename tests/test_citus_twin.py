@@ -3,14 +3,18 @@
 import re
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+import cluster
 import everything
 import twin
+from cluster import Singly
 from engines import Engine, Stores
 from laudo.core.sql import How, Statement
+from laudo.server import migrations
 from laudo.server.database import Database, open_store
 from test_citus_rules import OF_THE_WHOLE_STORE
 from twin import Touched, Watched
@@ -34,12 +38,25 @@ def seen(postgres: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         return Watched(open_store(url, write=write), touched)
 
     with Stores(postgres, folder) as stores:
-        plain = stores.new()
+        plain = stores.bare()
+        with closing(open_store(plain, write=True)) as database:
+            migrations.migrate(database)
         twin.part(plain)
         # A plan that is kept knows no parameter, and must leave out all partitions but one nevertheless.
         url = f"{plain}?options=-c%20plan_cache_mode%3Dforce_generic_plan"
         everything.done(url, folder / "laudo.key", opened=opened)
         yield Seen(touched, url)
+
+
+if cluster.named():  # and so on the cluster itself, where there is one
+
+    def test_every_statement_needs_one_shard_of_a_table(postgres: Engine, tmp_path: Path) -> None:
+        def opened(url: str, *, write: bool = False) -> Database:
+            return Singly(open_store(url, write=write), is_of_the_whole_store)
+
+        with Stores(postgres, tmp_path) as stores:
+            url = f"{stores.new()}?options=-c%20{cluster.SINGLY}%3Derror"
+            everything.done(url, tmp_path / "laudo.key", opened=opened)
 
 
 def is_of_the_whole_store(text: str) -> bool:

@@ -1,12 +1,14 @@
 """`laudo citus plan|apply`: how the tables of a store on PostgreSQL lie on many machines."""
 
+from typing import Final
+
 import click
 
 from laudo.cli import output
 from laudo.cli.options import opened, with_settings
 from laudo.server.config import Settings
 
-DONE = "the tables are distributed as planned"
+DONE: Final = "the tables are distributed as planned"
 
 
 @click.group()
@@ -26,7 +28,7 @@ def plan(settings: Settings) -> None:
     """
     from laudo.server import citus as cluster
 
-    with opened(settings) as database, database.snapshot() as connection:
+    with opened(settings, distributed=False) as database, database.snapshot() as connection:
         statements = cluster.plan(connection)
     if statements:
         click.echo(cluster.script(statements), nl=False)
@@ -43,6 +45,6 @@ def apply(settings: Settings) -> None:
     """
     from laudo.server import citus as cluster
 
-    with opened(settings, write=True) as database:
+    with opened(settings, write=True, distributed=False) as database:
         statements = cluster.apply(database)
     click.echo("".join(f"{statement};\n" for statement in statements) or f"{DONE}\n", nl=False)

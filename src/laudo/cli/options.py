@@ -54,14 +54,20 @@ def flags(*names: str) -> Callable[[Command], Command]:
 
 
 @contextmanager
-def opened(settings: Settings, *, write: bool = False) -> "Iterator[Database]":
-    """Open the store, whose schema must be current, so that a wrong path never makes an empty store."""
+def opened(settings: Settings, *, write: bool = False, distributed: bool = True) -> "Iterator[Database]":
+    """Open the store, whose schema must be current, so that a wrong path never makes an empty store.
+
+    Where Citus is installed, tables must also lie as planned, unless they need not be `distributed` yet.
+    """
+    from laudo.server import citus
     from laudo.server.database import open_store
     from laudo.server.migrations import require_current
 
     with closing(open_store(settings.store)) as database:
         with database.snapshot() as connection:
             require_current(connection)
+            if distributed:
+                citus.check(connection)
         if not write:
             yield database
             return

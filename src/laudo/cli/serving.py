@@ -117,12 +117,11 @@ def _announce(settings: Settings) -> None:
 
 def _require_store(settings: Settings) -> None:
     """A store must be whole. A new one gets its key now; the key under which its tokens were made must be there."""
-    from laudo.server import accounts, auth, citus
+    from laudo.server import accounts, auth
     from laudo.server.database import Unavailable
 
     try:
         with opened(settings) as database, database.snapshot() as connection:
-            citus.check(connection)
             is_new = not accounts.tokens(connection)
     except Unavailable as error:
         if settings.store.startswith("sqlite:"):

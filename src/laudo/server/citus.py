@@ -6,7 +6,7 @@ its tables is asked for that one organization.
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from laudo.core.sql import Statement
 from laudo.server.database import Database, Reader, StoreError
@@ -27,12 +27,15 @@ def check(connection: Reader) -> None:
 
     A table that this version does not know is of a later one, which may change the schema while this one serves.
     """
-    if connection.dialect.name != "postgres" or not is_installed(connection):
+    if connection.dialect.name != "postgres" or not (installed := _installed(connection)):
         return
     found = _found(connection)
     _refuse_misplaced(found)
     if apart := [table for table in _PLANNED if table not in found]:
         message = f"Citus is installed, but does not know of {', '.join(apart)}; run `laudo citus apply`"
+        raise StoreError(message)
+    if installed.plans != _EACH_TIME:
+        message = f"with Citus, plan_cache_mode must be {_EACH_TIME}, and is {installed.plans}; run `laudo citus apply`"
         raise StoreError(message)
 
 
@@ -44,11 +47,11 @@ def plan(connection: Reader) -> list[str]:
     if connection.dialect.name != "postgres":
         message = "a store in a file lies on one machine; Citus distributes a store on PostgreSQL"
         raise StoreError(message)
+    found = _found(connection) if _installed(connection) else {}
     known = [*DISTRIBUTED, *REFERENCE]
     if forgotten := [str(table) for (table,) in connection.fetch(Statement(_OTHERS, (known,)))]:
         message = f"laudo does not know how {', '.join(forgotten)} should lie; hint: move it to another schema"
         raise StoreError(message)
-    found = _found(connection) if is_installed(connection) else {}
     _refuse_misplaced(found)
     return list(_missing(connection, found))
 
@@ -61,17 +64,6 @@ def apply(database: Database) -> list[str]:
     return patiently(partial(_apply, database), "distributing the tables")
 
 
-def is_installed(connection: Reader) -> bool:
-    """Tell whether the database has Citus; raises StoreError when it is too old."""
-    installed = [str(version) for (version,) in connection.fetch(Statement(_VERSION, ()))]
-    for version in installed:
-        if tuple(map(int, version.partition("-")[0].split("."))) < OLDEST:
-            oldest = ".".join(map(str, OLDEST))
-            message = f"Citus {version} is too old: laudo needs {oldest}; install it and ALTER EXTENSION citus UPDATE"
-            raise StoreError(message)
-    return bool(installed)
-
-
 def script(statements: list[str]) -> str:
     """Give statements of a plan as a text for psql."""
     return "".join(f"{statement};\n" for statement in ("BEGIN", *statements, "COMMIT"))
@@ -79,7 +71,7 @@ def script(statements: list[str]) -> str:
 
 def _apply(database: Database) -> list[str]:
     with database.transaction() as connection:
-        if connection.dialect.name == "postgres" and not is_installed(connection):
+        if connection.dialect.name == "postgres" and not _installed(connection):
             message = (
                 "the database has no Citus; hint: CREATE EXTENSION citus in a database of this name on every machine, "
                 "then SELECT citus_add_node('worker', 5432) here for each of the others"
@@ -100,6 +92,30 @@ def _missing(connection: Reader, found: Mapping[str, str]) -> Iterator[str]:
     # Rows that were there before have been copied; what is left of them is seen by nobody.
     for (table,) in connection.fetch(Statement(_WITH_PAGES, (missing,))):
         yield f"SELECT truncate_local_data_after_distributing_table('{table}')"
+    for (database,) in connection.fetch(Statement(_WITH_OTHER_PLANS, (_EACH_TIME,))):
+        yield f"ALTER DATABASE {database} SET plan_cache_mode = '{_EACH_TIME}'"
+
+
+class _Installed(NamedTuple):
+    """What a database says of its Citus, and of when it makes the plans of prepared statements."""
+
+    version: str
+    plans: str
+
+
+def _installed(connection: Reader) -> _Installed | None:
+    """Tell whether the database has Citus; raises StoreError when it is too old."""
+    for row in connection.fetch(Statement(_CITUS, ())):
+        installed = _Installed(*row)
+        if tuple(map(int, installed.version.partition("-")[0].split("."))) < OLDEST:
+            oldest = ".".join(map(str, OLDEST))
+            message = (
+                f"Citus {installed.version} is too old: laudo needs {oldest}; "
+                "hint: install it on every machine and ALTER EXTENSION citus UPDATE"
+            )
+            raise StoreError(message)
+        return installed
+    return None
 
 
 def _refuse_misplaced(found: Mapping[str, str]) -> None:
@@ -134,7 +150,11 @@ _STATEMENTS: Final = {table: f"SELECT create_reference_table('{table}')" for tab
     for table, beside in zip(DISTRIBUTED, ("none", *(DISTRIBUTED[0] for _ in DISTRIBUTED[1:])), strict=True)
 }
 
-_VERSION: Final = "SELECT extversion FROM pg_extension WHERE extname = 'citus'"
+_EACH_TIME: Final = "force_custom_plan"
+"""Citus takes a change of rows that an array names, once its plan is kept, to every shard of the table."""
+
+_CITUS: Final = "SELECT extversion, current_setting('plan_cache_mode') FROM pg_extension WHERE extname = 'citus'"
+_WITH_OTHER_PLANS: Final = "SELECT quote_ident(current_database()) WHERE current_setting('plan_cache_mode') <> ?"
 _OTHERS: Final = """
 SELECT relname::text FROM pg_class
 WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
