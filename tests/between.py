@@ -68,12 +68,13 @@ class Between:
             total = 0
             while said := server.recv(_CHUNK):
                 self._flowing.wait()
-                if self.most_answered is not None:
-                    said = said[: self.most_answered - total]
+                most = self.most_answered
+                if most is not None:
+                    said = said[: max(0, most - total)]
                     total += len(said)
                 answered[0] = True
                 client.sendall(said)
-                if total == self.most_answered:
+                if most is not None and total >= most:
                     break
         _end(server, client)
 

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any, Final, TypeVar
 
 import httpx
@@ -178,6 +179,19 @@ def replay(replica: Server) -> None:
         replica.execute("SELECT pg_wal_replay_resume()")
 
 
+def told(capfd: pytest.CaptureFixture[str], pattern: str) -> str:
+    """Wait for a line on standard error, and give all that was written there since the last look."""
+    said = ""
+
+    def is_there() -> bool:
+        nonlocal said
+        said += capfd.readouterr().err
+        return re.search(pattern, said, re.MULTILINE) is not None
+
+    until(is_there)
+    return said
+
+
 def asked_for(seconds: float, ask: Callable[[], T]) -> list[tuple[float, T]]:
     """Ask again and again, and give what was answered, each with the seconds since the beginning when it was asked."""
     begun = time.monotonic()
@@ -249,11 +263,10 @@ def test_a_replica_that_lags_is_left_out_until_it_has_caught_up(
     database = opened(SHORT_MS)
     halt(lagging)
     until(lambda: asked(database, 6) == {other.port: 6})
+    told(capfd, r"^store: the replica 1 lags, and is not asked for now: by \d\.\d s$")
     replay(lagging)
     until(lambda: {*asked(database, 6)} == ports(*cluster.replicas))
-    said = capfd.readouterr().err
-    assert re.search(r"^store: the replica 1 lags, and is not asked for now: by \d\.\d s$", said, re.MULTILINE)
-    assert "store: the replica 1 is well again\n" in said
+    told(capfd, "^store: the replica 1 is well again$")
 
 
 def test_nothing_is_older_than_the_lag(serve: Serve, store: Store, account: Account, cluster: Cluster) -> None:
@@ -346,9 +359,10 @@ def test_replicas_go_on_without_the_primary_until_it_is_back(
     assert client.get("/ready").status == 200
     stranger = Client(client._app, "not-a-token-of-anybody")
     assert stranger.get("/usuario").status == 401
-    assert "store: the primary does not answer" in capfd.readouterr().err
+    told(capfd, "^store: the primary does not answer: ")
     cluster.primary.start()
-    until(lambda: client.get("/ready").status == 200 and "primary is well again" in capfd.readouterr().err)
+    told(capfd, "^store: the primary is well again$")
+    assert client.get("/ready").status == 200
     store.revoke(account.id_token)
     until(lambda: client.get("/usuario").status == 401)
 
@@ -449,7 +463,7 @@ def test_a_replica_that_is_killed_costs_no_request(
         for thread in asking:
             thread.result(SOON)
     assert {*statuses} == {200}
-    until(lambda: "replica 1 does not answer" in capfd.readouterr().err)
+    told(capfd, "^store: the replica 1 does not answer: ")
     killed.start()
     before = read_by(cluster, "token")[killed.port]
     until(lambda: client.get("/usuario").status == 200 and read_by(cluster, "token")[killed.port] > before)
@@ -489,7 +503,7 @@ def test_a_replica_that_hangs_delays_a_request_and_then_is_left_out(opened: Open
     # One statement's time limit, and the half second more after which the server counts as hung.
     assert max(seconds for _, seconds in waits) < 1.5 + 5
     assert hung.port not in sum((answered for answered, _ in waits), Counter())
-    assert all(seconds < 1 for _, seconds in [took(lambda: asked(database, 1)) for _ in range(10)])
+    assert median(took(lambda: asked(database, 1))[1] for _ in range(11)) < 1
     hung.resume()
     until(lambda: {*asked(database, 6)} == ports(hung, other))
 
@@ -556,9 +570,7 @@ def test_where_the_primary_answers_but_takes_no_heartbeat_it_alone_is_asked_and_
     database = opened(SHORT_MS, store=cluster.primary.url(user=user), settled=False)
     answers = asked_for(2 * SHORT_MS / 1000, lambda: {*asked(database, 1)})
     assert all(answered == ports(cluster.primary) for _, answered in answers)
-    said = capfd.readouterr().err
-    assert "store: the primary takes no heartbeat, so that no replica can be known to be fresh: " in said
-    assert reason in said
+    said = told(capfd, f"^store: the primary takes no heartbeat, so that no replica can be known .*{re.escape(reason)}")
     assert cluster.primary.password not in said
 
 
@@ -615,6 +627,15 @@ def test_serve_reads_from_replicas_and_shows_how_far_they_are_behind(
             assert other.ask("/usuario").status == 200
             assert server.ask("/usuario").status == 200
             assert cluster.primary.password not in other.said() + server.said()
+
+
+def test_serve_starts_while_the_store_is_away(cluster: Cluster, store: Store, account: Account) -> None:
+    place = Place(store.key_file.parent, token=account.token, other_store=cluster.primary.url())
+    cluster.primary.stop("immediate")
+    with serving(place, "--workers", "1") as server:
+        assert server.ask("/usuario").status == 503
+        cluster.primary.start()
+        until(lambda: server.ask("/usuario").status == 200)
 
 
 def gauges(port: int) -> set[str]:

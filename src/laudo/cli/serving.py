@@ -22,9 +22,6 @@ _STOP_SECONDS: Final = 30
 _STARTING_SECONDS: Final = 0.5
 """How long a worker that has its application may take until it heeds signals."""
 
-_FREE_THREADS: Final = 2
-"""Threads of a worker beyond its connections to a server: they answer what needs none while all others wait."""
-
 _LOG: Final[dict[str, Any]] = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "generic", "stream": "ext://sys.stderr"}},
     "loggers": {"_granian": {"handlers": ["stderr"], "level": "ERROR", "propagate": False}},
@@ -49,7 +46,7 @@ def run(settings: Settings) -> None:
         port=settings.port,
         interface=Interfaces.WSGI,
         workers=settings.workers,
-        blocking_threads=1 if settings.store.startswith("sqlite:") else settings.pool_size + _FREE_THREADS,
+        blocking_threads=_threads(settings),
         http=HTTPModes.http1,
         websockets=False,
         log_level=LogLevels.error,
@@ -61,6 +58,11 @@ def run(settings: Settings) -> None:
     os.register_at_fork(after_in_child=_heed_signals)
     with metrics.start(settings):
         server.serve(target_loader=partial(application, settings), wrap_loader=False)
+
+
+def _threads(settings: Settings) -> int:
+    """On SQLite one: more would fight for the interpreter."""
+    return 1 if settings.store.startswith("sqlite:") else settings.bounds.threads(1 + len(settings.read_store))
 
 
 def _require_modules() -> None:
@@ -122,10 +124,11 @@ def _require_store(settings: Settings) -> None:
         with opened(settings) as database, database.snapshot() as connection:
             citus.check(connection)
             is_new = not accounts.tokens(connection)
-    except Unavailable:
+    except Unavailable as error:
         if settings.store.startswith("sqlite:"):
             raise
         is_new = False  # it may come back, and its replicas answer meanwhile
+        output.note(f"the store does not answer yet: {error}")
     auth.load_key(settings.key_file, create=is_new)
 
 

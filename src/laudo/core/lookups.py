@@ -30,7 +30,8 @@ class Children:
 class Holding:
     """The fine bucket that holds a place, which is a key as bytes.
 
-    Rows: (its lower, its upper or null, its total, all rows before it, its coarse bucket, that one's lower).
+    Rows: (its lower, its upper or null, its total, how many rows its coarse bucket has before it; that bucket's number,
+    its lower, how many rows there are before it).
     """
 
     axis: Axis

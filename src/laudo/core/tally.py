@@ -21,7 +21,10 @@ class Bucket(NamedTuple):
 
 
 class Holder(NamedTuple):
-    """The fine bucket that holds a key, and the coarse one that has it; `total` and `before` are of all facets."""
+    """The fine bucket that holds a key, and the coarse one that has it.
+
+    `before` is how many rows the coarse one has before the fine one, of all facets as the other totals.
+    """
 
     lower: bytes
     upper: bytes | None
@@ -29,6 +32,7 @@ class Holder(NamedTuple):
     before: int
     coarse: int
     coarse_lower: bytes
+    coarse_before: int
 
 
 class Span(NamedTuple):
@@ -58,47 +62,22 @@ def span(axis: Axis, group: Group, lower: Key | None, upper: Key | None) -> Gene
         first = (yield from rank(axis, group, lower)) if lower else 0
         end = (yield from rank(axis, group, upper)) if upper else group.total
         return Span(first, end - first)
-    holder = yield from _holder(axis, lower)
-    if holder.upper is None or axis.encode(upper) <= holder.upper:
+    early = yield from _holder(axis, lower)
+    if early.upper is None or axis.encode(upper) <= early.upper:
         return Span(None, (yield from _counted(axis, group, lower, upper)))
-    first = yield from _rank(axis, group, lower, holder)
-    return Span(first, (yield from rank(axis, group, upper)) - first)
+    late = yield from _holder(axis, upper)
+    before = yield from _before(axis, group, early)
+    first = before + (yield from _within(axis, group, lower, early))
+    if late.coarse != early.coarse:
+        before = yield from _before(axis, group, late)
+    return Span(first, before + (yield from _within(axis, group, upper, late)) - first)
 
 
 def rank(axis: Axis, group: Group, key: Key) -> Generator[LookUp, Rows, int]:
     """Count the rows with a group's facets that stand before a key."""
-    return (yield from _rank(axis, group, key, (yield from _holder(axis, key))))
-
-
-def _rank(axis: Axis, group: Group, key: Key, holder: Holder) -> Generator[LookUp, Rows, int]:
-    """Sum up to the beginning of a key's bucket and count on to the key, or from its end back if that seems nearer.
-
-    Where rows lie evenly it is nearer; to guess wrong costs time alone.
-    """
-    place = axis.encode(key)
-    if holder.upper is not None and _late(place, holder.lower, holder.upper):
-        end = yield from _before(axis, group, holder, holder.upper)
-        return end - (yield from _counted(axis, group, key, axis.decode(holder.upper)))
-    before = yield from _before(axis, group, holder, holder.lower)
-    if place == holder.lower:
-        return before
-    return before + (yield from _counted(axis, group, axis.decode(holder.lower), key))
-
-
-def _before(axis: Axis, group: Group, holder: Holder, end: bytes) -> Generator[LookUp, Rows, int]:
-    """Sum what whole buckets hold up to one end of a fine one."""
-    total = holder.before if end == holder.lower else holder.before + holder.total
-    facets = group.numbers if group.others is None else group.others
-    if facets is None:
-        return total
-    held = 0
-    if holder.coarse_lower:
-        [(coarse,)] = yield Before(axis, COARSE, holder.coarse_lower, facets)
-        held += coarse
-    if end != holder.coarse_lower:
-        [(fine,)] = yield Before(axis, holder.coarse, end, facets)
-        held += fine
-    return held if group.others is None else total - held
+    holder = yield from _holder(axis, key)
+    before = yield from _before(axis, group, holder)
+    return before + (yield from _within(axis, group, key, holder))
 
 
 def _holder(axis: Axis, key: Key) -> Generator[LookUp, Rows, Holder]:
@@ -109,12 +88,42 @@ def _holder(axis: Axis, key: Key) -> Generator[LookUp, Rows, Holder]:
     return Holder(*rows[0])
 
 
+def _before(axis: Axis, group: Group, holder: Holder) -> Generator[LookUp, Rows, int]:
+    """Sum what stands before a coarse bucket."""
+    return (yield from _summed(axis, group, COARSE, holder.coarse_lower, holder.coarse_before))
+
+
+def _within(axis: Axis, group: Group, key: Key, holder: Holder) -> Generator[LookUp, Rows, int]:
+    """Count what a coarse bucket has before a key.
+
+    The rows of the fine one are counted from its beginning on, or from its end back if that seems nearer: where rows
+    lie evenly it is, and to guess wrong costs time alone.
+    """
+    place = axis.encode(key)
+    if holder.upper is not None and _nearer_end(place, holder.lower, holder.upper):
+        end = yield from _summed(axis, group, holder.coarse, holder.upper, holder.before + holder.total)
+        return end - (yield from _counted(axis, group, key, axis.decode(holder.upper)))
+    before = yield from _summed(axis, group, holder.coarse, holder.lower, holder.before)
+    if place == holder.lower:
+        return before
+    return before + (yield from _counted(axis, group, axis.decode(holder.lower), key))
+
+
+def _summed(axis: Axis, group: Group, parent: int, upper: bytes, total: int) -> Generator[LookUp, Rows, int]:
+    """Sum what the buckets below one hold that begin before `upper`, where `total` is that of all facets."""
+    facets = group.numbers if group.others is None else group.others
+    if facets is None or not total:
+        return total
+    [(held,)] = yield Before(axis, parent, upper, facets)
+    return int(held if group.others is None else total - held)
+
+
 def _counted(axis: Axis, group: Group, lower: Key | None, upper: Key | None) -> Generator[LookUp, Rows, int]:
     [(count,)] = yield Count(axis, lower, upper, group.numbers)
     return int(count)
 
 
-def _late(place: bytes, lower: bytes, upper: bytes) -> bool:
+def _nearer_end(place: bytes, lower: bytes, upper: bytes) -> bool:
     """Tell whether a place lies in the second half of a range; empty bytes, below every key, are no measure."""
     width = max(map(len, (place, lower, upper)))
     begin, here, end = (int.from_bytes(each.ljust(width, b"\0")) for each in (lower, place, upper))

@@ -11,7 +11,7 @@ Row = tuple[Any, ...]
 T = TypeVar("T")
 
 _ATTEMPTS: Final = 3
-"""Of a read whose connection was lost: the second may meet a server that is going down."""
+"""At what is lost: the second may meet a server that is going down, or another transaction in the way."""
 
 
 class StoreError(Exception):
@@ -35,7 +35,7 @@ class Slow(Unavailable):
 
 
 class Lost(Unavailable):
-    """The connection was lost in the midst of a snapshot; all of it may be asked anew at once."""
+    """The connection was lost in the midst of a transaction, or the store has undone it: all of it may be repeated."""
 
 
 Mark = bytes | None
@@ -109,6 +109,10 @@ class Bounds:
     prepare: bool = True
     """Whether statements are prepared, which PgBouncer before 1.21 cannot bear."""
 
+    def threads(self, servers: int) -> int:
+        """Give how many a process needs: of each server some use connections and as many wait for one; two are free."""
+        return 2 * self.pool_size * servers + 2
+
 
 PATIENT: Final = Bounds(statement_timeout_ms=0, write_timeout_ms=0)
 """For commands that read or write a whole store."""
@@ -135,8 +139,17 @@ def open_store(url: str, *, write: bool = False, bounds: Bounds = PATIENT) -> Da
 
 def read(database: Database, work: Callable[[Connection], T]) -> T:
     """Do in a snapshot what only reads, and again in another one when it was lost; raises Unavailable."""
+    return repeated(database.snapshot, work)
+
+
+def repeated(begin: Callable[[], AbstractContextManager[Connection]], work: Callable[[Connection], T]) -> T:
+    """Do something in a transaction, and all of it again in another one when it was lost; raises Unavailable.
+
+    A transaction that writes is lost only when nothing of it was stored: its connection was gone before its end, or it
+    was undone so that another one could go on.
+    """
     for _ in range(_ATTEMPTS - 1):
-        with suppress(Lost), database.snapshot() as connection:
+        with suppress(Lost), begin() as connection:
             return work(connection)
-    with database.snapshot() as connection:
+    with begin() as connection:
         return work(connection)

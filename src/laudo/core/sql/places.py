@@ -28,7 +28,7 @@ def children(lookup: Children, owner: Owner, dialect: Dialect) -> Statement:
 
 def holding(lookup: Holding, owner: Owner, _dialect: Dialect) -> Statement:
     axis = (*tallied(lookup.axis, owner), lookup.axis.number)
-    return Statement(_HOLDING, (*(*axis, lookup.place) * 4, *axis))
+    return Statement(_HOLDING, (*(*axis, lookup.place) * 4, *axis, *axis))
 
 
 def before(lookup: Before, owner: Owner, dialect: Dialect) -> Statement:
@@ -92,7 +92,10 @@ SELECT fine.lower,
     ),
     fine.total,
     (SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM bucket
-        WHERE {_AXIS} AND parent IN (0, fine.parent) AND lower < fine.lower AND bucket <> fine.parent),
-    coarse.bucket, coarse.lower
+        WHERE {_AXIS} AND parent = fine.parent AND lower < fine.lower),
+    coarse.bucket,
+    coarse.lower,
+    (SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM bucket
+        WHERE {_AXIS} AND parent = 0 AND lower < coarse.lower)
 FROM coarse CROSS JOIN fine
 """

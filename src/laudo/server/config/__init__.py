@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 PREFIX: Final = "LAUDO_"
 DEFAULT_FILE: Final = Path("laudo.toml")
-FOREIGN: Final = ("LAUDO_CONFIG", "LAUDO_URL", "LAUDO_TOKEN", "LAUDO_TEST_PG", "LAUDO_TEST_WALKS")
+FOREIGN: Final = ("LAUDO_CONFIG", "LAUDO_URL", "LAUDO_TOKEN", "LAUDO_TEST_PG", "LAUDO_TEST_WALKS", "LAUDO_TEST_OUTAGE")
 """Variables with our prefix that are no settings: other parts read them."""
 
 

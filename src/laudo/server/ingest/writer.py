@@ -8,7 +8,7 @@ from laudo.core import axes, response
 from laudo.core.axes import numero_key
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import RELATORIO
-from laudo.server.database import Connection, Database, StoreError
+from laudo.server.database import Connection, Database, StoreError, repeated
 from laudo.server.ingest import versions
 from laudo.server.ingest.changes import Change, Content, Counts, begin
 from laudo.server.ingest.facets import FacetNumbers
@@ -38,17 +38,12 @@ class Ingest:
 
     def write(self, batch: Sequence[Relatorio]) -> Counts:
         """Write a batch: the newer `atualizado_em` wins, one not newer changes nothing; all of it or nothing."""
-        with self._transaction() as connection:
-            return self._write(connection, batch)
+        return repeated(self._transaction, lambda connection: self._write(connection, batch))
 
     def delete(self, numeros: Sequence[str]) -> int:
         """Delete the reports with these UUIDs; gives how many there were. All of them or nothing."""
-        with self._transaction() as connection:
-            before = _stored(connection, self.owner, [numero_key(numero) for numero in numeros])
-            changes = [Change(key, content, None) for key, content in before.items()]
-            connection.write(_DELETE, [(*self.owner, change.numero) for change in changes])
-            self._count(connection, changes)
-            return len(changes)
+        keys = [numero_key(numero) for numero in numeros]
+        return repeated(self._transaction, lambda connection: self._delete(connection, keys))
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
@@ -96,6 +91,13 @@ class Ingest:
         connection.write(_UPSERT, rows)
         self._count(connection, [Change(key, before.get(key), content) for key, (content, _) in after.items()])
         return Counts(inserted, updated, unchanged, stale)
+
+    def _delete(self, connection: Connection, keys: list[bytes]) -> int:
+        before = _stored(connection, self.owner, keys)
+        changes = [Change(key, content, None) for key, content in before.items()]
+        connection.write(_DELETE, [(*self.owner, change.numero) for change in changes])
+        self._count(connection, changes)
+        return len(changes)
 
     def _content(self, relatorio: Relatorio) -> Content:
         return Content(

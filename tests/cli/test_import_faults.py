@@ -1,0 +1,136 @@
+"""An import that is killed, or whose server is: what it had acknowledged is stored, in whole batches."""
+
+import random
+import re
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Final
+
+import pytest
+
+import postgres_server
+from laudo import demo
+from laudo.core.sql import Statement
+from laudo.server.database import open_store
+from postgres_server import Server
+from shell import Shell
+
+Happening = Callable[[subprocess.Popen[bytes]], object]
+"""What becomes of an import that runs."""
+
+LINES: Final = 8000
+BATCH: Final = 1000
+PATIENCE: Final = 60.0
+END_ALL: Final = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'laudo'"
+
+
+@pytest.fixture(scope="module")
+def durable() -> Iterator[Server]:
+    """A server that writes as it does in production."""
+    with postgres_server.start(fsync="on", full_page_writes="on") as server:
+        yield server
+
+
+def written(folder: Path) -> Path:
+    file = folder / "relatorios.ndjson"
+    file.write_bytes(b"".join(demo.ndjson_lines(demo.relatorios(LINES))))
+    return file
+
+
+def stored(laudo: Shell) -> int:
+    with closing(open_store(laudo.store)) as database:
+        return int(database.fetch(Statement("SELECT count(*) FROM relatorio", ()))[0][0])
+
+
+def wait_for(laudo: Shell, count: int, process: subprocess.Popen[bytes]) -> None:
+    """Return once an import has stored so many reports, and a moment more."""
+    deadline = monotonic() + PATIENCE
+    while stored(laudo) < count:
+        assert process.poll() is None, "it has ended"
+        assert monotonic() < deadline
+        sleep(0.005)
+    sleep(random.Random(count).uniform(0, 0.1))
+
+
+def broken_off(laudo: Shell, file: Path, *, at: int, by: Happening) -> tuple[int, str]:
+    """Import until so many reports are stored, and then let something happen; gives exit code and last words."""
+    with laudo.starts("import", str(file), "--account", "1") as process:
+        wait_for(laudo, at, process)
+        by(process)
+        _, said = process.communicate(timeout=PATIENCE)
+    return process.returncode, said.decode()
+
+
+def hold_of_what_is_left(laudo: Shell, file: Path) -> None:
+    """The store is sound, running again finishes, and nothing is written twice."""
+    left = stored(laudo)
+    assert left % BATCH == 0
+    laudo.prints("verify")
+    again = laudo.prints("import", str(file), "--account", "1")
+    counts = re.fullmatch(r"(\d+) inserted, 0 updated, (\d+) unchanged, 0 stale, 0 rejected", again)
+    assert counts, again
+    # A server ends what it was told before the importer was killed.
+    assert int(counts[2]) - left in {0, BATCH}
+    assert int(counts[1]) + int(counts[2]) == stored(laudo) == LINES
+    laudo.prints("verify")
+
+
+def kept(said: str) -> int:
+    found = re.fullmatch(r"error: .*; kept: (\d+) lines \(\1 inserted, .*; hint: run it again to finish, .*\n", said)
+    assert found, said
+    return int(found[1])
+
+
+def test_an_import_that_is_killed_leaves_whole_batches_and_running_again_finishes(laudo: Shell) -> None:
+    file = written(laudo.folder)
+    for at in (BATCH, 3 * BATCH):
+        code, _ = broken_off(laudo, file, at=at, by=subprocess.Popen.kill)
+        assert code == -signal.SIGKILL
+        assert at <= stored(laudo)
+    hold_of_what_is_left(laudo, file)
+
+
+@pytest.mark.parametrize("stop", [Server.kill9, Server.stop], ids=["kill9", "fast"])
+def test_an_import_whose_server_ends_has_stored_what_it_acknowledged_and_running_again_finishes(
+    durable: Server, tmp_path: Path, stop: Callable[[Server], None]
+) -> None:
+    laudo = migrated(durable, stop.__name__, tmp_path)
+    file = written(laudo.folder)
+    code, said = broken_off(laudo, file, at=2 * BATCH, by=lambda _: stop(durable))
+    durable.start()
+    assert code == 1
+    # The batch whose acknowledgement was lost may have been stored all the same.
+    assert stored(laudo) - kept(said) in {0, BATCH}
+    hold_of_what_is_left(laudo, file)
+
+
+def test_an_import_whose_session_is_ended_goes_on_or_says_what_it_has_kept(durable: Server, tmp_path: Path) -> None:
+    """It goes on unless the end came in the midst of a commit: nobody knows then whether that is stored."""
+    laudo = migrated(durable, "ended", tmp_path)
+    file = written(laudo.folder)
+
+    def end(process: subprocess.Popen[bytes]) -> None:
+        """Once for each batch: one that is lost three times is given up."""
+        seen = 0
+        while process.poll() is None:
+            if (now := stored(laudo)) > seen:
+                seen = now
+                durable.execute(END_ALL)
+
+    code, said = broken_off(laudo, file, at=BATCH, by=end)
+    if code:
+        assert "not known whether it was stored" in said
+        assert stored(laudo) - kept(said) in {0, BATCH}
+    hold_of_what_is_left(laudo, file)
+
+
+def migrated(server: Server, name: str, folder: Path) -> Shell:
+    server.execute(f"CREATE DATABASE \"{name}\" ENCODING 'UTF8' TEMPLATE template0")
+    laudo = Shell(folder, server.url(name))
+    laudo.prints("migrate")
+    laudo.prints("organization", "create", "Modelo")
+    return laudo

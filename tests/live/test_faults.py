@@ -1,0 +1,267 @@
+"""What clients notice when PostgreSQL is cut off, restarted, hung or busy, under requests that come whatever happens.
+
+`LAUDO_TEST_OUTAGE=60` lets the server be away for so many seconds: more than `make test` has time for.
+"""
+
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
+from functools import partial
+from random import Random
+from time import monotonic, sleep
+from typing import Final
+
+import psycopg
+import pytest
+
+import postgres_server
+from between import Between
+from live.load import Load, Question, Reply, load, question
+from live.server import Place, Server, serving
+from postgres_server import Server as Postgres
+
+OUTAGE: Final = float(os.environ.get("LAUDO_TEST_OUTAGE", "1"))
+RATE: Final = 60
+"""Requests a second; the two workers have fewer threads than come in a quarter of one."""
+
+POOL_SECONDS: Final = 1.0
+STATEMENT_SECONDS: Final = 2.0
+SILENT_SECONDS: Final = 0.5
+"""The settings' defaults, and how much longer than a statement may take a server is silent before it counts as hung."""
+MARGIN: Final = 0.7
+"""For a machine of two cores that runs other tests too."""
+AT_ONCE: Final = 1.0
+"""What needs no store is answered within it: a worker takes a quarter of a second to notice that its store is stuck."""
+
+LISTS: Final = (
+    *("/relatorios", "/relatorios?page=150&sort=nome", "/relatorios?status=concluido&page=20"),
+    *("/relatorios?rows=1000&page=3", "/pessoas?nome=maria", "/pessoas?sort=nome&page=20", "/usuario"),
+)
+REFUSAL: Final = (
+    '{"error":"Service Unavailable","message":"Serviço temporariamente indisponível. '
+    'Aguarde o tempo indicado em Retry-After e tente novamente.","status_code":503}'
+).encode()
+END_ALL: Final = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'laudo'"
+STOPS: Final = {
+    "fast": Postgres.stop,
+    "immediate": partial(Postgres.stop, mode="immediate"),
+    "kill9": Postgres.kill9,
+}
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Postgres]:
+    with postgres_server.start() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def place(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    postgres.execute("CREATE DATABASE laudo ENCODING 'UTF8' TEMPLATE template0")
+    return Place(tmp_path_factory.mktemp("faults"), other_store=postgres.url("laudo")).demonstrate()
+
+
+@pytest.fixture(scope="module")
+def service(place: Place) -> Iterator[Server]:
+    """Keeps no body, so that each is read from the store."""
+    with serving(place, "--workers", "2", "--cache-bytes", "0") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def stored(service: Server) -> list[Question]:
+    """What needs the store."""
+    return [question(service, target) for target in LISTS]
+
+
+@pytest.fixture(scope="module")
+def quick(service: Server) -> list[Question]:
+    """What needs no store."""
+    wrong = f"Authorization: {service.place.token[:-1]}"
+    return [question(service, "/health"), question(service, "/nowhere"), question(service, "/relatorios", wrong)]
+
+
+def asking(server: Server, *questions: Iterable[Question], rate: float = RATE) -> AbstractContextManager[Load]:
+    return load(server.port, [each for group in questions for each in group], rate=rate)
+
+
+def is_refusal(reply: Reply) -> bool:
+    response = reply.response
+    return (
+        response is not None
+        and (response.status, response.body) == (503, REFUSAL)
+        and int(response.headers["retry-after"]) >= 1
+    )
+
+
+def listed(replies: Sequence[Reply]) -> str:
+    return "\n".join((f"{len(replies)} replies:", *map(str, replies[:20])))
+
+
+def hold_of_all(replies: Sequence[Reply], quick: Sequence[Question]) -> None:
+    """Each is right, or is a refusal because of the store; what needs no store is right."""
+    wrong = [reply for reply in replies if not reply.is_right and (reply.question in quick or not is_refusal(reply))]
+    assert not wrong, listed(wrong)
+
+
+def hold_of_return(replies: Sequence[Reply], since: float, back: float) -> None:
+    """The first success after a fault is not later than 1 s after the store is back, the last refusal than 2 s."""
+    right = [reply.at - back for reply in replies if reply.is_right and reply.question.target in LISTS]
+    right = [at for at in right if at + back > since]
+    assert min(right) <= 1
+    assert max(reply.at - back for reply in replies if is_refusal(reply)) <= 2
+
+
+def test_all_sessions_ended_under_load_are_no_client_error(
+    postgres: Postgres, service: Server, stored: list[Question]
+) -> None:
+    with asking(service, stored) as asked:
+        for number in range(1, 11):
+            asked.wait(number * RATE // 3)
+            postgres.execute(END_ALL)
+        asked.wait(4 * RATE)
+    wrong = [reply for reply in asked.replies if not reply.is_right]
+    assert not wrong, listed(wrong)
+
+
+@pytest.mark.parametrize("stop", STOPS.values(), ids=STOPS)
+def test_a_server_that_is_away_is_503_and_its_return_is_noticed_at_once(
+    postgres: Postgres, service: Server, stored: list[Question], quick: list[Question], stop: Callable[[Postgres], None]
+) -> None:
+    with asking(service, stored, quick) as asked:
+        asked.wait(RATE)
+        stop(postgres)
+        stopped = monotonic()
+        sleep(OUTAGE)
+        started = monotonic()
+        postgres.start()
+        accepting = monotonic()
+        sleep(2.5)
+    hold_of_all(asked.replies, quick)
+    hold_of_return(asked.replies, stopped, accepting)
+    away = [reply for reply in asked.since(stopped) if reply.at < started]
+    assert len(away) > OUTAGE * RATE / 2
+    assert not [reply for reply in away if reply.question in stored and reply.is_right]
+
+
+def test_a_hung_server_is_503_in_time_and_what_needs_no_store_answers_at_once(
+    postgres: Postgres, service: Server, stored: list[Question], quick: list[Question]
+) -> None:
+    with asking(service, stored, quick) as asked:
+        asked.wait(RATE)
+        postgres.pause()
+        paused = monotonic()
+        try:
+            sleep(5.5)
+        finally:
+            postgres.resume()
+        resumed = monotonic()
+        sleep(2.5)
+    hold_of_all(asked.replies, quick)
+    hold_of_return(asked.replies, resumed, resumed)
+    hold_of_waits(asked.replies, quick, longest=POOL_SECONDS + STATEMENT_SECONDS + SILENT_SECONDS)
+    hung = [reply for reply in asked.since(paused) if reply.at < resumed]
+    assert len(hung) > 3 * RATE
+
+
+def hold_of_waits(replies: Sequence[Reply], quick: Sequence[Question], *, longest: float) -> None:
+    late = [reply for reply in replies if reply.seconds > (AT_ONCE if reply.question in quick else longest + MARGIN)]
+    assert not late, listed(late)
+
+
+def test_when_every_connection_is_in_use_further_requests_are_503_in_a_second(
+    place: Place, postgres: Postgres, stored: list[Question], quick: list[Question]
+) -> None:
+    with (
+        serving(place, "--workers", "2", "--pool-size", "1") as service,
+        psycopg.connect(postgres.url("laudo")) as other,
+        asking(service, stored, quick) as asked,
+    ):
+        asked.wait(RATE)
+        other.execute("LOCK TABLE token")
+        locked = monotonic()
+        sleep(4.5)
+        other.rollback()
+        let = monotonic()
+        sleep(2)
+    hold_of_all(asked.replies, quick)
+    hold_of_waits(asked.replies, quick, longest=POOL_SECONDS + STATEMENT_SECONDS)
+    assert len([reply for reply in asked.since(locked) if reply.at < let]) > 3 * RATE
+    # Those that had a connection waited for their statement, one after the other in each of two workers.
+    slow = [reply for reply in asked.since(locked) if reply.seconds > POOL_SECONDS + MARGIN]
+    assert len(slow) <= 2 * (1 + (let - locked) / STATEMENT_SECONDS), listed(slow)
+    assert all(reply.is_right for reply in asked.since(let + 1))
+
+
+def test_an_answer_that_is_cut_off_on_the_way_from_the_store_is_never_sent_in_part(
+    postgres: Postgres, place: Place, stored: list[Question]
+) -> None:
+    """A connection is cut after so many bytes of the store's, ever other ones; few are enough for a short answer."""
+    seeded = Random(1)
+    with Between(postgres.port) as between:
+        cut = replace(place, other_store=postgres.url("laudo").replace(f":{postgres.port}/", f":{between.port}/"))
+        with serving(cut, "--workers", "2", "--cache-bytes", "0") as service, asking(service, stored) as asked:
+            for _ in range(100):
+                between.most_answered = seeded.choice((seeded.randrange(3_000), seeded.randrange(300_000)))
+                sleep(0.04)
+            between.most_answered = None
+            whole = monotonic()
+            sleep(1)
+    hold_of_all(asked.replies, ())
+    refusals = [reply for reply in asked.replies if is_refusal(reply)]
+    assert 10 < len(refusals) < len(asked.replies) - 10
+    assert all(reply.is_right for reply in asked.since(whole + 0.5))
+
+
+def test_pages_that_are_cut_off_while_they_are_computed_are_whole_or_503(
+    postgres: Postgres, service: Server, stored: list[Question]
+) -> None:
+    with asking(service, stored) as asked, psycopg.connect(postgres.url(), autocommit=True) as other:
+        ended = 0
+        until = monotonic() + 4
+        while monotonic() < until:
+            [(now,)] = other.execute(END_ALL + " AND state = 'active'").fetchall()
+            ended += now
+    hold_of_all(asked.replies, ())
+    assert ended > 20
+    assert sum(reply.is_right for reply in asked.replies) > len(asked.replies) / 2
+
+
+def test_a_service_that_starts_before_its_store_answers_once_it_is_there(
+    postgres: Postgres, place: Place, stored: list[Question], quick: list[Question]
+) -> None:
+    postgres.stop()
+    with (
+        ExitStack() as at_last,
+        serving(place, "--workers", "2") as service,
+        asking(service, stored, quick) as asked,
+    ):
+        at_last.callback(postgres.start)
+        sleep(1.5)
+        assert service.ask("/ready").status == 503
+        started = monotonic()
+        at_last.close()
+        accepting = monotonic()
+        sleep(2.5)
+        assert service.ask("/ready").status == 200
+    hold_of_all(asked.replies, quick)
+    hold_of_return(asked.replies, started, accepting)
+    assert "the store does not answer yet" in service.said()
+
+
+def test_a_service_whose_store_hangs_ends_in_time(postgres: Postgres, place: Place, stored: list[Question]) -> None:
+    with serving(place, "--workers", "2") as service:
+        asked_of = [*stored] * 8
+        postgres.pause()
+        try:
+            with asking(service, asked_of, rate=100):
+                sleep(0.5)
+                service.interrupt(signal.SIGTERM)
+                interrupted = monotonic()
+                assert service.ended() == 0
+                took = monotonic() - interrupted
+        finally:
+            postgres.resume()
+    assert took < 5

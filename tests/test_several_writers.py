@@ -1,0 +1,276 @@
+"""Several writers at once: the store is what it would be had they written one after the other."""
+
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import psycopg
+import pytest
+
+from factories import NOON, SMALL, Account, Store, numero, relatorio
+from forwarding import Forwarding
+from laudo.core.sql import Statement
+from laudo.server import accounts
+from laudo.server.database import Bounds, Connection, Database, Lost, open_store
+from laudo.server.ingest.changes import begin
+from laudo.server.ingest.records import Relatorio
+from laudo.server.ingest.verify import verify
+from laudo.server.ingest.writer import Counts, Ingest
+from reference import Api
+from shell import Shell
+from strategies import PESSOA_SORTS, RELATORIO_SORTS, any_relatorio
+from test_against_reference import World
+from wsgi import Client, NewApp
+
+PROCESSES: Final = 3
+THREADS: Final = 2
+"""In each process."""
+TURNS: Final = 10
+"""Batches of each thread."""
+
+NUMBERS: Final = range(120)
+"""Few reports, so that all writers write all of them, and more of each than a bucket may hold."""
+INSTANTS: Final = range(NOON, NOON + 40 * 3_600_000, 3_600_000)
+
+PATIENCE: Final = 30
+WAITING: Final = Bounds(pool_timeout_ms=60_000, write_timeout_ms=60_000)
+WRITE: Final = "import sys, test_several_writers as test; test.write_all(sys.argv[1], *map(int, sys.argv[2:]))"
+
+
+class Batch(msgspec.Struct):
+    """What one writer did at one of its turns, and what came of it."""
+
+    writer: int
+    id_conta: int
+    reports: list[Relatorio]
+    deleted: list[str]
+    """Instead of reports."""
+    counts: Counts = Counts()
+    gone: int = 0
+    version: int = 0
+    """The account's afterwards, in the same transaction: it tells which batch came after which."""
+
+    @property
+    def changes(self) -> bool:
+        return bool(self.counts.inserted or self.counts.updated or self.gone)
+
+
+def any_batch(seeded: random.Random, writer: int, id_conta: int) -> Batch:
+    """Insert, update, come too late, repeat what others wrote, or delete."""
+    numbers = seeded.sample(NUMBERS, seeded.choice((1, 10, 40)))
+    if seeded.random() < 0.2:
+        return Batch(writer, id_conta, [], [numero(number) for number in numbers])
+    # A nome that only this writer has, once in a while, is a facet that nobody knows.
+    made = [any_relatorio(seeded, number, instants=INSTANTS) for number in numbers]
+    if seeded.random() < 0.3:
+        made[0] = msgspec.structs.replace(made[0], nome=f"matriz {writer} {seeded.random()}")
+    return Batch(writer, id_conta, made, [])
+
+
+def write_all(store_url: str, seed: int, *contas: int) -> None:
+    """Write by turns to accounts chosen at random, in several threads at once; runs in a process of its own."""
+    database = open_store(store_url, write=True, bounds=WAITING)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    sys.stdin.readline()
+    with ThreadPoolExecutor(THREADS) as threads:
+        seeds = range(seed * THREADS, (seed + 1) * THREADS)
+        for batches in threads.map(lambda writer: _written(database, writer, contas), seeds):
+            sys.stdout.buffer.writelines(msgspec.json.encode(batch) + b"\n" for batch in batches)
+    database.close()
+
+
+def _written(database: Database, writer: int, contas: Sequence[int]) -> list[Batch]:
+    seeded = random.Random(writer)
+    writers = {id_conta: Ingest(database, id_conta, sizes=SMALL) for id_conta in contas}
+    batches = [any_batch(seeded, writer, seeded.choice(contas)) for _ in range(TURNS)]
+    for batch in batches:
+        ingest = writers[batch.id_conta]
+        if batch.reports:
+            batch.counts = ingest.write(batch.reports)
+        else:
+            batch.gone = ingest.delete(batch.deleted)
+        batch.version = ingest._versions[0]
+    return batches
+
+
+def run_writers(store_url: str, contas: Sequence[int]) -> list[Batch]:
+    """Let processes write at the same time; gives what they did."""
+    folder = Path(__file__).parent
+    commands = [[sys.executable, "-c", WRITE, store_url, str(seed), *map(str, contas)] for seed in range(PROCESSES)]
+    with ExitStack() as stack:
+        processes = [
+            stack.enter_context(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder))
+            for command in commands
+        ]
+        assert [process.stdout and process.stdout.readline() for process in processes] == [b"ready\n"] * PROCESSES
+        for process in processes:
+            assert process.stdin
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+        outputs = [process.communicate(timeout=120)[0] for process in processes]
+    assert {process.returncode for process in processes} == {0}
+    return [msgspec.json.decode(line, type=Batch) for output in outputs for line in output.splitlines()]
+
+
+def outcome(batches: Iterable[Batch]) -> list[tuple[int, Relatorio]]:
+    """Do in plain Python, one batch after the other, what was done at once, and compare what came of each."""
+    stored: dict[tuple[int, str], Relatorio] = {}
+    for batch in batches:
+        assert batch.gone == len([number for number in batch.deleted if stored.pop((batch.id_conta, number), None)])
+        counts = [_put(stored, batch.id_conta, report) for report in batch.reports]
+        assert batch.counts == tuple(counts.count(name) for name in Counts._fields)
+    return [(id_conta, report) for (id_conta, _), report in stored.items()]
+
+
+def _put(stored: dict[tuple[int, str], Relatorio], id_conta: int, report: Relatorio) -> str:
+    known = stored.get((id_conta, report.numero))
+    if known == report:
+        return "unchanged"
+    if known and known.atualizado_em >= report.atualizado_em:
+        return "stale"
+    stored[id_conta, report.numero] = report
+    return "updated" if known else "inserted"
+
+
+def deadlocks(database: Database) -> int:
+    asked = Statement("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()", ())
+    return int(database.fetch(asked)[0][0]) if database.dialect.name == "postgres" else 0
+
+
+def test_writers_of_the_same_and_of_different_accounts_at_once_leave_what_one_after_the_other_would(
+    store: Store, store_url: str, new_app: NewApp
+) -> None:
+    first = store.account()
+    owners = [first, store.account(first.id_organizacao), store.account()]
+    contas = [owner.id_conta for owner in owners]
+    done = run_writers(store_url, contas)
+    # Of two batches with the same version the second one has changed nothing.
+    done.sort(key=lambda batch: (batch.id_conta, batch.version, not batch.changes))
+    turns = [one.writer != other.writer for one, other in pairwise(done)]
+    assert turns.count(True) > len(done) / 6, "they have written one after the other, and not at once"
+    reports = [(id_conta, msgspec.structs.asdict(report)) for id_conta, report in outcome(done)]
+    assert not list(verify(store.database))
+    api = Api(reports, {owner.id_conta: owner.id_organizacao for owner in owners})
+    made = World(api, owners, [Client(new_app(), owner.token) for owner in owners])
+    for account, sort, page in product(range(len(owners)), RELATORIO_SORTS, (1, 3)):
+        made.compare("relatorios", account, f"sort={sort}&page={page}")
+    for account, sort in product(range(len(owners)), PESSOA_SORTS):
+        made.compare("pessoas", account, f"sort={sort}")
+    assert deadlocks(store.database) == 0
+
+
+@pytest.mark.engines("postgres", reason="SQLite has one writer at a time")
+def test_a_writer_does_not_wait_for_those_of_other_organizations(store: Store) -> None:
+    one, other = store.account(), store.account()
+    with store.database.transaction() as connection:
+        begin(connection, one.id_organizacao)
+        assert store.write(other, [relatorio(1)]) == Counts(inserted=1)
+
+
+def test_accounts_made_at_once_have_ids_of_their_own(store: Store, store_url: str) -> None:
+    """In an organization that all have in common, and in organizations of their own."""
+    shared = store.account()
+    both = threading.Barrier(4)
+
+    def make() -> list[Account]:
+        with closing(open_store(store_url, write=True, bounds=WAITING)) as database:
+            mine = Store(database, store.key_file)
+            both.wait(PATIENCE)
+            return [mine.account(shared.id_organizacao if number % 2 else None) for number in range(10)]
+
+    with ThreadPoolExecutor(4) as threads:
+        made = [account for found in [threads.submit(make) for _ in range(4)] for account in found.result()]
+    made.append(shared)
+    assert sorted(account.id_conta for account in made) == list(range(1, 42))
+    assert sorted(account.id_usuario for account in made) == list(range(1, 42))
+    assert sorted(account.id_token for account in made) == list(range(1, 42))
+    assert sorted({account.id_organizacao for account in made}) == list(range(1, 22))
+    with store.database.snapshot() as connection:
+        assert len(accounts.tokens(connection)) == len({account.token for account in made}) == 41
+
+
+def test_commands_at_once_make_organizations_with_ids_of_their_own(store_url: str, tmp_path: Path) -> None:
+    laudo = Shell(tmp_path, store_url)
+    with ExitStack() as stack:
+        commands = [stack.enter_context(laudo.starts("organization", "create", f"Um {n}")) for n in range(2)]
+        assert [command.wait(PATIENCE) for command in commands] == [0, 0]
+    ids = [item["id_organizacao"] for item in laudo.lists("organization", "list")]
+    assert sorted(map(int, map(str, ids))) == [1, 2]
+
+
+# What another transaction has undone.
+
+
+class Losing(Forwarding):
+    """A store whose write transactions are undone so many times, after what they have written."""
+
+    def __init__(self, database: Database, times: int) -> None:
+        super().__init__(database)
+        self.times = times
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        with self._database.transaction() as connection:
+            yield connection
+            self.times -= 1
+            if self.times >= 0:
+                raise Lost
+
+
+def test_a_batch_that_is_undone_is_repeated_twice(store: Store, account: Account) -> None:
+    store.write(account, [relatorio(1)])
+    ingest = Ingest(Losing(store.database, 2), account.id_conta, sizes=SMALL)
+    assert ingest.write([relatorio(2, nome="nova")]) == Counts(inserted=1)
+    ingest = Ingest(Losing(store.database, 2), account.id_conta, sizes=SMALL)
+    assert ingest.delete([numero(1), numero(2)]) == 2
+    assert not list(verify(store.database))
+
+
+def test_a_batch_that_is_undone_each_time_is_not_stored(store: Store, account: Account) -> None:
+    ingest = Ingest(Losing(store.database, 3), account.id_conta, sizes=SMALL)
+    with pytest.raises(Lost):
+        ingest.write([relatorio(1)])
+    assert ingest.write([relatorio(1)]) == Counts(inserted=1)
+    assert not list(verify(store.database))
+
+
+@pytest.mark.engines("postgres", reason="SQLite has one writer at a time")
+@pytest.mark.parametrize("what", ["a deadlock", "the end of its session"])
+def test_a_batch_that_the_server_undoes_is_repeated(store: Store, store_url: str, account: Account, what: str) -> None:
+    """The writer has changed a facet's row, and waits for that of its account, which somebody else has changed."""
+    ingest = Ingest(store.database, account.id_conta, sizes=SMALL)
+    ingest.write([relatorio(1)])
+    with psycopg.connect(store_url) as other, ThreadPoolExecutor(1) as thread:
+        other.execute("SET deadlock_timeout = '1h'")  # the writer notices
+        other.execute("UPDATE conta SET version = version")
+        result = thread.submit(ingest.write, [relatorio(2)])
+        waiting = _waiting(store_url)
+        if what == "a deadlock":
+            other.execute("UPDATE facet SET total = total")
+        else:
+            other.execute("SELECT pg_terminate_backend(%s)", [waiting])
+        other.rollback()
+        assert result.result(PATIENCE) == Counts(inserted=1)
+    assert not list(verify(store.database))
+    assert deadlocks(store.database) == (what == "a deadlock")
+
+
+def _waiting(store_url: str) -> int:
+    """Give the process that waits for somebody's row, once there is one."""
+    question = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    with psycopg.connect(store_url, autocommit=True) as connection:
+        for _ in range(PATIENCE * 100):
+            for (pid,) in connection.execute(question):
+                return int(pid)
+            time.sleep(0.01)
+    pytest.fail("nobody waits")

@@ -1,0 +1,106 @@
+"""Who waits for a connection, and who is refused rather than left waiting."""
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from time import monotonic, process_time, sleep
+from typing import Final
+
+import pytest
+
+from laudo.server.postgres.slots import Slots
+
+PATIENCE: Final = 30.0
+
+
+@pytest.fixture
+def threads() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(20) as threads:
+        yield threads
+
+
+def waiting(threads: ThreadPoolExecutor, slots: Slots, number: int, seconds: float) -> list[Future[bool]]:
+    """Let so many wait, one after the other."""
+    futures = []
+    for _ in range(number):
+        before = len(slots._waiting)
+        futures.append(threads.submit(slots.take, seconds))
+        while len(slots._waiting) == before:
+            sleep(0.001)
+    return futures
+
+
+def test_a_slot_goes_to_whoever_has_waited_longest(threads: ThreadPoolExecutor) -> None:
+    slots = Slots(1)
+    assert slots.take(0)
+    queue = waiting(threads, slots, 5, PATIENCE)
+    for place, each in enumerate(queue):
+        assert not any(later.done() for later in queue[place:])
+        slots.give_back()
+        assert each.result(PATIENCE)
+    slots.give_back()
+    assert slots.take(0)
+
+
+def test_a_wait_ends_when_its_time_is_up(threads: ThreadPoolExecutor) -> None:
+    slots = Slots(1)
+    assert slots.take(0)
+    [one, other] = [*waiting(threads, slots, 1, 0.05), *waiting(threads, slots, 1, PATIENCE)]
+    assert not one.result(PATIENCE)
+    slots.give_back()
+    assert other.result(PATIENCE)
+
+
+def test_as_many_as_there_are_slots_go_on_waiting_and_the_others_are_refused_once_waits_are_long(
+    threads: ThreadPoolExecutor,
+) -> None:
+    slots = Slots(2)
+    assert slots.take(0)
+    assert slots.take(0)
+    patient, others = waiting(threads, slots, 2, PATIENCE), waiting(threads, slots, 6, PATIENCE)
+    assert not any(each.result(PATIENCE) for each in others)
+    assert not any(each.done() for each in patient)
+    before = monotonic()
+    assert not any(slots.take(PATIENCE) for _ in range(1000))
+    assert monotonic() - before < PATIENCE
+    slots.give_back()
+    slots.give_back()
+    assert all(each.result(PATIENCE) for each in patient)
+
+
+def test_any_number_may_wait_again_once_waits_are_short(threads: ThreadPoolExecutor) -> None:
+    slots = Slots(1)
+    assert slots.take(0)
+    [patient] = waiting(threads, slots, 1, PATIENCE)
+    [other] = waiting(threads, slots, 1, PATIENCE)
+    assert not other.result(PATIENCE)
+    # The one that had waited long gets the slot, and so does one that has waited for a moment only.
+    slots.give_back()
+    assert patient.result(PATIENCE)
+    [patient] = waiting(threads, slots, 1, PATIENCE)
+    slots.give_back()
+    assert patient.result(PATIENCE)
+    queue = waiting(threads, slots, 10, PATIENCE)
+    for each in queue:
+        slots.give_back()
+        assert each.result(PATIENCE)
+
+
+def test_nobody_is_refused_while_slots_go_round(threads: ThreadPoolExecutor) -> None:
+    slots = Slots(2)
+
+    def use() -> bool:
+        taken = slots.take(PATIENCE)
+        sleep(0.005)
+        slots.give_back()
+        return taken
+
+    assert all(each.result(PATIENCE) for each in [threads.submit(use) for _ in range(300)])
+
+
+def test_waiting_costs_nothing(threads: ThreadPoolExecutor) -> None:
+    slots = Slots(4)
+    assert all(slots.take(0) for _ in range(4))
+    before = process_time()
+    waits = waiting(threads, slots, 10, 1.5)
+    assert not any(each.result(PATIENCE) for each in waits)
+    assert process_time() - before < 0.5
