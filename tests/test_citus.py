@@ -1,6 +1,7 @@
 """`laudo citus` and what is checked at the start, on a cluster of Citus, or on a stand-in that keeps its records."""
 
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import cluster
 from cluster import Cluster
 from factories import Store, contents
+from laudo.core.sql import Statement
 from laudo.server import citus, migrations
 from laudo.server.citus import DISTRIBUTED, REFERENCE
 from laudo.server.database import StoreError, open_store
@@ -179,6 +181,27 @@ def test_a_table_that_is_in_no_list_is_named(laudo: Shell, url: str, word: str) 
 def test_a_table_of_a_later_version_keeps_nobody_from_serving(laudo: Shell, url: str) -> None:
     laudo.prints("citus", "apply")
     execute(url, "CREATE TABLE more (id BIGINT)")
+    check(url)
+
+
+def test_a_later_migration_changes_the_table_on_every_machine(laudo: Shell, url: str, tmp_path: Path) -> None:
+    laudo.prints("citus", "apply")
+    folder = tmp_path / "later"
+    shutil.copytree(Path(migrations.__file__).parent / "postgres", folder)
+    (folder / "9000_more.sql").write_text(
+        "ALTER TABLE facet ADD COLUMN more BIGINT NOT NULL DEFAULT 7;"
+        "CREATE INDEX more ON facet (id_organizacao, more);"
+        "CREATE STATISTICS more_owner (dependencies) ON id_conta, more FROM facet"
+    )
+    (folder / "9001_more.concurrent.sql").write_text(
+        "CREATE INDEX CONCURRENTLY IF NOT EXISTS again ON facet (id_organizacao, id_conta, more);"
+        "DROP INDEX CONCURRENTLY IF EXISTS more"
+    )
+    with closing(open_store(url, write=True)) as database:
+        assert migrations.migrate(database, folder=folder) == ["9000_more.sql", "9001_more.concurrent.sql"]
+        store = Store(database, laudo.key_file)
+        store.write(store.account(), many(50))
+        assert database.fetch(Statement("SELECT DISTINCT more FROM facet", ())) == [(7,)]
     check(url)
 
 

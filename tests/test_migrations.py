@@ -108,6 +108,19 @@ def test_files_are_applied_in_their_order_and_once(opening: Opening, folder: Pat
     assert rows(database, "SELECT number, word FROM item ORDER BY number") == [(1, None), (2, None)]
 
 
+def test_comments_and_texts_may_hold_anything(opening: Opening, folder: Path) -> None:
+    database = opening()
+    more = """
+        -- It's one; or two.
+        INSERT INTO item VALUES (3);  -- another's
+        ALTER TABLE item ADD COLUMN word TEXT DEFAULT 'it''s -- no comment; ';
+        -- the last;
+    """
+    write(folder, BEFORE | {"0003_more.sql": more})
+    migrations.migrate(database, folder=folder)
+    assert rows(database, "SELECT number, word FROM item WHERE number > 2") == [(3, "it's -- no comment; ")]
+
+
 def test_a_later_version_applies_only_what_is_new(opening: Opening, folder: Path) -> None:
     database = opening()
     write(folder, BEFORE)

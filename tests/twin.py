@@ -26,6 +26,7 @@ def part(url: str) -> None:
         keys = connection.execute(_FOREIGN_KEYS).fetchall()
         connection.execute("ALTER SCHEMA public RENAME TO model")
         connection.execute("CREATE SCHEMA public")
+        connection.execute("GRANT USAGE ON SCHEMA public TO public")
         for table in REFERENCE:
             connection.execute(f"ALTER TABLE model.{table} SET SCHEMA public".encode())
         for table in DISTRIBUTED:

@@ -68,7 +68,10 @@ def _apply(database: Database, file: Traversable) -> bool:
         connection.hold(_LOCK)
         if file.name in _applied(connection):
             return False
-        connection.run_script(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        # One by one: Citus hands on to its machines all of the text that a statement comes in.
+        for statement in _split(text) if connection.dialect.name == "postgres" else (text,):
+            connection.run_script(statement)
         _record(connection, file.name)
         roles.follow(connection)
     return True
@@ -92,13 +95,17 @@ def _build(database: Database, file: Traversable) -> bool:
 
 def _statements(file: Traversable) -> Iterator[tuple[str, str]]:
     """Give each statement with the index that it makes or drops."""
-    text = re.sub(r"--.*", "", file.read_text(encoding="utf-8"))
-    for statement in filter(None, map(str.strip, text.split(";"))):
+    for statement in _split(file.read_text(encoding="utf-8")):
         known = _ON_INDEX(statement)
         if known is None:
             message = f"{file.name} may only CREATE [UNIQUE] or DROP an INDEX CONCURRENTLY IF [NOT] EXISTS"
             raise StoreError(message)
         yield statement, known[1]
+
+
+def _split(text: str) -> Iterator[str]:
+    """Part a script into its statements, without comments; it has no function, the one place for another semicolon."""
+    yield from filter(None, map(str.strip, _STATEMENT(_COMMENT(r"\1", text))))
 
 
 def _record(connection: Connection, name: str) -> None:
@@ -115,6 +122,8 @@ _INVALID: Final = """
 SELECT relname::text FROM pg_index JOIN pg_class ON oid = indexrelid
 WHERE relname = ? AND relnamespace = current_schema()::regnamespace AND NOT indisvalid
 """
+_COMMENT: Final = re.compile(r"('[^']*')|--.*").sub
+_STATEMENT: Final = re.compile(r"(?:'[^']*'|[^;'])+").findall
 _ON_INDEX: Final = re.compile(
     r"(?:CREATE (?:UNIQUE )?INDEX CONCURRENTLY IF NOT EXISTS|DROP INDEX CONCURRENTLY IF EXISTS) (\w+)"
 ).match

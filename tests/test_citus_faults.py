@@ -1,0 +1,174 @@
+"""A machine of a cluster that fails is one organization's failure: others go on, over the same connection.
+
+The coordinator of a cluster stays well then. It answers with an error that elsewhere means that the connection is gone.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+
+import postgres_server
+import twin
+from factories import SMALL, Store, contents
+from laudo.server import app, migrations
+from laudo.server.citus import DISTRIBUTED
+from laudo.server.config import Settings
+from laudo.server.database import Database, Unavailable, open_store
+from laudo.server.ingest import verify
+from laudo.server.ingest.writer import Ingest
+from postgres_server import Server
+from strategies import many
+from wsgi import Client
+
+# A server is started once for all tests.
+pytestmark = pytest.mark.xdist_group("citus faults")
+
+PASSWORD: Final = "not-a-secret"
+ASKED: Final = ("/usuario", "/relatorios", "/relatorios?page=2", "/relatorios?sort=mensagem", "/pessoas?busca=mar")
+CODES: Final = {
+    "08006": "the coordinator's connection to the machine broke, or cannot be made",
+    "57P01": "the machine's administrator has ended the connection",
+    "57P03": "the machine starts",
+    "53300": "the machine has no connection left",
+}
+
+
+TWIN: Final = "twin"
+FAILING: Final = """
+CREATE TABLE failure (id_organizacao BIGINT PRIMARY KEY, code TEXT NOT NULL, at_the_end BOOLEAN NOT NULL);
+
+CREATE FUNCTION fail(organizacao BIGINT, at_end BOOLEAN) RETURNS BOOLEAN LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+DECLARE found RECORD;
+BEGIN
+    FOR found IN SELECT code FROM failure WHERE id_organizacao = organizacao AND at_the_end = at_end LOOP
+        RAISE 'connection to the remote node failed' USING ERRCODE = found.code;
+    END LOOP;
+    RETURN true;
+END $$;
+
+CREATE FUNCTION fail_at_the_end() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM fail(NEW.id_organizacao, true);
+    RETURN NULL;
+END $$;
+
+CREATE ROLE api LOGIN PASSWORD 'not-a-secret';
+CREATE ROLE importer LOGIN PASSWORD 'not-a-secret';
+GRANT SELECT ON ALL TABLES IN SCHEMA public TO api;
+GRANT ALL ON ALL TABLES IN SCHEMA public TO importer;
+"""
+
+
+class Tried(NamedTuple):
+    """Two organizations of which one may fail, asked over one connection; and writers of each, that have begun."""
+
+    server: Server
+    ask: dict[str, Client]
+    write: dict[str, Ingest]
+    writing: Database
+
+    def fail(self, code: str, *, at_the_end: bool = False) -> None:
+        """Let whatever `down` needs fail with this SQLSTATE, or only what makes a change durable."""
+        organizacao = self.write["down"].owner.id_organizacao
+        self.server.execute("INSERT INTO failure VALUES (%s, %s, %s)", (organizacao, code, at_the_end), database=TWIN)
+
+    def mend(self) -> None:
+        self.server.execute("DELETE FROM failure", database=TWIN)
+
+    def connections(self) -> list[tuple[int]]:
+        return self.server.execute("SELECT pid FROM pg_stat_activity WHERE usename = 'api'")
+
+    def statuses(self, name: str) -> list[int]:
+        return [self.ask[name].get(url).status for url in ASKED]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with postgres_server.start() as started:
+        started.execute(f"CREATE DATABASE {TWIN}")
+        with closing(open_store(started.url(TWIN), write=True)) as database:
+            migrations.migrate(database)
+        twin.part(started.url(TWIN))
+        started.execute(FAILING, database=TWIN)
+        for table in DISTRIBUTED:
+            for text in (
+                f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
+                f"CREATE POLICY machine ON {table} USING (fail(id_organizacao, false))",
+            ):
+                started.execute(text, database=TWIN)
+        for machine in range(twin.MACHINES):
+            trigger = (
+                f"CREATE CONSTRAINT TRIGGER machine AFTER UPDATE ON conta_on_{machine} DEFERRABLE INITIALLY DEFERRED"
+            )
+            started.execute(f"{trigger} FOR EACH ROW EXECUTE FUNCTION fail_at_the_end()", database=TWIN)
+        yield started
+
+
+@pytest.fixture
+def tried(server: Server, tmp_path: Path) -> Iterator[Tried]:
+    key_file = tmp_path / "laudo.key"
+    reading = server.url(TWIN, user="api", password=PASSWORD)
+    settings = Settings(store=reading, key_file=str(key_file), log=False, cache_bytes=0, pool_size=1)
+    with (
+        closing(open_store(server.url(TWIN, user="importer", password=PASSWORD), write=True)) as writing,
+        closing(open_store(reading, bounds=settings.bounds)) as database,
+    ):
+        store = Store(writing, key_file)
+        accounts = {"down": store.account(), "well": store.account()}
+        for account in accounts.values():
+            store.write(account, many(60))
+        service = app.create(settings, database=database)
+        ask = {name: Client(service, account.token) for name, account in accounts.items()}
+        write = {name: Ingest(writing, account.id_conta, sizes=SMALL) for name, account in accounts.items()}
+        yield Tried(server, ask, write, writing)
+        server.execute("DELETE FROM failure", database=TWIN)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_only_the_organization_whose_machine_fails_is_refused(tried: Tried, code: str) -> None:
+    assert tried.statuses("down") == tried.statuses("well") == [200] * len(ASKED)
+    connections = tried.connections()
+    assert len(connections) == 1
+    tried.fail(code)
+    for _ in range(3):
+        assert tried.statuses("down") == [503] * len(ASKED)
+        assert tried.statuses("well") == [200] * len(ASKED)
+    assert tried.ask["down"].get("/relatorios").headers["retry-after"]
+    assert tried.ask["well"].get("/ready").status == 200
+    tried.mend()
+    assert tried.statuses("down") == [200] * len(ASKED)
+    assert tried.connections() == connections
+
+
+def test_requests_at_the_same_time_do_not_disturb_each_other(tried: Tried) -> None:
+    tried.fail("08006")
+    names = ["down", "well"] * 10
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(tried.statuses, names))
+    assert found == [[503 if name == "down" else 200] * len(ASKED) for name in names]
+
+
+def test_only_the_organization_whose_machine_fails_cannot_be_written(tried: Tried) -> None:
+    tried.fail("08006")
+    with pytest.raises(Unavailable, match=r"cannot reach a part of the store \(SQLSTATE 08006\)"):
+        tried.write["down"].write(many(80))
+    assert tried.write["well"].write(many(80)).inserted == 20
+    tried.mend()
+    assert tried.write["down"].write(many(80)).inserted == 20
+    assert list(verify.verify(tried.writing)) == []
+
+
+def test_a_change_that_cannot_be_made_durable_is_told_and_undone(tried: Tried) -> None:
+    tried.fail("08006", at_the_end=True)
+    before = contents(tried.writing)
+    with pytest.raises(Unavailable, match=r"cannot reach a part of the store \(SQLSTATE 08006\)"):
+        tried.write["down"].write(many(80))
+    assert contents(tried.writing) == before
+    assert tried.write["well"].write(many(80)).inserted == 20
+    tried.mend()
+    assert tried.write["down"].write(many(80)).inserted == 20
+    assert list(verify.verify(tried.writing)) == []
