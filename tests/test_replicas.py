@@ -455,11 +455,13 @@ def test_a_replica_that_is_killed_costs_no_request(
 
     with ThreadPoolExecutor(4) as pool:
         asking = [pool.submit(ask) for _ in range(4)]
-        until(lambda: statuses[200] > 50)
-        killed.kill9()
-        answered = statuses[200]
-        until(lambda: statuses[200] > answered + 200)
-        ended.set()
+        try:
+            until(lambda: statuses[200] > 50)
+            killed.kill9()
+            answered = statuses[200]
+            until(lambda: statuses[200] > answered + 200)
+        finally:
+            ended.set()
         for thread in asking:
             thread.result(SOON)
     assert {*statuses} == {200}
