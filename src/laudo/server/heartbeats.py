@@ -129,7 +129,9 @@ class Watch:
         """Write a heartbeat; raises StoreError when the primary answers neither that nor a question."""
         sent = monotonic()
         try:
-            [(beat,)] = database.fetch(Statement(_BEAT, (time_ns() // 1_000_000,)))
+            with database.transaction() as connection:
+                connection.fetch(Statement(_BEAT, (time_ns() // 1_000_000,)))
+                [(beat,)] = connection.fetch(_SHOWN)
         except Lost:
             raise
         except StoreError as error:
@@ -195,6 +197,5 @@ _SHOWN: Final = Statement("SELECT at_ms FROM heartbeat WHERE id = 1", ())
 _BEAT: Final = """
 INSERT INTO heartbeat (id, at_ms) VALUES (1, ?)
 ON CONFLICT (id) DO UPDATE SET at_ms = greatest(heartbeat.at_ms + 1, excluded.at_ms)
-RETURNING at_ms
 """
 """Every write makes it larger, whoever writes and however wrong a clock is, so that its order is that of the writes."""
