@@ -28,6 +28,7 @@ def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
     settings = {
         "statement_timeout": bounds.write_timeout_ms if write else bounds.statement_timeout_ms,
         "jit": "off",
+        "max_parallel_workers_per_gather": 0,
         **({} if write else {"default_transaction_read_only": "on"}),
     }
     options = [*(f"-c {name}={value}" for name, value in settings.items()), str(given.get("options", ""))]
