@@ -20,9 +20,7 @@ demo: $(RUN_STAMP)  ## serve 10,000 invented reports; PORT= and STORE= may be gi
 
 test: $(DEV_STAMP)  ## run every test; those of the console need a Chromium, which is installed where that is allowed
 	@tests/console/install-browser || true
-	@$(BIN)/pytest -q -n auto --dist loadgroup $(ARGS) || { \
-		echo "once more, one by one, what failed: on a loaded machine a server can be late"; \
-		$(BIN)/pytest -q --last-failed --last-failed-no-failures none $(ARGS); }
+	@$(BIN)/pytest -q -n auto --dist loadgroup $(ARGS)
 
 check: $(DEV_STAMP)  ## lint, format, types, import contracts
 	@$(BIN)/ruff check .

@@ -1,6 +1,7 @@
-"""Runs coroutines in a thread of their own: a browser's tests keep an event loop in this one."""
+"""Waits: for coroutines, and for what a descriptor has to say."""
 
 import asyncio
+import select
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -9,6 +10,13 @@ T = TypeVar("T")
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Do what `asyncio.run` does."""
+    """Do what `asyncio.run` does, in another thread: a browser's tests keep an event loop in this one."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, coroutine).result()
+
+
+def readable(descriptor: int, seconds: float) -> bool:
+    """Wait until something can be read; unlike `select.select`, with any number of descriptors open."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))

@@ -151,6 +151,15 @@ class Server:
     def resume(self) -> None:
         send(processes(self._data), signal.SIGCONT)
 
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Pause for the length of a block, however it ends."""
+        self.pause()
+        try:
+            yield
+        finally:
+            self.resume()
+
     def replica(self, **settings: str) -> "Server":
         """Start another server, which streams from this one and answers reads."""
         other = Server(self._installation, self.password, {**self.settings, **settings})

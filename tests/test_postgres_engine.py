@@ -676,12 +676,9 @@ def test_a_server_that_hangs_is_met_by_unavailable_in_time_and_its_return_is_not
     store = opened(pool_size=4, statement_timeout_ms=500)
     with asking(store, threads=6) as answers:
         until(lambda: len(answers) > 100)
-        server.pause()
-        paused = monotonic()
-        try:
+        with server.paused():
+            paused = monotonic()
             until(lambda: any(at > paused + 6 for at, _ in answers))
-        finally:
-            server.resume()
         resumed = monotonic()
         until(lambda: any(at > resumed + 2.5 for at, _ in answers))
     hung = [(at, answer) for at, answer in answers if paused + 2 < at < resumed]

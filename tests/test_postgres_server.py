@@ -1,6 +1,5 @@
 import contextlib
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import psycopg
 import pytest
 
 import postgres_server
+from awaiting import readable
 from postgres_server import Server, ServerError
 from postgres_watchdog import processes, wait_gone
 
@@ -94,11 +94,10 @@ def test_what_was_acknowledged_survives_a_kill(primary: Server) -> None:
 
 def test_a_paused_server_keeps_connections_and_hangs(primary: Server) -> None:
     with psycopg.connect(primary.url()) as connection:
-        primary.pause()
-        connection.pgconn.send_query(b"SELECT 1")
-        assert not select.select([connection], [], [], 0.3)[0]
-        primary.resume()
-        assert select.select([connection], [], [], 30)[0]
+        with primary.paused():
+            connection.pgconn.send_query(b"SELECT 1")
+            assert not readable(connection.fileno(), 0.3)
+        assert readable(connection.fileno(), 30)
         while connection.pgconn.get_result():
             pass
 

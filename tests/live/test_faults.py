@@ -151,12 +151,9 @@ def test_a_hung_server_is_503_in_time_and_what_needs_no_store_answers_at_once(
 ) -> None:
     with asking(service, stored, quick) as asked:
         asked.wait(RATE)
-        postgres.pause()
-        paused = monotonic()
-        try:
+        with postgres.paused():
+            paused = monotonic()
             sleep(5.5)
-        finally:
-            postgres.resume()
         resumed = monotonic()
         sleep(2.5)
     hold_of_all(asked.replies, quick)
@@ -254,14 +251,10 @@ def test_a_service_that_starts_before_its_store_answers_once_it_is_there(
 def test_a_service_whose_store_hangs_ends_in_time(postgres: Postgres, place: Place, stored: list[Question]) -> None:
     with serving(place, "--workers", "2") as service:
         asked_of = [*stored] * 8
-        postgres.pause()
-        try:
-            with asking(service, asked_of, rate=100):
-                sleep(0.5)
-                service.interrupt(signal.SIGTERM)
-                interrupted = monotonic()
-                assert service.ended() == 0
-                took = monotonic() - interrupted
-        finally:
-            postgres.resume()
+        with postgres.paused(), asking(service, asked_of, rate=100):
+            sleep(0.5)
+            service.interrupt(signal.SIGTERM)
+            interrupted = monotonic()
+            assert service.ended() == 0
+            took = monotonic() - interrupted
     assert took < 5

@@ -1,6 +1,5 @@
 import os
 import re
-import select
 import signal
 import socket
 from contextlib import ExitStack, closing
@@ -8,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from awaiting import readable
 from engines import Stores, sqlite_file
 from laudo.core.sql import Statement
 from laudo.server.database import open_store
@@ -72,7 +72,7 @@ def test_a_worker_that_dies_is_replaced(place: Place) -> None:
         [worker] = server.workers()
         watched = os.pidfd_open(worker)
         os.kill(worker, signal.SIGKILL)
-        select.select([watched], [], [])
+        assert readable(watched, 30)
         os.close(watched)
         wait_for_port(server.process, server.port)
         assert server.ask("/usuario").status == 200
