@@ -14,7 +14,7 @@ from laudo.server.database import Database, StoreError, Unavailable, open_store,
 from laudo.server.edges import JSON, Edges, Stages, refuse
 from laudo.server.endpoint import Constant, Endpoint
 from laudo.server.limits import Limits
-from laudo.server.pages import Pages
+from laudo.server.pages import Ahead, Pages
 from laudo.server.replicas import Replicas
 
 App = falcon.App[falcon.Request, falcon.Response]
@@ -80,18 +80,25 @@ class List(Endpoint):
         self._resource = resource
 
     def on_get(self, request: falcon.Request, answer: falcon.Response) -> None:
-        """Narrate a request: the token, the caller, the question; what is kept, or one snapshot of the store."""
+        """Narrate a request: the token, the question, the caller; what is kept, or one snapshot of the store."""
         service = self._service
         stages = Stages(answer, shown=service.settings.server_timing)
         token = presented(request)
-        caller = service.callers.admit(service.database, token)
-        request.context.id_token = caller.id_token
-        stages.mark("auth")
-        asked = query.parse(self._resource, request.env["QUERY_STRING"], max_rows=service.settings.max_rows)
-        request.context.filters = asked.names
+        try:
+            asked = query.parse(self._resource, request.env["QUERY_STRING"], max_rows=service.settings.max_rows)
+        except ApiError:
+            request.context.id_token = service.callers.admit(service.database, token)[0].id_token
+            raise
         stages.mark("parse")
         known = request.env.get("HTTP_IF_NONE_MATCH")
-        found = service.pages.kept(caller, asked, known=known) or service.pages.at_once(service.database, caller, asked)
+        ahead = Ahead(service.pages, service.database.dialect, asked, known=known)
+        caller, rows = service.callers.admit(service.database, token, ahead)
+        request.context.id_token = caller.id_token
+        request.context.filters = asked.names
+        stages.mark("auth")
+        found = service.pages.kept(caller, asked, known=known)
+        if found is None:
+            found = service.pages.at_once(service.database, caller, asked, ahead.draft, rows)
         if found is None:
             found = read(
                 service.database, lambda connection: service.pages.answer(connection, caller, asked, known=known)
@@ -123,7 +130,7 @@ class Profile(Endpoint):
     def on_get(self, request: falcon.Request, answer: falcon.Response) -> None:
         """Narrate a request for the profile."""
         token = presented(request)
-        caller = self._service.callers.admit(self._service.database, token)
+        caller, _ = self._service.callers.admit(self._service.database, token)
         request.context.id_token = caller.id_token
         query.parse_none(request.env["QUERY_STRING"])
         answer.data = response.profile(

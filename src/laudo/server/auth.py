@@ -12,8 +12,8 @@ from typing import Final
 
 import msgspec
 
-from laudo.core.sql import Statement
-from laudo.server.database import Database, Reader
+from laudo.core.sql import Owner, Statement
+from laudo.server.database import Database, Reader, Row
 
 PREFIX: Final = "laudo_"
 _DIGITS: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -59,6 +59,10 @@ class Caller(msgspec.Struct, frozen=True):
     version_conta: int
     version_organizacao: int
 
+    @property
+    def owner(self) -> Owner:
+        return Owner(self.id_organizacao, self.id_conta)
+
     def __repr__(self) -> str:
         """Show no name and no address."""
         return f"Caller(id_organizacao={self.id_organizacao}, id_conta={self.id_conta}, id_token={self.id_token})"
@@ -75,11 +79,16 @@ def caller(reader: Reader, token_hash: bytes, *, now_ms: int) -> Caller | None:
     return None
 
 
-def caller_again(database: Database, token_hash: bytes, before: Caller, *, now_ms: int) -> Caller | None:
-    """The same, of a token whose caller was found `before`: to whom it was given never changes."""
-    rest = _rest_of(before.id_organizacao, before.id_conta, before.id_usuario)
-    holders, rows = database.fetch_each((Statement(_HOLDER, (token_hash, now_ms)), rest))
-    return Caller(*holders[0], *rows[0]) if holders and rows else None
+def caller_again(
+    database: Database, token_hash: bytes, before: Caller, beside: Statement | None, *, now_ms: int
+) -> tuple[Caller | None, list[Row] | None]:
+    """The same, of a token whose caller was found `before`: to whom it was given never changes.
+
+    One more query may go `beside` it, after it; its rows come with the caller.
+    """
+    asked = [Statement(_HOLDER, (token_hash, now_ms)), _rest_of(*before.owner, before.id_usuario)]
+    holders, rows, *others = database.fetch_each(asked if beside is None else [*asked, beside])
+    return Caller(*holders[0], *rows[0]) if holders and rows else None, others[0] if others else None
 
 
 def _rest_of(id_organizacao: int, id_conta: int, id_usuario: int) -> Statement:

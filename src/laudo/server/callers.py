@@ -1,18 +1,28 @@
 """Whose token it is: read from the store, and remembered only while nothing at all has changed in it."""
 
+from collections.abc import Callable
 from functools import lru_cache, partial
 from time import time_ns
 from typing import Final
 
 from laudo.core import errors
 from laudo.core.errors import ApiError
+from laudo.core.sql import Statement
 from laudo.server import auth
 from laudo.server.auth import Caller
-from laudo.server.database import Database, Mark
+from laudo.server.database import Database, Mark, Row
 from laudo.server.limits import Limits
 
 _TOKENS: Final = 1000
 """Tokens whose hashes and callers a worker remembers."""
+
+
+Ahead = Callable[[Caller], Statement | None]
+"""Makes the statement that will follow, if the caller is who it was."""
+
+
+def _nothing(_caller: Caller) -> None:
+    pass
 
 
 class Callers:
@@ -26,24 +36,31 @@ class Callers:
         self._fresh: set[str] = set()
         self._met: dict[str, Caller] = {}
 
-    def admit(self, database: Database, token: str) -> Caller:
-        """Tell whose token it is, and count the request; raises ApiError (401, 429)."""
+    def admit(self, database: Database, token: str, ahead: Ahead = _nothing) -> tuple[Caller, list[Row] | None]:
+        """Tell whose token it is, and count the request; raises ApiError (401, 429).
+
+        Where the store must be asked, and knew the caller before, what `ahead` makes of it is asked in the same round
+        trip: its rows come with the caller.
+        """
         mark = database.mark()
         if mark is None or mark != self._mark or len(self._fresh) > _TOKENS:
             self._fresh.clear()
             self._mark = mark
-        caller = self._met.get(token)
+        caller, rows = self._met.get(token), None
         if caller is None or token not in self._fresh or _has_expired(caller):
-            caller = self._read(database, token, caller)
+            caller, rows = self._read(database, token, caller, ahead)
         self._limits.spend(caller.id_token)
-        return caller
+        return caller, rows
 
-    def _read(self, database: Database, token: str, before: Caller | None) -> Caller:
-        hashed, now_ms = self._hash(token), _now_ms()
+    def _read(
+        self, database: Database, token: str, before: Caller | None, ahead: Ahead
+    ) -> tuple[Caller, list[Row] | None]:
+        hashed, now_ms, rows = self._hash(token), _now_ms(), None
         if before is None:
             caller = auth.caller(database, hashed, now_ms=now_ms)
         else:
-            caller = auth.caller_again(database, hashed, before, now_ms=now_ms)
+            beside = ahead(before) if self._limits.allow(before.id_token) else None
+            caller, rows = auth.caller_again(database, hashed, before, beside, now_ms=now_ms)
         if caller is None:
             self._met.pop(token, None)
             raise ApiError(errors.UNAUTHORIZED)
@@ -51,7 +68,7 @@ class Callers:
             self._met.clear()
         self._met[token] = caller
         self._fresh.add(token)
-        return caller
+        return caller, rows
 
 
 def _has_expired(caller: Caller) -> bool:

@@ -29,15 +29,23 @@ class Limits:
         self._per_second = per_second
         self._buckets: OrderedDict[int, tuple[float, float]] = OrderedDict()
 
+    def allow(self, id_token: int) -> bool:
+        """Tell whether a request would be admitted now, without counting one."""
+        return not self._per_second or self._left(id_token, monotonic()) >= 1
+
     def spend(self, id_token: int) -> None:
         """Count one request; raises TooManyError when the token's bucket is empty."""
         if not self._per_second:
             return
         now = monotonic()
-        left, since = self._buckets.pop(id_token, (float(self._per_second), now))
-        left = min(float(self._per_second), left + (now - since) * self._per_second)
+        left = self._left(id_token, now)
+        self._buckets.pop(id_token, None)
         self._buckets[id_token] = (max(left - 1, left if left < 1 else 0), now)
         if len(self._buckets) > _REMEMBERED:
             self._buckets.popitem(last=False)
         if left < 1:
             raise TooManyError(ceil((1 - left) / self._per_second))
+
+    def _left(self, id_token: int, now: float) -> float:
+        left, since = self._buckets.get(id_token, (float(self._per_second), now))
+        return min(float(self._per_second), left + (now - since) * self._per_second)

@@ -8,17 +8,18 @@ from typing import Final, NamedTuple
 from laudo.core import cursor, links, plan, response, sql
 from laudo.core.cursor import After
 from laudo.core.facets import Facets
-from laudo.core.lookups import Read
+from laudo.core.lookups import Read, Rows
 from laudo.core.plan import Page
 from laudo.core.query import Query
 from laudo.core.resources import Resource
-from laudo.core.sql import Owner
+from laudo.core.sql import Dialect, Owner, Statement
 from laudo.server.auth import Caller
-from laudo.server.database import Connection, Reader
+from laudo.server.database import Connection, Reader, Row
 
 _OWNERS: Final = 256
 """Owners whose facets a worker remembers."""
 _PURPOSE: Final = b"laudo pages"
+_EMPTY: Final = Page(0, 0, "")
 
 
 class Answer(NamedTuple):
@@ -27,6 +28,17 @@ class Answer(NamedTuple):
     etag: str
     body: bytes
     link: str
+
+
+class Draft(NamedTuple):
+    """An answer as far as it is known before the store is asked for a list in this state."""
+
+    owner: Owner
+    version: int
+    steps: plan.Steps
+    statement: Statement | None
+    """What is still to be asked, and sent to `steps`; None when `page` is known."""
+    page: Page
 
 
 class Pages:
@@ -54,11 +66,8 @@ class Pages:
         etag = self._etag(owner, version, query)
         return etag if _lists(known, etag) else None
 
-    def at_once(self, reader: Reader, caller: Caller, query: Query) -> Answer | None:
-        """Answer with one statement, None when one is not enough or the list has changed since `caller` was read.
-
-        That one statement is a snapshot by itself, and says which version it has seen.
-        """
+    def draft(self, dialect: Dialect, caller: Caller, query: Query) -> Draft | None:
+        """Plan an answer of one statement; None when one is not enough, or the list is not as it was remembered."""
         owner, version = _state(caller, query)
         facets = self._remembered(query.resource, owner, version)
         if facets is None or query.cursor is not None:
@@ -66,15 +75,32 @@ class Pages:
         steps = plan.page(query, facets)
         try:
             lookup = next(steps)
-            if not isinstance(lookup, Read):
-                return None
-            asked = sql.with_version(sql.statement(lookup, owner, reader.dialect), query.resource, owner)
-            [(seen, *row)] = reader.fetch(asked)
-            if seen == version:
-                steps.send([tuple(row)])
         except StopIteration as done:
-            return self._answered(query, done.value, None, owner=owner, version=version)
-        return None
+            return Draft(owner, version, steps, None, done.value)
+        if not isinstance(lookup, Read):
+            return None
+        asked = sql.with_version(sql.statement(lookup, owner, dialect), query.resource, owner)
+        return Draft(owner, version, steps, asked, _EMPTY)
+
+    def at_once(
+        self, reader: Reader, caller: Caller, query: Query, draft: Draft | None, rows: list[Row] | None
+    ) -> Answer | None:
+        """Answer with one statement, None when one is not enough or the list has changed since `caller` was read.
+
+        That one statement is a snapshot by itself, and says which version it has seen. If there was a `draft` for the
+        caller as it is, its `rows` may have come with the caller.
+        """
+        if draft is None or (draft.owner, draft.version) != _state(caller, query):
+            draft, rows = self.draft(reader.dialect, caller, query), None
+        if draft is None:
+            return None
+        page: Page | None = draft.page
+        if draft.statement is not None:
+            [(seen, *row)] = reader.fetch(draft.statement) if rows is None else rows
+            page = _sent(draft.steps, [tuple(row)]) if seen == draft.version else None
+        if page is None:
+            return None
+        return self._answered(query, page, None, owner=draft.owner, version=draft.version)
 
     def answer(self, connection: Connection, caller: Caller, query: Query, *, known: str | None = None) -> Answer | str:
         """Answer a question out of a snapshot, which may be newer than `caller`; the ETag alone when `known` lists it.
@@ -149,10 +175,27 @@ class Pages:
             self._room += len(dropped.body)
 
 
+class Ahead:
+    """Drafts an answer for who had a token before, so that one round trip asks for caller and page."""
+
+    def __init__(self, pages: Pages, dialect: Dialect, query: Query, *, known: str | None) -> None:
+        """`known` is the request's If-None-Match."""
+        self._pages = pages
+        self._dialect = dialect
+        self._query = query
+        self._known = known
+        self.draft: Draft | None = None
+
+    def __call__(self, caller: Caller) -> Statement | None:
+        """Give what to ask, None when the answer is kept or not to be had with one statement."""
+        if self._pages.kept(caller, self._query, known=self._known) is None:
+            self.draft = self._pages.draft(self._dialect, caller, self._query)
+        return self.draft.statement if self.draft else None
+
+
 def _state(caller: Caller, query: Query) -> tuple[Owner, int]:
     """Give whose list it is, and the version that changes when the list may have."""
-    owner = Owner(caller.id_organizacao, caller.id_conta)
-    return owner, caller.version_organizacao if query.resource.whole_organization else caller.version_conta
+    return caller.owner, caller.version_organizacao if query.resource.whole_organization else caller.version_conta
 
 
 def _version(connection: Connection, resource: Resource, owner: Owner) -> int:
@@ -176,3 +219,13 @@ def _drive(steps: plan.Steps, connection: Connection, owner: Owner) -> Page:
     except StopIteration as done:
         page: Page = done.value
         return page
+
+
+def _sent(steps: plan.Steps, rows: Rows) -> Page | None:
+    """Send a plan its first rows; None when it asks for more."""
+    try:
+        steps.send(rows)
+    except StopIteration as done:
+        page: Page = done.value
+        return page
+    return None

@@ -1,0 +1,127 @@
+"""How often a service on a server asks it: to answer is mostly one round trip, the caller's check included."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+
+import pytest
+
+from factories import NOON, Account, Store, relatorio
+from forwarding import Forwarding, ForwardingConnection
+from laudo.core.sql import Statement
+from laudo.server.database import Connection, Database, Row, open_store
+from strategies import many
+from wsgi import Client, NewApp
+
+pytestmark = pytest.mark.engines("postgres", reason="in a file nothing is asked while nothing has changed")
+
+ONE_STATEMENT = (
+    "/relatorios",
+    "/relatorios?status=CONCLUIDO&tipo_pessoa=PESSOA",
+    "/relatorios?sort=-numero&rows=50",
+    "/relatorios?status=PENDENTE&nome=nenhum",
+    "/pessoas",
+    "/pessoas?sort=nome&rows=50",
+)
+"""Questions whose answer is one statement, or none."""
+
+
+class Counted(Forwarding):
+    """A store that counts round trips."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.trips = 0
+        self.asked = 0
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        return self.fetch_each((statement,))[0]
+
+    def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        self.trips += 1
+        self.asked += len(statements)
+        return self._database.fetch_each(statements)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        with super().snapshot() as connection:
+            yield _CountedConnection(connection, self)
+
+    def since(self) -> tuple[int, int]:
+        """Give round trips and statements since the last time."""
+        found = self.trips, self.asked
+        self.trips = self.asked = 0
+        return found
+
+
+class _CountedConnection(ForwardingConnection):
+    def __init__(self, connection: Connection, owner: Counted) -> None:
+        super().__init__(connection)
+        self._owner = owner
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        self._owner.trips += 1
+        self._owner.asked += 1
+        return super().fetch(statement)
+
+
+@pytest.fixture
+def counted(store_url: str) -> Iterator[Counted]:
+    with closing(open_store(store_url)) as database:
+        yield Counted(database)
+
+
+@pytest.fixture
+def acme(new_app: NewApp, counted: Counted, store: Store, account: Account) -> Client:
+    """Asks for 240 reports in the name of a caller who has asked for each list before."""
+    store.write(account, many(240))
+    client = Client(new_app(counted), account.token)
+    client.get("/relatorios?rows=75")
+    client.get("/pessoas?rows=75")
+    counted.since()
+    return client
+
+
+@pytest.mark.parametrize("url", ONE_STATEMENT)
+def test_a_page_and_its_caller_are_one_round_trip(acme: Client, counted: Counted, url: str) -> None:
+    first = acme.get(url)
+    assert first.status == 200
+    assert counted.since() in {(1, 3), (1, 2)}  # token and user; the page, unless it is known to be empty
+    assert acme.get(url).body == first.body
+    assert counted.since() == (1, 2)
+    assert acme.ask("GET", url, headers={"If-None-Match": first.headers["etag"]}).status == 304
+    assert counted.since() == (1, 2)
+
+
+def test_the_profile_is_one_round_trip(acme: Client, counted: Counted) -> None:
+    assert acme.get("/usuario").status == 200
+    assert counted.since() == (1, 2)
+
+
+def test_a_page_asked_for_ahead_is_not_answered_once_the_list_has_changed(
+    acme: Client, counted: Counted, store: Store, account: Account
+) -> None:
+    store.write(account, [relatorio(900, atualizado_em=NOON + 10**9)])
+    assert acme.get("/relatorios").total == 241
+    assert acme.get("/relatorios?page=2").total == 241
+    assert counted.since()[0] > 2
+
+
+def test_who_may_not_ask_is_told_that_before_what_is_wrong_with_the_question(
+    acme: Client, counted: Counted, store: Store, account: Account
+) -> None:
+    assert acme.get("/relatorios?rows=x").keys == ["rows"]
+    assert counted.since() == (1, 2)
+    store.revoke(account.id_token)
+    assert acme.get("/relatorios?rows=x").status == 401
+    assert acme.get("/relatorios?page=3").status == 401
+
+
+def test_nothing_is_asked_ahead_for_a_token_that_asks_too_fast(
+    new_app: NewApp, counted: Counted, store: Store, account: Account
+) -> None:
+    store.write(account, many(240))
+    client = Client(new_app(counted, rate_limit=2), account.token)
+    assert [client.get(f"/relatorios?page={page}").status for page in (1, 2)] == [200, 200]
+    counted.since()
+    assert [client.get(f"/relatorios?page={page}").status for page in (3, 4)] == [429, 429]
+    assert counted.since() == (2, 4)
