@@ -551,9 +551,9 @@ def test_a_database_of_another_encoding_is_refused(server: Server, opened: Calla
 def test_what_the_url_says_goes_before_our_own(server: Server, opened: Callable[..., Postgres]) -> None:
     given = "application_name=mine&options=-c%20statement_timeout%3D77ms"
     url = f"{server.url().replace('postgresql:', 'postgres:')}?{given}"
-    names = ("application_name", "statement_timeout", "jit", "default_transaction_read_only")
+    names = ("application_name", "statement_timeout", "jit", "work_mem", "default_transaction_read_only")
     shown = [opened(url=url).fetch(ask("SELECT current_setting(?)", name)) for name in names]
-    assert shown == [[("mine",)], [("77ms",)], [("off",)], [("on",)]]
+    assert shown == [[("mine",)], [("77ms",)], [("off",)], [("32MB",)], [("on",)]]
 
 
 # What is lost.

@@ -15,7 +15,7 @@ def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
 
     A session's settings travel as `options`, with the first message, so that they cost no round trip and never stay
     behind on a connection that PgBouncer lends to others. PgBouncer must be told to pass them over
-    (`ignore_startup_parameters = options`); then those of the role hold, which `laudo migrate --grants` sets.
+    (`ignore_startup_parameters = options`); then those of the role hold, which docs/operating.md lists.
     """
     try:
         given = conninfo_to_dict(url)
@@ -29,6 +29,7 @@ def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
         "statement_timeout": bounds.write_timeout_ms if write else bounds.statement_timeout_ms,
         "jit": "off",
         "max_parallel_workers_per_gather": 0,
+        "work_mem": _WORK_MEM,
         **({} if write else {"default_transaction_read_only": "on"}),
     }
     options = [*(f"-c {name}={value}" for name, value in settings.items()), str(given.get("options", ""))]
@@ -46,6 +47,8 @@ _MALFORMED: Final = (
     "the store's URL is not one that PostgreSQL knows: it must look like postgresql://user@host:5432/database, "
     "with %40, %2F and %3A for @, / and : in a name or password"
 )
+_WORK_MEM: Final = "32MB"
+"""For a search among millions of persons: with the usual 4 MB, pages are noted instead of rows, and searched whole."""
 _DEFAULTS: Final = {
     "fallback_application_name": "laudo",
     "keepalives_idle": "30",
