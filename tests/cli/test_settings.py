@@ -1,7 +1,11 @@
 import re
 import subprocess
 
-from laudo.server.config import SETTINGS
+import pytest
+
+from laudo.cli.options import opened
+from laudo.core.sql import Statement
+from laudo.server.config import SETTINGS, Settings
 from shell import LAUDO, Shell
 
 
@@ -29,3 +33,14 @@ def test_config_reads_the_file_of_the_working_folder(empty: Shell) -> None:
 def test_migrate_may_be_repeated(fresh: Shell) -> None:
     assert fresh.prints("migrate").startswith("applied 0001_")
     assert fresh.prints("migrate") == "the store is current"
+
+
+@pytest.mark.engines("postgres", reason="nothing is prepared on a server")
+@pytest.mark.parametrize("write", [False, True])
+def test_a_command_prepares_statements_unless_told_otherwise(store_url: str, *, write: bool) -> None:
+    prepared = []
+    for prepare in (True, False):
+        with opened(Settings(store=store_url, prepare=prepare), write=write) as database:
+            database.fetch(Statement("SELECT 1", ()))
+            prepared += database.fetch(Statement("SELECT count(*) > 0 FROM pg_prepared_statements", ()))
+    assert prepared == [(True,), (False,)]

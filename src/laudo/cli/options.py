@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -60,10 +61,11 @@ def opened(settings: Settings, *, write: bool = False, distributed: bool = True)
     Where Citus is installed, tables must also lie as planned, unless they need not be `distributed` yet.
     """
     from laudo.server import citus
-    from laudo.server.database import open_store
+    from laudo.server.database import PATIENT, open_store
     from laudo.server.migrations import require_current
 
-    with closing(open_store(settings.store)) as database:
+    bounds = replace(PATIENT, prepare=settings.prepare)
+    with closing(open_store(settings.store, bounds=bounds)) as database:
         with database.snapshot() as connection:
             require_current(connection)
             if distributed:
@@ -71,7 +73,7 @@ def opened(settings: Settings, *, write: bool = False, distributed: bool = True)
         if not write:
             yield database
             return
-    with closing(open_store(settings.store, write=True)) as database:
+    with closing(open_store(settings.store, write=True, bounds=bounds)) as database:
         yield database
 
 
