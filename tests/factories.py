@@ -128,7 +128,7 @@ class Store:
         return Ingest(self.database, account.id_conta, sizes=SMALL).delete([numero(number) for number in numbers])
 
 
-TABLES: Final = ("facet", "bucket", "tally", "relatorio", "pessoa")
+TABLES: Final = ("facet", "bucket", "tally", "relatorio", "pessoa", "word")
 
 
 def contents(database: Database) -> dict[str, list[tuple[object, ...]]]:

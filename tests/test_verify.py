@@ -196,6 +196,18 @@ DAMAGE = {
         f"UPDATE pessoa SET nome_busca = 'rui' WHERE {ONE}",
         r"organization 1: persons with another nome_busca: 1",
     ),
+    "a word's total": (
+        "UPDATE word SET total = total + 1 WHERE id_organizacao = 2",
+        r"organization 2: words with other totals: \d+ \(kept \d+, counted \d+\)",
+    ),
+    "words not counted": (
+        "DELETE FROM word WHERE id_organizacao = 1",
+        r"organization 1: words with other totals: \d+ \(kept 0, counted \d+\)",
+    ),
+    "words that nobody has": (
+        "INSERT INTO word (id_organizacao, word, shared, total) VALUES (1, 'zzz', 1, 2)",
+        r"organization 1: words with other totals: 1 \(kept \d+, counted \d+\)",
+    ),
     "persons' items": (
         f"UPDATE pessoa SET item = '{{}}' WHERE {ONE}",
         r"organization 1: persons with another item: 1",

@@ -12,7 +12,7 @@ from laudo.core.sql import Statement
 from laudo.server.database import Database, Reader, StoreError
 from laudo.server.patience import patiently, wait_shortly
 
-DISTRIBUTED: Final = ("organizacao", "conta", "usuario", "facet", "bucket", "tally", "relatorio", "pessoa")
+DISTRIBUTED: Final = ("organizacao", "conta", "usuario", "facet", "bucket", "tally", "relatorio", "pessoa", "word")
 """Each row lies with its organization, by id_organizacao; a table comes after those that its foreign keys name."""
 
 REFERENCE: Final = ("migration", "token", "heartbeat")

@@ -28,7 +28,7 @@ _READ: Final[dict[str, frozenset[str]]] = dict.fromkeys(TABLES, frozenset({"SELE
 RIGHTS: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
     WRITER: _READ
     | dict.fromkeys(("organizacao", "conta", "usuario", "token", "facet"), _KEPT)
-    | dict.fromkeys(("bucket", "tally", "relatorio", "pessoa"), _KEPT | {"DELETE"}),
+    | dict.fromkeys(("bucket", "tally", "relatorio", "pessoa", "word"), _KEPT | {"DELETE"}),
     READER: _READ | {"heartbeat": _KEPT},
 }
 """Role -> table -> privileges."""

@@ -35,7 +35,12 @@ def plain(lookup: Plain, owner: Owner, dialect: Dialect) -> Statement:
 
 
 def found(lookup: Found, owner: Owner, dialect: Dialect) -> Statement:
-    return Statement(*dialect.found(lookup.words, owner))
+    """Of one word the persons are counted; of several the index tells who has them all."""
+    if len(lookup.words) > 1:
+        return Statement(*dialect.found(lookup.words, owner))
+    [word] = lookup.words
+    beyond = word[:-1] + chr(ord(word[-1]) + 1)
+    return Statement(_HAVE_WORD, (owner.id_organizacao, word, beyond, len(word)))
 
 
 def _both(within: Where, filters: Clauses) -> Clause:
@@ -110,6 +115,10 @@ def _add_after(where: Where, asked: Order, after: After) -> None:
         where.add(f"({past} OR ({column} = ? AND {tie} > ?){nulls})", value, value, key)
 
 
+_HAVE_WORD: Final = """
+SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM word
+WHERE id_organizacao = ? AND word >= ? AND word < ? AND shared < ?
+"""
 _BY_FILTER: Final = (
     ("numero", "relatorio_numero"),
     ("numero_documento", "relatorio_documento"),

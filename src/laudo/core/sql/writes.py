@@ -101,4 +101,5 @@ RELATORIO: Final = _table(
     mensagem=TEXT,
     item=TEXT,
 )
+WORD: Final = _table("word", "id_organizacao word shared", word=TEXT, total=NUMBER)
 PESSOA: Final = _table("pessoa", "id_organizacao cpf", cpf=TEXT, nome=TEXT, nome_busca=TEXT, recency=NUMBER, item=TEXT)

@@ -8,6 +8,7 @@ from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import PESSOA
 from laudo.core.values import words
 from laudo.server.database import Connection
+from laudo.server.ingest import vocabulary
 from laudo.server.ingest import words as word_index
 from laudo.server.ingest.changes import Change
 from laudo.server.ingest.tallies import SIZES, Sizes, Tally
@@ -93,6 +94,8 @@ class Pessoas:
         word_index.add(connection, self._id_organizacao, ((cpf, folded[cpf]) for cpf in renamed))
         connection.write(_SEE, [(self._id_organizacao, cpf, *_seen(cpf, after[cpf])) for cpf in seen])
         remove(connection, self._id_organizacao, gone)
+        ended = [_folded(known[cpf].nome) for cpf in (*renamed, *gone)]
+        vocabulary.move(connection, self._id_organizacao, folded.values(), ended)
         self._count_names(known, folded, (*renamed, *gone))
         self._count_instants(known, after, (*new, *renamed, *seen, *gone))
         for tally in self._tallies:
@@ -104,7 +107,7 @@ class Pessoas:
         _, by_cpf, by_nome = self._tallies
         for cpf in ended:
             by_cpf.add(cpf.encode(), 0, -1)
-            by_nome.add(by_nome.axis.encode((" ".join(words(known[cpf].nome)), cpf)), 0, -1)
+            by_nome.add(by_nome.axis.encode((_folded(known[cpf].nome), cpf)), 0, -1)
         for cpf, nome_busca in folded.items():
             by_cpf.add(cpf.encode(), 0, 1)
             by_nome.add(by_nome.axis.encode((nome_busca, cpf)), 0, 1)
@@ -132,7 +135,12 @@ def remove(connection: Connection, id_organizacao: int, cpfs: Sequence[str]) -> 
 
 def row(cpf: str, newest: Newest) -> Row:
     """Give what the store keeps of a person."""
-    return cpf, newest.nome, " ".join(words(newest.nome)), *_seen(cpf, newest)
+    return cpf, newest.nome, _folded(newest.nome), *_seen(cpf, newest)
+
+
+def _folded(nome: str) -> str:
+    """Give nome_busca."""
+    return " ".join(words(nome))
 
 
 def _seen(cpf: str, newest: Newest) -> tuple[int, str]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from laudo.core import axes
 from laudo.core.sql import Owner, Statement
 from laudo.server.database import Connection
-from laudo.server.ingest import counting, words
+from laudo.server.ingest import counting, vocabulary, words
 from laudo.server.ingest.pessoas import CPF_LENGTH, Newest, Row, insert, remove, row
 from laudo.server.ingest.progress import Progress
 from laudo.server.ingest.verify.differences import Difference
@@ -50,8 +50,20 @@ def differences(connection: Connection, id_organizacao: int, progress: Progress)
         found.update(_faults(stored, said))
     for what, rows in sorted(found.items()):
         yield Difference(id_organizacao=id_organizacao, what=what, rows=rows)
+    yield from _vocabulary(connection, id_organizacao)
     if connection.dialect.keeps_words:
         yield from _words(connection, id_organizacao)
+
+
+def _vocabulary(connection: Connection, id_organizacao: int) -> Iterator[Difference]:
+    """Compare the words that are counted with the names that persons have."""
+    right, kept = Entries(), Entries()
+    for entries, found in (right, vocabulary.counted), (kept, vocabulary.held):
+        for (word, shared), total in found(connection, id_organizacao):
+            entries.add(f"{word} {shared}", total, 0)
+    if rows := kept.differing(right):
+        totals = {"stored": kept.entries.total(), "counted": right.entries.total()}
+        yield Difference(id_organizacao=id_organizacao, what="words with other totals", rows=rows, **totals)
 
 
 def _words(connection: Connection, id_organizacao: int) -> Iterator[Difference]:

@@ -6,7 +6,7 @@ from laudo.core import axes
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import FACET
 from laudo.server.database import Connection
-from laudo.server.ingest import counting, versions
+from laudo.server.ingest import counting, versions, vocabulary
 from laudo.server.ingest.changes import begin
 from laudo.server.ingest.progress import Progress
 from laudo.server.ingest.tallies import SIZES, Sizes, Tally
@@ -33,6 +33,7 @@ def organizacao(connection: Connection, id_organizacao: int, progress: Progress,
     """Write the persons of an organization that differ, count all of them anew, and change its version."""
     begin(connection, id_organizacao)
     pessoas.mend(connection, id_organizacao, progress)
+    vocabulary.rebuild(connection, id_organizacao)
     for axis in axes.OF_PESSOA:
         Tally(axis, Owner(id_organizacao, 0), sizes).rebuild(connection, progress)
     versions.raise_organizacao(connection, id_organizacao)

@@ -1,0 +1,89 @@
+"""Keeps `word`: how many persons have a word that begins in some way, without a look at any person.
+
+The words of a name that begin alike stand side by side in alphabetical order. Each is counted with the number of
+letters that it shares with the one before it: a word that begins with n letters and shares fewer than n of them is the
+first such word of its name, and every name that has any has one.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from laudo.core import axes
+from laudo.core.sql import How, Owner, Statement, Write
+from laudo.core.sql.writes import WORD
+from laudo.server.database import Connection
+from laudo.server.ingest import counting
+
+Entry = tuple[str, int]
+"""A word, and how many letters it shares with the one before it."""
+
+_MOST_HELD: Final = 100_000
+"""Entries that are counted before they are written."""
+
+
+def move(connection: Connection, id_organizacao: int, came: Iterable[str], went: Iterable[str]) -> None:
+    """Count the words of persons that came and went, each given by nome_busca."""
+    moved = Counter(entry for nome_busca in came for entry in _entries(nome_busca))
+    moved.subtract(entry for nome_busca in went for entry in _entries(nome_busca))
+    _add(connection, id_organizacao, moved)
+
+
+def rebuild(connection: Connection, id_organizacao: int) -> None:
+    """Count the words of all persons of an organization anew."""
+    connection.fetch(Statement(_FORGET, (id_organizacao,)))
+    for counted in _counted(connection, id_organizacao):
+        _add(connection, id_organizacao, counted)
+
+
+def counted(connection: Connection, id_organizacao: int) -> Iterator[tuple[Entry, int]]:
+    """Give what should be kept, an entry perhaps in several parts."""
+    for part in _counted(connection, id_organizacao):
+        yield from part.items()
+
+
+def held(connection: Connection, id_organizacao: int) -> Iterator[tuple[Entry, int]]:
+    """Give what is kept."""
+    last: Entry = ("", -1)
+    while chunk := connection.fetch(Statement(_HELD, (id_organizacao, *last, counting.CHUNK))):
+        yield from (((word, shared), total) for word, shared, total in chunk)
+        last = chunk[-1][:2]
+
+
+def _counted(connection: Connection, id_organizacao: int) -> Iterator[Counter[Entry]]:
+    found: Counter[Entry] = Counter()
+    for chunk in counting.rows(connection, axes.PESSOA_NOME, Owner(id_organizacao, 0)):
+        found.update(entry for nome_busca, *_ in chunk for entry in _entries(nome_busca))
+        if len(found) > _MOST_HELD:
+            yield found
+            found = Counter()
+    yield found
+
+
+def _entries(nome_busca: str) -> Iterator[Entry]:
+    before = ""
+    for word in sorted(set(nome_busca.split())):
+        yield word, _shared(before, word)
+        before = word
+
+
+def _shared(before: str, word: str) -> int:
+    for number, (one, other) in enumerate(zip(before, word, strict=False)):
+        if one != other:
+            return number
+    return len(before)
+
+
+def _add(connection: Connection, id_organizacao: int, moved: Counter[Entry]) -> None:
+    """Add to the totals; no row stays where nothing is left."""
+    rows = sorted((entry, by) for entry, by in moved.items() if by)
+    connection.write(_COUNT, [(id_organizacao, *entry, by) for entry, by in rows])
+    connection.write(_CLEAN, [(id_organizacao, *entry) for entry, by in rows if by < 0])
+
+
+_COUNT: Final = Write(How.COUNT, WORD, ("total",))
+_CLEAN: Final = Write(How.DELETE_EMPTY, WORD)
+_FORGET: Final = "DELETE FROM word WHERE id_organizacao = ?"
+_HELD: Final = """
+SELECT word, shared, total FROM word WHERE id_organizacao = ? AND (word, shared) > (?, ?) ORDER BY word, shared LIMIT ?
+"""

@@ -1,0 +1,64 @@
+"""Words of names are counted so that every beginning has its total, whatever names come and go."""
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from engines import Stores
+from factories import NOON, Account, Store, cpf, relatorio
+from laudo.core import sql
+from laudo.core.lookups import Found
+from laudo.core.sql import Owner, Statement
+from laudo.core.values import words
+from laudo.server.database import open_store
+from laudo.server.ingest import vocabulary
+from wsgi import Client
+
+letters = st.sampled_from("ab" * 8 + "cñ1\ud7fb\U0001d7f9")
+names = st.lists(st.text(letters, min_size=1, max_size=5), max_size=5).map(lambda each: " ".join(words(" ".join(each))))
+populations = st.lists(names, max_size=12)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(came=populations, later=populations, gone=st.sets(st.integers(0, 11)))
+def test_every_beginning_of_a_word_has_the_total_of_a_count(
+    stores: Stores, came: list[str], later: list[str], gone: set[int]
+) -> None:
+    went = [name for number, name in enumerate(came) if number in gone]
+    left = [name for number, name in enumerate(came) if number not in gone] + later
+    with stores.passing() as url:
+        database = open_store(url, write=True)
+        with database.transaction() as connection:
+            vocabulary.move(connection, 7, came, ())
+            vocabulary.move(connection, 8, ["ab ac", "b"], ())
+            vocabulary.move(connection, 7, later, went)
+            beginnings = {word[:end] for name in (*came, *later) for word in name.split() for end in range(1, 7)}
+            for beginning in {*beginnings, "a", "zz"}:
+                asked = sql.statement(Found((beginning,)), Owner(7, 1), connection.dialect)
+                expected = sum(any(word.startswith(beginning) for word in name.split()) for name in left)
+                assert connection.fetch(asked) == [(expected,)], (beginning, left)
+            totals = connection.fetch(Statement("SELECT total FROM word WHERE id_organizacao = 7", ()))
+            assert all(total > 0 for (total,) in totals)
+        database.close()
+
+
+def test_a_search_for_one_word_has_the_total_of_its_persons(store: Store, account: Account, acme: Client) -> None:
+    nomes = ["Ana Maria", "Mariana Maria Mar", "José", "Mário Márcio", "Ana Maria"]
+    store.write(
+        account,
+        [
+            relatorio(number, nome_pessoa=nome, numero_documento=cpf(number), atualizado_em=NOON + number)
+            for number, nome in enumerate(nomes)
+        ],
+    )
+    assert [acme.get("/pessoas", nome=nome).total for nome in ("mar", "maria", "ana", "m", "márc", "x")] == [
+        4,
+        3,
+        2,
+        4,
+        1,
+        0,
+    ]
+    store.write(account, [relatorio(9, nome_pessoa="Joana", numero_documento=cpf(0), atualizado_em=NOON + 9)])
+    assert [acme.get("/pessoas", nome=nome).total for nome in ("mar", "maria", "ana", "jo")] == [3, 2, 1, 2]
+    store.delete(account, 1)
+    assert [acme.get("/pessoas", nome=nome).total for nome in ("mar", "maria", "mariana")] == [2, 1, 0]
