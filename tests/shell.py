@@ -78,7 +78,7 @@ def cpu_seconds() -> float:
 
 def ndjson(folder: Path, count: int, *, name: str = "relatorios.ndjson", bad: int = 0) -> Path:
     """A file of `count` reports, after `bad` lines that are none."""
-    lines = b"".join(demo.ndjson_lines(islice(demo.relatorios(5000), count)))
+    lines = b"".join(demo.ndjson_lines(islice(demo.relatorios(max(count, 5000)), count)))
     content = b'{"numero": "52998224725"}\n' * bad + lines
     (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     return folder / name

@@ -10,6 +10,7 @@ from itertools import islice
 import pytest
 
 from laudo import demo
+from laudo.cli.imports import BATCH
 from shell import Shell, ndjson, one_line
 
 
@@ -119,19 +120,20 @@ def test_a_truncated_gzip_keeps_what_it_holds_and_says_so(laudo: Shell) -> None:
 
 def test_ctrl_c_says_what_was_kept_and_running_again_finishes(laudo: Shell) -> None:
     """A rejection in the second batch is told once that batch is written; the pipe stays open, so that more is due."""
-    lines = ndjson(laudo.folder, 3000).read_bytes().splitlines(keepends=True)
+    lines = ndjson(laudo.folder, 3 * BATCH).read_bytes().splitlines(keepends=True)
     with laudo.starts("import", "-", "--account", "1", stdin=subprocess.PIPE) as process:
         assert process.stdin
         assert process.stderr
-        process.stdin.writelines([*lines[:1500], b"{}\n", *lines[1500:2500]])
+        process.stdin.writelines([*lines[: BATCH + 500], b"{}\n", *lines[BATCH + 500 : 2 * BATCH + 500]])
         process.stdin.flush()
-        assert process.stderr.readline().startswith(b"line 1501: ")
+        assert process.stderr.readline().startswith(b"line %d: " % (BATCH + 501))
         assert _interrupted(process) == 130
         said = process.stderr.read().decode()
-    kept = re.fullmatch(r"error: interrupted; kept: 2000 lines \((\d+) inserted, .*\); hint: run it again.*\n", said)
+    kept = re.fullmatch(r"error: interrupted; kept: (\d+) lines \((\d+) inserted, .*\); hint: run it again.*\n", said)
     assert kept, said
+    assert int(kept[1]) == 2 * BATCH
     again = laudo.prints("import", "-", "--account", "1", stdin=b"".join(lines))
-    assert again == f"{3000 - int(kept[1])} inserted, 0 updated, {kept[1]} unchanged, 0 stale, 0 rejected"
+    assert again == f"{3 * BATCH - int(kept[2])} inserted, 0 updated, {kept[2]} unchanged, 0 stale, 0 rejected"
 
 
 def test_on_a_terminal_a_bar_shows_the_rate(laudo: Shell) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 import postgres_server
 from laudo import demo
+from laudo.cli.imports import BATCH
 from laudo.core.sql import Statement
 from laudo.server.database import Database, open_store
 from postgres_server import Server
@@ -22,8 +23,7 @@ from shell import Shell
 Happening = Callable[[subprocess.Popen[bytes]], object]
 """What becomes of an import that runs."""
 
-LINES: Final = 6000
-BATCH: Final = 1000
+LINES: Final = 20_000
 PATIENCE: Final = 60.0
 END_ALL: Final = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'laudo'"
 

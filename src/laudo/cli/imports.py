@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Write = Callable[[list[Relatorio]], None]
 
-BATCH: Final = 1000
+BATCH: Final = 5000
 IN_PART: Final = 1
 
 EPILOG: Final = """
@@ -31,7 +31,7 @@ Exit codes:
   130  interrupted; running it again finishes
 
 One report a line, in the fields of the API and nome_pessoa. The newer atualizado_em of a numero wins; what is there
-already is unchanged, what is older stale. Batches of 1,000 lines are on disk before they are counted. For each
+already is unchanged, what is older stale. Batches of 5,000 lines are on disk before they are counted. For each
 rejected line its number and the reason, never its content, go to --errors or stderr.
 """
 
