@@ -105,6 +105,7 @@ def test_rows_that_tie_are_counted_across_chunks(store: Store, account: Account,
 
 ONE = "id_organizacao = 1 AND cpf = (SELECT min(cpf) FROM pessoa WHERE id_organizacao = 1)"
 LAST = "id_organizacao = 1 AND cpf = (SELECT max(cpf) FROM pessoa WHERE id_organizacao = 1)"
+FIRST = "id_organizacao = 1 AND id_conta = 1"
 DAMAGE = {
     "a facet's total": (
         "UPDATE facet SET total = total + 1 WHERE id_conta = 1 AND facet = 2",
@@ -123,11 +124,11 @@ DAMAGE = {
         r"account 2, axis 3 \(relatorio by numero_documento\), bucket 1: total of the bucket is \d+, counted \d+",
     ),
     "a lower that is another key": (
-        """UPDATE bucket SET lower = (
-            SELECT numero FROM relatorio WHERE id_conta = 1 AND numero < bucket.lower ORDER BY numero DESC LIMIT 1
-        ) WHERE id_conta = 1 AND axis = 2 AND bucket = (
-            SELECT max(bucket) FROM bucket AS b WHERE id_conta = 1 AND axis = 2 AND lower > (
-                SELECT c.lower FROM bucket AS c WHERE c.id_conta = 1 AND c.axis = 2 AND c.bucket = b.parent
+        f"""UPDATE bucket SET lower = (
+            SELECT numero FROM relatorio WHERE {FIRST} AND numero < bucket.lower ORDER BY numero DESC LIMIT 1
+        ) WHERE {FIRST} AND axis = 2 AND bucket = (
+            SELECT max(bucket) FROM bucket AS b WHERE {FIRST} AND axis = 2 AND lower > (
+                SELECT c.lower FROM bucket AS c WHERE {FIRST} AND c.axis = 2 AND c.bucket = b.parent
             )
         )""",
         r"account 1, axis 2 \(relatorio by numero\), bucket \d+: total of the bucket is \d+, counted \d+",
