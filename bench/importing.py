@@ -2,9 +2,10 @@
 
     python bench/importing.py --reports 200000 --rounds 3
 
-Both write batches of 1,000, each one durable transaction. `laudo import` reads NDJSON, checks it, and keeps facets,
-tallies, persons and words besides; `executemany` gets rows made beforehand and inserts them into `relatorio` with its
-indexes, nothing else. Rounds alternate; medians are shown, and the importer's largest memory.
+`laudo import` reads NDJSON, checks it, and keeps facets, tallies, persons and words besides; `executemany` gets rows
+made beforehand and inserts them into `relatorio` with its indexes, nothing else. Both write batches, each one durable
+transaction: the importer its own, `executemany` such of 1,000 and such as the importer's. Rounds alternate; medians are
+shown, and the importer's largest memory.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
+from laudo.cli.imports import BATCH
 from laudo.core.sql import Owner
 from laudo.demo import invent, ndjson_lines
 from laudo.server import accounts, migrations
@@ -25,7 +27,7 @@ from laudo.server.database import Database, open_store
 from laudo.server.ingest.facets import FacetNumbers
 from stores import INSERT, row
 
-BATCH: Final = 1000
+BATCHES: Final = (1000, BATCH)
 _WATCH: Final = """
 import resource, subprocess, sys
 subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -42,17 +44,20 @@ def main() -> None:
         file = folder / "relatorios.ndjson"
         with file.open("wb") as stream:
             stream.writelines(ndjson_lines(invent.relatorios(arguments.reports)))
-        imported, inserted, peak = [], [], 0.0
+        imported, peak = [], 0.0
+        inserted: dict[int, list[float]] = {size: [] for size in BATCHES}
         for number in range(arguments.rounds):
             seconds, memory = _import(folder / f"import-{number}.db", file)
             imported.append(arguments.reports / seconds)
             peak = max(peak, memory)
-            inserted.append(arguments.reports / _insert(folder / f"insert-{number}.db", arguments.reports))
-            print(f"round {number + 1}: import {imported[-1]:,.0f}/s, executemany {inserted[-1]:,.0f}/s", flush=True)
-    ratio = median(one / other for one, other in zip(imported, inserted, strict=True))
-    print(f"laudo import   {median(imported):>10,.0f} reports/s, {peak:.0f} MB at most")
-    print(f"executemany    {median(inserted):>10,.0f} rows/s")
-    print(f"ratio          {ratio:>10.2f}")
+            print(f"round {number + 1}: import {imported[-1]:,.0f}/s", flush=True)
+            for size, rates in inserted.items():
+                rates.append(arguments.reports / _insert(folder / f"{size}-{number}.db", arguments.reports, size))
+                print(f"round {number + 1}: executemany by {size:,} {rates[-1]:,.0f}/s", flush=True)
+    print(f"laudo import          {median(imported):>8,.0f} reports/s, {peak:.0f} MB at most")
+    for size, rates in inserted.items():
+        ratio = median(one / other for one, other in zip(imported, rates, strict=True))
+        print(f"executemany by {size:,}  {median(rates):>8,.0f} rows/s, import : this {ratio:.2f}")
 
 
 def _import(store: Path, file: Path) -> tuple[float, float]:
@@ -65,15 +70,15 @@ def _import(store: Path, file: Path) -> tuple[float, float]:
     return time.perf_counter() - started, int(ended.stdout) / 1024
 
 
-def _insert(store: Path, count: int) -> float:
-    """Seconds that inserting rows made beforehand takes."""
+def _insert(store: Path, count: int, size: int) -> float:
+    """Seconds that inserting rows made beforehand takes, in batches of so many."""
     database, owner = _prepared(store)
     numbers = FacetNumbers(owner)
     with database.transaction() as connection:
         rows = [row(each, owner, numbers.number(each)) for each in invent.relatorios(count)]
         numbers.write(connection)
     started = time.perf_counter()
-    for batch in _batches(rows):
+    for batch in _batches(rows, size):
         with database.transaction() as connection:
             connection.write(INSERT, batch)
     seconds = time.perf_counter() - started
@@ -89,9 +94,9 @@ def _prepared(store: Path) -> tuple[Database, Owner]:
     return database, Owner(organizacao.id_organizacao, conta.id_conta)
 
 
-def _batches(rows: Sequence[tuple[object, ...]]) -> Iterator[list[tuple[object, ...]]]:
+def _batches(rows: Sequence[tuple[object, ...]], size: int) -> Iterator[list[tuple[object, ...]]]:
     waiting = iter(rows)
-    while batch := list(islice(waiting, BATCH)):
+    while batch := list(islice(waiting, size)):
         yield batch
 
 
