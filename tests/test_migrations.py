@@ -14,7 +14,7 @@ import pytest
 
 import postgres_server
 from laudo.core.sql import Statement
-from laudo.core.sql.writes import BUCKET, FACET, PESSOA, RELATORIO, TALLY
+from laudo.core.sql.writes import BUCKET, FACET, PESSOA, RELATORIO, TALLY, WORD
 from laudo.server import migrations
 from laudo.server.database import Database, StoreError, Unavailable, open_store
 from postgres_server import Server
@@ -197,10 +197,11 @@ def test_the_tables_are_those_that_writers_know(on_postgres: Opening) -> None:
     database = on_postgres()
     migrations.migrate(database)
     found = rows(database, _POSTGRES_COLUMNS)
-    for table in (FACET, BUCKET, TALLY, RELATORIO, PESSOA):
+    tables = (FACET, BUCKET, TALLY, RELATORIO, PESSOA, WORD)
+    for table in tables:
         assert {row[1]: row[4] for row in found if row[0] == table.name} == table.types
     keys = dict(rows(database, _POSTGRES_KEYS))
-    assert all(keys[table.name] == ",".join(table.key) for table in (FACET, BUCKET, TALLY, RELATORIO, PESSOA))
+    assert all(keys[table.name] == ",".join(table.key) for table in tables)
 
 
 _SQLITE_COLUMNS: Final = """

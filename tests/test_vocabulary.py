@@ -4,13 +4,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engines import Stores
-from factories import NOON, Account, Store, cpf, relatorio
+from factories import NOON, Account, Store, contents, cpf, relatorio
 from laudo.core import sql
 from laudo.core.lookups import Found
 from laudo.core.sql import Owner, Statement
 from laudo.core.values import words
+from laudo.server import migrations
 from laudo.server.database import open_store
 from laudo.server.ingest import vocabulary
+from laudo.server.ingest.verify import verify
+from strategies import many
 from wsgi import Client
 
 letters = st.sampled_from("ab" * 8 + "cñ1\ud7fb\U0001d7f9")
@@ -62,3 +65,13 @@ def test_a_search_for_one_word_has_the_total_of_its_persons(store: Store, accoun
     assert [acme.get("/pessoas", nome=nome).total for nome in ("mar", "maria", "ana", "jo")] == [3, 2, 1, 2]
     store.delete(account, 1)
     assert [acme.get("/pessoas", nome=nome).total for nome in ("mar", "maria", "mariana")] == [2, 1, 0]
+
+
+def test_a_store_of_an_older_version_has_its_words_counted_when_it_is_migrated(store: Store, account: Account) -> None:
+    store.write(account, many(240))
+    before = contents(store.database)["word"]
+    with store.database.transaction() as connection:
+        connection.run_script("DROP TABLE word; DELETE FROM migration WHERE name = '0002_word.sql'")
+    assert migrations.migrate(store.database) == ["0002_word.sql"]
+    assert contents(store.database)["word"] == before != []
+    assert not list(verify(store.database))

@@ -16,6 +16,8 @@ from typing import Final
 from laudo.core.sql import Dialect, Statement
 from laudo.server import patience, roles
 from laudo.server.database import Connection, Database, StoreError
+from laudo.server.ingest import vocabulary
+from laudo.server.ingest.changes import begin
 
 
 def migrate(database: Database, *, folder: Traversable | None = None, seconds: float = patience.SECONDS) -> list[str]:
@@ -72,9 +74,18 @@ def _apply(database: Database, file: Traversable) -> bool:
         # One by one: Citus hands on to its machines all of the text that a statement comes in.
         for statement in _split(text) if connection.dialect.name == "postgres" else (text,):
             connection.run_script(statement)
+        if file.name in _FILLS:
+            _FILLS[file.name](connection)
         _record(connection, file.name)
         roles.follow(connection)
     return True
+
+
+def _count_words(connection: Connection) -> None:
+    """Count the words of the persons that there are."""
+    for (id_organizacao,) in connection.fetch(Statement("SELECT id_organizacao FROM organizacao ORDER BY 1", ())):
+        begin(connection, id_organizacao)
+        vocabulary.rebuild(connection, id_organizacao)
 
 
 def _build(database: Database, file: Traversable) -> bool:
@@ -113,6 +124,8 @@ def _record(connection: Connection, name: str) -> None:
     connection.fetch(Statement("INSERT INTO migration (name, applied_at) VALUES (?, ?)", (name, now_ms)))
 
 
+_FILLS: Final = {"0002_word.sql": _count_words}
+"""What a file's tables are filled with, in the same transaction."""
 _LOCK: Final = "migrations"
 _CONCURRENT: Final = ".concurrent.sql"
 _WAIT_SHORTLY: Final = "SET lock_timeout = '500ms'; SET statement_timeout = 0"

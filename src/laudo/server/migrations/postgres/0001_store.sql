@@ -125,17 +125,6 @@ CREATE TABLE pessoa (
 CREATE INDEX pessoa_recency ON pessoa (id_organizacao, recency, cpf);
 CREATE INDEX pessoa_nome ON pessoa (id_organizacao, nome_busca, cpf);
 
--- How many persons have a word whose first letters, so many, are those of the word before it: of the different words of
--- nome_busca in alphabetical order. With n letters begin the words of as many persons as the words do that begin with
--- these and share fewer than n.
-CREATE TABLE word (
-    id_organizacao BIGINT           NOT NULL,
-    word           TEXT COLLATE "C" NOT NULL,
-    shared         BIGINT           NOT NULL,
-    total          BIGINT           NOT NULL,
-    PRIMARY KEY (id_organizacao, word, shared)
-) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
-
 -- The words of nome_busca, each with its organization before it, so that no search meets another organization's. With
 -- fastupdate every search would walk what the last imports left: 13 ms in place of 0.3 at 320,000 persons.
 CREATE INDEX pessoa_words ON pessoa USING gin (array_to_tsvector(string_to_array(

@@ -124,17 +124,6 @@ CREATE UNIQUE INDEX pessoa_cpf ON pessoa (id_organizacao, cpf);
 CREATE INDEX pessoa_recency ON pessoa (id_organizacao, recency, cpf);
 CREATE INDEX pessoa_nome ON pessoa (id_organizacao, nome_busca, cpf);
 
--- How many persons have a word whose first letters, so many, are those of the word before it: of the different words of
--- nome_busca in alphabetical order. With n letters begin the words of as many persons as the words do that begin with
--- these and share fewer than n.
-CREATE TABLE word (
-    id_organizacao INTEGER NOT NULL,
-    word           TEXT    NOT NULL,
-    shared         INTEGER NOT NULL,
-    total          INTEGER NOT NULL,
-    PRIMARY KEY (id_organizacao, word, shared)
-) STRICT, WITHOUT ROWID;
-
 -- The words of nome_busca, each with its organization before it, so that no search meets another organization's.
 CREATE VIRTUAL TABLE pessoa_words USING fts5 (
     words, content = '', contentless_delete = 1, tokenize = 'ascii', detail = none
