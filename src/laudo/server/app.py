@@ -1,5 +1,6 @@
 """The HTTP application: routes, and one function that narrates a request for a list."""
 
+from functools import partial
 from typing import Final
 
 import falcon
@@ -80,22 +81,19 @@ class List(Endpoint):
         self._resource = resource
 
     def on_get(self, request: falcon.Request, answer: falcon.Response) -> None:
-        """Narrate a request: the token, the question, the caller; what is kept, or one snapshot of the store."""
+        """Narrate a request: the token, the caller, the question; what is kept, or one snapshot of the store."""
         service = self._service
         stages = Stages(answer, shown=service.settings.server_timing)
         token = presented(request)
-        try:
-            asked = query.parse(self._resource, request.env["QUERY_STRING"], max_rows=service.settings.max_rows)
-        except ApiError:
-            request.context.id_token = service.callers.admit(service.database, token)[0].id_token
-            raise
-        stages.mark("parse")
         known = request.env.get("HTTP_IF_NONE_MATCH")
-        ahead = Ahead(service.pages, service.database.dialect, asked, known=known)
+        parse = partial(query.parse, self._resource, request.env["QUERY_STRING"], max_rows=service.settings.max_rows)
+        ahead = Ahead(service.pages, service.database.dialect, parse, known=known)
         caller, rows = service.callers.admit(service.database, token, ahead)
         request.context.id_token = caller.id_token
-        request.context.filters = asked.names
         stages.mark("auth")
+        asked = parse()
+        request.context.filters = asked.names
+        stages.mark("parse")
         found = service.pages.kept(caller, asked, known=known)
         if found is None:
             found = service.pages.at_once(service.database, caller, asked, ahead.draft, rows)

@@ -2,11 +2,14 @@
 
 from base64 import urlsafe_b64encode
 from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from laudo.core import cursor, links, plan, response, sql
 from laudo.core.cursor import After
+from laudo.core.errors import ApiError
 from laudo.core.facets import Facets
 from laudo.core.lookups import Read, Rows
 from laudo.core.plan import Page
@@ -178,18 +181,20 @@ class Pages:
 class Ahead:
     """Drafts an answer for who had a token before, so that one round trip asks for caller and page."""
 
-    def __init__(self, pages: Pages, dialect: Dialect, query: Query, *, known: str | None) -> None:
-        """`known` is the request's If-None-Match."""
+    def __init__(self, pages: Pages, dialect: Dialect, parse: Callable[[], Query], *, known: str | None) -> None:
+        """`parse` gives the question, or raises ApiError; `known` is the request's If-None-Match."""
         self._pages = pages
         self._dialect = dialect
-        self._query = query
+        self._parse = parse
         self._known = known
         self.draft: Draft | None = None
 
     def __call__(self, caller: Caller) -> Statement | None:
         """Give what to ask, None when the answer is kept or not to be had with one statement."""
-        if self._pages.kept(caller, self._query, known=self._known) is None:
-            self.draft = self._pages.draft(self._dialect, caller, self._query)
+        with suppress(ApiError):
+            query = self._parse()
+            if self._pages.kept(caller, query, known=self._known) is None:
+                self.draft = self._pages.draft(self._dialect, caller, query)
         return self.draft.statement if self.draft else None
 
 
