@@ -91,7 +91,7 @@ def _bounded(query: Query, facets: Facets, group: Group, bounds: Bounds, after: 
 
 
 def _searched(query: Query, facets: Facets, after: After | None) -> Steps:
-    """Words of a name: the words' index counts the persons."""
+    """Words of a name: counters tell how many persons have one word, the words' index how many have several."""
     [(total,)] = yield Found(query.words)
     return (yield from _walked(query, Group(None, None, total), facets.total, after))
 
