@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from laudo.cli import output, serving
-from laudo.cli.options import ALL, as_json, flags, with_settings
+from laudo.cli.options import ALL, as_json, flags, opened, with_settings
 from laudo.server import config
 from laudo.server.config import SETTINGS, Settings
 
@@ -99,12 +99,11 @@ def _grant(settings: Settings) -> None:
 def _fill(settings: Settings, count: int) -> None:
     from laudo import demo as invented
     from laudo.server import auth
-    from laudo.server.database import open_store
 
     _make_folder(settings.store)
     _migrate(settings)
     key = auth.load_key(settings.key_file, create=True)
-    with closing(open_store(settings.store, write=True)) as database:
+    with opened(settings, write=True, distributed=False) as database:
         filled = invented.fill(database, key, count=count)
     base, token = serving.base_url(settings), filled.accesses[0].token
     click.echo(f"base URL  {base}")

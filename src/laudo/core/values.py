@@ -50,6 +50,11 @@ def words(text: str) -> tuple[str, ...]:
     return tuple("".join(c if c.isalnum() else " " for c in folded).split())
 
 
+def beyond(beginning: str) -> str:
+    """Give the first text after all that begin so, in the order of code points, as both engines have it."""
+    return beginning[:-1] + chr(ord(beginning[-1]) + 1)
+
+
 def render_instant(milliseconds: int) -> str:
     """Write an instant (UTC milliseconds since 1970) as `YYYY-MM-DDTHH:MM:SS.mmmZ`."""
     day, rest = divmod(milliseconds, DAY)

@@ -17,8 +17,8 @@ _TOKENS: Final = 1000
 """Tokens whose hashes and callers a worker remembers."""
 
 
-Ahead = Callable[[Caller], Statement | None]
-"""Makes the statement that will follow, if the caller is who it was."""
+Beside = Callable[[Caller], Statement | None]
+"""Makes the query that may go beside the one for a caller, of who the caller was before."""
 
 
 def _nothing(_caller: Caller) -> None:
@@ -36,11 +36,11 @@ class Callers:
         self._fresh: set[str] = set()
         self._met: dict[str, Caller] = {}
 
-    def admit(self, database: Database, token: str, ahead: Ahead = _nothing) -> tuple[Caller, list[Row] | None]:
+    def admit(self, database: Database, token: str, beside: Beside = _nothing) -> tuple[Caller, list[Row] | None]:
         """Tell whose token it is, and count the request; raises ApiError (401, 429).
 
-        Where the store must be asked, and knew the caller before, what `ahead` makes of it is asked in the same round
-        trip: its rows come with the caller.
+        Where the store must be asked, and knew the caller before, what `beside` makes of it is asked in the same
+        round trip: its rows come with the caller.
         """
         mark = database.mark()
         if mark is None or mark != self._mark or len(self._fresh) > _TOKENS:
@@ -48,19 +48,19 @@ class Callers:
             self._mark = mark
         caller, rows = self._met.get(token), None
         if caller is None or token not in self._fresh or _has_expired(caller):
-            caller, rows = self._read(database, token, caller, ahead)
+            caller, rows = self._read(database, token, caller, beside)
         self._limits.spend(caller.id_token)
         return caller, rows
 
     def _read(
-        self, database: Database, token: str, before: Caller | None, ahead: Ahead
+        self, database: Database, token: str, before: Caller | None, beside: Beside
     ) -> tuple[Caller, list[Row] | None]:
         hashed, now_ms, rows = self._hash(token), _now_ms(), None
         if before is None:
             caller = auth.caller(database, hashed, now_ms=now_ms)
         else:
-            beside = ahead(before) if self._limits.allow(before.id_token) else None
-            caller, rows = auth.caller_again(database, hashed, before, beside, now_ms=now_ms)
+            more = beside(before) if self._limits.allow(before.id_token) else None
+            caller, rows = auth.caller_again(database, hashed, before, more, now_ms=now_ms)
         if caller is None:
             self._met.pop(token, None)
             raise ApiError(errors.UNAUTHORIZED)

@@ -22,7 +22,6 @@ from laudo.server.database import Connection, Reader, Row
 _OWNERS: Final = 256
 """Owners whose facets a worker remembers."""
 _PURPOSE: Final = b"laudo pages"
-_EMPTY: Final = Page(0, 0, "")
 
 
 class Answer(NamedTuple):
@@ -39,9 +38,10 @@ class Draft(NamedTuple):
     owner: Owner
     version: int
     steps: plan.Steps
-    statement: Statement | None
-    """What is still to be asked, and sent to `steps`; None when `page` is known."""
-    page: Page
+    asked: Statement | None
+    """What is still to be asked, and sent to `steps`."""
+    page: Page | None
+    """None unless nothing is to be asked."""
 
 
 class Pages:
@@ -83,7 +83,7 @@ class Pages:
         if not isinstance(lookup, Read):
             return None
         asked = sql.with_version(sql.statement(lookup, owner, dialect), query.resource, owner)
-        return Draft(owner, version, steps, asked, _EMPTY)
+        return Draft(owner, version, steps, asked, None)
 
     def at_once(
         self, reader: Reader, caller: Caller, query: Query, draft: Draft | None, rows: list[Row] | None
@@ -97,9 +97,9 @@ class Pages:
             draft, rows = self.draft(reader.dialect, caller, query), None
         if draft is None:
             return None
-        page: Page | None = draft.page
-        if draft.statement is not None:
-            [(seen, *row)] = reader.fetch(draft.statement) if rows is None else rows
+        page = draft.page
+        if draft.asked is not None:
+            [(seen, *row)] = reader.fetch(draft.asked) if rows is None else rows
             page = _sent(draft.steps, [tuple(row)]) if seen == draft.version else None
         if page is None:
             return None
@@ -195,7 +195,7 @@ class Ahead:
             query = self._parse()
             if self._pages.kept(caller, query, known=self._known) is None:
                 self.draft = self._pages.draft(self._dialect, caller, query)
-        return self.draft.statement if self.draft else None
+        return self.draft.asked if self.draft else None
 
 
 def _state(caller: Caller, query: Query) -> tuple[Owner, int]:

@@ -8,6 +8,7 @@ from laudo.core.lookups import Found, Plain
 from laudo.core.query import Order, Query
 from laudo.core.sql.dialect import Clause, Dialect, Owner
 from laudo.core.sql.parts import Clauses, Statement, Where, order
+from laudo.core.values import beyond
 
 
 def plain(lookup: Plain, owner: Owner, dialect: Dialect) -> Statement:
@@ -39,8 +40,7 @@ def found(lookup: Found, owner: Owner, dialect: Dialect) -> Statement:
     if len(lookup.words) > 1:
         return Statement(*dialect.found(lookup.words, owner))
     [word] = lookup.words
-    beyond = word[:-1] + chr(ord(word[-1]) + 1)
-    return Statement(_HAVE_WORD, (owner.id_organizacao, word, beyond, len(word)))
+    return Statement(_HAVE_WORD, (owner.id_organizacao, word, beyond(word), len(word)))
 
 
 def _both(within: Where, filters: Clauses) -> Clause:

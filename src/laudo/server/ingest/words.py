@@ -8,6 +8,7 @@ from typing import Final
 
 from laudo.core.sql import Statement
 from laudo.core.sql.sqlite import indexed
+from laudo.core.values import beyond
 from laudo.server.database import Connection
 from laudo.server.ingest import counting
 
@@ -48,8 +49,7 @@ def held(connection: Connection, id_organizacao: int) -> Iterator[tuple[str, int
     """Give the words of an organization, in order: each with how many entries it has, and the sum of their ids."""
     _open_vocabulary(connection)
     last = prefix = indexed(id_organizacao, "")
-    end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
-    while chunk := connection.fetch(Statement(_HELD, (last, end, counting.CHUNK))):
+    while chunk := connection.fetch(Statement(_HELD, (last, beyond(prefix), counting.CHUNK))):
         for term, entries, ids in chunk:
             yield term[len(prefix) :], entries, ids
         last = chunk[-1][0]

@@ -1,8 +1,8 @@
 """The schema's history, forward only: a folder of numbered SQL files for each engine, each file applied once.
 
-`NNNN_name.sql` is applied whole or not at all, in one transaction. `NNNN_name.concurrent.sql`, which only PostgreSQL
-has, makes or drops indexes while others read and write: statement by statement, each outside of any transaction, and
-from the first one again if it was interrupted.
+`NNNN_name.sql` is applied whole or not at all, in one transaction, in which a new table of counts is filled too.
+`NNNN_name.concurrent.sql`, which only PostgreSQL has, makes or drops indexes while others read and write: statement by
+statement, each outside of any transaction, and from the first one again if it was interrupted.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Compares `pessoa` and the index of its words with the newest report of each CPF in any account."""
+"""Compares `pessoa`, its words counted and its words indexed, with the newest report of each CPF in any account."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
