@@ -195,8 +195,8 @@ class Server:
 
 
 @contextmanager
-def serving(place: Place, *flags: str, port: int | None = None) -> Iterator[Server]:
-    """Serve a place for the length of a block."""
+def serving(place: Place, *flags: str, port: int | None = None, bugs: int = 0) -> Iterator[Server]:
+    """Serve a place for the length of a block, in which it must not meet a mistake of ours, or just so many."""
     server = Server(place, *flags, port=port)
     try:
         yield server
@@ -204,6 +204,8 @@ def serving(place: Place, *flags: str, port: int | None = None) -> Iterator[Serv
         if server.process.poll() is None:
             server.interrupt(signal.SIGTERM)
         server.ended()
+        met = re.findall("^bug: .*", server.said(), re.MULTILINE)
+        assert len(met) == bugs, met
 
 
 def free_port() -> int:

@@ -116,7 +116,7 @@ MISTAKES = {
 
 
 def test_a_mistake_of_ours_is_told_without_what_was_asked(own_place: Place) -> None:
-    with serving(own_place, "--workers", "1") as server:
+    with serving(own_place, "--workers", "1", bugs=1) as server:
         with (
             closing(open_store(own_place.store, write=True)) as database,
             database.transaction() as write,

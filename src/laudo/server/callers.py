@@ -12,6 +12,7 @@ from laudo.server import auth
 from laudo.server.auth import Caller
 from laudo.server.database import Database, Mark, Row
 from laudo.server.limits import Limits
+from laudo.server.recent import Recent
 
 _TOKENS: Final = 1000
 """Tokens whose hashes and callers a worker remembers."""
@@ -32,9 +33,7 @@ class Callers:
         """`key` is the one under which tokens are hashed."""
         self._hash = lru_cache(maxsize=_TOKENS)(partial(auth.hash_token, key))
         self._limits = limits
-        self._mark: Mark = None
-        self._fresh: set[str] = set()
-        self._met: dict[str, Caller] = {}
+        self._met: Recent[str, tuple[Mark, Caller]] = Recent(_TOKENS)
 
     def admit(self, database: Database, token: str, beside: Beside = _nothing) -> tuple[Caller, list[Row] | None]:
         """Tell whose token it is, and count the request; raises ApiError (401, 429).
@@ -43,12 +42,11 @@ class Callers:
         round trip: its rows come with the caller.
         """
         mark = database.mark()
-        if mark is None or mark != self._mark or len(self._fresh) > _TOKENS:
-            self._fresh.clear()
-            self._mark = mark
-        caller, rows = self._met.get(token), None
-        if caller is None or token not in self._fresh or _has_expired(caller):
+        as_of, caller = self._met.get(token) or (None, None)
+        rows = None
+        if caller is None or mark is None or mark != as_of or _has_expired(caller):
             caller, rows = self._read(database, token, caller, beside)
+            self._met.keep(token, (mark, caller))
         self._limits.spend(caller.id_token)
         return caller, rows
 
@@ -62,12 +60,8 @@ class Callers:
             more = beside(before) if self._limits.allow(before.id_token) else None
             caller, rows = auth.caller_again(database, hashed, before, more, now_ms=now_ms)
         if caller is None:
-            self._met.pop(token, None)
+            self._met.drop(token)
             raise ApiError(errors.UNAUTHORIZED)
-        if len(self._met) >= _TOKENS:
-            self._met.clear()
-        self._met[token] = caller
-        self._fresh.add(token)
         return caller, rows
 
 

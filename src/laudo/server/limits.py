@@ -1,12 +1,13 @@
 """How many requests a token may make: one bucket a token and worker, refilled with time."""
 
-from collections import OrderedDict
+import threading
 from math import ceil
 from time import monotonic
 from typing import Final
 
 from laudo.core import errors
 from laudo.core.errors import ApiError
+from laudo.server.recent import Recent
 
 _REMEMBERED: Final = 10_000
 """Tokens whose buckets are kept; one that was quiet for longest is forgotten first, and starts full again."""
@@ -27,7 +28,8 @@ class Limits:
     def __init__(self, per_second: int) -> None:
         """With 0 nothing is limited."""
         self._per_second = per_second
-        self._buckets: OrderedDict[int, tuple[float, float]] = OrderedDict()
+        self._buckets: Recent[int, tuple[float, float]] = Recent(_REMEMBERED)
+        self._lock = threading.Lock()
 
     def allow(self, id_token: int) -> bool:
         """Tell whether a request would be admitted now, without counting one."""
@@ -37,15 +39,13 @@ class Limits:
         """Count one request; raises TooManyError when the token's bucket is empty."""
         if not self._per_second:
             return
-        now = monotonic()
-        left = self._left(id_token, now)
-        self._buckets.pop(id_token, None)
-        self._buckets[id_token] = (max(left - 1, left if left < 1 else 0), now)
-        if len(self._buckets) > _REMEMBERED:
-            self._buckets.popitem(last=False)
+        with self._lock:
+            now = monotonic()
+            left = self._left(id_token, now)
+            self._buckets.keep(id_token, (max(left - 1, left if left < 1 else 0), now))
         if left < 1:
             raise TooManyError(ceil((1 - left) / self._per_second))
 
     def _left(self, id_token: int, now: float) -> float:
-        left, since = self._buckets.get(id_token, (float(self._per_second), now))
+        left, since = self._buckets.get(id_token) or (float(self._per_second), now)
         return min(float(self._per_second), left + (now - since) * self._per_second)

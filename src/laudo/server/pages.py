@@ -1,7 +1,6 @@
 """Answers a question about a list out of one snapshot: the body, its ETag and its links; the only driver of plans."""
 
 from base64 import urlsafe_b64encode
-from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from hashlib import blake2b
@@ -18,6 +17,7 @@ from laudo.core.resources import Resource
 from laudo.core.sql import Dialect, Owner, Statement
 from laudo.server.auth import Caller
 from laudo.server.database import Connection, Reader, Row
+from laudo.server.recent import Recent
 
 _OWNERS: Final = 256
 """Owners whose facets a worker remembers."""
@@ -50,9 +50,8 @@ class Pages:
     def __init__(self, key: bytes, *, cache_bytes: int) -> None:
         """`key` signs cursors; bodies of up to `cache_bytes` in all are kept."""
         self._secret = blake2b(_PURPOSE, key=key).digest()
-        self._facets: OrderedDict[tuple[Resource, Owner], tuple[int, Facets]] = OrderedDict()
-        self._answers: OrderedDict[tuple[Owner, int, Query], Answer] = OrderedDict()
-        self._room = cache_bytes
+        self._facets: Recent[tuple[Resource, Owner], tuple[int, Facets]] = Recent(_OWNERS)
+        self._answers: Recent[tuple[Owner, int, Query], Answer] = Recent(cache_bytes, _size)
 
     def kept(self, caller: Caller, query: Query, *, known: str | None) -> Answer | str | None:
         """Give what is kept for a question, its ETag alone when `known` (If-None-Match) lists it, None when nothing is.
@@ -62,7 +61,6 @@ class Pages:
         owner, version = _state(caller, query)
         answer = self._answers.get((owner, version, query))
         if answer is not None:
-            self._answers.move_to_end((owner, version, query))
             return answer.etag if known is not None and _lists(known, answer.etag) else answer
         if known is None or query.cursor is not None:
             return None
@@ -126,7 +124,7 @@ class Pages:
             response.page(query, page=page, items=found.items, total=found.total),
             links.header(query, page=page, total=found.total, following=following),
         )
-        self._keep((owner, version, query), answer)
+        self._answers.keep((owner, version, query), answer)
         return answer
 
     def _remembered(self, resource: Resource, owner: Owner, version: int) -> Facets | None:
@@ -144,10 +142,7 @@ class Pages:
         rows = connection.fetch(sql.with_version(sql.facets(resource, owner), resource, owner))
         version = int(rows[0][0]) if rows else _version(connection, resource, owner)
         facets = sql.facets_from(row[1:] for row in rows)
-        self._facets[resource, owner] = (version, facets)
-        self._facets.move_to_end((resource, owner))
-        if len(self._facets) > _OWNERS:
-            self._facets.popitem(last=False)
+        self._facets.keep((resource, owner), (version, facets))
         return version, facets
 
     def _following(self, query: Query, found: Page, after: After | None, *, owner: Owner, version: int) -> str | None:
@@ -169,14 +164,6 @@ class Pages:
         digest = blake2b(state, key=self._secret, digest_size=15).digest()
         return f'"{urlsafe_b64encode(digest).decode()}"'
 
-    def _keep(self, place: tuple[Owner, int, Query], answer: Answer) -> None:
-        replaced = self._answers.pop(place, None)
-        self._room += (len(replaced.body) if replaced else 0) - len(answer.body)
-        self._answers[place] = answer
-        while self._room < 0:
-            _, dropped = self._answers.popitem(last=False)
-            self._room += len(dropped.body)
-
 
 class Ahead:
     """Drafts an answer for who had a token before, so that one round trip asks for caller and page."""
@@ -196,6 +183,10 @@ class Ahead:
             if self._pages.kept(caller, query, known=self._known) is None:
                 self.draft = self._pages.draft(self._dialect, caller, query)
         return self.draft.asked if self.draft else None
+
+
+def _size(answer: Answer) -> int:
+    return len(answer.body)
 
 
 def _state(caller: Caller, query: Query) -> tuple[Owner, int]:

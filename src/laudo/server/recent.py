@@ -1,0 +1,50 @@
+"""What was used last, up to a size in all: what the threads of a worker remember together."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+def _one(_value: Any) -> int:  # noqa: ANN401 - values of any kind
+    return 1
+
+
+class Recent(Generic[K, V]):
+    """Values by key; those not used for longest make room for others. Each call is whole for other threads."""
+
+    def __init__(self, room: int, size: Callable[[V], int] = _one) -> None:
+        """Keep values whose sizes add up to `room` at most; without `size` they are counted."""
+        self._room = room
+        self._size = size
+        self._values: OrderedDict[K, V] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: K) -> V | None:
+        """Give a value, which counts as a use of it; None when it is not kept."""
+        with self._lock:
+            value = self._values.get(key)
+            if value is not None:
+                self._values.move_to_end(key)
+            return value
+
+    def keep(self, key: K, value: V) -> None:
+        """Keep a value instead of the key's old one; one larger than the room is dropped with all others."""
+        with self._lock:
+            self._drop(key)
+            self._values[key] = value
+            self._room -= self._size(value)
+            while self._room < 0:
+                self._drop(next(iter(self._values)))
+
+    def drop(self, key: K) -> None:
+        """Forget a value, if it is kept."""
+        with self._lock:
+            self._drop(key)
+
+    def _drop(self, key: K) -> None:
+        if key in self._values:
+            self._room += self._size(self._values.pop(key))

@@ -1,0 +1,141 @@
+"""What the threads of a worker share: nothing of it is lost, and nobody gets what is another's.
+
+Threads alternate after every few instructions, so that what may go wrong once a day does in a second.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from itertools import count
+from random import Random
+from time import monotonic
+
+import pytest
+
+from factories import Account, Store
+from forwarding import Forwarding
+from laudo.core.errors import ApiError
+from laudo.core.sql import Statement
+from laudo.server import auth
+from laudo.server.callers import Callers
+from laudo.server.database import Database, Row, open_store
+from laudo.server.limits import Limits
+from laudo.server.recent import Recent
+from strategies import many
+from wsgi import Client, NewApp
+
+THREADS = 8
+TURNS = 3_000
+
+
+@pytest.fixture(autouse=True)
+def _alternating() -> Iterator[None]:
+    """Let another thread go on after every few instructions."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
+
+
+def at_once(work: Callable[[int], object]) -> None:
+    with ThreadPoolExecutor(THREADS) as threads:
+        list(threads.map(work, range(THREADS)))
+
+
+@pytest.mark.parametrize("room", [0, 1, 100, 1_000])
+def test_what_was_used_last_never_outgrows_its_room(room: int) -> None:
+    recent: Recent[int, bytes] = Recent(room, len)
+
+    def use(number: int) -> None:
+        seeded = Random(number)
+        for _ in range(TURNS):
+            key = seeded.randrange(40)
+            recent.keep(key, bytes(key))
+            recent.get(seeded.randrange(40))
+            if not seeded.randrange(10):
+                recent.drop(seeded.randrange(40))
+
+    at_once(use)
+    kept = [value for key in range(40) if (value := recent.get(key)) is not None]
+    assert sum(map(len, kept)) <= room
+    for key in range(40):
+        recent.drop(key)
+    recent.keep(0, bytes(room))
+    assert recent.get(0) == bytes(room)
+
+
+def test_what_was_not_used_for_longest_goes_first() -> None:
+    recent: Recent[str, str] = Recent(2)
+    recent.keep("a", "1")
+    recent.keep("b", "2")
+    assert recent.get("a") == "1"
+    recent.keep("c", "3")
+    assert [recent.get(key) for key in "abc"] == ["1", None, "3"]
+    recent.keep("c", "4")
+    assert [recent.get(key) for key in "abc"] == ["1", None, "4"]
+
+
+def test_a_limit_admits_as_many_as_it_says() -> None:
+    limits, admitted = Limits(TURNS), count()
+
+    def ask(_number: int) -> None:
+        for _ in range(TURNS):
+            with suppress(ApiError):
+                limits.spend(1)
+                next(admitted)
+
+    began = monotonic()
+    at_once(ask)
+    assert TURNS <= next(admitted) <= TURNS * (1 + monotonic() - began)
+
+
+class Ready(Forwarding):
+    """A store that cannot tell that nothing has changed, and says at once again what it said first."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.asked = count()
+        self._said: list[list[Row]] = []
+
+    def mark(self) -> None:
+        return None
+
+    def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        next(self.asked)
+        self._said = self._said or super().fetch_each(statements)
+        return self._said
+
+
+@pytest.mark.engines("sqlite", reason="it is made to say what PostgreSQL says")
+def test_who_asks_is_read_for_each_request_and_never_taken_from_another_one(
+    store: Store, store_url: str, account: Account
+) -> None:
+    with closing(open_store(store_url)) as opened:
+        database, callers = Ready(opened), Callers(auth.load_key(store.key_file, create=False), Limits(0))
+        callers.admit(database, account.token)
+
+        def admit(_number: int) -> None:
+            for _ in range(2 * TURNS):
+                callers.admit(database, account.token)
+
+        at_once(admit)
+        assert next(database.asked) == THREADS * 2 * TURNS
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 20_000])
+def test_bodies_are_the_same_whoever_else_asks(
+    store: Store, account: Account, new_app: NewApp, cache_bytes: int
+) -> None:
+    store.write(account, many(240))
+    client = Client(new_app(cache_bytes=cache_bytes), account.token)
+    urls = [f"/relatorios?rows=20&page={number}" for number in range(1, 13)]
+    bodies = {url: client.get(url).body for url in urls}
+
+    def ask(number: int) -> None:
+        seeded = Random(number)
+        for _ in range(100):
+            url = seeded.choice(urls)
+            assert client.get(url).body == bodies[url]
+
+    at_once(ask)
