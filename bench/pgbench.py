@@ -9,8 +9,9 @@ from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from laudo.core import plan, query, sql
+from laudo.core.lookups import Read
 from laudo.core.resources import RELATORIOS
-from laudo.core.sql import Owner, Statement
+from laudo.core.sql import Owner
 from laudo.server.database import Connection
 from laudo.server.postgres.binding import numbered
 
@@ -18,9 +19,10 @@ from laudo.server.postgres.binding import numbered
 def script(connection: Connection, owner: Owner) -> str:
     """Write the statement that a worker sends for `/relatorios`, its parameters as variables of pgbench."""
     facets = sql.facets_from(connection.fetch(sql.facets(RELATORIOS, owner)))
-    steps = plan.page(query.parse(RELATORIOS, "", max_rows=1000), facets)
-    asked: Statement = sql.statement(next(steps), owner, connection.dialect)
-    text, params = sql.with_version(asked, RELATORIOS, owner)
+    asked = next(plan.page(query.parse(RELATORIOS, "", max_rows=1000), facets))
+    if not isinstance(asked, Read):
+        raise SystemExit("a first page is no longer one statement")
+    text, params = sql.with_version(sql.statement(asked, owner, connection.dialect), RELATORIOS, owner)
     lines = [f"\\set p{number} {param}" for number, param in enumerate(params, 1)]
     return "\n".join([*lines, re.sub(r"\$(\d+)", r":p\1", numbered(text).decode()) + ";", ""])
 

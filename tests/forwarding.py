@@ -64,6 +64,9 @@ class ForwardingConnection:
     def fetch(self, statement: Statement) -> list[Row]:
         return self._connection.fetch(statement)
 
+    def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        return [self.fetch(statement) for statement in statements]
+
     def write(self, write: Write, rows: Iterable[Row]) -> None:
         self._connection.write(write, rows)
 

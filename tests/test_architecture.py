@@ -13,6 +13,7 @@ import pytest
 from factories import Account, Store, relatorio
 from laudo.core import plan, query, sql, values
 from laudo.core.facets import Facet, Facets
+from laudo.core.lookups import Plain
 from laudo.core.openapi.parameters import of_list
 from laudo.core.plan import Page
 from laudo.core.resources import LISTS, RELATORIOS, Filter, Resource
@@ -86,7 +87,9 @@ def test_a_filter_is_one_row_that_is_parsed_refused_and_suggested() -> None:
 def test_a_filter_is_one_row_that_becomes_sql_after_the_owner() -> None:
     asked = query.parse(with_row(BY_MENSAGEM), "mensagem=x", max_rows=1000)
     facets = Facets([Facet(1, 30, ("CONCLUIDO", "Pessoa", "a", None, False))])
-    statement = sql.statement(next(plan.page(asked, facets)), Owner(7, 8), SQLITE)
+    first = next(plan.page(asked, facets))
+    assert isinstance(first, Plain)
+    statement = sql.statement(first, Owner(7, 8), SQLITE)
     assert statement.text.count("WHERE id_organizacao = ? AND id_conta = ? AND mensagem = ?") == 2
     assert statement.params[:6] == (7, 8, "x", 7, 8, "x")
 

@@ -61,9 +61,12 @@ class _CountedConnection(ForwardingConnection):
         self._owner = owner
 
     def fetch(self, statement: Statement) -> list[Row]:
+        return self.fetch_each((statement,))[0]
+
+    def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
         self._owner.trips += 1
-        self._owner.asked += 1
-        return super().fetch(statement)
+        self._owner.asked += len(statements)
+        return self._connection.fetch_each(statements)
 
 
 @pytest.fixture
@@ -127,3 +130,22 @@ def test_nothing_is_asked_ahead_for_a_token_that_asks_too_fast(
     counted.since()
     assert [client.get(f"/relatorios?page={page}").status for page in (3, 4)] == [429, 429]
     assert counted.since() == (2, 2 * KNOWN_CALLER)
+
+
+STEPS = {
+    "/relatorios?page=3": 5,
+    "/relatorios?page=3&status=CONCLUIDO": 5,
+    "/relatorios?status=CONCLUIDO&atualizado_em_ate=2026-01-31": 4,
+    "/relatorios?atualizado_em_de=2026-01-31&atualizado_em_ate=2026-01-31": 4,
+    "/relatorios?status=CONCLUIDO&atualizado_em_de=2025-06-01&atualizado_em_ate=2026-01-31": 4,
+    "/pessoas?busca=12": 4,
+    "/pessoas?busca=maria": 3,
+    "/pessoas?busca=maria&atualizado_em_de=2025-06-01": 2,
+}
+"""Round trips of what is not one: the caller, the coarse buckets or those that hold both ends, and so on down."""
+
+
+@pytest.mark.parametrize("url", STEPS)
+def test_what_needs_nothing_of_one_another_is_asked_together(acme: Client, counted: Counted, url: str) -> None:
+    assert acme.get(url).status == 200
+    assert counted.since()[0] == STEPS[url]

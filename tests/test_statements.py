@@ -121,9 +121,9 @@ def test_a_first_page_is_two_statements_for_the_caller_one_for_the_facets_and_on
         ("/relatorios?page=2", [PLACE, PLACE, PLACE, PAGE]),
         # A range: the bucket in which it ends, and the rows within; its other end is where the first page begins.
         ("/relatorios?atualizado_em_de=2026-01-31", [PLACE, PLACE, PAGE]),
-        # Two ends: each so, or in one bucket the rows between.
+        # Two ends: the bucket of each, then the rows of both, or in one bucket those between.
         ("/relatorios?atualizado_em_de=2026-01-31&atualizado_em_ate=2026-01-31", [PLACE] * 4 + [PAGE]),
-        ("/pessoas?busca=5", [PLACE, PLACE, PAGE]),
+        ("/pessoas?busca=5", [PLACE, PLACE, PLACE, PAGE]),
         # A search: how many persons are found.
         ("/pessoas?busca=mar", [PLACE, PAGE]),
         # The facets alone tell that there is no such page, and that nothing matches.

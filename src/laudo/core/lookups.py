@@ -3,8 +3,9 @@
 A range goes from `lower` to before `upper`, keys of the axis; None where it has no end.
 """
 
+from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from laudo.core.axes import Axis, Key
 from laudo.core.cursor import After
@@ -119,5 +120,33 @@ class Found:
     words: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Together:
+    """What needs nothing of one another, and is asked in one round trip. Rows: for each of them one, of its rows."""
+
+    asked: tuple["Asked", ...]
+
+
 LookUp = Children | Holding | Before | At | Count | Last | Read | Plain | Found
+Asked = LookUp | Together
 Rows = list[tuple[Any, ...]]
+T = TypeVar("T")
+Asking = Generator[Asked, Rows, T]
+"""A part of a plan: what it asks, what it is sent, what it finds."""
+
+
+def together(*parts: Asking[T]) -> Asking[list[T]]:
+    """Do parts of a plan in step: what they ask at the same time is asked together. Gives what each has found."""
+    found: dict[int, T] = {}
+    sent: dict[int, Rows | None] = dict.fromkeys(range(len(parts)))
+    while True:
+        asked: dict[int, Asked] = {}
+        for number, rows in sent.items():
+            try:
+                asked[number] = next(parts[number]) if rows is None else parts[number].send(rows)
+            except StopIteration as done:
+                found[number] = done.value
+        if not asked:
+            return [found[number] for number in range(len(parts))]
+        answers = yield Together(tuple(asked.values()))
+        sent = {number: list(rows) for number, rows in zip(asked, answers, strict=True)}

@@ -6,7 +6,7 @@ lie in each bucket of an axis). A plan is a generator: it yields look-ups, is se
 drives it decides how a look-up is asked (`sql`) and of whom (`server.database`).
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -14,7 +14,7 @@ from laudo.core import axes, reading, tally
 from laudo.core.axes import Axis, Key
 from laudo.core.cursor import After
 from laudo.core.facets import Facets, Group
-from laudo.core.lookups import Found, LookUp, Plain, Rows
+from laudo.core.lookups import Asking, Found, Plain
 from laudo.core.query import Query
 from laudo.core.reading import Reading, Stretch
 
@@ -30,7 +30,7 @@ class Page(NamedTuple):
     items: str
 
 
-Steps = Generator[LookUp, Rows, Page]
+Steps = Asking[Page]
 
 
 @dataclass(frozen=True, slots=True)

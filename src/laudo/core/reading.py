@@ -1,13 +1,13 @@
 """Reading a page off its order: stretch by stretch, each from the very row at which the page starts."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
 from laudo.core.axes import Axis, Key
 from laudo.core.cursor import After
 from laudo.core.facets import Group
-from laudo.core.lookups import Count, Last, LookUp, Read, Rows
+from laudo.core.lookups import Asking, Count, Last, Read, Rows, together
 from laudo.core.tally import locate, rank
 
 TIES: Final = 256
@@ -18,8 +18,6 @@ SEEK: Final = 4
 """What beginning an index range costs, in rows scanned."""
 FETCH: Final = 10
 """What fetching a row costs, in rows scanned: paid for each row where the axis' index does not hold the facet."""
-
-Asking = Generator[LookUp, Rows, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,7 @@ class Reading:
             self.wanted -= count
 
 
-def read(collected: Reading, stretches: Iterator[Stretch], offset: int) -> Asking:
+def read(collected: Reading, stretches: Iterator[Stretch], offset: int) -> Asking[None]:
     """Collect the items before which `offset` others stand, or those that follow a walk's last one."""
     for stretch in stretches:
         if stretch.after is not None:
@@ -80,7 +78,7 @@ def read(collected: Reading, stretches: Iterator[Stretch], offset: int) -> Askin
             return
 
 
-def _from_offset(collected: Reading, stretch: Stretch, offset: int) -> Asking:
+def _from_offset(collected: Reading, stretch: Stretch, offset: int) -> Asking[None]:
     """Collect from one stretch, beginning at its row number `offset`."""
     axis, group = stretch.axis, stretch.group
     most = min(collected.wanted, group.total - offset)
@@ -100,7 +98,7 @@ def _from_offset(collected: Reading, stretch: Stretch, offset: int) -> Asking:
             yield from _down_from(collected, stretch, most, key=key, place=place)
 
 
-def _from_edge(collected: Reading, stretch: Stretch, most: int) -> Asking:
+def _from_edge(collected: Reading, stretch: Stretch, most: int) -> Asking[None]:
     """Collect from the beginning of a stretch."""
     if not stretch.falling or stretch.upper or len(stretch.axis.columns) == 1:
         yield from _read(collected, stretch, most, lower=stretch.lower, upper=stretch.upper)
@@ -109,7 +107,7 @@ def _from_edge(collected: Reading, stretch: Stretch, most: int) -> Asking:
     yield from _down(collected, stretch, most, value=value)
 
 
-def _down_from(collected: Reading, stretch: Stretch, most: int, *, key: Key, place: int) -> Asking:
+def _down_from(collected: Reading, stretch: Stretch, most: int, *, key: Key, place: int) -> Asking[None]:
     """Collect downwards from the row that the mirror image of `key` (row `place` of the axis) is among its ties.
 
     Downwards, values fall but ties rise: where n tied rows follow `key` on the axis, n of them precede the page.
@@ -119,15 +117,15 @@ def _down_from(collected: Reading, stretch: Stretch, most: int, *, key: Key, pla
     if ties <= TIES:
         yield from _down(collected, stretch, most, value=value, skip=ties - 1)
         return
-    first = yield from rank(axis, stretch.group, axis.floor(value))
-    end = yield from rank(axis, stretch.group, axis.ceiling(value))
+    bounds = axis.floor(value), axis.ceiling(value)
+    first, end = yield from together(*(rank(axis, stretch.group, bound) for bound in bounds))
     start = yield from locate(axis, stretch.group, first + end - place - 1)
     yield from _down(collected, stretch, most, value=value, lower=start)
 
 
 def _down(
     collected: Reading, stretch: Stretch, most: int, *, value: object, skip: int = 0, lower: Key | None = None
-) -> Asking:
+) -> Asking[None]:
     """Collect the rows with a value, upwards, then those below it."""
     axis = stretch.axis
     before = collected.count
@@ -140,7 +138,7 @@ def _down(
         yield from _read(collected, stretch, most, lower=stretch.lower, upper=axis.floor(value))
 
 
-def _after(collected: Reading, stretch: Stretch, after: After) -> Asking:
+def _after(collected: Reading, stretch: Stretch, after: After) -> Asking[None]:
     """Collect the rows of a stretch that follow an item."""
     axis = stretch.axis
     key = axis.key(after.value, after.key)
@@ -162,7 +160,7 @@ def _read(
     upper: Key | None = None,
     skip: int = 0,
     whole: bool = False,
-) -> Asking:
+) -> Asking[None]:
     """Collect up to `limit` rows of a range in the way that the exact counts say is cheaper.
 
     Where the facets lie evenly, a scan meets one of them in every `of / total` rows. They may not (the newest reports

@@ -1,11 +1,10 @@
 """Positions on an axis, found by its buckets: the coarse one, then the fine one, then at most one bucket's rows."""
 
-from collections.abc import Generator
 from typing import Final, NamedTuple
 
 from laudo.core.axes import Axis, Key
 from laudo.core.facets import Group
-from laudo.core.lookups import At, Before, Children, Count, Holding, LookUp, Rows
+from laudo.core.lookups import Asking, At, Before, Children, Count, Holding, Rows, together
 
 COARSE: Final = 0
 """The parent of the coarse buckets."""
@@ -46,7 +45,7 @@ _WHOLE: Final = Bucket(COARSE, b"", None, 0)
 _DAMAGED: Final = "the tally holds fewer rows than the facets; `laudo verify --repair` mends it"
 
 
-def locate(axis: Axis, group: Group, position: int) -> Generator[LookUp, Rows, Key]:
+def locate(axis: Axis, group: Group, position: int) -> Asking[Key]:
     """Find the key of the row before which `position` rows with a group's facets stand."""
     bucket = _WHOLE
     for _level in range(2):
@@ -56,31 +55,28 @@ def locate(axis: Axis, group: Group, position: int) -> Generator[LookUp, Rows, K
     return key
 
 
-def span(axis: Axis, group: Group, lower: Key | None, upper: Key | None) -> Generator[LookUp, Rows, Span]:
+def span(axis: Axis, group: Group, lower: Key | None, upper: Key | None) -> Asking[Span]:
     """Count the rows with a group's facets from one key to before another, None where there is no end."""
     if lower is None or upper is None:
         first = (yield from rank(axis, group, lower)) if lower else 0
         end = (yield from rank(axis, group, upper)) if upper else group.total
         return Span(first, end - first)
-    early = yield from _holder(axis, lower)
-    if early.upper is None or axis.encode(upper) <= early.upper:
+    if axis.encode(upper) <= axis.encode(lower):
+        return Span(None, 0)
+    early, late = yield from together(_holder(axis, lower), _holder(axis, upper))
+    if early.lower == late.lower:
         return Span(None, (yield from _counted(axis, group, lower, upper)))
-    late = yield from _holder(axis, upper)
-    before = yield from _before(axis, group, early)
-    first = before + (yield from _within(axis, group, lower, early))
-    if late.coarse != early.coarse:
-        before = yield from _before(axis, group, late)
-    return Span(first, before + (yield from _within(axis, group, upper, late)) - first)
+    first, end = yield from together(_rank(axis, group, lower, early), _rank(axis, group, upper, late))
+    return Span(first, end - first)
 
 
-def rank(axis: Axis, group: Group, key: Key) -> Generator[LookUp, Rows, int]:
+def rank(axis: Axis, group: Group, key: Key) -> Asking[int]:
     """Count the rows with a group's facets that stand before a key."""
     holder = yield from _holder(axis, key)
-    before = yield from _before(axis, group, holder)
-    return before + (yield from _within(axis, group, key, holder))
+    return (yield from _rank(axis, group, key, holder))
 
 
-def _holder(axis: Axis, key: Key) -> Generator[LookUp, Rows, Holder]:
+def _holder(axis: Axis, key: Key) -> Asking[Holder]:
     """Find the fine bucket that holds a key."""
     rows = yield Holding(axis, axis.encode(key))
     if not rows:
@@ -88,28 +84,27 @@ def _holder(axis: Axis, key: Key) -> Generator[LookUp, Rows, Holder]:
     return Holder(*rows[0])
 
 
-def _before(axis: Axis, group: Group, holder: Holder) -> Generator[LookUp, Rows, int]:
-    """Sum what stands before a coarse bucket."""
-    return (yield from _summed(axis, group, COARSE, holder.coarse_lower, holder.coarse_before))
+def _rank(axis: Axis, group: Group, key: Key, holder: Holder) -> Asking[int]:
+    """Add up what stands before a key: the coarse buckets, the fine ones of one, the rows of one.
 
-
-def _within(axis: Axis, group: Group, key: Key, holder: Holder) -> Generator[LookUp, Rows, int]:
-    """Count what a coarse bucket has before a key.
-
-    The rows of the fine one are counted from its beginning on, or from its end back if that seems nearer: where rows
+    The rows are counted from the beginning of the fine bucket on, or from its end back if that seems nearer: where rows
     lie evenly it is, and to guess wrong costs time alone.
     """
     place = axis.encode(key)
+    coarse = _summed(axis, group, COARSE, holder.coarse_lower, holder.coarse_before)
     if holder.upper is not None and _nearer_end(place, holder.lower, holder.upper):
-        end = yield from _summed(axis, group, holder.coarse, holder.upper, holder.before + holder.total)
-        return end - (yield from _counted(axis, group, key, axis.decode(holder.upper)))
-    before = yield from _summed(axis, group, holder.coarse, holder.lower, holder.before)
+        fine = _summed(axis, group, holder.coarse, holder.upper, holder.before + holder.total)
+        rows = _counted(axis, group, key, axis.decode(holder.upper))
+        before, within, beyond = yield from together(coarse, fine, rows)
+        return before + within - beyond
+    fine = _summed(axis, group, holder.coarse, holder.lower, holder.before)
     if place == holder.lower:
-        return before
-    return before + (yield from _counted(axis, group, axis.decode(holder.lower), key))
+        return sum((yield from together(coarse, fine)))
+    rows = _counted(axis, group, axis.decode(holder.lower), key)
+    return sum((yield from together(coarse, fine, rows)))
 
 
-def _summed(axis: Axis, group: Group, parent: int, upper: bytes, total: int) -> Generator[LookUp, Rows, int]:
+def _summed(axis: Axis, group: Group, parent: int, upper: bytes, total: int) -> Asking[int]:
     """Sum what the buckets below one hold that begin before `upper`, where `total` is that of all facets."""
     facets = group.numbers if group.others is None else group.others
     if facets is None or not total:
@@ -118,7 +113,7 @@ def _summed(axis: Axis, group: Group, parent: int, upper: bytes, total: int) -> 
     return int(held if group.others is None else total - held)
 
 
-def _counted(axis: Axis, group: Group, lower: Key | None, upper: Key | None) -> Generator[LookUp, Rows, int]:
+def _counted(axis: Axis, group: Group, lower: Key | None, upper: Key | None) -> Asking[int]:
     [(count,)] = yield Count(axis, lower, upper, group.numbers)
     return int(count)
 

@@ -52,6 +52,9 @@ class Reader(Protocol):
     def fetch(self, statement: Statement) -> list[Row]:
         """Run one statement and give its rows, none if it has none; a list among its parameters is one array."""
 
+    def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Run some queries, in one round trip where there is one."""
+
 
 class Connection(Reader, Protocol):
     """One snapshot, or one write transaction, of a store."""
@@ -70,10 +73,7 @@ class Connection(Reader, Protocol):
 
 
 class Database(Reader, Protocol):
-    """A store. Its own `fetch` is a snapshot of one statement; transactions do not nest."""
-
-    def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        """Run some queries, each in a snapshot of its own, in one round trip where there is one."""
+    """A store. Each statement of its own is a snapshot by itself; transactions do not nest."""
 
     def mark(self) -> Mark:
         """Mark the state that the next snapshot sees, or one before it: under the same mark nothing has changed."""

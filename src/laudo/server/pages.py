@@ -1,7 +1,7 @@
 """Answers a question about a list out of one snapshot: the body, its ETag and its links; the only driver of plans."""
 
 from base64 import urlsafe_b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from typing import Final, NamedTuple
@@ -10,7 +10,7 @@ from laudo.core import cursor, links, plan, response, sql
 from laudo.core.cursor import After
 from laudo.core.errors import ApiError
 from laudo.core.facets import Facets
-from laudo.core.lookups import Read, Rows
+from laudo.core.lookups import Asked, LookUp, Read, Rows, Together
 from laudo.core.plan import Page
 from laudo.core.query import Query
 from laudo.core.resources import Resource
@@ -74,13 +74,12 @@ class Pages:
         if facets is None or query.cursor is not None:
             return None
         steps = plan.page(query, facets)
-        try:
-            lookup = next(steps)
-        except StopIteration as done:
-            return Draft(owner, version, steps, None, done.value)
-        if not isinstance(lookup, Read):
+        reached = _next(steps)
+        if isinstance(reached, Page):
+            return Draft(owner, version, steps, None, reached)
+        if not isinstance(reached, Read):
             return None
-        asked = sql.with_version(sql.statement(lookup, owner, dialect), query.resource, owner)
+        asked = sql.with_version(sql.statement(reached, owner, dialect), query.resource, owner)
         return Draft(owner, version, steps, asked, None)
 
     def at_once(
@@ -95,25 +94,30 @@ class Pages:
             draft, rows = self.draft(reader.dialect, caller, query), None
         if draft is None:
             return None
-        page = draft.page
+        reached: Asked | Page | None = draft.page
         if draft.asked is not None:
             [(seen, *row)] = reader.fetch(draft.asked) if rows is None else rows
-            page = _sent(draft.steps, [tuple(row)]) if seen == draft.version else None
-        if page is None:
+            reached = _next(draft.steps, [tuple(row)]) if seen == draft.version else None
+        if not isinstance(reached, Page):
             return None
-        return self._answered(query, page, None, owner=draft.owner, version=draft.version)
+        return self._answered(query, reached, None, owner=draft.owner, version=draft.version)
 
     def answer(self, connection: Connection, caller: Caller, query: Query, *, known: str | None = None) -> Answer | str:
         """Answer a question out of a snapshot, which may be newer than `caller`; the ETag alone when `known` lists it.
 
         Raises ApiError (400) for a cursor that is not ours.
         """
-        owner, expected = _state(caller, query)
+        owner, version = _state(caller, query)
         after = cursor.unseal(query, secret=self._secret, owner=owner) if query.cursor else None
-        version, facets = self._seen(connection, query.resource, owner, expected)
         if known is not None and _lists(known, etag := self._etag(owner, version, query)):
             return etag
-        found = _drive(plan.page(query, facets, after), connection, owner)
+        facets, found = self._remembered(query.resource, owner, version), None
+        if facets is not None:
+            found = _drive_if(version, plan.page(query, facets, after), connection, query.resource, owner)
+        if found is None:
+            version, facets = self._read_facets(connection, query.resource, owner)
+            steps = plan.page(query, facets, after)
+            found = _drive(steps, _next(steps), connection, owner)
         return self._answered(query, found, after, owner=owner, version=version)
 
     def _answered(self, query: Query, found: Page, after: After | None, *, owner: Owner, version: int) -> Answer:
@@ -131,16 +135,10 @@ class Pages:
         kept = self._facets.get((resource, owner))
         return kept[1] if kept and kept[0] == version else None
 
-    def _seen(self, connection: Connection, resource: Resource, owner: Owner, expected: int) -> tuple[int, Facets]:
-        """Give the version of a list that a snapshot sees, and its facets; remembered ones if it is as expected.
-
-        A snapshot begins with its first statement: what was read before it may be of another state.
-        """
-        remembered = self._remembered(resource, owner, expected)
-        if remembered and _version(connection, resource, owner) == expected:
-            return expected, remembered
+    def _read_facets(self, connection: Connection, resource: Resource, owner: Owner) -> tuple[int, Facets]:
+        """Give the version of a list that a snapshot sees, and its facets."""
         rows = connection.fetch(sql.with_version(sql.facets(resource, owner), resource, owner))
-        version = int(rows[0][0]) if rows else _version(connection, resource, owner)
+        [(version, *_)] = rows[:1] or connection.fetch(sql.version(resource, owner))
         facets = sql.facets_from(row[1:] for row in rows)
         self._facets.keep((resource, owner), (version, facets))
         return version, facets
@@ -194,11 +192,6 @@ def _state(caller: Caller, query: Query) -> tuple[Owner, int]:
     return caller.owner, caller.version_organizacao if query.resource.whole_organization else caller.version_conta
 
 
-def _version(connection: Connection, resource: Resource, owner: Owner) -> int:
-    [(version,)] = connection.fetch(sql.version(resource, owner))
-    return int(version)
-
-
 def _lists(known: str, etag: str) -> bool:
     """Tell whether an If-None-Match lists an ETag."""
     return (
@@ -206,22 +199,57 @@ def _lists(known: str, etag: str) -> bool:
     )
 
 
-def _drive(steps: plan.Steps, connection: Connection, owner: Owner) -> Page:
+def _next(steps: plan.Steps, rows: Rows | None = None) -> Asked | Page:
+    """Begin a plan, or send it what it has asked for; gives what it asks next, or the page."""
+    try:
+        return next(steps) if rows is None else steps.send(rows)
+    except StopIteration as done:
+        page: Page = done.value
+        return page
+
+
+def _drive(steps: plan.Steps, reached: Asked | Page, connection: Connection, owner: Owner) -> Page:
     """Ask the store what a plan wants to know, until it has the page."""
-    try:
-        lookup = next(steps)
-        while True:
-            lookup = steps.send(connection.fetch(sql.statement(lookup, owner, connection.dialect)))
-    except StopIteration as done:
-        page: Page = done.value
-        return page
+    while not isinstance(reached, Page):
+        rows, _ = _ask(connection, owner, reached)
+        reached = _next(steps, rows)
+    return reached
 
 
-def _sent(steps: plan.Steps, rows: Rows) -> Page | None:
-    """Send a plan its first rows; None when it asks for more."""
-    try:
-        steps.send(rows)
-    except StopIteration as done:
-        page: Page = done.value
-        return page
-    return None
+def _drive_if(
+    expected: int, steps: plan.Steps, connection: Connection, resource: Resource, owner: Owner
+) -> Page | None:
+    """The same, of a plan made for one version of a list; None when the snapshot sees another one.
+
+    Which one it sees is asked beside what the plan asks first.
+    """
+    reached = _next(steps)
+    first = Together(()) if isinstance(reached, Page) else reached
+    rows, [[(version,)]] = _ask(connection, owner, first, sql.version(resource, owner))
+    if version != expected:
+        return None
+    return _drive(steps, reached if isinstance(reached, Page) else _next(steps, rows), connection, owner)
+
+
+def _ask(connection: Connection, owner: Owner, asked: Asked, *beside: Statement) -> tuple[Rows, list[list[Row]]]:
+    """Give the rows of what a plan asks, in one round trip, and those of the statements beside it.
+
+    What several parts of the plan ask alike is asked once.
+    """
+    lookups = list(dict.fromkeys(_lookups(asked)))
+    statements = (sql.statement(lookup, owner, connection.dialect) for lookup in lookups)
+    found = connection.fetch_each([*beside, *statements])
+    rows = dict(zip(lookups, found[len(beside) :], strict=True))
+    return _shaped(asked, rows), found[: len(beside)]
+
+
+def _lookups(asked: Asked) -> Iterator[LookUp]:
+    if isinstance(asked, Together):
+        for each in asked.asked:
+            yield from _lookups(each)
+    else:
+        yield asked
+
+
+def _shaped(asked: Asked, rows: Mapping[LookUp, Rows]) -> Rows:
+    return [tuple(_shaped(each, rows)) for each in asked.asked] if isinstance(asked, Together) else rows[asked]

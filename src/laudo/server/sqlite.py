@@ -151,6 +151,10 @@ class SqliteConnection:
         """Run one statement and give its rows; a list among its parameters is bound as one array."""
         return _fetch(self._connection, statement)
 
+    def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Run some queries, one after the other."""
+        return [_fetch(self._connection, statement) for statement in statements]
+
     def write(self, write: Write, rows: Iterable[Row]) -> None:
         """Write rows, all of one organization."""
         self._connection.executemany(self.dialect.written(write), rows)

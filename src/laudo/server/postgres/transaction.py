@@ -1,9 +1,10 @@
 """One transaction on PostgreSQL: begun in the round trip of its first statement, read-only ones ended without any."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from hashlib import blake2b
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 import psycopg
 
@@ -13,6 +14,8 @@ from laudo.server.postgres.binding import columns
 from laudo.server.postgres.failures import LOST
 from laudo.server.postgres.pool import Pool
 from laudo.server.postgres.session import Session
+
+T = TypeVar("T")
 
 SNAPSHOT: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 TRANSACTION: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
@@ -69,16 +72,12 @@ class PostgresConnection:
             self._pool.give_back(self._session)
 
     def fetch(self, statement: Statement) -> list[Row]:
-        """Run one statement. If the very first finds the connection dead, that has lain idle, another one is taken."""
-        if not self._begun:
-            try:
-                return self._fetch(statement)
-            except Lost:
-                if not self._session.spoilt:
-                    raise
-                self._session = self._pool.renew(self._session)
-                self._begun = False
-        return self._fetch(statement)
+        """Run one statement."""
+        return self._exchange([statement], Session.receive)
+
+    def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Run some queries in one round trip."""
+        return self._exchange(statements, partial(Session.receive_each, most=len(statements)))
 
     def write(self, write: Write, rows: Iterable[Row]) -> None:
         """Write rows with one statement; the server runs it while this side goes on, and `fetch` or the end fail."""
@@ -102,9 +101,22 @@ class PostgresConnection:
         """Tell whether the store has this table; `to_regclass` may not know one made since the transaction began."""
         return self.fetch(Statement(_HAS_TABLE, (name,))) == [(True,)]
 
-    def _fetch(self, statement: Statement) -> list[Row]:
-        self._send(statement)
-        return self._session.receive()
+    def _exchange(self, statements: Sequence[Statement], receive: Callable[[Session], T]) -> T:
+        """Send and receive. If the very first exchange finds the connection dead, that has lain idle, take another."""
+        if not self._begun:
+            try:
+                return self._exchanged(statements, receive)
+            except Lost:
+                if not self._session.spoilt:
+                    raise
+                self._session = self._pool.renew(self._session)
+                self._begun = False
+        return self._exchanged(statements, receive)
+
+    def _exchanged(self, statements: Sequence[Statement], receive: Callable[[Session], T]) -> T:
+        for statement in statements:
+            self._send(statement)
+        return receive(self._session)
 
     def _send(self, statement: Statement) -> None:
         self._send_begin()
