@@ -36,6 +36,10 @@ class Dialect(Protocol):
     def position(self) -> str:
         """The function that finds a text within another one, counting from 1; 0 when it is not there."""
 
+    @property
+    def most_fetched(self) -> int:
+        """For each row wanted, up to how many are fetched to be tested, sooner than those that pass by their keys."""
+
     def member(self, column: str) -> str:
         """Ask that a column be one of those in an array, the one parameter."""
 

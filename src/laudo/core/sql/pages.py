@@ -29,12 +29,14 @@ def _merged(lookup: Read, where: Where, owner: Owner, dialect: Dialect) -> Claus
 
 
 def _scanned(lookup: Read, where: Where, owner: Owner, dialect: Dialect) -> Clause:
-    """Test the facet of at most so many rows, and fetch those that have one."""
-    axis = lookup.axis
-    ordered = order(axis, falling=lookup.falling)
-    keys = (
-        f"SELECT key FROM (SELECT {dialect.key(axis.table)}, facet FROM {source(axis, dialect)} WHERE {where} "
-        f"ORDER BY {ordered} LIMIT ?) AS tested WHERE {dialect.member('facet')} LIMIT ? OFFSET ?"
+    """Test the facet of at most so many rows, and fetch those that have one: while they are tested, or afterwards."""
+    axis, most = lookup.axis, lookup.most or 0
+    at_once = most <= dialect.most_fetched * (lookup.limit + lookup.skip)
+    wanted, name = ("item", "item") if at_once else (dialect.key(axis.table), "key")
+    text = (
+        f"SELECT {name} FROM (SELECT {wanted}, facet FROM {source(axis, dialect)} WHERE {where} "
+        f"ORDER BY {order(axis, falling=lookup.falling)} LIMIT ?) AS tested WHERE {dialect.member('facet')} "
+        "LIMIT ? OFFSET ?"
     )
-    params = (*where.params, lookup.most, list(lookup.facets or ()), lookup.limit, lookup.skip)
-    return dialect.items(axis.table, Clause(keys, params), owner)
+    params = (*where.params, most, list(lookup.facets or ()), lookup.limit, lookup.skip)
+    return Clause(text, params) if at_once else dialect.items(axis.table, Clause(text, params), owner)

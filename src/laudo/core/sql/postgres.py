@@ -20,6 +20,8 @@ class Postgres:
     name: Final = "postgres"
     keeps_words: Final = False
     position: Final = "strpos"
+    most_fetched: Final = 32
+    """Most often a tenth of so many is enough; to find one by its key takes 4 µs among millions."""
 
     def member(self, column: str) -> str:
         return f"{column} = ANY(?)"

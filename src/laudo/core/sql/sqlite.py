@@ -15,6 +15,7 @@ class Sqlite:
     name: Final = "sqlite"
     keeps_words: Final = True
     position: Final = "instr"
+    most_fetched: Final = 0
 
     def member(self, column: str) -> str:
         return f"{column} IN (SELECT value FROM carray(?))"
