@@ -119,9 +119,9 @@ class Store:
         with self.database.transaction() as connection:
             accounts.enable(connection, level, number)
 
-    def write(self, account: Account, relatorios: Sequence[Relatorio]) -> Counts:
-        """Write one batch."""
-        return Ingest(self.database, account.id_conta, sizes=SMALL).write(relatorios)
+    def write(self, account: Account, relatorios: Sequence[Relatorio], *, sizes: Sizes = SMALL) -> Counts:
+        """Write one batch; thousands want the usual sizes of buckets, since so many small ones take minutes."""
+        return Ingest(self.database, account.id_conta, sizes=sizes).write(relatorios)
 
     def delete(self, account: Account, *numbers: int) -> int:
         """Delete the reports that `relatorio` makes of these numbers."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from client.socket_service import listening, of_app
 from factories import Account, Store, cpf, numero, relatorio
 from laudo.server.ingest.records import Relatorio
+from laudo.server.ingest.tallies import SIZES
 from shell import Shell
 from wsgi import NewApp
 
@@ -47,7 +48,7 @@ class Import(threading.Thread):
             first = self.batches * 100
             changed = [report(10 * (first + each), now + each) for each in range(100)]
             new = [report(COUNT + first + each, now + 100 + each) for each in range(100)]
-            self._store.write(self._account, changed + new)
+            self._store.write(self._account, changed + new, sizes=SIZES)
             self.batches += 1
             self._stopped.wait(0.02)
 
@@ -58,7 +59,7 @@ class Import(threading.Thread):
 
 def test_every_untouched_report_comes_once(store: Store, account: Account, new_app: NewApp, tmp_path: Path) -> None:
     for first in range(0, COUNT, 5000):
-        store.write(account, [report(number, FIRST + number) for number in range(first, first + 5000)])
+        store.write(account, [report(number, FIRST + number) for number in range(first, first + 5000)], sizes=SIZES)
     importing = Import(store, account)
     with listening(of_app(new_app())) as base:
         importing.start()
