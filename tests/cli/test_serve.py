@@ -3,6 +3,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -67,6 +68,27 @@ def test_serve_says_where_and_with_how_many_workers(laudo: Shell) -> None:
         said = process.stderr.readline().decode()
         process.terminate()
     assert said == f"laudo serves http://127.0.0.1:{port} with 1 worker; Ctrl-C stops it\n"
+
+
+BORN_TO_END = """
+import os, signal
+from laudo.cli import serving
+
+signal.signal(signal.SIGTERM, lambda *_: None)
+os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGTERM))
+serving.heed_signals_from_birth()
+child = os.fork()
+if not child:
+    os._exit(0)
+print(os.WTERMSIG(os.waitpid(child, 0)[1]))
+os.kill(os.getpid(), signal.SIGTERM)
+print("heeded")
+"""
+
+
+def test_a_worker_that_is_told_to_end_before_it_has_begun_ends() -> None:
+    said = subprocess.run([sys.executable, "-c", BORN_TO_END], capture_output=True, text=True, check=True).stdout
+    assert said.split() == [str(int(signal.SIGTERM)), "heeded"]
 
 
 def test_serve_writes_one_json_line_a_request_without_values(laudo: Shell) -> None:

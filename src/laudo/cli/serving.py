@@ -20,7 +20,12 @@ _STOP_SECONDS: Final = 30
 """How long requests in flight may take to finish once the server is told to stop."""
 
 _STARTING_SECONDS: Final = 0.5
-"""How long a worker that has its application may take until it heeds signals."""
+"""How long a worker that has Granian's handler of signals may take until it heeds it."""
+
+_LOOKING_SECONDS: Final = 0.01
+"""How often a worker that is to stop looks whether it has that handler yet."""
+
+_STOPPING: Final = {signal.SIGINT, signal.SIGTERM}
 
 _LOG: Final[dict[str, Any]] = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "generic", "stream": "ext://sys.stderr"}},
@@ -55,7 +60,7 @@ def run(settings: Settings) -> None:
         workers_kill_timeout=_STOP_SECONDS,
     )
     server.on_startup(partial(_announce, settings))
-    os.register_at_fork(after_in_child=_heed_signals)
+    heed_signals_from_birth()
     with metrics.start(settings):
         server.serve(target_loader=partial(application, settings), wrap_loader=False)
 
@@ -86,10 +91,24 @@ def base_url(settings: Settings) -> str:
     return f"http://{host}:{settings.port}"
 
 
+def heed_signals_from_birth() -> None:
+    """From now on no worker that this process forks loses a signal, however early it comes."""
+    os.register_at_fork(before=_hold_signals, after_in_parent=_let_signals, after_in_child=_heed_signals)
+
+
+def _hold_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+
+
+def _let_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
+
+
 def _heed_signals() -> None:
     """Until a new worker has its own handlers, the parent's would swallow the signal that should end it."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the parent then ends its workers
+    _let_signals()
 
 
 def _defer_stopping() -> None:
@@ -97,15 +116,15 @@ def _defer_stopping() -> None:
 
     Granian loses one that comes just before it serves, and a second one, as Ctrl-C sends, may keep it from ending.
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    _hold_signals()
     serving = time.monotonic() + _STARTING_SECONDS
 
     def hand_on() -> None:
         signal.sigwait({signal.SIGTERM})
         time.sleep(max(0.0, serving - time.monotonic()))
-        stop = signal.getsignal(signal.SIGTERM)
-        if callable(stop):
-            stop(signal.SIGTERM, None)
+        while not callable(stop := signal.getsignal(signal.SIGTERM)):
+            time.sleep(_LOOKING_SECONDS)
+        stop(signal.SIGTERM, None)
 
     threading.Thread(target=hand_on, daemon=True).start()
 
