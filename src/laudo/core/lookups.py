@@ -5,7 +5,7 @@ A range goes from `lower` to before `upper`, keys of the axis; None where it has
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from laudo.core.axes import Axis, Key
 from laudo.core.cursor import After
@@ -76,6 +76,10 @@ class Last:
     """The greatest first column of an axis. Rows: one value, null when there are no rows."""
 
     axis: Axis
+
+
+PATIENCE: Final = 4
+"""A scan gives up after so many times the rows that it likely takes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Final
 from laudo.core.axes import Axis, Key
 from laudo.core.cursor import After
 from laudo.core.facets import Group
-from laudo.core.lookups import Asking, Count, Last, Read, Rows, together
+from laudo.core.lookups import PATIENCE, Asking, Count, Last, Read, Rows, together
 from laudo.core.tally import locate, rank
 
 TIES: Final = 256
@@ -180,5 +180,5 @@ def _read(
     elif whole:
         collected.take((yield scan))
     else:
-        rows = yield replace(scan, most=4 * scanned + 256)
+        rows = yield replace(scan, most=PATIENCE * scanned + 256)
         collected.take(rows if rows[0][0] == limit else (yield merge))

@@ -38,7 +38,7 @@ class Dialect(Protocol):
 
     @property
     def most_fetched(self) -> int:
-        """For each row wanted, up to how many are fetched to be tested, sooner than those that pass by their keys."""
+        """For each row wanted, how many are sooner looked at whole than by index, those wanted to be found by key."""
 
     def member(self, column: str) -> str:
         """Ask that a column be one of those in an array, the one parameter."""
@@ -61,8 +61,10 @@ class Dialect(Protocol):
     def walked(self, table: str, source: str, within: Clause, filters: Clause, ordered: Sequence[str]) -> Clause:
         """Select the `key` of rows that pass `filters`, in order: pass over and take as many as two numbers say."""
 
-    def firsts(self, axis: Axis, within: Clause, facets: Sequence[int], ordered: str, most: int) -> Clause:
-        """Select the `key` and the axis' columns of the first rows, at most so many, of each facet's own range."""
+    def firsts(
+        self, axis: Axis, column: str, within: Clause, facets: Sequence[int], *, ordered: str, most: int
+    ) -> Clause:
+        """Select a column and the axis' of the first rows, at most so many, of each facet's own range."""
 
     def having(self, words: Sequence[str], owner: Owner) -> Clause:
         """Ask that a person's name have words that begin so."""

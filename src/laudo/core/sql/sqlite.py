@@ -42,10 +42,12 @@ class Sqlite:
         where = Clause(f"{within.text} AND {filters.text}", (*within.params, *filters.params))
         return self.collected(table, source, where, ordered)
 
-    def firsts(self, axis: Axis, within: Clause, facets: Sequence[int], ordered: str, most: int) -> Clause:
+    def firsts(
+        self, axis: Axis, column: str, within: Clause, facets: Sequence[int], *, ordered: str, most: int
+    ) -> Clause:
         names = ", ".join(axis.names)
         branch = (
-            f"SELECT * FROM (SELECT {self.key(axis.table)}, {names} FROM {self.source(axis.table, axis.facet_index)} "
+            f"SELECT * FROM (SELECT {column}, {names} FROM {self.source(axis.table, axis.facet_index)} "
             f"WHERE {within.text} AND facet = ? ORDER BY {ordered} LIMIT ?)"
         )
         padded = (*facets, *(_NO_FACET,) * (_power_of_two(len(facets)) - len(facets)))
