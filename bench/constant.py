@@ -8,6 +8,8 @@ import falcon
 from granian.constants import HTTPModes, Interfaces
 from granian.server import Server
 
+from laudo.cli.serving import finish_first
+
 
 class Body:
     """A body that never changes."""
@@ -21,6 +23,7 @@ class Body:
 
 
 def application(sizes: Sequence[int]) -> "falcon.App[falcon.Request, falcon.Response]":
+    finish_first()
     app = falcon.App()
     for size in sizes:
         app.add_route(f"/{size}", Body(size))

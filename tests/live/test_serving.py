@@ -83,6 +83,16 @@ def test_a_worker_that_dies_is_replaced(place: Place) -> None:
         assert worker not in server.workers()
 
 
+@pytest.mark.engines("sqlite", reason="the engine makes no difference")
+def test_no_thread_of_a_worker_interrupts_the_one_that_answers(place: Place) -> None:
+    with serving(place, "--workers", "1") as server:
+        assert server.ask("/relatorios").status == 200
+        [worker] = server.workers()
+        threads = [int(task.name) for task in Path(f"/proc/{worker}/task").iterdir()]
+        assert len(threads) > 1
+        assert {os.sched_getscheduler(thread) for thread in threads} == {os.SCHED_BATCH}
+
+
 @pytest.mark.engines("sqlite", reason="on a server it is the connections that only read")
 def test_no_worker_can_write_to_the_store(place: Place) -> None:
     with serving(place, "--workers", "2") as server:
