@@ -24,7 +24,7 @@ _STARTING_SECONDS: Final = 0.5
 """How long a worker that has Granian's handler of signals may take until it heeds it."""
 
 _LOOKING_SECONDS: Final = 0.01
-"""How often a worker that is to stop looks whether it has that handler yet."""
+"""How often a worker that begins looks whether it has that handler yet."""
 
 _STOPPING: Final = {signal.SIGINT, signal.SIGTERM}
 
@@ -129,13 +129,13 @@ def _defer_stopping() -> None:
     Granian loses one that comes just before it serves, and a second one, as Ctrl-C sends, may keep it from ending.
     """
     _hold_signals()
-    serving = time.monotonic() + _STARTING_SECONDS
 
     def hand_on() -> None:
-        signal.sigwait({signal.SIGTERM})
-        time.sleep(max(0.0, serving - time.monotonic()))
         while not callable(stop := signal.getsignal(signal.SIGTERM)):
             time.sleep(_LOOKING_SECONDS)
+        serving = time.monotonic() + _STARTING_SECONDS
+        signal.sigwait({signal.SIGTERM})
+        time.sleep(max(0.0, serving - time.monotonic()))
         stop(signal.SIGTERM, None)
 
     threading.Thread(target=hand_on, daemon=True).start()

@@ -6,20 +6,44 @@ from laudo.core.sql.parts import Statement, Where, order, source
 
 
 def read(lookup: Read, owner: Owner, dialect: Dialect) -> Statement:
-    """Look through rows, whole or by their index alone: of those wanted only the key is then found, and so the item."""
-    axis = lookup.axis
-    where = Where(axis, owner, dialect).between(lookup.lower, lookup.upper)
+    """Take items from the rows looked at; where these are many for each one wanted, take keys, and find the items."""
+    table = lookup.axis.table
+    where = Where(lookup.axis, owner, dialect).between(lookup.lower, lookup.upper)
+    by_key = _looked_at(lookup) > dialect.most_fetched * (lookup.limit + lookup.skip)
+    name, column = ("key", dialect.key(table)) if by_key else ("item", "item")
     if lookup.merge:
-        name = "key" if len(lookup.facets or ()) > dialect.most_fetched else "item"
-        found = _merged(lookup, name, where, dialect)
+        found = _merged(lookup, name, column, where, dialect)
     elif lookup.most is not None:
-        name = "key" if lookup.most > PATIENCE * dialect.most_fetched * (lookup.limit + lookup.skip) else "item"
-        found = _scanned(lookup, name, where, dialect)
+        found = _scanned(lookup, name, column, where, dialect)
     else:
-        name = "item"
         found = _ordered(lookup, where, dialect)
-    items = dialect.items(axis.table, found, owner) if name == "key" else found
+    items = dialect.items(table, found, owner) if by_key else found
     return Statement(dialect.joined(items.text), items.params)
+
+
+def _looked_at(lookup: Read) -> int:
+    """Tell how many rows are likely looked at; 0 when each of them is wanted."""
+    if lookup.merge:
+        return len(lookup.facets or ()) * (lookup.limit + lookup.skip)
+    return (lookup.most or 0) // PATIENCE
+
+
+def _merged(lookup: Read, name: str, column: str, where: Where, dialect: Dialect) -> Clause:
+    """Read the first rows of each facet's own range, and of all these the first."""
+    ordered, most = order(lookup.axis, falling=lookup.falling), lookup.limit + lookup.skip
+    firsts = dialect.firsts(lookup.axis, column, where.clause, lookup.facets or (), ordered=ordered, most=most)
+    text = f"SELECT {name} FROM ({firsts.text}) AS firsts ORDER BY {ordered} LIMIT ? OFFSET ?"
+    return Clause(text, (*firsts.params, lookup.limit, lookup.skip))
+
+
+def _scanned(lookup: Read, name: str, column: str, where: Where, dialect: Dialect) -> Clause:
+    """Test the facet of at most so many rows, and take those that have one."""
+    ordered = order(lookup.axis, falling=lookup.falling)
+    text = (
+        f"SELECT {name} FROM (SELECT {column}, facet FROM {source(lookup.axis, dialect)} WHERE {where} "
+        f"ORDER BY {ordered} LIMIT ?) AS tested WHERE {dialect.member('facet')} LIMIT ? OFFSET ?"
+    )
+    return Clause(text, (*where.params, lookup.most, list(lookup.facets or ()), lookup.limit, lookup.skip))
 
 
 def _ordered(lookup: Read, where: Where, dialect: Dialect) -> Clause:
@@ -28,26 +52,3 @@ def _ordered(lookup: Read, where: Where, dialect: Dialect) -> Clause:
     ordered = order(lookup.axis, falling=lookup.falling)
     text = f"SELECT item FROM {source(lookup.axis, dialect)} WHERE {where} ORDER BY {ordered} LIMIT ? OFFSET ?"
     return Clause(text, (*where.params, lookup.limit, lookup.skip))
-
-
-def _merged(lookup: Read, name: str, where: Where, dialect: Dialect) -> Clause:
-    """Read the first rows of each facet's own range, and of all these the first."""
-    axis = lookup.axis
-    ordered = order(axis, falling=lookup.falling)
-    column = dialect.key(axis.table) if name == "key" else name
-    most = lookup.limit + lookup.skip
-    firsts = dialect.firsts(axis, column, where.clause, lookup.facets or (), ordered=ordered, most=most)
-    text = f"SELECT {name} FROM ({firsts.text}) AS firsts ORDER BY {ordered} LIMIT ? OFFSET ?"
-    return Clause(text, (*firsts.params, lookup.limit, lookup.skip))
-
-
-def _scanned(lookup: Read, name: str, where: Where, dialect: Dialect) -> Clause:
-    """Test the facet of at most so many rows, and take those that have one."""
-    axis = lookup.axis
-    ordered = order(axis, falling=lookup.falling)
-    column = dialect.key(axis.table) if name == "key" else name
-    text = (
-        f"SELECT {name} FROM (SELECT {column}, facet FROM {source(axis, dialect)} WHERE {where} "
-        f"ORDER BY {ordered} LIMIT ?) AS tested WHERE {dialect.member('facet')} LIMIT ? OFFSET ?"
-    )
-    return Clause(text, (*where.params, lookup.most, list(lookup.facets or ()), lookup.limit, lookup.skip))
