@@ -1,5 +1,6 @@
 """What pgbench gets from the statement of a first page: the measure of `bench/requests.py --store postgresql://…`."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -27,11 +28,12 @@ def script(connection: Connection, owner: Owner) -> str:
     return "\n".join([*lines, re.sub(r"\$(\d+)", r":p\1", numbered(text).decode()) + ";", ""])
 
 
-def per_second(url: str, file: Path, *, clients: int, seconds: float) -> float:
-    """Run a script, prepared, over so many connections; gives transactions per second."""
+def per_second(url: str, file: Path, *, plans: str, clients: int, seconds: float) -> float:
+    """Run a script, prepared, over so many connections in a `plan_cache_mode`; gives transactions per second."""
+    environment = os.environ | {"PGOPTIONS": f"-c plan_cache_mode={plans}"}
     command = [_program(), "--no-vacuum", "--protocol", "prepared", "--file", str(file), "--client", str(clients)]
     command += ["--time", str(max(1, round(seconds))), _without_ours(url)]
-    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
     found = re.search(r"tps = ([0-9.]+)", said)
     if found is None:
         raise SystemExit(f"pgbench said no rate: {said}")

@@ -12,7 +12,9 @@ CPU: user + system time of the worker. Needs Linux and two cores.
     python bench/requests.py --store postgresql://… --connections 8
 
 On PostgreSQL, a service with a worker for each core and pgbench, which sends it the prepared statement of a first page
-over as many connections, take turns on the same machine as the server; shown is what part of pgbench's rate is ours.
+over as many connections, take turns on the same machine as the server; shown is what part of pgbench's rate is ours:
+of that which it has as it comes, where the server plans the statement each time, and of that with the plan kept, as a
+service has it kept.
 """
 
 import argparse
@@ -49,6 +51,9 @@ class Row(NamedTuple):
     cold: bool = False
     known: bool = False
 
+
+PGBENCH: Final = {"pgbench": "auto", "pgbench, plan kept": "force_generic_plan"}
+"""How its statement is planned."""
 
 NAMES: Final = ("laudo", "no log", "constant")
 
@@ -157,15 +162,19 @@ def beside_pgbench(arguments: argparse.Namespace) -> None:
         cold = stack.enter_context(running("cold", [*command, "--cache-bytes", "0"], folder))
         found: dict[str, list[float]] = {}
         for _ in range(arguments.rounds):
-            rate = pgbench.per_second(store, file, clients=arguments.connections, seconds=arguments.seconds)
-            found.setdefault("pgbench", []).append(rate)
+            for name, plans in PGBENCH.items():
+                rate = pgbench.per_second(
+                    store, file, plans=plans, clients=arguments.connections, seconds=arguments.seconds
+                )
+                found.setdefault(name, []).append(rate)
             for row in ROWS:
                 question = asked(cold if row.cold else kept, row, token)
                 sample = load(question, arguments.connections, arguments.seconds)
                 found.setdefault(row.name, []).append(sample.per_second)
-    whole = median(found["pgbench"])
+    wholes = [median(found[name]) for name in PGBENCH]
     for name, rates in found.items():
-        print(f"{name:14}{median(rates):>10,.0f}/s{median(rates) / whole:>8.2f}")
+        rate = median(rates)
+        print(f"{name:20}{rate:>10,.0f}/s", *(f"{rate / whole:>8.2f}" for whole in wholes), sep="")
 
 
 def start(stack: ExitStack, folder: Path, token: str) -> Mapping[tuple[Row, str], Question]:

@@ -1,7 +1,9 @@
 """How PostgreSQL runs the statements of a request, with the plans that it keeps once it knows a statement."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from itertools import product
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import psycopg
@@ -13,7 +15,7 @@ from laudo import demo
 from laudo.core.sql import Statement
 from laudo.server import app
 from laudo.server.config import Settings
-from laudo.server.database import open_store
+from laudo.server.database import Bounds, open_store
 from laudo.server.ingest.writer import Ingest
 from laudo.server.postgres.binding import numbered
 from strategies import PESSOA_SORTS, RELATORIO_SORTS
@@ -44,6 +46,7 @@ class Asked(NamedTuple):
     client: Client
     database: Counting
     looking: psycopg.Connection[Any]
+    url: str
     documento: str
     numero: str
 
@@ -65,7 +68,7 @@ def asked(postgres: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         with psycopg.connect(url, autocommit=True, cursor_factory=psycopg.ClientCursor) as looking:
             looking.execute("VACUUM ANALYZE")
             looking.execute("SET plan_cache_mode = force_generic_plan")
-            yield Asked(Client(application, account.token), database, looking, *some)
+            yield Asked(Client(application, account.token), database, looking, url, *some)
         database.close()
 
 
@@ -172,6 +175,26 @@ def test_a_search_reads_the_index_of_words(asked: Asked) -> None:
 
 def test_a_profile_reads_one_row_of_each_table(asked: Asked) -> None:
     look(asked, ("/usuario",), most=3)
+
+
+def test_a_service_has_plans_kept_once_its_store_is_known_to_be_large(
+    asked: Asked, postgres: Engine, tmp_path: Path
+) -> None:
+    given = f"{asked.url}?options=-c%20plan_cache_mode%3Dforce_custom_plan"
+    assert [plans(asked.url), plans(asked.url, write=True), plans(given)] == [KEPT, "auto", "force_custom_plan"]
+    assert plans(asked.url, prepare=False) == "auto"
+    with Stores(postgres, tmp_path) as stores:
+        assert plans(stores.new()) == "auto"
+
+
+def plans(url: str, *, write: bool = False, **bounds: bool) -> str:
+    """Give the mode in which a connection's statements are planned."""
+    with closing(open_store(url, write=write, bounds=Bounds(**bounds))) as database:
+        [(mode,)] = database.fetch(Statement("SELECT current_setting('plan_cache_mode')", ()))
+    return str(mode)
+
+
+KEPT: Final = "force_generic_plan"
 
 
 def _deep(sorts: Sequence[str]) -> Iterator[tuple[str, int]]:

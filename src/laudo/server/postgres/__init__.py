@@ -82,7 +82,8 @@ class Postgres:
         self._pool.close()
 
     def _open(self, silence: float | None) -> Session:
-        return Session.open(self._conninfo, silence=silence, prepare=self._bounds.prepare)
+        prepare = self._bounds.prepare
+        return Session.open(self._conninfo, silence=silence, prepare=prepare, keep_plans=prepare and not self._write)
 
     def _fetch(self, statements: Sequence[Statement]) -> list[list[Row]]:
         session = self._pool.borrow()

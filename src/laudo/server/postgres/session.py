@@ -25,6 +25,17 @@ OLDEST: Final = 14
 _MOST_PREPARED: Final = 1000
 """Statements that a connection keeps prepared: their texts are made of constants, so that there are fewer."""
 
+_KEEP_PLANS: Final = """
+SELECT set_config('plan_cache_mode', 'force_generic_plan', false)
+WHERE current_setting('plan_cache_mode') = 'auto' AND 1000 <= (SELECT min(reltuples) FROM pg_class
+  WHERE oid IN (to_regclass('relatorio'), to_regclass('tally'), to_regclass('pessoa')))
+"""
+"""Left to itself, the server plans most statements at each request: knowing the values, it expects them to cost less.
+
+That takes longer than running them, to find the same plan. One made for small tables, or before statistics tell that
+they are large, would stay when they have grown. Who has set another mode keeps it, as Citus must.
+"""
+
 
 class Hung(Unavailable):
     """The server has said nothing for longer than any statement may take."""
@@ -54,8 +65,11 @@ class Session:
         self._libpq.enter_pipeline_mode()
 
     @classmethod
-    def open(cls, conninfo: str, *, silence: float | None, prepare: bool) -> Self:
-        """Connect; raises Unavailable (Hung, if there was no answer), StoreError when trying again would not help."""
+    def open(cls, conninfo: str, *, silence: float | None, prepare: bool, keep_plans: bool) -> Self:
+        """Connect; with `keep_plans` the server plans each prepared statement once, if the store is large enough.
+
+        Raises Unavailable (Hung, if there was no answer), StoreError when trying again would not help.
+        """
         try:
             connection = psycopg.Connection.connect(conninfo, autocommit=True)
         except psycopg.errors.ConnectionTimeout as error:
@@ -64,10 +78,14 @@ class Session:
             raise failures.refused(error) from error
         try:
             _demand(connection.pgconn)
-            return cls(connection, silence=silence, prepare=prepare)
+            session = cls(connection, silence=silence, prepare=prepare)
+            if keep_plans:
+                session.send(_KEEP_PLANS)
+                session.leave()
         except BaseException:
             connection.close()
             raise
+        return session
 
     @property
     def is_failed(self) -> bool:
