@@ -78,9 +78,14 @@ def _rows() -> Iterator[Row]:
         "resultado=INVALID&sort=nome",
         "status=PENDENTE&sort=numero",
         "tipo_pessoa=EMPRESA&sort=-numero_documento",
+        "status=PENDENTE&sort=mensagem",
+        "status=PENDENTE&sort=-mensagem",
         "atualizado_em_de=2025-01-01&atualizado_em_ate=2025-06-30",
         "status=CONCLUIDO&atualizado_em_de=2025-01-01",
     ):
+        yield Row(asked, RELATORIOS, asked)
+    for sort in ("numero", "-numero_documento", "status", "-nome", "-mensagem"):
+        asked = f"atualizado_em_de=2026-06-01&sort={sort}"
         yield Row(asked, RELATORIOS, asked)
     for field in RELATORIOS.fields:
         for sign in ("", "-"):
@@ -180,7 +185,8 @@ class _Asker:
         with self._database.snapshot() as connection:
             facets = sql.facets_from(connection.fetch(sql.facets(query.resource, self._owner)))
             few = bool(query.exact) or query.order.field.axis is None or bool(query.words)
-            lookup = Plain(query, facets.matching(query).numbers, few=few, counted=True, after=None)
+            numbers = facets.matching(query).numbers
+            lookup = Plain(query, numbers, query.order, query.rows, query.offset, None, few=few, counted=True)
             connection.fetch(sql.statement(lookup, self._owner, connection.dialect))
 
     def _timed(self, ask: Callable[[], object], most: int = 400) -> list[float]:
@@ -220,10 +226,10 @@ def _judge(figures: dict[int, dict[str, list[Figure]]], *, slowest_ms: float) ->
         growth = large[row.name][0].p50 / small[row.name][0].p50
         if growth > GROWTH and "nome=ma" not in row.name:
             print(f"  missed: {row.name}: {growth:.2f} ({large[row.name][0].p50:.3f} ms)")
-    print(f"slowest p50 at {_short(max(figures))}, target {slowest_ms} ms, sort=mensagem and searches apart:")
+    print(f"slowest p50 at {_short(max(figures))}, target {slowest_ms} ms, searches apart:")
     for row in ROWS:
         slowest = max(figure.p50 for figure in large[row.name])
-        if slowest > slowest_ms and "mensagem" not in row.name and "nome=ma" not in row.name:
+        if slowest > slowest_ms and "nome=ma" not in row.name:
             print(f"  missed: {row.name}: {slowest:.2f} ms")
     for size, found in figures.items():
         search = found["people, nome=maria"][0].p50

@@ -348,9 +348,9 @@ _JOINED: Final = re.compile(r"\bUSING \{id_organizacao\b|\b\w+\.id_organizacao =
 
 
 def _texts() -> Iterator[str]:
-    """Give the constants of the source that are SQL, but for SQLite's and for those that look into the catalog."""
+    """Give the constants of the source that are SQL, but for SQLite's, what looks into the catalog, and what opens."""
     for path in [*everything.SOURCE.glob("core/sql/**/*.py"), *everything.SOURCE.glob("server/**/*.py")]:
-        if path.stem not in {"sqlite", "words", "roles", "citus"} and "migrations" not in path.parts:
+        if path.stem not in {"sqlite", "words", "roles", "citus", "session"} and "migrations" not in path.parts:
             yield from _constants(path)
 
 

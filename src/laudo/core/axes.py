@@ -33,9 +33,9 @@ class Column:
 class Axis:
     """One order of a table: ascending in all its columns, the last of which makes it unique.
 
-    `number` names the axis in the tally; 0 stands for an axis without one, where places are found by skipping.
-    `falls` says that the field which clients know falls where the first column rises. `index` has the columns and,
-    for reports, the facet; `facet_index` begins with the facet.
+    `number` names the axis in the tally. `falls` says that the field which clients know falls where the first column
+    rises; `repeats`, that any number of rows may share a value of it. `index` has the columns and, for reports, the
+    facet; `facet_index` begins with the facet.
     """
 
     number: int
@@ -44,7 +44,9 @@ class Axis:
     index: str
     facet_index: str | None = None
     covers_facet: bool = True
+    covers_recency: bool = False
     falls: bool = False
+    repeats: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -121,14 +123,20 @@ _cpf: Final = _text("cpf", most=":")
 _nome: Final = _text("nome_busca", stored=lambda nome: " ".join(words(nome)))
 
 RELATORIO_RECENCY: Final = Axis(
-    1, "relatorio", (_recency_column, _numero), "relatorio_recency", "relatorio_facet_recency", falls=True
+    1,
+    "relatorio",
+    (_recency_column, _numero),
+    "relatorio_recency",
+    "relatorio_facet_recency",
+    covers_recency=True,
+    falls=True,
 )
 RELATORIO_NUMERO: Final = Axis(
     2, "relatorio", (_numero,), "relatorio_numero", "relatorio_facet_numero", covers_facet=False
 )
-RELATORIO_DOCUMENTO: Final = Axis(3, "relatorio", (_documento, _numero), "relatorio_documento")
-RELATORIO_MENSAGEM: Final = Axis(0, "relatorio", (_mensagem, _numero), "relatorio_mensagem", covers_facet=False)
-PESSOA_RECENCY: Final = Axis(4, "pessoa", (_recency_column, _cpf), "pessoa_recency", falls=True)
+RELATORIO_DOCUMENTO: Final = Axis(3, "relatorio", (_documento, _numero), "relatorio_documento", covers_recency=True)
+RELATORIO_MENSAGEM: Final = Axis(7, "relatorio", (_mensagem, _numero), "relatorio_mensagem", repeats=True)
+PESSOA_RECENCY: Final = Axis(4, "pessoa", (_recency_column, _cpf), "pessoa_recency", covers_recency=True, falls=True)
 PESSOA_CPF: Final = Axis(5, "pessoa", (_cpf,), "pessoa_cpf")
 PESSOA_NOME: Final = Axis(6, "pessoa", (_nome, _cpf), "pessoa_nome")
 
@@ -144,6 +152,6 @@ def _encoder(axis: Axis) -> Callable[[Key], bytes]:
     return lambda key: first(key[0]) + second(key[1])
 
 
-OF_RELATORIO: Final = (RELATORIO_RECENCY, RELATORIO_NUMERO, RELATORIO_DOCUMENTO)
+OF_RELATORIO: Final = (RELATORIO_RECENCY, RELATORIO_NUMERO, RELATORIO_DOCUMENTO, RELATORIO_MENSAGEM)
 OF_PESSOA: Final = (PESSOA_RECENCY, PESSOA_CPF, PESSOA_NOME)
 _ENCODERS: Final = {axis.number: _encoder(axis) for axis in (*OF_RELATORIO, *OF_PESSOA)}

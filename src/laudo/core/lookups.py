@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 from laudo.core.axes import Axis, Key
 from laudo.core.cursor import After
 from laudo.core.facets import Numbers
-from laudo.core.query import Query
+from laudo.core.query import Order, Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +107,18 @@ class Plain:
     """The plain way: filter, sort, skip. Rows: how many match (null unless `counted`), how many items, their JSON.
 
     `few` says that the query's filters name few rows, to be collected and sorted; otherwise the rows are walked in the
-    order asked for. The page is the query's own, or the one after `after`.
+    order, or those of it that share a `value`. Taken are `limit` rows, after `skip` others or after an item.
     """
 
     query: Query
     facets: Numbers
-    few: bool
-    counted: bool
+    order: Order
+    limit: int
+    skip: int
     after: After | None
+    few: bool
+    counted: bool = False
+    value: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ MOST_MERGED: Final = 128
 """Facets whose index ranges one statement merges; for more the axis is scanned."""
 SEEK: Final = 4
 """What beginning an index range costs, in rows scanned."""
+FARTHEST: Final = 4000
+"""The tally finds the next row with some facets for what scanning so many costs."""
 FETCH: Final = 10
 """What fetching a row costs, in rows scanned: paid for each row where the axis' index does not hold the facet."""
 
@@ -82,13 +84,15 @@ def _from_offset(collected: Reading, stretch: Stretch, offset: int) -> Asking[No
     """Collect from one stretch, beginning at its row number `offset`."""
     axis, group = stretch.axis, stretch.group
     most = min(collected.wanted, group.total - offset)
-    if not offset:
+    if stretch.falling and axis.repeats:
+        yield from _down_values(collected, stretch, most, place=group.total - 1 - offset)
+    elif not offset:
         yield from _from_edge(collected, stretch, most)
     elif stretch.first is None:
         yield from _read(collected, stretch, most, lower=stretch.lower, upper=stretch.upper, skip=offset, whole=True)
     elif not stretch.falling:
         key = yield from locate(axis, group, stretch.first + offset)
-        yield from _read(collected, stretch, most, lower=key)
+        yield from _up(collected, stretch, most, lower=key, place=stretch.first + offset)
     else:
         place = stretch.first + group.total - 1 - offset
         key = yield from locate(axis, group, place)
@@ -100,11 +104,56 @@ def _from_offset(collected: Reading, stretch: Stretch, offset: int) -> Asking[No
 
 def _from_edge(collected: Reading, stretch: Stretch, most: int) -> Asking[None]:
     """Collect from the beginning of a stretch."""
-    if not stretch.falling or stretch.upper or len(stretch.axis.columns) == 1:
+    if not stretch.falling:
+        yield from _up(collected, stretch, most, lower=stretch.lower, place=stretch.first)
+        return
+    if stretch.upper or len(stretch.axis.columns) == 1:
         yield from _read(collected, stretch, most, lower=stretch.lower, upper=stretch.upper)
         return
     [(value,)] = yield Last(stretch.axis)
     yield from _down(collected, stretch, most, value=value)
+
+
+def _up(collected: Reading, stretch: Stretch, most: int, *, lower: Key | None, place: int | None) -> Asking[None]:
+    """Collect upwards from a key, at which row `place` of the axis stands; None when that is not known.
+
+    Where rows with the facets are far between, the tally tells where the next one stands.
+    """
+    axis, group = stretch.axis, stretch.group
+    rest, before = collected.wanted - most, collected.count
+    yield from _read(collected, stretch, most, lower=lower, upper=stretch.upper, whole=stretch.first is None)
+    if stretch.first is None or collected.wanted == rest:
+        return
+    if place is None:
+        place = (yield from rank(axis, group, lower)) if lower else 0
+    place, end = place + collected.count - before, stretch.first + group.total
+    while collected.wanted > rest and place < end:
+        before = collected.count
+        key = yield from locate(axis, group, place)
+        yield from _read(collected, stretch, collected.wanted - rest, lower=key, upper=stretch.upper)
+        place += collected.count - before
+
+
+def _down_values(collected: Reading, stretch: Stretch, most: int, *, place: int) -> Asking[None]:
+    """Collect downwards from the mirror image of row `place`, on an axis of which many rows may share a value.
+
+    Where few rows have all the values that a page shows, they are read at once; else value by value, those of one
+    upwards from where the tally says.
+    """
+    axis, group = stretch.axis, stretch.group
+    while most and place >= 0:
+        top, low = yield from together(locate(axis, group, place), locate(axis, group, max(place - most + 1, 0)))
+        bounds = axis.floor(top[0]), axis.ceiling(top[0])
+        first, end = yield from together(*(rank(axis, group, bound) for bound in bounds))
+        start, before, near = first + end - place - 1, collected.count, PATIENCE * most + TIES
+        [(rows,)] = yield Count(axis, axis.floor(low[0]), bounds[1], None, most=near + 1)
+        if rows <= near:
+            lower, skip = axis.floor(low[0]), start - first
+            yield from _read(collected, stretch, most, lower=lower, upper=bounds[1], skip=skip, whole=True)
+            return
+        key = yield from locate(axis, group, start)
+        yield from _up(collected, replace(stretch, falling=False), min(most, end - start), lower=key, place=start)
+        most, place = most - collected.count + before, first - 1
 
 
 def _down_from(collected: Reading, stretch: Stretch, most: int, *, key: Key, place: int) -> Asking[None]:
@@ -144,7 +193,11 @@ def _after(collected: Reading, stretch: Stretch, after: After) -> Asking[None]:
     key = axis.key(after.value, after.key)
     most = min(collected.wanted, stretch.group.total)
     if not stretch.falling:
-        yield from _read(collected, stretch, most, lower=axis.past(key), upper=stretch.upper)
+        yield from _up(collected, stretch, most, lower=axis.past(key), place=None)
+    elif axis.repeats:
+        keys = axis.floor(key[0]), axis.past(key), axis.ceiling(key[0])
+        first, start, end = yield from together(*(rank(axis, stretch.group, each) for each in keys))
+        yield from _down_values(collected, stretch, most, place=first + end - start - 1)
     elif len(axis.columns) == 1:
         yield from _read(collected, stretch, most, lower=stretch.lower, upper=key)
     else:
@@ -165,15 +218,19 @@ def _read(
 
     Where the facets lie evenly, a scan meets one of them in every `of / total` rows. They may not (the newest reports
     are those still in process), so a scan gives up after four times as many, and the facets' own ranges are merged;
-    a range of few rows is scanned `whole`.
+    a range of few rows is scanned `whole`. On an axis without such ranges a scan upwards may end with fewer rows.
     """
     axis, numbers = stretch.axis, stretch.group.numbers
     scan = Read(axis, lower, upper, numbers, limit, skip, stretch.falling)
-    if numbers is None or axis.facet_index is None or len(numbers) > MOST_MERGED:
+    apart = axis.facet_index is None or len(numbers or ()) > MOST_MERGED
+    if numbers is None or (apart and (whole or stretch.falling)):
         collected.take((yield scan))
         return
-    merge = replace(scan, merge=True)
     scanned = (limit + skip) * collected.of // max(stretch.group.total, 1)
+    if apart:
+        collected.take((yield replace(scan, most=min(PATIENCE * scanned + 256, FARTHEST + limit))))
+        return
+    merge = replace(scan, merge=True)
     merged = min(len(numbers) * (limit + skip), stretch.group.total) + len(numbers) * SEEK
     if scanned * (1 if axis.covers_facet else FETCH) >= merged:
         collected.take((yield merge))

@@ -5,7 +5,8 @@ from typing import Final
 from laudo.core.axes import numero_key
 from laudo.core.cursor import After
 from laudo.core.lookups import Found, Plain
-from laudo.core.query import Order, Query
+from laudo.core.query import Order
+from laudo.core.reading import MOST_MERGED
 from laudo.core.sql.dialect import Clause, Dialect, Owner
 from laudo.core.sql.parts import Clauses, Statement, Where, order
 from laudo.core.values import beyond
@@ -15,7 +16,7 @@ def plain(lookup: Plain, owner: Owner, dialect: Dialect) -> Statement:
     query = lookup.query
     table = query.resource.newest_axis.table
     source = dialect.source(table, _index(lookup))
-    if query.order.field.axis is None:
+    if lookup.order.field.axis is None:
         source += " JOIN facet USING (id_organizacao, id_conta, facet)"
     within = Where(query.resource.newest_axis, owner, dialect)
     filters = _filters(lookup, owner, dialect)
@@ -23,14 +24,15 @@ def plain(lookup: Plain, owner: Owner, dialect: Dialect) -> Statement:
     if lookup.counted:
         where = _both(within, filters)
         counted = Clause(f"(SELECT count(*) FROM {source} WHERE {where.text})", where.params)
+    if lookup.value is not None and lookup.order.field.axis is not None:
+        within.add(f"{lookup.order.field.axis.names[0]} = ?", lookup.value)
     if lookup.after is not None:
-        _add_after(within, query.order, lookup.after)
+        _add_after(within, lookup.order, lookup.after)
     if lookup.few:
-        keys = dialect.collected(table, source, _both(within, filters), _order(query))
+        keys = dialect.collected(table, source, _both(within, filters), _order(lookup.order))
     else:
-        keys = dialect.walked(table, source, within.clause, filters.clause, _order(query))
-    offset = 0 if lookup.after is not None else query.offset
-    items = dialect.items(table, Clause(keys.text, (*keys.params, query.rows, offset)), owner)
+        keys = dialect.walked(table, source, within.clause, filters.clause, _order(lookup.order))
+    items = dialect.items(table, Clause(keys.text, (*keys.params, lookup.limit, lookup.skip)), owner)
     page = dialect.joined(items.text)
     return Statement(page.replace("SELECT", f"SELECT {counted.text},", 1), (*counted.params, *items.params))
 
@@ -72,8 +74,8 @@ def _filters(lookup: Plain, owner: Owner, dialect: Dialect) -> Clauses:
 def _index(lookup: Plain) -> str | None:
     """Name the index that leads to the few rows, or that has the order in which many are walked."""
     query = lookup.query
-    if not lookup.few and query.order.field.axis is not None:
-        return query.order.field.axis.index
+    if not lookup.few and lookup.order.field.axis is not None:
+        return lookup.order.field.axis.index
     exact = [condition.filter.name for condition in query.exact]
     for name, index in _BY_FILTER:
         if name in exact:
@@ -82,12 +84,12 @@ def _index(lookup: Plain) -> str | None:
         return None
     if query.prefix:
         return "pessoa_cpf"
-    ranged = query.since is not None or query.until is not None
-    return "relatorio_facet_recency" if lookup.facets and not ranged else query.resource.newest_axis.index
+    by_facet = lookup.facets and len(lookup.facets) <= MOST_MERGED
+    return "relatorio_facet_recency" if by_facet else query.resource.newest_axis.index
 
 
-def _order(query: Query) -> list[str]:
-    field, falling = query.order.field, query.order.descending
+def _order(asked: Order) -> list[str]:
+    field, falling = asked.field, asked.descending
     if field.axis is not None:
         return order(field.axis, falling=falling is not field.axis.falls).split(", ")
     nulls = [f"{field.name} IS NULL"] if field.nullable else []

@@ -125,11 +125,12 @@ class Ingest:
         versions.raise_conta(connection, self.owner)
 
     def _add(self, numero: bytes, content: Content, by: int) -> None:
-        recency, by_numero, by_documento = self._tallies
+        recency, by_numero, by_documento, by_mensagem = self._tallies
         self._facets.add(content.facet, by)
         recency.add(recency.axis.encode((content.recency, numero)), content.facet, by)
         by_numero.add(numero, content.facet, by)
         by_documento.add(by_documento.axis.encode((content.numero_documento, numero)), content.facet, by)
+        by_mensagem.add(by_mensagem.axis.encode((content.mensagem, numero)), content.facet, by)
 
 
 def _stored(connection: Connection, owner: Owner, keys: list[bytes]) -> dict[bytes, Content]:

@@ -13,11 +13,13 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Final
 
-from laudo.core.sql import Dialect, Statement
+from laudo.core import axes
+from laudo.core.sql import Dialect, Owner, Statement
 from laudo.server import patience, roles
 from laudo.server.database import Connection, Database, StoreError
 from laudo.server.ingest import vocabulary
 from laudo.server.ingest.changes import begin
+from laudo.server.ingest.tallies import Tally
 
 
 def migrate(database: Database, *, folder: Traversable | None = None, seconds: float = patience.SECONDS) -> list[str]:
@@ -88,6 +90,13 @@ def _count_words(connection: Connection) -> None:
         vocabulary.rebuild(connection, id_organizacao)
 
 
+def _count_mensagens(connection: Connection) -> None:
+    """Count the reports that there are on the axis mensagem."""
+    for owner in connection.fetch(Statement("SELECT id_organizacao, id_conta FROM conta ORDER BY 1, 2", ())):
+        begin(connection, owner[0])
+        Tally(axes.RELATORIO_MENSAGEM, Owner(*owner)).rebuild(connection)
+
+
 def _build(database: Database, file: Traversable) -> bool:
     """Build or drop indexes; the lock and what builds end together, so that what is found half made is nobody's."""
     with database.alone() as connection:
@@ -124,7 +133,11 @@ def _record(connection: Connection, name: str) -> None:
     connection.fetch(Statement("INSERT INTO migration (name, applied_at) VALUES (?, ?)", (name, now_ms)))
 
 
-_FILLS: Final = {"0002_word.sql": _count_words}
+_FILLS: Final = {
+    "0002_word.sql": _count_words,
+    "0003_mensagem.sql": _count_mensagens,
+    "0004_mensagem.sql": _count_mensagens,
+}
 """What a file's tables are filled with, in the same transaction."""
 _LOCK: Final = "migrations"
 _CONCURRENT: Final = ".concurrent.sql"

@@ -81,7 +81,7 @@ class Session:
             session = cls(connection, silence=silence, prepare=prepare)
             if keep_plans:
                 session.send(_KEEP_PLANS)
-                session.leave()
+                session.receive()
         except BaseException:
             connection.close()
             raise

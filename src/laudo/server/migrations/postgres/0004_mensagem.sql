@@ -1,0 +1,1 @@
+-- The rows of the axis mensagem are counted in buckets; there is nothing to make for them.
