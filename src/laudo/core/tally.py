@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from laudo.core.axes import Axis, Key
 from laudo.core.facets import Group
-from laudo.core.lookups import Asking, At, Before, Children, Count, Holding, Rows, together
+from laudo.core.lookups import Asking, At, Before, Children, Count, Holding, Rows, Together, together
 
 COARSE: Final = 0
 """The parent of the coarse buckets."""
@@ -114,8 +114,13 @@ def _summed(axis: Axis, group: Group, parent: int, upper: bytes, total: int) -> 
 
 
 def _counted(axis: Axis, group: Group, lower: Key | None, upper: Key | None) -> Asking[int]:
-    [(count,)] = yield Count(axis, lower, upper, group.numbers)
-    return int(count)
+    edge = axis.floor(upper[0]) if axis.repeats and upper else None
+    if edge is None or edge == upper or (lower and edge <= lower):
+        [(count,)] = yield Count(axis, lower, upper, group.numbers)
+        return int(count)
+    # What shares the last value is counted apart: an engine may not know where among those the range ends.
+    below, within = yield Together((Count(axis, lower, edge, group.numbers), Count(axis, edge, upper, group.numbers)))
+    return int(below[0][0] + within[0][0])
 
 
 def _nearer_end(place: bytes, lower: bytes, upper: bytes) -> bool:

@@ -58,6 +58,15 @@ class Where(Clauses):
             self.add("id_conta = ?", owner.id_conta)
 
     def between(self, lower: Key | None, upper: Key | None) -> "Where":
+        """Ask for a range. PostgreSQL ends one of pairs only where the first column passes its bound."""
+        if upper is not None and len(upper) > 1:
+            first, tie = self._axis.names
+            if lower is not None and lower[0] == upper[0]:
+                self.add(f"{first} = ? AND {tie} >= ? AND {tie} < ?", *lower, upper[1])
+                return self
+            if upper == self._axis.floor(upper[0]):
+                self.add(f"{first} < ?", upper[0])
+                upper = None
         if lower is not None:
             self.add(compared(self._axis, ">="), *lower)
         if upper is not None:
