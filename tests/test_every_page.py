@@ -10,6 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from factories import NOON, SMALL
+from laudo.core import plan, reading
 from laudo.server.ingest.tallies import Sizes
 from strategies import DATES, PESSOA_SORTS, PESSOA_VALUES, RELATORIO_SORTS, RELATORIO_VALUES, History, Values, many
 from test_against_reference import List, NewStoreUrl, World, world
@@ -73,6 +74,43 @@ def test_every_page_of_the_people_is_the_references(every: World, sort: str) -> 
     pages = [compare_every_page(every, "pessoas", sort, one) for one in questions(PESSOA_VALUES, seed=2)]
     assert max(pages) > 5
     assert sum(pages) > 1.4 * len(pages)
+
+
+@pytest.fixture
+def far_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take every row for one that lies far from the next, so that each is looked for, and none collected."""
+    for module, name, value in (
+        (plan, "FEW", 0),
+        (plan, "COLLECT", 10**12),
+        (reading, "FARTHEST", 0),
+        (reading, "TIES", 0),
+        (reading, "PATIENCE", 0),
+    ):
+        monkeypatch.setattr(module, name, value)
+
+
+@pytest.mark.usefixtures("far_between")
+@pytest.mark.parametrize("sort", RELATORIO_SORTS)
+def test_every_page_is_the_references_where_rows_are_far_between(every: World, sort: str) -> None:
+    some = list(questions(RELATORIO_VALUES, seed=3))[::5]
+    assert max(compare_every_page(every, "relatorios", sort, one) for one in some) > 5
+
+
+@pytest.mark.usefixtures("far_between")
+@pytest.mark.parametrize("sort", RELATORIO_SORTS)
+def test_a_walk_is_the_pages_one_after_the_other_where_rows_are_far_between(every: World, sort: str) -> None:
+    met = 0
+    for one in (
+        "",
+        "&status=CONCLUIDO",
+        "&atualizado_em_de=2026-01-31",
+        "&resultado=INVALID&atualizado_em_ate=2026-01-31",
+    ):
+        walked = [answer.body for answer in every.clients[0].walk(f"/relatorios?sort={sort}{one}")]
+        asked = (f"/relatorios?sort={sort}{one}&page={page}" for page in range(1, len(walked) + 1))
+        assert walked == [every.clients[0].get(url).body for url in asked]
+        met += len(walked)
+    assert met > 20
 
 
 @pytest.mark.parametrize("sizes", [Sizes(), Sizes(most_rows=100)], ids=["one bucket", "some buckets"])

@@ -6,7 +6,9 @@ import msgspec
 import pytest
 
 from factories import NOON, Account, Store, cnpj, contents, cpf, relatorio, versions
+from laudo.core.axes import RELATORIO_MENSAGEM
 from laudo.core.sql import Statement
+from laudo.server import migrations
 from laudo.server.ingest import counting, verify
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.tallies import Sizes
@@ -365,3 +367,17 @@ def test_progress_rises_to_all_there_is(store: Store) -> None:
     assert len(set(totals)) == 1
     assert dones[-1] == totals[0]
     assert dones[0] < totals[0] / 4
+
+
+def test_a_store_of_an_older_version_has_its_mensagens_counted_when_it_is_migrated(
+    store: Store, accounts: list[Account]
+) -> None:
+    by_name = Statement("SELECT name FROM migration WHERE name LIKE '%mensagem%' ORDER BY name", ())
+    with store.database.transaction() as connection:
+        names = [str(name) for (name,) in connection.fetch(by_name)]
+        for table in ("bucket", "tally"):
+            connection.fetch(Statement(f"DELETE FROM {table} WHERE axis = ?", (RELATORIO_MENSAGEM.number,)))
+        connection.fetch(Statement("DELETE FROM migration WHERE name LIKE '%mensagem%'", ()))
+    assert len(list(verify.verify(store.database))) >= len(accounts)
+    assert migrations.migrate(store.database) == names != []
+    assert not list(verify.verify(store.database))
