@@ -66,7 +66,7 @@ def _ordered(query: Query, facets: Facets, group: Group, after: After | None) ->
     if query.offset >= group.total and after is None:
         return Page(group.total, 0, "")
     axis = query.order.field.axis
-    if axis is not None and axis.facet_index is None and group.total <= FEW:
+    if axis is not None and axis.facet_index is None and group.numbers is not None and group.total <= FEW:
         return (yield from _walked(query, group, facets.total, after))
     collected = Reading(query.rows, of=facets.total)
     yield from reading.read(collected, _stretches(query, facets, group, after), query.offset)

@@ -10,7 +10,7 @@ from laudo.core import cursor, links, plan, response, sql
 from laudo.core.cursor import After
 from laudo.core.errors import ApiError
 from laudo.core.facets import Facets
-from laudo.core.lookups import Asked, LookUp, Read, Rows, Together
+from laudo.core.lookups import Asked, LookUp, Plain, Read, Rows, Together
 from laudo.core.plan import Page
 from laudo.core.query import Query
 from laudo.core.resources import Resource
@@ -77,7 +77,7 @@ class Pages:
         reached = _next(steps)
         if isinstance(reached, Page):
             return Draft(owner, version, steps, None, reached)
-        if not isinstance(reached, Read):
+        if not isinstance(reached, Read | Plain):
             return None
         asked = sql.with_version(sql.statement(reached, owner, dialect), query.resource, owner)
         return Draft(owner, version, steps, asked, None)
