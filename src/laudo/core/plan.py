@@ -65,12 +65,19 @@ def _ordered(query: Query, facets: Facets, group: Group, after: After | None) ->
     """Any filters that facets answer, in any order: the total is a sum, and the page lies in known stretches."""
     if query.offset >= group.total and after is None:
         return Page(group.total, 0, "")
-    axis = query.order.field.axis
-    if axis is not None and axis.facet_index is None and group.numbers is not None and group.total <= FEW:
+    if _leaves_few(query, group, facets.total):
         return (yield from _walked(query, group, facets.total, after))
     collected = Reading(query.rows, of=facets.total)
     yield from reading.read(collected, _stretches(query, facets, group, after), query.offset)
     return Page(group.total, collected.count, collected.items)
+
+
+def _leaves_few(query: Query, group: Group, of: int) -> bool:
+    """Tell whether filters leave so few rows that they are collected, in an order whose index has no facets first."""
+    axis = query.order.field.axis
+    if axis is None or axis.facet_index or group.numbers is None or group.total > FEW:
+        return False
+    return _are_few(query, axis, group.total, query.offset + query.rows, of)
 
 
 def _bounded(query: Query, facets: Facets, group: Group, bounds: Bounds, after: After | None) -> Steps:

@@ -74,8 +74,10 @@ class Where(Clauses):
         return self
 
     def having(self, numbers: Numbers) -> "Where":
+        """Ask for facets; where the axis has no ranges of these, no index that begins with them would do."""
         if numbers is not None:
-            self.add(self._dialect.member("facet"), list(numbers))
+            column = "facet" if self._axis.facet_index else self._dialect.unsought("facet")
+            self.add(self._dialect.member(column), list(numbers))
         return self
 
 

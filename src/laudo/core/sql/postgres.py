@@ -26,6 +26,9 @@ class Postgres:
     def member(self, column: str) -> str:
         return f"{column} = ANY(?)"
 
+    def unsought(self, column: str) -> str:
+        return f"{column} + 0"
+
     def source(self, table: str, _index: str | None) -> str:
         return table
 

@@ -20,6 +20,9 @@ class Sqlite:
     def member(self, column: str) -> str:
         return f"{column} IN (SELECT value FROM carray(?))"
 
+    def unsought(self, column: str) -> str:
+        return column
+
     def source(self, table: str, index: str | None) -> str:
         return f"{table} INDEXED BY {index}" if index else f"{table} NOT INDEXED"
 
