@@ -34,8 +34,8 @@ class Axis:
     """One order of a table: ascending in all its columns, the last of which makes it unique.
 
     `number` names the axis in the tally. `falls` says that the field which clients know falls where the first column
-    rises; `repeats`, that any number of rows may share a value of it. `index` has the columns and, for reports, the
-    facet; `facet_index` begins with the facet.
+    rises; `repeats`, that any number of rows may share a value of it. `index` begins with the columns;
+    `covers_facet` and `covers_recency` say whether it has these too. `facet_index` begins with the facet.
     """
 
     number: int

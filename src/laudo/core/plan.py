@@ -91,7 +91,7 @@ def _bounded(query: Query, facets: Facets, group: Group, bounds: Bounds, after: 
     if axis is not bounds.axis:
         few = _are_few(query, axis, total, query.rows, facets.total)
         if axis.repeats and query.order.descending and (after or not query.offset) and not few:
-            return (yield from _down_values(query, axis, group, total, after))
+            return (yield from _bounded_values(query, axis, group, total, after))
         return (yield from _walked(query, Group(None, group.numbers, total), facets.total, after))
     collected = Reading(query.rows, of=facets.total * total // group.total)
     within = Stretch(
@@ -124,7 +124,7 @@ def _bounded_groups(query: Query, facets: Facets, group: Group, bounds: Bounds, 
     return Page(sum(each.total for each in within), collected.count, collected.items)
 
 
-def _down_values(query: Query, axis: Axis, group: Group, total: int, after: After | None) -> Steps:
+def _bounded_values(query: Query, axis: Axis, group: Group, total: int, after: After | None) -> Steps:
     """A range beside an order down an axis of which many rows share a value: value by value, upwards in each.
 
     It finds the first page, or what follows an item; a walk down would collect and sort all that share a value.
