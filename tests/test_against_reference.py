@@ -49,21 +49,27 @@ LEAST_PAIRS: Final = 2_000
 
 
 class World(NamedTuple):
-    """One store as the service and as the reference see it."""
+    """One store as the service and as the reference see it.
+
+    The service's `clients` are answered with nothing kept, those `led_on` with what was seen of the answers before.
+    """
 
     api: Api
     accounts: Sequence[Account]
     clients: Sequence[Client]
+    led_on: Sequence[Client]
 
     def compare(self, resource: List, account: int, query_string: str) -> str:
-        """Ask both; gives what both answered: "items", "nothing" or "refused"."""
+        """Ask all of them; gives what they answered: "items", "nothing" or "refused"."""
         wire = query_string.encode().decode("latin-1")
         ask = self.api.relatorios if resource == "relatorios" else self.api.pessoas
         expected = ask(self.accounts[account].id_conta, wire)
         answer = self.clients[account].get(f"/{resource}?{query_string}")
         assert answer.status == expected.status, (query_string, answer.body)
         if expected.status == 200:
-            assert answer.body == expected.body, query_string
+            again = self.led_on[account].get(f"/{resource}?{query_string}")
+            assert answer.body == again.body == expected.body, query_string
+            assert answer.stable_headers == again.stable_headers, query_string
             return "items" if answer.itens else "nothing"
         assert sorted(answer.keys) == sorted(expected.keys), query_string
         return "refused"
@@ -82,8 +88,12 @@ def world(url: str, key_file: Path, history: History, *, sizes: Sizes = SMALL) -
     for account, batch in history.batches:
         writers[account].write(batch)
     reading = open_store(url)
-    asked = app.create(Settings(store=url, key_file=str(key_file), log=False), database=reading)
-    yield World(_api(accounts, history.outcome()), accounts, [Client(asked, account.token) for account in accounts])
+    plain, leading = (
+        app.create(Settings(store=url, key_file=str(key_file), log=False, cache_bytes=size), database=reading)
+        for size in (0, 1 << 20)
+    )
+    clients, led_on = ([Client(asked, account.token) for account in accounts] for asked in (plain, leading))
+    yield World(_api(accounts, history.outcome()), accounts, clients, led_on)
     reading.close()
     writing.close()
 

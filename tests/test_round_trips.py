@@ -152,3 +152,24 @@ STEPS = {
 def test_what_needs_nothing_of_one_another_is_asked_together(acme: Client, counted: Counted, url: str) -> None:
     assert acme.get(url).status == 200
     assert counted.since()[0] == STEPS[url]
+
+
+LED_ON = ("", "&sort=mensagem", "&sort=numero&rows=50", "&tipo_pessoa=PESSOA")
+
+
+@pytest.mark.parametrize("asked", LED_ON)
+def test_a_page_goes_on_from_where_the_one_before_ended_in_one_round_trip(
+    acme: Client, counted: Counted, asked: str
+) -> None:
+    first, *rest = [(acme.get(f"/relatorios?page={page}{asked}").status, *counted.since()) for page in (2, 3, 4)]
+    assert first > (200, 3, 0)
+    assert rest == [(200, 1, KNOWN_CALLER + 1)] * 2
+
+
+def test_a_page_does_not_go_on_from_one_of_another_state_of_the_list(
+    acme: Client, counted: Counted, store: Store, account: Account
+) -> None:
+    acme.get("/relatorios?page=2")
+    store.write(account, [relatorio(900, atualizado_em=NOON + 10**9)])
+    assert acme.get("/relatorios?page=3").itens == acme.get("/relatorios?rows=75").itens[50:]
+    assert counted.since()[0] > 5

@@ -162,7 +162,9 @@ def test_writers_of_the_same_and_of_different_accounts_at_once_leave_what_one_af
     reports = [(id_conta, msgspec.structs.asdict(report)) for id_conta, report in outcome(done)]
     assert not list(verify(store.database))
     api = Api(reports, {owner.id_conta: owner.id_organizacao for owner in owners})
-    made = World(api, owners, [Client(new_app(), owner.token) for owner in owners])
+    made = World(
+        api, owners, *([Client(new_app(cache_bytes=size), owner.token) for owner in owners] for size in (0, 9999))
+    )
     for account, sort, page in product(range(len(owners)), RELATORIO_SORTS, (1, 3)):
         made.compare("relatorios", account, f"sort={sort}&page={page}")
     for account, sort in product(range(len(owners)), PESSOA_SORTS):

@@ -47,7 +47,7 @@ class Bounds:
 
 
 def page(query: Query, facets: Facets, after: After | None = None) -> Steps:
-    """Plan a page of a list: number `query.page`, or the one that follows `after`."""
+    """Plan a page of a list: the one that follows `after`, if given, or number `query.page`."""
     group = facets.matching(query)
     bounds = _bounds(query)
     if not group.total:
@@ -63,21 +63,22 @@ def page(query: Query, facets: Facets, after: After | None = None) -> Steps:
 
 def _ordered(query: Query, facets: Facets, group: Group, after: After | None) -> Steps:
     """Any filters that facets answer, in any order: the total is a sum, and the page lies in known stretches."""
-    if query.offset >= group.total and after is None:
+    skip = _skip(query, after)
+    if skip >= group.total:
         return Page(group.total, 0, "")
-    if _leaves_few(query, group, facets.total):
+    if _leaves_few(query, group, skip + query.rows, facets.total):
         return (yield from _walked(query, group, facets.total, after))
     collected = Reading(query.rows, of=facets.total)
-    yield from reading.read(collected, _stretches(query, facets, group, after), query.offset)
+    yield from reading.read(collected, _stretches(query, facets, group, after), skip)
     return Page(group.total, collected.count, collected.items)
 
 
-def _leaves_few(query: Query, group: Group, of: int) -> bool:
+def _leaves_few(query: Query, group: Group, wanted: int, of: int) -> bool:
     """Tell whether filters leave so few rows that they are collected, in an order whose index has no facets first."""
     axis = query.order.field.axis
     if axis is None or axis.facet_index or group.numbers is None or group.total > FEW:
         return False
-    return _are_few(query, axis, group.total, query.offset + query.rows, of)
+    return _are_few(query, axis, group.total, wanted, of)
 
 
 def _bounded(query: Query, facets: Facets, group: Group, bounds: Bounds, after: After | None) -> Steps:
@@ -86,11 +87,12 @@ def _bounded(query: Query, facets: Facets, group: Group, bounds: Bounds, after: 
     if axis is None:
         return (yield from _bounded_groups(query, facets, group, bounds, after))
     first, total = yield from tally.span(bounds.axis, group, bounds.lower, bounds.upper)
-    if query.offset >= total and after is None:
+    skip = _skip(query, after)
+    if skip >= total:
         return Page(total, 0, "")
     if axis is not bounds.axis:
         few = _are_few(query, axis, total, query.rows, facets.total)
-        if axis.repeats and query.order.descending and (after or not query.offset) and not few:
+        if axis.repeats and query.order.descending and not skip and not few:
             return (yield from _bounded_values(query, axis, group, total, after))
         return (yield from _walked(query, Group(None, group.numbers, total), facets.total, after))
     collected = Reading(query.rows, of=facets.total * total // group.total)
@@ -103,7 +105,7 @@ def _bounded(query: Query, facets: Facets, group: Group, bounds: Bounds, after: 
         upper=bounds.upper,
         after=after,
     )
-    yield from reading.read(collected, iter((within,)), query.offset)
+    yield from reading.read(collected, iter((within,)), skip)
     return Page(total, collected.count, collected.items)
 
 
@@ -112,7 +114,7 @@ def _bounded_groups(query: Query, facets: Facets, group: Group, bounds: Bounds, 
     groups = facets.groups(group, query.order.field.name, descending=query.order.descending)
     spans = yield from together(*(tally.span(bounds.axis, each, bounds.lower, bounds.upper) for each in groups))
     within = [replace(each, total=span.total) for each, span in zip(groups, spans, strict=True)]
-    collected, skip = Reading(query.rows, of=facets.total), 0 if after else query.offset
+    collected, skip = Reading(query.rows, of=facets.total), _skip(query, after)
     for each in within if after is None else _not_passed(within, after, descending=query.order.descending):
         passed = after if after and each.value == after.value else None
         if skip < each.total and collected.wanted:
@@ -149,16 +151,15 @@ def _searched(query: Query, facets: Facets, after: After | None) -> Steps:
 
 def _counted(query: Query, group: Group, after: After | None) -> Steps:
     """Filters that name one report, document or person, or that no index answers together: count what they match."""
-    skip = 0 if after else query.offset
     [(total, shown, items)] = yield Plain(
-        query, group.numbers, query.order, query.rows, skip, after, few=True, counted=True
+        query, group.numbers, query.order, query.rows, _skip(query, after), after, few=True, counted=True
     )
     return Page(total, shown, items or "")
 
 
 def _walked(query: Query, group: Group, of: int, after: After | None) -> Steps:
     """Filter, sort and skip, when the total is known: cost grows with the page number, or with the rows that match."""
-    skip = 0 if after else query.offset
+    skip = _skip(query, after)
     if skip >= group.total:
         return Page(group.total, 0, "")
     [(_, shown, items)] = yield _walk(query, group, of, order=query.order, limit=query.rows, skip=skip, after=after)
@@ -180,6 +181,11 @@ def _are_few(query: Query, axis: Axis, total: int, wanted: int, of: int) -> bool
     """Tell whether to collect and sort all rows that match costs less than to walk down to the last one wanted."""
     looked_at = FETCH if _has_period(query) and not axis.covers_recency else 1
     return COLLECT * total**2 <= wanted * of * looked_at
+
+
+def _skip(query: Query, after: After | None) -> int:
+    """Tell how many items stand between where the page is looked for, which is the beginning or an item, and it."""
+    return 0 if after else query.offset
 
 
 def _stretches(query: Query, facets: Facets, group: Group, after: After | None) -> Iterator[Stretch]:

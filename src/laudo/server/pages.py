@@ -21,6 +21,8 @@ from laudo.server.recent import Recent
 
 _OWNERS: Final = 256
 """Owners whose facets a worker remembers."""
+_ENDS: Final = 4096
+"""Pages of which a worker remembers the last item, after which the next one begins."""
 _PURPOSE: Final = b"laudo pages"
 
 
@@ -45,13 +47,17 @@ class Draft(NamedTuple):
 
 
 class Pages:
-    """Remembers what the store's versions allow: facets while an owner's version stays, whole answers too."""
+    """Remembers what the store's versions allow: facets while an owner's version stays, whole answers, and their ends.
+
+    Whoever goes from page to page is led on from where the page before ended, as by a cursor.
+    """
 
     def __init__(self, key: bytes, *, cache_bytes: int) -> None:
-        """`key` signs cursors; bodies of up to `cache_bytes` in all are kept."""
+        """`key` signs cursors; bodies of up to `cache_bytes` in all are kept, at 0 nothing of answers is."""
         self._secret = blake2b(_PURPOSE, key=key).digest()
         self._facets: Recent[tuple[Resource, Owner], tuple[int, Facets]] = Recent(_OWNERS)
         self._answers: Recent[tuple[Owner, int, Query], Answer] = Recent(cache_bytes, _size)
+        self._ends: Recent[tuple[Owner, int, bytes, int], After] = Recent(_ENDS if cache_bytes else 0)
 
     def kept(self, caller: Caller, query: Query, *, known: str | None) -> Answer | str | None:
         """Give what is kept for a question, its ETag alone when `known` (If-None-Match) lists it, None when nothing is.
@@ -73,7 +79,7 @@ class Pages:
         facets = self._remembered(query.resource, owner, version)
         if facets is None or query.cursor is not None:
             return None
-        steps = plan.page(query, facets)
+        steps = plan.page(query, facets, self._end_before(owner, version, query))
         reached = _next(steps)
         if isinstance(reached, Page):
             return Draft(owner, version, steps, None, reached)
@@ -113,16 +119,21 @@ class Pages:
             return etag
         facets, found = self._remembered(query.resource, owner, version), None
         if facets is not None:
-            found = _drive_if(version, plan.page(query, facets, after), connection, query.resource, owner)
+            steps = plan.page(query, facets, after or self._end_before(owner, version, query))
+            found = _drive_if(version, steps, connection, query.resource, owner)
         if found is None:
             version, facets = self._read_facets(connection, query.resource, owner)
-            steps = plan.page(query, facets, after)
+            steps = plan.page(query, facets, after or self._end_before(owner, version, query))
             found = _drive(steps, _next(steps), connection, owner)
         return self._answered(query, found, after, owner=owner, version=version)
 
     def _answered(self, query: Query, found: Page, after: After | None, *, owner: Owner, version: int) -> Answer:
         page = query.page if after is None else after.page
-        following = self._following(query, found, after, owner=owner, version=version)
+        following = None
+        if (end := _end(query, found, after, version)) is not None:
+            following = cursor.seal(end, query, secret=self._secret, owner=owner)
+            if end.version == version:
+                self._ends.keep((owner, version, query.question, end.seen), end)
         answer = Answer(
             self._etag(owner, version, query),
             response.page(query, page=page, items=found.items, total=found.total),
@@ -143,18 +154,9 @@ class Pages:
         self._facets.keep((resource, owner), (version, facets))
         return version, facets
 
-    def _following(self, query: Query, found: Page, after: After | None, *, owner: Owner, version: int) -> str | None:
-        """Give the cursor to what follows, None when nothing does.
-
-        Once the list has changed under a walk, a full page is taken for a sign that more follows.
-        """
-        page, before, began = (after.page, after.seen, after.version) if after else (query.page, query.offset, version)
-        seen = before + found.shown
-        more = found.shown == query.rows and (began != version or seen < found.total)
-        if not more:
-            return None
-        last = cursor.follow(query, found.items, page=page + 1, seen=seen, version=began)
-        return cursor.seal(last, query, secret=self._secret, owner=owner)
+    def _end_before(self, owner: Owner, version: int, query: Query) -> After | None:
+        """Give where the page before ended, if it was answered out of the same state of the list."""
+        return self._ends.get((owner, version, query.question, query.offset)) if query.offset else None
 
     def _etag(self, owner: Owner, version: int, query: Query) -> str:
         """Name a state of an answer: another version, owner or question has another name."""
@@ -190,6 +192,17 @@ def _size(answer: Answer) -> int:
 def _state(caller: Caller, query: Query) -> tuple[Owner, int]:
     """Give whose list it is, and the version that changes when the list may have."""
     return caller.owner, caller.version_organizacao if query.resource.whole_organization else caller.version_conta
+
+
+def _end(query: Query, found: Page, after: After | None, version: int) -> After | None:
+    """Give where a page ends, None when nothing follows.
+
+    Once the list has changed under a walk, a full page is taken for a sign that more follows.
+    """
+    page, before, began = (after.page, after.seen, after.version) if after else (query.page, query.offset, version)
+    seen = before + found.shown
+    more = found.shown == query.rows and (began != version or seen < found.total)
+    return cursor.follow(query, found.items, page=page + 1, seen=seen, version=began) if more else None
 
 
 def _lists(known: str, etag: str) -> bool:
