@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from factories import NOON, SMALL
-from laudo.core import plan, reading
+from laudo.core import periods, plan, reading, walking
 from laudo.server.ingest.tallies import Sizes
 from strategies import DATES, PESSOA_SORTS, PESSOA_VALUES, RELATORIO_SORTS, RELATORIO_VALUES, History, Values, many
 from test_against_reference import List, NewStoreUrl, World, world
@@ -81,19 +81,44 @@ def far_between(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take every row for one that lies far from the next, so that each is looked for, and none collected."""
     for module, name, value in (
         (plan, "FEW", 0),
-        (plan, "COLLECT", 10**12),
+        (periods, "NEAR", 0),
+        (periods, "FEW", 0),
         (reading, "FARTHEST", 0),
         (reading, "TIES", 0),
         (reading, "PATIENCE", 0),
+        (walking, "SORT", 10**15),
+        (walking.Matching, "walking", lambda _matching, _rows: 10**14),
     ):
         monkeypatch.setattr(module, name, value)
 
 
-@pytest.mark.usefixtures("far_between")
+@pytest.fixture
+def mistaken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take every row for the next, and give up soon when it is not."""
+    for module, name, value in (
+        (walking, "LEAST", 0),
+        (walking, "SORT", 1),
+        (walking, "FETCH", 1),
+        (walking.Matching, "walking", lambda _matching, _rows: 0),
+    ):
+        monkeypatch.setattr(module, name, value)
+
+
+@pytest.mark.parametrize("taken", ["far_between", "mistaken"])
 @pytest.mark.parametrize("sort", RELATORIO_SORTS)
-def test_every_page_is_the_references_where_rows_are_far_between(every: World, sort: str) -> None:
+def test_every_page_is_the_references_wherever_rows_are_taken_to_be(
+    every: World, request: pytest.FixtureRequest, sort: str, taken: str
+) -> None:
+    request.getfixturevalue(taken)
     some = list(questions(RELATORIO_VALUES, seed=3))[::5]
     assert max(compare_every_page(every, "relatorios", sort, one) for one in some) > 5
+
+
+@pytest.mark.usefixtures("mistaken")
+@pytest.mark.parametrize("sort", PESSOA_SORTS)
+def test_every_page_of_the_people_is_the_references_wherever_rows_are_taken_to_be(every: World, sort: str) -> None:
+    some = list(questions(PESSOA_VALUES, seed=3))[::5]
+    assert max(compare_every_page(every, "pessoas", sort, one) for one in some) > 3
 
 
 @pytest.mark.usefixtures("far_between")

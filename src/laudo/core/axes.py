@@ -35,7 +35,8 @@ class Axis:
 
     `number` names the axis in the tally. `falls` says that the field which clients know falls where the first column
     rises; `repeats`, that any number of rows may share a value of it. `index` begins with the columns;
-    `covers_facet` and `covers_recency` say whether it has these too. `facet_index` begins with the facet.
+    `covers_facet` and `covers_recency` say whether it has these too. `facet_index` begins with the facet, and has all
+    that a report is tested for.
     """
 
     number: int
@@ -135,7 +136,9 @@ RELATORIO_NUMERO: Final = Axis(
     2, "relatorio", (_numero,), "relatorio_numero", "relatorio_facet_numero", covers_facet=False
 )
 RELATORIO_DOCUMENTO: Final = Axis(3, "relatorio", (_documento, _numero), "relatorio_documento", covers_recency=True)
-RELATORIO_MENSAGEM: Final = Axis(7, "relatorio", (_mensagem, _numero), "relatorio_mensagem", repeats=True)
+RELATORIO_MENSAGEM: Final = Axis(
+    7, "relatorio", (_mensagem, _numero), "relatorio_mensagem", covers_recency=True, repeats=True
+)
 PESSOA_RECENCY: Final = Axis(4, "pessoa", (_recency_column, _cpf), "pessoa_recency", covers_recency=True, falls=True)
 PESSOA_CPF: Final = Axis(5, "pessoa", (_cpf,), "pessoa_cpf")
 PESSOA_NOME: Final = Axis(6, "pessoa", (_nome, _cpf), "pessoa_nome")

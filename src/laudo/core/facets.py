@@ -54,6 +54,11 @@ class Facets:
         self.total = sum(self._totals.values())
         self._matched: dict[tuple[Condition, ...], Group] = {}
 
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Every facet's number."""
+        return tuple(self._all)
+
     def matching(self, query: Query) -> Group:
         """Give the facets that a query's filters match."""
         asked = query.on_facets
@@ -93,6 +98,12 @@ class Facets:
             sum(self._totals[number] for number in numbers),
             tuple(sorted(others)) if 0 < len(others) < len(numbers) else None,
         )
+
+
+def remaining(groups: list[Group], value: Stored, *, descending: bool) -> list[Group]:
+    """Leave out the groups before that of a value, which itself may have vanished."""
+    ordered = Facets.ordered([*(group.value for group in groups), value], descending=descending)
+    return [group for group in groups if ordered.index(group.value) >= ordered.index(value)]
 
 
 _NONE: Final[set[int]] = set()

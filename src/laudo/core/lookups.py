@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 from laudo.core.axes import Axis, Key
 from laudo.core.cursor import After
 from laudo.core.facets import Numbers
-from laudo.core.query import Order, Query
+from laudo.core.query import Order, Period, Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +51,26 @@ class Before:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """The row of a range that `skip` others precede. Rows: its key."""
+    """The row of a range that `skip` others precede; with `period` of those of it. Rows: its key."""
 
     axis: Axis
     lower: Key | None
     upper: Key | None
     facets: Numbers
     skip: int
+    period: Period | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many rows a range has, counted up to `most`. Rows: one number."""
+    """How many rows a range has, counted up to `most`; with `period` those of it. Rows: one number."""
 
     axis: Axis
     lower: Key | None
     upper: Key | None
     facets: Numbers
     most: int | None = None
+    period: Period | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +89,8 @@ class Read:
     """Items of a range in the order of its axis. Rows: how many, and their JSON joined by commas.
 
     With `falling` the first column is read downwards, ties upwards all the same. With `merge` each facet's own index
-    range is read and the ranges are merged; otherwise the axis is scanned and each row's facet tested, for at most
-    `most` rows.
+    range is read and the ranges are merged, with `gather` they are read whole and sorted; otherwise the axis is scanned
+    and each row's facet tested, for at most `most` rows. With `period`, which goes without the other two, those of it.
     """
 
     axis: Axis
@@ -99,7 +101,9 @@ class Read:
     skip: int = 0
     falling: bool = False
     merge: bool = False
+    gather: bool = False
     most: int | None = None
+    period: Period | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,7 @@ class Plain:
     """The plain way: filter, sort, skip. Rows: how many match (null unless `counted`), how many items, their JSON.
 
     `few` says that the query's filters name few rows, to be collected and sorted; otherwise the rows are walked in the
-    order, or those of it that share a `value`. Taken are `limit` rows, after `skip` others or after an item.
+    order, at most `most`. Taken are `limit` rows, after `skip` others or after an item.
     """
 
     query: Query
@@ -118,7 +122,7 @@ class Plain:
     after: After | None
     few: bool
     counted: bool = False
-    value: str | None = None
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

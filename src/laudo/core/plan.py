@@ -7,23 +7,21 @@ drives it decides how a look-up is asked (`sql`) and of whom (`server.database`)
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from dataclasses import replace
+from typing import Final, NamedTuple
 
-from laudo.core import axes, reading, tally
-from laudo.core.axes import Axis, Key
+from laudo.core import axes, periods, reading, tally
 from laudo.core.cursor import After
-from laudo.core.facets import Facets, Group
-from laudo.core.lookups import Asking, Found, Plain, together
-from laudo.core.query import Order, Query
-from laudo.core.reading import FETCH, Reading, Stretch
+from laudo.core.facets import Facets, Group, remaining
+from laudo.core.lookups import Asking, Found, Plain
+from laudo.core.query import Query
+from laudo.core.reading import Reading, Stretch
 from laudo.core.resources import RELATORIOS
+from laudo.core.tally import Bounds
+from laudo.core.walking import Matching
 
-COLLECT: Final = 2
-"""What collecting a row to be sorted costs, in rows walked."""
 FEW: Final = 3000
 """Rows that are sooner collected than looked for where an axis has no ranges of facets."""
-_BY_NUMERO: Final = Order(next(field for field in RELATORIOS.fields if field.name == "numero"), descending=False)
 
 
 class Page(NamedTuple):
@@ -37,27 +35,21 @@ class Page(NamedTuple):
 Steps = Asking[Page]
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """The range of an axis that filters ask for: from `lower` to before `upper`, None where there is no end."""
+def page(query: Query, facets: Facets, after: After | None = None, total: int | None = None) -> Steps:
+    """Plan a page of a list: the one that follows `after`, if given, or number `query.page`.
 
-    axis: Axis
-    lower: Key | None
-    upper: Key | None
-
-
-def page(query: Query, facets: Facets, after: After | None = None) -> Steps:
-    """Plan a page of a list: the one that follows `after`, if given, or number `query.page`."""
+    `total` is how many rows the list has, if that is known of the same state of it.
+    """
     group = facets.matching(query)
     bounds = _bounds(query)
     if not group.total:
         return Page(0, 0, "")
     if query.exact or len(bounds) > 1 or (bounds and query.words):
-        return (yield from _counted(query, group, after))
+        return (yield from _counted(query, group, after, total))
     if query.words:
-        return (yield from _searched(query, facets, after))
+        return (yield from _searched(query, facets, after, total))
     if bounds:
-        return (yield from _bounded(query, facets, group, bounds[0], after))
+        return (yield from _bounded(query, facets, group, bounds[0], after=after, total=total))
     return (yield from _ordered(query, facets, group, after))
 
 
@@ -78,83 +70,53 @@ def _leaves_few(query: Query, group: Group, wanted: int, of: int) -> bool:
     axis = query.order.field.axis
     if axis is None or axis.facet_index or group.numbers is None or group.total > FEW:
         return False
-    return _are_few(query, axis, group.total, wanted, of)
+    matching = _matching(query, group, of)
+    return matching.collecting <= matching.walking(wanted)
 
 
-def _bounded(query: Query, facets: Facets, group: Group, bounds: Bounds, after: After | None) -> Steps:
+def _bounded(
+    query: Query, facets: Facets, group: Group, bounds: Bounds, *, after: After | None, total: int | None
+) -> Steps:
     """A range of one axis beside the facets: the total is a difference of ranks, and the range has an order."""
-    axis = query.order.field.axis
-    if axis is None:
-        return (yield from _bounded_groups(query, facets, group, bounds, after))
-    first, total = yield from tally.span(bounds.axis, group, bounds.lower, bounds.upper)
+    collected = Reading(query.rows, of=facets.total)
+    if query.order.field.axis is not bounds.axis and query.resource is RELATORIOS:
+        total = yield from periods.read(collected, query, facets, group, bounds, after=after, total=total)
+        return Page(total, collected.count, collected.items)
+    first, total = (0, total) if after and total else (yield from tally.span(bounds, group))
+    within = replace(group, total=total)
     skip = _skip(query, after)
     if skip >= total:
         return Page(total, 0, "")
-    if axis is not bounds.axis:
-        few = _are_few(query, axis, total, query.rows, facets.total)
-        if axis.repeats and query.order.descending and not skip and not few:
-            return (yield from _bounded_values(query, axis, group, total, after))
-        return (yield from _walked(query, Group(None, group.numbers, total), facets.total, after))
-    collected = Reading(query.rows, of=facets.total * total // group.total)
-    within = Stretch(
+    if query.order.field.axis is not bounds.axis:
+        return (yield from _walked(query, within, facets.total, after))
+    collected.of = facets.total * total // group.total
+    stretch = Stretch(
         bounds.axis,
         falling=query.order.descending is not bounds.axis.falls,
-        group=replace(group, total=total),
+        group=within,
         first=first,
         lower=bounds.lower,
         upper=bounds.upper,
         after=after,
     )
-    yield from reading.read(collected, iter((within,)), skip)
+    yield from reading.read(collected, iter((stretch,)), skip)
     return Page(total, collected.count, collected.items)
 
 
-def _bounded_groups(query: Query, facets: Facets, group: Group, bounds: Bounds, after: After | None) -> Steps:
-    """A range beside an order of facets: the tally tells how many rows of each value it has, and a walk finds them."""
-    groups = facets.groups(group, query.order.field.name, descending=query.order.descending)
-    spans = yield from together(*(tally.span(bounds.axis, each, bounds.lower, bounds.upper) for each in groups))
-    within = [replace(each, total=span.total) for each, span in zip(groups, spans, strict=True)]
-    collected, skip = Reading(query.rows, of=facets.total), _skip(query, after)
-    for each in within if after is None else _not_passed(within, after, descending=query.order.descending):
-        passed = after if after and each.value == after.value else None
-        if skip < each.total and collected.wanted:
-            rows = yield _walk(
-                query, each, facets.total, order=_BY_NUMERO, limit=collected.wanted, skip=skip, after=passed
-            )
-            collected.take([row[1:] for row in rows])
-        skip = max(0, skip - each.total)
-    return Page(sum(each.total for each in within), collected.count, collected.items)
-
-
-def _bounded_values(query: Query, axis: Axis, group: Group, total: int, after: After | None) -> Steps:
-    """A range beside an order down an axis of which many rows share a value: value by value, upwards in each.
-
-    It finds the first page, or what follows an item; a walk down would collect and sort all that share a value.
-    """
-    upwards = Order(query.order.field, descending=False)
-    collected, place = Reading(query.rows, of=group.total), group.total - 1
-    value: Any = after.value if after else None
-    while collected.wanted and (after or (place >= 0 and collected.count < total)):
-        if after is None:
-            value = (yield from tally.locate(axis, group, place))[0]
-        rows = yield Plain(query, group.numbers, upwards, collected.wanted, 0, after, few=False, value=value)
-        collected.take([row[1:] for row in rows])
-        place, after = (yield from tally.rank(axis, group, axis.floor(value))) - 1, None
-    return Page(total, collected.count, collected.items)
-
-
-def _searched(query: Query, facets: Facets, after: After | None) -> Steps:
+def _searched(query: Query, facets: Facets, after: After | None, total: int | None) -> Steps:
     """Words of a name: counters tell how many persons have one word, the words' index how many have several."""
-    [(total,)] = yield Found(query.words)
+    if total is None:
+        [(total,)] = yield Found(query.words)
     return (yield from _walked(query, Group(None, None, total), facets.total, after))
 
 
-def _counted(query: Query, group: Group, after: After | None) -> Steps:
+def _counted(query: Query, group: Group, after: After | None, total: int | None) -> Steps:
     """Filters that name one report, document or person, or that no index answers together: count what they match."""
-    [(total, shown, items)] = yield Plain(
-        query, group.numbers, query.order, query.rows, _skip(query, after), after, few=True, counted=True
+    skip, counted = _skip(query, after), total is None
+    [(found, shown, items)] = yield Plain(
+        query, group.numbers, query.order, query.rows, skip, after, few=True, counted=counted
     )
-    return Page(total, shown, items or "")
+    return Page(found if total is None else total, shown, items or "")
 
 
 def _walked(query: Query, group: Group, of: int, after: After | None) -> Steps:
@@ -162,25 +124,12 @@ def _walked(query: Query, group: Group, of: int, after: After | None) -> Steps:
     skip = _skip(query, after)
     if skip >= group.total:
         return Page(group.total, 0, "")
-    [(_, shown, items)] = yield _walk(query, group, of, order=query.order, limit=query.rows, skip=skip, after=after)
+    [(_, shown, items)] = yield from _matching(query, group, of).take(query.rows, skip, after)
     return Page(group.total, shown, items or "")
 
 
-def _walk(query: Query, group: Group, of: int, *, order: Order, limit: int, skip: int, after: After | None) -> Plain:
-    """Take rows in an order, of which `group.total` of the `of` that there are match.
-
-    The last one is some `(skip + limit) * of / total` rows down the order, if those that match lie evenly; to collect
-    and sort them all may be cheaper, the more so where each row walked is fetched to be tested.
-    """
-    axis = order.field.axis
-    few = axis is None or (axis.repeats and order.descending) or _are_few(query, axis, group.total, skip + limit, of)
-    return Plain(query, group.numbers, order, limit, skip, after, few=few)
-
-
-def _are_few(query: Query, axis: Axis, total: int, wanted: int, of: int) -> bool:
-    """Tell whether to collect and sort all rows that match costs less than to walk down to the last one wanted."""
-    looked_at = FETCH if _has_period(query) and not axis.covers_recency else 1
-    return COLLECT * total**2 <= wanted * of * looked_at
+def _matching(query: Query, group: Group, of: int) -> Matching:
+    return Matching(query, group.numbers, query.order, group.total, of)
 
 
 def _skip(query: Query, after: After | None) -> int:
@@ -195,7 +144,7 @@ def _stretches(query: Query, facets: Facets, group: Group, after: After | None) 
         yield Stretch(field.axis, descending is not field.axis.falls, group, after=after)
         return
     groups = facets.groups(group, field.name, descending=descending)
-    for each in groups if after is None else _not_passed(groups, after, descending=descending):
+    for each in groups if after is None else remaining(groups, after.value, descending=descending):
         yield Stretch(
             axes.RELATORIO_NUMERO,
             falling=False,
@@ -204,23 +153,13 @@ def _stretches(query: Query, facets: Facets, group: Group, after: After | None) 
         )
 
 
-def _not_passed(groups: list[Group], after: After, *, descending: bool) -> list[Group]:
-    """Drop the groups that a walk has left behind, also when the one it was in has vanished meanwhile."""
-    ordered = Facets.ordered([*(group.value for group in groups), after.value], descending=descending)
-    return [group for group in groups if ordered.index(group.value) >= ordered.index(after.value)]
-
-
-def _has_period(query: Query) -> bool:
-    return query.since is not None or query.until is not None
-
-
 def _bounds(query: Query) -> list[Bounds]:
     """Give the ranges that a query asks for: of instants, of CPFs that begin alike."""
     bounds = []
-    if _has_period(query):
-        axis = query.resource.newest_axis
-        lower = None if query.until is None else axis.floor(1 - query.until)
-        upper = None if query.since is None else axis.floor(1 - query.since)
+    if query.period:
+        axis, (since, until) = query.resource.newest_axis, query.period
+        lower = None if until is None else axis.floor(1 - until)
+        upper = None if since is None else axis.floor(1 - since)
         bounds.append(Bounds(axis, lower, upper))
     if query.prefix:
         bounds.append(Bounds(axes.PESSOA_CPF, (query.prefix,), (query.prefix + ":",)))

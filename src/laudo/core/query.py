@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from laudo.core import errors
@@ -40,6 +40,13 @@ class Condition:
 
     filter: Filter = field(repr=False)
     value: Stored = field(repr=False)
+
+
+class Period(NamedTuple):
+    """The instants (ms) from which on, and before which, rows are shown; None where there is no end."""
+
+    since: int | None
+    until: int | None
 
 
 @dataclass(frozen=True)
@@ -92,17 +99,11 @@ class Query:
         return next((str(each.value) for each in self.conditions if _is_prefix(each)), "")
 
     @cached_property
-    def since(self) -> int | None:
-        """The instant (ms) before which nothing is shown."""
-        return self._instant(Match.SINCE)
-
-    @cached_property
-    def until(self) -> int | None:
-        """The instant (ms) from which on nothing is shown."""
-        return self._instant(Match.UNTIL)
-
-    def _instant(self, match: Match) -> int | None:
-        return next((int(each.value or 0) for each in self.conditions if each.filter.match is match), None)
+    def period(self) -> Period | None:
+        """The period of which rows are shown, None when it is all time."""
+        ends = {each.filter.match: each.value for each in self.conditions if isinstance(each.value, int)}
+        period = Period(ends.get(Match.SINCE), ends.get(Match.UNTIL))
+        return None if period == (None, None) else period
 
     @cached_property
     def echo(self) -> str:

@@ -9,6 +9,7 @@ from laudo.core.cursor import After
 from laudo.core.facets import Group
 from laudo.core.lookups import PATIENCE, Asking, Count, Last, Read, Rows, together
 from laudo.core.tally import locate, rank
+from laudo.core.walking import FETCH
 
 TIES: Final = 256
 """Up to so many rows that share a value are passed one by one; more are passed by the tally."""
@@ -18,8 +19,6 @@ SEEK: Final = 4
 """What beginning an index range costs, in rows scanned."""
 FARTHEST: Final = 4000
 """The tally finds the next row with some facets for what scanning so many costs."""
-FETCH: Final = 10
-"""What fetching a row costs, in rows scanned: paid for each row where the axis' index does not hold the facet."""
 
 
 @dataclass(frozen=True, slots=True)

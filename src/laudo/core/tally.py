@@ -3,8 +3,9 @@
 from typing import Final, NamedTuple
 
 from laudo.core.axes import Axis, Key
-from laudo.core.facets import Group
+from laudo.core.facets import Group, Numbers
 from laudo.core.lookups import Asking, At, Before, Children, Count, Holding, Rows, Together, together
+from laudo.core.query import Period
 
 COARSE: Final = 0
 """The parent of the coarse buckets."""
@@ -34,6 +35,14 @@ class Holder(NamedTuple):
     coarse_before: int
 
 
+class Bounds(NamedTuple):
+    """The range of an axis that filters ask for: from `lower` to before `upper`, None where there is no end."""
+
+    axis: Axis
+    lower: Key | None
+    upper: Key | None
+
+
 class Span(NamedTuple):
     """How many rows stand between two keys, and how many before; None when one fine bucket holds both keys."""
 
@@ -55,8 +64,9 @@ def locate(axis: Axis, group: Group, position: int) -> Asking[Key]:
     return key
 
 
-def span(axis: Axis, group: Group, lower: Key | None, upper: Key | None) -> Asking[Span]:
-    """Count the rows with a group's facets from one key to before another, None where there is no end."""
+def span(bounds: Bounds, group: Group) -> Asking[Span]:
+    """Count the rows with a group's facets in a range."""
+    axis, lower, upper = bounds
     if lower is None or upper is None:
         first = (yield from rank(axis, group, lower)) if lower else 0
         end = (yield from rank(axis, group, upper)) if upper else group.total
@@ -65,7 +75,7 @@ def span(axis: Axis, group: Group, lower: Key | None, upper: Key | None) -> Aski
         return Span(None, 0)
     early, late = yield from together(_holder(axis, lower), _holder(axis, upper))
     if early.lower == late.lower:
-        return Span(None, (yield from _counted(axis, group, lower, upper)))
+        return Span(None, (yield from counted(axis, group.numbers, lower, upper)))
     first, end = yield from together(_rank(axis, group, lower, early), _rank(axis, group, upper, late))
     return Span(first, end - first)
 
@@ -94,13 +104,13 @@ def _rank(axis: Axis, group: Group, key: Key, holder: Holder) -> Asking[int]:
     coarse = _summed(axis, group, COARSE, holder.coarse_lower, holder.coarse_before)
     if holder.upper is not None and _nearer_end(place, holder.lower, holder.upper):
         fine = _summed(axis, group, holder.coarse, holder.upper, holder.before + holder.total)
-        rows = _counted(axis, group, key, axis.decode(holder.upper))
+        rows = counted(axis, group.numbers, key, axis.decode(holder.upper))
         before, within, beyond = yield from together(coarse, fine, rows)
         return before + within - beyond
     fine = _summed(axis, group, holder.coarse, holder.lower, holder.before)
     if place == holder.lower:
         return sum((yield from together(coarse, fine)))
-    rows = _counted(axis, group, axis.decode(holder.lower), key)
+    rows = counted(axis, group.numbers, axis.decode(holder.lower), key)
     return sum((yield from together(coarse, fine, rows)))
 
 
@@ -113,13 +123,19 @@ def _summed(axis: Axis, group: Group, parent: int, upper: bytes, total: int) -> 
     return int(held if group.others is None else total - held)
 
 
-def _counted(axis: Axis, group: Group, lower: Key | None, upper: Key | None) -> Asking[int]:
+def counted(
+    axis: Axis, numbers: Numbers, lower: Key | None, upper: Key | None, period: Period | None = None
+) -> Asking[int]:
+    """Count the rows of a range one by one; what shares its last value apart.
+
+    An engine may not know where among those the range ends.
+    """
     edge = axis.floor(upper[0]) if axis.repeats and upper else None
     if edge is None or edge == upper or (lower and edge <= lower):
-        [(count,)] = yield Count(axis, lower, upper, group.numbers)
+        [(count,)] = yield Count(axis, lower, upper, numbers, period=period)
         return int(count)
-    # What shares the last value is counted apart: an engine may not know where among those the range ends.
-    below, within = yield Together((Count(axis, lower, edge, group.numbers), Count(axis, edge, upper, group.numbers)))
+    parts = Count(axis, lower, edge, numbers, period=period), Count(axis, edge, upper, numbers, period=period)
+    below, within = yield Together(parts)
     return int(below[0][0] + within[0][0])
 
 

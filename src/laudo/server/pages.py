@@ -22,7 +22,7 @@ from laudo.server.recent import Recent
 _OWNERS: Final = 256
 """Owners whose facets a worker remembers."""
 _ENDS: Final = 4096
-"""Pages of which a worker remembers the last item, after which the next one begins."""
+"""Pages of which a worker remembers the last item, after which the next one begins, and the total."""
 _PURPOSE: Final = b"laudo pages"
 
 
@@ -57,7 +57,7 @@ class Pages:
         self._secret = blake2b(_PURPOSE, key=key).digest()
         self._facets: Recent[tuple[Resource, Owner], tuple[int, Facets]] = Recent(_OWNERS)
         self._answers: Recent[tuple[Owner, int, Query], Answer] = Recent(cache_bytes, _size)
-        self._ends: Recent[tuple[Owner, int, bytes, int], After] = Recent(_ENDS if cache_bytes else 0)
+        self._ends: Recent[tuple[Owner, int, bytes, int], tuple[After, int]] = Recent(_ENDS if cache_bytes else 0)
 
     def kept(self, caller: Caller, query: Query, *, known: str | None) -> Answer | str | None:
         """Give what is kept for a question, its ETag alone when `known` (If-None-Match) lists it, None when nothing is.
@@ -79,7 +79,7 @@ class Pages:
         facets = self._remembered(query.resource, owner, version)
         if facets is None or query.cursor is not None:
             return None
-        steps = plan.page(query, facets, self._end_before(owner, version, query))
+        steps = plan.page(query, facets, *self._before(owner, version, query, None))
         reached = _next(steps)
         if isinstance(reached, Page):
             return Draft(owner, version, steps, None, reached)
@@ -119,11 +119,11 @@ class Pages:
             return etag
         facets, found = self._remembered(query.resource, owner, version), None
         if facets is not None:
-            steps = plan.page(query, facets, after or self._end_before(owner, version, query))
+            steps = plan.page(query, facets, *self._before(owner, version, query, after))
             found = _drive_if(version, steps, connection, query.resource, owner)
         if found is None:
             version, facets = self._read_facets(connection, query.resource, owner)
-            steps = plan.page(query, facets, after or self._end_before(owner, version, query))
+            steps = plan.page(query, facets, *self._before(owner, version, query, after))
             found = _drive(steps, _next(steps), connection, owner)
         return self._answered(query, found, after, owner=owner, version=version)
 
@@ -133,7 +133,7 @@ class Pages:
         if (end := _end(query, found, after, version)) is not None:
             following = cursor.seal(end, query, secret=self._secret, owner=owner)
             if end.version == version:
-                self._ends.keep((owner, version, query.question, end.seen), end)
+                self._ends.keep((owner, version, query.question, end.seen), (end, found.total))
         answer = Answer(
             self._etag(owner, version, query),
             response.page(query, page=page, items=found.items, total=found.total),
@@ -154,9 +154,10 @@ class Pages:
         self._facets.keep((resource, owner), (version, facets))
         return version, facets
 
-    def _end_before(self, owner: Owner, version: int, query: Query) -> After | None:
-        """Give where the page before ended, if it was answered out of the same state of the list."""
-        return self._ends.get((owner, version, query.question, query.offset)) if query.offset else None
+    def _before(self, owner: Owner, version: int, query: Query, after: After | None) -> tuple[After | None, int | None]:
+        """Give the item before a page, and the list's total, if the page before was made of the same state of it."""
+        seen = query.offset if after is None else after.seen if after.version == version else 0
+        return (self._ends.get((owner, version, query.question, seen)) if seen else None) or (after, None)
 
     def _etag(self, owner: Owner, version: int, query: Query) -> str:
         """Name a state of an answer: another version, owner or question has another name."""

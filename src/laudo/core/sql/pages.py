@@ -9,14 +9,17 @@ def read(lookup: Read, owner: Owner, dialect: Dialect) -> Statement:
     """Take items from the rows looked at; where these are many for each one wanted, take keys, and find the items."""
     table = lookup.axis.table
     where = Where(lookup.axis, owner, dialect).between(lookup.lower, lookup.upper)
-    by_key = _looked_at(lookup) > dialect.most_fetched * (lookup.limit + lookup.skip)
+    tests_many = lookup.gather or lookup.period is not None
+    by_key = tests_many or _looked_at(lookup) > dialect.most_fetched * (lookup.limit + lookup.skip)
     name, column = ("key", dialect.key(table)) if by_key else ("item", "item")
     if lookup.merge:
         found = _merged(lookup, name, column, where, dialect)
+    elif lookup.gather:
+        found = _gathered(lookup, where, dialect)
     elif lookup.most is not None:
         found = _scanned(lookup, name, column, where, dialect)
     else:
-        found = _ordered(lookup, where, dialect)
+        found = _ordered(lookup, column, where, dialect)
     items = dialect.items(table, found, owner) if by_key else found
     return Statement(dialect.joined(items.text), items.params)
 
@@ -36,6 +39,14 @@ def _merged(lookup: Read, name: str, column: str, where: Where, dialect: Dialect
     return Clause(text, (*firsts.params, lookup.limit, lookup.skip))
 
 
+def _gathered(lookup: Read, where: Where, dialect: Dialect) -> Clause:
+    """Find all rows of the facets' own ranges, sort them, and take the first."""
+    where.having(lookup.facets).testing(lookup.period)
+    ordered = order(lookup.axis, falling=lookup.falling).split(", ")
+    keys = dialect.collected(lookup.axis.table, source(lookup.axis, dialect, by_facet=True), where.clause, ordered)
+    return Clause(keys.text, (*keys.params, lookup.limit, lookup.skip))
+
+
 def _scanned(lookup: Read, name: str, column: str, where: Where, dialect: Dialect) -> Clause:
     """Test the facet of at most so many rows, and take those that have one."""
     ordered = order(lookup.axis, falling=lookup.falling)
@@ -46,9 +57,9 @@ def _scanned(lookup: Read, name: str, column: str, where: Where, dialect: Dialec
     return Clause(text, (*where.params, lookup.most, list(lookup.facets or ()), lookup.limit, lookup.skip))
 
 
-def _ordered(lookup: Read, where: Where, dialect: Dialect) -> Clause:
+def _ordered(lookup: Read, column: str, where: Where, dialect: Dialect) -> Clause:
     """Take the first rows of a range."""
-    where.having(lookup.facets)
+    where.having(lookup.facets).testing(lookup.period)
     ordered = order(lookup.axis, falling=lookup.falling)
-    text = f"SELECT item FROM {source(lookup.axis, dialect)} WHERE {where} ORDER BY {ordered} LIMIT ? OFFSET ?"
+    text = f"SELECT {column} FROM {source(lookup.axis, dialect)} WHERE {where} ORDER BY {ordered} LIMIT ? OFFSET ?"
     return Clause(text, (*where.params, lookup.limit, lookup.skip))

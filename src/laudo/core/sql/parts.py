@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from laudo.core.axes import Axis, Key
 from laudo.core.facets import Numbers
+from laudo.core.query import Period
 from laudo.core.sql.dialect import Clause, Dialect, Owner
 
 
@@ -42,6 +43,13 @@ class Clauses:
     def also(self, clause: Clause) -> None:
         self.add(clause.text, *clause.params)
 
+    def during(self, period: Period | None, column: str = "recency") -> None:
+        """Ask that rows be of a period; the column holds instants negated."""
+        if period is not None and period.since is not None:
+            self.add(f"{column} <= ?", -period.since)
+        if period is not None and period.until is not None:
+            self.add(f"{column} > ?", -period.until)
+
 
 class Where(Clauses):
     """Clauses of which the owner's come first, put here and nowhere else."""
@@ -58,7 +66,10 @@ class Where(Clauses):
             self.add("id_conta = ?", owner.id_conta)
 
     def between(self, lower: Key | None, upper: Key | None) -> "Where":
-        """Ask for a range. PostgreSQL ends one of pairs only where the first column passes its bound."""
+        """Ask for a range. PostgreSQL ends one of pairs only where the first column passes its bound.
+
+        Where a bound is one of the first column, to say no more saves comparing pairs.
+        """
         if upper is not None and len(upper) > 1:
             first, tie = self._axis.names
             if lower is not None and lower[0] == upper[0]:
@@ -67,7 +78,9 @@ class Where(Clauses):
             if upper == self._axis.floor(upper[0]):
                 self.add(f"{first} < ?", upper[0])
                 upper = None
-        if lower is not None:
+        if lower is not None and len(lower) > 1 and lower == self._axis.floor(lower[0]):
+            self.add(f"{self._axis.names[0]} >= ?", lower[0])
+        elif lower is not None:
             self.add(compared(self._axis, ">="), *lower)
         if upper is not None:
             self.add(compared(self._axis, "<"), *upper)
@@ -78,6 +91,11 @@ class Where(Clauses):
         if numbers is not None:
             column = "facet" if self._axis.facet_index else self._dialect.unsought("facet")
             self.add(self._dialect.member(column), list(numbers))
+        return self
+
+    def testing(self, period: Period | None) -> "Where":
+        """Ask that rows be of a period, as a test of those that a range has."""
+        self.during(period, self._dialect.unsought("recency"))
         return self
 
 

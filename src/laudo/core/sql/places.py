@@ -45,7 +45,8 @@ def before(lookup: Before, owner: Owner, dialect: Dialect) -> Statement:
 
 
 def at(lookup: At, owner: Owner, dialect: Dialect) -> Statement:
-    where = Where(lookup.axis, owner, dialect).between(lookup.lower, lookup.upper).having(lookup.facets)
+    where = Where(lookup.axis, owner, dialect).between(lookup.lower, lookup.upper)
+    where.having(lookup.facets).testing(lookup.period)
     names = ", ".join(lookup.axis.names)
     source_ = _source(lookup.axis, lookup.facets, dialect)
     text = f"SELECT {names} FROM {source_} WHERE {where} ORDER BY {names} LIMIT 1 OFFSET ?"
@@ -54,7 +55,8 @@ def at(lookup: At, owner: Owner, dialect: Dialect) -> Statement:
 
 def count(lookup: Count, owner: Owner, dialect: Dialect) -> Statement:
     axis, facets = lookup.axis, lookup.facets
-    where = Where(axis, owner, dialect).between(lookup.lower, lookup.upper).having(facets)
+    where = Where(axis, owner, dialect).between(lookup.lower, lookup.upper)
+    where.having(facets).testing(lookup.period)
     if lookup.most is not None:
         limited = f"SELECT 1 FROM {_source(axis, facets, dialect)} WHERE {where} LIMIT ?"
         return Statement(f"SELECT count(*) FROM ({limited}) AS found", (*where.params, lookup.most))

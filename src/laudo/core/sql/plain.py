@@ -24,14 +24,12 @@ def plain(lookup: Plain, owner: Owner, dialect: Dialect) -> Statement:
     if lookup.counted:
         where = _both(within, filters)
         counted = Clause(f"(SELECT count(*) FROM {source} WHERE {where.text})", where.params)
-    if lookup.value is not None and lookup.order.field.axis is not None:
-        within.add(f"{lookup.order.field.axis.names[0]} = ?", lookup.value)
     if lookup.after is not None:
         _add_after(within, lookup.order, lookup.after)
     if lookup.few:
         keys = dialect.collected(table, source, _both(within, filters), _order(lookup.order))
     else:
-        keys = dialect.walked(table, source, within.clause, filters.clause, _order(lookup.order))
+        keys = dialect.walked(table, source, within.clause, filters.clause, _order(lookup.order), most=lookup.most)
     items = dialect.items(table, Clause(keys.text, (*keys.params, lookup.limit, lookup.skip)), owner)
     page = dialect.joined(items.text)
     return Statement(page.replace("SELECT", f"SELECT {counted.text},", 1), (*counted.params, *items.params))
@@ -57,10 +55,7 @@ def _filters(lookup: Plain, owner: Owner, dialect: Dialect) -> Clauses:
     for condition in query.exact:
         name, value = condition.filter.name, condition.value
         filters.add(f"{name} = ?", numero_key(str(value)) if name == "numero" else value)
-    if query.since is not None:
-        filters.add("recency <= ?", -query.since)
-    if query.until is not None:
-        filters.add("recency > ?", -query.until)
+    filters.during(query.period)
     if query.prefix:
         filters.add("cpf >= ? AND cpf < ?", query.prefix, query.prefix + ":")
     if query.words and lookup.few:

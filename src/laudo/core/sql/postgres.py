@@ -10,7 +10,7 @@ from functools import cache
 from typing import Final
 
 from laudo.core.axes import Axis
-from laudo.core.sql.dialect import Clause, Owner
+from laudo.core.sql.dialect import TESTED, Clause, Owner
 from laudo.core.sql.writes import How, Write
 
 
@@ -55,12 +55,15 @@ class Postgres:
         )
         return Clause(text, where.params)
 
-    def walked(self, table: str, source: str, within: Clause, filters: Clause, ordered: Sequence[str]) -> Clause:
-        text = (
-            f"SELECT key FROM (SELECT {self.key(table)}, {table}.* FROM {source} WHERE {within.text} "
-            f"ORDER BY {', '.join(ordered)} LIMIT {_ALL}) AS walked WHERE {filters.text} LIMIT ? OFFSET ?"
+    def walked(
+        self, table: str, source: str, within: Clause, filters: Clause, ordered: Sequence[str], *, most: int | None
+    ) -> Clause:
+        by, limit = ", ".join(ordered), _ALL if most is None else "?"
+        looked_at = (
+            f"SELECT {self.key(table)}, {TESTED[table]} FROM {source} WHERE {within.text} ORDER BY {by} LIMIT {limit}"
         )
-        return Clause(text, (*within.params, *filters.params))
+        text = f"SELECT key FROM ({looked_at}) AS walked WHERE {filters.text} LIMIT ? OFFSET ?"
+        return Clause(text, (*within.params, *(() if most is None else (most,)), *filters.params))
 
     def firsts(
         self, axis: Axis, column: str, within: Clause, facets: Sequence[int], *, ordered: str, most: int

@@ -1,0 +1,250 @@
+"""A period of reports in another order than that of time. No tally counts both, so rows are counted, as few as can be.
+
+Of the rows that stand before a key the tally knows how many there are, and an index tells how many the period has of
+them. Between two keys of which that is known a third is guessed, until they are near the rows of the page.
+"""
+
+from dataclasses import dataclass
+from math import isqrt
+from typing import Final, NamedTuple
+
+from laudo.core import axes, tally
+from laudo.core.axes import Axis, Key
+from laudo.core.cursor import After
+from laudo.core.facets import Facets, Group, Numbers, remaining
+from laudo.core.lookups import Asking, At, Read, together
+from laudo.core.query import Order, Period, Query
+from laudo.core.reading import Reading
+from laudo.core.resources import RELATORIOS
+from laudo.core.tally import Bounds, counted, locate, rank
+from laudo.core.walking import Matching
+
+NEAR: Final = 1000
+"""Rows that are sooner looked at one by one than another place among them is guessed."""
+FEW: Final = 25
+"""The same, rows of the period."""
+GUESSING: Final = 20_000
+"""What it costs to guess until a place is near, in rows looked at, beside those that are counted."""
+COUNTED: Final = 4
+"""So many rows are counted for what it costs to look at one."""
+_BY_NUMERO: Final = Order(next(field for field in RELATORIOS.fields if field.name == "numero"), descending=False)
+
+
+class Point(NamedTuple):
+    """A key of an order, how many rows of a group stand before it, and how many of these the period holds."""
+
+    key: Key | None
+    place: int
+    held: int
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a period has of a group, in the order of an axis: `matching.total` of the group's rows."""
+
+    axis: Axis
+    group: Group
+    matching: Matching
+    ranges: Numbers
+    """The facets in whose own ranges rows are looked for, None where the axis' index has the instant."""
+
+    @property
+    def falling(self) -> bool:
+        return self.matching.order.descending
+
+    @property
+    def total(self) -> int:
+        return self.matching.total
+
+    @property
+    def period(self) -> Period | None:
+        return self.matching.query.period
+
+    @property
+    def numbers(self) -> Numbers:
+        return self.ranges or self.group.numbers
+
+    def counted(self, lower: Key | None, upper: Key | None) -> Asking[int]:
+        """Count the rows between two keys."""
+        return counted(self.axis, self.numbers, lower, upper, self.period)
+
+
+def read(
+    collected: Reading,
+    query: Query,
+    facets: Facets,
+    group: Group,
+    bounds: Bounds,
+    *,
+    after: After | None,
+    total: int | None,
+) -> Asking[int]:
+    """Collect a page: what follows an item, or number `query.page`. Gives how many rows there are in all."""
+    groups = _groups(query, facets, group)
+    if total is None or query.order.field.axis is None:
+        spans = yield from together(*(tally.span(bounds, each) for each in groups))
+        totals = [span.total for span in spans]
+    else:
+        totals = [total]
+    parts = [_part(query, facets, each, held) for each, held in zip(groups, totals, strict=True)]
+    skip = 0 if after else query.offset
+    if after and query.order.field.axis is None:
+        left = remaining(groups, after.value, descending=query.order.descending)
+        parts = [part for part in parts if part.group in left]
+    for part in parts:
+        if skip < part.total and collected.wanted:
+            passed = after if query.order.field.axis or (after and after.value == part.group.value) else None
+            yield from _take(collected, part, min(collected.wanted, part.total - skip), skip, passed)
+        skip = max(0, skip - part.total)
+    return sum(totals)
+
+
+def _groups(query: Query, facets: Facets, group: Group) -> list[Group]:
+    """Give what one axis orders each: all, or one group for each value of the facets' field sorted by."""
+    field, descending = query.order.field, query.order.descending
+    return [group] if field.axis else facets.groups(group, field.name, descending=descending)
+
+
+def _part(query: Query, facets: Facets, group: Group, total: int) -> Part:
+    axis, order = query.order.field.axis, query.order
+    if axis is None:
+        axis, order = axes.RELATORIO_NUMERO, _BY_NUMERO
+    ranges = None if axis.covers_recency else group.numbers or facets.numbers
+    return Part(axis, group, Matching(query, group.numbers, order, total, facets.total), ranges)
+
+
+def _take(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
+    """Collect rows of one part, in the way that likely costs least."""
+    matching = part.matching
+    size = part.group.total if part.ranges else matching.of
+    place = skip * size // part.total
+    guessing = min(place, size - place) // COUNTED + limit * size // part.total + GUESSING
+    if matching.collecting <= min(guessing, matching.walking(skip + limit)):
+        rows = yield matching.collected(limit, skip, after)
+        collected.take([row[1:] for row in rows])
+    elif part.falling and part.axis.repeats:
+        yield from _down_values(collected, part, limit, skip, after)
+    elif after or (matching.walking(skip + limit) <= guessing and not (part.axis.repeats and part.numbers)):
+        rows = yield from matching.walked(limit, skip, after)
+        collected.take([row[1:] for row in rows])
+    else:
+        yield from _guessed(collected, part, limit, skip)
+
+
+def _guessed(collected: Reading, part: Part, limit: int, skip: int) -> Asking[None]:
+    """Collect rows from near where the first of them stands; by the facets' ranges, up to near the last one."""
+    first, last = (part.total - skip - limit, part.total - 1 - skip) if part.falling else (skip, skip + limit - 1)
+    start, end = yield from _whole(part)
+    if part.ranges or not part.falling:
+        start, high = yield from _narrowed(part, first, start, end)
+        end = high if high.held > last else end
+    if part.ranges or part.falling:
+        low, end = yield from _narrowed(part, last, start, end, upper=True)
+        start = low if low.held <= first else start
+    passed = end.held - 1 - last if part.falling else first - start.held
+    yield from _read(collected, part, limit, passed, lower=start.key, upper=end.key, falling=part.falling)
+
+
+def _whole(part: Part) -> Asking[tuple[Point, Point]]:
+    """Give the beginning and the end; those of some facets may lie far within where rows go by values."""
+    first, last, group = None, None, part.group
+    if part.axis.repeats and group.numbers:
+        places = (locate(part.axis, group, place) for place in (0, group.total - 1))
+        first, last = yield from together(*places)
+        last = part.axis.past(last)
+    return Point(first, 0, 0), Point(last, group.total, part.total)
+
+
+def _narrowed(part: Part, row: int, low: Point, high: Point, *, upper: bool = False) -> Asking[tuple[Point, Point]]:
+    """Bring two points between which row `row` of the period stands nearer to it: the lower one or the `upper` one.
+
+    Each guess aims short of the row by as much as rows that lie evenly by chance may stray. Where they lie otherwise
+    and it does not come nearer twice, the next one halves.
+    """
+    missed = 0
+    while (apart := _apart(row, low, high, upper=upper)) > NEAR:
+        width, held = high.place - low.place, high.held - low.held
+        short = (NEAR + isqrt(abs(row - (high if upper else low).held)) * width // held) // 2
+        even = low.place + (row - low.held) * width // held + (short if upper else -short)
+        guess = low.place + width // 2 if missed > 1 and missed % 2 == 0 else even
+        place = min(max(guess, low.place + 1), high.place - 1)
+        key = yield from locate(part.axis, part.group, place)
+        if upper or not part.axis.repeats:
+            key = part.axis.floor(key[0])
+        if key in (low.key, high.key):
+            break
+        if place - low.place < high.place - place:
+            point = Point(key, place, low.held + (yield from part.counted(low.key, key)))
+        else:
+            point = Point(key, place, high.held - (yield from part.counted(key, high.key)))
+        low, high = (point, high) if point.held <= row else (low, point)
+        missed = missed + 1 if 2 * _apart(row, low, high, upper=upper) > apart else 0
+    return low, high
+
+
+def _apart(row: int, low: Point, high: Point, *, upper: bool) -> int:
+    """Tell how many rows likely stand between a row of the period and the point below it, or above: none if few do."""
+    rows = high.held - 1 - row if upper else row - low.held
+    return rows * (high.place - low.place) // (high.held - low.held) if rows > FEW else 0
+
+
+def _down_values(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
+    """Collect downwards on an axis of which many rows may share a value: value by value, upwards in each."""
+    axis, left, place = part.axis, limit, part.group.total - 1
+    if after:
+        lower, passed = axis.past(axis.key(after.value, after.key)), 0
+    elif skip:
+        lower, passed = yield from _value_at(part, skip)
+    else:
+        lower, passed = axis.floor((yield from locate(axis, part.group, place))[0]), 0
+    while left:
+        before = collected.count
+        yield from _read(collected, part, left, passed, lower=lower, upper=axis.ceiling(lower[0]))
+        left -= collected.count - before
+        place = (yield from rank(axis, part.group, axis.floor(lower[0]))) - 1
+        if place < 0:
+            return
+        lower, passed = axis.floor((yield from locate(axis, part.group, place))[0]), 0
+
+
+def _value_at(part: Part, skip: int) -> Asking[tuple[Key, int]]:
+    """Find the row that `skip` others precede downwards; gives a key with its value, and how many stand between."""
+    axis, row = part.axis, part.total - 1 - skip
+    low, _ = yield from _narrowed(part, row, *(yield from _whole(part)))
+    [key] = yield At(axis, low.key, None, part.numbers, row - low.held, part.period)
+    floor, ceiling = axis.floor(key[0]), axis.ceiling(key[0])
+    first, end = yield from together(*(rank(axis, part.group, each) for each in (floor, ceiling)))
+    if low.key is None or low.key < floor:
+        below = low.held + (yield from part.counted(low.key, floor))
+    else:
+        below = low.held - (yield from part.counted(floor, low.key))
+    upto = low.held + (yield from part.counted(low.key, ceiling))
+    # Ties rise where values fall: as many rows of the value precede it as stand below the one looked for.
+    row = below + skip - (part.total - upto)
+    low, _ = yield from _narrowed(part, row, Point(floor, first, below), Point(ceiling, end, upto))
+    return low.key or floor, row - low.held
+
+
+def _read(
+    collected: Reading,
+    part: Part,
+    limit: int,
+    skip: int,
+    *,
+    lower: Key | None,
+    upper: Key | None,
+    falling: bool = False,
+) -> Asking[None]:
+    """Collect rows of a range: those found in the facets' ranges are sorted, others come in the axis' order."""
+    rows = yield Read(
+        part.axis,
+        lower,
+        upper,
+        part.numbers,
+        limit,
+        skip,
+        falling,
+        gather=part.ranges is not None,
+        period=part.period,
+    )
+    collected.take(rows)

@@ -1,0 +1,80 @@
+"""The plain way: walk down an order and test each row, or collect all rows that match and sort them.
+
+Costs are counted in rows of an index that are looked at one after the other: less a row cannot cost.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from laudo.core.axes import Axis
+from laudo.core.cursor import After
+from laudo.core.facets import Numbers
+from laudo.core.lookups import Asking, Plain, Rows
+from laudo.core.query import Order, Query
+
+FETCH: Final = 10
+"""What fetching a row costs, of which an index does not hold all that is asked."""
+SORT: Final = 4
+"""What finding a row among others and sorting it costs."""
+
+LEAST: Final = 256
+"""Rows that a walk may always look at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """The `total` rows, of the `of` that there are, that match a query, in an order; `numbers` are their facets."""
+
+    query: Query
+    numbers: Numbers
+    order: Order
+    total: int
+    of: int
+
+    def take(self, limit: int, skip: int, after: After | None) -> Asking[Rows]:
+        """Take rows in the way that likely costs less."""
+        if self.collecting <= self.walking(limit + skip):
+            return (yield self.collected(limit, skip, after))
+        return (yield from self.walked(limit, skip, after))
+
+    @property
+    def collecting(self) -> int:
+        """What it costs to collect and sort all rows: the index of the newest may hold what they are sorted by."""
+        axis, query = self.order.field.axis, self.query
+        held = axis and not query.words and set(axis.names) <= set(query.resource.newest_axis.names)
+        return self.total * (SORT if held else SORT + FETCH)
+
+    def walking(self, rows: int) -> int:
+        """Tell what it costs to walk down to the last of so many rows, if those that match lie evenly."""
+        axis = self.order.field.axis
+        if axis is None or (axis.repeats and self.order.descending):
+            return self.of * (SORT + FETCH)  # No index has this order.
+        return rows * self.of // max(self.total, 1) * self._testing(axis)
+
+    def collected(self, limit: int, skip: int, after: After | None) -> Plain:
+        """Ask for rows, all of which are collected and sorted."""
+        return Plain(self.query, self.numbers, self.order, limit, skip, after, few=True)
+
+    def walked(self, limit: int, skip: int, after: After | None) -> Asking[Rows]:
+        """Walk, but no longer than for twice of what it costs to collect all rows: they may lie unevenly."""
+        axis = self.order.field.axis
+        most = LEAST + 2 * self.collecting // self._testing(axis) if axis else 0
+        plain = replace(self.collected(limit, skip, after), few=False, most=most if most < self.of else None)
+        rows = yield plain
+        [(_, shown, _)] = rows
+        if plain.most is None or shown == (limit if after else min(limit, self.total - skip)):
+            return rows
+        return (yield self.collected(limit, skip, after))
+
+    def _testing(self, axis: Axis) -> int:
+        """Tell what it costs to look at a row: the axis' index may hold all that it is tested for."""
+        query = self.query
+        held = (
+            (query.period is None or axis.covers_recency)
+            and (not query.words or _WORDS in axis.names)
+            and (self.numbers is None or axis.covers_facet)
+        )
+        return 1 if held else FETCH
+
+
+_WORDS: Final = "nome_busca"

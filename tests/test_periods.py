@@ -1,0 +1,98 @@
+"""A period in another order than that of time: pages are found by guessing, however the reports lie in the order."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import product
+from pathlib import Path
+from random import Random
+from typing import Final, NamedTuple
+
+import pytest
+from msgspec.structs import replace
+
+from factories import NOON
+from laudo.core import periods
+from laudo.core.values import render_instant
+from laudo.server import app
+from laudo.server.config import Settings
+from laudo.server.database import open_store
+from laudo.server.ingest.records import Relatorio
+from laudo.server.ingest.tallies import Sizes
+from strategies import History, any_relatorio
+from test_against_reference import NewStoreUrl, World, world
+from test_statements import Counting
+from wsgi import Client
+
+REPORTS: Final = 1000
+MINUTE: Final = 60_000
+ORDERS: Final = (
+    "numero",
+    "-numero",
+    "numero_documento",
+    "-numero_documento",
+    "mensagem",
+    "-mensagem",
+    "-status",
+    "nome",
+)
+
+FILTERS: Final = ("&status=CONCLUIDO", "&resultado=INVALID&pendente_validacao_manual=true")
+
+
+class Kept(NamedTuple):
+    """A store as the service and the reference see it, and a client whose questions to the store are counted."""
+
+    world: World
+    client: Client
+    database: Counting
+
+
+def _evenly(seeded: Random, number: int, time: int) -> Relatorio:
+    """Make a report whose place in other orders says nothing of when it was made."""
+    return replace(any_relatorio(seeded, number), atualizado_em=NOON + time * MINUTE)
+
+
+def _together(seeded: Random, number: int, time: int) -> Relatorio:
+    """Make a report that stands the later in each order the later it was made, as numeros that hold an instant do."""
+    return replace(
+        any_relatorio(seeded, time),
+        tipo_pessoa="Pessoa",
+        nome_pessoa="Maria",
+        atualizado_em=NOON + time * MINUTE,
+        numero_documento=f"{number // 3:011}",
+        mensagem=f"Mensagem {time // 150:02}",
+    )
+
+
+@pytest.fixture(params=[_evenly, _together])
+def kept(request: pytest.FixtureRequest, new_store_url: NewStoreUrl, key_file: Path) -> Iterator[Kept]:
+    seeded, times = Random(5), list(range(REPORTS))
+    seeded.shuffle(times)
+    reports = [request.param(seeded, number, time) for number, time in enumerate(times)]
+    url, sizes = new_store_url(), Sizes(most_rows=50, most_children=10)
+    settings = Settings(store=url, key_file=str(key_file), log=False, cache_bytes=0)
+    history = History((1,), ((0, tuple(reports)),))
+    with world(url, key_file, history, sizes=sizes) as made, closing(open_store(url)) as opened:
+        counting = Counting(opened)
+        yield Kept(made, Client(app.create(settings, database=counting), made.accounts[0].token), counting)
+
+
+@pytest.mark.parametrize(("near", "most"), [((20, 5), 110), ((0, 0), 150)])
+@pytest.mark.parametrize("sort", ORDERS)
+def test_each_page_is_found_with_few_questions_however_reports_lie(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, sort: str, near: tuple[int, int], most: int
+) -> None:
+    for name, value in (("GUESSING", 0), ("COUNTED", REPORTS), ("NEAR", near[0]), ("FEW", near[1])):
+        monkeypatch.setattr(periods, name, value)
+    instants = [render_instant(NOON + minute * MINUTE) for minute in (40, 350, 950)]
+    spans = [f"atualizado_em_de={instants[1]}", f"atualizado_em_ate={instants[2]}"]
+    spans += [f"atualizado_em_de={instants[0]}&atualizado_em_ate={instants[1]}", f"atualizado_em_de={instants[2]}"]
+    asked = 0
+    for span, (filters, page) in product(spans, (*product(("",), (1, 2, 9, 26)), *product(FILTERS, (1, 7)))):
+        question = f"sort={sort}&{span}{filters}&page={page}"
+        if kept.world.compare("relatorios", 0, question) == "items":
+            kept.database.forget()
+            assert kept.client.get(f"/relatorios?{question}").status == 200
+            assert len(kept.database.statements) <= most, question
+            asked += 1
+    assert asked > 15
