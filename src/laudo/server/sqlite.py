@@ -30,7 +30,7 @@ _WRITE: Final = (
     "PRAGMA wal_autocheckpoint = 48000",
     "PRAGMA foreign_keys = ON",
     "PRAGMA cache_size = -96000",
-    "PRAGMA temp_store = MEMORY",
+    "PRAGMA temp_store = FILE",  # What is sorted for a new index has the size of the table.
 )
 
 
