@@ -93,7 +93,10 @@ class Database(Reader, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much a process asks of a store on a server, and for how long; times are milliseconds, 0 stands for no end."""
+    """How much a process asks of a store, and for how long; times are milliseconds, 0 stands for no end.
+
+    Of a file only the time of a statement matters.
+    """
 
     pool_size: int = 4
     pool_timeout_ms: int = 1_000
@@ -124,7 +127,7 @@ def open_store(url: str, *, write: bool = False, bounds: Bounds = PATIENT) -> Da
     if separator and scheme == "sqlite":
         from laudo.server.sqlite import Sqlite  # noqa: PLC0415 - only the engine in use is loaded
 
-        return Sqlite(rest.removeprefix("/"), write=write)
+        return Sqlite(rest.removeprefix("/"), write=write, bounds=bounds)
     if separator and scheme in {"postgresql", "postgres"}:
         try:
             from laudo.server.postgres import Postgres  # noqa: PLC0415 - the same

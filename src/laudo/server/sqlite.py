@@ -7,12 +7,13 @@ from array import array
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final, Self
 
 import apsw
 
 from laudo.core.sql import SQLITE, Dialect, Statement, Write
-from laudo.server.database import Locked, Mark, Row, StoreError, Unavailable
+from laudo.server.database import PATIENT, Bounds, Locked, Mark, Row, Slow, StoreError, Unavailable
 
 OLDEST: Final = 3_051_003
 """Before 3.51.3 two connections that write can corrupt a database in WAL mode."""
@@ -23,6 +24,8 @@ _WAL_INDEXES: Final[dict[tuple[int, int], mmap.mmap]] = {}
 SQLite's too."""
 
 _WAIT_SECONDS: Final = 30
+_CHECK: Final = 20_000
+"""Steps of SQLite's machine, some tenths of a millisecond, after which a statement's time is looked at."""
 _READ: Final = ("PRAGMA cache_size = -16000", "PRAGMA temp_store = MEMORY", "PRAGMA query_only = ON")
 _WRITE: Final = (
     "PRAGMA journal_mode = WAL",
@@ -39,22 +42,23 @@ class Sqlite:
 
     dialect: Dialect = SQLITE
 
-    def __init__(self, path: str, *, write: bool) -> None:
+    def __init__(self, path: str, *, write: bool, bounds: Bounds = PATIENT) -> None:
         """Open the file at `path`; raises StoreError when it is missing, not a store, or SQLite is too old."""
         if apsw.SQLITE_VERSION_NUMBER < OLDEST:
             message = f"SQLite {apsw.sqlite_lib_version()} can corrupt this store; install apsw with SQLite ≥ 3.51.3"
             raise StoreError(message)
         self._path = path
         self._write = write
+        self._seconds = 0.0 if write else bounds.statement_timeout_ms / 1000
         self._local = threading.local()
-        self._opened: list[apsw.Connection] = []
+        self._opened: list[_Connection] = []
         self._connection()
         self._wal_index = None if write else _wal_index(path)
 
     def fetch(self, statement: Statement) -> list[Row]:
         """Run one statement in a snapshot of its own; raises Unavailable, StoreError."""
         try:
-            return _fetch(self._connection(), statement)
+            return self._connection().fetch(statement)
         except apsw.Error as error:
             _translate(error)
             raise
@@ -87,20 +91,20 @@ class Sqlite:
         self._wal_index = None
         self._local = threading.local()
 
-    def _connection(self) -> apsw.Connection:
-        connection: apsw.Connection | None = getattr(self._local, "connection", None)
+    def _connection(self) -> "_Connection":
+        connection: _Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._local.connection = self._open()
             self._opened.append(connection)
         return connection
 
-    def _open(self) -> apsw.Connection:
+    def _open(self) -> "_Connection":
         if not self._write and not Path(self._path).is_file():
             message = f"there is no store at {self._path}; run `laudo migrate` to make one"
             raise StoreError(message)
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if self._write else apsw.SQLITE_OPEN_READONLY
         try:
-            connection = apsw.Connection(self._path, flags=flags, statementcachesize=200)
+            connection = _Connection(self._path, flags=flags, statementcachesize=200)
             # Else every statement is planned anew for each value bound: 16 µs instead of 3 for a token's owner.
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
             connection.convert_binding = _array
@@ -108,10 +112,30 @@ class Sqlite:
             for pragma in _WRITE if self._write else _READ:
                 connection.execute(pragma).fetchall()
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+            if self._seconds:
+                connection.end_after(self._seconds)
         except apsw.Error as error:
             _translate(error)
             raise
         return connection
+
+
+class _Connection(apsw.Connection):
+    """A connection that may end a statement."""
+
+    _seconds: float = 0
+    _ends: float = 0
+
+    def end_after(self, seconds: float) -> None:
+        """End each statement that takes longer than so many seconds."""
+        self._seconds = seconds
+        self.set_progress_handler(lambda: monotonic() > self._ends, _CHECK)
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        """Run one statement and give its rows."""
+        if self._seconds:
+            self._ends = monotonic() + self._seconds
+        return self.execute(statement.text, statement.params).fetchall()
 
 
 class SqliteConnection:
@@ -120,7 +144,7 @@ class SqliteConnection:
     __slots__ = ("_begin", "_connection")
     dialect: Dialect = SQLITE
 
-    def __init__(self, connection: apsw.Connection, begin: str) -> None:
+    def __init__(self, connection: _Connection, begin: str) -> None:
         """`begin` is the statement that opens the transaction."""
         self._connection = connection
         self._begin = begin
@@ -149,11 +173,11 @@ class SqliteConnection:
 
     def fetch(self, statement: Statement) -> list[Row]:
         """Run one statement and give its rows; a list among its parameters is bound as one array."""
-        return _fetch(self._connection, statement)
+        return self._connection.fetch(statement)
 
     def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """Run some queries, one after the other."""
-        return [_fetch(self._connection, statement) for statement in statements]
+        return [self._connection.fetch(statement) for statement in statements]
 
     def write(self, write: Write, rows: Iterable[Row]) -> None:
         """Write rows, all of one organization."""
@@ -188,10 +212,6 @@ def _wal_index(path: str) -> mmap.mmap | None:
     return None
 
 
-def _fetch(connection: apsw.Connection, statement: Statement) -> list[Row]:
-    return connection.execute(statement.text, statement.params).fetchall()
-
-
 def _array(_cursor: object, _number: int, members: Any) -> Any:  # noqa: ANN401 - apsw hands over what it cannot bind
     """Bind a list of numbers, texts or byte strings for `carray(?)`; an empty one binds as null, which has no rows."""
     if not members:
@@ -202,6 +222,9 @@ def _array(_cursor: object, _number: int, members: Any) -> Any:  # noqa: ANN401 
 def _translate(error: apsw.Error) -> None:
     """Raise the store's error for one of the engine's, or return when that is a mistake of ours."""
     match error:
+        case apsw.InterruptError():
+            message = "the store did not finish a statement within its time limit"
+            raise Slow(message) from error
         case apsw.BusyError() | apsw.LockedError():
             message = "the store is locked by another writer; try again when it has finished"
             raise Locked(message) from error

@@ -83,9 +83,7 @@ class Settings:
         number(1, 60_000), 1000, "PostgreSQL: milliseconds that a request waits for a free connection."
     )
     connect_timeout_ms: int = _row(number(1, 60_000), 2000, "PostgreSQL: milliseconds that connecting may take.")
-    statement_timeout_ms: int = _row(
-        number(1, 600_000), 2000, "PostgreSQL: milliseconds that a request's statement may take."
-    )
+    statement_timeout_ms: int = _row(number(1, 600_000), 2000, "Milliseconds that a request's statement may take.")
     prepare: bool = _row(
         SWITCH, default=True, about="PostgreSQL: prepare statements, which PgBouncer before 1.21 cannot bear."
     )
@@ -103,7 +101,7 @@ class Settings:
 
     @property
     def bounds(self) -> "Bounds":
-        """How much a worker asks of a store on a server."""
+        """How much a worker asks of a store."""
         from laudo.server.database import Bounds  # noqa: PLC0415 - what only reads settings loads no store
 
         return Bounds(

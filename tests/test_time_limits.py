@@ -1,0 +1,71 @@
+"""A statement of a request may take so long and no longer, on either engine; those of commands may take any time."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from time import monotonic
+from typing import Final
+
+import pytest
+
+from factories import Account, Store
+from laudo.core.sql import Statement
+from laudo.server.database import Bounds, Database, Slow, open_store
+from strategies import many
+from wsgi import Client, NewApp
+
+LIMIT_MS: Final = 100
+ENDLESS: Final = Statement(
+    "WITH RECURSIVE endless (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM endless) SELECT count(*) FROM endless", ()
+)
+ONE: Final = Statement("SELECT 1", ())
+
+
+@pytest.fixture
+def limited(store: Store, store_url: str) -> Iterator[Database]:
+    """Give a store that has a schema, opened as the service opens it, but with little patience."""
+    del store
+    with closing(open_store(store_url, bounds=Bounds(statement_timeout_ms=LIMIT_MS))) as database:
+        yield database
+
+
+def test_a_statement_that_takes_too_long_is_ended_and_the_next_one_answered(limited: Database) -> None:
+    for _ in range(2):
+        asked = monotonic()
+        with pytest.raises(Slow, match="time limit"):
+            limited.fetch(ENDLESS)
+        assert LIMIT_MS / 1000 <= monotonic() - asked < 3
+        with pytest.raises(Slow, match="time limit"), limited.snapshot() as connection:
+            connection.fetch(ENDLESS)
+        with limited.snapshot() as connection:
+            assert connection.fetch(ONE) == limited.fetch(ONE) == [(1,)]
+
+
+def test_a_limit_is_each_statements_and_not_all_of_theirs_together(limited: Database) -> None:
+    counted = Statement(
+        "WITH RECURSIVE up (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up WHERE n < ?) SELECT count(*) FROM up",
+        (20_000,),
+    )
+    begun = monotonic()
+    with limited.snapshot() as connection:
+        while monotonic() - begun < 3 * LIMIT_MS / 1000:
+            assert connection.fetch(counted) == limited.fetch(counted) == [(20_000,)]
+
+
+def test_a_request_whose_statement_takes_too_long_is_503_and_the_next_one_answered(
+    store: Store, account: Account, new_app: NewApp, limited: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.write(account, many(60))
+    client = Client(new_app(limited, cache_bytes=0), account.token)
+    whole = client.get("/relatorios").body
+    with monkeypatch.context() as patched:
+        patched.setattr("laudo.core.sql.with_version", lambda *_: ENDLESS)
+        answer = client.get("/relatorios")
+    assert (answer.status, answer.headers["retry-after"].isdigit()) == (503, True)
+    assert b"itens" not in answer.body
+    assert client.get("/relatorios").body == whole
+
+
+def test_who_writes_a_file_has_no_limit(store_url: str) -> None:
+    with closing(open_store(store_url, write=True, bounds=Bounds(statement_timeout_ms=1))) as database:
+        counted = Statement(ENDLESS.text.replace("FROM endless)", "FROM endless WHERE n < 100000)"), ())
+        assert database.fetch(counted) == [(100_000,)]
