@@ -80,29 +80,39 @@ def read(
     total: int | None,
 ) -> Asking[int]:
     """Collect a page: what follows an item, or number `query.page`. Gives how many rows there are in all."""
-    groups = _groups(query, facets, group)
-    if total is None or query.order.field.axis is None:
-        spans = yield from together(*(tally.span(bounds, each) for each in groups))
-        totals = [span.total for span in spans]
-    else:
-        totals = [total]
-    parts = [_part(query, facets, each, held) for each, held in zip(groups, totals, strict=True)]
+    groups = _groups(query, facets, group, after)
+    # What one axis orders is one group; of several the first one is enough for most pages that are asked for.
+    whole, ahead = [group] if total is None else [], [] if query.order.field.axis else groups[:1]
+    held = yield from _held(bounds, [*whole, *ahead])
+    total = held[0] if total is None else total
+    held = held[len(whole) :] if ahead else [total]
     skip = 0 if after else query.offset
-    if after and query.order.field.axis is None:
-        left = remaining(groups, after.value, descending=query.order.descending)
-        parts = [part for part in parts if part.group in left]
-    for part in parts:
-        if skip < part.total and collected.wanted:
-            passed = after if query.order.field.axis or (after and after.value == part.group.value) else None
+    for number, each in enumerate(groups):
+        if not collected.wanted:
+            break
+        if number == len(held):
+            held += yield from _held(bounds, groups[number:])
+        if skip < held[number]:
+            part = _part(query, facets, each, held[number])
+            passed = after if query.order.field.axis or (after and after.value == each.value) else None
             yield from _take(collected, part, min(collected.wanted, part.total - skip), skip, passed)
-        skip = max(0, skip - part.total)
-    return sum(totals)
+        skip = max(0, skip - held[number])
+    return total
 
 
-def _groups(query: Query, facets: Facets, group: Group) -> list[Group]:
-    """Give what one axis orders each: all, or one group for each value of the facets' field sorted by."""
+def _groups(query: Query, facets: Facets, group: Group, after: After | None) -> list[Group]:
+    """Give what one axis orders each: all, or one group for each value of the facets' field, from an item's on."""
     field, descending = query.order.field, query.order.descending
-    return [group] if field.axis else facets.groups(group, field.name, descending=descending)
+    if field.axis:
+        return [group]
+    groups = facets.groups(group, field.name, descending=descending)
+    return remaining(groups, after.value, descending=descending) if after else groups
+
+
+def _held(bounds: Bounds, groups: list[Group]) -> Asking[list[int]]:
+    """Tell how many rows of each group a period has."""
+    spans = yield from together(*(tally.span(bounds, each) for each in groups))
+    return [span.total for span in spans]
 
 
 def _part(query: Query, facets: Facets, group: Group, total: int) -> Part:
