@@ -127,8 +127,8 @@ RULES: Final[Mapping[str, Rule]] = {
     "an index is valid": Rule(
         "SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid = ANY (%(distributed)s::text[]::regclass[])"
         " AND NOT indisvalid",
-        "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'pessoa_nome'::regclass",
-        "pessoa_nome",
+        "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'pessoa_nome_recency'::regclass",
+        "pessoa_nome_recency",
     ),
     "a foreign key has the organization on both sides": Rule(
         "SELECT conname FROM pg_constraint WHERE contype = 'f' AND NOT EXISTS ("

@@ -114,9 +114,12 @@ def test_every_page_is_the_references_wherever_rows_are_taken_to_be(
     assert max(compare_every_page(every, "relatorios", sort, one) for one in some) > 5
 
 
-@pytest.mark.usefixtures("mistaken")
+@pytest.mark.parametrize("taken", ["far_between", "mistaken"])
 @pytest.mark.parametrize("sort", PESSOA_SORTS)
-def test_every_page_of_the_people_is_the_references_wherever_rows_are_taken_to_be(every: World, sort: str) -> None:
+def test_every_page_of_the_people_is_the_references_wherever_rows_are_taken_to_be(
+    every: World, request: pytest.FixtureRequest, sort: str, taken: str
+) -> None:
+    request.getfixturevalue(taken)
     some = list(questions(PESSOA_VALUES, seed=3))[::5]
     assert max(compare_every_page(every, "pessoas", sort, one) for one in some) > 3
 

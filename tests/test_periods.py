@@ -19,23 +19,20 @@ from laudo.server.database import open_store
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.tallies import Sizes
 from strategies import History, any_relatorio
-from test_against_reference import NewStoreUrl, World, world
+from test_against_reference import List, NewStoreUrl, World, world
 from test_statements import Counting
 from wsgi import Client
 
 REPORTS: Final = 1000
 MINUTE: Final = 60_000
-ORDERS: Final = (
-    "numero",
-    "-numero",
-    "numero_documento",
-    "-numero_documento",
-    "mensagem",
-    "-mensagem",
-    "-status",
-    "nome",
+ORDERS: Final[tuple[tuple[List, str], ...]] = (
+    *(
+        ("relatorios", sort)
+        for sort in ("numero", "-numero", "numero_documento", "-numero_documento", "nome", "-status")
+    ),
+    *(("relatorios", sort) for sort in ("mensagem", "-mensagem")),
+    *(("pessoas", sort) for sort in ("nome", "-nome")),
 )
-
 FILTERS: Final = ("&status=CONCLUIDO", "&resultado=INVALID&pendente_validacao_manual=true")
 
 
@@ -78,21 +75,22 @@ def kept(request: pytest.FixtureRequest, new_store_url: NewStoreUrl, key_file: P
 
 
 @pytest.mark.parametrize(("near", "most"), [((20, 5), 110), ((0, 0), 150)])
-@pytest.mark.parametrize("sort", ORDERS)
+@pytest.mark.parametrize("order", ORDERS)
 def test_each_page_is_found_with_few_questions_however_reports_lie(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch, sort: str, near: tuple[int, int], most: int
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, order: tuple[List, str], near: tuple[int, int], most: int
 ) -> None:
+    resource, sort = order
     for name, value in (("GUESSING", 0), ("COUNTED", REPORTS), ("NEAR", near[0]), ("FEW", near[1])):
         monkeypatch.setattr(periods, name, value)
     instants = [render_instant(NOON + minute * MINUTE) for minute in (40, 350, 950)]
     spans = [f"atualizado_em_de={instants[1]}", f"atualizado_em_ate={instants[2]}"]
     spans += [f"atualizado_em_de={instants[0]}&atualizado_em_ate={instants[1]}", f"atualizado_em_de={instants[2]}"]
-    asked = 0
-    for span, (filters, page) in product(spans, (*product(("",), (1, 2, 9, 26)), *product(FILTERS, (1, 7)))):
+    filtered, asked = product(FILTERS if resource == "relatorios" else (), (1, 7)), 0
+    for span, (filters, page) in product(spans, (*product(("",), (1, 2, 9, 26)), *filtered)):
         question = f"sort={sort}&{span}{filters}&page={page}"
-        if kept.world.compare("relatorios", 0, question) == "items":
+        if kept.world.compare(resource, 0, question) == "items":
             kept.database.forget()
-            assert kept.client.get(f"/relatorios?{question}").status == 200
+            assert kept.client.get(f"/{resource}?{question}").status == 200
             assert len(kept.database.statements) <= most, question
             asked += 1
-    assert asked > 15
+    assert asked > 6

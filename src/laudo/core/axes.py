@@ -35,8 +35,8 @@ class Axis:
 
     `number` names the axis in the tally. `falls` says that the field which clients know falls where the first column
     rises; `repeats`, that any number of rows may share a value of it. `index` begins with the columns;
-    `covers_facet` and `covers_recency` say whether it has these too. `facet_index` begins with the facet, and has all
-    that a report is tested for.
+    `covers_facet` and `covers_recency` say whether it has these too. `facet_index` begins with the facet, and has the
+    instant too.
     """
 
     number: int
@@ -141,7 +141,7 @@ RELATORIO_MENSAGEM: Final = Axis(
 )
 PESSOA_RECENCY: Final = Axis(4, "pessoa", (_recency_column, _cpf), "pessoa_recency", covers_recency=True, falls=True)
 PESSOA_CPF: Final = Axis(5, "pessoa", (_cpf,), "pessoa_cpf")
-PESSOA_NOME: Final = Axis(6, "pessoa", (_nome, _cpf), "pessoa_nome")
+PESSOA_NOME: Final = Axis(6, "pessoa", (_nome, _cpf), "pessoa_nome", covers_recency=True)
 
 
 def _encoder(axis: Axis) -> Callable[[Key], bytes]:

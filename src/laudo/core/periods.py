@@ -1,4 +1,4 @@
-"""A period of reports in another order than that of time. No tally counts both, so rows are counted, as few as can be.
+"""A period in another order than that of time. No tally counts both, so rows are counted, as few as can be.
 
 Of the rows that stand before a key the tally knows how many there are, and an index tells how many the period has of
 them. Between two keys of which that is known a third is guessed, until they are near the rows of the page.

@@ -16,7 +16,6 @@ from laudo.core.facets import Facets, Group, remaining
 from laudo.core.lookups import Asking, Found, Plain
 from laudo.core.query import Query
 from laudo.core.reading import Reading, Stretch
-from laudo.core.resources import RELATORIOS
 from laudo.core.tally import Bounds
 from laudo.core.walking import Matching
 
@@ -78,8 +77,8 @@ def _bounded(
     query: Query, facets: Facets, group: Group, bounds: Bounds, *, after: After | None, total: int | None
 ) -> Steps:
     """A range of one axis beside the facets: the total is a difference of ranks, and the range has an order."""
-    collected = Reading(query.rows, of=facets.total)
-    if query.order.field.axis is not bounds.axis and query.resource is RELATORIOS:
+    axis, collected = query.order.field.axis, Reading(query.rows, of=facets.total)
+    if query.period and axis is not bounds.axis and (axis is None or axis.facet_index or axis.covers_recency):
         total = yield from periods.read(collected, query, facets, group, bounds, after=after, total=total)
         return Page(total, collected.count, collected.items)
     first, total = (0, total) if after and total else (yield from tally.span(bounds, group))
@@ -87,7 +86,7 @@ def _bounded(
     skip = _skip(query, after)
     if skip >= total:
         return Page(total, 0, "")
-    if query.order.field.axis is not bounds.axis:
+    if axis is not bounds.axis:
         return (yield from _walked(query, within, facets.total, after))
     collected.of = facets.total * total // group.total
     stretch = Stretch(

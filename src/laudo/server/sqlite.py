@@ -58,7 +58,7 @@ class Sqlite:
     def fetch(self, statement: Statement) -> list[Row]:
         """Run one statement in a snapshot of its own; raises Unavailable, StoreError."""
         try:
-            return self._connection().fetch(statement)
+            return self._connection().rows(statement)
         except apsw.Error as error:
             _translate(error)
             raise
@@ -131,7 +131,7 @@ class _Connection(apsw.Connection):
         self._seconds = seconds
         self.set_progress_handler(lambda: monotonic() > self._ends, _CHECK)
 
-    def fetch(self, statement: Statement) -> list[Row]:
+    def rows(self, statement: Statement) -> list[Row]:
         """Run one statement and give its rows."""
         if self._seconds:
             self._ends = monotonic() + self._seconds
@@ -173,11 +173,11 @@ class SqliteConnection:
 
     def fetch(self, statement: Statement) -> list[Row]:
         """Run one statement and give its rows; a list among its parameters is bound as one array."""
-        return self._connection.fetch(statement)
+        return self._connection.rows(statement)
 
     def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """Run some queries, one after the other."""
-        return [self._connection.fetch(statement) for statement in statements]
+        return [self._connection.rows(statement) for statement in statements]
 
     def write(self, write: Write, rows: Iterable[Row]) -> None:
         """Write rows, all of one organization."""
