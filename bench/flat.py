@@ -95,8 +95,10 @@ def _rows() -> Iterator[Row]:
         "cpf={cpf}",
         "nome=maria",
         "nome=mar sil",
+        "nome=maria&sort=nome",
         "busca=1234",
         "atualizado_em_de=2026-06-01",
+        "atualizado_em_de=2026-06-01&sort=nome",
         *(f"sort={sign}{field.name}" for field in PESSOAS.fields for sign in ("", "-")),
     ):
         yield Row(f"people, {asked}", PESSOAS, asked)

@@ -134,6 +134,8 @@ def look(asked: Asked, urls: Iterable[str], *, most: int = MOST_ROWS, beyond: st
     assert seen
 
 
+RANGE: Final = 3_100
+"""Rows of a bucket, which are fewer than the people there are."""
 LARGE_TABLES: Final = ("relatorio", "pessoa", "tally")
 """The others have a page or two in this store, which it would be strange not to read from end to end."""
 
@@ -188,6 +190,13 @@ def test_no_list_of_people_sorts_or_scans_an_organization(asked: Asked, filters:
 
 def test_a_search_reads_the_index_of_words(asked: Asked) -> None:
     look(asked, ("/pessoas?nome=mar sil", "/pessoas?nome=maria&sort=nome", "/pessoas?busca=zulmira"))
+
+
+@pytest.mark.parametrize("sort", ["nome", "-nome"])
+def test_a_word_with_which_all_names_begin_that_have_it_is_a_range_of_names(asked: Asked, sort: str) -> None:
+    urls = [f"/pessoas?nome=maria&sort={sort}&page={page}" for page in (1, 5, 11)]
+    assert all(asked.client.get(url).itens for url in urls)
+    look(asked, urls, most=RANGE)
 
 
 def test_a_profile_reads_one_row_of_each_table(asked: Asked) -> None:

@@ -161,7 +161,6 @@ LED_ON = (
     "relatorios?atualizado_em_de=1970-01-02",
     "relatorios?atualizado_em_de=1970-01-02&sort=numero_documento",
     "pessoas?nome=m",
-    "pessoas?nome=m&sort=nome",
     "pessoas?busca=0",
 )
 

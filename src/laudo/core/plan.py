@@ -16,7 +16,8 @@ from laudo.core.facets import Facets, Group, remaining
 from laudo.core.lookups import Asking, Found, Plain
 from laudo.core.query import Query
 from laudo.core.reading import Reading, Stretch
-from laudo.core.tally import Bounds
+from laudo.core.tally import Bounds, Span
+from laudo.core.values import beyond
 from laudo.core.walking import Matching
 
 FEW: Final = 3000
@@ -46,7 +47,7 @@ def page(query: Query, facets: Facets, after: After | None = None, total: int | 
     if query.exact or len(bounds) > 1 or (bounds and query.words):
         return (yield from _counted(query, group, after, total))
     if query.words:
-        return (yield from _searched(query, facets, after, total))
+        return (yield from _searched(query, facets, group, after=after, total=total))
     if bounds:
         return (yield from _bounded(query, facets, group, bounds[0], after=after, total=total))
     return (yield from _ordered(query, facets, group, after))
@@ -81,19 +82,23 @@ def _bounded(
     if query.period and axis is not bounds.axis and (axis is None or axis.facet_index or axis.covers_recency):
         total = yield from periods.read(collected, query, facets, group, bounds, after=after, total=total)
         return Page(total, collected.count, collected.items)
-    first, total = (0, total) if after and total else (yield from tally.span(bounds, group))
-    within = replace(group, total=total)
-    skip = _skip(query, after)
+    found = Span(0, total) if after and total else (yield from tally.span(bounds, group))
+    if axis is not bounds.axis:
+        return (yield from _walked(query, replace(group, total=found.total), facets.total, after))
+    return (yield from _ranged(query, facets, group, bounds, found, after=after))
+
+
+def _ranged(query: Query, facets: Facets, group: Group, bounds: Bounds, found: Span, *, after: After | None) -> Steps:
+    """The rows of a range, which the tally has found, in its own order."""
+    skip, total = _skip(query, after), found.total
     if skip >= total:
         return Page(total, 0, "")
-    if axis is not bounds.axis:
-        return (yield from _walked(query, within, facets.total, after))
-    collected.of = facets.total * total // group.total
+    collected = Reading(query.rows, of=facets.total * total // group.total)
     stretch = Stretch(
         bounds.axis,
         falling=query.order.descending is not bounds.axis.falls,
-        group=within,
-        first=first,
+        group=replace(group, total=total),
+        first=found.first,
         lower=bounds.lower,
         upper=bounds.upper,
         after=after,
@@ -102,11 +107,21 @@ def _bounded(
     return Page(total, collected.count, collected.items)
 
 
-def _searched(query: Query, facets: Facets, after: After | None, total: int | None) -> Steps:
-    """Words of a name: counters tell how many persons have one word, the words' index how many have several."""
+def _searched(query: Query, facets: Facets, group: Group, *, after: After | None, total: int | None) -> Steps:
+    """Words of a name: counters tell how many persons have one word, the words' index how many have several.
+
+    If all names with a word begin with it, they are a range of the order by name; a walk that is not near its end goes
+    on without asking.
+    """
     if total is None:
         [(total,)] = yield Found(query.words)
-    return (yield from _walked(query, Group(None, None, total), facets.total, after))
+    axis, [word, *others] = query.order.field.axis, query.words
+    if axis is axes.PESSOA_NOME and not others and (after is None or after.seen + query.rows > total):
+        bounds = Bounds(axis, axis.floor(word), axis.floor(beyond(word)))
+        found = yield from tally.span(bounds, group)
+        if found.total == total:
+            return (yield from _ranged(query, facets, group, bounds, found, after=after))
+    return (yield from _walked(query, replace(group, total=total), facets.total, after))
 
 
 def _counted(query: Query, group: Group, after: After | None, total: int | None) -> Steps:
