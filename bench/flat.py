@@ -87,6 +87,11 @@ def _rows() -> Iterator[Row]:
     for sort in ("numero", "-numero_documento", "status", "-nome", "-mensagem"):
         asked = f"atualizado_em_de=2026-06-01&sort={sort}"
         yield Row(asked, RELATORIOS, asked)
+    for sort in ("numero", "mensagem", "numero_documento"):
+        asked = f"atualizado_em_de=2025-06-01&sort={sort}"
+        yield Row(asked, RELATORIOS, asked)
+    asked = "status=CONCLUIDO&atualizado_em_de=2026-09-01&sort=-mensagem"
+    yield Row(asked, RELATORIOS, asked)
     for field in RELATORIOS.fields:
         for sign in ("", "-"):
             yield Row(f"sort={sign}{field.name}", RELATORIOS, f"sort={sign}{field.name}")
@@ -99,6 +104,7 @@ def _rows() -> Iterator[Row]:
         "busca=1234",
         "atualizado_em_de=2026-06-01",
         "atualizado_em_de=2026-06-01&sort=nome",
+        "atualizado_em_de=2026-06-01&sort=cpf",
         *(f"sort={sign}{field.name}" for field in PESSOAS.fields for sign in ("", "-")),
     ):
         yield Row(f"people, {asked}", PESSOAS, asked)

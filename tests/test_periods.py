@@ -49,14 +49,14 @@ def _evenly(seeded: Random, number: int, time: int) -> Relatorio:
     return replace(any_relatorio(seeded, number), atualizado_em=NOON + time * MINUTE)
 
 
-def _together(seeded: Random, number: int, time: int) -> Relatorio:
+def _together(seeded: Random, _number: int, time: int) -> Relatorio:
     """Make a report that stands the later in each order the later it was made, as numeros that hold an instant do."""
     return replace(
         any_relatorio(seeded, time),
         tipo_pessoa="Pessoa",
         nome_pessoa="Maria",
         atualizado_em=NOON + time * MINUTE,
-        numero_documento=f"{number // 3:011}",
+        numero_documento=f"{time // 3:011}",
         mensagem=f"Mensagem {time // 150:02}",
     )
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from math import isqrt
 from typing import Final, NamedTuple
 
-from laudo.core import axes, tally
+from laudo.core import axes, reading, tally
 from laudo.core.axes import Axis, Key
 from laudo.core.cursor import After
-from laudo.core.facets import Facets, Group, Numbers, remaining
+from laudo.core.facets import Facets, Group, Numbers
 from laudo.core.lookups import Asking, At, Read, together
 from laudo.core.query import Order, Period, Query
 from laudo.core.reading import Reading
@@ -80,13 +80,13 @@ def read(
     total: int | None,
 ) -> Asking[int]:
     """Collect a page: what follows an item, or number `query.page`. Gives how many rows there are in all."""
-    groups = _groups(query, facets, group, after)
+    groups = reading.groups(query, facets, group, after)
     # What one axis orders is one group; of several the first one is enough for most pages that are asked for.
     whole, ahead = [group] if total is None else [], [] if query.order.field.axis else groups[:1]
     held = yield from _held(bounds, [*whole, *ahead])
     total = held[0] if total is None else total
     held = held[len(whole) :] if ahead else [total]
-    skip = 0 if after else query.offset
+    skip = reading.skipped(query, after)
     for number, each in enumerate(groups):
         if not collected.wanted:
             break
@@ -98,15 +98,6 @@ def read(
             yield from _take(collected, part, min(collected.wanted, part.total - skip), skip, passed)
         skip = max(0, skip - held[number])
     return total
-
-
-def _groups(query: Query, facets: Facets, group: Group, after: After | None) -> list[Group]:
-    """Give what one axis orders each: all, or one group for each value of the facets' field, from an item's on."""
-    field, descending = query.order.field, query.order.descending
-    if field.axis:
-        return [group]
-    groups = facets.groups(group, field.name, descending=descending)
-    return remaining(groups, after.value, descending=descending) if after else groups
 
 
 def _held(bounds: Bounds, groups: list[Group]) -> Asking[list[int]]:

@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 
 from laudo.core import axes, periods, reading, tally
 from laudo.core.cursor import After
-from laudo.core.facets import Facets, Group, remaining
+from laudo.core.facets import Facets, Group
 from laudo.core.lookups import Asking, Found, Plain
 from laudo.core.query import Query
-from laudo.core.reading import Reading, Stretch
+from laudo.core.reading import Reading, Stretch, skipped
 from laudo.core.tally import Bounds, Span
 from laudo.core.values import beyond
 from laudo.core.walking import Matching
@@ -55,7 +55,7 @@ def page(query: Query, facets: Facets, after: After | None = None, total: int | 
 
 def _ordered(query: Query, facets: Facets, group: Group, after: After | None) -> Steps:
     """Any filters that facets answer, in any order: the total is a sum, and the page lies in known stretches."""
-    skip = _skip(query, after)
+    skip = skipped(query, after)
     if skip >= group.total:
         return Page(group.total, 0, "")
     if _leaves_few(query, group, skip + query.rows, facets.total):
@@ -78,8 +78,9 @@ def _bounded(
     query: Query, facets: Facets, group: Group, bounds: Bounds, *, after: After | None, total: int | None
 ) -> Steps:
     """A range of one axis beside the facets: the total is a difference of ranks, and the range has an order."""
-    axis, collected = query.order.field.axis, Reading(query.rows, of=facets.total)
+    axis = query.order.field.axis
     if query.period and axis is not bounds.axis and (axis is None or axis.facet_index or axis.covers_recency):
+        collected = Reading(query.rows, of=facets.total)
         total = yield from periods.read(collected, query, facets, group, bounds, after=after, total=total)
         return Page(total, collected.count, collected.items)
     found = Span(0, total) if after and total else (yield from tally.span(bounds, group))
@@ -90,7 +91,7 @@ def _bounded(
 
 def _ranged(query: Query, facets: Facets, group: Group, bounds: Bounds, found: Span, *, after: After | None) -> Steps:
     """The rows of a range, which the tally has found, in its own order."""
-    skip, total = _skip(query, after), found.total
+    skip, total = skipped(query, after), found.total
     if skip >= total:
         return Page(total, 0, "")
     collected = Reading(query.rows, of=facets.total * total // group.total)
@@ -126,7 +127,7 @@ def _searched(query: Query, facets: Facets, group: Group, *, after: After | None
 
 def _counted(query: Query, group: Group, after: After | None, total: int | None) -> Steps:
     """Filters that name one report, document or person, or that no index answers together: count what they match."""
-    skip, counted = _skip(query, after), total is None
+    skip, counted = skipped(query, after), total is None
     [(found, shown, items)] = yield Plain(
         query, group.numbers, query.order, query.rows, skip, after, few=True, counted=counted
     )
@@ -135,7 +136,7 @@ def _counted(query: Query, group: Group, after: After | None, total: int | None)
 
 def _walked(query: Query, group: Group, of: int, after: After | None) -> Steps:
     """Filter, sort and skip, when the total is known: cost grows with the page number, or with the rows that match."""
-    skip = _skip(query, after)
+    skip = skipped(query, after)
     if skip >= group.total:
         return Page(group.total, 0, "")
     [(_, shown, items)] = yield from _matching(query, group, of).take(query.rows, skip, after)
@@ -146,25 +147,15 @@ def _matching(query: Query, group: Group, of: int) -> Matching:
     return Matching(query, group.numbers, query.order, group.total, of)
 
 
-def _skip(query: Query, after: After | None) -> int:
-    """Tell how many items stand between where the page is looked for, which is the beginning or an item, and it."""
-    return 0 if after else query.offset
-
-
 def _stretches(query: Query, facets: Facets, group: Group, after: After | None) -> Iterator[Stretch]:
-    """Give the parts of a list that one axis orders each: one, or one for each value of the facets' field sorted by."""
+    """Give the parts of a list that one axis orders each."""
     field, descending = query.order.field, query.order.descending
-    if field.axis is not None:
-        yield Stretch(field.axis, descending is not field.axis.falls, group, after=after)
-        return
-    groups = facets.groups(group, field.name, descending=descending)
-    for each in groups if after is None else remaining(groups, after.value, descending=descending):
-        yield Stretch(
-            axes.RELATORIO_NUMERO,
-            falling=False,
-            group=each,
-            after=after if after and each.value == after.value else None,
-        )
+    for each in reading.groups(query, facets, group, after):
+        if field.axis is not None:
+            yield Stretch(field.axis, descending is not field.axis.falls, each, after=after)
+        else:
+            passed = after if after and each.value == after.value else None
+            yield Stretch(axes.RELATORIO_NUMERO, falling=False, group=each, after=passed)
 
 
 def _bounds(query: Query) -> list[Bounds]:

@@ -6,8 +6,9 @@ from typing import Final
 
 from laudo.core.axes import Axis, Key
 from laudo.core.cursor import After
-from laudo.core.facets import Group
+from laudo.core.facets import Facets, Group, remaining
 from laudo.core.lookups import PATIENCE, Asking, Count, Last, Read, Rows, together
+from laudo.core.query import Query
 from laudo.core.tally import locate, rank
 from laudo.core.walking import FETCH
 
@@ -63,6 +64,20 @@ class Reading:
             self._parts.append(items)
             self.count += count
             self.wanted -= count
+
+
+def skipped(query: Query, after: After | None) -> int:
+    """Tell how many items stand between where the page is looked for, which is the beginning or an item, and it."""
+    return 0 if after else query.offset
+
+
+def groups(query: Query, facets: Facets, group: Group, after: After | None) -> list[Group]:
+    """Give the parts that one axis orders each: one, or one for each value of the facets' field, from an item's on."""
+    field, descending = query.order.field, query.order.descending
+    if field.axis is not None:
+        return [group]
+    split = facets.groups(group, field.name, descending=descending)
+    return remaining(split, after.value, descending=descending) if after else split
 
 
 def read(collected: Reading, stretches: Iterator[Stretch], offset: int) -> Asking[None]:

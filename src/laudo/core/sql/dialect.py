@@ -1,7 +1,7 @@
 """What differs between the engines: all of it is asked of a Dialect, and nothing else tells them apart."""
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from laudo.core.axes import Axis
 from laudo.core.sql.writes import Write
@@ -19,10 +19,6 @@ class Clause(NamedTuple):
 
     text: str
     params: tuple[Any, ...]
-
-
-TESTED: Final = {"relatorio": "facet, recency", "pessoa": "cpf, nome_busca, recency"}
-"""The columns for which rows are tested on the way down an order."""
 
 
 class Dialect(Protocol):
@@ -64,14 +60,6 @@ class Dialect(Protocol):
 
     def collected(self, table: str, source: str, where: Clause, ordered: Sequence[str]) -> Clause:
         """Select the `key` of few rows: find all of them, sort, then pass over and take as many as two numbers say."""
-
-    def walked(
-        self, table: str, source: str, within: Clause, filters: Clause, ordered: Sequence[str], *, most: int | None
-    ) -> Clause:
-        """Select the `key` of those of the first rows, at most so many, that pass `filters`, in order.
-
-        Two numbers say how many of them to pass over and to take.
-        """
 
     def firsts(
         self, axis: Axis, column: str, within: Clause, facets: Sequence[int], *, ordered: str, most: int

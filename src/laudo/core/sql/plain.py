@@ -29,7 +29,7 @@ def plain(lookup: Plain, owner: Owner, dialect: Dialect) -> Statement:
     if lookup.few:
         keys = dialect.collected(table, source, _both(within, filters), _order(lookup.order))
     else:
-        keys = dialect.walked(table, source, within.clause, filters.clause, _order(lookup.order), most=lookup.most)
+        keys = _walked(lookup, f"SELECT {dialect.key(table)}, {_TESTED[table]} FROM {source}", within, filters)
     items = dialect.items(table, Clause(keys.text, (*keys.params, lookup.limit, lookup.skip)), owner)
     page = dialect.joined(items.text)
     return Statement(page.replace("SELECT", f"SELECT {counted.text},", 1), (*counted.params, *items.params))
@@ -41,6 +41,14 @@ def found(lookup: Found, owner: Owner, dialect: Dialect) -> Statement:
         return Statement(*dialect.found(lookup.words, owner))
     [word] = lookup.words
     return Statement(_HAVE_WORD, (owner.id_organizacao, word, beyond(word), len(word)))
+
+
+def _walked(lookup: Plain, looked_at: str, within: Where, filters: Clauses) -> Clause:
+    """Test the first rows of the order; a LIMIT, even of all, keeps a planner from another index."""
+    limit, most = (_ALL, ()) if lookup.most is None else ("?", (lookup.most,))
+    first = f"{looked_at} WHERE {within} ORDER BY {', '.join(_order(lookup.order))} LIMIT {limit}"
+    text = f"SELECT key FROM ({first}) AS walked WHERE {filters} LIMIT ? OFFSET ?"
+    return Clause(text, (*within.params, *most, *filters.params))
 
 
 def _both(within: Where, filters: Clauses) -> Clause:
@@ -112,6 +120,10 @@ def _add_after(where: Where, asked: Order, after: After) -> None:
         where.add(f"({past} OR ({column} = ? AND {tie} > ?){nulls})", value, value, key)
 
 
+_ALL: Final = 1 << 62
+"""More rows than there are."""
+_TESTED: Final = {"relatorio": "facet, recency", "pessoa": "cpf, nome_busca, recency"}
+"""The columns for which rows are tested on the way down an order."""
 _HAVE_WORD: Final = """
 SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM word
 WHERE id_organizacao = ? AND word >= ? AND word < ? AND shared < ?

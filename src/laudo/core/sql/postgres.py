@@ -10,7 +10,7 @@ from functools import cache
 from typing import Final
 
 from laudo.core.axes import Axis
-from laudo.core.sql.dialect import TESTED, Clause, Owner
+from laudo.core.sql.dialect import Clause, Owner
 from laudo.core.sql.writes import How, Write
 
 
@@ -54,16 +54,6 @@ class Postgres:
             f"AS few ORDER BY {', '.join(again)} LIMIT ? OFFSET ?"
         )
         return Clause(text, where.params)
-
-    def walked(
-        self, table: str, source: str, within: Clause, filters: Clause, ordered: Sequence[str], *, most: int | None
-    ) -> Clause:
-        by, limit = ", ".join(ordered), _ALL if most is None else "?"
-        looked_at = (
-            f"SELECT {self.key(table)}, {TESTED[table]} FROM {source} WHERE {within.text} ORDER BY {by} LIMIT {limit}"
-        )
-        text = f"SELECT key FROM ({looked_at}) AS walked WHERE {filters.text} LIMIT ? OFFSET ?"
-        return Clause(text, (*within.params, *(() if most is None else (most,)), *filters.params))
 
     def firsts(
         self, axis: Axis, column: str, within: Clause, facets: Sequence[int], *, ordered: str, most: int
@@ -122,9 +112,6 @@ WORDS: Final = (
     "id_organizacao::text || '·' || replace(nome_busca, ' ', ' ' || id_organizacao::text || '·'), ' '))"
 )
 """The words of a person's name, each with its organization before it; the index is on this very expression."""
-
-_ALL: Final = 1 << 62
-"""More rows than there are: the planner then walks an index in its order, and a reader stops where it has enough."""
 
 _KEYS: Final = {"relatorio": "numero", "pessoa": "cpf"}
 POSTGRES: Final = Postgres()

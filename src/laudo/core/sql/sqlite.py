@@ -5,7 +5,7 @@ from functools import cache
 from typing import Final
 
 from laudo.core.axes import Axis
-from laudo.core.sql.dialect import TESTED, Clause, Owner
+from laudo.core.sql.dialect import Clause, Owner
 from laudo.core.sql.writes import How, Write
 
 
@@ -40,14 +40,6 @@ class Sqlite:
             f"SELECT {self.key(table)} FROM {source} WHERE {where.text} ORDER BY {', '.join(ordered)} LIMIT ? OFFSET ?"
         )
         return Clause(text, where.params)
-
-    def walked(
-        self, table: str, source: str, within: Clause, filters: Clause, ordered: Sequence[str], *, most: int | None
-    ) -> Clause:
-        by = ", ".join(ordered)
-        looked_at = f"SELECT {self.key(table)}, {TESTED[table]} FROM {source} WHERE {within.text} ORDER BY {by} LIMIT ?"
-        text = f"SELECT key FROM ({looked_at}) AS walked WHERE {filters.text} LIMIT ? OFFSET ?"
-        return Clause(text, (*within.params, -1 if most is None else most, *filters.params))
 
     def firsts(
         self, axis: Axis, column: str, within: Clause, facets: Sequence[int], *, ordered: str, most: int
