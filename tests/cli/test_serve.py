@@ -61,6 +61,14 @@ def test_serve_answers_and_a_signal_ends_it_with_0(laudo: Shell, number: int) ->
         assert server.process.stderr.read() == b""
 
 
+def test_many_signals_at_once_end_it_with_0_too(laudo: Shell) -> None:
+    """Two come where `make` runs it: to all of the group, and again from `make`."""
+    with serving(laudo, "serve", "--workers", "1") as server:
+        for _ in range(2000):
+            server.process.terminate()
+        assert server.process.wait(20) == 0
+
+
 def test_serve_says_where_and_with_how_many_workers(laudo: Shell) -> None:
     port = free_port()
     with laudo.starts("serve", "--workers", "1", "--port", str(port)) as process:

@@ -1,10 +1,12 @@
 """Runs Granian: worker processes around one Falcon application, until SIGTERM or Ctrl-C."""
 
+import _thread
 import os
 import signal
 import socket
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
@@ -60,6 +62,7 @@ def run(settings: Settings) -> None:
         respawn_failed_workers=True,
         workers_kill_timeout=_STOP_SECONDS,
     )
+    server.signal_handler_interrupt = _aside(server.signal_handler_interrupt)  # type: ignore[method-assign]
     server.on_startup(partial(_announce, settings))
     heed_signals_from_birth()
     with metrics.start(settings):
@@ -139,6 +142,14 @@ def _defer_stopping() -> None:
         stop(signal.SIGTERM, None)
 
     threading.Thread(target=hand_on, daemon=True).start()
+
+
+def _aside(handler: Callable[[], None]) -> Callable[..., object]:
+    """Heed signals in threads: a second one would wait for ever for a lock that the main one took for the first.
+
+    One comes to the process, and another one from `make`, which hands on what the whole group was sent.
+    """
+    return lambda *_: _thread.start_new_thread(handler, ())
 
 
 def _announce(settings: Settings) -> None:
