@@ -264,7 +264,7 @@ def test_plans_that_are_kept_are_told_at_the_start(laudo: Shell, url: str) -> No
     execute(url, f"ALTER DATABASE {url.rpartition('/')[2]} RESET plan_cache_mode")
     said = "with Citus, plan_cache_mode must be force_custom_plan, and is auto; run `laudo citus apply`"
     assert fault(url) == said
-    assert one_line(laudo("import", str(ndjson(laudo.folder, 1)), "--account", "1")) == f"error: {said}"
+    assert one_line(laudo("serve")) == f"error: {said}"
     assert laudo("citus", "apply").stdout == script(last(url))
     check(url)
 

@@ -610,7 +610,8 @@ class _WatchingConnection(ForwardingConnection):
     def write(self, write: Write, rows: Iterable[Row]) -> None:
         given = list(rows)
         assert given == sorted(given, key=lambda row: row[: len(write.table.key)])
-        self._written.update(id_organizacao for id_organizacao, *_ in given)
+        if write.table.key[0] == "id_organizacao":
+            self._written.update(id_organizacao for id_organizacao, *_ in given)
         super().write(write, given)
 
 

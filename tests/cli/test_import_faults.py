@@ -23,7 +23,7 @@ from shell import Shell
 Happening = Callable[[subprocess.Popen[bytes]], object]
 """What becomes of an import that runs."""
 
-LINES: Final = 20_000
+LINES: Final = 4 * BATCH
 PATIENCE: Final = 60.0
 END_ALL: Final = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'laudo'"
 

@@ -29,7 +29,7 @@ Exit codes:
   2    nothing done
   130  interrupted; running it again finishes
 
-Batches of 5,000 are on disk before they are counted. What is no UUID never stops the rest: its place goes to stderr,
+Batches of 10,000 are on disk before they are counted. What is no UUID never stops the rest: its place goes to stderr,
 never what it is.
 """
 

@@ -154,7 +154,14 @@ _EACH_TIME: Final = "force_custom_plan"
 """Citus takes a change of rows that an array names, once its plan is kept, to every shard of the table."""
 
 _CITUS: Final = "SELECT extversion, current_setting('plan_cache_mode') FROM pg_extension WHERE extname = 'citus'"
-_WITH_OTHER_PLANS: Final = "SELECT quote_ident(current_database()) WHERE current_setting('plan_cache_mode') <> ?"
+_WITH_OTHER_PLANS: Final = """
+SELECT quote_ident(datname) FROM pg_database
+WHERE datname = current_database() AND NOT EXISTS (
+  SELECT FROM pg_db_role_setting
+  WHERE setdatabase = pg_database.oid AND setrole = 0 AND 'plan_cache_mode=' || ? = ANY (setconfig)
+)
+"""
+"""What a connection says of its own mode is not what others have: one that writes has its own."""
 _OTHERS: Final = """
 SELECT relname::text FROM pg_class
 WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition

@@ -40,6 +40,10 @@ class Dialect(Protocol):
     def most_fetched(self) -> int:
         """For each row wanted, how many are sooner looked at whole than by index, those wanted to be found by key."""
 
+    @property
+    def analyze(self) -> str:
+        """The statement that has the engine look at how much its tables hold; empty where none plans by that."""
+
     def member(self, column: str) -> str:
         """Ask that a column be one of those in an array, the one parameter."""
 

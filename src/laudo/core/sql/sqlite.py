@@ -16,6 +16,7 @@ class Sqlite:
     keeps_words: Final = True
     position: Final = "instr"
     most_fetched: Final = 0
+    analyze: Final = ""
 
     def member(self, column: str) -> str:
         return f"{column} IN (SELECT value FROM carray(?))"

@@ -1,6 +1,7 @@
 """The facets of an account, for its writer: their numbers, and how many reports each has."""
 
 from collections import Counter
+from collections.abc import Iterable
 from operator import attrgetter
 from typing import Final
 
@@ -20,6 +21,7 @@ class FacetNumbers:
         """Start knowing none."""
         self._owner = owner
         self._numbers: dict[Combination, int] = {}
+        self._next = 1
         self._moved: Counter[int] = Counter()
         self._new: list[tuple[int, Combination]] = []
 
@@ -32,6 +34,7 @@ class FacetNumbers:
         """Remember the facets that the store has."""
         rows = connection.fetch(Statement(_ALL, self._owner))
         self._numbers = {tuple(combination): number for number, *combination in rows}
+        self._next = max(self._numbers.values(), default=0) + 1
         self._moved.clear()
         self._new.clear()
 
@@ -40,13 +43,15 @@ class FacetNumbers:
         combination = _combination(relatorio)
         number = self._numbers.get(combination)
         if number is None:
-            number = self._numbers[combination] = max(self._numbers.values(), default=0) + 1
+            number = self._numbers[combination] = self._next
+            self._next += 1
             self._new.append((number, combination))
         return number
 
-    def add(self, number: int, by: int) -> None:
-        """Count a report that came (1) or went (-1)."""
-        self._moved[number] += by
+    def add(self, numbers: Iterable[int], by: int) -> None:
+        """Count reports that came (1) or went (-1), each by its facet's number."""
+        for number, reports in Counter(numbers).items():
+            self._moved[number] += reports * by
 
     def write(self, connection: Connection) -> None:
         """Write what was counted, and the new facets: only here, where the account's version tells other writers."""

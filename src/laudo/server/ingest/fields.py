@@ -234,8 +234,6 @@ _RESULTADOS: Final = _Parsed[Resultado]("resultado", values.RESULTADO.parse)
 _BOOLEANS: Final = _Parsed[bool]("pendente_validacao_manual", values.BOOLEAN.parse)
 # An instant as the API writes it is four lookups, which also prove its form.
 _DAYS: Final = _Days()
-_MINUTES: Final = {
-    f"{hour:02}:{minute:02}:": (hour * 60 + minute) * 60_000 for hour in range(24) for minute in range(60)
-}
-_SECONDS: Final = {f"{second:02}.": second * 1000 for second in range(60)}
-_MILLISECONDS: Final = {f"{millisecond:03}Z": millisecond for millisecond in range(1000)}
+_MINUTES: Final = {text: minute * 60_000 for minute, text in enumerate(values.MINUTES)}
+_SECONDS: Final = {text: second * 1000 for second, text in enumerate(values.SECONDS)}
+_MILLISECONDS: Final = {text: millisecond for millisecond, text in enumerate(values.MILLISECONDS)}

@@ -1,6 +1,7 @@
 """Keeps `pessoa`: one row per organization and CPF, named after its newest report, within the reports' transaction."""
 
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import Final, NamedTuple
 
 from laudo.core import axes, response
@@ -105,20 +106,17 @@ class Pessoas:
     def _count_names(self, known: dict[str, Newest], folded: dict[str, str], ended: Sequence[str]) -> None:
         """Count the CPFs and names that came, and those that ended."""
         _, by_cpf, by_nome = self._tallies
-        for cpf in ended:
-            by_cpf.add(cpf.encode(), 0, -1)
-            by_nome.add(by_nome.axis.encode((_folded(known[cpf].nome), cpf)), 0, -1)
-        for cpf, nome_busca in folded.items():
-            by_cpf.add(cpf.encode(), 0, 1)
-            by_nome.add(by_nome.axis.encode((nome_busca, cpf)), 0, 1)
+        for cpfs, names, by in (
+            (ended, [_folded(known[cpf].nome) for cpf in ended], -1),
+            (folded.keys(), folded.values(), 1),
+        ):
+            by_cpf.add(zip(cpfs, strict=True), repeat(0), by)
+            by_nome.add(zip(names, cpfs, strict=True), repeat(0), by)
 
     def _count_instants(self, known: dict[str, Newest], after: dict[str, Newest], cpfs: Sequence[str]) -> None:
-        tally = self._tallies[0]
-        for cpf in cpfs:
-            if cpf in known:
-                tally.add(tally.axis.encode((known[cpf].recency, cpf)), 0, -1)
-            if cpf in after:
-                tally.add(tally.axis.encode((after[cpf].recency, cpf)), 0, 1)
+        for persons, by in ((known, -1), (after, 1)):
+            keys = ((persons[cpf].recency, cpf) for cpf in cpfs if cpf in persons)
+            self._tallies[0].add(keys, repeat(0), by)
 
 
 def insert(connection: Connection, id_organizacao: int, rows: Sequence[Row]) -> None:

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -59,6 +60,11 @@ class Tally:
         self._moved: Counter[tuple[int, int]] = Counter()
         self._next = 0
 
+    @property
+    def total(self) -> int:
+        """How many rows there are."""
+        return sum(bucket.total for bucket in self._buckets)
+
     def load(self, connection: Connection) -> None:
         """Remember the buckets that the store has; where it has none, make the first."""
         rows = connection.fetch(Statement(_BUCKETS, self._place))
@@ -71,9 +77,11 @@ class Tally:
         self._next = max(number for _, number, *_ in rows) + 1
         self._moved.clear()
 
-    def add(self, key: bytes, facet: int, by: int) -> None:
-        """Count a row that came (1) or went (-1)."""
-        self._moved[bisect_right(self._lowers, key) - 1, facet] += by
+    def add(self, keys: Iterable[Key], facets: Iterable[int], by: int) -> None:
+        """Count rows that came (1) or went (-1): the key and the facet of each."""
+        places = map(partial(bisect_right, self._lowers), map(self.axis.encode, keys))
+        for (place, facet), rows in Counter(zip(places, facets, strict=False)).items():
+            self._moved[place - 1, facet] += rows * by
 
     def write(self, connection: Connection, facets: Sequence[int]) -> None:
         """Write what was counted; `facets` are all that the owner has."""

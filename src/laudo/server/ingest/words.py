@@ -6,25 +6,26 @@ An entry is a word, with its organization before it, and the id of a person whos
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from laudo.core.sql import Statement
+from laudo.core.sql import How, Statement, Write
 from laudo.core.sql.sqlite import indexed
+from laudo.core.sql.writes import NUMBER, TEXT, Table
 from laudo.core.values import beyond
-from laudo.server.database import Connection
+from laudo.server.database import Connection, Row
 from laudo.server.ingest import counting
 
 
 def add(connection: Connection, id_organizacao: int, named: Iterable[tuple[str, str]]) -> None:
     """Enter persons that are not in the index: their CPFs, and nome_busca."""
     if connection.dialect.keeps_words:
-        for cpf, nome_busca in named:
-            connection.fetch(Statement(_ADD, (_entered(id_organizacao, nome_busca), id_organizacao, cpf)))
+        names = dict(named)
+        rows = ((id_, _entered(id_organizacao, names[cpf])) for id_, cpf in _ids(connection, id_organizacao, names))
+        connection.write(_ENTER, rows)
 
 
 def remove(connection: Connection, id_organizacao: int, cpfs: Iterable[str]) -> None:
     """Take persons out of the index, before they change or go."""
     if connection.dialect.keeps_words:
-        for cpf in cpfs:
-            connection.fetch(Statement(_REMOVE, (id_organizacao, cpf)))
+        connection.write(_REMOVE, [(id_,) for id_, _ in _ids(connection, id_organizacao, cpfs)])
 
 
 def rebuild(connection: Connection) -> None:
@@ -32,8 +33,9 @@ def rebuild(connection: Connection) -> None:
     connection.run_script(_CLEAR)
     last = 0
     while chunk := connection.fetch(Statement(_ALL, (last, counting.CHUNK))):
-        for id_, id_organizacao, nome_busca in chunk:
-            connection.fetch(Statement(_ADD_ID, (id_, _entered(id_organizacao, nome_busca))))
+        connection.write(
+            _ENTER, ((id_, _entered(id_organizacao, nome_busca)) for id_, id_organizacao, nome_busca in chunk)
+        )
         last = chunk[-1][0]
 
 
@@ -55,6 +57,12 @@ def held(connection: Connection, id_organizacao: int) -> Iterator[tuple[str, int
         last = chunk[-1][0]
 
 
+def _ids(connection: Connection, id_organizacao: int, cpfs: Iterable[str]) -> list[Row]:
+    """Give id and CPF of each of these persons, by id: FTS5 writes a segment wherever the next id is a smaller one."""
+    asked = f"{_IDS} AND {connection.dialect.member('cpf')} ORDER BY id"
+    return connection.fetch(Statement(asked, (id_organizacao, list(cpfs))))
+
+
 def _entered(id_organizacao: int, nome_busca: str) -> str:
     return " ".join(indexed(id_organizacao, word) for word in dict.fromkeys(nome_busca.split()))
 
@@ -65,9 +73,11 @@ def _open_vocabulary(connection: Connection) -> None:
     connection.run_script(f"PRAGMA query_only = OFF; {_VOCABULARY}; PRAGMA query_only = {reads_only}")
 
 
-_ADD: Final = "INSERT INTO pessoa_words (rowid, words) SELECT id, ? FROM pessoa WHERE id_organizacao = ? AND cpf = ?"
-_REMOVE: Final = "DELETE FROM pessoa_words WHERE rowid = (SELECT id FROM pessoa WHERE id_organizacao = ? AND cpf = ?)"
-_ADD_ID: Final = "INSERT INTO pessoa_words (rowid, words) VALUES (?, ?)"
+# The one table whose rows know no organization: their words do.
+_WORDS: Final = Table("pessoa_words", ("rowid",), {"rowid": NUMBER, "words": TEXT})
+_IDS: Final = "SELECT id, cpf FROM pessoa WHERE id_organizacao = ?"
+_ENTER: Final = Write(How.INSERT, _WORDS, ("words",))
+_REMOVE: Final = Write(How.DELETE, _WORDS)
 _ALL: Final = "SELECT id, id_organizacao, nome_busca FROM pessoa WHERE id > ? ORDER BY id LIMIT ?"
 _NAMED: Final = """
 SELECT id, nome_busca, cpf FROM pessoa INDEXED BY pessoa_cpf

@@ -14,6 +14,7 @@ from laudo.server.ingest.changes import Change, Content, Counts, begin
 from laudo.server.ingest.facets import FacetNumbers
 from laudo.server.ingest.pessoas import Pessoas
 from laudo.server.ingest.records import Relatorio
+from laudo.server.ingest.statistics import Statistics
 from laudo.server.ingest.tallies import SIZES, Sizes, Tally
 
 __all__ = ["Counts", "Ingest"]
@@ -34,6 +35,7 @@ class Ingest:
         self._facets = FacetNumbers(self.owner)
         self._tallies = tuple(Tally(axis, self.owner, sizes) for axis in axes.OF_RELATORIO)
         self._pessoas = Pessoas(self.owner.id_organizacao, sizes)
+        self._statistics = Statistics()
         self._versions: tuple[int, ...] = ()
 
     def write(self, batch: Sequence[Relatorio]) -> Counts:
@@ -57,6 +59,7 @@ class Ingest:
                 self._versions = self._read_versions(connection)
         except BaseException:
             self._versions = ()
+            self._statistics = Statistics()
             raise
 
     def _load(self, connection: Connection) -> None:
@@ -112,25 +115,23 @@ class Ingest:
         """Keep facets, tallies, persons and versions in step with the reports."""
         if not changes:
             return
-        for numero, before, after in changes:
-            if before is not None:
-                self._add(numero, before, -1)
-            if after is not None:
-                self._add(numero, after, 1)
+        self._add([(change.numero, *change.before) for change in changes if change.before], -1)
+        self._add([(change.numero, *change.after) for change in changes if change.after], 1)
         self._facets.write(connection)
         for tally in self._tallies:
             tally.write(connection, self._facets.all)
         if self._pessoas.follow(connection, changes):
             versions.raise_organizacao(connection, self.owner.id_organizacao)
         versions.raise_conta(connection, self.owner)
+        self._statistics.follow(connection, self._tallies[0].total)
 
-    def _add(self, numero: bytes, content: Content, by: int) -> None:
-        recency, by_numero, by_documento, by_mensagem = self._tallies
-        self._facets.add(content.facet, by)
-        recency.add(recency.axis.encode((content.recency, numero)), content.facet, by)
-        by_numero.add(numero, content.facet, by)
-        by_documento.add(by_documento.axis.encode((content.numero_documento, numero)), content.facet, by)
-        by_mensagem.add(by_mensagem.axis.encode((content.mensagem, numero)), content.facet, by)
+    def _add(self, rows: Sequence[tuple[object, ...]], by: int) -> None:
+        """Count reports that came (1) or went (-1), given by numero and content."""
+        columns = dict(zip(("numero", *Content._fields), zip(*rows, strict=True), strict=False))
+        if columns:
+            self._facets.add(columns["facet"], by)
+            for tally in self._tallies:
+                tally.add(zip(*(columns[name] for name in tally.axis.names), strict=True), columns["facet"], by)
 
 
 def _stored(connection: Connection, owner: Owner, keys: list[bytes]) -> dict[bytes, Content]:
@@ -143,12 +144,10 @@ _VERSIONS: Final = """
 SELECT conta.version, organizacao.version FROM conta JOIN organizacao USING (id_organizacao)
 WHERE id_organizacao = ? AND id_conta = ?
 """
-_STORED: Final = """
-SELECT numero, facet, recency, numero_documento, nome_pessoa, mensagem
+_STORED: Final = f"""
+SELECT numero, {", ".join(Content._fields)}
 FROM relatorio
 WHERE id_organizacao = ? AND id_conta = ?
 """
-_UPSERT: Final = Write(
-    How.UPSERT, RELATORIO, ("facet", "recency", "numero_documento", "nome_pessoa", "mensagem", "item")
-)
+_UPSERT: Final = Write(How.UPSERT, RELATORIO, (*Content._fields, "item"))
 _DELETE: Final = Write(How.DELETE, RELATORIO)

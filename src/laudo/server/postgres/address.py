@@ -30,7 +30,7 @@ def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
         "jit": "off",
         "max_parallel_workers_per_gather": 0,
         "work_mem": _WORK_MEM,
-        **({} if write else {"default_transaction_read_only": "on"}),
+        **(_OF_WRITERS if write else _OF_READERS),
     }
     options = [*(f"-c {name}={value}" for name, value in settings.items()), str(given.get("options", ""))]
     defaults = _DEFAULTS | {"connect_timeout": str(math.ceil(bounds.connect_timeout_ms / 1000))}
@@ -49,6 +49,9 @@ _MALFORMED: Final = (
 )
 _WORK_MEM: Final = "32MB"
 """For a search among millions of persons: with the usual 4 MB, pages are noted instead of rows, and searched whole."""
+_OF_READERS: Final = {"default_transaction_read_only": "on"}
+_OF_WRITERS: Final = {"plan_cache_mode": "force_custom_plan"}
+"""A batch takes longer than its plan, and one kept from when its tables were all but empty reads all of an account."""
 _DEFAULTS: Final = {
     "fallback_application_name": "laudo",
     "keepalives_idle": "30",

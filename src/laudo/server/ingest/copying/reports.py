@@ -13,6 +13,7 @@ from laudo.core.sql.writes import FACET, RELATORIO
 from laudo.server.database import Connection, Database, Row
 from laudo.server.ingest.changes import begin
 from laudo.server.ingest.progress import Progress
+from laudo.server.ingest.statistics import Statistics
 
 CHUNK: Final = 5_000
 """Reports that are read at once, and written in one transaction."""
@@ -42,12 +43,15 @@ def copy(reading: Connection, target: Database, owner: Owner) -> Iterator[Counts
     facets = _facets(reading, owner)
     chunks = _ranges(reading, owner, _FIRST, _LAST)
     chunk = next(chunks, None)
+    statistics, copied = Statistics(), 0
     while chunk is not None:
         with target.transaction() as writing:
             begin(writing, owner.id_organizacao)
             if chunk.above == _FIRST:
                 _add_facets(writing, owner, facets)
             counts = _match(writing, owner, chunk)
+            copied += len(chunk.rows)
+            statistics.follow(writing, copied)
             # The next one is read while the server is still writing this one.
             chunk = next(chunks, None)
         yield counts

@@ -9,6 +9,7 @@ from laudo.server.database import Connection
 from laudo.server.ingest import counting, versions, vocabulary
 from laudo.server.ingest.changes import begin
 from laudo.server.ingest.progress import Progress
+from laudo.server.ingest.statistics import Statistics
 from laudo.server.ingest.tallies import SIZES, Sizes, Tally
 from laudo.server.ingest.verify import items, pessoas
 
@@ -22,6 +23,7 @@ def conta(
     if restored or with_items:
         items.mend(connection, owner)
     totals = counting.totals(connection, owner)
+    Statistics().follow(connection, sum(totals.values()))
     connection.fetch(Statement(_EMPTY, owner))
     connection.write(_TOTAL, [(*owner, facet, total) for facet, total in sorted(totals.items())])
     for axis in axes.OF_RELATORIO:

@@ -1,0 +1,149 @@
+"""What the planner of PostgreSQL goes by: a store that fills is known to be large before autovacuum has come by."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from engines import Engine, Stores
+from factories import Store
+from forwarding import Forwarding, ForwardingConnection
+from laudo import demo
+from laudo.core.sql import Statement
+from laudo.server.database import Connection, Database, StoreError, open_store
+from laudo.server.ingest import statistics
+from laudo.server.ingest.copying import Copy
+from laudo.server.ingest.statistics import GROWTH, LEAST
+from laudo.server.ingest.verify import recount
+from laudo.server.ingest.writer import Ingest
+
+MANY = LEAST * GROWTH
+
+
+@pytest.fixture
+def stores(postgres: Engine, tmp_path: Path) -> Iterator[Stores]:
+    with Stores(postgres, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def database(stores: Stores) -> Iterator[Database]:
+    with closing(opened(stores)) as made:
+        yield made
+
+
+def opened(stores: Stores) -> Database:
+    """Open a store that nothing but laudo looks at."""
+    database = open_store(stores.new(), write=True)
+    with database.transaction() as connection:
+        for table in ("relatorio", "pessoa", "tally"):
+            connection.run_script(f"ALTER TABLE {table} SET (autovacuum_enabled = off)")
+    return database
+
+
+def ingest(database: Database, key_file: Path) -> Ingest:
+    return Ingest(database, Store(database, key_file).account().id_conta)
+
+
+def known(database: Database, table: str = "relatorio") -> int:
+    """Give how many rows the server knew a table to have when it last looked."""
+    asked = "SELECT reltuples FROM pg_class WHERE oid = to_regclass(?)"
+    return max(0, int(database.fetch(Statement(asked, (table,)))[0][0]))
+
+
+def test_tables_are_looked_at_in_the_batch_that_makes_them_large(database: Database, tmp_path: Path) -> None:
+    writing, reports = ingest(database, tmp_path / "key"), demo.relatorios(MANY)
+    writing.write(list(islice(reports, LEAST - 1)))
+    assert known(database) == 0
+    writing.write(list(islice(reports, 1)))
+    assert known(database) == LEAST
+    assert known(database, "tally") > 0
+    assert known(database, "pessoa") > 0
+
+
+def test_they_are_looked_at_again_only_when_they_have_grown(database: Database, tmp_path: Path) -> None:
+    writing, reports = ingest(database, tmp_path / "key"), demo.relatorios(MANY)
+    writing.write(list(islice(reports, LEAST)))
+    writing.write(list(islice(reports, MANY - LEAST - 1)))
+    assert known(database) == LEAST
+    writing.write(list(reports))
+    assert known(database) == MANY
+
+
+def test_what_somebody_else_had_looked_at_is_left(database: Database, tmp_path: Path) -> None:
+    writing, reports = ingest(database, tmp_path / "key"), demo.relatorios(LEAST)
+    writing.write(list(islice(reports, LEAST // 2)))
+    with database.transaction() as connection:
+        connection.run_script("ANALYZE relatorio")
+    writing.write(list(reports))
+    assert known(database) == LEAST // 2
+
+
+def test_a_copy_is_looked_at_while_it_is_made(database: Database, stores: Stores, tmp_path: Path) -> None:
+    ingest(database, tmp_path / "key").write(list(demo.relatorios(LEAST)))
+    with closing(opened(stores)) as target:
+        copy = Copy(database, target)
+        copy.copy_callers()
+        copy.copy_reports()
+        assert known(target) == LEAST
+
+
+def test_a_store_that_was_never_looked_at_is_before_it_is_counted_anew(database: Database, tmp_path: Path) -> None:
+    """As one that `pg_restore` has made, which counts rows when it makes indexes, and looks at none."""
+    account = Store(database, tmp_path / "key").account()
+    with patch.object(statistics, "LEAST", MANY):
+        Ingest(database, account.id_conta).write(list(demo.relatorios(LEAST)))
+    with database.transaction() as connection:
+        connection.run_script(f"UPDATE pg_class SET reltuples = {LEAST} WHERE oid = 'relatorio'::regclass")
+    assert (known(database), known(database, "tally")) == (LEAST, 0)
+    recount(database, account.id_organizacao)
+    assert known(database, "tally") > 0
+
+
+class Breaking(Forwarding):
+    """A store whose first script is its transaction's last one."""
+
+    is_whole = False
+
+    def writing(self, connection: Connection) -> Connection:
+        return connection if self.is_whole else _Broken(connection, self)
+
+
+class _Broken(ForwardingConnection):
+    def __init__(self, connection: Connection, store: Breaking) -> None:
+        super().__init__(connection)
+        self._store = store
+
+    def run_script(self, text: str) -> None:
+        super().run_script(text)
+        self._store.is_whole = True
+        message = "broken off"
+        raise StoreError(message)
+
+
+def test_a_look_that_is_undone_with_its_batch_is_taken_again(database: Database, tmp_path: Path) -> None:
+    account, reports = Store(database, tmp_path / "key").account(), list(demo.relatorios(LEAST))
+    writing = Ingest(Breaking(database), account.id_conta)
+    with pytest.raises(StoreError, match="broken off"):
+        writing.write(reports)
+    writing.write(reports)
+    assert statistics_of(database) == LEAST
+
+
+def statistics_of(database: Database) -> int:
+    """Give how many numeros the server believes to differ."""
+    asked = "SELECT -n_distinct * ? FROM pg_stats WHERE tablename = 'relatorio' AND attname = 'numero'"
+    return int(database.fetch(Statement(asked, (LEAST,)))[0][0])
+
+
+def test_a_look_waits_for_nobody(database: Database, tmp_path: Path) -> None:
+    """Whoever builds an index concurrently keeps the server from looking, for as long as that takes."""
+    writing = ingest(database, tmp_path / "key")
+    with database.transaction() as building:
+        building.run_script("LOCK TABLE relatorio IN SHARE UPDATE EXCLUSIVE MODE")
+        assert writing.write(list(demo.relatorios(LEAST))).inserted == LEAST
+        assert known(database) == 0
+        assert known(database, "tally") > 0
