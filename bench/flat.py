@@ -26,7 +26,7 @@ from laudo.core.sql import Statement
 from laudo.server.auth import Caller
 from laudo.server.database import Database, open_store, read
 from laudo.server.pages import Answer, Pages
-from stores import Built, build
+from stores import Built, Plan, build
 
 PAGES: Final = ("first", "middle", "last")
 SLOWEST_MS: Final = 3.0
@@ -101,6 +101,7 @@ def _rows() -> Iterator[Row]:
         "nome=maria",
         "nome=mar sil",
         "nome=maria&sort=nome",
+        "nome=maria&atualizado_em_de=2026-06-01",
         "busca=1234",
         "atualizado_em_de=2026-06-01",
         "atualizado_em_de=2026-06-01&sort=nome",
@@ -118,7 +119,8 @@ def main() -> None:
     sizes = [_number(size) for size in arguments.sizes.split(",")]
     figures: dict[int, dict[str, list[Figure]]] = {}
     for size in sizes:
-        built = build(arguments.store or arguments.folder, size)
+        plan = Plan(size, *map(_number, (arguments.among, arguments.names, arguments.documents)))
+        built = build(arguments.store or arguments.folder, plan)
         took = f"built in {built.seconds:.0f} s, " if built.seconds > 1 else ""
         print(f"{_short(size)} reports: {took}{built.gigabytes:.2f} GB", flush=True)
         figures[size] = _measure(built, plain=not arguments.no_plain)
@@ -258,6 +260,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--sizes", default="10k,100k,1M", help="comma separated, with k or M")
     parser.add_argument("--folder", type=Path, default=Path("build/bench"), help="where the stores are kept")
     parser.add_argument("--store", help="a PostgreSQL database, postgresql://…, on whose server the stores are made")
+    parser.add_argument("--among", default="0", help="how many accounts with two reports each the store has besides")
+    parser.add_argument("--names", default="0", help="how many values the reports' nome has, other than the usual few")
+    parser.add_argument("--documents", default="0", help="how many documents the reports have, other than any number")
     parser.add_argument("--no-plain", action="store_true", help="do not time COUNT and OFFSET")
     parser.add_argument("--picture", type=Path, help="draw the curves into this file (SVG)")
     parser.add_argument("--json", type=Path, help="write every figure into this file")

@@ -1,11 +1,15 @@
 """Stores for measuring: reports written in bulk, then everything counted as `laudo verify --repair` counts it."""
 
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
+from random import Random
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
+
+from msgspec.structs import replace
 
 from laudo.core import response
 from laudo.core.axes import numero_key
@@ -17,12 +21,14 @@ from laudo.server.database import Connection, Database, open_store
 from laudo.server.ingest.facets import FacetNumbers
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.verify import recount
+from laudo.server.ingest.writer import Ingest
 
 ORGANIZACAO: Final = "Organização Exemplo"
 _BATCH: Final = 50_000
 INSERT: Final = Write(
     How.INSERT, RELATORIO, ("facet", "recency", "numero_documento", "nome_pessoa", "mensagem", "item")
 )
+_FIRST: Final = "SELECT id_organizacao, id_conta FROM conta ORDER BY id_conta LIMIT 1"
 _INDEXES: Final = "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'relatorio'"
 _INDEXES_ON_SERVER: Final = """
 SELECT indexname::text, indexdef FROM pg_indexes
@@ -40,43 +46,62 @@ class Built(NamedTuple):
     gigabytes: float
 
 
-def build(place: Path | str, count: int) -> Built:
-    """Give a store of `count` invented reports of one account, making it when it is not there.
+class Plan(NamedTuple):
+    """What a store holds: `reports` invented ones of one account, `among` small ones.
+
+    The reports' `nome` is one of `names` further ones, if there are any, or one of those that the demonstration has;
+    their document is one of the first `documents`, or any.
+    """
+
+    reports: int
+    among: int = 0
+    names: int = 0
+    documents: int = 0
+
+    @property
+    def name(self) -> str:
+        """Give what stores are called by."""
+        beside = (f"_{name}_{number}" for name, number in zip(self._fields[1:], self[1:], strict=True) if number)
+        return f"flat_{self.reports}{''.join(beside)}"
+
+
+def build(place: Path | str, plan: Plan) -> Built:
+    """Give a store, making it when it is not there.
 
     `place` is a folder, or the URL of a PostgreSQL database beside which others may be made.
     """
     started = time.perf_counter()
-    url = _in_folder(place, count) if isinstance(place, Path) else _on_server(place, count)
+    url = _in_folder(place, plan) if isinstance(place, Path) else _on_server(place, plan)
     with closing(open_store(url)) as database, database.snapshot() as connection:
-        [(id_organizacao, id_conta)] = connection.fetch(Statement("SELECT id_organizacao, id_conta FROM conta", ()))
+        [(id_organizacao, id_conta)] = connection.fetch(Statement(_FIRST, ()))
         size = _size(url, connection)
     return Built(url, Owner(id_organizacao, id_conta), time.perf_counter() - started, size / 1e9)
 
 
-def _in_folder(folder: Path, count: int) -> str:
-    file = folder / f"flat-{count}.db"
+def _in_folder(folder: Path, plan: Plan) -> str:
+    file = folder / f"{plan.name.replace('_', '-')}.db"
     if not file.exists():
         folder.mkdir(parents=True, exist_ok=True)
         unfinished = file.with_suffix(".unfinished")
         for leftover in folder.glob(f"{unfinished.name}*"):
             leftover.unlink()
         with closing(open_store(f"sqlite:///{unfinished}", write=True)) as database:
-            _fill(database, count, _INDEXES)
+            _fill(database, plan, _INDEXES)
         unfinished.rename(file)
     return f"sqlite:///{file}"
 
 
-def _on_server(url: str, count: int) -> str:
+def _on_server(url: str, plan: Plan) -> str:
     import psycopg  # noqa: PLC0415 - not needed for files
 
-    name, unfinished = f"flat_{count}", f"flat_{count}_unfinished"
+    name, unfinished = plan.name, f"{plan.name}_unfinished"
     with psycopg.connect(url, autocommit=True) as connection:
         known = {found for (found,) in connection.execute("SELECT datname FROM pg_database")}
         if name not in known:
             connection.execute(f"DROP DATABASE IF EXISTS {unfinished}".encode())
             connection.execute(f"CREATE DATABASE {unfinished} TEMPLATE template0 ENCODING 'UTF8'".encode())
             with closing(open_store(_named(url, unfinished), write=True)) as database:
-                _fill(database, count, _INDEXES_ON_SERVER)
+                _fill(database, plan, _INDEXES_ON_SERVER)
             with psycopg.connect(_named(url, unfinished), autocommit=True) as made:
                 made.execute("VACUUM ANALYZE")
             connection.execute(f"ALTER DATABASE {unfinished} RENAME TO {name}".encode())
@@ -95,8 +120,8 @@ def _size(url: str, connection: Connection) -> int:
     return int(size)
 
 
-def _fill(database: Database, count: int, indexes_are: str) -> None:
-    """Write the reports without indexes, then the indexes, then what is counted."""
+def _fill(database: Database, plan: Plan, indexes_are: str) -> None:
+    """Write the reports without indexes, then the indexes, then what is counted, then the small accounts."""
     migrations.migrate(database)
     with database.transaction() as connection:
         organizacao, conta = accounts.create_organizacao(connection, ORGANIZACAO)
@@ -105,7 +130,7 @@ def _fill(database: Database, count: int, indexes_are: str) -> None:
             connection.run_script(f"DROP INDEX {name}")
     owner = Owner(organizacao.id_organizacao, conta.id_conta)
     numbers = FacetNumbers(owner)
-    reports = invent.relatorios(count)
+    reports = _changed(invent.relatorios(plan.reports), plan)
     while batch := list(islice(reports, _BATCH)):
         with database.transaction() as connection:
             rows = [row(relatorio, owner, numbers.number(relatorio)) for relatorio in batch]
@@ -115,6 +140,27 @@ def _fill(database: Database, count: int, indexes_are: str) -> None:
         for _, text in indexes:
             connection.run_script(text)
     recount(database, owner.id_organizacao)
+    _add_small_ones(database, plan.among)
+
+
+def _changed(reports: Iterator[Relatorio], plan: Plan) -> Iterator[Relatorio]:
+    """Give the reports, with names and documents as planned."""
+    seeded, documents = Random(0), list[str]()
+    for relatorio in reports:
+        if len(documents) < plan.documents:
+            documents.append(relatorio.numero_documento)
+        nome = f"modelo{seeded.randrange(plan.names):06}" if plan.names else relatorio.nome
+        documento = seeded.choice(documents) if documents else relatorio.numero_documento
+        yield replace(relatorio, nome=nome, numero_documento=documento)
+
+
+def _add_small_ones(database: Database, number: int) -> None:
+    """Add so many accounts, each of an organization of its own, with two reports."""
+    reports = invent.relatorios(2 * number)
+    for _ in range(number):
+        with database.transaction() as connection:
+            _, conta = accounts.create_organizacao(connection, ORGANIZACAO)
+        Ingest(database, conta.id_conta).write(list(islice(reports, 2)))
 
 
 def row(relatorio: Relatorio, owner: Owner, facet: int) -> tuple[object, ...]:

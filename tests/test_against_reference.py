@@ -39,7 +39,7 @@ from wsgi import Client
 List = Literal["relatorios", "pessoas"]
 NewStoreUrl = Callable[[], str]
 
-STORES: Final = 100
+STORES: Final = 130
 QUERIES: Final = 25
 PHASES: Final = (Phase.explicit, Phase.reuse, Phase.generate)
 """Without Phase.shrink, which takes five minutes here; add it when the failing query alone does not say enough."""

@@ -96,6 +96,7 @@ def far_between(monkeypatch: pytest.MonkeyPatch) -> None:
 def mistaken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take every row for the next, and give up soon when it is not."""
     for module, name, value in (
+        (plan, "FEW", 0),
         (walking, "LEAST", 0),
         (walking, "SORT", 1),
         (walking, "FETCH", 1),
@@ -104,13 +105,19 @@ def mistaken(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, name, value)
 
 
+@pytest.fixture
+def fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take a few rows for many."""
+    monkeypatch.setattr(plan, "FEW", 20)
+
+
 ORDERS: Final[tuple[tuple[List, str], ...]] = (
     *(("relatorios", sort) for sort in RELATORIO_SORTS),
     *(("pessoas", sort) for sort in PESSOA_SORTS),
 )
 
 
-@pytest.mark.parametrize("taken", ["far_between", "mistaken"])
+@pytest.mark.parametrize("taken", ["far_between", "mistaken", "fewer"])
 @pytest.mark.parametrize(("resource", "sort"), ORDERS)
 def test_every_page_is_the_references_wherever_rows_are_taken_to_be(
     every: World, request: pytest.FixtureRequest, resource: List, sort: str, taken: str

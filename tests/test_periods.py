@@ -61,7 +61,12 @@ def _together(seeded: Random, _number: int, time: int) -> Relatorio:
     )
 
 
-@pytest.fixture(params=[_evenly, _together])
+def _many_names(seeded: Random, number: int, time: int) -> Relatorio:
+    """Make a report whose name few others share."""
+    return replace(_evenly(seeded, number, time), nome=f"Modelo {time % 100:02}")
+
+
+@pytest.fixture(params=[_evenly, _together, _many_names])
 def kept(request: pytest.FixtureRequest, new_store_url: NewStoreUrl, key_file: Path) -> Iterator[Kept]:
     seeded, times = Random(5), list(range(REPORTS))
     seeded.shuffle(times)

@@ -8,15 +8,18 @@ from typing import Any, Final, NamedTuple
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 
 from engines import Engine, Stores
 from factories import Account, Store
 from laudo import demo
 from laudo.core import periods
+from laudo.core.plan import FEW
 from laudo.core.sql import Statement
 from laudo.server import app
 from laudo.server.config import Settings
 from laudo.server.database import Bounds, open_store
+from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.writer import Ingest
 from laudo.server.postgres.binding import numbered
 from strategies import PESSOA_SORTS, RELATORIO_SORTS
@@ -24,8 +27,31 @@ from test_statements import Counting
 from wsgi import Client
 
 REPORTS: Final = 20_000
+OFTEN: Final = "11144477735"
 MOST_ROWS: Final = 4_500
 """That one step of a plan may meet: those of one bucket, which does not grow with the account."""
+
+_OWNERS: Final = "generate_series(1000, 20999) AS owner"
+SMALL_ONES: Final = (
+    f"""
+    INSERT INTO relatorio
+        (id_organizacao, id_conta, numero, facet, recency, numero_documento, nome_pessoa, mensagem, item)
+    SELECT owner, owner, decode(lpad(to_hex(owner), 32, '0'), 'hex'), 1, -owner, '', '', '', '' FROM {_OWNERS}
+    """,
+    f"""
+    INSERT INTO pessoa (id_organizacao, cpf, nome, nome_busca, recency, item)
+    SELECT owner, owner, '', 'maria ' || owner, -owner, '' FROM {_OWNERS}
+    """,
+    f"""
+    INSERT INTO bucket SELECT owner, owner, axis, parent, parent + 1, '', 1
+    FROM {_OWNERS}, generate_series(1, 7) AS axis, generate_series(0, 1) AS parent
+    """,
+    f"""
+    INSERT INTO tally SELECT owner, owner, axis, parent, 1, parent + 1, 1
+    FROM {_OWNERS}, generate_series(1, 7) AS axis, generate_series(0, 1) AS parent
+    """,
+)
+"""Thousands of accounts with one report each beside the one that is asked: a plan made for their average suits none."""
 
 RELATORIOS: Final = (
     "",
@@ -40,9 +66,13 @@ PAGES: Final = (1, 2, 300, 799)
 
 
 class Asked(NamedTuple):
-    """A client, the store that remembers what it was asked, and a connection of somebody who looks into its plans."""
+    """A client, the store that remembers what it was asked, and a connection of somebody who looks into its plans.
+
+    The other client's reports, 5 thousand, are all of one document.
+    """
 
     client: Client
+    other: Client
     database: Counting
     looking: psycopg.Connection[Any]
     url: str
@@ -58,24 +88,26 @@ def asked(postgres: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         writing = open_store(url, write=True)
         store = Store(writing, folder / "laudo.key")
         account, neighbour = store.account(), store.account()
-        some = _fill(store, account, REPORTS)
-        _fill(store, neighbour, REPORTS // 4)
+        some = _fill(store, account, list(demo.relatorios(REPORTS)))
+        _fill(store, neighbour, [replace(each, numero_documento=OFTEN) for each in demo.relatorios(REPORTS // 4)])
         writing.close()
         database = Counting(open_store(url))
         settings = Settings(store=url, key_file=str(store.key_file), log=False, cache_bytes=0)
         application = app.create(settings, database=database)
         with psycopg.connect(url, autocommit=True, cursor_factory=psycopg.ClientCursor) as looking:
+            for text in SMALL_ONES:
+                looking.execute(text)
             looking.execute("VACUUM ANALYZE")
             looking.execute("SET plan_cache_mode = force_generic_plan")
-            yield Asked(Client(application, account.token), database, looking, url, *some)
+            clients = Client(application, account.token), Client(application, neighbour.token)
+            yield Asked(*clients, database, looking, url, *some)
         database.close()
 
 
-def _fill(store: Store, account: Account, count: int) -> tuple[str, str]:
-    """Write invented reports; gives a document and a numero that are among them."""
+def _fill(store: Store, account: Account, reports: list[Relatorio]) -> tuple[str, str]:
+    """Write reports; gives a document and a numero that are among them."""
     ingest = Ingest(store.database, account.id_conta)
-    reports = list(demo.relatorios(count))
-    for start in range(0, count, 2_000):
+    for start in range(0, len(reports), 2_000):
         ingest.write(reports[start : start + 2_000])
     return reports[7].numero_documento, reports[8].numero
 
@@ -116,9 +148,13 @@ def met(step: dict[str, Any]) -> int:
     return int(passed * step["Actual Loops"])
 
 
-def look(asked: Asked, urls: Iterable[str], *, most: int = MOST_ROWS, beyond: str | None = None) -> None:
-    """Ask, and look at the plan of each statement that this took; steps of one kind may meet more rows."""
+def look(asked: Asked, urls: Iterable[str], *, most: int = MOST_ROWS, beyond: str | None = None) -> set[str]:
+    """Ask, and look at the plan of each statement that this took; steps of one kind may meet more rows.
+
+    Gives the indexes that were read.
+    """
     seen: set[Statement] = set()
+    indexes = set()
     for url in urls:
         asked.database.forget()
         assert asked.client.get(url).status == 200
@@ -128,12 +164,16 @@ def look(asked: Asked, urls: Iterable[str], *, most: int = MOST_ROWS, beyond: st
                 continue
             seen.add(hashable)
             for step in steps(asked.looking, statement):
+                indexes.add(step.get("Index Name", ""))
                 where = f"{url}: {step['Node Type']} in {statement.text}"
                 assert met(step) <= most or step["Node Type"] == beyond, f"{met(step)} rows met by {where}"
                 assert step["Node Type"] != "Seq Scan" or step["Relation Name"] not in LARGE_TABLES, where
     assert seen
+    return indexes
 
 
+WALKED: Final = 1_000
+"""Rows that a walk to a page of a search for a common word meets, and rows of small tables."""
 RANGE: Final = 3_100
 """Rows of a bucket, which are fewer than the people there are."""
 LARGE_TABLES: Final = ("relatorio", "pessoa", "tally")
@@ -182,6 +222,15 @@ def test_no_range_in_its_own_order_sorts_or_scans_an_account(asked: Asked, given
     )
 
 
+@pytest.mark.parametrize("filters", ["", "&status=CONCLUIDO", "&sort=-numero"])
+def test_the_first_and_the_last_page_of_a_document_do_not_collect_its_reports(asked: Asked, filters: str) -> None:
+    url = f"/relatorios?numero_documento={OFTEN}{filters}"
+    total = asked.other.get(url).total
+    assert total > FEW
+    pages = (1, 2, -(-total // 25))
+    look(asked._replace(client=asked.other), (f"{url}&page={page}" for page in pages))
+
+
 @pytest.mark.parametrize("filters", ["", "&cpf={documento}", "&busca=12", "&atualizado_em_de=2026-10-01"])
 def test_no_list_of_people_sorts_or_scans_an_organization(asked: Asked, filters: str) -> None:
     given = filters.format(documento=asked.documento)
@@ -189,7 +238,18 @@ def test_no_list_of_people_sorts_or_scans_an_organization(asked: Asked, filters:
 
 
 def test_a_search_reads_the_index_of_words(asked: Asked) -> None:
-    look(asked, ("/pessoas?nome=mar sil", "/pessoas?nome=maria&sort=nome", "/pessoas?busca=zulmira"))
+    """Beside it, where an organization has a small part of all persons, an index that tells which are its own."""
+    urls = ("/pessoas?nome=mar sil", "/pessoas?nome=maria&sort=nome", "/pessoas?busca=zulmira")
+    assert "pessoa_words" in look(asked, urls, beyond="Bitmap Index Scan")
+
+
+@pytest.mark.parametrize("sort", PESSOA_SORTS)
+def test_the_last_page_of_a_search_is_walked_to_from_the_end(asked: Asked, sort: str) -> None:
+    """Many more persons have the word than the walk meets, and the last ones stand together."""
+    url = f"/pessoas?nome=s&sort={sort}"
+    total = asked.client.get(url).total
+    assert total > 2 * WALKED
+    look(asked, [f"{url}&page={-(-total // 25)}"], most=WALKED)
 
 
 @pytest.mark.parametrize("sort", ["nome", "-nome"])
@@ -207,10 +267,16 @@ def test_a_service_has_plans_kept_once_its_store_is_known_to_be_large(
     asked: Asked, postgres: Engine, tmp_path: Path
 ) -> None:
     given = f"{asked.url}?options=-c%20plan_cache_mode%3Dforce_custom_plan"
-    assert [plans(asked.url), plans(asked.url, write=True), plans(given)] == [KEPT, "auto", "force_custom_plan"]
+    assert [plans(asked.url), plans(given)] == [KEPT, "force_custom_plan"]
     assert plans(asked.url, prepare=False) == "auto"
     with Stores(postgres, tmp_path) as stores:
         assert plans(stores.new()) == "auto"
+
+
+def test_a_writer_has_each_batch_planned_anew(asked: Asked) -> None:
+    """A plan kept from when the tables were all but empty reads all of an account, for each batch of an import."""
+    given = f"{asked.url}?options=-c%20plan_cache_mode%3Dauto"
+    assert [plans(asked.url, write=True), plans(given, write=True)] == ["force_custom_plan", "auto"]
 
 
 def plans(url: str, *, write: bool = False, **bounds: bool) -> str:

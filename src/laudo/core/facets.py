@@ -41,18 +41,19 @@ class Facets:
     The persons of an organization are one facet without fields.
     """
 
-    __slots__ = ("_all", "_having", "_matched", "_totals", "total")
+    __slots__ = ("_all", "_having", "_kept", "_known", "total", "totals")
 
     def __init__(self, facets: Iterable[Facet]) -> None:
         """Facets that no report has are left out."""
         self._all = {facet.number: facet for facet in facets if facet.total}
-        self._totals = {number: facet.total for number, facet in self._all.items()}
+        self.totals = {number: facet.total for number, facet in self._all.items()}
         self._having: dict[tuple[str, Stored], set[int]] = defaultdict(set)
         for number, facet in self._all.items():
             for name, value in zip(FIELDS, facet.values, strict=False):
                 self._having[name, value].add(number)
-        self.total = sum(self._totals.values())
-        self._matched: dict[tuple[Condition, ...], Group] = {}
+        self.total = sum(self.totals.values())
+        self._known: dict[tuple[object, ...], list[Group]] = {}
+        self._kept = 0
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -62,12 +63,22 @@ class Facets:
     def matching(self, query: Query) -> Group:
         """Give the facets that a query's filters match."""
         asked = query.on_facets
-        group = self._matched.get(asked)
-        if group is None:
-            if len(self._matched) >= _REMEMBERED:
-                self._matched.clear()
-            group = self._matched[asked] = self._match(asked)
-        return group
+        known = self._known.get(asked) or self._keep(asked, [self._match(asked)])
+        return known[0]
+
+    def groups(self, query: Query) -> list[Group]:
+        """Split what a query's filters match by the values of the field it sorts by, in its order; null comes last."""
+        asked = query.on_facets, query.order.field.name, query.order.descending
+        return self._known.get(asked) or self._keep(asked, self._split(query))
+
+    def _keep(self, asked: tuple[object, ...], groups: list[Group]) -> list[Group]:
+        """Remember groups by what was asked; all are forgotten once they are many."""
+        self._kept += sum(1 + len(group.numbers or ()) for group in groups)
+        if self._kept > _MOST_KEPT:
+            self._kept = 0
+            self._known.clear()
+        self._known[asked] = groups
+        return groups
 
     def _match(self, asked: tuple[Condition, ...]) -> Group:
         if not asked:
@@ -75,13 +86,12 @@ class Facets:
         sets = (self._having.get((condition.filter.name, condition.value), _NONE) for condition in asked)
         return self._group(None, sorted(set.intersection(*sets)))
 
-    def groups(self, group: Group, field: str, *, descending: bool) -> list[Group]:
-        """Split a group by the values of a field, in the order of a sort by it; null comes last in both directions."""
-        position = FIELDS.index(field)
+    def _split(self, query: Query) -> list[Group]:
+        numbers, position = self.matching(query).numbers, FIELDS.index(query.order.field.name)
         split: dict[Stored, list[int]] = defaultdict(list)
-        for number in self._all if group.numbers is None else group.numbers:
+        for number in self._all if numbers is None else numbers:
             split[self._all[number].values[position]].append(number)
-        return [self._group(value, split[value]) for value in self.ordered(split, descending=descending)]
+        return [self._group(value, split[value]) for value in self.ordered(split, descending=query.order.descending)]
 
     @staticmethod
     def ordered(values: Iterable[Stored], *, descending: bool) -> list[Stored]:
@@ -91,21 +101,22 @@ class Facets:
         return [*sorted(known, reverse=descending), *([None] if None in distinct else [])]
 
     def _group(self, value: Stored, numbers: Sequence[int]) -> Group:
-        others = self._all.keys() - set(numbers)
+        rest = len(self._all) - len(numbers)
         return Group(
             value,
-            tuple(numbers) if others else None,
-            sum(self._totals[number] for number in numbers),
-            tuple(sorted(others)) if 0 < len(others) < len(numbers) else None,
+            tuple(numbers) if rest else None,
+            sum(self.totals[number] for number in numbers),
+            tuple(sorted(self._all.keys() - set(numbers))) if 0 < rest < len(numbers) else None,
         )
 
 
 def remaining(groups: list[Group], value: Stored, *, descending: bool) -> list[Group]:
     """Leave out the groups before that of a value, which itself may have vanished."""
     ordered = Facets.ordered([*(group.value for group in groups), value], descending=descending)
-    return [group for group in groups if ordered.index(group.value) >= ordered.index(value)]
+    ahead = set(ordered[ordered.index(value) :])
+    return [group for group in groups if group.value in ahead]
 
 
 _NONE: Final[set[int]] = set()
-_REMEMBERED: Final = 1000
-"""Combinations of filters whose facets are remembered."""
+_MOST_KEPT: Final = 100_000
+"""Facets in the groups that are remembered."""

@@ -41,12 +41,16 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What those buckets below a bucket hold of the facets that begin before `upper`. Rows: one number."""
+    """What those buckets below a bucket hold of the facets that begin before `upper`.
+
+    Rows: one number; if `apart`, each facet that they hold, and how many rows of it.
+    """
 
     axis: Axis
     parent: int
     upper: bytes
     facets: tuple[int, ...]
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,10 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many rows a range has, counted up to `most`; with `period` those of it. Rows: one number."""
+    """How many rows a range has, counted up to `most`; with `period` those of it.
+
+    Rows: one number; if `apart`, which goes without `most`, each facet that the range has, and how many rows of it.
+    """
 
     axis: Axis
     lower: Key | None
@@ -71,6 +78,7 @@ class Count:
     facets: Numbers
     most: int | None = None
     period: Period | None = None
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +118,10 @@ class Read:
 class Plain:
     """The plain way: filter, sort, skip. Rows: how many match (null unless `counted`), how many items, their JSON.
 
-    `few` says that the query's filters name few rows, to be collected and sorted; otherwise the rows are walked in the
-    order, at most `most`. Taken are `limit` rows, after `skip` others or after an item.
+    `few` says that the query's filters name few rows, to be collected and sorted, or that the range of the axis
+    `through` has few, to be tested for the others; otherwise the rows are walked in the order, at most `most`. Taken
+    are `limit` rows, after `skip` others or after an item; walked `backwards`, before `skip` others at the end. If few
+    are counted up to `most` and there are so many, none is taken.
     """
 
     query: Query
@@ -123,6 +133,8 @@ class Plain:
     few: bool
     counted: bool = False
     most: int | None = None
+    backwards: bool = False
+    through: Axis | None = None
 
 
 @dataclass(frozen=True, slots=True)

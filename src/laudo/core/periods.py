@@ -27,6 +27,8 @@ GUESSING: Final = 20_000
 """What it costs to guess until a place is near, in rows looked at, beside those that are counted."""
 COUNTED: Final = 4
 """So many rows are counted for what it costs to look at one."""
+AHEAD: Final = 8
+"""Groups are counted so many times as far ahead as the page has passed."""
 _BY_NUMERO: Final = Order(next(field for field in RELATORIOS.fields if field.name == "numero"), descending=False)
 
 
@@ -83,7 +85,8 @@ def read(
     groups = reading.groups(query, facets, group, after)
     # What one axis orders is one group; of several the first one is enough for most pages that are asked for.
     whole, ahead = [group] if total is None else [], [] if query.order.field.axis else groups[:1]
-    held = yield from _held(bounds, [*whole, *ahead])
+    spans = yield from together(*(tally.span(bounds, each) for each in (*whole, *ahead)))
+    held = [span.total for span in spans]
     total = held[0] if total is None else total
     held = held[len(whole) :] if ahead else [total]
     skip = reading.skipped(query, after)
@@ -91,7 +94,7 @@ def read(
         if not collected.wanted:
             break
         if number == len(held):
-            held += yield from _held(bounds, groups[number:])
+            held += yield from _held(bounds, facets, groups[number : AHEAD * (number + 1)])
         if skip < held[number]:
             part = _part(query, facets, each, held[number])
             passed = after if query.order.field.axis or (after and after.value == each.value) else None
@@ -100,10 +103,11 @@ def read(
     return total
 
 
-def _held(bounds: Bounds, groups: list[Group]) -> Asking[list[int]]:
-    """Tell how many rows of each group a period has."""
-    spans = yield from together(*(tally.span(bounds, each) for each in groups))
-    return [span.total for span in spans]
+def _held(bounds: Bounds, facets: Facets, groups: list[Group]) -> Asking[list[int]]:
+    """Tell how many rows of each of several groups a period has."""
+    parts = [facets.numbers if group.numbers is None else group.numbers for group in groups]
+    held = yield from tally.spread(bounds, {number: facets.totals[number] for part in parts for number in part})
+    return [sum(held[number] for number in part) for part in parts]
 
 
 def _part(query: Query, facets: Facets, group: Group, total: int) -> Part:
@@ -120,12 +124,13 @@ def _take(collected: Reading, part: Part, limit: int, skip: int, after: After | 
     size = part.group.total if part.ranges else matching.of
     place = skip * size // part.total
     guessing = min(place, size - place) // COUNTED + limit * size // part.total + GUESSING
-    if matching.collecting <= min(guessing, matching.walking(skip + limit)):
+    walking = matching.walking(matching.passed(limit, skip))
+    if matching.collecting <= min(guessing, walking):
         rows = yield matching.collected(limit, skip, after)
         collected.take([row[1:] for row in rows])
     elif part.falling and part.axis.repeats:
         yield from _down_values(collected, part, limit, skip, after)
-    elif after or (matching.walking(skip + limit) <= guessing and not (part.axis.repeats and part.numbers)):
+    elif after or (walking <= guessing and not (part.axis.repeats and part.numbers)):
         rows = yield from matching.walked(limit, skip, after)
         collected.take([row[1:] for row in rows])
     else:

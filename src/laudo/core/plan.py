@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from laudo.core import axes, periods, reading, tally
+from laudo.core.axes import Axis
 from laudo.core.cursor import After
 from laudo.core.facets import Facets, Group
-from laudo.core.lookups import Asking, Found, Plain
+from laudo.core.lookups import Asking, Count, Found, Plain, together
 from laudo.core.query import Query
 from laudo.core.reading import Reading, Stretch, skipped
 from laudo.core.tally import Bounds, Span
@@ -21,7 +22,8 @@ from laudo.core.values import beyond
 from laudo.core.walking import Matching
 
 FEW: Final = 3000
-"""Rows that are sooner collected than looked for where an axis has no ranges of facets."""
+"""Rows that are sooner collected than looked for or counted where no index has all that is asked."""
+_DOCUMENTO: Final = axes.RELATORIO_DOCUMENTO
 
 
 class Page(NamedTuple):
@@ -44,8 +46,11 @@ def page(query: Query, facets: Facets, after: After | None = None, total: int | 
     bounds = _bounds(query)
     if not group.total:
         return Page(0, 0, "")
-    if query.exact or len(bounds) > 1 or (bounds and query.words):
-        return (yield from _counted(query, group, after, total))
+    several = len(bounds) > 1 or (bounds and query.words)
+    if query.exact or (several and group.total <= FEW):
+        return (yield from _named(query, facets, group, after=after, total=total))
+    if several:
+        return (yield from _tested(query, facets, group, bounds, after=after, total=total))
     if query.words:
         return (yield from _searched(query, facets, group, after=after, total=total))
     if bounds:
@@ -125,22 +130,104 @@ def _searched(query: Query, facets: Facets, group: Group, *, after: After | None
     return (yield from _walked(query, replace(group, total=total), facets.total, after))
 
 
-def _counted(query: Query, group: Group, after: After | None, total: int | None) -> Steps:
-    """Filters that name one report, document or person, or that no index answers together: count what they match."""
-    skip, counted = skipped(query, after), total is None
+def _tested(
+    query: Query, facets: Facets, group: Group, bounds: list[Bounds], *, after: After | None, total: int | None
+) -> Steps:
+    """Words and ranges together, which no index answers: the rows that one of them leaves are tested for the others.
+
+    That is the one that leaves fewest. If these are many, they are counted alone, and the page is found as any other.
+    """
+    through = [*(None for _ in query.words), *(each.axis for each in bounds)]
+    words = [_having(word) for word in query.words]
+    left = yield from together(*words, *(_few(each, group) for each in bounds))
+    if min(left) <= FEW:
+        return (yield from _counted(query, group, after, total, through=through[left.index(min(left))]))
+    left[len(words) :] = yield from together(*(_within(each, group) for each in bounds))
+    least = through[left.index(min(left))]
+    if total is None:
+        counting = Plain(query, group.numbers, query.order, 0, 0, None, few=True, counted=True, through=least)
+        [(total, *_)] = yield counting
+    of = dict(zip(through, left, strict=True)).get(query.order.field.axis or query.resource.newest_axis, facets.total)
+    matching = Matching(query, group.numbers, query.order, total, of, least, min(left))
+    return (yield from _taken(query, matching, after))
+
+
+def _having(word: str) -> Asking[int]:
+    """Count the persons who have one word."""
+    [(count,)] = yield Found((word,))
+    return int(count)
+
+
+def _few(bounds: Bounds, group: Group) -> Asking[int]:
+    """Count the rows of a range up to one more than few."""
+    [(count,)] = yield Count(*bounds, group.numbers, most=FEW + 1)
+    return int(count)
+
+
+def _within(bounds: Bounds, group: Group) -> Asking[int]:
+    """Count the rows of a range."""
+    return (yield from tally.span(bounds, group)).total
+
+
+def _named(query: Query, facets: Facets, group: Group, *, after: After | None, total: int | None) -> Steps:
+    """Filters that name one report, document or person, or that leave few rows.
+
+    The reports of one document may be many all the same; then they are a range of the order by documents.
+    """
+    if [each.filter.name for each in query.exact] != [_DOCUMENTO.names[0]]:
+        return (yield from _counted(query, group, after, total))
+    if total is None or total <= FEW:
+        few = yield from _counted(query, group, after, total, most=FEW + 1)
+        if few.total <= FEW:
+            return few
+    document = query.exact[0].value
+    bounds = Bounds(_DOCUMENTO, _DOCUMENTO.floor(document), _DOCUMENTO.ceiling(document))
+    if query.period is None:
+        return (yield from _bounded(query, facets, group, bounds, after=after, total=total))
+    if total is None:
+        total = yield from tally.counted(_DOCUMENTO, group.numbers, bounds.lower, bounds.upper, query.period)
+    return (yield from _walked(query, replace(group, total=total), facets.total, after))
+
+
+def _counted(
+    query: Query,
+    group: Group,
+    after: After | None,
+    total: int | None,
+    *,
+    through: Axis | None = None,
+    most: int | None = None,
+) -> Steps:
+    """Count and collect what filters match; if that is `most` or more, count so far and collect nothing."""
+    counted, skip = total is None, skipped(query, after)
+    most = most if counted else None
     [(found, shown, items)] = yield Plain(
-        query, group.numbers, query.order, query.rows, skip, after, few=True, counted=counted
+        query,
+        group.numbers,
+        query.order,
+        query.rows,
+        skip,
+        after,
+        few=True,
+        counted=counted,
+        most=most,
+        through=through,
     )
     return Page(found if total is None else total, shown, items or "")
 
 
 def _walked(query: Query, group: Group, of: int, after: After | None) -> Steps:
-    """Filter, sort and skip, when the total is known: cost grows with the page number, or with the rows that match."""
+    """Filter, sort and skip, when the total is known."""
+    return (yield from _taken(query, _matching(query, group, of), after))
+
+
+def _taken(query: Query, matching: Matching, after: After | None) -> Steps:
+    """Walk or collect: cost grows with the page number, or with the rows that match."""
     skip = skipped(query, after)
-    if skip >= group.total:
-        return Page(group.total, 0, "")
-    [(_, shown, items)] = yield from _matching(query, group, of).take(query.rows, skip, after)
-    return Page(group.total, shown, items or "")
+    if skip >= matching.total:
+        return Page(matching.total, 0, "")
+    [(_, shown, items)] = yield from matching.take(query.rows, skip, after)
+    return Page(matching.total, shown, items or "")
 
 
 def _matching(query: Query, group: Group, of: int) -> Matching:

@@ -76,7 +76,7 @@ def groups(query: Query, facets: Facets, group: Group, after: After | None) -> l
     field, descending = query.order.field, query.order.descending
     if field.axis is not None:
         return [group]
-    split = facets.groups(group, field.name, descending=descending)
+    split = facets.groups(query)
     return remaining(split, after.value, descending=descending) if after else split
 
 

@@ -1,5 +1,7 @@
 """Positions on an axis, found by its buckets: the coarse one, then the fine one, then at most one bucket's rows."""
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from laudo.core.axes import Axis, Key
@@ -80,6 +82,16 @@ def span(bounds: Bounds, group: Group) -> Asking[Span]:
     return Span(first, end - first)
 
 
+def spread(bounds: Bounds, totals: Mapping[int, int]) -> Asking[Counter[int]]:
+    """Count the rows of each of some facets in a range; `totals` are all that they have."""
+    axis, lower, upper = bounds
+    keys = [key for key in (lower, upper) if key is not None]
+    ranks = yield from together(*(_ranks(axis, tuple(totals), key) for key in keys))
+    held = Counter(totals if upper is None else ranks[-1])
+    held -= ranks[0] if lower is not None else Counter()
+    return held
+
+
 def rank(axis: Axis, group: Group, key: Key) -> Asking[int]:
     """Count the rows with a group's facets that stand before a key."""
     holder = yield from _holder(axis, key)
@@ -112,6 +124,18 @@ def _rank(axis: Axis, group: Group, key: Key, holder: Holder) -> Asking[int]:
         return sum((yield from together(coarse, fine)))
     rows = counted(axis, group.numbers, axis.decode(holder.lower), key)
     return sum((yield from together(coarse, fine, rows)))
+
+
+def _ranks(axis: Axis, numbers: tuple[int, ...], key: Key) -> Asking[Counter[int]]:
+    """Count the rows of each of some facets that stand before a key."""
+    holder = yield from _holder(axis, key)
+    coarse = Before(axis, COARSE, holder.coarse_lower, numbers, apart=True)
+    fine = Before(axis, holder.coarse, holder.lower, numbers, apart=True)
+    rows = Count(axis, axis.decode(holder.lower), key, numbers, apart=True)
+    before: Counter[int] = Counter()
+    for held in (yield Together((coarse, fine, rows))):
+        before.update(dict(held))
+    return before
 
 
 def _summed(axis: Axis, group: Group, parent: int, upper: bytes, total: int) -> Asking[int]:

@@ -23,17 +23,23 @@ LEAST: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """The `total` rows, of the `of` that there are, that match a query, in an order; `numbers` are their facets."""
+    """The `total` rows, of the `of` that there are, that match a query, in an order; `numbers` are their facets.
+
+    They are collected by the words or values that filters name, or `through` the range of an axis, which meets `met`
+    rows, None if no others.
+    """
 
     query: Query
     numbers: Numbers
     order: Order
     total: int
     of: int
+    through: Axis | None = None
+    met: int | None = None
 
     def take(self, limit: int, skip: int, after: After | None) -> Asking[Rows]:
         """Take rows in the way that likely costs less."""
-        if self.collecting <= self.walking(limit + skip):
+        if self.collecting <= self.walking(self.passed(limit, skip)):
             return (yield self.collected(limit, skip, after))
         return (yield from self.walked(limit, skip, after))
 
@@ -42,7 +48,8 @@ class Matching:
         """What it costs to collect and sort all rows: the index of the newest may hold what they are sorted by."""
         axis, query = self.order.field.axis, self.query
         held = axis and not query.words and set(axis.names) <= set(query.resource.newest_axis.names)
-        return self.total * (SORT if held else SORT + FETCH)
+        met = self.total if self.met is None else self.met
+        return self.total * SORT + (0 if held else met * FETCH)
 
     def walking(self, rows: int) -> int:
         """Tell what it costs to walk down to the last of so many rows, if those that match lie evenly."""
@@ -51,18 +58,28 @@ class Matching:
             return self.of * (SORT + FETCH)  # No index has this order.
         return rows * self.of // max(self.total, 1) * self._testing(axis)
 
+    def passed(self, limit: int, skip: int) -> int:
+        """Tell how many rows that match a walk to some of them passes, these included, from the end that is nearer."""
+        return limit + min(skip, self._behind(limit, skip))
+
+    def _behind(self, limit: int, skip: int) -> int:
+        return max(0, self.total - skip - limit)
+
     def collected(self, limit: int, skip: int, after: After | None) -> Plain:
         """Ask for rows, all of which are collected and sorted."""
-        return Plain(self.query, self.numbers, self.order, limit, skip, after, few=True)
+        return Plain(self.query, self.numbers, self.order, limit, skip, after, few=True, through=self.through)
 
     def walked(self, limit: int, skip: int, after: After | None) -> Asking[Rows]:
         """Walk, but no longer than for twice of what it costs to collect all rows: they may lie unevenly."""
-        axis = self.order.field.axis
+        axis, behind = self.order.field.axis, self._behind(limit, skip)
         most = LEAST + 2 * self.collecting // self._testing(axis) if axis else 0
         plain = replace(self.collected(limit, skip, after), few=False, most=most if most < self.of else None)
+        wanted = limit if after else min(limit, self.total - skip)
+        if behind < skip:
+            plain = replace(plain, limit=wanted, skip=behind, backwards=True)
         rows = yield plain
         [(_, shown, _)] = rows
-        if plain.most is None or shown == (limit if after else min(limit, self.total - skip)):
+        if plain.most is None or shown == wanted:
             return rows
         return (yield self.collected(limit, skip, after))
 
@@ -70,7 +87,8 @@ class Matching:
         """Tell what it costs to look at a row: the axis' index may hold all that it is tested for."""
         query = self.query
         held = (
-            (query.period is None or axis.covers_recency)
+            not query.exact
+            and (query.period is None or axis.covers_recency)
             and (not query.words or _WORDS in axis.names)
             and (self.numbers is None or axis.covers_facet)
         )

@@ -37,9 +37,11 @@ def before(lookup: Before, owner: Owner, dialect: Dialect) -> Statement:
     span = f"SELECT min(bucket) AS low, max(bucket) AS high FROM bucket WHERE {_BELOW} AND lower < ?"
     within = "bucket BETWEEN (SELECT low FROM span) AND (SELECT high FROM span)"
     others = f"SELECT bucket FROM bucket WHERE {_BELOW} AND {within} AND lower >= ?"
+    held = "facet, CAST(sum(total) AS bigint)" if lookup.apart else "CAST(coalesce(sum(total), 0) AS bigint)"
     text = (
-        f"WITH span AS ({span}) SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM tally "
+        f"WITH span AS ({span}) SELECT {held} FROM tally "
         f"WHERE {_BELOW} AND {dialect.member('facet')} AND {within} AND bucket NOT IN ({others})"
+        f"{_EACH if lookup.apart else ''}"
     )
     return Statement(text, (*place, lookup.upper, *place, list(lookup.facets), *place, lookup.upper))
 
@@ -62,7 +64,8 @@ def count(lookup: Count, owner: Owner, dialect: Dialect) -> Statement:
         return Statement(f"SELECT count(*) FROM ({limited}) AS found", (*where.params, lookup.most))
     few = axis.facet_index is not None and facets is not None and len(facets) <= _FEW
     source_ = source(axis, dialect, by_facet=True) if few else _source(axis, facets, dialect)
-    return Statement(f"SELECT count(*) FROM {source_} WHERE {where}", where.params)
+    counted, each = ("facet, count(*)", _EACH) if lookup.apart else ("count(*)", "")
+    return Statement(f"SELECT {counted} FROM {source_} WHERE {where}{each}", where.params)
 
 
 def last(lookup: Last, owner: Owner, dialect: Dialect) -> Statement:
@@ -78,6 +81,7 @@ def _source(axis: Axis, numbers: Numbers, dialect: Dialect) -> str:
 
 _FEW: Final = 128
 """Up to so many facets' own ranges are counted sooner than a bucket's rows, each of whose facet must be tested."""
+_EACH: Final = " GROUP BY facet"
 _AXIS: Final = "id_organizacao = ? AND id_conta = ? AND axis = ?"
 _BELOW: Final = f"{_AXIS} AND parent = ?"
 _HOLDING: Final = f"""

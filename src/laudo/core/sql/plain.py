@@ -1,5 +1,6 @@
 """The plain way, for questions that name few rows or that no tally answers: filter, sort, skip."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from laudo.core.axes import numero_key
@@ -18,18 +19,24 @@ def plain(lookup: Plain, owner: Owner, dialect: Dialect) -> Statement:
     source = dialect.source(table, _index(lookup))
     if lookup.order.field.axis is None:
         source += " JOIN facet USING (id_organizacao, id_conta, facet)"
-    within = Where(query.resource.newest_axis, owner, dialect)
-    filters = _filters(lookup, owner, dialect)
+    within, filters = Where(query.resource.newest_axis, owner, dialect), Clauses()
+    _add_ranges(within, filters, lookup)
+    _add_filters(filters, lookup, owner, dialect)
     counted = Clause("NULL", ())
     if lookup.counted:
-        where = _both(within, filters)
-        counted = Clause(f"(SELECT count(*) FROM {source} WHERE {where.text})", where.params)
+        counted = _counted(lookup, source, _both(within, filters))
     if lookup.after is not None:
         _add_after(within, lookup.order, lookup.after)
     if lookup.few:
-        keys = dialect.collected(table, source, _both(within, filters), _order(lookup.order))
+        where = _both(within, filters)
+        if lookup.most is not None:
+            source = f"(SELECT {counted.text} AS counted) AS before CROSS JOIN {source}"
+            where = Clause(f"{where.text} AND counted < ?", (*counted.params, *where.params, lookup.most))
+        keys = dialect.collected(table, source, where, _order(lookup.order))
     else:
-        keys = _walked(lookup, f"SELECT {dialect.key(table)}, {_TESTED[table]} FROM {source}", within, filters)
+        exact = (each.filter.name for each in query.exact)
+        tested = ", ".join(dict.fromkeys((*_TESTED[table], *exact, *_names(lookup.order))))
+        keys = _walked(lookup, f"SELECT {dialect.key(table)}, {tested} FROM {source}", within, filters)
     items = dialect.items(table, Clause(keys.text, (*keys.params, lookup.limit, lookup.skip)), owner)
     page = dialect.joined(items.text)
     return Statement(page.replace("SELECT", f"SELECT {counted.text},", 1), (*counted.params, *items.params))
@@ -43,35 +50,56 @@ def found(lookup: Found, owner: Owner, dialect: Dialect) -> Statement:
     return Statement(_HAVE_WORD, (owner.id_organizacao, word, beyond(word), len(word)))
 
 
+def _counted(lookup: Plain, source: str, where: Clause) -> Clause:
+    """Count what matches, up to `most` where that is given; `plain` then takes rows only if there are fewer."""
+    if lookup.most is None:
+        return Clause(f"(SELECT count(*) FROM {source} WHERE {where.text})", where.params)
+    matched = f"SELECT 1 FROM {source} WHERE {where.text} LIMIT ?"
+    return Clause(f"(SELECT count(*) FROM ({matched}) AS matched)", (*where.params, lookup.most))
+
+
 def _walked(lookup: Plain, looked_at: str, within: Where, filters: Clauses) -> Clause:
     """Test the first rows of the order; a LIMIT, even of all, keeps a planner from another index."""
     limit, most = (_ALL, ()) if lookup.most is None else ("?", (lookup.most,))
-    first = f"{looked_at} WHERE {within} ORDER BY {', '.join(_order(lookup.order))} LIMIT {limit}"
-    text = f"SELECT key FROM ({first}) AS walked WHERE {filters} LIMIT ? OFFSET ?"
-    return Clause(text, (*within.params, *most, *filters.params))
+    asked = _order(lookup.order)
+    walked = _backwards(asked) if lookup.backwards else asked
+    first = f"{looked_at} WHERE {within} ORDER BY {', '.join(walked)} LIMIT {limit}"
+    found = f"FROM ({first}) AS walked WHERE {filters} LIMIT ? OFFSET ?"
+    if lookup.backwards:
+        found = f"FROM (SELECT * {found}) AS last ORDER BY {', '.join(asked)}"
+    return Clause(f"SELECT key {found}", (*within.params, *most, *filters.params))
+
+
+def _backwards(asked: Iterable[str]) -> list[str]:
+    return [each.removesuffix(" DESC") if each.endswith(" DESC") else f"{each} DESC" for each in asked]
 
 
 def _both(within: Where, filters: Clauses) -> Clause:
     return Clause(f"{within} AND {filters}", (*within.params, *filters.params))
 
 
-def _filters(lookup: Plain, owner: Owner, dialect: Dialect) -> Clauses:
-    query = lookup.query
-    filters = Clauses()
-    if lookup.facets is not None:
-        filters.add(dialect.member("facet"), list(lookup.facets))
+def _add_ranges(within: Where, filters: Clauses, lookup: Plain) -> None:
+    """Ask for the query's values and ranges: those of the axis that orders the rows bound the walk down it."""
+    query, ordered = lookup.query, _names(lookup.order)[:1]
     for condition in query.exact:
         name, value = condition.filter.name, condition.value
-        filters.add(f"{name} = ?", numero_key(str(value)) if name == "numero" else value)
-    filters.during(query.period)
+        clauses = within if (name,) == ordered else filters
+        clauses.add(f"{name} = ?", numero_key(str(value)) if name == "numero" else value)
+    (within if ordered == ("recency",) else filters).during(query.period)
     if query.prefix:
-        filters.add("cpf >= ? AND cpf < ?", query.prefix, query.prefix + ":")
-    if query.words and lookup.few:
+        clauses = within if ordered == ("cpf",) else filters
+        clauses.add("cpf >= ? AND cpf < ?", query.prefix, query.prefix + ":")
+
+
+def _add_filters(filters: Clauses, lookup: Plain, owner: Owner, dialect: Dialect) -> None:
+    query = lookup.query
+    if lookup.facets is not None:
+        filters.add(dialect.member("facet"), list(lookup.facets))
+    if query.words and lookup.few and lookup.through is None:
         filters.also(dialect.having(query.words, owner))
     elif query.words:
         for word in query.words:
             filters.add(f"{dialect.position}(' ' || nome_busca, ?) > 0", f" {word}")
-    return filters
 
 
 def _index(lookup: Plain) -> str | None:
@@ -83,12 +111,18 @@ def _index(lookup: Plain) -> str | None:
     for name, index in _BY_FILTER:
         if name in exact:
             return index
+    if lookup.through is not None:
+        return lookup.through.index
     if query.words:
         return None
     if query.prefix:
         return "pessoa_cpf"
     by_facet = lookup.facets and len(lookup.facets) <= MOST_MERGED
     return "relatorio_facet_recency" if by_facet else query.resource.newest_axis.index
+
+
+def _names(asked: Order) -> tuple[str, ...]:
+    return asked.field.axis.names if asked.field.axis else ()
 
 
 def _order(asked: Order) -> list[str]:
@@ -122,8 +156,8 @@ def _add_after(where: Where, asked: Order, after: After) -> None:
 
 _ALL: Final = 1 << 62
 """More rows than there are."""
-_TESTED: Final = {"relatorio": "facet, recency", "pessoa": "cpf, nome_busca, recency"}
-"""The columns for which rows are tested on the way down an order."""
+_TESTED: Final = {"relatorio": ("facet", "recency"), "pessoa": ("cpf", "nome_busca", "recency")}
+"""The columns for which filters test rows."""
 _HAVE_WORD: Final = """
 SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM word
 WHERE id_organizacao = ? AND word >= ? AND word < ? AND shared < ?
