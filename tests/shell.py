@@ -3,7 +3,6 @@
 import gzip
 import json
 import os
-import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -68,12 +67,6 @@ class Shell:
     def environment(self) -> dict[str, str]:
         kept = {key: value for key, value in os.environ.items() if not key.startswith("LAUDO_")}
         return kept | {"LAUDO_STORE": self.store, "LAUDO_KEY_FILE": str(self.key_file), "NO_COLOR": "1"}
-
-
-def cpu_seconds() -> float:
-    """CPU time of the processes that this one has started and waited for: the clock's, on a machine that idles."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def ndjson(folder: Path, count: int, *, name: str = "relatorios.ndjson", bad: int = 0) -> Path:

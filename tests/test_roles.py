@@ -294,13 +294,13 @@ def test_the_owner_migrates_the_writer_imports_and_the_reader_serves_and_verifie
     work.run("importer", "organization", "create", "Modelo")
     work.run("importer", "user", "create", "--account", "1", "--email", "ana@example.com", "--name", "Ana")
     token = work.run("importer", "token", "create", "--user", "1")
-    work.run("importer", "import", "--account", "1", str(ndjson(tmp_path, 300)))
+    work.run("importer", "import", "--account", "1", str(ndjson(tmp_path, 1200)))
     work.run("api", "verify")
     work.run("importer", "verify", "--repair")
     settings = Settings(store=work.url("api"), key_file=str(work.key_file), log=False)
     database = open_store(work.url("api"))
     client = Client(app.create(settings, database=database), token)
-    assert (client.get("/relatorios?page=2").total, bool(client.get("/pessoas?busca=mar").itens)) == (300, True)
+    assert (client.get("/relatorios?page=2").total, bool(client.get("/pessoas?busca=mar").itens)) == (1200, True)
     assert client.get("/usuario").status == 200
     work.run("importer", "token", "revoke", "1")
     assert client.get("/relatorios").status == 401

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from laudo.server import auth
-from shell import LAUDO, Shell, cpu_seconds, ndjson, one_line
+from shell import LAUDO, Shell, ndjson, one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +186,10 @@ def test_demo_leaves_the_store_of_the_environment_alone(laudo: Shell) -> None:
     assert [item["nome_organizacao"] for item in laudo.lists("organization", "list")] == ["Modelo"]
 
 
-def test_demo_serves_what_it_made_and_starts_again_within_2_seconds(fresh: Shell) -> None:
+def test_demo_serves_what_it_made_and_starts_again(fresh: Shell) -> None:
     words = ("demo", "--store", fresh.store, "--workers", "1")
     token = fresh.prints(*words, "--no-serve").splitlines()[-2].split()[1]
-    before = cpu_seconds()
     with serving(fresh, *words) as server:
         body = server.client.get("/relatorios", headers={"Authorization": token}).json()
         assert body["result"]["paginacao"]["total"] > 5000
         assert server.stop(signal.SIGTERM) == 0
-    assert cpu_seconds() - before < 2
