@@ -1,6 +1,7 @@
 """What each role may do, tried by logins that are members of it."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -29,31 +30,31 @@ LOGINS: Final = {
     "api": "IN ROLE laudo_reader",
 }
 """Login -> what it is, beside a login: deploy owns the database at first, the next three are nobody."""
+BEFORE: Final = ("deploy", "other", "stranger", "guest")
+"""Those that are there before there are roles."""
+
+
+GRANTED: Final = "granted"
+"""A store to which `deploy`, who is no superuser, has granted the roles: its database."""
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
+    """Start a server on which each login is what it is, whichever test comes first."""
     with postgres_server.start() as started:
-        for name in ("deploy", "other", "stranger", "guest"):
+        for name in BEFORE:
+            login(started, name)
+        started.execute(f"CREATE DATABASE {GRANTED} OWNER deploy")
+        with closing(opened(started, GRANTED, "deploy")) as database:
+            migrations.migrate(database)
+            roles.grant(database)
+        for name in LOGINS.keys() - {*BEFORE}:
             login(started, name)
         yield started
 
 
 def login(server: Server, name: str) -> None:
     server.execute(f"CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}' {LOGINS[name]}")
-
-
-@pytest.fixture(scope="module")
-def granted(server: Server) -> str:
-    """A store to which `deploy`, who is no superuser, has granted the roles: its database."""
-    server.execute("CREATE DATABASE granted OWNER deploy")
-    database = opened(server, "granted", "deploy")
-    migrations.migrate(database)
-    roles.grant(database)
-    database.close()
-    for name in ("migrator", "importer", "api"):
-        login(server, name)
-    return "granted"
 
 
 def opened(server: Server, database: str, user: str) -> Database:
@@ -64,11 +65,11 @@ Asking = Callable[[str, str], list[tuple[Any, ...]]]
 
 
 @pytest.fixture
-def ask(server: Server, granted: str) -> Asking:
+def ask(server: Server) -> Asking:
     """Run a statement as a login, and undo it."""
 
     def run(user: str, text: str) -> list[tuple[Any, ...]]:
-        with psycopg.connect(server.url(granted, user=user, password=PASSWORD)) as connection:
+        with psycopg.connect(server.url(GRANTED, user=user, password=PASSWORD)) as connection:
             cursor = connection.execute(text.encode())
             found = cursor.fetchall() if cursor.description else []
             connection.rollback()
@@ -161,19 +162,19 @@ def test_every_table_is_granted(ask: Asking) -> None:
     assert all(set(rights) == set(TABLES) for rights in roles.RIGHTS.values())
 
 
-def test_granting_again_changes_nothing(server: Server, granted: str) -> None:
+def test_granting_again_changes_nothing(server: Server) -> None:
     for user in ("deploy", "postgres"):
         password = server.password if user == "postgres" else PASSWORD
-        database = open_store(server.url(granted, user=user, password=password), write=True)
+        database = open_store(server.url(GRANTED, user=user, password=password), write=True)
         assert roles.grant(database) == []
         database.close()
 
 
-def test_what_was_given_or_taken_by_hand_is_put_right(server: Server, granted: str, ask: Asking) -> None:
-    server.execute("GRANT DELETE, TRUNCATE ON relatorio TO laudo_reader", database=granted)
-    server.execute("REVOKE SELECT ON token FROM laudo_reader", database=granted)
-    server.execute("ALTER TABLE facet OWNER TO deploy", database=granted)
-    database = opened(server, granted, "deploy")
+def test_what_was_given_or_taken_by_hand_is_put_right(server: Server, ask: Asking) -> None:
+    server.execute("GRANT DELETE, TRUNCATE ON relatorio TO laudo_reader", database=GRANTED)
+    server.execute("REVOKE SELECT ON token FROM laudo_reader", database=GRANTED)
+    server.execute("ALTER TABLE facet OWNER TO deploy", database=GRANTED)
+    database = opened(server, GRANTED, "deploy")
     assert set(roles.grant(database)) == {
         "ALTER TABLE facet OWNER TO laudo_owner",
         "GRANT SELECT ON token TO laudo_reader",
@@ -202,8 +203,7 @@ def test_a_later_migration_by_another_login_grants_what_it_makes(server: Server,
         ]
 
 
-def test_a_store_without_roles_stays_so_when_it_is_migrated(server: Server, granted: str, tmp_path: Path) -> None:
-    assert granted
+def test_a_store_without_roles_stays_so_when_it_is_migrated(server: Server, tmp_path: Path) -> None:
     server.execute("CREATE DATABASE plain OWNER deploy")
     database = opened(server, "plain", "deploy")
     migrations.migrate(database)
@@ -271,8 +271,7 @@ class Work(NamedTuple):
 
 
 @pytest.fixture
-def work(server: Server, granted: str, tmp_path: Path) -> Work:
-    assert granted
+def work(server: Server, tmp_path: Path) -> Work:
     name = f"work{server.execute('SELECT count(*) FROM pg_database')[0][0]}"
     server.execute(f"CREATE DATABASE {name} OWNER deploy")
     shell = Shell(tmp_path)
@@ -321,8 +320,7 @@ def test_granting_names_what_it_did_and_next_time_that_nothing_was_left(work: Wo
     assert work.run("deploy", "migrate", "--grants") == "the store is current\nthe roles are current"
 
 
-def test_granting_without_the_right_to_prints_what_to_run(server: Server, granted: str, tmp_path: Path) -> None:
-    assert granted
+def test_granting_without_the_right_to_prints_what_to_run(server: Server, tmp_path: Path) -> None:
     server.execute("CREATE DATABASE told OWNER stranger")
     result = Shell(tmp_path)(
         "migrate", "--grants", env={"LAUDO_STORE": server.url("told", user="stranger", password=PASSWORD)}
