@@ -2,10 +2,13 @@ import csv
 import gzip
 import io
 import json
+import os
 import subprocess
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterable, Mapping
+from itertools import takewhile
 from typing import Literal
 
 import msgspec
@@ -14,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laudo.core import documents, values
+from laudo.server.ingest import lines as ingest_lines
 from laudo.server.ingest import ndjson
 from laudo.server.ingest.fields import ACCEPTED, FaultError
 from laudo.server.ingest.records import Format, RecordsError, Rejected, Relatorio, Source, read
@@ -85,7 +89,8 @@ def relatorios(draw: st.DrawFn) -> Relatorio:
 
 
 def items(content: bytes, name: str = "", file_format: Format | None = None) -> list[Item]:
-    return list(read(Source(io.BytesIO(content), name), file_format=file_format))
+    found = read(Source(io.BytesIO(content), name), file_format=file_format)
+    return [each for each in found if each is not None]
 
 
 def line(**changed: object) -> bytes:
@@ -123,8 +128,8 @@ def table(rows: Iterable[Mapping[str, object]], separator: str = ",") -> bytes:
 class Trickle(io.BytesIO):
     """A stream that gives a few bytes at a time, as a pipe may."""
 
-    def read(self, size: int | None = -1, /) -> bytes:
-        return super().read(min(7, -1 if size is None else size))
+    def read1(self, size: int | None = -1, /) -> bytes:
+        return super().read1(min(7, -1 if size is None else size))
 
 
 # What is written is read back
@@ -543,11 +548,43 @@ def test_invalid_documents_are_accepted_on_request_but_not_masks() -> None:
         ]
     )
     found = list(read(Source(io.BytesIO(content)), accept_invalid_documents=True))
-    assert [item.reason if isinstance(item, Rejected) else item[1].numero_documento for item in found] == [
+    assert [item.reason if isinstance(item, Rejected) else item[1].numero_documento for item in found if item] == [
         "11111111111",
         f"numero_documento has a mask; {DOCUMENTO}",
         "AA000000000000",
     ]
+
+
+# What is still being written
+
+
+LINES = {"ndjson": [GOOD, GOOD, GOOD], "csv": [HEADER.encode(), ROW.encode(), ROW.encode()]}
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+@pytest.mark.parametrize("lines", LINES.values(), ids=LINES.keys())
+def test_what_has_come_of_a_pipe_is_given_before_the_rest_has(
+    monkeypatch: pytest.MonkeyPatch, lines: list[bytes], packed: bool
+) -> None:
+    """None stands where nothing more comes; half a line waits for its end."""
+    monkeypatch.setattr(ingest_lines, "WAIT", 0.02)
+    packer = zlib.compressobj(wbits=31) if packed else None
+    ours, theirs = os.pipe()
+
+    def send(content: bytes) -> None:
+        os.write(theirs, packer.compress(content) + packer.flush(zlib.Z_SYNC_FLUSH) if packer else content)
+
+    with os.fdopen(ours, "rb") as stream:
+        found = read(Source(stream))
+        send(b"\n".join([*lines[:2], lines[2][:20]]))
+        seen = list(takewhile(bool, found))
+        assert len(seen) == len(items(b"\n".join(lines))) - 1
+        send(lines[2][20:] + b"\n")
+        seen += takewhile(bool, found)
+        assert seen == items(b"\n".join(lines))
+        os.write(theirs, packer.flush() if packer else b"")
+        os.close(theirs)
+        assert list(found) == []
 
 
 # Progress and memory
@@ -588,7 +625,7 @@ def bomb():
 class Stream:
     def __init__(self, blocks):
         self.blocks = blocks
-    def read(self, size):
+    def read1(self, size):
         return next(self.blocks, b"")
 
 def peak():

@@ -4,14 +4,13 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from io import BytesIO
-from itertools import islice
-from typing import TYPE_CHECKING, BinaryIO, Final
+from io import BufferedReader, BytesIO
+from typing import TYPE_CHECKING, Final, cast
 
 import click
 
 from laudo.cli import output, progress
-from laudo.cli.imports import BATCH, IN_PART, kept
+from laudo.cli.imports import IN_PART, batches, kept
 from laudo.cli.options import Id, opened, with_settings
 from laudo.server.config import Settings
 
@@ -50,7 +49,7 @@ def delete_reports(settings: Settings, *, numeros: tuple[str, ...], id_conta: in
 
     done = Done()
     place = "line" if numeros == ("-",) else "argument"
-    source = Source(sys.stdin.buffer if numeros == ("-",) else _stream(numeros))
+    source = Source(cast("BufferedReader", sys.stdin.buffer) if numeros == ("-",) else _stream(numeros))
     with opened(settings, write=True) as database:
         ingest = Ingest(database, id_conta)
         with kept(done), progress.following(source, "deleting") as report:
@@ -71,8 +70,10 @@ class Done:
         return ", ".join(f"{getattr(self, name)} {name}" for name in ("deleted", "absent", "rejected"))
 
 
-def _delete(ingest: "Ingest", found: "Iterator[Found]", done: Done, *, report: progress.Report, place: str) -> None:
-    while batch := list(islice(found, BATCH)):
+def _delete(
+    ingest: "Ingest", found: "Iterator[Found | None]", done: Done, *, report: progress.Report, place: str
+) -> None:
+    for batch in batches(found):
         numeros = [numero for _, numero in batch if numero]
         deleted = ingest.delete(numeros) if numeros else 0
         done.lines += len(batch)
@@ -85,11 +86,15 @@ def _delete(ingest: "Ingest", found: "Iterator[Found]", done: Done, *, report: p
         report.reached(done.lines)
 
 
-def _found(lines: "Iterator[Line]") -> "Iterator[Found]":
+def _found(lines: "Iterator[tuple[int, Line] | None]") -> "Iterator[Found | None]":
     """Give the UUID of each line with its number, None for one that is none; blank lines are left out."""
     from laudo.core.values import UUID
 
-    for number, line in enumerate(lines, 1):
+    for each in lines:
+        if each is None:
+            yield None
+            continue
+        number, line = each
         if not isinstance(line, bytes):
             yield number, None
         elif text := line.removeprefix(_MARK).strip().decode("utf-8", "replace"):
@@ -99,7 +104,7 @@ def _found(lines: "Iterator[Line]") -> "Iterator[Found]":
                 yield number, None
 
 
-def _stream(numeros: Sequence[str]) -> BinaryIO:
+def _stream(numeros: Sequence[str]) -> BytesIO:
     return BytesIO(b"\n".join(os.fsencode(numero).replace(b"\n", b" ") for numero in numeros))
 
 

@@ -4,9 +4,9 @@ import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final, Protocol, TextIO
+from typing import TYPE_CHECKING, Final, Protocol, TextIO, TypeVar
 
 import click
 
@@ -16,9 +16,11 @@ from laudo.server.config import Settings
 
 if TYPE_CHECKING:
     from laudo.server.database import Database
-    from laudo.server.ingest.records import Format, Rejected, Relatorio
+    from laudo.server.ingest.records import Format, Found, Relatorio
 
     Write = Callable[[list[Relatorio]], None]
+
+T = TypeVar("T")
 
 BATCH: Final = 10_000
 IN_PART: Final = 1
@@ -32,8 +34,9 @@ Exit codes:
   130  interrupted; running it again finishes
 
 One report a line, in the fields of the API and nome_pessoa. The newer atualizado_em of a numero wins; what is there
-already is unchanged, what is older stale. Batches of 10,000 lines are on disk before they are counted. For each
-rejected line its number and the reason, never its content, go to --errors or stderr.
+already is unchanged, what is older stale. Batches of 10,000 lines are on disk before they are counted; what comes
+through a pipe waits for a second at most. For each rejected line its number and the reason, never its content, go to
+--errors or stderr.
 """
 
 
@@ -52,7 +55,7 @@ rejected line its number and the reason, never its content, go to --errors or st
 def import_reports(
     settings: Settings,
     *,
-    file: BinaryIO,
+    file: BufferedReader,
     id_conta: int,
     file_format: "Format | None",
     errors: Path | None,
@@ -105,14 +108,15 @@ class Counted(Protocol):
 
 
 def _import(
-    found: "Iterator[tuple[int, Relatorio] | Rejected]",
+    found: "Iterator[Found | None]",
     done: Done,
     *,
     write: "Write",
     report: progress.Report,
     rejections: TextIO | None,
 ) -> None:
-    while batch := list(islice(found, BATCH)):
+    whole: Iterator[list[Found]] = batches(found)
+    for batch in whole:
         relatorios = [item[1] for item in batch if isinstance(item, tuple)]
         if relatorios:
             write(relatorios)
@@ -122,7 +126,22 @@ def _import(
         for item in batch:
             if not isinstance(item, tuple):
                 _reject(f"line {item.line_number}: {item.reason}", report, rejections)
+        if rejections:
+            rejections.flush()
         report.reached(done.lines)
+
+
+def batches(found: Iterator[T | None]) -> Iterator[list[T]]:
+    """Give what is found BATCH at a time, and, at a None, what there is: nothing more comes for a while."""
+    batch: list[T] = []
+    for each in found:
+        if each is not None:
+            batch.append(each)
+        if len(batch) == BATCH or (each is None and batch):
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 def _writer(database: "Database", id_conta: int, done: Done, *, dry_run: bool) -> "Write":

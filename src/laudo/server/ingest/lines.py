@@ -1,16 +1,21 @@
 """The only place that reads the bytes of an import: it makes lines of them, gzip or not, in bounded memory."""
 
 import os
+import select
 import stat
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, Final
+from time import monotonic
+from typing import Final, Protocol, Self
 
 LONGEST: Final = 65_536
 """Bytes that a line may have, its line feed not counted."""
 
 TOO_LONG: Final = f"longer than {LONGEST // 1024} KiB"
+
+WAIT: Final = 1.0
+"""Seconds for which what has come of a stream may wait for more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,12 @@ class Unread:
 Line = bytes | Unread
 
 
+class Stream(Protocol):
+    """What can be read as it comes; one with a `fileno` that is no regular file may have to be waited for."""
+
+    def read1(self, size: int = -1, /) -> bytes: ...
+
+
 class NotGzipError(Exception):
     """A stream is called `.gz` and does not begin as gzip does."""
 
@@ -39,95 +50,142 @@ class Source:
 
     __slots__ = ("_stream", "consumed", "name", "size")
 
-    def __init__(self, stream: BinaryIO, name: str = "") -> None:
+    def __init__(self, stream: Stream, name: str = "") -> None:
         self._stream = stream
         self.name = name
         self.consumed = 0
         self.size = _size(stream)
 
-    def lines(self) -> Iterator[Line]:
-        """Give every line without its line feed, and an `Unread` for each that is too long.
+    def lines(self) -> Iterator[tuple[int, Line] | None]:
+        """Give every line with its number, without its line feed, and an `Unread` for each that is too long.
 
-        A gzip stream that ends early or is damaged ends with an `Unread` that is `final`: it stands for the line
-        that was being read, whose beginning is not given. Raises NotGzipError, and OSError as the stream does.
+        None says that nothing has followed for WAIT seconds since what has come. A gzip stream that ends early or is
+        damaged ends with an `Unread` that is `final`: it stands for the line that was being read, whose beginning is
+        not given. Raises NotGzipError, and OSError as the stream does.
         """
-        tail, quotes, overlong = b"", 0, False
+        number, tail, quotes, overlong = 1, b"", 0, False
         try:
             for chunk in self._chunks():
+                if not chunk:
+                    yield None
+                    continue
                 first, *rest = chunk.split(b"\n")
                 tail += first
                 if overlong or len(tail) > LONGEST:
                     quotes, overlong, tail = quotes + tail.count(b'"'), True, b""
                 if rest:
-                    yield Unread(TOO_LONG, quotes) if overlong else tail
+                    yield number, Unread(TOO_LONG, quotes) if overlong else tail
                     tail, quotes, overlong = rest.pop(), 0, False
-                    yield from rest
+                    yield from enumerate(rest, number + 1)
+                    number += 1 + len(rest)
         except _DamageError as damage:
-            yield Unread(str(damage), final=True)
+            yield number, Unread(str(damage), final=True)
             return
         if overlong:
-            yield Unread(TOO_LONG, quotes)
+            yield number, Unread(TOO_LONG, quotes)
         elif tail:
-            yield tail
+            yield number, tail
 
     def _chunks(self) -> Iterator[bytes]:
-        """Give the bytes as they are after decompression, at most LONGEST at once."""
-        first = self._read()
-        if len(first) == 1:
-            first += self._read()
+        """Give the bytes as they are after decompression, at most LONGEST at once; none for a wait that is long."""
+        blocks = self._blocks()
+        first = next(blocks, b"")
+        while len(first) == 1 and (more := next(blocks, None)) is not None:
+            first += more
         if first.startswith(_GZIP):
-            yield from self._inflated(first)
+            yield from _inflated(first, blocks)
         elif first and self.name.lower().endswith(".gz"):
             raise NotGzipError
-        else:
-            yield from self._plain(first)
+        elif first:
+            yield first
+            yield from blocks
 
-    def _plain(self, first: bytes) -> Iterator[bytes]:
-        chunk = first
-        while chunk:
+    def _blocks(self) -> Iterator[bytes]:
+        """Give the bytes as they come; none once what has come before has waited for long enough."""
+        waiting = None if self.size is not None else _Waiting.on(self._stream)
+        while True:
+            while waiting and not waiting.is_over():
+                yield b""
+            block = self._stream.read1(LONGEST)
+            if not block:
+                return
+            self.consumed += len(block)
+            yield block
+
+
+class _Waiting:
+    """Waits for a descriptor: at first for ever, and once something came, at most until that has waited for WAIT."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLIN)
+        self._ends: float | None = None
+
+    @classmethod
+    def on(cls, stream: Stream) -> Self | None:
+        """Give None for what has no descriptor, and never waits."""
+        descriptor = _descriptor(stream)
+        return None if descriptor is None else cls(descriptor)
+
+    def is_over(self) -> bool:
+        """Wait; tells whether something came, or the stream ended."""
+        left = None if self._ends is None else 1000 * max(0.0, self._ends - monotonic())
+        if not self._poll.poll(left):
+            self._ends = None
+            return False
+        if self._ends is None:
+            self._ends = monotonic() + WAIT
+        return True
+
+
+def _inflated(compressed: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Give what each gzip member holds, one after the other; zeros between and after them are padding."""
+    while compressed:
+        member = zlib.decompressobj(_GZIP_FORMAT)
+        yield from _member(member, compressed, blocks)
+        compressed = member.unused_data.lstrip(b"\0")
+        while not compressed and (more := next(blocks, None)) is not None:
+            compressed = more.lstrip(b"\0")
+            if not more:
+                yield more
+
+
+def _member(member: "zlib._Decompress", compressed: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:
+    while not member.eof:
+        try:
+            chunk = member.decompress(compressed, LONGEST)
+        except zlib.error:
+            raise _DamageError(_CORRUPT) from None
+        if chunk:
             yield chunk
-            chunk = self._read()
-
-    def _inflated(self, compressed: bytes) -> Iterator[bytes]:
-        """Give what each gzip member holds, one after the other; zeros between and after them are padding."""
-        while compressed:
-            member = zlib.decompressobj(_GZIP_FORMAT)
-            yield from self._member(member, compressed)
-            compressed = member.unused_data.lstrip(b"\0")
-            while not compressed and (more := self._read()):
-                compressed = more.lstrip(b"\0")
-
-    def _member(self, member: "zlib._Decompress", compressed: bytes) -> Iterator[bytes]:
-        while not member.eof:
-            try:
-                chunk = member.decompress(compressed, LONGEST)
-            except zlib.error:
-                raise _DamageError(_CORRUPT) from None
-            if chunk:
-                yield chunk
-            compressed = member.unconsumed_tail
-            # A full chunk may leave more inside the decompressor; anything less has used up what it was given.
-            if not compressed and len(chunk) < LONGEST and not member.eof:
-                compressed = self._read()
-                if not compressed:
-                    raise _DamageError(_TRUNCATED)
-
-    def _read(self) -> bytes:
-        block = self._stream.read(LONGEST)
-        self.consumed += len(block)
-        return block
+        compressed = member.unconsumed_tail
+        # A full chunk may leave more inside the decompressor; anything less has used up what it was given.
+        while not compressed and len(chunk) < LONGEST and not member.eof:
+            more = next(blocks, None)
+            if more is None:
+                raise _DamageError(_TRUNCATED)
+            compressed = more
+            if not more:
+                yield more
 
 
 class _DamageError(Exception):
     """A gzip stream cannot be read any further."""
 
 
-def _size(stream: BinaryIO) -> int | None:
+def _size(stream: Stream) -> int | None:
+    descriptor = _descriptor(stream)
+    if descriptor is None:
+        return None
+    status = os.fstat(descriptor)
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def _descriptor(stream: Stream) -> int | None:
     try:
-        status = os.fstat(stream.fileno())
+        return int(stream.fileno())  # type: ignore[attr-defined]
     except (OSError, AttributeError):
         return None
-    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 _TRUNCATED: Final = "truncated gzip: the file ends before its data; nothing from this line on was read"

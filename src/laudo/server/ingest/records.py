@@ -10,7 +10,7 @@ from laudo.server.ingest import fields, ndjson, tabular
 from laudo.server.ingest.fields import Draft, FaultError, Relatorio
 from laudo.server.ingest.lines import Line, NotGzipError, Source, Unread
 
-__all__ = ["FORMATS", "Format", "RecordsError", "Rejected", "Relatorio", "Source", "read"]
+__all__ = ["FORMATS", "Format", "Found", "RecordsError", "Rejected", "Relatorio", "Source", "read"]
 
 Format = Literal["ndjson", "csv"]
 FORMATS: Final[tuple[Format, ...]] = ("ndjson", "csv")
@@ -24,21 +24,26 @@ class Rejected:
     reason: str
 
 
+Found = tuple[int, Relatorio] | Rejected
+"""A report with the number of its line, or the line's rejection."""
+
+
 class RecordsError(Exception):
     """A file of which no line can be read; the text says why and what is accepted."""
 
 
 def read(
     source: Source, *, file_format: Format | None = None, accept_invalid_documents: bool = False
-) -> Iterator[tuple[int, Relatorio] | Rejected]:
-    """Give each report of a file with the number of its line (from 1), or the line's rejection, in order.
+) -> Iterator[Found | None]:
+    """Give what is found on each line of a file (from 1), in order.
 
-    The format is `file_format`, or what the name of the source says, or NDJSON if the first character is `{` and
-    CSV otherwise. Raises RecordsError, at the first step, when that or the header of a CSV is not to be read, and
-    OSError as the stream does. Memory is bounded whatever the stream holds; nothing is read ahead but one block.
+    None says that nothing more has come for a while, of what is no file but still being written. The format is
+    `file_format`, or what the name of the source says, or NDJSON if the first character is `{` and CSV otherwise.
+    Raises RecordsError, at the first step, when that or the header of a CSV is not to be read, and OSError as the
+    stream does. Memory is bounded whatever the stream holds; nothing is read ahead but one block.
     """
-    lines = _numbered(source)
-    first = next(((number, line) for number, line in lines if isinstance(line, Unread) or line.strip()), None)
+    lines = _unmarked(source)
+    first = next((each for each in lines if each and (isinstance(each[1], Unread) or each[1].strip())), None)
     if first is None:
         return
     number, line = first
@@ -54,9 +59,13 @@ def read(
 
 
 def _records(
-    lines: Iterator[tuple[int, Line]], parse: Callable[[bytes], Draft | None], *, verify: bool
-) -> Iterator[tuple[int, Relatorio] | Rejected]:
-    for number, line in lines:
+    lines: Iterator[tuple[int, Line] | None], parse: Callable[[bytes], Draft | None], *, verify: bool
+) -> Iterator[Found | None]:
+    for each in lines:
+        if each is None:
+            yield None
+            continue
+        number, line = each
         if isinstance(line, Unread):
             yield Rejected(number, line.reason)
             continue
@@ -70,13 +79,18 @@ def _records(
             yield number, relatorio
 
 
-def _numbered(source: Source) -> Iterator[tuple[int, Line]]:
+def _unmarked(source: Source) -> Iterator[tuple[int, Line] | None]:
+    """Give the lines of a source, the first one without a mark of its encoding."""
+    lines = source.lines()
     try:
-        for number, line in enumerate(source.lines(), 1):
-            if number == 1 and isinstance(line, bytes):
-                yield number, _without_mark(line)
+        for each in lines:
+            if each and isinstance(each[1], bytes):
+                yield each[0], _without_mark(each[1])
             else:
-                yield number, line
+                yield each
+            if each:
+                break
+        yield from lines
     except NotGzipError:
         raise RecordsError("the name ends in .gz, but the content is not gzip") from None
 

@@ -63,22 +63,22 @@ def header(line: Line) -> Header:
     return Header(len(names), separator, cast("_Places", itemgetter(*places)))
 
 
-def rows(lines: Iterator[tuple[int, Line]], separator: str) -> Iterator[tuple[int, Line]]:
+def rows(lines: Iterator[tuple[int, Line] | None], separator: str) -> Iterator[tuple[int, Line] | None]:
     """Join the lines of a row whose quotes span several; it goes by the number of its first line.
 
     A row ends where its quotes close, however far that is: what a quoted text holds is never taken for a row.
     """
     separating = separator.encode()
-    for number, line in lines:
-        if isinstance(line, bytes) and b'"' not in line:
-            yield number, line
+    for each in lines:
+        if each is None or (isinstance(each[1], bytes) and b'"' not in each[1]):
+            yield each
         else:
-            yield number, _joined(line, lines, separating)
+            yield each[0], _joined(each[1], lines, separating)
 
 
-def _joined(line: Line, lines: Iterator[tuple[int, Line]], separator: bytes) -> Line:
+def _joined(line: Line, lines: Iterator[tuple[int, Line] | None], separator: bytes) -> Line:
     kept, overlong, inside = bytearray(), False, False
-    for part in chain((line,), map(_LINE, lines)):
+    for part in chain((line,), map(_LINE, filter(None, lines))):
         if isinstance(part, Unread):
             if part.final:
                 return part
