@@ -7,6 +7,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import cluster
 import postgres_server
@@ -24,6 +25,10 @@ from wsgi import Client, NewApp, NewClient
 # Each store that a test's application reads keeps two descriptors open for good: see `server.sqlite._WAL_INDEXES`.
 _MOST = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (_MOST, _MOST))
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("laudo", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("laudo")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

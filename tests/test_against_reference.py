@@ -120,7 +120,7 @@ def test_generated_stores_and_queries_are_answered_as_the_reference_answers_them
     answered = Counter[str]()
     several = st.lists(st.tuples(st.integers(0, 9), queries(values, sorts)), min_size=QUERIES, max_size=QUERIES)
 
-    @settings(max_examples=STORES, deadline=None, phases=PHASES, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=STORES, phases=PHASES, suppress_health_check=list(HealthCheck))
     @given(history=histories(), questions=several)
     def compare(history: History, questions: list[tuple[int, str]]) -> None:
         with stores.passing() as url, world(url, key_file, history) as made:
@@ -167,7 +167,7 @@ def _sorts() -> tuple[tuple[List, tuple[str, ...]], ...]:
 
 
 def test_a_store_written_in_any_order_and_any_batches_is_the_same_store(stores: Stores, key_file: Path) -> None:
-    @settings(max_examples=15, deadline=None, phases=PHASES, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=15, phases=PHASES, suppress_health_check=list(HealthCheck))
     @given(history=histories(), seed=st.integers(0, 1000))
     def compare(history: History, seed: int) -> None:
         with (

@@ -280,7 +280,6 @@ def test_whatever_happens_every_page_is_the_references_and_every_count_is_a_reco
         settings=settings(
             max_examples=HISTORIES,
             stateful_step_count=STEPS,
-            deadline=None,
             phases=(Phase.explicit, Phase.reuse, Phase.generate),
             suppress_health_check=list(HealthCheck),
         ),

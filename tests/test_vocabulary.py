@@ -21,7 +21,7 @@ names = st.lists(st.text(letters, min_size=1, max_size=5), max_size=5).map(lambd
 populations = st.lists(names, max_size=12)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(came=populations, later=populations, gone=st.sets(st.integers(0, 11)))
 def test_every_beginning_of_a_word_has_the_total_of_a_count(
     stores: Stores, came: list[str], later: list[str], gone: set[int]
