@@ -29,7 +29,7 @@ LOGINS: Final = {
     "importer": "IN ROLE laudo_writer",
     "api": "IN ROLE laudo_reader",
 }
-"""Login -> what it is, beside a login: deploy owns the database at first, the next three are nobody."""
+"""Login -> what it is, beside a login: deploy owns the database at first, guest is nobody to the end."""
 BEFORE: Final = ("deploy", "other", "stranger", "guest")
 """Those that are there before there are roles."""
 
@@ -126,7 +126,7 @@ def test_who_writes_only_reads_what_others_keep(ask: Asking, table: str) -> None
     assert may(ask, "importer", table) == {"SELECT"}
 
 
-@pytest.mark.parametrize("user", ["importer", "api", "other"])
+@pytest.mark.parametrize("user", ["importer", "api", "guest"])
 @pytest.mark.parametrize(
     "text",
     [
@@ -137,12 +137,12 @@ def test_who_writes_only_reads_what_others_keep(ask: Asking, table: str) -> None
 def test_only_the_owner_changes_the_schema(ask: Asking, user: str, text: str) -> None:
     if text.startswith("GRANT"):
         # PostgreSQL warns of a grant that nobody may make; that it has granted nothing is what counts.
-        text = f"{text}; SELECT * FROM facet" if user == "other" else "ALTER TABLE facet OWNER TO CURRENT_USER"
+        text = f"{text}; SELECT * FROM facet" if user == "guest" else "ALTER TABLE facet OWNER TO CURRENT_USER"
     assert not allows(ask, user, text)
 
 
 def test_a_login_without_a_role_may_read_nothing(ask: Asking) -> None:
-    assert [table for table in TABLES if may_read(ask, "other", table)] == []
+    assert [table for table in TABLES if may_read(ask, "guest", table)] == []
 
 
 def may_read(ask: Asking, user: str, table: str) -> bool:
