@@ -61,12 +61,12 @@ def test_serve_answers_and_a_signal_ends_it_with_0(laudo: Shell, number: int) ->
         assert server.process.stderr.read() == b""
 
 
-def test_many_signals_at_once_end_it_with_0_too(laudo: Shell) -> None:
-    """Two come where `make` runs it: to all of the group, and again from `make`."""
+def test_many_signals_end_it_with_0_too(laudo: Shell) -> None:
+    """Two come where `make` runs it: to all of the group, and again from `make`, which may be as it ends."""
     with serving(laudo, "serve", "--workers", "1") as server:
-        for _ in range(2000):
+        while server.process.poll() is None:
             server.process.terminate()
-        assert server.process.wait(20) == 0
+        assert server.process.returncode == 0
 
 
 def test_serve_says_where_and_with_how_many_workers(laudo: Shell) -> None:

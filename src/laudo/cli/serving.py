@@ -67,6 +67,7 @@ def run(settings: Settings) -> None:
     heed_signals_from_birth()
     with metrics.start(settings):
         server.serve(target_loader=partial(application, settings), wrap_loader=False)
+        _stop_for_good()
 
 
 def _threads(settings: Settings) -> int:
@@ -150,6 +151,12 @@ def _aside(handler: Callable[[], None]) -> Callable[..., object]:
     One comes to the process, and another one from `make`, which hands on what the whole group was sent.
     """
     return lambda *_: _thread.start_new_thread(handler, ())
+
+
+def _stop_for_good() -> None:
+    """From now on no signal matters: as the interpreter ends it gives up its handlers, and one more would kill it."""
+    for each in _STOPPING:
+        signal.signal(each, signal.SIG_IGN)
 
 
 def _announce(settings: Settings) -> None:
