@@ -14,8 +14,8 @@ from wsgi import Client, NewApp
 
 pytestmark = pytest.mark.engines("postgres", reason="in a file nothing is asked while nothing has changed")
 
-KNOWN_CALLER = 2
-"""Statements: the token, and all else of its caller."""
+KNOWN_CALLER = 1
+"""Statements."""
 STATEMENTS = {
     "/relatorios": 1,
     "/relatorios?status=CONCLUIDO&tipo_pessoa=PESSOA": 1,

@@ -27,17 +27,22 @@ _plausible: Final = re.compile(r"[!-+\--~]{8,200}").fullmatch  # visible ASCII w
 _ours: Final = re.compile(rf"{PREFIX}[0-9A-Za-z]{{{_BODY + _CHECKSUM}}}").fullmatch
 
 _HOLDER: Final = """
-SELECT id_organizacao, id_conta, id_usuario, id_token, expires_at FROM token
-WHERE hash = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)
+SELECT t.id_organizacao, t.id_conta, t.id_usuario, t.id_token, t.expires_at
+FROM token t
+WHERE t.hash = ? AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > ?)
 """
-_CALLER: Final = """
-SELECT u.email, u.nome_usuario, c.webhook_url, o.nome_organizacao, c.version, o.version
+_REST: Final = "u.email, u.nome_usuario, c.webhook_url, o.nome_organizacao, c.version, o.version"
+_ABOVE: Final = """
 FROM usuario u
 JOIN conta c ON c.id_organizacao = u.id_organizacao
 JOIN organizacao o ON o.id_organizacao = u.id_organizacao
+"""
+_ENABLED: Final = """
 WHERE u.id_organizacao = ? AND c.id_conta = ? AND u.id_usuario = ?
   AND u.enabled = 1 AND c.enabled = 1 AND o.enabled = 1
 """
+_CALLER: Final = f"SELECT {_REST}{_ABOVE}{_ENABLED}"
+_CALLER_AGAIN: Final = f"SELECT t.*, {_REST}{_ABOVE}CROSS JOIN ({_HOLDER}) t{_ENABLED}"
 
 
 class AuthError(Exception):
@@ -74,7 +79,7 @@ def caller(reader: Reader, token_hash: bytes, *, now_ms: int) -> Caller | None:
     The token tells the owner, and all else starts from there: no statement looks among other organizations' rows.
     """
     for found in reader.fetch(Statement(_HOLDER, (token_hash, now_ms))):
-        for row in reader.fetch(_rest_of(*found[:3])):
+        for row in reader.fetch(Statement(_CALLER, found[:3])):
             return Caller(*found, *row)
     return None
 
@@ -86,13 +91,9 @@ def caller_again(
 
     One more query may go `beside` it, after it; its rows come with the caller.
     """
-    asked = [Statement(_HOLDER, (token_hash, now_ms)), _rest_of(*before.owner, before.id_usuario)]
-    holders, rows, *others = database.fetch_each(asked if beside is None else [*asked, beside])
-    return Caller(*holders[0], *rows[0]) if holders and rows else None, others[0] if others else None
-
-
-def _rest_of(id_organizacao: int, id_conta: int, id_usuario: int) -> Statement:
-    return Statement(_CALLER, (id_organizacao, id_conta, id_usuario))
+    asked = [Statement(_CALLER_AGAIN, (token_hash, now_ms, *before.owner, before.id_usuario))]
+    callers, *others = database.fetch_each(asked if beside is None else [*asked, beside])
+    return next((Caller(*row) for row in callers), None), others[0] if others else None
 
 
 def presented(header: str | None) -> str | None:
