@@ -7,6 +7,7 @@ import re
 import secrets
 import string
 import zlib
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -186,12 +187,13 @@ def _signed(body: str) -> str:
     return PREFIX + body + _checksum(PREFIX + body)
 
 
+@lru_cache(maxsize=1000)
 def _checksum(text: str) -> str:
     return _base62(zlib.crc32(text.encode()), _CHECKSUM)
 
 
 def _base62(number: int, width: int) -> str:
-    """Write a number in an even count of digits, two at a time: each request's checksum is written so."""
+    """Write a number in an even count of digits, two at a time."""
     pairs = []
     for _ in range(width // 2):
         number, pair = divmod(number, len(_PAIRS))

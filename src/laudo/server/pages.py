@@ -56,7 +56,7 @@ class Pages:
         """`key` signs cursors; bodies of up to `cache_bytes` in all are kept, at 0 nothing of answers is."""
         self._secret = blake2b(_PURPOSE, key=key).digest()
         self._facets: Recent[tuple[Resource, Owner], tuple[int, Facets]] = Recent(_OWNERS)
-        self._answers: Recent[tuple[Owner, int, Query], Answer] = Recent(cache_bytes, _size)
+        self._answers: Recent[tuple[Owner, int, bytes, bytes], Answer] = Recent(cache_bytes, _size)
         self._ends: Recent[tuple[Owner, int, bytes, int], tuple[After, int]] = Recent(_ENDS if cache_bytes else 0)
 
     def kept(self, caller: Caller, query: Query, *, known: str | None) -> Answer | str | None:
@@ -65,7 +65,7 @@ class Pages:
         A cursor counts only once it has been read, which `answer` does.
         """
         owner, version = _state(caller, query)
-        answer = self._answers.get((owner, version, query))
+        answer = self._answers.get((owner, version, query.question, query.place))
         if answer is not None:
             return answer.etag if known is not None and _lists(known, answer.etag) else answer
         if known is None or query.cursor is not None:
@@ -139,7 +139,7 @@ class Pages:
             response.page(query, page=page, items=found.items, total=found.total),
             links.header(query, page=page, total=found.total, following=following),
         )
-        self._answers.keep((owner, version, query), answer)
+        self._answers.keep((owner, version, query.question, query.place), answer)
         return answer
 
     def _remembered(self, resource: Resource, owner: Owner, version: int) -> Facets | None:
