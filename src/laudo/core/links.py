@@ -9,20 +9,21 @@ from laudo.core.values import render
 def header(query: Query, *, page: int, total: int, following: str | None) -> str:
     """Write the links of page `page`; `following` is the next one's cursor, None when nothing follows."""
     last = max(1, -(-total // query.rows))
-    links = [_link(query, "first", "page=1")]
+    places = {"first": "page=1"}
     if page > 1:
-        links.append(_link(query, "prev", f"page={min(page - 1, last)}"))
+        places["prev"] = f"page={min(page - 1, last)}"
     if following is not None:
-        links.append(_link(query, "next", f"cursor={following}"))
-    links.append(_link(query, "last", f"page={last}"))
-    return ", ".join(links)
+        places["next"] = f"cursor={following}"
+    places["last"] = f"page={last}"
+    path, question = f"/{query.resource.name}", _question(query)
+    return ", ".join(f'<{path}?{place}{question}>; rel="{relation}"' for relation, place in places.items())
 
 
-def _link(query: Query, relation: str, place: str) -> str:
-    """Write one link, relative to the server; the whole question goes with it."""
+def _question(query: Query) -> str:
+    """Write what is asked besides the page, as it goes with every link."""
     sort = f"{'-' if query.order.descending else ''}{query.order.field.name}"
     asked = "".join(f"&{each.filter.name}={_quoted(each)}" for each in query.conditions)
-    return f'</{query.resource.name}?{place}&rows={query.rows}&sort={sort}{asked}>; rel="{relation}"'
+    return f"&rows={query.rows}&sort={sort}{asked}"
 
 
 def _quoted(condition: Condition) -> str:
