@@ -1,7 +1,7 @@
 """`laudo pull`: a mirror of another service in an account of the local store."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -40,8 +40,11 @@ def pull(settings: Settings, *, base_url: str, id_conta: int, whole: bool, state
     access = login.access(base_url)
     path = state or _beside(settings.store, id_conta)
     known = _known(path, access.base_url, id_conta, whole=whole)
-    with opened(settings, write=True) as database, access.client() as client:
-        names = Names(path.with_name(f"{path.name}.names"))
+    with (
+        opened(settings, write=True) as database,
+        access.client() as client,
+        closing(Names(path.with_name(f"{path.name}.names"))) as names,
+    ):
         mirror = Mirror(client, Ingest(database, id_conta), known, names=names, save=lambda each: _save(path, each))
         with _kept(mirror), progress.of_lists() as report:
             mirror.run(report=report, reject=lambda reason: output.note(f"rejected: {reason}"))
