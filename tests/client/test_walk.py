@@ -1,11 +1,13 @@
+from collections.abc import Callable
 from itertools import pairwise
+from random import Random
 
 import pytest
 
 from client.conftest import Client
 from client.service import Service, listed, pessoa, refused, relatorio
-from laudo.client import BadRequestError, ServerError
-from laudo.client.calls import pessoas, relatorios
+from laudo.client import BadRequestError, Relatorio, ServerError
+from laudo.client.calls import Listed, pessoas, relatorios
 from laudo.client.walk import Place, Walk
 
 
@@ -85,6 +87,40 @@ def test_items_that_move_up_because_others_go_are_not_missed(client: Client, ser
     found = numeros(client.all("relatorios", rows=25, workers=workers))
     assert len(found) == len(set(found))
     assert before - gone <= set(found)
+
+
+def insert(items: Service) -> None:
+    newest = int(str(items.relatorios[0]["numero"])[:8], 16)
+    items.relatorios[:0] = [relatorio(newest + number) for number in range(7, 0, -1)]
+
+
+def delete(items: Service) -> None:
+    del items.relatorios[:7]
+
+
+@pytest.mark.parametrize("change", [insert, delete])
+@pytest.mark.parametrize("seed", range(50))
+def test_pages_answered_in_any_order_while_the_list_changes_miss_nothing(
+    change: Callable[[Service], None], seed: int
+) -> None:
+    """Each answer is that of the instant at which the service came to it, which is not the order of the calls."""
+    seeded, items = Random(seed), Service(newest_first(300))
+    before, found = numeros_of(items), list[object]()
+    walk = Walk(relatorios(), rows=25, workers=3)
+    under_way: list[tuple[int, list[Listed[Relatorio]]]] = []
+    while True:
+        while len(under_way) < 3 and (call := walk.wanted()):
+            under_way.append((int(dict(call.parameters)["page"]), []))
+        if not under_way:
+            break
+        page, answer = seeded.choice([each for each in under_way if not each[1]])
+        answer.append(relatorios().read({}, items.list("/relatorios", {}, page=page, rows=25).content))
+        if seeded.random() < 0.2:
+            change(items)
+        while under_way and under_way[0][1]:
+            found += walk.take(under_way.pop(0)[1][0]).itens
+    assert len(numeros(found)) == len(set(numeros(found)))
+    assert {*before} & {*numeros_of(items)} <= {*numeros(found)}
 
 
 def test_failures_on_the_way_are_tried_again(client: Client, service: Service) -> None:

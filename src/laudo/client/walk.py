@@ -1,8 +1,10 @@
 """A walk over all items of a list: which page to ask for next, and which of its items are new; it sends nothing.
 
 By cursor where the service offers one, which neither repeats nor misses an item that stays as it is. Else by page
-numbers: items pushed on to the next page, because others came before them, are recognized and left out; when the
-total shrinks, items may have moved to pages already read, so those are read again.
+numbers: items pushed on to the next page, because others came before them, are recognized and left out. As long as
+only such come, an item stays as far from the end; where a page begins nearer to it than the one before has ended,
+items have moved: up, to pages already read, when others went, or on, when the page was answered before the one
+before. The walk then goes back, and on from there.
 """
 
 from collections import deque
@@ -48,12 +50,12 @@ class Walk(Generic[I]):
         self._by_number = workers > 1
         self._sizes = deque((start.rows,) if start else (rows,) if rows else ROWS)
         self._asked: deque[int] = deque()
-        self._again: deque[int] = deque()
         self._next = start.page if start else 1
         self._last = self._next
         self._cursor = start.cursor if start else None
         self._started = self._done = False
-        self._totals = {start.page - 1: start.total} if start else {}
+        self._total = start.total if start else 0
+        self._left: int | None = None
         self._rereads = 0
         self._seen = _Seen(start.seen if start else ())
 
@@ -64,12 +66,9 @@ class Walk(Generic[I]):
         if self._cursor:
             self._asked.append(self._next)
             return self._call.at(cursor=self._cursor, rows=str(self._rows))
-        if self._again:
-            page = self._again.popleft()
-        elif self._next <= self._last:
-            page, self._next = self._next, self._next + 1
-        else:
+        if self._next > self._last:
             return None
+        page, self._next = self._next, self._next + 1
         self._asked.append(page)
         return self._call.at(page=str(page), rows=str(self._rows))
 
@@ -88,11 +87,11 @@ class Walk(Generic[I]):
             return self._take_by_cursor(listed, following)
         self._started = True
         rows = listed.linhas if listed.linhas > 0 else self._rows
-        self._look_back(listed.total, page, rows)
         self._last = -(-listed.total // rows) if listed.itens else min(self._last, page)
+        self._follow(listed.total, page, rows)
         new = self._seen.unseen(listed.itens)
-        self._done = not self._asked and not self._again and self._next > self._last
-        return Batch(new, listed.total, self._place(page))
+        self._done = not self._asked and self._next > self._last
+        return Batch(new, listed.total, self._place(rows))
 
     @property
     def _rows(self) -> int:
@@ -105,22 +104,26 @@ class Walk(Generic[I]):
         self._next += 1
         return Batch(listed.itens, listed.total, None if self._done else Place(self._rows, self._next, following))
 
-    def _place(self, page: int) -> Place | None:
-        """Give the earliest page not answered: one to read again, one on its way, or the next."""
+    def _place(self, rows: int) -> Place | None:
+        """Give the earliest page not answered: one on its way, or the next."""
         if self._done:
             return None
-        earliest = min((*self._again, *self._asked, page + 1))
-        return Place(self._rows, earliest, None, self._seen.last(2 * self._rows), self._totals.get(earliest - 1, 0))
+        earliest = min((*self._asked, self._next))
+        expected = (self._left or 0) + (earliest - 1) * rows
+        return Place(self._rows, earliest, None, self._seen.last(2 * self._rows), expected)
 
-    def _look_back(self, total: int, page: int, rows: int) -> None:
-        """Plan to read pages again when the page before knew of more items than are left: what follows has moved up."""
-        missing = self._totals.get(page - 1, 0) - total
-        self._totals[page] = total
-        if missing <= 0 or self._rereads > _MOST_REREADS:
+    def _follow(self, total: int, page: int, rows: int) -> None:
+        """Note how many items are left behind a page, and go back when it does not follow what was read before."""
+        before = total - (page - 1) * rows
+        if self._left is None:
+            self._left = self._total - (page - 1) * rows if self._total else before
+        if before >= self._left or page == 1 or self._rereads > _MOST_REREADS:
+            self._left = min(self._left, before - rows)
             return
-        pages = range(max(1, page - -(-missing // rows)), page)
-        self._rereads += len(pages)
-        self._again.extend(each for each in pages if each not in self._again)
+        first = max(1, (total - self._left) // rows + 1)
+        if min((*self._asked, self._next)) > first:
+            self._rereads += page - first + 1
+            self._next = first
 
 
 class _Seen:
