@@ -22,7 +22,8 @@ ROWS: Final = (1000, 500, 100, 25)
 class Place:
     """Where a walk goes on.
 
-    `seen` are keys of items before it, to recognize those that are pushed on; `total` is what the page before it said.
+    `seen` are keys of items before it, to recognize those that are pushed on; `total` is what the list had when the
+    page before it was read, from which follows whether items have moved since.
     """
 
     rows: int
