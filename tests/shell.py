@@ -16,7 +16,14 @@ from click.testing import CliRunner, Result
 from laudo import cli, demo
 
 LAUDO = str(Path(sys.executable).parent / "laudo")
-HEEDING = "import signal; from laudo.cli import main;signal.signal(signal.SIGINT, signal.default_int_handler);main()"
+HEEDING = """
+import multiprocessing, signal
+from laudo.cli import main
+
+multiprocessing.set_start_method("spawn")
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main()
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,10 @@ class Shell:
     def starts(
         self, *words: str, stdin: int | None = None, stderr: int = subprocess.PIPE
     ) -> Iterator[subprocess.Popen[bytes]]:
-        """Run in a process of its own, which heeds Ctrl-C even where whoever runs the tests does not."""
+        """Run in a process of its own, which heeds Ctrl-C even where whoever runs the tests does not.
+
+        It begins without forking by default, as with Python 3.14.
+        """
         command = [sys.executable, "-c", HEEDING, *words]
         with subprocess.Popen(
             command,

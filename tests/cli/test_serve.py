@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import httpx
 import pytest
@@ -67,6 +68,14 @@ def test_many_signals_end_it_with_0_too(laudo: Shell) -> None:
         while server.process.poll() is None:
             server.process.terminate()
         assert server.process.returncode == 0
+
+
+def test_workers_are_forked_whatever_python_does_by_default(laudo: Shell) -> None:
+    with serving(laudo, "serve", "--workers", "2") as server:
+        assert server.client.get("/ready").status_code == 200
+        children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text("ascii")
+        assert len(children.split()) == 2
+        assert server.stop(signal.SIGTERM) == 0
 
 
 def test_serve_says_where_and_with_how_many_workers(laudo: Shell) -> None:

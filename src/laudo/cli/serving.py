@@ -1,6 +1,7 @@
 """Runs Granian: worker processes around one Falcon application, until SIGTERM or Ctrl-C."""
 
 import _thread
+import multiprocessing
 import os
 import signal
 import socket
@@ -98,7 +99,8 @@ def base_url(settings: Settings) -> str:
 
 
 def heed_signals_from_birth() -> None:
-    """From now on no worker that this process forks loses a signal, however early it comes."""
+    """From now on no worker loses a signal, however early it comes: it is forked, as by default before Python 3.14."""
+    multiprocessing.set_start_method("fork", force=True)
     os.register_at_fork(before=_hold_signals, after_in_parent=_let_signals, after_in_child=_heed_signals)
 
 
