@@ -1,7 +1,6 @@
 """Runs Granian: worker processes around one Falcon application, until SIGTERM or Ctrl-C."""
 
 import _thread
-import multiprocessing
 import os
 import signal
 import socket
@@ -100,7 +99,9 @@ def base_url(settings: Settings) -> str:
 
 def heed_signals_from_birth() -> None:
     """From now on no worker loses a signal, however early it comes: it is forked, as by default before Python 3.14."""
-    multiprocessing.set_start_method("fork", force=True)
+    from multiprocessing import set_start_method
+
+    set_start_method("fork", force=True)
     os.register_at_fork(before=_hold_signals, after_in_parent=_let_signals, after_in_child=_heed_signals)
 
 
