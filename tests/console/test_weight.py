@@ -1,4 +1,4 @@
-"""The console is light, and there at once."""
+"""The console is light: small files, each loaded once, and nothing else asked for."""
 
 import gzip
 
