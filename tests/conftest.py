@@ -5,6 +5,7 @@ import resource
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from wsgiref.types import WSGIApplication
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,7 +16,6 @@ from cluster import CitusEngine
 from engines import ENGINES, Engine, PostgresEngine, SqliteEngine, Stores
 from factories import Account, Store
 from laudo.server import app
-from laudo.server.app import App
 from laudo.server.config import Settings
 from laudo.server.database import Database, open_store
 from laudo.server.ingest.records import Relatorio
@@ -117,7 +117,7 @@ def store(database: Database, key_file: Path) -> Store:
 def new_app(store: Store, store_url: str) -> Iterator[NewApp]:
     opened: list[Database] = []
 
-    def new(database: Database | None = None, /, **settings: object) -> App:
+    def new(database: Database | None = None, /, **settings: object) -> WSGIApplication:
         given = {"store": store_url, "key_file": str(store.key_file), "log": False, **settings}
         if database is None:
             opened.append(database := open_store(store_url))

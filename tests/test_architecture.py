@@ -19,7 +19,6 @@ from laudo.core.plan import Page
 from laudo.core.resources import LISTS, RELATORIOS, Filter, Resource
 from laudo.core.sql import SQLITE, Owner
 from laudo.server import app
-from laudo.server.app import App
 from laudo.server.config import Settings
 from laudo.server.database import open_store
 from laudo.server.edges import Edges, refuse
@@ -120,10 +119,11 @@ def test_a_row_is_served(store: Store, store_url: str, account: Account) -> None
     settings = Settings(store=store_url, key_file=str(store.key_file), log=False)
     database = open_store(store_url)
     service = app.Service(settings, database)
-    served: App = falcon.App(middleware=[Edges(settings)])
+    edges = Edges(settings, service.repeats)
+    served = falcon.App(middleware=[edges])
     served.add_route("/relatorios", app.List(service, with_row(BY_MENSAGEM)))
     refuse(served)
-    asking = Client(served, account.token)
+    asking = Client(edges.around(served), account.token)
     assert [item["mensagem"] for item in asking.get("/relatorios?mensagem=Outra.").itens] == ["Outra."]
     assert asking.get("/relatorios?mensagen=x").json["message"].endswith("mensagem.")
     database.close()

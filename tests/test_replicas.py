@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any, Final, TypeVar
+from wsgiref.types import WSGIApplication
 
 import httpx
 import pytest
@@ -128,7 +129,7 @@ def serve(opened: Open, store: Store, account: Account) -> Serve:
     return new
 
 
-def served(database: Database, store: Store) -> app.App:
+def served(database: Database, store: Store) -> WSGIApplication:
     return app.create(Settings(key_file=str(store.key_file), log=False, cache_bytes=0), database=database)
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 from urllib.parse import unquote_to_bytes, urlencode
+from wsgiref.types import WSGIApplication
 
-from laudo.server.app import App
 from laudo.server.database import Database
 
 _LINK: Final = re.compile(r'<([^<>]*)>; rel="(\w+)"(?:, |$)').findall
@@ -59,7 +59,7 @@ class Answer:
 class Client:
     """Asks in the name of one token, or of nobody."""
 
-    def __init__(self, app: App, token: str | None) -> None:
+    def __init__(self, app: WSGIApplication, token: str | None) -> None:
         self._app = app
         self._headers = {} if token is None else {"Authorization": token}
 
@@ -101,7 +101,7 @@ class NewClient(Protocol):
 
 
 class NewApp(Protocol):
-    def __call__(self, database: Database | None = None, /, **settings: object) -> App:
+    def __call__(self, database: Database | None = None, /, **settings: object) -> WSGIApplication:
         """Make an application over the test's store, or over another database."""
 
 

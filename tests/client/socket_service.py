@@ -4,10 +4,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from wsgiref.types import WSGIApplication
 
 import httpx
 
-from laudo.server.app import App
 from wsgi import Client
 
 Handler = Callable[[httpx.Request], httpx.Response]
@@ -41,7 +41,7 @@ def listening(handler: Handler) -> Iterator[str]:
         server.shutdown()
 
 
-def of_app(app: App) -> Handler:
+def of_app(app: WSGIApplication) -> Handler:
     """Make a handler of the service itself."""
 
     def handle(request: httpx.Request) -> httpx.Response:

@@ -151,5 +151,5 @@ def test_each_request_leaves_one_log_line_that_names_no_value(
 @pytest.mark.parametrize("route", [*ROUTES, "/none", "/relatorios?page=0"])
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "POST"])
 def test_it_keeps_the_rules_of_wsgi(account: Account, new_app: NewApp, route: str, method: str) -> None:
-    validated = Client(validator(new_app()), account.token)  # type: ignore[arg-type]
+    validated = Client(validator(new_app()), account.token)
     assert validated.ask(method, route).status in {200, 204, 400, 404, 405}

@@ -1,4 +1,4 @@
-"""Runs Granian: worker processes around one Falcon application, until SIGTERM or Ctrl-C."""
+"""Runs Granian: worker processes around one application, until SIGTERM or Ctrl-C."""
 
 import _thread
 import os
@@ -17,7 +17,7 @@ from laudo.cli.options import opened
 from laudo.server.config import Settings
 
 if TYPE_CHECKING:
-    import falcon
+    from wsgiref.types import WSGIApplication
 
 _STOP_SECONDS: Final = 30
 """How long requests in flight may take to finish once the server is told to stop."""
@@ -82,7 +82,7 @@ def _require_modules() -> None:
             raise output.Failure(output.without_server(name))
 
 
-def application(settings: Settings) -> "falcon.App[Any, Any]":
+def application(settings: Settings) -> "WSGIApplication":
     """Build a worker's application, in the worker."""
     from laudo.server import app
 

@@ -2,6 +2,7 @@
 
 from functools import partial
 from typing import Final
+from wsgiref.types import WSGIApplication
 
 import falcon
 
@@ -16,15 +17,15 @@ from laudo.server.edges import JSON, Edges, Stages, refuse
 from laudo.server.endpoint import Constant, Endpoint
 from laudo.server.limits import Limits
 from laudo.server.pages import Ahead, Pages
+from laudo.server.repeats import Repeats
 from laudo.server.replicas import Replicas
 
-App = falcon.App[falcon.Request, falcon.Response]
 
-
-def create(settings: Settings, *, database: Database | None = None) -> App:
-    """Build the WSGI application; raises StoreError or AuthError when it could not answer."""
+def create(settings: Settings, *, database: Database | None = None) -> WSGIApplication:
+    """Build the application; raises StoreError or AuthError when it could not answer."""
     service = Service(settings, database or open_served(settings))
-    app = falcon.App(middleware=[Edges(settings)])
+    edges = Edges(settings, service.repeats)
+    app = falcon.App(middleware=[edges])
     document = openapi.document(max_rows=settings.max_rows)
     assets = console.Assets()
     for path, endpoint in (
@@ -41,7 +42,7 @@ def create(settings: Settings, *, database: Database | None = None) -> App:
     ):
         app.add_route(path, endpoint)
     refuse(app)
-    return app
+    return edges.around(app)
 
 
 def open_served(settings: Settings) -> Database:
@@ -67,8 +68,11 @@ class Service:
         self.settings = settings
         self.database = database
         key = auth.load_key(settings.key_file, create=False)
-        self.callers = Callers(key, Limits(settings.rate_limit))
+        limits = Limits(settings.rate_limit)
+        self.callers = Callers(key, limits)
         self.pages = Pages(key, cache_bytes=settings.cache_bytes)
+        repeated_bytes = 0 if settings.server_timing else settings.cache_bytes  # a time is of one request
+        self.repeats = Repeats(database, limits, cache_bytes=repeated_bytes)
 
 
 class List(Endpoint):
@@ -89,7 +93,7 @@ class List(Endpoint):
         parse = partial(query.parse, self._resource, request.env["QUERY_STRING"], max_rows=service.settings.max_rows)
         ahead = Ahead(service.pages, service.database.dialect, parse, known=known)
         caller, rows = service.callers.admit(service.database, token, ahead)
-        request.context.id_token = caller.id_token
+        request.context.caller = caller
         stages.mark("auth")
         asked = parse()
         request.context.filters = asked.names
@@ -129,7 +133,7 @@ class Profile(Endpoint):
         """Narrate a request for the profile."""
         token = presented(request)
         caller, _ = self._service.callers.admit(self._service.database, token)
-        request.context.id_token = caller.id_token
+        request.context.caller = caller
         query.parse_none(request.env["QUERY_STRING"])
         answer.data = response.profile(
             {

@@ -44,7 +44,7 @@ class Callers:
         mark = database.mark()
         as_of, caller = self._met.get(token) or (None, None)
         rows = None
-        if caller is None or mark is None or mark != as_of or _has_expired(caller):
+        if caller is None or mark is None or mark != as_of or has_expired(caller):
             caller, rows = self._read(database, token, caller, beside)
             self._met.keep(token, (mark, caller))
         self._limits.spend(caller.id_token)
@@ -65,7 +65,8 @@ class Callers:
         return caller, rows
 
 
-def _has_expired(caller: Caller) -> bool:
+def has_expired(caller: Caller) -> bool:
+    """Tell whether a caller's token has ended since it was read."""
     return caller.expires_at is not None and caller.expires_at <= _now_ms()
 
 

@@ -1,13 +1,15 @@
-"""What every request meets on its way in and out: its id, refusals in one shape, CORS, metrics and its log line."""
+"""What every request meets on its way in and out: repeats, its id, one shape of refusals, CORS, metrics and the log."""
 
 import os
 import re
 import secrets
 import sys
 import traceback
+from collections.abc import Iterable
 from itertools import count
 from time import perf_counter
 from typing import Any, Final
+from wsgiref.types import StartResponse, WSGIApplication
 
 import falcon
 
@@ -17,6 +19,8 @@ from laudo.server import logs, metrics
 from laudo.server.config import Settings
 from laudo.server.database import Unavailable
 from laudo.server.limits import TooManyError
+from laudo.server.logs import Told
+from laudo.server.repeats import Repeats
 
 JSON: Final = "application/json; charset=utf-8"
 RETRY_AFTER: Final = 1
@@ -31,21 +35,37 @@ _SHOWN_TO_SCRIPTS: Final = "ETag, Link, Retry-After, X-Request-Id"
 
 
 class Edges:
-    """Falcon's middleware: the first and the last to see a request."""
+    """The first and the last to see a request: around Falcon's application, and its middleware."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, repeats: Repeats) -> None:
         """Request ids are this process's own prefix and a number."""
         self._prefix = f"{secrets.token_hex(5)}-{os.getpid():x}"
         self._numbers = count(1)
         self._log = settings.log
         self._origins = frozenset(settings.allowed_origins)
         self._observe = metrics.observer(settings)
+        self._repeats = repeats
+
+    def around(self, app: WSGIApplication) -> WSGIApplication:
+        """Give what a server is to call: `app`, but for requests that repeat."""
+
+        def served(environ: dict[str, Any], start: StartResponse) -> Iterable[bytes]:
+            started = perf_counter()
+            given = self._repeats.find(environ)
+            if given is None:
+                return app(environ, start)
+            request_id = self._request_id(environ)
+            start(given.status, [*given.headers, ("x-request-id", request_id)])
+            self._tell(request_id, "GET", started, given.told)
+            return given.chunks
+
+        return served
 
     def process_request(self, request: falcon.Request, _answer: falcon.Response) -> None:
         """Start the clock; a path that only looks like a route's is none."""
         context = request.context
         context.started = perf_counter()
-        context.id_token = None
+        context.caller = None
         context.filters = ()
         if request.path.startswith("//"):
             raise ApiError(errors.NOT_FOUND)
@@ -55,31 +75,39 @@ class Edges:
         request: falcon.Request,
         answer: falcon.Response,
         resource: Any,  # noqa: ANN401 - Falcon's resources have no common type
-        _succeeded: bool,  # noqa: FBT001 - Falcon passes it so
+        succeeded: bool,  # noqa: FBT001 - Falcon passes it so
     ) -> None:
-        """Add what every answer carries, count it and log it."""
-        given = request.env.get("HTTP_X_REQUEST_ID")
-        request_id = given if given and _REQUEST_ID(given) else f"{self._prefix}-{next(self._numbers):x}"
-        answer.set_header("X-Request-Id", request_id)
+        """Add what every answer carries, count it and log it; what a caller asked for is kept."""
         answer.set_header("X-Content-Type-Options", "nosniff")
         if self._origins:
             self._allow_origin(request, answer)
-        route = resource.name if resource else "none"
+        context = request.context
+        caller = context.caller
+        told = Told(
+            route=resource.name if resource else "none",
+            status=answer.status_code,
+            size=len(answer.data or b""),
+            id_token=caller.id_token if caller else None,
+            filters=context.filters,
+        )
+        if succeeded and caller:
+            self._repeats.keep(request.env, caller, told, answer.headers, answer.data)
+        request_id = self._request_id(request.env)
+        answer.set_header("X-Request-Id", request_id)
         method = request.method if request.method in _METHODS else "other"
-        seconds = perf_counter() - request.context.started
+        self._tell(request_id, method, context.started, told)
+
+    def _request_id(self, environ: dict[str, Any]) -> str:
+        given = environ.get("HTTP_X_REQUEST_ID")
+        return given if given and _REQUEST_ID(given) else f"{self._prefix}-{next(self._numbers):x}"
+
+    def _tell(self, request_id: str, method: str, started: float, told: Told) -> None:
+        """Count an answer and log it."""
+        seconds = perf_counter() - started
         if self._observe:
-            self._observe(route, method, answer.status_code, seconds)
+            self._observe(told.route, method, told.status, seconds)
         if self._log:
-            logs.request_line(
-                request_id=request_id,
-                route=route,
-                method=method,
-                status=answer.status_code,
-                seconds=seconds,
-                size=len(answer.data or b""),
-                id_token=request.context.id_token,
-                filters=request.context.filters,
-            )
+            logs.request_line(request_id, method, seconds, told)
 
     def _allow_origin(self, request: falcon.Request, answer: falcon.Response) -> None:
         answer.append_header("Vary", "Origin")

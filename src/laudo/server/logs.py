@@ -6,7 +6,7 @@ A line names what was asked (route, filters), never a value of it: no query stri
 import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -28,22 +28,23 @@ class Line(msgspec.Struct, frozen=True):
     filters: Sequence[str]
 
 
-def request_line(
-    *,
-    request_id: str,
-    route: str,
-    method: str,
-    status: int,
-    seconds: float,
-    size: int,
-    id_token: int | None = None,
-    filters: Sequence[str] = (),
-) -> None:
+class Told(NamedTuple):
+    """What is told of an answer, whoever asked for it when: `route` and `filters` are names, `size` is in bytes."""
+
+    route: str
+    status: int
+    size: int
+    id_token: int | None
+    filters: Sequence[str]
+
+
+def request_line(request_id: str, method: str, seconds: float, told: Told) -> None:
     """Write one line, whole, in one system call, so that lines of several workers never mix.
 
     A log that cannot be written is no reason to refuse the request.
     """
     ms = int(seconds * 1_000_000) / 1000
+    route, status, size, id_token, filters = told
     line = Line(datetime.now(UTC), request_id, route, method, status, ms, size, id_token, filters)
     try:
         os.write(_STDOUT, _encoder.encode(line) + b"\n")

@@ -76,7 +76,7 @@ class Settings:
     cache_bytes: int = _row(
         number(0, 1_000_000_000),
         8_000_000,
-        "Bytes of answers that each worker keeps while nothing changes; 0 for none.",
+        "Bytes of answers that each worker keeps while nothing changes, by request and by list; 0 for none.",
     )
     pool_size: int = _row(number(1, 100), 4, "PostgreSQL: connections of each worker.")
     pool_timeout_ms: int = _row(

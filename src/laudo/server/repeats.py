@@ -1,0 +1,82 @@
+"""Requests that repeat: each is answered as before while nothing at all has changed in the store."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from falcon import code_to_http_status
+
+from laudo.server.auth import Caller
+from laudo.server.callers import has_expired
+from laudo.server.database import Database, Mark
+from laudo.server.limits import Limits, TooManyError
+from laudo.server.logs import Told
+from laudo.server.recent import Recent
+
+Environ = dict[str, Any]
+
+_ASKED: Final = "laudo.asked"
+"""Where a request's `environ` holds what it asks, and of which state of the store."""
+_REST: Final = 2_000
+"""Bytes that an answer takes up beside its body, about."""
+
+
+class Given(NamedTuple):
+    """An answer as it was given, but for the request's id, and what is told of it."""
+
+    status: str
+    headers: Sequence[tuple[str, str]]
+    chunks: Sequence[bytes]
+    caller: Caller
+    told: Told
+
+
+class Repeats:
+    """The answers of one worker, by request.
+
+    Only a store that tells its state without being asked (`Database.mark`) has any: elsewhere the caller must be read
+    for each request, and with the caller comes what `Pages` needs to know whether it has the answer.
+    """
+
+    def __init__(self, database: Database, limits: Limits, *, cache_bytes: int) -> None:
+        """Answers of up to `cache_bytes` in all are kept; each counts against the limits of who asks."""
+        self._mark = database.mark
+        self._limits = limits
+        self._given: Recent[tuple[object, ...], tuple[Mark, Given]] = Recent(cache_bytes, _size)
+
+    def find(self, environ: Environ) -> Given | None:
+        """Give the answer to a request that was answered before in this very state, for a caller who may ask now."""
+        mark = self._mark()
+        if mark is None or environ["REQUEST_METHOD"] != "GET":
+            return None
+        question = (
+            environ["PATH_INFO"],
+            environ["QUERY_STRING"],
+            environ.get("HTTP_AUTHORIZATION"),
+            environ.get("HTTP_IF_NONE_MATCH"),
+            environ.get("HTTP_ORIGIN"),
+        )
+        environ[_ASKED] = (question, mark)
+        as_of, given = self._given.get(question) or (None, None)
+        if given is None or as_of != mark or has_expired(given.caller):
+            return None
+        try:
+            self._limits.spend(given.caller.id_token)
+        except TooManyError:
+            return None
+        return given
+
+    def keep(
+        self, environ: Environ, caller: Caller, told: Told, headers: Mapping[str, str], body: bytes | None
+    ) -> None:
+        """Keep an answer that depends on the request and on the state alone that `find` saw, or a newer one."""
+        if (asked := environ.get(_ASKED)) is None:
+            return
+        question, mark = asked
+        length = [] if body is None else [("content-length", str(len(body)))]
+        chunks = () if body is None else (body,)
+        given = Given(code_to_http_status(told.status), [*headers.items(), *length], chunks, caller, told)
+        self._given.keep(question, (mark, given))
+
+
+def _size(kept: tuple[Mark, Given]) -> int:
+    return kept[1].told.size + _REST

@@ -1,0 +1,206 @@
+"""Requests that repeat are answered as before, and as by a worker that keeps nothing, whatever happened between."""
+
+import json
+import random
+import time
+from itertools import product
+
+import falcon
+import pytest
+
+from factories import NOON, Account, Store, relatorio
+from laudo.server import app
+from laudo.server.accounts import Level
+from laudo.server.database import open_store
+from strategies import many
+from wsgi import Answer, Client, NewApp, NewClient
+
+ORIGIN = "https://app.example"
+LISTS = ("/relatorios", "/relatorios?status=CONCLUIDO&page=2", "/relatorios?sort=nome", "/pessoas")
+
+
+@pytest.fixture
+def reached(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The requests for lists that applications made from now on have answered themselves."""
+    paths: list[str] = []
+    on_get = app.List.on_get
+
+    def noted(self: app.List, request: falcon.Request, answer: falcon.Response) -> None:
+        paths.append(request.path)
+        on_get(self, request, answer)
+
+    monkeypatch.setattr(app.List, "on_get", noted)
+    return paths
+
+
+def of(answer: Answer) -> tuple[int, dict[str, str], bytes]:
+    """Give all of an answer that does not tell one request from the other."""
+    return answer.status, answer.stable_headers, answer.body
+
+
+@pytest.fixture
+def marked(store_url: str) -> bool:
+    """Tell whether the store's state is known without asking it: where not, each request is answered anew."""
+    database = open_store(store_url)
+    found = database.mark() is not None
+    database.close()
+    return found
+
+
+def test_a_request_that_repeats_goes_no_further_while_the_store_does_not_change(
+    reached: list[str], acme: Client, store: Store, account: Account, marked: bool
+) -> None:
+    store.write(account, many(60))
+    for number, url in enumerate(LISTS):
+        for known in ({}, {"If-None-Match": acme.get(url).headers["etag"]}):
+            reached.clear()
+            answers = [acme.ask("GET", url, headers=known) for _ in range(5)]
+            assert len({str(of(answer)) for answer in answers}) == 1
+            assert len({answer.headers["x-request-id"] for answer in answers}) == 5
+            assert len(reached) == (5 if not marked else 1 if known else 0)
+        reached.clear()
+        store.write(account, [relatorio(60 + number)])
+        assert [acme.get(url).status for _ in range(2)] == [200, 200]
+        assert len(reached) == (1 if marked else 2)
+
+
+def test_refusals_and_other_methods_are_never_repeated(reached: list[str], new_app: NewApp, account: Account) -> None:
+    asking, nobody = (Client(served, token) for served, token in product([new_app()], [account.token, None]))
+    for _ in range(3):
+        assert asking.get("/relatorios?page=0").status == 400
+        assert nobody.get("/relatorios").status == 401
+    assert len(reached) == 6
+    assert asking.get("/relatorios").status == 200
+    assert [asking.ask(method, "/relatorios").status for method in ("HEAD", "POST", "GET")] == [200, 405, 200]
+    assert asking.head("/relatorios").body == b""
+
+
+def test_nothing_is_repeated_where_answers_are_not_kept_or_show_their_time(
+    reached: list[str], new_app: NewApp, account: Account
+) -> None:
+    for settings in ({"cache_bytes": 0}, {"server_timing": True}):
+        asking = Client(new_app(**settings), account.token)
+        etag = asking.get("/relatorios").headers["etag"]
+        reached.clear()
+        for known in ({}, {"If-None-Match": etag}):
+            assert {asking.ask("GET", "/relatorios", headers=known).status for _ in range(3)} == {304 if known else 200}
+        assert len(reached) == 6
+
+
+def test_the_id_that_a_request_brings_is_given_back(acme: Client) -> None:
+    given = [acme.ask("GET", "/relatorios", headers={"X-Request-Id": f"consulta-{n}"}) for n in range(3)]
+    assert [answer.headers["x-request-id"] for answer in given] == ["consulta-0", "consulta-1", "consulta-2"]
+    refused = acme.ask("GET", "/relatorios", headers={"X-Request-Id": "uma consulta"})
+    assert refused.headers["x-request-id"] != "uma consulta"
+
+
+def test_each_repeat_has_its_line_in_the_log(
+    client: NewClient, account: Account, capfd: pytest.CaptureFixture[str]
+) -> None:
+    asking = client(account.token, log=True)
+    answers = [asking.get("/relatorios?status=PENDENTE&rows=50") for _ in range(3)]
+    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert [line.pop("request_id") for line in lines] == [answer.headers["x-request-id"] for answer in answers]
+    times = [line.pop("time") for line in lines]
+    assert times == sorted(times)
+    assert all(line.pop("ms") >= 0 for line in lines)
+    assert (
+        lines
+        == [
+            {
+                "route": "relatorios",
+                "method": "GET",
+                "status": 200,
+                "bytes": len(answers[0].body),
+                "id_token": account.id_token,
+                "filters": ["status"],
+            }
+        ]
+        * 3
+    )
+
+
+def test_repeats_count_against_the_limit_of_their_token(store: Store, account: Account, new_app: NewApp) -> None:
+    served = new_app(rate_limit=3)
+    asking = Client(served, account.token)
+    assert [asking.get("/relatorios").status for _ in range(5)] == [200, 200, 200, 429, 429]
+    _, token = store.token(account.id_usuario)
+    assert Client(served, token).get("/relatorios").status == 200
+    time.sleep(0.4)
+    assert [asking.get("/relatorios").status for _ in range(2)] == [200, 429]
+
+
+def happen(
+    seeded: random.Random, store: Store, accounts: list[Account], tokens: list[tuple[int, str]], number: int
+) -> None:
+    """Let something happen to the store, or mostly nothing; the last tokens may be revoked."""
+    event, account = seeded.random(), seeded.choice(accounts)
+    if event < 0.02:
+        store.write(account, [relatorio(seeded.randrange(50), atualizado_em=NOON + number)])
+    elif event < 0.03:
+        store.delete(account, seeded.randrange(50))
+    elif event < 0.035:
+        store.revoke(seeded.choice(tokens[-3:])[0])
+    elif event < 0.04:
+        store.disable(Level.ACCOUNT, account.id_conta)
+    elif event < 0.06:
+        store.enable(Level.ACCOUNT, account.id_conta)
+
+
+def test_answers_are_those_of_a_worker_that_keeps_nothing_whatever_happens_between(
+    store: Store, new_app: NewApp
+) -> None:
+    """Generated requests, most of them repeated, with writes, revoked tokens and accounts out of service between."""
+    seeded = random.Random(8)
+    first = store.account()
+    accounts = [first, store.account(first.id_organizacao), store.account()]
+    for number, account in enumerate(accounts):
+        store.write(account, many(40, seed=number))
+    origins = (ORIGIN,)
+    kept, plain = (new_app(cache_bytes=size, allowed_origins=origins) for size in (100_000, 0))
+    paths = [
+        *LISTS,
+        "/pessoas?page=2",
+        "/pessoas?nome=maria&",
+        "/usuario",
+        "/usuario?x=1",
+        "/relatorios/",
+        "//relatorios",
+    ]
+    etags = ['"x"', "*"]
+    tokens = [store.token(account.id_usuario) for account in accounts for _ in range(4)]
+    statuses = set()
+    for number in range(1500):
+        happen(seeded, store, accounts, tokens, number)
+        headers = {"Authorization": seeded.choice(tokens)[1]}
+        if seeded.random() < 0.4:
+            headers["If-None-Match"] = seeded.choice(etags[-6:])
+        if seeded.random() < 0.3:
+            headers["Origin"] = seeded.choice((ORIGIN, "https://other.example"))
+        method = "GET" if seeded.random() < 0.9 else seeded.choice(("HEAD", "OPTIONS", "POST"))
+        url = seeded.choice(paths)
+        one, other = (Client(served, None).ask(method, url, headers=headers) for served in (kept, plain))
+        assert of(one) == of(other)
+        statuses.add(one.status)
+        if "etag" in one.headers:
+            etags.append(one.headers["etag"])
+    assert statuses == {200, 204, 304, 400, 401, 404, 405}
+
+
+def test_answers_that_were_given_long_ago_make_room_for_others(
+    store: Store, account: Account, new_app: NewApp, reached: list[str], marked: bool
+) -> None:
+    store.write(account, many(200))
+    asking = Client(new_app(cache_bytes=100_000), account.token)
+    urls = [f"/relatorios?page={page}" for page in range(1, 9)]
+    for url in urls:
+        asking.get(url)
+    reached.clear()
+    for url in urls:
+        asking.get(url)
+    assert len(reached) == (0 if marked else 8)
+    for number in range(300):
+        asking.get(f"/relatorios?nome=m{number}")
+    for url in urls:
+        asking.get(url)
+    assert len(reached) == (308 if marked else 316)
