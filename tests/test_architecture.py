@@ -98,7 +98,7 @@ def test_a_plan_asks_nothing_when_the_facets_tell_all() -> None:
     for text, total in (("status=PENDENTE", 0), ("status=CONCLUIDO&page=3", 30), ("sort=-nome&page=9", 30)):
         with pytest.raises(StopIteration) as done:
             next(plan.page(query.parse(RELATORIOS, text, max_rows=1000), facets))
-        assert done.value.value == Page(total, 0, "")
+        assert done.value.value == Page(total, 0, b"")
 
 
 def test_a_status_is_one_value_that_is_parsed() -> None:

@@ -29,9 +29,9 @@ class After(msgspec.Struct, array_like=True, frozen=True):
     key: str
 
 
-def follow(query: Query, items: str, *, page: int, seen: int, version: int) -> After:
+def follow(query: Query, items: bytes, *, page: int, seen: int, version: int) -> After:
     """Give the place after the last of a page's items (their JSON joined by commas), which page `page` follows."""
-    last = msgspec.json.decode(items[items.rindex(f'{{"{query.resource.key}":"') :])
+    last = msgspec.json.decode(items[items.rindex(b'{"%s":"' % query.resource.key.encode()) :])
     return After(page, seen, version, last[query.order.field.name], last[query.resource.key])
 
 

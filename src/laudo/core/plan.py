@@ -31,7 +31,7 @@ class Page(NamedTuple):
 
     total: int
     shown: int
-    items: str
+    items: bytes
 
 
 Steps = Asking[Page]
@@ -45,7 +45,7 @@ def page(query: Query, facets: Facets, after: After | None = None, total: int | 
     group = facets.matching(query)
     bounds = _bounds(query)
     if not group.total:
-        return Page(0, 0, "")
+        return Page(0, 0, b"")
     several = len(bounds) > 1 or (bounds and query.words)
     if query.exact or (several and group.total <= FEW):
         return (yield from _named(query, facets, group, after=after, total=total))
@@ -62,7 +62,7 @@ def _ordered(query: Query, facets: Facets, group: Group, after: After | None) ->
     """Any filters that facets answer, in any order: the total is a sum, and the page lies in known stretches."""
     skip = skipped(query, after)
     if skip >= group.total:
-        return Page(group.total, 0, "")
+        return Page(group.total, 0, b"")
     if _leaves_few(query, group, skip + query.rows, facets.total):
         return (yield from _walked(query, group, facets.total, after))
     collected = Reading(query.rows, of=facets.total)
@@ -98,7 +98,7 @@ def _ranged(query: Query, facets: Facets, group: Group, bounds: Bounds, found: S
     """The rows of a range, which the tally has found, in its own order."""
     skip, total = skipped(query, after), found.total
     if skip >= total:
-        return Page(total, 0, "")
+        return Page(total, 0, b"")
     collected = Reading(query.rows, of=facets.total * total // group.total)
     stretch = Stretch(
         bounds.axis,
@@ -213,7 +213,7 @@ def _counted(
         most=most,
         through=through,
     )
-    return Page(found if total is None else total, shown, items or "")
+    return Page(found if total is None else total, shown, items or b"")
 
 
 def _walked(query: Query, group: Group, of: int, after: After | None) -> Steps:
@@ -225,9 +225,9 @@ def _taken(query: Query, matching: Matching, after: After | None) -> Steps:
     """Walk or collect: cost grows with the page number, or with the rows that match."""
     skip = skipped(query, after)
     if skip >= matching.total:
-        return Page(matching.total, 0, "")
+        return Page(matching.total, 0, b"")
     [(_, shown, items)] = yield from matching.take(query.rows, skip, after)
-    return Page(matching.total, shown, items or "")
+    return Page(matching.total, shown, items or b"")
 
 
 def _matching(query: Query, group: Group, of: int) -> Matching:

@@ -47,15 +47,15 @@ class Reading:
 
     def __init__(self, wanted: int, *, of: int) -> None:
         """Start with none."""
-        self._parts: list[str] = []
+        self._parts: list[bytes] = []
         self.count = 0
         self.wanted = wanted
         self.of = of
 
     @property
-    def items(self) -> str:
+    def items(self) -> bytes:
         """The items' JSON joined by commas."""
-        return ",".join(self._parts)
+        return b",".join(self._parts)
 
     def take(self, rows: Rows) -> None:
         """Keep what a look-up found."""

@@ -14,15 +14,13 @@ from laudo.core.resources import PESSOAS, PROFILE, RELATORIOS, Resource
 _encode: Final = msgspec.json.Encoder().encode
 
 
-def page(query: Query, *, page: int, items: str, total: int) -> bytes:
-    """Write a list's body; `items` are the items' JSON joined by commas."""
+def page(query: Query, *, page: int, items: bytes, total: int) -> bytes:
+    """Write a list's body; `items` are the items' JSON joined by commas, as the store has it."""
     resource = query.resource
     shown = f'"{total}"' if resource.total_is_text else str(total)
     echo = f'"busca":{text(query.echo)},' if resource.echo else ""
-    return (
-        f'{{"result":{{{echo}"itens":[{items}],'
-        f'"paginacao":{{"atual":{page},"linhas":{query.rows},"total":{shown}}}}},"status_code":200}}'
-    ).encode()
+    place = f'"paginacao":{{"atual":{page},"linhas":{query.rows},"total":{shown}}}'
+    return b'{"result":{%s"itens":[%s],%s},"status_code":200}' % (echo.encode(), items, place.encode())
 
 
 def relatorio(report: object) -> str:

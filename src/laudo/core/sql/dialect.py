@@ -54,7 +54,7 @@ class Dialect(Protocol):
         """Name a table, to be read by this index; None stands for none of its indexes, but for that of its ids."""
 
     def joined(self, items: str) -> str:
-        """Give how many items a SELECT finds, and their texts as one in its order: a row costs more than joining."""
+        """Give how many items a SELECT finds, and their texts in its order as one, UTF-8: a row would cost more."""
 
     def key(self, table: str) -> str:
         """Give the column by which `items` finds the rows of a table again, as `key`."""

@@ -28,7 +28,7 @@ class Sqlite:
         return f"{table} INDEXED BY {index}" if index else f"{table} NOT INDEXED"
 
     def joined(self, items: str) -> str:
-        return f"SELECT count(*), group_concat(item, ',') FROM ({items})"
+        return f"SELECT count(*), CAST(group_concat(item, ',') AS BLOB) FROM ({items})"
 
     def key(self, table: str) -> str:
         return f"{table}.rowid AS key"
