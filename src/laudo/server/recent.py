@@ -18,7 +18,7 @@ class Recent(Generic[K, V]):
 
     def __init__(self, room: int, size: Callable[[V], int] = _one) -> None:
         """Keep values whose sizes add up to `room` at most; without `size` they are counted."""
-        self._room = room
+        self._most = self._room = room
         self._size = size
         self._values: OrderedDict[K, V] = OrderedDict()
         self._lock = threading.Lock()
@@ -32,11 +32,14 @@ class Recent(Generic[K, V]):
             return value
 
     def keep(self, key: K, value: V) -> None:
-        """Keep a value instead of the key's old one; one larger than the room is dropped with all others."""
+        """Keep a value instead of the key's old one; one that is larger than all the room is not kept."""
+        size = self._size(value)
         with self._lock:
             self._drop(key)
+            if size > self._most:
+                return
             self._values[key] = value
-            self._room -= self._size(value)
+            self._room -= size
             while self._room < 0:
                 self._drop(next(iter(self._values)))
 
