@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 from laudo.core import query as questions
 from laudo.core import sql
+from laudo.core.facets import Facets
 from laudo.core.lookups import Plain
 from laudo.core.query import Query
 from laudo.core.resources import PESSOAS, RELATORIOS, Resource
@@ -193,7 +194,7 @@ class _Asker:
 
     def _plainly(self, query: Query) -> None:
         with self._database.snapshot() as connection:
-            facets = sql.facets_from(connection.fetch(sql.facets(query.resource, self._owner)))
+            facets = Facets(connection.fetch(sql.facets(query.resource, self._owner)))
             few = bool(query.exact) or query.order.field.axis is None or bool(query.words)
             numbers = facets.matching(query).numbers
             lookup = Plain(query, numbers, query.order, query.rows, query.offset, None, few=few, counted=True)

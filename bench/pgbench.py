@@ -10,6 +10,7 @@ from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from laudo.core import plan, query, sql
+from laudo.core.facets import Facets
 from laudo.core.lookups import Read
 from laudo.core.resources import RELATORIOS
 from laudo.core.sql import Owner
@@ -19,7 +20,7 @@ from laudo.server.postgres.binding import numbered
 
 def script(connection: Connection, owner: Owner) -> str:
     """Write the statement that a worker sends for `/relatorios`, its parameters as variables of pgbench."""
-    facets = sql.facets_from(connection.fetch(sql.facets(RELATORIOS, owner)))
+    facets = Facets(connection.fetch(sql.facets(RELATORIOS, owner)))
     asked = next(plan.page(query.parse(RELATORIOS, "", max_rows=1000), facets))
     if not isinstance(asked, Read):
         raise SystemExit("a first page is no longer one statement")

@@ -12,7 +12,7 @@ import pytest
 
 from factories import Account, Store, relatorio
 from laudo.core import plan, query, sql, values
-from laudo.core.facets import Facet, Facets
+from laudo.core.facets import Facets
 from laudo.core.lookups import Plain
 from laudo.core.openapi.parameters import of_list
 from laudo.core.plan import Page
@@ -85,7 +85,7 @@ def test_a_filter_is_one_row_that_is_parsed_refused_and_suggested() -> None:
 
 def test_a_filter_is_one_row_that_becomes_sql_after_the_owner() -> None:
     asked = query.parse(with_row(BY_MENSAGEM), "mensagem=x", max_rows=1000)
-    facets = Facets([Facet(1, 30, ("CONCLUIDO", "Pessoa", "a", None, False))])
+    facets = Facets([(1, 30, "CONCLUIDO", "Pessoa", "a", None, False)])
     first = next(plan.page(asked, facets))
     assert isinstance(first, Plain)
     statement = sql.statement(first, Owner(7, 8), SQLITE)
@@ -94,7 +94,7 @@ def test_a_filter_is_one_row_that_becomes_sql_after_the_owner() -> None:
 
 
 def test_a_plan_asks_nothing_when_the_facets_tell_all() -> None:
-    facets = Facets([Facet(1, 30, ("CONCLUIDO", "Pessoa", "a", None, False))])
+    facets = Facets([(1, 30, "CONCLUIDO", "Pessoa", "a", None, False)])
     for text, total in (("status=PENDENTE", 0), ("status=CONCLUIDO&page=3", 30), ("sort=-nome&page=9", 30)):
         with pytest.raises(StopIteration) as done:
             next(plan.page(query.parse(RELATORIOS, text, max_rows=1000), facets))

@@ -1,7 +1,7 @@
 """The facets of an account: which of them a query's filters match, and in which order a sort puts them."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,13 +16,8 @@ Numbers = tuple[int, ...] | None
 """The facets that matter; None stands for all of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Facet:
-    """One distinct combination of FIELDS, and how many reports have it."""
-
-    number: int
-    total: int
-    values: tuple[Stored, ...]
+Facet = tuple[Any, ...]
+"""One distinct combination of FIELDS: its number, how many reports have it, and the values, as the store has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +33,17 @@ class Group:
 class Facets:
     """An account's facets, as one snapshot has them.
 
-    The persons of an organization are one facet without fields.
+    The persons of an organization are one facet without fields. They are read anew after each write, so that nothing
+    is made of them before somebody asks for it.
     """
 
-    __slots__ = ("_all", "_having", "_kept", "_known", "total", "totals")
+    __slots__ = ("_all", "_by_value", "_kept", "_known", "total")
 
     def __init__(self, facets: Iterable[Facet]) -> None:
         """Facets that no report has are left out."""
-        self._all = {facet.number: facet for facet in facets if facet.total}
-        self.totals = {number: facet.total for number, facet in self._all.items()}
-        self._having: dict[tuple[str, Stored], set[int]] = defaultdict(set)
-        for number, facet in self._all.items():
-            for name, value in zip(FIELDS, facet.values, strict=False):
-                self._having[name, value].add(number)
-        self.total = sum(self.totals.values())
+        self._all = {facet[0]: facet for facet in facets if facet[_TOTAL]}
+        self.total = sum([facet[_TOTAL] for facet in self._all.values()])
+        self._by_value: dict[str, dict[Stored, set[int]]] = {}
         self._known: dict[tuple[object, ...], list[Group]] = {}
         self._kept = 0
 
@@ -59,6 +51,11 @@ class Facets:
     def numbers(self) -> tuple[int, ...]:
         """Every facet's number."""
         return tuple(self._all)
+
+    def total_of(self, number: int) -> int:
+        """Tell how many rows have a facet."""
+        total: int = self._all[number][_TOTAL]
+        return total
 
     def matching(self, query: Query) -> Group:
         """Give the facets that a query's filters match."""
@@ -83,14 +80,24 @@ class Facets:
     def _match(self, asked: tuple[Condition, ...]) -> Group:
         if not asked:
             return Group(None, None, self.total)
-        sets = (self._having.get((condition.filter.name, condition.value), _NONE) for condition in asked)
+        sets = (self._having(each.filter.name).get(each.value, _NONE) for each in asked)
         return self._group(None, sorted(set.intersection(*sets)))
 
+    def _having(self, name: str) -> Mapping[Stored, set[int]]:
+        """Give the facets with each value of a field."""
+        found = self._by_value.get(name)
+        if found is None:
+            found, place = defaultdict(set), _PLACES[name]
+            for number, facet in self._all.items():
+                found[facet[place]].add(number)
+            self._by_value[name] = found
+        return found
+
     def _split(self, query: Query) -> list[Group]:
-        numbers, position = self.matching(query).numbers, FIELDS.index(query.order.field.name)
+        numbers, place = self.matching(query).numbers, _PLACES[query.order.field.name]
         split: dict[Stored, list[int]] = defaultdict(list)
         for number in self._all if numbers is None else numbers:
-            split[self._all[number].values[position]].append(number)
+            split[self._all[number][place]].append(number)
         return [self._group(value, split[value]) for value in self.ordered(split, descending=query.order.descending)]
 
     @staticmethod
@@ -105,7 +112,7 @@ class Facets:
         return Group(
             value,
             tuple(numbers) if rest else None,
-            sum(self.totals[number] for number in numbers),
+            sum(map(self.total_of, numbers)),
             tuple(sorted(self._all.keys() - set(numbers))) if 0 < rest < len(numbers) else None,
         )
 
@@ -117,6 +124,8 @@ def remaining(groups: list[Group], value: Stored, *, descending: bool) -> list[G
     return [group for group in groups if group.value in ahead]
 
 
+_TOTAL: Final = 1
+_PLACES: Final = {name: place for place, name in enumerate(FIELDS, start=_TOTAL + 1)}
 _NONE: Final[set[int]] = set()
 _MOST_KEPT: Final = 100_000
 """Facets in the groups that are remembered."""

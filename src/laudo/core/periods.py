@@ -106,7 +106,7 @@ def read(
 def _held(bounds: Bounds, facets: Facets, groups: list[Group]) -> Asking[list[int]]:
     """Tell how many rows of each of several groups a period has."""
     parts = [facets.numbers if group.numbers is None else group.numbers for group in groups]
-    held = yield from tally.spread(bounds, {number: facets.totals[number] for part in parts for number in part})
+    held = yield from tally.spread(bounds, {number: facets.total_of(number) for part in parts for number in part})
     return [sum(held[number] for number in part) for part in parts]
 
 

@@ -150,7 +150,7 @@ class Pages:
         """Give the version of a list that a snapshot sees, and its facets."""
         rows = connection.fetch(sql.with_version(sql.facets(resource, owner), resource, owner))
         [(version, *_)] = rows[:1] or connection.fetch(sql.version(resource, owner))
-        facets = sql.facets_from(row[1:] for row in rows)
+        facets = Facets([row[1:] for row in rows])
         self._facets.keep((resource, owner), (version, facets))
         return version, facets
 

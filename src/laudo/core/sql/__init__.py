@@ -1,10 +1,10 @@
 """Look-up → Statement: every SELECT of the lists is here, and every one starts from the owner."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final
 
 from laudo.core import axes
-from laudo.core.facets import FIELDS, Facet, Facets
+from laudo.core.facets import FIELDS
 from laudo.core.lookups import At, Before, Children, Count, Found, Holding, Last, LookUp, Plain, Read
 from laudo.core.resources import Resource
 from laudo.core.sql import pages, places, plain
@@ -23,7 +23,6 @@ __all__ = [
     "Statement",
     "Write",
     "facets",
-    "facets_from",
     "statement",
     "version",
     "with_version",
@@ -49,15 +48,10 @@ def version(resource: Resource, owner: Owner) -> Statement:
 
 
 def facets(resource: Resource, owner: Owner) -> Statement:
-    """Ask for an owner's facets; `facets_from` reads the rows."""
+    """Ask for an owner's facets: each row is a `Facet`."""
     if resource.whole_organization:
         return Statement(_PESSOAS, (owner.id_organizacao, axes.PESSOA_CPF.number))
     return Statement(_FACETS, owner)
-
-
-def facets_from(rows: Iterable[tuple[Any, ...]]) -> Facets:
-    """Read the rows of `facets`."""
-    return Facets(Facet(number, total, tuple(values)) for number, total, *values in rows)
 
 
 _BUILDERS: Final[dict[type[LookUp], Callable[[Any, Owner, Dialect], Statement]]] = {
