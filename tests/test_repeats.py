@@ -3,6 +3,7 @@
 import json
 import random
 import time
+import tracemalloc
 from itertools import product
 
 import falcon
@@ -187,6 +188,24 @@ def test_answers_are_those_of_a_worker_that_keeps_nothing_whatever_happens_betwe
     assert statuses == {200, 204, 304, 400, 401, 404, 405}
 
 
+def test_long_questions_weigh_what_they_are(
+    account: Account, new_app: NewApp, reached: list[str], marked: bool
+) -> None:
+    served = new_app(cache_bytes=100_000)
+    asking = Client(served, account.token)
+    padded = Client(served, f"{account.token}{' ' * 30_000}")
+    for client, anew in ((asking, 1), (padded, 1), (asking, 0)):
+        reached.clear()
+        assert [client.get("/relatorios?nome=x").total for _ in range(3)] == [0, 0, 0]
+        assert len(reached) == (anew if marked else 3)
+    for known in range(4):
+        headers = {"If-None-Match": f'"{known}{"x" * 30_000}"'}
+        assert asking.ask("GET", "/relatorios?nome=x", headers=headers).status == 200
+    reached.clear()
+    assert asking.get("/relatorios?nome=x").status == 200
+    assert len(reached) == 1
+
+
 def test_answers_that_were_given_long_ago_make_room_for_others(
     store: Store, account: Account, new_app: NewApp, reached: list[str], marked: bool
 ) -> None:
@@ -204,3 +223,19 @@ def test_answers_that_were_given_long_ago_make_room_for_others(
     for url in urls:
         asking.get(url)
     assert len(reached) == (308 if marked else 316)
+
+
+def test_a_worker_grows_no_more_once_it_has_answered_thousands_of_questions(account: Account, new_app: NewApp) -> None:
+    """Answers that show nothing have bodies of a hundred bytes, and take up ten times as much all the same."""
+    asking = Client(new_app(cache_bytes=2_000_000), account.token)
+    held = []
+    tracemalloc.start()
+    try:
+        for number in range(10_000):
+            assert asking.get(f"/relatorios?nome=n{number}").status == 200
+            if number in {4_999, 9_999}:
+                held.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    first, last = held
+    assert last - first < 1_000_000

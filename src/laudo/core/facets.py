@@ -70,7 +70,7 @@ class Facets:
 
     def _keep(self, asked: tuple[object, ...], groups: list[Group]) -> list[Group]:
         """Remember groups by what was asked; all are forgotten once they are many."""
-        self._kept += sum(1 + len(group.numbers or ()) for group in groups)
+        self._kept += _ASKED + sum(_GROUP + len(group.numbers or ()) for group in groups)
         if self._kept > _MOST_KEPT:
             self._kept = 0
             self._known.clear()
@@ -128,4 +128,6 @@ _TOTAL: Final = 1
 _PLACES: Final = {name: place for place, name in enumerate(FIELDS, start=_TOTAL + 1)}
 _NONE: Final[set[int]] = set()
 _MOST_KEPT: Final = 100_000
-"""Facets in the groups that are remembered."""
+"""Facets in the groups that are remembered; what was asked, and a group, take up as much as some more."""
+_ASKED: Final = 50
+_GROUP: Final = 20

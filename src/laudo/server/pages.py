@@ -23,6 +23,8 @@ _OWNERS: Final = 256
 """Owners whose facets a worker remembers."""
 _ENDS: Final = 4096
 """Pages of which a worker remembers the last item, after which the next one begins, and the total."""
+_REST: Final = 1_000
+"""Bytes that an answer takes up beside its body and its links, about."""
 _PURPOSE: Final = b"laudo pages"
 
 
@@ -53,10 +55,10 @@ class Pages:
     """
 
     def __init__(self, key: bytes, *, cache_bytes: int) -> None:
-        """`key` signs cursors; bodies of up to `cache_bytes` in all are kept, at 0 nothing of answers is."""
+        """`key` signs cursors; answers of up to `cache_bytes` in all are kept, at 0 nothing of them is."""
         self._secret = blake2b(_PURPOSE, key=key).digest()
         self._facets: Recent[tuple[Resource, Owner], tuple[int, Facets]] = Recent(_OWNERS)
-        self._answers: Recent[tuple[Owner, int, bytes, bytes], Answer] = Recent(cache_bytes, _size)
+        self._answers: Recent[tuple[Owner, int, bytes, bytes], Answer] = Recent(cache_bytes, _weight)
         self._ends: Recent[tuple[Owner, int, bytes, int], tuple[After, int]] = Recent(_ENDS if cache_bytes else 0)
 
     def kept(self, caller: Caller, query: Query, *, known: str | None) -> Answer | str | None:
@@ -186,8 +188,9 @@ class Ahead:
         return self.draft.asked if self.draft else None
 
 
-def _size(answer: Answer) -> int:
-    return len(answer.body)
+def _weight(answer: Answer) -> int:
+    """Give about how many bytes an answer takes up, with its question, which each of its links has."""
+    return len(answer.body) + len(answer.link) + _REST
 
 
 def _state(caller: Caller, query: Query) -> tuple[Owner, int]:

@@ -16,8 +16,8 @@ Environ = dict[str, Any]
 
 _ASKED: Final = "laudo.asked"
 """Where a request's `environ` holds what it asks, and of which state of the store."""
-_REST: Final = 2_000
-"""Bytes that an answer takes up beside its body, about."""
+_REST: Final = 1_000
+"""Bytes that an answer takes up beside its texts and its body, about."""
 
 
 class Given(NamedTuple):
@@ -28,6 +28,8 @@ class Given(NamedTuple):
     chunks: Sequence[bytes]
     caller: Caller
     told: Told
+    weight: int
+    """Bytes that it takes up here, with the question, whose texts a client chooses."""
 
 
 class Repeats:
@@ -41,7 +43,7 @@ class Repeats:
         """Answers of up to `cache_bytes` in all are kept; each counts against the limits of who asks."""
         self._mark = database.mark
         self._limits = limits
-        self._given: Recent[tuple[object, ...], tuple[Mark, Given]] = Recent(cache_bytes, _size)
+        self._given: Recent[tuple[str | None, ...], tuple[Mark, Given]] = Recent(cache_bytes, _weight)
 
     def find(self, environ: Environ) -> Given | None:
         """Give the answer to a request that was answered before in this very state, for a caller who may ask now."""
@@ -72,11 +74,20 @@ class Repeats:
         if (asked := environ.get(_ASKED)) is None:
             return
         question, mark = asked
-        length = [] if body is None else [("content-length", str(len(body)))]
-        chunks = () if body is None else (body,)
-        given = Given(code_to_http_status(told.status), [*headers.items(), *length], chunks, caller, told)
+        shown = list(headers.items())
+        if body is not None:
+            shown.append(("content-length", str(len(body))))
+        texts = sum(len(text) for text in question if text) + sum(len(text) for _, text in shown)
+        given = Given(
+            code_to_http_status(told.status),
+            shown,
+            () if body is None else (body,),
+            caller,
+            told,
+            weight=len(body or b"") + texts + _REST,
+        )
         self._given.keep(question, (mark, given))
 
 
-def _size(kept: tuple[Mark, Given]) -> int:
-    return kept[1].told.size + _REST
+def _weight(kept: tuple[Mark, Given]) -> int:
+    return kept[1].weight
