@@ -4,15 +4,17 @@ import json
 import random
 import time
 import tracemalloc
+from contextlib import closing
 from itertools import product
 
 import falcon
 import pytest
 
 from factories import NOON, Account, Store, relatorio
+from forwarding import Forwarding
 from laudo.server import app
 from laudo.server.accounts import Level
-from laudo.server.database import open_store
+from laudo.server.database import Mark, open_store
 from strategies import many
 from wsgi import Answer, Client, NewApp, NewClient
 
@@ -63,6 +65,27 @@ def test_a_request_that_repeats_goes_no_further_while_the_store_does_not_change(
         store.write(account, [relatorio(60 + number)])
         assert [acme.get(url).status for _ in range(2)] == [200, 200]
         assert len(reached) == (1 if marked else 2)
+
+
+class _Counting(Forwarding):
+    """A store that counts how many requests began."""
+
+    begun = 0
+
+    def mark(self) -> Mark:
+        self.begun += 1
+        return super().mark()
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 100_000])
+def test_each_request_begins_once(store_url: str, new_app: NewApp, account: Account, cache_bytes: int) -> None:
+    with closing(open_store(store_url)) as opened:
+        database = _Counting(opened)
+        client = Client(new_app(database, cache_bytes=cache_bytes), account.token)
+        asked = [path for path in ("/relatorios", "/pessoas", "/usuario", "/ready", "/nothing") for _ in range(3)]
+        for path in asked:
+            client.get(path)
+        assert database.begun == len(asked)
 
 
 def test_refusals_and_other_methods_are_never_repeated(reached: list[str], new_app: NewApp, account: Account) -> None:

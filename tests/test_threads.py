@@ -102,15 +102,12 @@ def test_a_limit_admits_as_many_as_it_says() -> None:
 
 
 class Ready(Forwarding):
-    """A store that cannot tell that nothing has changed, and says at once again what it said first."""
+    """A store that says at once again what it said first."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         self.asked = count()
         self._said: list[list[Row]] = []
-
-    def mark(self) -> None:
-        return None
 
     def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
         next(self.asked)
@@ -124,11 +121,11 @@ def test_who_asks_is_read_for_each_request_and_never_taken_from_another_one(
 ) -> None:
     with closing(open_store(store_url)) as opened:
         database, callers = Ready(opened), Callers(auth.load_key(store.key_file, create=False), Limits(0))
-        callers.admit(database, account.token)
+        callers.admit(database, None, account.token)
 
         def admit(_number: int) -> None:
             for _ in range(2 * TURNS):
-                callers.admit(database, account.token)
+                callers.admit(database, None, account.token)
 
         at_once(admit)
         assert next(database.asked) == THREADS * 2 * TURNS

@@ -17,7 +17,7 @@ from laudo.server.edges import JSON, Edges, Stages, refuse
 from laudo.server.endpoint import Constant, Endpoint
 from laudo.server.limits import Limits
 from laudo.server.pages import Ahead, Pages
-from laudo.server.repeats import Repeats
+from laudo.server.repeats import MARK, Repeats
 from laudo.server.replicas import Replicas
 
 
@@ -92,7 +92,7 @@ class List(Endpoint):
         known = request.env.get("HTTP_IF_NONE_MATCH")
         parse = partial(query.parse, self._resource, request.env["QUERY_STRING"], max_rows=service.settings.max_rows)
         ahead = Ahead(service.pages, service.database.dialect, parse, known=known)
-        caller, rows = service.callers.admit(service.database, token, ahead)
+        caller, rows = service.callers.admit(service.database, request.env[MARK], token, ahead)
         request.context.caller = caller
         stages.mark("auth")
         asked = parse()
@@ -132,7 +132,7 @@ class Profile(Endpoint):
     def on_get(self, request: falcon.Request, answer: falcon.Response) -> None:
         """Narrate a request for the profile."""
         token = presented(request)
-        caller, _ = self._service.callers.admit(self._service.database, token)
+        caller, _ = self._service.callers.admit(self._service.database, request.env[MARK], token)
         request.context.caller = caller
         query.parse_none(request.env["QUERY_STRING"])
         answer.data = response.profile(

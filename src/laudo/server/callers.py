@@ -35,13 +35,14 @@ class Callers:
         self._limits = limits
         self._met: Recent[str, tuple[Mark, Caller]] = Recent(_TOKENS)
 
-    def admit(self, database: Database, token: str, beside: Beside = _nothing) -> tuple[Caller, list[Row] | None]:
-        """Tell whose token it is, and count the request; raises ApiError (401, 429).
+    def admit(
+        self, database: Database, mark: Mark, token: str, beside: Beside = _nothing
+    ) -> tuple[Caller, list[Row] | None]:
+        """Tell whose token it is, and count the request, which began with `mark`; raises ApiError (401, 429).
 
         Where the store must be asked, and knew the caller before, what `beside` makes of it is asked in the same
         round trip: its rows come with the caller.
         """
-        mark = database.mark()
         as_of, caller = self._met.get(token) or (None, None)
         rows = None
         if caller is None or mark is None or mark != as_of or has_expired(caller):

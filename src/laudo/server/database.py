@@ -76,7 +76,7 @@ class Database(Reader, Protocol):
     """A store. Each statement of its own is a snapshot by itself; transactions do not nest."""
 
     def mark(self) -> Mark:
-        """Mark the state that the next snapshot sees, or one before it: under the same mark nothing has changed."""
+        """Begin a request, and mark the state it sees, or one before it: under the same mark nothing has changed."""
 
     def snapshot(self) -> AbstractContextManager[Connection]:
         """Give a connection whose reads all see one state of the store."""

@@ -14,8 +14,10 @@ from laudo.server.recent import Recent
 
 Environ = dict[str, Any]
 
-_ASKED: Final = "laudo.asked"
-"""Where a request's `environ` holds what it asks, and of which state of the store."""
+MARK: Final = "laudo.mark"
+"""Where a request's `environ` holds the mark of the store that it began with."""
+_QUESTION: Final = "laudo.question"
+"""Where it holds what is asked, if that may be answered as before."""
 _REST: Final = 1_000
 """Bytes that an answer takes up beside its texts and its body, about."""
 
@@ -46,8 +48,8 @@ class Repeats:
         self._given: Recent[tuple[str | None, ...], tuple[Mark, Given]] = Recent(cache_bytes, _weight)
 
     def find(self, environ: Environ) -> Given | None:
-        """Give the answer to a request that was answered before in this very state, for a caller who may ask now."""
-        mark = self._mark()
+        """Begin a request; give the answer if it was given before in this very state, to a caller who may ask now."""
+        mark = environ[MARK] = self._mark()
         if mark is None or environ["REQUEST_METHOD"] != "GET":
             return None
         question = (
@@ -57,7 +59,7 @@ class Repeats:
             environ.get("HTTP_IF_NONE_MATCH"),
             environ.get("HTTP_ORIGIN"),
         )
-        environ[_ASKED] = (question, mark)
+        environ[_QUESTION] = question
         as_of, given = self._given.get(question) or (None, None)
         if given is None or as_of != mark or has_expired(given.caller):
             return None
@@ -71,9 +73,8 @@ class Repeats:
         self, environ: Environ, caller: Caller, told: Told, headers: Mapping[str, str], body: bytes | None
     ) -> None:
         """Keep an answer that depends on the request and on the state alone that `find` saw, or a newer one."""
-        if (asked := environ.get(_ASKED)) is None:
+        if (question := environ.get(_QUESTION)) is None:
             return
-        question, mark = asked
         shown = list(headers.items())
         if body is not None:
             shown.append(("content-length", str(len(body))))
@@ -86,7 +87,7 @@ class Repeats:
             told,
             weight=len(body or b"") + texts + _REST,
         )
-        self._given.keep(question, (mark, given))
+        self._given.keep(question, (environ[MARK], given))
 
 
 def _weight(kept: tuple[Mark, Given]) -> int:
