@@ -8,7 +8,9 @@ import pytest
 
 from factories import Account, Store, relatorio
 from forwarding import Forwarding, ForwardingConnection
+from laudo.core.facets import Facets
 from laudo.core.sql import Statement
+from laudo.server import pages
 from laudo.server.database import Connection, Database, Mark, Row, open_store
 from strategies import PESSOA_SORTS, RELATORIO_SORTS
 from wsgi import Client, NewApp
@@ -164,6 +166,31 @@ def test_the_facets_are_asked_for_again_when_the_list_has_changed_and_the_token_
     assert kinds("/relatorios?rows=50") == [*asked.again, PAGE]
     # More than one statement needs a snapshot, which says first which version it sees.
     assert kinds("/relatorios?page=2") == [*asked.again, VERSION, PLACE, PLACE, PLACE, PAGE]
+
+
+@pytest.mark.parametrize(("room", "remembered"), [(3.5, True), (2.5, False), (0.5, False)])
+def test_the_facets_of_as_many_accounts_are_remembered_as_there_is_room_for(
+    asked: Asked, store: Store, monkeypatch: pytest.MonkeyPatch, new_app: NewApp, room: float, *, remembered: bool
+) -> None:
+    one = Facets([(1, 30, "CONCLUIDO", "Pessoa", "consultaPessoaDefault", "VALID", 0)]).weight
+    monkeypatch.setattr(pages, "_FACETS", int(room * one))
+    others = [store.account() for _ in range(2)]
+    for other in others:
+        store.write(other, [relatorio(1)])
+    application = new_app(asked.database)
+
+    def kinds(account: Account, url: str) -> list[str]:
+        client = Client(application, account.token)
+        assert client.get("/usuario").status == 200
+        asked.database.forget()
+        assert client.get(url).total
+        return asked.database.kinds()
+
+    for each in (asked.account, *others):
+        assert kinds(each, "/relatorios") == [*asked.again, FACETS, PAGE]
+        assert kinds(each, "/relatorios?sort=numero") == [*asked.again, PAGE]
+    again = [] if remembered else [FACETS]
+    assert kinds(asked.account, "/relatorios?sort=nome") == [*asked.again, *again, PAGE]
 
 
 UNCHANGED = ("/relatorios", "/relatorios?page=2&sort=-nome", "/pessoas?busca=mar")

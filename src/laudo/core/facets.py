@@ -52,6 +52,15 @@ class Facets:
         """Every facet's number."""
         return tuple(self._all)
 
+    @property
+    def weight(self) -> int:
+        """How many bytes it takes up at most, about, with all that it comes to remember."""
+        return _OWN + _FACET * len(self._all) + _SHARE * self._most_kept
+
+    @property
+    def _most_kept(self) -> int:
+        return min(_LEAST_KEPT + _KEPT * len(self._all), _MOST_KEPT)
+
     def total_of(self, number: int) -> int:
         """Tell how many rows have a facet."""
         total: int = self._all[number][_TOTAL]
@@ -69,9 +78,11 @@ class Facets:
         return self._known.get(asked) or self._keep(asked, self._split(query))
 
     def _keep(self, asked: tuple[object, ...], groups: list[Group]) -> list[Group]:
-        """Remember groups by what was asked; all are forgotten once they are many."""
+        """Remember groups by what was asked, unless no row has it; all are forgotten once they are many."""
+        if not any(group.total for group in groups):
+            return groups
         self._kept += _ASKED + sum(_GROUP + len(group.numbers or ()) for group in groups)
-        if self._kept > _MOST_KEPT:
+        if self._kept > self._most_kept:
             self._kept = 0
             self._known.clear()
         self._known[asked] = groups
@@ -127,7 +138,14 @@ def remaining(groups: list[Group], value: Stored, *, descending: bool) -> list[G
 _TOTAL: Final = 1
 _PLACES: Final = {name: place for place, name in enumerate(FIELDS, start=_TOTAL + 1)}
 _NONE: Final[set[int]] = set()
+_LEAST_KEPT: Final = 2_000
+_KEPT: Final = 100
 _MOST_KEPT: Final = 100_000
-"""Facets in the groups that are remembered; what was asked, and a group, take up as much as some more."""
-_ASKED: Final = 50
+"""Facets in the groups that are remembered: the least, so many more for each there is, and the most."""
+_ASKED: Final = 100
+"""What was asked, and a group, take up as much as so many facets in one."""
 _GROUP: Final = 20
+_OWN: Final = 1_000
+_FACET: Final = 700
+"""Bytes: of a facet with its place among those that share a value; and in a group."""
+_SHARE: Final = 6

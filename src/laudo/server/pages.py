@@ -19,8 +19,8 @@ from laudo.server.auth import Caller
 from laudo.server.database import Connection, Reader, Row
 from laudo.server.recent import Recent
 
-_OWNERS: Final = 256
-"""Owners whose facets a worker remembers."""
+_FACETS: Final = 32_000_000
+"""Bytes of facets that a worker remembers: of 220 owners with a hundred each, or of 1,600 with five."""
 _ENDS: Final = 4096
 """Pages of which a worker remembers the last item, after which the next one begins, and the total."""
 _REST: Final = 1_000
@@ -57,7 +57,7 @@ class Pages:
     def __init__(self, key: bytes, *, cache_bytes: int) -> None:
         """`key` signs cursors; answers of up to `cache_bytes` in all are kept, at 0 nothing of them is."""
         self._secret = blake2b(_PURPOSE, key=key).digest()
-        self._facets: Recent[tuple[Resource, Owner], tuple[int, Facets]] = Recent(_OWNERS)
+        self._facets: Recent[tuple[Resource, Owner], tuple[int, Facets]] = Recent(_FACETS, _facets_weight)
         self._answers: Recent[tuple[Owner, int, bytes, bytes], Answer] = Recent(cache_bytes, _weight)
         self._ends: Recent[tuple[Owner, int, bytes, int], tuple[After, int]] = Recent(_ENDS if cache_bytes else 0)
 
@@ -191,6 +191,11 @@ class Ahead:
 def _weight(answer: Answer) -> int:
     """Give about how many bytes an answer takes up, with its question, which each of its links has."""
     return len(answer.body) + len(answer.link) + _REST
+
+
+def _facets_weight(kept: tuple[int, Facets]) -> int:
+    """Give the same of an owner's facets; those of one that has more than all the room are kept alone."""
+    return min(kept[1].weight, _FACETS)
 
 
 def _state(caller: Caller, query: Query) -> tuple[Owner, int]:
