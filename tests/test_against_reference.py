@@ -3,7 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import product
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
@@ -75,27 +75,47 @@ class World(NamedTuple):
         return "refused"
 
 
+class Written(NamedTuple):
+    """A store in which a history was written, and what the reference makes of it."""
+
+    url: str
+    key_file: Path
+    api: Api
+    accounts: Sequence[Account]
+
+
 @contextmanager
-def world(url: str, key_file: Path, history: History, *, sizes: Sizes = SMALL) -> Iterator[World]:
+def world(url: str, key_file: Path, history: History) -> Iterator[World]:
     """Write a history into an empty store and open it for reading, as the server does."""
-    writing = open_store(url, write=True)
-    store = Store(writing, key_file)
-    accounts: list[Account] = []
-    for count in history.organizations:
-        first = store.account()
-        accounts += [first, *(store.account(first.id_organizacao) for _ in range(1, count))]
-    writers = [Ingest(writing, account.id_conta, sizes=sizes) for account in accounts]
-    for account, batch in history.batches:
-        writers[account].write(batch)
-    reading = open_store(url)
-    plain, leading = (
-        app.create(Settings(store=url, key_file=str(key_file), log=False, cache_bytes=size), database=reading)
-        for size in (0, 1 << 20)
-    )
-    clients, led_on = ([Client(asked, account.token) for account in accounts] for asked in (plain, leading))
-    yield World(_api(accounts, history.outcome()), accounts, clients, led_on)
-    reading.close()
-    writing.close()
+    with opened(written(url, key_file, history)) as made:
+        yield made
+
+
+def written(url: str, key_file: Path, history: History, *, sizes: Sizes = SMALL) -> Written:
+    """Write a history into an empty store."""
+    with closing(open_store(url, write=True)) as database:
+        store = Store(database, key_file)
+        accounts: list[Account] = []
+        for count in history.organizations:
+            first = store.account()
+            accounts += [first, *(store.account(first.id_organizacao) for _ in range(1, count))]
+        writers = [Ingest(database, account.id_conta, sizes=sizes) for account in accounts]
+        for account, batch in history.batches:
+            writers[account].write(batch)
+    return Written(url, key_file, _api(accounts, history.outcome()), accounts)
+
+
+@contextmanager
+def opened(written: Written) -> Iterator[World]:
+    """Open a store for reading, of which nothing has been kept."""
+    url, key_file, api, accounts = written
+    with closing(open_store(url)) as database:
+        plain, leading = (
+            app.create(Settings(store=url, key_file=str(key_file), log=False, cache_bytes=size), database=database)
+            for size in (0, 1 << 20)
+        )
+        clients, led_on = ([Client(asked, account.token) for account in accounts] for asked in (plain, leading))
+        yield World(api, accounts, clients, led_on)
 
 
 def _api(accounts: Sequence[Account], outcome: Sequence[tuple[int, Relatorio]]) -> Api:

@@ -1,19 +1,20 @@
 """Every page of every order of every filter, of each two filters, and of many more together, on one store."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import combinations, product
-from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
 import pytest
 
+from engines import Engine, Stores
 from factories import NOON, SMALL
 from laudo.core import periods, plan, reading, walking
 from laudo.server.ingest.tallies import Sizes
 from strategies import DATES, PESSOA_SORTS, PESSOA_VALUES, RELATORIO_SORTS, RELATORIO_VALUES, History, Values, many
-from test_against_reference import List, NewStoreUrl, World, world
+from test_against_reference import List, World, Written, opened, written
 
 REPORTS: Final = 300
 TOGETHER: Final = 40
@@ -28,12 +29,18 @@ def sizes() -> Sizes:
     return SMALL
 
 
+@pytest.fixture(scope="module")
+def of_sizes(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Sizes], Written]]:
+    """Gives a store with buckets of these sizes, in which the people are those of two accounts; it is made once."""
+    reports, folder = many(REPORTS, instants=INSTANTS), tmp_path_factory.mktemp("every")
+    history = History((2,), ((0, tuple(reports[:290])), (1, tuple(reports[150:]))))
+    with Stores(engine, folder) as stores:
+        yield cache(lambda sizes: written(stores.new(), folder / "laudo.key", history, sizes=sizes))
+
+
 @pytest.fixture
-def every(new_store_url: NewStoreUrl, key_file: Path, sizes: Sizes) -> Iterator[World]:
-    """One store, in which the people are those of two accounts."""
-    reports = many(REPORTS, instants=INSTANTS)
-    batches = ((0, tuple(reports[:290])), (1, tuple(reports[150:])))
-    with world(new_store_url(), key_file, History((2,), batches), sizes=sizes) as made:
+def every(of_sizes: Callable[[Sizes], Written], sizes: Sizes) -> Iterator[World]:
+    with opened(of_sizes(sizes)) as made:
         yield made
 
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import product
-from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
 
 import pytest
 from msgspec.structs import replace
 
+from engines import Engine, Stores
 from factories import NOON
 from laudo.core import periods
 from laudo.core.values import render_instant
@@ -19,7 +19,7 @@ from laudo.server.database import open_store
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.tallies import Sizes
 from strategies import History, any_relatorio
-from test_against_reference import List, NewStoreUrl, World, world
+from test_against_reference import List, World, Written, opened, written
 from test_statements import Counting
 from wsgi import Client
 
@@ -66,17 +66,24 @@ def _many_names(seeded: Random, number: int, time: int) -> Relatorio:
     return replace(_evenly(seeded, number, time), nome=f"Modelo {time % 100:02}")
 
 
-@pytest.fixture(params=[_evenly, _together, _many_names])
-def kept(request: pytest.FixtureRequest, new_store_url: NewStoreUrl, key_file: Path) -> Iterator[Kept]:
+@pytest.fixture(scope="module", params=[_evenly, _together, _many_names])
+def made(request: pytest.FixtureRequest, engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
+    """A store whose reports lie in one of these ways."""
     seeded, times = Random(5), list(range(REPORTS))
     seeded.shuffle(times)
     reports = [request.param(seeded, number, time) for number, time in enumerate(times)]
-    url, sizes = new_store_url(), Sizes(most_rows=50, most_children=10)
-    settings = Settings(store=url, key_file=str(key_file), log=False, cache_bytes=0)
-    history = History((1,), ((0, tuple(reports)),))
-    with world(url, key_file, history, sizes=sizes) as made, closing(open_store(url)) as opened:
-        counting = Counting(opened)
-        yield Kept(made, Client(app.create(settings, database=counting), made.accounts[0].token), counting)
+    sizes, history = Sizes(most_rows=50, most_children=10), History((1,), ((0, tuple(reports)),))
+    folder = tmp_path_factory.mktemp("periods")
+    with Stores(engine, folder) as stores:
+        yield written(stores.new(), folder / "laudo.key", history, sizes=sizes)
+
+
+@pytest.fixture
+def kept(made: Written) -> Iterator[Kept]:
+    settings = Settings(store=made.url, key_file=str(made.key_file), log=False, cache_bytes=0)
+    with opened(made) as world, closing(open_store(made.url)) as database:
+        counting = Counting(database)
+        yield Kept(world, Client(app.create(settings, database=counting), made.accounts[0].token), counting)
 
 
 @pytest.mark.parametrize(("near", "most"), [((20, 5), 110), ((0, 0), 150)])

@@ -79,6 +79,12 @@ def wide(browser: Browser, server: Server) -> Iterator[Console]:
     yield from opened(browser, server, LOOKS[0])
 
 
+@pytest.fixture(scope="module")
+def shared(browser: Browser, server: Server) -> Iterator[Console]:
+    """One tab for all tests of a file that leave it as it is."""
+    yield from opened(browser, server, LOOKS[0])
+
+
 def opened(browser: Browser, server: Server, look: Look) -> Iterator[Console]:
     context = browser.new_context(
         viewport={"width": look.width, "height": look.height},

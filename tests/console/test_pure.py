@@ -12,9 +12,9 @@ from laudo.core.documents import cnpj_digits, cpf_digits, is_cnpj, is_cpf
 AWKWARD = ["", "a b", "it's", '"', "$HOME `id` \\", "\n\t", "é 💥", "--x", "\u2028\u2029\x7f", "*?[]{}~!#&|;<>()"]
 
 
-@pytest.fixture
-def page(wide: Console) -> Console:
-    return wide.enter()
+@pytest.fixture(scope="module")
+def page(shared: Console) -> Console:
+    return shared.enter()
 
 
 def test_check_digits_are_those_of_the_server(page: Console) -> None:
