@@ -1,5 +1,5 @@
 // Hooks of the views: an answer that is asked for, kept while the next one comes, and looked at again when it may have changed.
-import { useCallback, useEffect, useRef, useState } from "./vendor/preact.js";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 import { Refusal } from "./api.js";
 import { api, leave } from "./session.js";
 import { say } from "./store.js";
@@ -31,7 +31,8 @@ export function useList(path, parameters) {
   const [turn, setTurn] = useState(0);
   const [wait, setWait] = useState(0);
   const reload = useCallback(() => setTurn((/** @type {number} */ count) => count + 1), []);
-  useEffect(() => {
+  // Before the page is painted, so that the server works meanwhile.
+  useLayoutEffect(() => {
     const stop = new AbortController();
     setWait(0);
     setState((/** @type {State} */ old) => ({ ...old, loading: true, news: null }));
