@@ -9,6 +9,7 @@ Megabytes that the process holds (its resident set), server and socket left out:
 
 import argparse
 import random
+import resource
 import subprocess
 import sys
 import tempfile
@@ -99,7 +100,7 @@ def _lists() -> Iterator[str]:
 
 def _show(when: str) -> None:
     [_, resident, *_] = Path("/proc/self/statm").read_text().split()
-    print(f"{when:36}{int(resident) * 4096 / 1e6:>5.0f} MB", flush=True)
+    print(f"{when:36}{int(resident) * resource.getpagesize() / 1e6:>5.0f} MB", flush=True)
 
 
 def _store(folder: Path) -> str:

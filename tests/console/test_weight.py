@@ -28,6 +28,16 @@ def test_the_first_list_loads_each_file_once_and_asks_for_nothing_else(wide: Con
     assert {*asked} - {*files} <= {"/", "/openapi.json", "/usuario", "/relatorios"}, asked
 
 
+def test_the_first_list_is_asked_for_before_anything_is_painted(wide: Console) -> None:
+    """While its modules are evaluated, which the document's end waits for."""
+    wide.enter()
+    asked, ended = wide.page.evaluate(
+        "[performance.getEntriesByType('resource').find(({ name }) => name.endsWith('/relatorios')).startTime,"
+        " performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd]"
+    )
+    assert 0 < asked < ended
+
+
 def test_modules_are_short_and_open_with_their_charter() -> None:
     for file in FOLDER.rglob("*.js"):
         if "vendor" in file.parts:

@@ -147,5 +147,5 @@ _ASKED: Final = 100
 _GROUP: Final = 20
 _OWN: Final = 1_000
 _FACET: Final = 700
-"""Bytes: of a facet with its place among those that share a value; and in a group."""
 _SHARE: Final = 6
+"""Bytes: whatever the account has; of each facet, with its place among those that share a value; in a group."""
