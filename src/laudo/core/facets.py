@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from laudo.core.query import Condition, Query
 from laudo.core.resources import RELATORIOS
@@ -20,8 +21,7 @@ Facet = tuple[Any, ...]
 """One distinct combination of FIELDS: its number, how many reports have it, and the values, as the store has them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """Facets that a sort cannot tell apart; `others` are all the rest, where these are fewer."""
 
     value: Stored

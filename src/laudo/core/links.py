@@ -16,13 +16,13 @@ def header(query: Query, *, page: int, total: int, following: str | None) -> str
         places["next"] = f"cursor={following}"
     places["last"] = f"page={last}"
     path, question = f"/{query.resource.name}", _question(query)
-    return ", ".join(f'<{path}?{place}{question}>; rel="{relation}"' for relation, place in places.items())
+    return ", ".join([f'<{path}?{place}{question}>; rel="{relation}"' for relation, place in places.items()])
 
 
 def _question(query: Query) -> str:
     """Write what is asked besides the page, as it goes with every link."""
     sort = f"{'-' if query.order.descending else ''}{query.order.field.name}"
-    asked = "".join(f"&{each.filter.name}={_quoted(each)}" for each in query.conditions)
+    asked = "".join([f"&{each.filter.name}={_quoted(each)}" for each in query.conditions])
     return f"&rows={query.rows}&sort={sort}{asked}"
 
 

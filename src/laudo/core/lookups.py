@@ -4,8 +4,9 @@ A range goes from `lower` to before `upper`, keys of the axis; None where it has
 """
 
 from collections.abc import Generator
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
+
+from msgspec import Struct
 
 from laudo.core.axes import Axis, Key
 from laudo.core.cursor import After
@@ -13,8 +14,7 @@ from laudo.core.facets import Numbers
 from laudo.core.query import Order, Period, Query
 
 
-@dataclass(frozen=True, slots=True)
-class Children:
+class Children(Struct, frozen=True):
     """The buckets below a bucket (below 0: the coarse ones), in order, with what each holds of the facets.
 
     `others`, where given, are the facets to leave out, and fewer than those to take in. Rows: (bucket, lower as bytes,
@@ -27,8 +27,7 @@ class Children:
     others: Numbers = None
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
+class Holding(Struct, frozen=True):
     """The fine bucket that holds a place, which is a key as bytes.
 
     Rows: (its lower, its upper or null, its total, how many rows its coarse bucket has before it; that bucket's number,
@@ -39,8 +38,7 @@ class Holding:
     place: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Before:
+class Before(Struct, frozen=True):
     """What those buckets below a bucket hold of the facets that begin before `upper`.
 
     Rows: one number; if `apart`, each facet that they hold, and how many rows of it.
@@ -53,8 +51,7 @@ class Before:
     apart: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class At:
+class At(Struct, frozen=True):
     """The row of a range that `skip` others precede; with `period` of those of it. Rows: its key."""
 
     axis: Axis
@@ -65,8 +62,7 @@ class At:
     period: Period | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
+class Count(Struct, frozen=True):
     """How many rows a range has, counted up to `most`; with `period` those of it.
 
     Rows: one number; if `apart`, which goes without `most`, each facet that the range has, and how many rows of it.
@@ -81,8 +77,7 @@ class Count:
     apart: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Last:
+class Last(Struct, frozen=True):
     """The greatest first column of an axis. Rows: one value, null when there are no rows."""
 
     axis: Axis
@@ -92,8 +87,7 @@ PATIENCE: Final = 4
 """A scan gives up after so many times the rows that it likely takes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(Struct, frozen=True):
     """Items of a range in the order of its axis. Rows: how many, and their JSON joined by commas.
 
     With `falling` the first column is read downwards, ties upwards all the same. With `merge` each facet's own index
@@ -114,8 +108,7 @@ class Read:
     period: Period | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Plain:
+class Plain(Struct, frozen=True):
     """The plain way: filter, sort, skip. Rows: how many match (null unless `counted`), how many items, their JSON.
 
     `few` says that the query's filters name few rows, to be collected and sorted, or that the range of the axis
@@ -137,15 +130,13 @@ class Plain:
     through: Axis | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """How many persons have names with words that begin so. Rows: one number."""
 
     words: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Together:
+class Together(Struct, frozen=True):
     """What needs nothing of one another, and is asked in one round trip. Rows: for each of them one, of its rows."""
 
     asked: tuple["Asked", ...]

@@ -4,9 +4,10 @@ Of the rows that stand before a key the tally knows how many there are, and an i
 them. Between two keys of which that is known a third is guessed, until they are near the rows of the page.
 """
 
-from dataclasses import dataclass
 from math import isqrt
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from laudo.core import axes, reading, tally
 from laudo.core.axes import Axis, Key
@@ -40,8 +41,7 @@ class Point(NamedTuple):
     held: int
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """What a period has of a group, in the order of an axis: `matching.total` of the group's rows."""
 
     axis: Axis

@@ -7,8 +7,9 @@ drives it decides how a look-up is asked (`sql`) and of whom (`server.database`)
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from laudo.core import axes, periods, reading, tally
 from laudo.core.axes import Axis

@@ -1,8 +1,10 @@
 """Reading a page off its order: stretch by stretch, each from the very row at which the page starts."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from laudo.core.axes import Axis, Key
 from laudo.core.cursor import After
@@ -22,8 +24,7 @@ FARTHEST: Final = 4000
 """The tally finds the next row with some facets for what scanning so many costs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Struct, frozen=True):
     """Part of a list that one axis orders: the `group.total` rows with the group's facets from `lower` to `upper`.
 
     The first stands at `first` on the axis; None says that `lower` and `upper` lie so near that rows may be skipped.

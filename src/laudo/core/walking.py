@@ -3,8 +3,10 @@
 Costs are counted in rows of an index that are looked at one after the other: less a row cannot cost.
 """
 
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from laudo.core.axes import Axis
 from laudo.core.cursor import After
@@ -21,8 +23,7 @@ LEAST: Final = 256
 """Rows that a walk may always look at."""
 
 
-@dataclass(frozen=True, slots=True)
-class Matching:
+class Matching(Struct, frozen=True):
     """The `total` rows, of the `of` that there are, that match a query, in an order; `numbers` are their facets.
 
     They are collected by the words or values that filters name, or `through` the range of an axis, which meets `met`

@@ -78,7 +78,7 @@ class Repeats:
         shown = list(headers.items())
         if body is not None:
             shown.append(("content-length", str(len(body))))
-        texts = sum(len(text) for text in question if text) + sum(len(text) for _, text in shown)
+        texts = sum(map(len, filter(None, question))) + sum(map(len, headers.values()))
         given = Given(
             code_to_http_status(told.status),
             shown,

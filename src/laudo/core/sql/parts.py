@@ -1,5 +1,6 @@
 """The parts of which statements are made: the owner's clause first, then ranges, facets, orders and sources."""
 
+from functools import cache
 from typing import Any, NamedTuple
 
 from laudo.core.axes import Axis, Key
@@ -99,11 +100,13 @@ class Where(Clauses):
         return self
 
 
+@cache
 def compared(axis: Axis, operator: str) -> str:
     marks = ", ".join("?" * len(axis.names))
     return f"({', '.join(axis.names)}) {operator} ({marks})"
 
 
+@cache
 def order(axis: Axis, *, falling: bool) -> str:
     first, *rest = axis.names
     return ", ".join([f"{first} DESC" if falling else first, *rest])

@@ -2,11 +2,16 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from struct import Struct
+from types import NoneType
 from typing import Any, Final, NamedTuple
 
 from laudo.server.database import Row
+
+Kind = type | tuple[type]
+"""The type of a parameter; of an array the type of its members, in a tuple."""
+Encode = Callable[[Any], bytes | None]
 
 
 class Bound(NamedTuple):
@@ -36,19 +41,11 @@ def bound(params: Sequence[Any]) -> Bound:
 
     Raises ValueError for a text that PostgreSQL cannot store, TypeError for what is no value of a column.
     """
-    types, values, formats = [], [], []
-    for param in params:
-        if param is None:
-            kind, value = _INFERRED, None
-        elif type(param) is list:
-            kind, value = _array(param)
-        else:
-            kind, encode = _encoding(param)
-            value = encode(param)
-        types.append(kind)
-        values.append(value)
-        formats.append(_TEXTUAL if kind == _INFERRED else _BINARY)
-    return Bound(tuple(types), values, formats)
+    kinds: tuple[Kind, ...] = tuple(map(type, params))
+    if list in kinds:
+        kinds = tuple(map(_kind, params))
+    types, encodings, formats = _form(kinds)
+    return Bound(types, [encode(param) for encode, param in zip(encodings, params, strict=True)], formats)
 
 
 def columns(rows: Iterable[Row]) -> tuple[Any, ...]:
@@ -57,27 +54,45 @@ def columns(rows: Iterable[Row]) -> tuple[Any, ...]:
     return (first[0], *map(list, others))
 
 
-def _array(members: list[Any]) -> tuple[int, bytes]:
-    """Bind an array, in the form that `array_recv` in PostgreSQL's arrayfuncs.c reads."""
-    some = next((member for member in members if member is not None), None)
-    if some is None:
-        return _INFERRED, f"{{{','.join(['NULL'] * len(members))}}}".encode()
-    kind, encode = _encoding(some)
+def _kind(param: Any) -> Kind:  # noqa: ANN401 - any value of a column
+    if type(param) is not list:
+        return type(param)
+    return (next((type(member) for member in param if member is not None), NoneType),)
+
+
+@lru_cache(maxsize=4096)
+def _form(kinds: tuple[Kind, ...]) -> tuple[tuple[int, ...], list[Encode], list[int]]:
+    """Give the types of parameters, how each is encoded, and the formats that this makes."""
+    if unknown := [kind for kind in kinds if kind not in _FORMS]:
+        raise TypeError(f"no column has values of {unknown[0]}")
+    types, encodings = zip(*(_FORMS[kind] for kind in kinds), strict=True) if kinds else ((), ())
+    return types, list(encodings), [_TEXTUAL if each == _INFERRED else _BINARY for each in types]
+
+
+def _null(_value: None) -> None:
+    pass
+
+
+def _nulls(members: list[None]) -> bytes:
+    return f"{{{','.join(['NULL'] * len(members))}}}".encode()
+
+
+def _numbers(members: list[int | None]) -> bytes:
+    parts = [_array_head(1, None in members, _BIGINT, len(members), 1)]
+    parts += [_NULL if member is None else _number_in_array(8, member) for member in members]
+    return b"".join(parts)
+
+
+def _texts(members: list[str | None]) -> bytes:
+    return _array(_TEXT, [None if member is None else _text(member) for member in members])
+
+
+def _array(kind: int, members: list[bytes | None]) -> bytes:
+    """Write an array, in the form that `array_recv` in PostgreSQL's arrayfuncs.c reads."""
     parts = [_array_head(1, None in members, kind, len(members), 1)]
-    if kind == _BIGINT:
-        parts += [_NULL if member is None else _number_in_array(8, member) for member in members]
-    else:
-        for member in members:
-            encoded = None if member is None else encode(member)
-            parts += (_NULL,) if encoded is None else (_length(len(encoded)), encoded)
-    return _ARRAYS[kind], b"".join(parts)
-
-
-def _encoding(value: Any) -> tuple[int, Callable[[Any], bytes]]:  # noqa: ANN401 - any value of a column
-    try:
-        return _ENCODINGS[type(value)]
-    except KeyError:
-        raise TypeError(f"a {type(value).__name__} is no value of a column") from None
+    for member in members:
+        parts += (_NULL,) if member is None else (_length(len(member)), member)
+    return b"".join(parts)
 
 
 def _text(value: str) -> bytes:
@@ -95,16 +110,23 @@ _INFERRED: Final = 0  # a null, or an array without other members: it gets the t
 _BYTEA: Final = 17
 _BIGINT: Final = 20
 _TEXT: Final = 25
-_ARRAYS: Final = {_BYTEA: 1001, _BIGINT: 1016, _TEXT: 1009}
-
+_BYTEAS: Final = 1001
+_TEXTS: Final = 1009
+_BIGINTS: Final = 1016
 _NULL: Final = b"\xff\xff\xff\xff"
 _length: Final = Struct(">i").pack
 _number: Final = Struct(">q").pack
 _number_in_array: Final = Struct(">iq").pack
 _array_head: Final = Struct(">iiiii").pack
-_ENCODINGS: Final[dict[type, tuple[int, Callable[[Any], bytes]]]] = {
+_FORMS: Final[dict[Kind, tuple[int, Encode]]] = {
+    NoneType: (_INFERRED, _null),
     int: (_BIGINT, _number),
     bool: (_BIGINT, _number),
     str: (_TEXT, _text),
     bytes: (_BYTEA, bytes),
+    (NoneType,): (_INFERRED, _nulls),
+    (int,): (_BIGINTS, _numbers),
+    (bool,): (_BIGINTS, _numbers),
+    (str,): (_TEXTS, _texts),
+    (bytes,): (_BYTEAS, partial(_array, _BYTEA)),
 }
