@@ -144,7 +144,9 @@ def test_a_walk_is_the_pages_one_after_the_other_where_rows_are_far_between(ever
         "&atualizado_em_de=2026-01-31",
         "&resultado=INVALID&atualizado_em_ate=2026-01-31",
     ):
-        walked = [answer.body for answer in every.clients[0].walk(f"/relatorios?sort={sort}{one}")]
+        answers = list(every.clients[0].walk(f"/relatorios?sort={sort}{one}"))
+        assert sum(len(answer.itens) for answer in answers) == answers[0].total
+        walked = [answer.body for answer in answers]
         asked = (f"/relatorios?sort={sort}{one}&page={page}" for page in range(1, len(walked) + 1))
         assert walked == [every.clients[0].get(url).body for url in asked]
         met += len(walked)

@@ -229,6 +229,17 @@ def test_a_fault_of_ours_is_500_and_says_nothing_but_the_request_id(
     assert "segredo" not in f"{answer.body!r}{answer.headers}{written}"
 
 
+def test_a_page_that_is_not_as_long_as_its_total_says_is_500_and_not_sent(
+    acme: Client, account: Account, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store.write(account, [relatorio(number, mensagem=f"Mensagem {number}") for number in range(30)])
+    with store.database.transaction() as connection:
+        connection.run_script("DELETE FROM relatorio WHERE mensagem = 'Mensagem 7'")
+    assert len(acme.get("/relatorios").itens) == 25
+    assert_shape(acme.ask("GET", "/relatorios?page=2"), 500, "Internal Server Error")
+    assert capsys.readouterr().err.count("bug: LookupError at ") == 1
+
+
 def test_more_requests_than_configured_are_429_with_the_seconds_to_wait(account: Account, client: NewClient) -> None:
     asking = client(account.token, rate_limit=2)
     answers = [asking.get("/usuario") for _ in range(4)]

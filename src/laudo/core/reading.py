@@ -29,7 +29,7 @@ class Stretch(Struct, frozen=True):
 
     The first stands at `first` on the axis; None says that `lower` and `upper` lie so near that rows may be skipped.
     `falling` reads the axis' first column downwards, ties upwards all the same. `after` is the item in this stretch
-    that a walk has seen last, if it was in this one.
+    that a walk has seen last, if it was in this one; behind it `first` says nothing.
     """
 
     axis: Axis
@@ -130,18 +130,21 @@ def _from_edge(collected: Reading, stretch: Stretch, most: int) -> Asking[None]:
 
 
 def _up(collected: Reading, stretch: Stretch, most: int, *, lower: Key | None, place: int | None) -> Asking[None]:
-    """Collect upwards from a key, at which row `place` of the axis stands; None when that is not known.
+    """Collect upwards from a key, at which row `place` of the axis stands.
 
-    Where rows with the facets are far between, the tally tells where the next one stands.
+    Where rows with the facets are far between, the tally tells where the next one stands. Behind an item `place` is
+    None: then nobody has asked yet where the item stands, nor where the stretch begins.
     """
     axis, group = stretch.axis, stretch.group
     rest, before = collected.wanted - most, collected.count
     yield from _read(collected, stretch, most, lower=lower, upper=stretch.upper, whole=stretch.first is None)
     if stretch.first is None or collected.wanted == rest:
         return
+    first = stretch.first
     if place is None:
+        first = (yield from rank(axis, group, stretch.lower)) if stretch.lower else 0
         place = (yield from rank(axis, group, lower)) if lower else 0
-    place, end = place + collected.count - before, stretch.first + group.total
+    place, end = place + collected.count - before, first + group.total
     while collected.wanted > rest and place < end:
         before = collected.count
         key = yield from locate(axis, group, place)

@@ -26,6 +26,7 @@ _ENDS: Final = 4096
 _REST: Final = 1_000
 """Bytes that an answer takes up beside its body and its links, about."""
 _PURPOSE: Final = b"laudo pages"
+_DISAGREE: Final = "the items of a page are not as many as its total says; `laudo verify` names what is damaged"
 
 
 class Answer(NamedTuple):
@@ -131,6 +132,8 @@ class Pages:
 
     def _answered(self, query: Query, found: Page, after: After | None, *, owner: Owner, version: int) -> Answer:
         page = query.page if after is None else after.page
+        if after is None and found.shown != max(0, min(query.rows, found.total - query.offset)):
+            raise LookupError(_DISAGREE)
         following = None
         if (end := _end(query, found, after, version)) is not None:
             following = cursor.seal(end, query, secret=self._secret, owner=owner)

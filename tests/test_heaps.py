@@ -1,0 +1,89 @@
+"""Reports that lie in heaps: those with some value stand together, and far from the others that have it.
+
+Where a page begins is then not where counts alone would have it, and a scan ends before it has met enough of them. A
+walk by cursor, and pages one after the other, must come to the same list all the same.
+"""
+
+from itertools import product
+from random import Random
+from typing import Final
+
+import pytest
+from msgspec.structs import asdict
+
+from factories import NOON, SMALL, Account, Store, cpf, relatorio
+from laudo.core import periods, plan, reading, walking
+from laudo.core.values import render_instant
+from laudo.server.ingest.records import Relatorio
+from laudo.server.ingest.tallies import SIZES
+from reference import Api
+from strategies import RELATORIO_SORTS
+from wsgi import Client, NewApp
+
+SECOND: Final = 1_000
+ASKED: Final = 40
+STATUSES: Final = ("CONCLUIDO", "PENDENTE", "PROCESSANDO", "ERRO")
+LIMITS: Final = (
+    (reading, "MOST_MERGED", (0, 2, 128)),
+    (reading, "TIES", (2, 256)),
+    (reading, "FARTHEST", (0, 10, 4000)),
+    (reading, "PATIENCE", (0, 4)),
+    (plan, "FEW", (5, 50, 3000)),
+    (periods, "NEAR", (5, 1000)),
+    (walking, "LEAST", (1, 256)),
+)
+"""The sizes from which on other ways are taken: small ones, of which few reports are many, and their own."""
+
+
+def heaps(seeded: Random) -> list[Relatorio]:
+    """Make reports, one a second back from NOON, with heaps of some that are alike."""
+    reports: list[Relatorio] = []
+    documents = [cpf(number) for number in range(seeded.choice((2, 50)))]
+    for _ in range(seeded.randint(3, 7)):
+        status, one = seeded.choice(STATUSES), seeded.choice(documents)
+        matrizes, alike = seeded.choice((1, 3, 150)), seeded.random() < 0.4
+        reports += [
+            relatorio(
+                number,
+                nome=f"matriz{number % matrizes}",
+                status=status,
+                resultado=None,
+                numero_documento=one if alike else seeded.choice(documents),
+                mensagem=f"Mensagem {number % matrizes % 7}",
+                atualizado_em=NOON - number * SECOND,
+            )
+            for number in range(len(reports), len(reports) + seeded.choice((10, 60, 150)))
+        ]
+    return reports
+
+
+def questions(seeded: Random, reports: list[Relatorio]) -> list[str]:
+    """Give some lists: a filter, a period, and an order of each."""
+    since, until = sorted(render_instant(NOON - seeded.randrange(len(reports)) * SECOND) for _ in range(2))
+    document = seeded.choice(reports).numero_documento
+    filters = ("", "&status=CONCLUIDO", "&status=PENDENTE", "&nome=matriz0", f"&numero_documento={document}")
+    times = ("", f"&atualizado_em_de={since}", f"&atualizado_em_ate={until}")
+    asked = product(RELATORIO_SORTS, filters, (*times, f"{times[1]}{times[2]}"))
+    return seeded.sample([f"sort={sort}{one}{time}" for sort, one, time in asked], ASKED)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_walks_and_pages_in_turn_come_to_the_whole_list(
+    account: Account, store: Store, new_app: NewApp, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    seeded = Random(seed)
+    for module, name, values in LIMITS:
+        monkeypatch.setattr(module, name, seeded.choice(values))
+    reports = heaps(seeded)
+    store.write(account, reports, sizes=seeded.choice((SIZES, SMALL)))
+    api = Api(
+        reports=[(account.id_conta, asdict(report)) for report in reports],
+        accounts={account.id_conta: account.id_organizacao},
+    )
+    walker, turner = (Client(new_app(), account.token) for _ in range(2))
+    for question in questions(seeded, reports):
+        whole = api.listing("relatorios", account.id_conta, question).items
+        walked = [item for answer in walker.walk(f"/relatorios?{question}") for item in answer.itens]
+        assert walked == whole, question
+        pages = [turner.get(f"/relatorios?{question}&page={page}") for page in range(1, len(whole) // 25 + 2)]
+        assert [item for answer in pages for item in answer.itens] == whole, question
