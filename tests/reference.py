@@ -265,7 +265,9 @@ def _bound(text: str, *, until: bool) -> int:
     _check(accepted=moment.tzinfo is not None)
     elapsed = moment - datetime(1970, 1, 1, tzinfo=UTC)
     _check(accepted=_FIRST <= elapsed < _END)
-    return (elapsed + timedelta(days=is_date and until)) // timedelta(milliseconds=1)
+    bound = -(-(elapsed + timedelta(days=is_date and until)) // timedelta(milliseconds=1))
+    _check(accepted=until or bound < _END // timedelta(milliseconds=1))
+    return bound
 
 
 def _since(text: str) -> Test:

@@ -55,6 +55,15 @@ def test_the_beginning_includes_its_instant_and_the_end_does_not(dated: Client, 
 
 
 @pytest.mark.parametrize("path", LISTS)
+def test_an_instant_between_two_milliseconds_leaves_out_what_was_before_it(dated: Client, path: str) -> None:
+    assert hours(dated, path, atualizado_em_de="2026-01-31T01:00:00.0001Z") == [12, 23, 24, 25, 48]
+    assert hours(dated, path, atualizado_em_ate="2026-01-31T01:00:00.0001Z") == [-24, -1, 0, 1]
+    assert hours(dated, path, atualizado_em_de="2026-01-31T00:59:59.999999Z") == [1, 12, 23, 24, 25, 48]
+    assert hours(dated, path, atualizado_em_ate="9999-12-31T23:59:59.9999Z") == list(HOURS)
+    assert dated.get(path, atualizado_em_de="9999-12-31T23:59:59.9999Z").keys == ["atualizado_em_de"]
+
+
+@pytest.mark.parametrize("path", LISTS)
 def test_an_instant_may_have_any_offset_and_a_date_is_a_day_in_utc(dated: Client, path: str) -> None:
     given = {"atualizado_em_de": "2026-01-30T22:00:00-03:00", "atualizado_em_ate": "2026-02-01T00:00+00:00"}
     assert hours(dated, path, **given) == [1, 12, 23]

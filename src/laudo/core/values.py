@@ -138,11 +138,19 @@ def _searchable(text: str) -> str:
 
 
 def _since(text: str) -> int:
-    return _day(text) if _DATE(text) else _instant(text)
+    since = _day(text) if _DATE(text) else _bound(text)
+    if since == _END:
+        raise ValueError
+    return since
 
 
 def _until(text: str) -> int:
-    return _day(text) + DAY if _DATE(text) else _instant(text)
+    return _day(text) + DAY if _DATE(text) else _bound(text)
+
+
+def _bound(text: str) -> int:
+    """Give the first millisecond that is not before an instant: of those that are written finer, the next one."""
+    return _instant(text) + (datetime.fromisoformat(text).microsecond % 1000 > 0)
 
 
 def _day(text: str) -> int:
