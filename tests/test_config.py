@@ -1,5 +1,6 @@
 import os
 import pickle
+import re
 from dataclasses import FrozenInstanceError, fields
 from pathlib import Path
 
@@ -195,6 +196,14 @@ def test_the_table_is_the_record() -> None:
     for setting in SETTINGS:
         assert setting.default == getattr(Settings(), setting.name)
         assert setting.about.endswith(".")
+
+
+def test_the_ends_of_what_is_accepted_are_accepted() -> None:
+    found = [(setting, re.search("from ([0-9]+) to ([0-9]+)", setting.accepts)) for setting in SETTINGS]
+    ranges = [(setting, ends.groups()) for setting, ends in found if ends]
+    assert len(ranges) > 5
+    for setting, ends in ranges:
+        assert [str(setting.parse(end)) for end in ends] == list(ends)
 
 
 def test_a_default_written_as_text_is_accepted_as_such() -> None:

@@ -25,7 +25,7 @@ def _matching(pattern: str, accepts: str) -> Kind[str]:
 
 def number(lowest: int, highest: int, *, multiple_of: int = 1) -> Kind[int]:
     def parse(text: str) -> int:
-        value = int(text) if re.fullmatch(r"[0-9]{1,9}", text) else -1
+        value = int(text) if re.fullmatch(r"[0-9]{1,10}", text) else -1
         if not lowest <= value <= highest or value % multiple_of:
             raise ValueError
         return value
