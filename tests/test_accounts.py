@@ -150,6 +150,14 @@ def test_a_webhook_is_an_http_address(connection: Connection, url: str) -> None:
         accounts.create_organizacao(connection, "Um", webhook_url=url)
 
 
+def test_a_webhook_may_be_as_long_as_is_said(connection: Connection) -> None:
+    url = "https://example.com/".ljust(2000, "x")
+    _, conta = accounts.create_organizacao(connection, "Um", webhook_url=url)
+    assert conta.webhook_url == url
+    with pytest.raises(AccountError, match="2000"):
+        accounts.create_conta(connection, 1, "Dois", webhook_url=url + "x")
+
+
 def test_what_fails_leaves_nothing(database: Database) -> None:
     with pytest.raises(AccountError), database.transaction() as connection:
         accounts.create_organizacao(connection, "Um", webhook_url="nowhere")

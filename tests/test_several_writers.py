@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Final
@@ -200,6 +200,25 @@ def test_accounts_made_at_once_have_ids_of_their_own(store: Store, store_url: st
     assert sorted({account.id_organizacao for account in made}) == list(range(1, 22))
     with store.database.snapshot() as connection:
         assert len(accounts.tokens(connection)) == len({account.token for account in made}) == 41
+
+
+def test_of_those_who_take_the_same_token_over_at_once_all_but_one_are_told(store: Store, store_url: str) -> None:
+    account, both = store.account(), threading.Barrier(3)
+
+    def take() -> list[bool]:
+        taken = []
+        with closing(open_store(store_url, write=True, bounds=WAITING)) as database:
+            for number in range(10):
+                both.wait(PATIENCE)
+                taken.append(False)
+                with suppress(accounts.AccountError), database.transaction() as connection:
+                    accounts.create_token(connection, account.id_usuario, b"%032d" % number, now_ms=NOON)
+                    taken[-1] = True
+        return taken
+
+    with ThreadPoolExecutor(3) as threads:
+        made = [each.result() for each in [threads.submit(take) for _ in range(3)]]
+    assert [sum(turn) for turn in zip(*made, strict=True)] == [1] * 10
 
 
 def test_commands_at_once_make_organizations_with_ids_of_their_own(store_url: str, tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from laudo.server.database import Connection, Row
 FIRST_CONTA: Final = "principal"
 """Name of the account with which an organization starts."""
 _IDS: Final = "accounts"
+"""What whoever makes one of these holds, so that what was looked at before stays so."""
+_MOST_WEBHOOK: Final = 2000
 """What is held while an id is chosen: two writers must not choose the same."""
 
 
@@ -77,6 +79,7 @@ class Level(Enum):
 
 def create_organizacao(connection: Connection, nome: str, *, webhook_url: str = "") -> tuple[Organizacao, Conta]:
     """Make an organization and its first account."""
+    connection.hold(_IDS)
     organizacao = Organizacao(_next(connection, "organizacao", "id_organizacao"), _name(nome), enabled=True)
     row = (organizacao.id_organizacao, organizacao.nome_organizacao)
     text = "INSERT INTO organizacao (id_organizacao, nome_organizacao, enabled, version) VALUES (?, ?, 1, 0)"
@@ -86,6 +89,7 @@ def create_organizacao(connection: Connection, nome: str, *, webhook_url: str = 
 
 
 def create_conta(connection: Connection, id_organizacao: int, nome: str, *, webhook_url: str = "") -> Conta:
+    connection.hold(_IDS)
     _owner(connection, Level.ORGANIZATION, id_organizacao)
     id_conta = _next(connection, "conta", "id_conta")
     conta = Conta(id_organizacao, id_conta, _name(nome), _webhook(webhook_url), enabled=True)
@@ -99,6 +103,7 @@ def create_conta(connection: Connection, id_organizacao: int, nome: str, *, webh
 
 
 def create_usuario(connection: Connection, id_conta: int, *, email: str, nome: str) -> Usuario:
+    connection.hold(_IDS)
     id_organizacao = _owner(connection, Level.ACCOUNT, id_conta)
     id_usuario = _next(connection, "usuario", "id_usuario")
     usuario = Usuario(id_organizacao, id_conta, id_usuario, _email(email), _name(nome), enabled=True)
@@ -117,6 +122,7 @@ def create_token(
     """Give the user one more token; the store learns its hash only."""
     if expires_at is not None and expires_at <= now_ms:
         raise AccountError("the token would be expired already")
+    connection.hold(_IDS)
     if connection.fetch(Statement("SELECT id_token FROM token WHERE hash = ?", (token_hash,))):
         raise AccountError("this token is known already; hint: revoke is for ever, make another one")
     id_organizacao, id_conta = _home(connection, id_usuario)
@@ -208,7 +214,7 @@ def _home(connection: Connection, id_usuario: int) -> tuple[int, int]:
 
 
 def _next(connection: Connection, table: str, column: str) -> int:
-    connection.hold(_IDS)
+    """Give the next number of a table, for who holds them all."""
     text = f"SELECT COALESCE(MAX({column}), 0) + 1 FROM {table}"  # noqa: S608 - names of this module
     return int(connection.fetch(Statement(text, ()))[0][0])
 
@@ -232,6 +238,8 @@ def _email(text: str) -> str:
 
 
 def _webhook(text: str) -> str:
-    if text and not re.fullmatch(r"https?://[\x21-\x7e]{1,1990}", text):
-        raise AccountError("a webhook address begins with https:// or http:// and has up to 2000 characters")
+    if text and (len(text) > _MOST_WEBHOOK or not re.fullmatch(r"https?://[\x21-\x7e]+", text)):
+        raise AccountError(
+            f"a webhook address begins with https:// or http:// and has {_MOST_WEBHOOK} characters at most"
+        )
     return text
