@@ -1,4 +1,5 @@
 import re
+import sys
 import threading
 import time
 from collections import Counter
@@ -6,6 +7,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
+from errno import ENOSPC
+from io import StringIO
 from pathlib import Path
 from statistics import median
 from typing import Any, Final, TypeVar
@@ -366,6 +369,27 @@ def test_replicas_go_on_without_the_primary_until_it_is_back(
     assert client.get("/ready").status == 200
     store.revoke(account.id_token)
     until(lambda: client.get("/usuario").status == 401)
+
+
+class Full(StringIO):
+    """Standard error on a disk that is full."""
+
+    refused = ""
+
+    def write(self, text: str) -> int:
+        self.refused += text
+        raise OSError(ENOSPC, "No space left on device")
+
+
+def test_a_server_is_watched_on_when_that_cannot_be_told(
+    opened: Open, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = opened()
+    monkeypatch.setattr(sys, "stderr", full := Full())
+    cluster.replicas[0].stop("immediate")
+    until(lambda: {*asked(database, 6)} == ports(cluster.replicas[1]) and "does not answer" in full.refused)
+    cluster.replicas[0].start()
+    until(lambda: {*asked(database, 6)} == ports(*cluster.replicas))
 
 
 def test_without_the_primary_a_replica_that_lagged_before_is_the_last_to_be_asked(

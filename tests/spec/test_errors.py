@@ -1,6 +1,8 @@
 """Refusals: one shape everywhere, one order of checks, and never a value of the request."""
 
+import sys
 from collections.abc import Callable, Iterator
+from io import StringIO
 
 import pytest
 
@@ -227,6 +229,12 @@ def test_a_fault_of_ours_is_500_and_says_nothing_but_the_request_id(
     assert "RuntimeError" in written.err
     assert not {"segredo", "52998224725"} & set(answer.body.decode().split() + written.err.split())
     assert "segredo" not in f"{answer.body!r}{answer.headers}{written}"
+
+
+def test_a_fault_that_cannot_be_told_is_500_all_the_same(ail: Ail, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", closed := StringIO())
+    closed.close()
+    assert_shape(ail(1, RuntimeError("?")).get("/relatorios"), 500, "Internal Server Error")
 
 
 def test_a_page_that_is_not_as_long_as_its_total_says_is_500_and_not_sent(

@@ -3,7 +3,6 @@
 import os
 import re
 import secrets
-import sys
 import traceback
 from collections.abc import Iterable
 from itertools import count
@@ -183,5 +182,5 @@ def _on_falcon(request: falcon.Request, answer: falcon.Response, error: falcon.H
 def _on_bug(request: falcon.Request, answer: falcon.Response, error: Exception, params: object) -> None:
     """Say where it broke, never with what: an exception's text may hold a value of the request."""
     frames = (f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__))
-    sys.stderr.write(f"bug: {type(error).__name__} at {' > '.join(frames)}\n")
+    logs.notice(f"bug: {type(error).__name__} at {' > '.join(frames)}")
     _on_refusal(request, answer, ApiError(errors.INTERNAL), params)

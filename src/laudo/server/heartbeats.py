@@ -5,7 +5,6 @@ clock when it did. A replica that shows this heartbeat, or a later one, shows al
 no two clocks are ever compared.
 """
 
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ from time import monotonic, time_ns
 from typing import Final, TypeVar
 
 from laudo.core.sql import Statement
+from laudo.server import logs
 from laudo.server.database import Bounds, Busy, Database, Lost, Slow, StoreError, Unavailable, open_store
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ class Server:
         if state is not self._told:
             self._told = state
             name = f"replica {self.number}" if self.number else "primary"
-            sys.stderr.write(f"store: the {name} {state.value}{reason and ': '}{reason}\n")
+            logs.notice(f"store: the {name} {state.value}{reason and ': '}{reason}")
 
 
 class Watch:
@@ -120,7 +120,8 @@ class Watch:
                     reason = str(error) if isinstance(error, StoreError) else type(error).__name__
                 server.tell(state, reason)
                 if self._report and server.number:
-                    self._report(server.number, server.behind())
+                    with suppress(OSError):
+                        self._report(server.number, server.behind())
                 server.checked.set()
                 if self._stopped.wait(self._until_next(server, state)):
                     return

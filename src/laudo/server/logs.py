@@ -1,10 +1,13 @@
-"""The request log: one JSON line a request on standard output, and the only place that writes one.
+"""What a server writes: the request log, one JSON line a request, on standard output; notices on standard error.
 
-A line names what was asked (route, filters), never a value of it: no query string, document, name or token.
+A line names what was asked (route, filters), never a value of it: no query string, document, name or token. One that
+cannot be written, on a full disk or to a reader that is gone, is no reason to refuse a request or to end a thread.
 """
 
 import os
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
@@ -39,14 +42,15 @@ class Told(NamedTuple):
 
 
 def request_line(request_id: str, method: str, seconds: float, told: Told) -> None:
-    """Write one line, whole, in one system call, so that lines of several workers never mix.
-
-    A log that cannot be written is no reason to refuse the request.
-    """
+    """Write one line, whole, in one system call, so that lines of several workers never mix."""
     ms = int(seconds * 1_000_000) / 1000
     route, status, size, id_token, filters = told
     line = Line(datetime.now(UTC), request_id, route, method, status, ms, size, id_token, filters)
-    try:
+    with suppress(OSError):
         os.write(_STDOUT, _encoder.encode(line) + b"\n")
-    except OSError:
-        return
+
+
+def notice(text: str) -> None:
+    """Write a line for the operator, on standard error if there is one."""
+    with suppress(AttributeError, OSError, ValueError):
+        sys.stderr.write(f"{text}\n")
