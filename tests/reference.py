@@ -177,12 +177,14 @@ def _sorted(items: list[Item], sort: str, key: str) -> list[Item]:
 
 def _given(query_string: str, accepted: set[str]) -> tuple[dict[str, str], set[str]]:
     """Give what can be read, by name, and the names at fault; "" among these stands for no name at all."""
-    pairs = [pair.partition("=") for pair in query_string.split("&") if pair]
+    pairs = [pair.partition("=") for pair in query_string.split("&")]
     if len(pairs) > 32:
         return {}, {""}
     given: dict[str, str] = {}
     wrong: set[str] = set()
-    for raw_name, _, raw_value in pairs:
+    for raw_name, equals, raw_value in pairs:
+        if not raw_name and not equals:
+            continue
         name, value = _text(raw_name), _text(raw_value)
         if name is None:
             wrong.add("")

@@ -118,6 +118,7 @@ def test_any_other_method_is_405_and_the_answer_names_those_allowed(acme: Client
         ("atualizado_em_de=x&atualizado_em_ate=", ["atualizado_em_de", "atualizado_em_ate"]),
         ("b=1&a=2&page=0", ["b", "a", "page"]),
         ("&".join(f"page={number}" for number in range(33)), []),
+        ("page=1" + "&" * 32, []),
     ],
 )
 def test_what_is_not_fully_understood_is_refused_and_named(
@@ -130,7 +131,17 @@ def test_what_is_not_fully_understood_is_refused_and_named(
 @pytest.mark.parametrize(
     "query",
     [
-        *("p%61ge=1", "page=%31", f"nome={'a' * 200}", f"nome={'%C3%A9' * 200}", "nome=%C3%A9", "nome=é", "nome=a+b"),
+        *(
+            "&" * 31,
+            "page=1&&rows=25&",
+            "p%61ge=1",
+            "page=%31",
+            f"nome={'a' * 200}",
+            f"nome={'%C3%A9' * 200}",
+            "nome=%C3%A9",
+            "nome=é",
+            "nome=a+b",
+        ),
         *("nome=a=b", "limit=x", "?", "nome=%26a", "nome=a;b", "sort=-nome", "nome=%F0%9F%99%82a"),
     ],
 )

@@ -128,7 +128,7 @@ def _is_prefix(condition: Condition) -> bool:
     return condition.filter.match is Match.SEARCH and text.isascii() and text.isdigit()
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=1024)
 def parse(resource: Resource, query_string: str, *, max_rows: int) -> Query:
     """Read the query string of a list.
 
@@ -180,10 +180,10 @@ def _split(query_string: str, accepted: tuple[str, ...]) -> tuple[dict[str, str]
     problems: Problems = {}
     if not query_string:
         return given, problems
-    pairs = [pair for pair in query_string.split("&") if pair]
+    pairs = query_string.split("&")
     if len(pairs) > MOST_PAIRS:
         return given, {"": f"A URL deve ter no máximo {MOST_PAIRS} parâmetros."}
-    for pair in pairs:
+    for pair in filter(None, pairs):
         raw_name, _, raw_value = pair.partition("=")
         name = _decode(raw_name)
         value = _decode(raw_value, most=MOST_CURSOR_CHARACTERS if name == "cursor" else MOST_CHARACTERS)
@@ -234,8 +234,7 @@ def _decode(raw: str, *, most: int = MOST_CHARACTERS) -> str | None:
 
 _BAD_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})").search
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]").search
-_PAGE: Final = re.compile(r"[1-9][0-9]{0,8}", re.ASCII).fullmatch
-_ROWS: Final = re.compile(r"[1-9][0-9]{0,8}", re.ASCII).fullmatch
+_NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}").fullmatch
 
 
 class _Reader:
@@ -249,14 +248,14 @@ class _Reader:
 
     def page(self) -> int:
         text = self._given.get("page", "1")
-        if _PAGE(text):
+        if _NUMBER(text):
             return int(text)
         self._problems["page"] = "O parâmetro page deve ser um número inteiro de 1 a 999999999."
         return 1
 
     def rows(self, most: int) -> int:
         text = self._given.get("rows", str(STEP))
-        if _ROWS(text) and int(text) % STEP == 0 and int(text) <= most:
+        if _NUMBER(text) and int(text) % STEP == 0 and int(text) <= most:
             return int(text)
         self._problems["rows"] = f"O parâmetro rows deve ser um múltiplo de {STEP}, de {STEP} a {most}."
         return STEP
