@@ -6,7 +6,8 @@ import { resumeTheme } from "./theme.js";
 const TOKEN = "laudo.token";
 
 /**
- * @typedef {{name: string, in: string, example: unknown, schema: {enum?: string[], default?: unknown}}} Parameter
+ * @typedef {{name: string, in: string, example: unknown, schema: Schema}} Parameter
+ * @typedef {{enum?: string[], default?: unknown, anyOf?: Schema[]}} Schema
  * @typedef {{status: string, size: number, ms: number, text: string}} Outcome
  */
 
@@ -38,8 +39,9 @@ function Try({ path, parameters, needsToken }) {
 function Input({ parameter, value, set }) {
   const { name, schema, example } = parameter;
   const change = (/** @type {any} */ event) => set(event.target.value);
-  if (schema.enum) {
-    return html`<label>${name}<select name=${name} value=${value} onChange=${change}><option value="">–</option>${schema.enum.map((choice) => html`<option key=${choice} value=${choice}>${choice}</option>`)}</select></label>`;
+  const { enum: choices } = schema.anyOf?.[0] ?? schema;
+  if (choices) {
+    return html`<label>${name}<select name=${name} value=${value} onChange=${change}><option value="">–</option>${choices.map((choice) => html`<option key=${choice} value=${choice}>${choice}</option>`)}</select></label>`;
   }
   return html`<label>${name}<input name=${name} autocomplete="off" spellcheck=${false} placeholder=${String(schema.default ?? example)} value=${value} onInput=${change} /></label>`;
 }

@@ -102,11 +102,10 @@ def _matching(pattern: str, convert: Callable[[str], Stored]) -> Callable[[str],
 
 
 def _instant(text: str) -> int:
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None or not _HAS_TIME(text):
+    if not _INSTANT(text):
         raise ValueError
     try:
-        return _milliseconds(moment.astimezone(UTC))
+        return _milliseconds(datetime.fromisoformat(text).astimezone(UTC))
     except OverflowError:
         raise ValueError from None
 
@@ -116,13 +115,9 @@ def _milliseconds(moment: datetime) -> int:
     return (elapsed.days * 86_400 + elapsed.seconds) * 1000 + elapsed.microseconds // 1000
 
 
-def _boolean(text: str) -> bool:
-    return _BOOLEANS[fold(text)]
-
-
 def _truth(text: str) -> bool:
     try:
-        return _boolean(text)
+        return _BOOLEANS[fold(text)]
     except KeyError:
         raise ValueError from None
 
@@ -164,8 +159,18 @@ MILLISECONDS: Final = tuple(f"{millisecond:03}Z" for millisecond in range(1000))
 
 _MOST_FOLDED: Final = 500
 """Characters of four bytes, of which PostgreSQL takes 2,046 in a word and 2,704 in an entry of an index."""
-_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII).fullmatch
-_HAS_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d.*", re.ASCII).fullmatch
+_DATE_PATTERN: Final = (
+    r"((?!0000)[0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
+    r"|02-(0[1-9]|1[0-9]|2[0-8]))"
+    r"|([0-9]{2}(0[48]|[2468][048]|[13579][26])|(0[48]|[2468][048]|[13579][26])00)-02-29)"
+)
+"""Every month has its length, and February every fourth year, but not each hundredth, another."""
+# Of ISO 8601 only this: Python reads more, and each version of it something else.
+_TIME_PATTERN: Final = (
+    r"[Tt ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.,][0-9]{1,9})?)?(Z|[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)"
+)
+_DATE: Final = re.compile(_DATE_PATTERN).fullmatch
+_INSTANT: Final = re.compile(_DATE_PATTERN + _TIME_PATTERN).fullmatch
 _LAST_DAY: Final = "9999-12-31"
 _END: Final = _day(_LAST_DAY) + DAY
 """The one instant that a filter can ask for and no instant's text can name."""
@@ -204,9 +209,8 @@ INSTANT: Final = Kind(
     "2026-01-31T12:00:00.000Z",
     format="date-time",
 )
-_DATE_PATTERN: Final = r"(?!0000)[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])"
-_TIME_PATTERN: Final = r"T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{3})?Z"
-_RANGE_PATTERN: Final = f"^{_DATE_PATTERN}({_TIME_PATTERN})?$"
+# In the first and on the last day an offset may lead out of the calendar, which no pattern can work out.
+_RANGE_PATTERN: Final = rf"^(?!0001-01-01.+\+|9999-12-31.+-){_DATE_PATTERN}({_TIME_PATTERN})?$"
 _RANGE_ACCEPTS: Final = "uma data, como 2026-01-31, ou um instante ISO 8601 com fuso, como 2026-01-31T12:00:00Z"
 SINCE: Final = Kind(_since, _RANGE_ACCEPTS, "2026-01-01", pattern=_RANGE_PATTERN)
 UNTIL: Final = Kind(_until, _RANGE_ACCEPTS, "2026-01-31", pattern=_RANGE_PATTERN)

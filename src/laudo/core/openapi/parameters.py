@@ -1,9 +1,10 @@
-"""The parameters of the document; a pattern takes in nothing that the service refuses."""
+"""The parameters of the document; their schemas accept what the service does, as far as a schema can say so."""
 
 from typing import Any, Final
 
 from laudo.core import query
 from laudo.core.resources import NEWEST, Filter, Match, Resource
+from laudo.core.values import fold
 
 Json = dict[str, Any]
 
@@ -95,11 +96,22 @@ def _filter(filter_: Filter) -> Json:
 
 def _accepted(filter_: Filter) -> Json:
     if filter_.kind.choices:
-        return {"enum": list(filter_.kind.choices)}
+        choices = filter_.kind.choices
+        return {"anyOf": [{"enum": list(choices)}, {"pattern": _spellings(choices)}]}
     if filter_.kind.pattern:
         return {"pattern": filter_.kind.pattern}
     pattern = {Match.EQUAL: _PRINTABLE, Match.WORDS: _WORDY, Match.SEARCH: f"^$|{_WORDY}"}[filter_.match]
     return {"minLength": 0 if filter_.may_be_empty else 1, "maxLength": query.MOST_CHARACTERS, "pattern": pattern}
+
+
+def _spellings(choices: tuple[str, ...]) -> str:
+    """Write a pattern of these in any case and with any accents, as far as each letter is one character of Latin-1."""
+    return f"^({'|'.join(''.join(_letters(folded) for folded in fold(choice)) for choice in choices)})$"
+
+
+def _letters(folded: str) -> str:
+    alike = "".join(letter for letter in _LETTERS if fold(letter) == folded)
+    return f"[{alike}]" if alike else folded
 
 
 def _ignored(name: str) -> Json:
@@ -114,5 +126,13 @@ def _ignored(name: str) -> Json:
 
 
 _PRINTABLE: Final = r"^[^\x00-\x1f\x7f-\x9f]+$"
-# Letters of other scripts are accepted too; no pattern says so that both Python and ECMAScript can read.
-_WORDY: Final = r"^[^\x00-\x1f\x7f-\x9f]*[0-9A-Za-zÀ-ÖØ-öø-ɏ][^\x00-\x1f\x7f-\x9f]*$"
+_LETTERS: Final = "".join(map(chr, (*range(0x41, 0x5B), *range(0x61, 0x7B), *range(0xC0, 0x100))))
+_WORD: Final = (
+    r"0-9A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02c1\u1e00-\u1eff"  # Latin
+    r"\u0391-\u03a1\u03a3-\u03f5\u0400-\u0481\u048a-\u052f"  # Greek, Cyrillic
+    r"\u0531-\u0556\u0561-\u0587\u10d0-\u10fa\u05d0-\u05ea\u0620-\u064a\u0671-\u06d3"  # Armenian to Arabic
+    r"\u0904-\u0939\u0e01-\u0e30\u3041-\u3096\u30a1-\u30fa"  # Devanagari, Thai, Japanese
+    r"\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"  # Chinese, Korean
+)
+"""Letters and digits of the scripts that most people write: no class for all is read by Python and ECMAScript alike."""
+_WORDY: Final = rf"^[^\x00-\x1f\x7f-\x9f]*[{_WORD}][^\x00-\x1f\x7f-\x9f]*$"

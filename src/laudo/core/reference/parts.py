@@ -64,8 +64,9 @@ def routes(document: Json) -> Iterator[Route]:
 def accepted(parameter: Json) -> str:
     """Say in a few words what a parameter takes."""
     schema = parameter["schema"]
-    if "enum" in schema:
-        return ", ".join(schema["enum"])
+    listed = schema.get("anyOf", [schema])[0]
+    if "enum" in listed:
+        return ", ".join(listed["enum"])
     if schema["type"] == "integer":
         step = f", múltiplo de {schema['multipleOf']}" if "multipleOf" in schema else ""
         return f"de {schema['minimum']} a {schema['maximum']}{step}"

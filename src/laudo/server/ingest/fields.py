@@ -118,8 +118,6 @@ def _instant(text: str) -> int:
 
 
 def _unusual_instant(text: str) -> int:
-    if not _INSTANT(text):
-        raise fault("atualizado_em", _WRONG)
     try:
         milliseconds = cast("int", values.INSTANT.parse(text))
     except ValueError:
@@ -218,10 +216,6 @@ _UUID: Final = re.compile(cast("str", values.UUID.pattern)).fullmatch
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]").search
 _SURROGATE: Final = re.compile("[\ud800-\udfff]").search
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\dT", re.ASCII).fullmatch
-_INSTANT: Final = re.compile(
-    r"\d{4}-\d\d-\d\d[Tt ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?)?(Z|[+-]([01]\d|2[0-3])(:?[0-5]\d)?)",
-    re.ASCII,
-).fullmatch
 _MASK: Final = re.compile("[-./ ]").sub
 _FORMS: Final = {
     values.PESSOA: (re.compile("[0-9]{11}").fullmatch, documents.is_cpf),

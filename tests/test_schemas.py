@@ -1,0 +1,154 @@
+"""What the OpenAPI document says of a value is what the service does with it."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+from urllib.parse import quote
+
+import pytest
+from openapi_schema_validator import OAS31Validator
+
+from laudo.core import openapi, query
+from laudo.core.errors import ApiError
+from laudo.core.resources import LISTS
+
+DOCUMENT: Final = openapi.document(max_rows=1000)
+PARAMETERS: Final = {
+    resource.name: {
+        parameter["name"]: parameter for parameter in DOCUMENT["paths"][f"/{resource.name}"]["get"]["parameters"]
+    }
+    for resource in LISTS
+}
+INSTANTS: Final = (
+    *("2026-01-29", "2026-01-30", "2026-01-31", "2026-04-30", "2024-02-29", "2000-02-29", "0001-01-01", "9999-12-31"),
+    *("2026-02-10T12:00:00-03:00", "2026-01-31T12:00:00Z", "2026-01-31T12:00:00.001Z", "2026-01-31T17:30+05:30"),
+    *("2026-01-31 12:00Z", "2026-01-31T12:00:00,5-0300", "2026-01-31T23:59:59.123456789-03", "0001-01-01T00:00Z"),
+)
+NO_INSTANTS: Final = (
+    *(
+        "",
+        "2026-02-29",
+        "1900-02-29",
+        "2026-04-31",
+        "2026-13-01",
+        "0000-01-01",
+        "0000-02-29",
+        "2026-01-00",
+        "2026-W05-6",
+    ),
+    *(
+        "2026-01-31T12:00:00",
+        "2026-01-31T24:00Z",
+        "2026-01-31T12:00:60Z",
+        "2026-01-31T12:00:00.Z",
+        "2026-01-31T12:00 Z",
+    ),
+    *("2026-01-31T12:00.5Z", "2026-01-31T12:00-03:00:30", "2026-01-31T12:00+24:00", "9999-12-31T23:59:59-00:01"),
+    *("0001-01-01T00:00:00+14:00", "2026-01-31T12:00:00.1234567890Z"),
+)
+RELATORIOS: Final = {
+    "tipo_pessoa": ("PESSOA", "Pessoa", "pessoa", "Pessôa", "empresa"),
+    "status": ("EM ANALISE", "em análise", "EM ANÁLISE", "Concluído", "pre-processando", "Pré-Processando"),
+    "resultado": ("VALID", "valid", "Inválid"),
+    "pendente_validacao_manual": ("true", "TRUE", "False"),
+    "numero_documento": ("12345678909", "12ABC34501DE35", "12abc34501de35"),
+    "numero": ("0F8FAD5B-d9cb-469f-a165-70867728950e",),
+    "nome": ("consultaPessoaDefault", "Иван", "🙂 x", " "),
+}
+PESSOAS: Final = {
+    "cpf": ("12345678909",),
+    "nome": (
+        "mar sil",
+        "Иван",
+        "Ἀθηνᾶ Αθηνά",
+        "山田太郎",
+        "やまだ",
+        "김철수",
+        "محمد",
+        "אברהם",
+        "Nguyễn",
+        "🙂 Zoë",
+        "２ x",
+        "'d 1",
+    ),
+    "busca": ("", "123", "Иван", "Sílva"),
+}
+REFUSED_BY_RELATORIOS: Final = {
+    "tipo_pessoa": ("PF", "Pessoas", "PESSOA ", ""),
+    "status": ("EM  ANALISE", "EM_ANALISE", "ARQUIVADO"),
+    "pendente_validacao_manual": ("1", "sim"),
+    "numero_documento": ("529.982.247-25", "5299822472", "12ABC34501DE3A", ""),
+    "numero": ("123", ""),
+    "nome": ("", "a\x00"),
+    "sort": ("", "--numero", "Nome", "tipo_pessoa=Pessoa"),
+    "limit": ("",),
+}
+REFUSED_BY_PESSOAS: Final = {
+    "cpf": ("529.982.247-25", "5299822472", ""),
+    "nome": ("", "🙂", " ", "-", "x" * 201),
+    "busca": ("🙂", " ", "x" * 201),
+}
+SINCE_AND_UNTIL: Final = ("atualizado_em_de", "atualizado_em_ate")
+ACCEPTED: Final = [
+    *(("relatorios", name, text) for name, texts in RELATORIOS.items() for text in texts),
+    *(("pessoas", name, text) for name, texts in PESSOAS.items() for text in texts),
+    *((resource.name, name, text) for resource in LISTS for name in SINCE_AND_UNTIL for text in INSTANTS),
+]
+NOT_ACCEPTED: Final = [
+    *(("relatorios", name, text) for name, texts in REFUSED_BY_RELATORIOS.items() for text in texts),
+    *(("pessoas", name, text) for name, texts in REFUSED_BY_PESSOAS.items() for text in texts),
+    *((resource.name, name, text) for resource in LISTS for name in SINCE_AND_UNTIL for text in NO_INSTANTS),
+]
+
+
+def service_accepts(resource: str, name: str, text: str) -> bool:
+    """Ask the only reader of parameters."""
+    try:
+        query.parse(next(each for each in LISTS if each.name == resource), f"{name}={quote(text)}", max_rows=1000)
+    except ApiError:
+        return False
+    return True
+
+
+def matches(schema: dict[str, Any], value: object) -> bool:
+    """Tell whether a value is as a schema of the document, which may refer to others of it, says."""
+    is_valid: bool = OAS31Validator({**schema, "components": DOCUMENT["components"]}).is_valid(value)
+    return is_valid
+
+
+def examples(part: object, place: str = "") -> Iterator[tuple[str, dict[str, Any], object]]:
+    """Give every example below a part of the document, with its place and schema."""
+    if isinstance(part, dict):
+        if "schema" in part and "example" in part:
+            yield place, part["schema"], part["example"]
+        if isinstance(part.get("examples"), list):
+            yield from ((place, part, example) for example in part["examples"])
+    inner = part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ()
+    for name, each in inner:
+        yield from examples(each, f"{place}/{name}")
+
+
+def test_every_example_matches_its_schema() -> None:
+    found = list(examples(DOCUMENT))
+    assert len(found) > 100
+    assert [(place, example) for place, schema, example in found if not matches(schema, example)] == []
+
+
+@pytest.mark.parametrize(("resource", "name", "text"), ACCEPTED)
+def test_what_the_service_accepts_the_document_accepts(resource: str, name: str, text: str) -> None:
+    assert service_accepts(resource, name, text)
+    assert matches(PARAMETERS[resource][name]["schema"], text)
+
+
+@pytest.mark.parametrize(("resource", "name", "text"), NOT_ACCEPTED)
+def test_what_the_service_refuses_the_document_refuses(resource: str, name: str, text: str) -> None:
+    assert not service_accepts(resource, name, text)
+    assert not matches(PARAMETERS[resource][name]["schema"], text)
+
+
+@pytest.mark.parametrize("name", ["nome", "busca"])
+def test_each_character_that_the_document_takes_for_a_word_is_one(name: str) -> None:
+    schema = PARAMETERS["pessoas"][name]["schema"]
+    validator = OAS31Validator(schema)
+    taken = [chr(code) for code in range(0xA0, 0xD800) if validator.is_valid(chr(code))]
+    assert len(taken) > 35_000
+    assert [each for each in taken if not service_accepts("pessoas", name, each)] == []
