@@ -53,7 +53,7 @@ class Clauses:
 
 
 class Where(Clauses):
-    """Clauses of which the owner's come first, put here and nowhere else."""
+    """Clauses of which the owner's come first."""
 
     __slots__ = ("_axis", "_dialect")
 
