@@ -1,4 +1,4 @@
-"""Draws what bench/flat.py measured: page 1 and the slowest page as an account grows, beside the plain way."""
+"""Draws what bench/flat.py measured: the first and the last page as an account grows, beside the plain way."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
