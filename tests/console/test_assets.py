@@ -38,6 +38,16 @@ def test_a_page_has_the_strict_policy_nothing_inline_and_is_asked_for_again(clie
     assert (again.status, again.body) == (304, b"")
 
 
+@pytest.mark.parametrize("page", ["/", "/docs", "/docs.md"])
+def test_a_page_that_is_known_is_not_sent_again(client: NewClient, page: str) -> None:
+    etag = client(None).get(page).headers["etag"]
+    for known in (etag, f"W/{etag}", "*", f'"x", {etag}'):
+        answer = client(None).ask("GET", page, headers={"If-None-Match": known})
+        assert (answer.status, answer.body) == (304, b""), known
+    for other in ('"x"', "", etag[1:-1], f'"{etag}x"'):
+        assert client(None).ask("GET", page, headers={"If-None-Match": other}).status == 200, other
+
+
 @pytest.mark.parametrize("page", ["/", "/docs"])
 def test_every_file_is_of_its_type_and_kept_for_good(client: NewClient, page: str) -> None:
     types = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}

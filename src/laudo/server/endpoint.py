@@ -38,11 +38,18 @@ class Constant(Endpoint):
     def on_get(self, request: falcon.Request, answer: falcon.Response) -> None:
         """Give the body."""
         answer.set_headers(self._headers)
-        etag = self._headers.get("ETag")
-        if etag and etag in (request.env.get("HTTP_IF_NONE_MATCH") or ""):
+        etag, known = self._headers.get("ETag"), request.env.get("HTTP_IF_NONE_MATCH")
+        if etag and known is not None and lists(known, etag):
             answer.status = falcon.HTTP_304
             return
         answer.data = self._body
         answer.content_type = self._content_type
 
     on_head = on_get
+
+
+def lists(known: str, etag: str) -> bool:
+    """Tell whether an If-None-Match lists an ETag."""
+    return (
+        known == etag or known.strip() == "*" or etag in (each.strip().removeprefix("W/") for each in known.split(","))
+    )

@@ -17,6 +17,7 @@ from laudo.core.resources import Resource
 from laudo.core.sql import Dialect, Owner, Statement
 from laudo.server.auth import Caller
 from laudo.server.database import Connection, Reader, Row
+from laudo.server.endpoint import lists
 from laudo.server.recent import Recent
 
 _FACETS: Final = 32_000_000
@@ -70,11 +71,11 @@ class Pages:
         owner, version = _state(caller, query)
         answer = self._answers.get((owner, version, query.question, query.place))
         if answer is not None:
-            return answer.etag if known is not None and _lists(known, answer.etag) else answer
+            return answer.etag if known is not None and lists(known, answer.etag) else answer
         if known is None or query.cursor is not None:
             return None
         etag = self._etag(owner, version, query)
-        return etag if _lists(known, etag) else None
+        return etag if lists(known, etag) else None
 
     def draft(self, dialect: Dialect, caller: Caller, query: Query) -> Draft | None:
         """Plan an answer of one statement; None when one is not enough, or the list is not as it was remembered."""
@@ -118,7 +119,7 @@ class Pages:
         """
         owner, version = _state(caller, query)
         after = cursor.unseal(query, secret=self._secret, owner=owner) if query.cursor else None
-        if known is not None and _lists(known, etag := self._etag(owner, version, query)):
+        if known is not None and lists(known, etag := self._etag(owner, version, query)):
             return etag
         facets, found = self._remembered(query.resource, owner, version), None
         if facets is not None:
@@ -215,13 +216,6 @@ def _end(query: Query, found: Page, after: After | None, version: int) -> After 
     seen = before + found.shown
     more = found.shown == query.rows and (began != version or seen < found.total)
     return cursor.follow(query, found.items, page=page + 1, seen=seen, version=began) if more else None
-
-
-def _lists(known: str, etag: str) -> bool:
-    """Tell whether an If-None-Match lists an ETag."""
-    return (
-        known == etag or known.strip() == "*" or etag in (each.strip().removeprefix("W/") for each in known.split(","))
-    )
 
 
 def _next(steps: plan.Steps, rows: Rows | None = None) -> Asked | Page:
