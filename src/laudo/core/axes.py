@@ -15,18 +15,27 @@ class Column:
     """One column of an axis.
 
     `stored` turns what an item shows into what the column holds; `encode` makes bytes of that which sort as the values
-    do, and `decode` undoes it. `past` gives a value above the given one and below every other that can occur; `least`
-    is below all that can occur and `most` above. `width` is how many bytes `encode` gives, None when that varies.
+    do, and `decode` undoes it. `width` is how many bytes `encode` gives, None when that varies.
     """
 
     name: str
     stored: Callable[[Any], Any]
     encode: Callable[[Any], bytes]
     decode: Callable[[bytes], Any]
+    width: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tie(Column):
+    """The last column of an axis, which makes its keys unique.
+
+    `past` gives a value above the given one and below every other that can occur; `least` is below all that can occur
+    and `most` above.
+    """
+
     past: Callable[[Any], Any]
     least: Any
     most: Any
-    width: int | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +50,7 @@ class Axis:
 
     number: int
     table: str
-    columns: tuple[Column, ...]
+    columns: tuple[Tie] | tuple[Column, Tie]
     index: str
     facet_index: str | None = None
     covers_facet: bool = True
@@ -107,21 +116,18 @@ def _decode_number(encoded: bytes) -> int:
     return int.from_bytes(encoded, "big") - _SIGN
 
 
-def _text(name: str, *, stored: Callable[[str], str] = str, most: str = "\U0010ffff") -> Column:
-    return Column(name, stored, str.encode, bytes.decode, lambda text: text + "!", "", most, None)
+def _text(name: str, stored: Callable[[str], str] = str) -> Column:
+    return Column(name, stored, str.encode, bytes.decode, None)
 
 
 _SIGN: Final = 1 << 63
-_LONG_AGO: Final = -(1 << 53)
 
-_recency_column: Final = Column(
-    "recency", _recency, _encode_number, _decode_number, lambda value: value + 1, _LONG_AGO, 1, 8
-)
-_numero: Final = Column("numero", numero_key, bytes, bytes, lambda numero: numero + b"\0", b"", b"\xff" * 17, 16)
+_recency_column: Final = Column("recency", _recency, _encode_number, _decode_number, 8)
+_numero: Final = Tie("numero", numero_key, bytes, bytes, 16, lambda numero: numero + b"\0", b"", b"\xff" * 17)
 _documento: Final = _text("numero_documento")
 _mensagem: Final = _text("mensagem")
-_cpf: Final = _text("cpf", most=":")
-_nome: Final = _text("nome_busca", stored=lambda nome: " ".join(words(nome)))
+_cpf: Final = Tie("cpf", str, str.encode, bytes.decode, None, lambda cpf: cpf + "!", "", ":")
+_nome: Final = _text("nome_busca", lambda nome: " ".join(words(nome)))
 
 RELATORIO_RECENCY: Final = Axis(
     1,
