@@ -19,15 +19,15 @@ Wrong = tuple[str, bytes]
 
 
 class _Report(msgspec.Struct, gc=False):
-    """What `response.relatorio` reads."""
+    """What `response.relatorio` reads; last come FIELDS, in their order."""
 
     numero: str
     atualizado_em: int
     mensagem: str
     numero_documento: str
-    nome: str
-    tipo_pessoa: str
     status: str
+    tipo_pessoa: str
+    nome: str
     resultado: str | None
     pendente_validacao_manual: bool
 
@@ -76,7 +76,7 @@ def restore_facets(connection: Connection, owner: Owner) -> bool:
 
 
 def _facets(connection: Connection, owner: Owner) -> dict[int, tuple[Any, ...]]:
-    """Give the values of each facet, in the order of `_Report`."""
+    """Give the values of each facet, in the order of FIELDS."""
     rows = connection.fetch(Statement(_FACETS, owner))
     return {facet: (*values, bool(pendente)) for facet, *values, pendente in rows}
 
@@ -103,9 +103,7 @@ def _uuid(numero: bytes) -> str:
 
 _COLUMNS: Final = "recency, numero, facet, mensagem, numero_documento, item"
 _OWNER: Final = "id_organizacao = ? AND id_conta = ?"
-_FACETS: Final = (
-    f"SELECT facet, nome, tipo_pessoa, status, resultado, pendente_validacao_manual FROM facet WHERE {_OWNER}"
-)
+_FACETS: Final = f"SELECT facet, {', '.join(FIELDS)} FROM facet WHERE {_OWNER}"
 _MEND: Final = Write(How.SET, RELATORIO, ("item",))
 _MISSING: Final = f"""
 SELECT DISTINCT facet FROM {{source}} WHERE {_OWNER} AND NOT EXISTS (
