@@ -22,9 +22,10 @@ def waiting(threads: ThreadPoolExecutor, slots: Slots, number: int, seconds: flo
     """Let so many wait, one after the other."""
     futures = []
     for _ in range(number):
-        before = len(slots._waiting)
+        before = list(slots._waiting)
         futures.append(threads.submit(slots.take, seconds))
-        while len(slots._waiting) == before:
+        # This thread may be held up for so long that the wait has ended, this one or that of somebody before.
+        while not futures[-1].done() and all(turn in before for turn in list(slots._waiting)):
             sleep(0.001)
     return futures
 
