@@ -1,9 +1,11 @@
 import re
 from collections.abc import Callable
 
+import httpx
 import pytest
 from playwright.sync_api import Route
 
+from client.socket_service import listening
 from console.driver import Console
 from live.server import Place, Server, serving
 
@@ -43,6 +45,20 @@ def test_what_was_known_stays_while_the_connection_is_lost(tab: Console) -> None
     assert tab.rows.count() == 25
     tab.page.context.set_offline(False)
     tab.until("!document.querySelector('.trouble') && !document.querySelector('[aria-busy=true]')")
+
+
+def test_an_answer_that_is_cut_off_is_a_lost_connection_and_asked_for_again(tab: Console) -> None:
+    cut_off = httpx.Response(200, headers={"Content-Length": "1000", "Connection": "close"}, content=b'{"result":')
+    tab.refusals_expected = True
+    with listening(lambda _: cut_off) as address:
+        tab.page.route(LISTS, lambda route: route.continue_(url=f"{address}/relatorios"))
+        tab.enter()
+        trouble = tab.page.locator(".trouble[data-kind=offline]")
+        trouble.wait_for()
+        assert re.search(r"em \d+ s", trouble.inner_text())
+        tab.page.unroute(LISTS)
+    tab.rows.first.wait_for(timeout=20_000)
+    assert not trouble.count()
 
 
 def test_filters_that_the_server_refuses_are_said_in_its_words(tab: Console) -> None:

@@ -39,9 +39,8 @@ export function connect(token) {
     /** @type {Record<string, string>} */
     const headers = { Authorization: token };
     if (before?.etag) headers["If-None-Match"] = before.etag;
-    const answer = await send(address, headers, signal);
+    const { answer, text } = await send(address, headers, signal);
     if (answer.status === 304 && before) return keep(address, { ...before, unchanged: true });
-    const text = await answer.text();
     const body = parse(text);
     if (!answer.ok) throw refusal(answer, body);
     const etag = answer.headers.get("ETag") ?? "";
@@ -69,11 +68,11 @@ export function connect(token) {
 
 /** @typedef {ReturnType<typeof connect>} Api */
 
-/** @param {string} address @param {Record<string, string>} headers @param {AbortSignal} [signal] */
+/** Send, and receive all of the answer. @param {string} address @param {Record<string, string>} headers @param {AbortSignal} [signal] */
 async function send(address, headers, signal) {
   const patience = AbortSignal.timeout(PATIENCE_MS);
   try {
-    return await fetch(address, {
+    const answer = await fetch(address, {
       headers,
       signal: signal ? AbortSignal.any([signal, patience]) : patience,
       cache: "no-store",
@@ -81,6 +80,7 @@ async function send(address, headers, signal) {
       redirect: "error",
       referrerPolicy: "no-referrer",
     });
+    return { answer, text: await answer.text() };
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new Refusal("offline", "O servidor não respondeu. Verifique a conexão.");
