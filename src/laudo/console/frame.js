@@ -2,7 +2,7 @@
 import { html, useState } from "./vendor/preact.js";
 import { at, write } from "./address.js";
 import { recognize } from "./documents.js";
-import { Icon } from "./parts.js";
+import { Icon, Mark } from "./parts.js";
 import { go, link } from "./router.js";
 import { leave, reveal } from "./session.js";
 import { say, store, useStore } from "./store.js";
@@ -37,10 +37,6 @@ export function Frame({ place, children }) {
     <main id="conteudo" tabindex="-1">${children}</main>
     <p class="sr" role="status" aria-live="polite">${said}</p>
     <${Dialogs} place=${place} />`;
-}
-
-function Mark() {
-  return html`<svg class="mark" viewBox="0 0 20 20" aria-hidden="true"><path class="sheet" d="M4 1.5h8.5L17 6v12.5H4z" /><path class="check" d="M7 11l2.5 2.5L14 8.5" /></svg>`;
 }
 
 function Tools() {

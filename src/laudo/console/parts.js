@@ -29,6 +29,11 @@ export function Icon({ name }) {
   return html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false"><path d=${PATHS[name]} /></svg>`;
 }
 
+/** What laudo is known by. */
+export function Mark() {
+  return html`<svg class="mark" viewBox="0 0 20 20" aria-hidden="true"><path class="sheet" d="M4 1.5h8.5L17 6v12.5H4z" /><path class="check" d="M7 11l2.5 2.5L14 8.5" /></svg>`;
+}
+
 /** @param {{value: string}} props */
 export function Status({ value }) {
   const words = /** @type {Record<string, string>} */ (STATUS)[value] ?? value;

@@ -1,6 +1,7 @@
 // Asks for a token and tries it.
 import { html, useState } from "../vendor/preact.js";
 import { connect, Refusal } from "../api.js";
+import { Mark } from "../parts.js";
 import { enter, plausible } from "../session.js";
 import { useStore } from "../store.js";
 
@@ -26,7 +27,7 @@ export function Entrar() {
   };
   return html`<main class="entrar">
     <form onSubmit=${tryIt}>
-      <h1><svg class="mark" viewBox="0 0 20 20" aria-hidden="true"><path class="sheet" d="M4 1.5h8.5L17 6v12.5H4z" /><path class="check" d="M7 11l2.5 2.5L14 8.5" /></svg>laudo</h1>
+      <h1><${Mark} />laudo</h1>
       <p class="lead">Relatórios de validação de pessoas e empresas.</p>
       ${notice && html`<p class="notice" role="status">${notice}</p>`}
       <input class="sr" type="text" name="username" autocomplete="username" value="laudo" readonly tabindex="-1" aria-hidden="true" />
