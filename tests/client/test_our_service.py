@@ -52,6 +52,19 @@ def test_a_walk_of_several_workers_gives_the_same(store: Store, account: Account
     assert to_dicts(asking.all("relatorios", workers=4)) == to_dicts(asking.all("relatorios"))
 
 
+@pytest.mark.parametrize("first", [1, 3])
+@pytest.mark.parametrize("then", [1, 3])
+def test_a_place_goes_on_in_the_way_in_which_it_was_made(
+    store: Store, account: Account, asking: Asking, first: int, then: int
+) -> None:
+    store.write(account, [relatorio(number, atualizado_em=number * 1000) for number in range(1, 401)])
+    begun = asking.batches("relatorios_in_batches", rows=100, workers=first)[0]
+    store.write(account, [relatorio(number, atualizado_em=number * 1000) for number in range(401, 431)])
+    rest = asking.batches("relatorios_in_batches", workers=then, start=begun.place)
+    found = [item.numero for batch in (begun, *rest) for item in batch.itens]
+    assert found == [numero(number) for number in range(400, 0, -1)]
+
+
 def test_persons_profile_and_counts(store: Store, account: Account, asking: Asking) -> None:
     store.write(account, [relatorio(1, numero_documento=cpf(1)), relatorio(2, numero_documento=cpf(2))])
     assert asking.call("pessoas", nome="mar sil").total == 2

@@ -20,7 +20,7 @@ ROWS: Final = (1000, 500, 100, 25)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a walk goes on.
+    """Where a walk goes on: by cursor if it has one, else by number.
 
     `seen` are keys of items before it, to recognize those that are pushed on; `total` is what the list had when the
     page before it was read, from which follows whether items have moved since.
@@ -46,9 +46,9 @@ class Walk(Generic[I]):
     """One walk. Ask `wanted` until it gives None, answer in the same order with `take`."""
 
     def __init__(self, call: ListCall[I], *, rows: int | None, workers: int = 1, start: Place | None = None) -> None:
-        """`workers` above 1 walks by page numbers, which alone can be asked for out of order."""
+        """`workers` above 1 walks by page numbers, which alone can be asked for out of order; a place says how."""
         self._call = call
-        self._by_number = workers > 1
+        self._by_number = workers > 1 if start is None else start.cursor is None
         self._sizes = deque((start.rows,) if start else (rows,) if rows else ROWS)
         self._asked: deque[int] = deque()
         self._next = start.page if start else 1
@@ -83,10 +83,10 @@ class Walk(Generic[I]):
     def take(self, listed: Listed[I]) -> Batch[I]:
         """Take the answer to the earliest call not answered yet."""
         page = self._asked.popleft()
-        following = listed.cursor if not self._by_number and (self._cursor or not self._started) else None
-        if self._cursor or following:
-            return self._take_by_cursor(listed, following)
         self._started = True
+        self._by_number = self._by_number or not (self._cursor or listed.cursor)
+        if not self._by_number:
+            return self._take_by_cursor(listed)
         rows = listed.linhas if listed.linhas > 0 else self._rows
         self._last = -(-listed.total // rows) if listed.itens else min(self._last, page)
         self._follow(listed.total, page, rows)
@@ -98,12 +98,11 @@ class Walk(Generic[I]):
     def _rows(self) -> int:
         return self._sizes[0]
 
-    def _take_by_cursor(self, listed: Listed[I], following: str | None) -> Batch[I]:
-        self._started = True
-        self._cursor = following
-        self._done = following is None
+    def _take_by_cursor(self, listed: Listed[I]) -> Batch[I]:
+        self._cursor = listed.cursor
+        self._done = listed.cursor is None
         self._next += 1
-        return Batch(listed.itens, listed.total, None if self._done else Place(self._rows, self._next, following))
+        return Batch(listed.itens, listed.total, None if self._done else Place(self._rows, self._next, listed.cursor))
 
     def _place(self, rows: int) -> Place | None:
         """Give the earliest page not answered: one on its way, or the next."""
