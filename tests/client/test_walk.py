@@ -2,11 +2,12 @@ from collections.abc import Callable
 from itertools import pairwise
 from random import Random
 
+import httpx
 import pytest
 
 from client.conftest import Client
 from client.service import Service, listed, pessoa, refused, relatorio
-from laudo.client import BadRequestError, Relatorio, ServerError
+from laudo.client import AnswerError, BadRequestError, Relatorio, ServerError
 from laudo.client.calls import Listed, pessoas, relatorios
 from laudo.client.walk import Place, Walk
 
@@ -149,6 +150,29 @@ def test_a_walk_follows_the_cursor_where_there_is_one(client: Client, service: S
     assert [dict(request.url.params).get("cursor") for request in service.requests] == [None, "a=", "b"]
     assert all(dict(request.url.params)["status"] == "CONCLUIDO" for request in service.requests)
     assert [batch.place and batch.place.cursor for batch in batches] == ["a=", "b", None]
+
+
+def test_a_cursor_that_leads_to_itself_ends_the_walk(client: Client, service: Service) -> None:
+    headers = {"Link": '</relatorios?cursor=a>; rel="next"'}
+    service.script = [listed(newest_first(25), total=75, headers=headers)] * 3
+    with pytest.raises(AnswerError):
+        client.batches("relatorios_in_batches", rows=25)
+    assert len(service.requests) == 2
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("most", [0, 100, 999])
+def test_a_service_that_gives_fewer_items_than_it_says(
+    client: Client, service: Service, most: int, workers: int
+) -> None:
+    def short(request: httpx.Request) -> httpx.Response:
+        place = request.url.params
+        return listed(service.pessoas[:most], total=2500, page=int(place["page"]), rows=int(place["rows"]))
+
+    service.pessoas = [pessoa(number) for number in range(2500)]
+    service.script = [None, *[short] * 5]
+    with pytest.raises(AnswerError, match="fewer items"):
+        client.all("pessoas", workers=workers)
 
 
 def test_the_token_follows_no_link_to_elsewhere(client: Client, service: Service) -> None:

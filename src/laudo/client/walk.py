@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, Generic
 
 from laudo.client.calls import I, ListCall, Listed
-from laudo.client.errors import BadRequestError, LaudoError, StatusError
+from laudo.client.errors import AnswerError, BadRequestError, LaudoError, StatusError
 
 ROWS: Final = (1000, 500, 100, 25)
 """Sizes of pages to try, unless one is asked for: the first that the service accepts stays."""
@@ -81,14 +81,16 @@ class Walk(Generic[I]):
         self._next = self._asked.popleft()
 
     def take(self, listed: Listed[I]) -> Batch[I]:
-        """Take the answer to the earliest call not answered yet."""
+        """Take the answer to the earliest call not answered yet; AnswerError when the list could not be walked so."""
         page = self._asked.popleft()
         self._started = True
         self._by_number = self._by_number or not (self._cursor or listed.cursor)
         if not self._by_number:
             return self._take_by_cursor(listed)
         rows = listed.linhas if listed.linhas > 0 else self._rows
-        self._last = -(-listed.total // rows) if listed.itens else min(self._last, page)
+        if len(listed.itens) < min(rows, listed.total - (page - 1) * rows):
+            raise AnswerError("a page has fewer items than it says")
+        self._last = -(-listed.total // rows)
         self._follow(listed.total, page, rows)
         new = self._seen.unseen(listed.itens)
         self._done = not self._asked and self._next > self._last
@@ -99,6 +101,8 @@ class Walk(Generic[I]):
         return self._sizes[0]
 
     def _take_by_cursor(self, listed: Listed[I]) -> Batch[I]:
+        if listed.cursor == self._cursor:
+            raise AnswerError("the next page is said to be the one that was asked for")
         self._cursor = listed.cursor
         self._done = listed.cursor is None
         self._next += 1
