@@ -191,6 +191,24 @@ def test_an_answer_that_is_not_of_the_contract(client: Client, service: Service,
     assert len(service.requests) == 1
 
 
+@pytest.mark.parametrize(
+    "instant", ["2026-01-31T12:00:00", "9999-12-31T23:00:00-03:00", "0001-01-01T00:00:00+03:00", "2026-01-31"]
+)
+def test_an_instant_that_cannot_be_in_utc(client: Client, service: Service, instant: str) -> None:
+    service.script = [listed([relatorio(1, atualizado_em=instant)], total=1)]
+    service.script += [listed([pessoa(1, atualizado_em=instant)], total=1)]
+    for method in ("relatorios", "pessoas"):
+        with pytest.raises(AnswerError):
+            client.call(method)
+
+
+def test_instants_of_any_zone_are_in_utc(client: Client, service: Service) -> None:
+    service.script = [listed([pessoa(1, atualizado_em="2026-01-31T22:00:00-03:00")], total=1)]
+    found = client.call("pessoas").itens[0]
+    assert (found.atualizado_em.day, found.atualizado_em.tzinfo) == (1, UTC)
+    assert found.to_wire()["atualizado_em"] == "2026-02-01T01:00:00.000Z"
+
+
 @pytest.mark.parametrize("total", [7, "7"])
 def test_the_total_may_be_number_or_text_in_both_lists(client: Client, service: Service, total: object) -> None:
     service.script = [listed([], total=total), listed([], total=total)]

@@ -50,6 +50,9 @@ class Relatorio(Item, frozen=True, gc=False):
 
     key_field: ClassVar[str] = "numero"
 
+    def __post_init__(self) -> None:
+        _move_to_utc(self)
+
     def __repr__(self) -> str:
         return f"Relatorio(numero={self.numero!r}, status={self.status!r})"
 
@@ -65,6 +68,9 @@ class Pessoa(Item, frozen=True, gc=False):
     atualizado_em: datetime
 
     key_field: ClassVar[str] = "cpf"
+
+    def __post_init__(self) -> None:
+        _move_to_utc(self)
 
     def __repr__(self) -> str:
         return "Pessoa(cpf='***', nome='***')"
@@ -117,5 +123,18 @@ class PessoaFilters(TypedDict, total=False):
 def render(value: str | bool | datetime | None) -> str | bool | None:  # noqa: FBT001 - a value of any field
     """Write a field as the wire has it."""
     if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return value
+
+
+def _move_to_utc(item: Relatorio | Pessoa) -> None:
+    """Raises ValueError for an instant without a zone, or of a year that Python has not."""
+    instant = item.atualizado_em
+    if instant.tzinfo is UTC:
+        return
+    if instant.tzinfo is None:
+        raise ValueError("an instant without a zone")
+    try:
+        msgspec.structs.force_setattr(item, "atualizado_em", instant.astimezone(UTC))
+    except OverflowError:
+        raise ValueError("an instant of no year from 1 to 9999") from None
