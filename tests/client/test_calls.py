@@ -325,8 +325,51 @@ def test_waiting_ends_with_the_report_and_asks_by_etag(client: Client, service: 
 def test_waiting_ends_when_the_time_is_over(client: Client, clock: Clock) -> None:
     with pytest.raises(NotReadyError):
         client.call("wait_for", numero=relatorio(1)["numero"], timeout=60)
-    assert clock.time == 60
+    assert clock.time == 59
     assert max(clock.pauses) <= 18.75
+
+
+@pytest.mark.parametrize("timeout", [0.5, 20])
+def test_a_slow_service_makes_no_wait_longer(client: Client, service: Service, clock: Clock, timeout: float) -> None:
+    def slow(request: httpx.Request) -> httpx.Response:
+        read = request.extensions["timeout"]["read"]
+        clock.time += min(read, 12)
+        if read < 12:
+            raise httpx.ReadTimeout("late")
+        return service.answer(request)
+
+    service.script = [slow] * 20
+    with pytest.raises(NotReadyError):
+        client.call("wait_for", numero=relatorio(1)["numero"], timeout=timeout)
+    assert timeout - 1 <= clock.time <= timeout
+
+
+def test_a_service_that_does_not_answer_is_no_report_that_is_not_ready(
+    client: Client, service: Service, clock: Clock
+) -> None:
+    service.script = [httpx.ReadTimeout("late")] * 3
+    with pytest.raises(DeadlineError):
+        client.call("wait_for", numero=relatorio(1)["numero"])
+    assert clock.time == 0.75
+
+
+@pytest.mark.parametrize("numero", [None, "", "1", 1, True])
+def test_waiting_for_what_is_no_number_is_refused(client: Client, service: Service, numero: object) -> None:
+    with pytest.raises(ParameterError, match="numero de relatorios deve ser um UUID"):
+        client.call("wait_for", numero=numero)
+    assert service.requests == []
+
+
+def test_waiting_ends_with_no_other_report(client: Client, service: Service) -> None:
+    service.script = [listed([relatorio(2), relatorio(1)], total=2)]
+    with pytest.raises(AnswerError, match="another report"):
+        client.call("wait_for", numero=relatorio(1)["numero"])
+
+
+def test_a_report_may_be_awaited_in_capitals(client: Client, service: Service) -> None:
+    number = relatorio(0xAB)["numero"]
+    service.script = [listed([relatorio(0xAB)], total=1)]
+    assert client.call("wait_for", numero=number.upper()).numero == number
 
 
 # What stays secret.

@@ -92,11 +92,14 @@ class AsyncLaudo:
         return (await self._ask(questions.counted(questions.pessoas(filters)))).total
 
     async def wait_for(self, numero: str, timeout: float = 600.0) -> Relatorio:  # noqa: ASYNC109 - as `Laudo` has it
-        """Wait until a report is CONCLUIDO; raises NotReadyError after `timeout` seconds."""
-        watch = Watch(questions.counted(questions.relatorios({"numero": numero})), timeout=timeout, timing=self._timing)
+        """Wait until a report is CONCLUIDO; raises NotReadyError when `timeout` seconds are not enough."""
+        watch = Watch(numero, timeout=timeout, timing=self._timing)
         while True:
-            done = watch.see(await self._answer(watch.call()))
-            if done:
+            try:
+                answer = await self._answer(watch.call(), watch.limits(self._limits))
+            except DeadlineError as error:
+                raise watch.late(error) from None
+            if done := watch.see(answer):
                 return done
             await self._timing.asleep(watch.pause())
 
@@ -181,13 +184,13 @@ class AsyncLaudo:
             await asyncio.gather(*pending, return_exceptions=True)
 
     async def _ask(self, call: Call[A]) -> A:
-        answer = await self._answer(call)
+        answer = await self._answer(call, self._limits)
         if isinstance(answer, Unchanged):
             raise AnswerError("the service says that an answer has not changed, but was not asked")
         return answer
 
-    async def _answer(self, call: Call[A]) -> A | Unchanged:
-        attempts = Attempts(self._limits, self._budget, self._timing)
+    async def _answer(self, call: Call[A], limits: Limits) -> A | Unchanged:
+        attempts = Attempts(limits, self._budget, self._timing)
         while True:
             answer = await self._try(call, attempts)
             if not isinstance(answer, LaudoError):

@@ -94,11 +94,14 @@ class Laudo:
         return self._ask(questions.counted(questions.pessoas(filters))).total
 
     def wait_for(self, numero: str, timeout: float = 600.0) -> Relatorio:
-        """Wait until a report is CONCLUIDO; raises NotReadyError after `timeout` seconds."""
-        watch = Watch(questions.counted(questions.relatorios({"numero": numero})), timeout=timeout, timing=self._timing)
+        """Wait until a report is CONCLUIDO; raises NotReadyError when `timeout` seconds are not enough."""
+        watch = Watch(numero, timeout=timeout, timing=self._timing)
         while True:
-            done = watch.see(self._answer(watch.call()))
-            if done:
+            try:
+                answer = self._answer(watch.call(), watch.limits(self._limits))
+            except DeadlineError as error:
+                raise watch.late(error) from None
+            if done := watch.see(answer):
                 return done
             self._timing.sleep(watch.pause())
 
@@ -178,13 +181,13 @@ class Laudo:
                     yield walk.take(listed)
 
     def _ask(self, call: Call[A]) -> A:
-        answer = self._answer(call)
+        answer = self._answer(call, self._limits)
         if isinstance(answer, Unchanged):
             raise AnswerError("the service says that an answer has not changed, but was not asked")
         return answer
 
-    def _answer(self, call: Call[A]) -> A | Unchanged:
-        attempts = Attempts(self._limits, self._budget, self._timing)
+    def _answer(self, call: Call[A], limits: Limits) -> A | Unchanged:
+        attempts = Attempts(limits, self._budget, self._timing)
         while True:
             answer = self._try(call, attempts)
             if not isinstance(answer, LaudoError):

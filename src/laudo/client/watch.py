@@ -1,11 +1,13 @@
 """Waits for one report to be CONCLUIDO: what to ask, and how long to pause; it neither sends nor waits."""
 
+from dataclasses import replace
 from typing import Final
 
+from laudo.client import questions
 from laudo.client.calls import ListCall, Listed, Unchanged
-from laudo.client.errors import NotReadyError, ParameterError
+from laudo.client.errors import AnswerError, DeadlineError, LaudoError, NotReadyError, ParameterError
 from laudo.client.items import Relatorio
-from laudo.client.retries import Timing
+from laudo.client.retries import Limits, Timing
 
 DONE: Final = "CONCLUIDO"
 
@@ -13,38 +15,62 @@ DONE: Final = "CONCLUIDO"
 class Watch:
     """One wait. An answer that has not changed costs the service, where it knows ETags, next to nothing."""
 
-    __slots__ = ("_call", "_end", "_etag", "_pause", "_timing")
+    __slots__ = ("_call", "_end", "_etag", "_last", "_numero", "_pause", "_timing")
 
-    def __init__(self, call: ListCall[Relatorio], *, timeout: float, timing: Timing) -> None:
-        """`timeout` in seconds, above 0."""
-        if timeout <= 0:
+    def __init__(self, numero: str, *, timeout: float, timing: Timing) -> None:
+        """`timeout` in seconds, above 0; raises ParameterError, also when `numero` is none."""
+        if not timeout > 0:
             raise ParameterError("timeout must be above 0 seconds")
-        self._call = call
+        self._call = questions.counted(questions.relatorios({"numero": numero or ""}))
+        self._numero = numero.lower()
         self._timing = timing
         self._end = timing.now() + timeout
+        self._last = min(_LAST, timeout / 10)
         self._pause = _FIRST
         self._etag: str | None = None
 
     def call(self) -> ListCall[Relatorio]:
         return self._call.unless(self._etag)
 
+    def limits(self, usual: Limits) -> Limits:
+        """Give those of the next call, which takes no longer than the wait."""
+        return replace(usual, deadline=min(usual.deadline, self._left))
+
     def see(self, answer: Listed[Relatorio] | Unchanged) -> Relatorio | None:
-        """Give the report if it is done."""
+        """Give the report if it is done; raises AnswerError when another one came."""
         if isinstance(answer, Unchanged):
             return None
         self._etag = answer.etag
+        if any(item.numero.lower() != self._numero for item in answer.itens):
+            raise AnswerError("the answer holds another report than the one asked for")
         return next((item for item in answer.itens if item.status == DONE), None)
 
     def pause(self) -> float:
-        """Give the seconds until the next question, more each time; raises NotReadyError when the time is over."""
-        left = self._end - self._timing.now()
+        """Give the seconds until the next question, more each time; raises NotReadyError when the time is over.
+
+        The last question comes a second before that, or less, so that it can be answered.
+        """
+        left = self._left - self._last
         if left <= 0:
-            raise NotReadyError("the report is not CONCLUIDO, and the time to wait is over")
+            raise _not_ready()
         pause = min(left, self._pause * (0.75 + self._timing.chance() / 2))
         self._pause = min(_LONGEST, self._pause * _GROWTH)
         return pause
 
+    def late(self, error: DeadlineError) -> LaudoError:
+        """Give what a call without an answer means: when the time is over too, that this was why."""
+        return _not_ready() if self._left <= self._last else error
+
+    @property
+    def _left(self) -> float:
+        return self._end - self._timing.now()
+
+
+def _not_ready() -> NotReadyError:
+    return NotReadyError("the report is not CONCLUIDO, and the time to wait is over")
+
 
 _FIRST: Final = 0.5
+_LAST: Final = 1.0
 _GROWTH: Final = 1.5
 _LONGEST: Final = 15.0
