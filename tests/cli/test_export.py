@@ -32,8 +32,8 @@ def run(tmp_path: Path, service: Service) -> Iterator[Run]:
     with listening(service) as base:
         env = {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN}
 
-        def run(*words: str) -> Result:
-            return Shell(tmp_path)("export", *words, env=env)
+        def run(*words: str, **changes: str) -> Result:
+            return Shell(tmp_path)("export", *words, env=env | changes)
 
         yield run
 
@@ -105,7 +105,22 @@ def test_a_part_of_another_question_is_not_mixed_in(run: Run, service: Service, 
     service.script = [None, refused(500)]
     run("relatorios", "-o", str(tmp_path / "a.csv"))
     result = run("relatorios", "-o", str(tmp_path / "a.csv"), "--status", "CONCLUIDO")
-    assert "belongs to another question; hint: remove it" in one_line(result)
+    assert "belongs to another question or token; hint: remove it" in one_line(result)
+
+
+def test_a_part_of_another_token_is_not_mixed_in(run: Run, service: Service, tmp_path: Path) -> None:
+    service.script = [None, refused(500)]
+    run("relatorios", "-o", str(tmp_path / "a.csv"))
+    result = run("relatorios", "-o", str(tmp_path / "a.csv"), LAUDO_TOKEN="token-of-another-account")
+    assert "belongs to another question or token; hint: remove it" in one_line(result)
+    assert TOKEN not in (tmp_path / "a.csv.part.json").read_text()
+
+
+def test_nothing_is_done_and_left_when_the_first_answer_is_a_refusal(
+    run: Run, service: Service, tmp_path: Path
+) -> None:
+    service.script = [refused(500)]
+    assert run("relatorios", "-o", str(tmp_path / "a.csv")).exit_code == 2
 
 
 def test_a_file_that_was_there_stays_until_the_new_one_is_whole(run: Run, service: Service, tmp_path: Path) -> None:

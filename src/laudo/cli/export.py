@@ -43,10 +43,11 @@ def exporting(resource: Resource) -> click.Command:
     def run(*, file: Path, workers: int, **options: Any) -> None:  # noqa: ANN401 - what click gives
         asked = filters.given(resource, options)
         access = login.access()
-        part = Part(file, resource, question={"base_url": access.base_url, **asked})
-        with access.client() as client, part.kept():
-            _fetch(client, resource, part, workers=workers, asked=asked)
-            part.finish()
+        with access.client() as client:
+            part = Part(file, resource, access=access, question=asked)
+            with part.kept():
+                _fetch(client, resource, part, workers=workers, asked=asked)
+                part.finish()
         click.echo(f"{part.items} {resource.name} in {file}")
 
     run.__doc__ = f"Write {resource.name} to a file, all of them or those of a filter."

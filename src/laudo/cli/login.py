@@ -1,5 +1,6 @@
 """`laudo login`, and the only place that reads or writes where to ask and with which token."""
 
+import hashlib
 import json
 import os
 import stat
@@ -31,6 +32,10 @@ class Access:
         from laudo.client import Laudo
 
         return Laudo(self.base_url, self.token)
+
+    def named(self) -> dict[str, str]:
+        """Tell this access from others, without the token itself."""
+        return {"base_url": self.base_url, "token": hashlib.sha256(self.token.encode()).hexdigest()}
 
 
 @click.command(epilog=f"{URL} and {TOKEN} win over what is kept; `laudo login` checks them before it keeps them.")

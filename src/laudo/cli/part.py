@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from laudo.cli import output
+from laudo.cli.login import Access
 from laudo.core.resources import Resource
 
 if TYPE_CHECKING:
@@ -20,10 +21,10 @@ Encode = Callable[[list[dict[str, Any]], list[str]], bytes]
 
 
 class Part:
-    """One export. What `write` has returned from is there when the same export is run again."""
+    """One export of what one token sees. What `write` has returned from is there when the same export is run again."""
 
-    def __init__(self, file: Path, resource: Resource, *, question: Mapping[str, object]) -> None:
-        """Raises Failure when the name has no known ending, or what is there belongs to another question."""
+    def __init__(self, file: Path, resource: Resource, *, access: Access, question: Mapping[str, object]) -> None:
+        """Raises Failure when the name has no known ending, or what is there belongs to another question or token."""
         if file.suffix not in FORMATS:
             raise output.Failure(f"{file} must end in {', '.join(FORMATS)}")
         if file.suffix == ".parquet":
@@ -33,7 +34,7 @@ class Part:
         self._journal = file.with_name(f"{file.name}.part.json")
         self._names = [field.name for field in resource.fields]
         self._encode = FORMATS[file.suffix]
-        self._question = {"list": resource.name, **question}
+        self._question = {"list": resource.name, **access.named(), **question}
         self.items = 0
         self.place: Place | None = None
         self.done = False
@@ -84,7 +85,7 @@ class Part:
             self._begin()
             return
         if known["question"] != self._question:
-            raise output.Failure(f"{self._journal} belongs to another question; hint: remove it to begin anew")
+            raise output.Failure(f"{self._journal} belongs to another question or token; hint: remove it to begin anew")
         self._bytes, self.items, self.done = known["bytes"], known["items"], known["done"]
         if known["place"]:
             self.place = Place(**{**known["place"], "seen": tuple(known["place"]["seen"])})
