@@ -83,6 +83,12 @@ def test_without_a_service_the_hint_says_what_to_do(run: Run) -> None:
     assert one_line(result).endswith("hint: laudo login, or set LAUDO_URL and LAUDO_TOKEN")
 
 
+def test_an_address_pasted_from_the_console_is_one_line(run: Run, base: str) -> None:
+    result = run("relatorios", LAUDO_URL=f"{base}/#/relatorios")
+    assert result.exit_code == 2
+    assert one_line(result).startswith("error: base_url must be http:// or https:// and a host")
+
+
 # What is asked.
 
 

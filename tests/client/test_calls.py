@@ -1,5 +1,5 @@
 import logging
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 import httpx
@@ -14,6 +14,7 @@ from laudo.client import (
     Laudo,
     LaudoError,
     Limits,
+    Network,
     NotReadyError,
     ParameterError,
     PessoaFilters,
@@ -87,6 +88,8 @@ def test_a_request_carries_what_the_specification_wants(client: Client, service:
         ({"nome": "x" * 201}, "até"),
         ({"numero_documeto": "1"}, "the nearest is numero_documento"),
         ({"atualizado_em_de": datetime(2026, 1, 1)}, "com fuso"),  # noqa: DTZ001 - that is the point
+        ({"atualizado_em_ate": datetime.max.replace(tzinfo=timezone(timedelta(hours=-3)))}, "com fuso"),
+        ({"atualizado_em_de": datetime.min.replace(tzinfo=timezone(timedelta(hours=3)))}, "com fuso"),
     ],
 )
 def test_a_wrong_parameter_is_refused_before_anything_is_sent(
@@ -125,19 +128,84 @@ def test_the_typed_filters_are_those_of_the_table() -> None:
     assert list(PessoaFilters.__annotations__) == [each.name for each in PESSOAS.filters]
 
 
-@pytest.mark.parametrize(
-    "base", ["service.test", "ftp://service.test", "http://", "http://u:p@service.test", "http://service.test/?x=1"]
-)
-def test_an_address_that_is_none_is_refused(base: str) -> None:
-    with pytest.raises(ParameterError):
+NO_ADDRESSES = [None, b"http://h", "", "service.test", "ftp://service.test", "http://", "http://u:p@h", "http://h/?x=1"]
+NO_ADDRESSES += [
+    "http://h:abc",
+    "http://h:80a",
+    "http://h:99999",
+    "http://h:-1",
+    "http://h\n",
+    "http://h ost",
+    "http://h/ ",
+]
+NO_ADDRESSES += [
+    "http://a..b",
+    "http://.h",
+    "http://xn--.com",
+    f"http://{'a' * 64}.com",
+    "http://h\\x",
+    "http://\udce9",
+]
+NO_ADDRESSES += ["http://[x", "http://[::1", "http://[zz]", "http://127.0.0.1:8000/#/relatorios", "http://h#"]
+
+
+@pytest.mark.parametrize("base", NO_ADDRESSES)
+def test_an_address_that_is_none_is_refused(base: Any) -> None:  # noqa: ANN401
+    with pytest.raises(ParameterError, match="base_url"):
         Laudo(base, TOKEN)
 
 
-@pytest.mark.parametrize("token", ["", "two words", "x\n", "ç"])
-def test_a_token_that_is_none_is_refused(token: str) -> None:
+@pytest.mark.parametrize(
+    "base",
+    [
+        "http://h",
+        "HTTPS://h.test./",
+        "http://[::1]:80/a/b",
+        "http://[fe80::1%25eth0]",
+        "http://münchen.de",
+        "http://a_b:",
+    ],
+)
+def test_an_address_of_any_other_form_is_taken(base: str) -> None:
+    with Laudo(base, TOKEN) as client:
+        assert repr(client) == f"Laudo({base.rstrip('/')!r})"
+
+
+@pytest.mark.parametrize("token", ["", "two words", "x\n", "ç", None, b"token"])
+def test_a_token_that_is_none_is_refused(token: Any) -> None:  # noqa: ANN401
     with pytest.raises(ParameterError) as caught:
         Laudo("http://service.test", token)
-    assert token == "" or token not in str(caught.value)
+    assert not token or str(token) not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("proxy", "shown"),
+    [
+        ("ana:secret@proxy.test:3128", "http://proxy.test:3128"),
+        ("http://ana:secret@proxy.test", "http://proxy.test"),
+        ("http://ana:secret@proxy.test:port", None),
+        ("http://ana:secret@proxy.test:99999", None),
+        ("http://ana:secret@proxy..test", None),
+        ("ftp://ana:secret@proxy.test", None),
+        ("ana:secret@", None),
+    ],
+)
+def test_a_proxy_needs_no_scheme_and_shows_no_password(
+    monkeypatch: pytest.MonkeyPatch, proxy: str, shown: str | None
+) -> None:
+    assert "secret" not in repr(Network(proxy=proxy))
+    monkeypatch.setenv("http_proxy", proxy)
+    monkeypatch.delenv("no_proxy", raising=False)
+    if shown:
+        found = Network()._proxy("http://service.test")
+        assert found is not None
+        assert (str(found.url), found.auth) == (shown, ("ana", "secret"))
+        Laudo("http://service.test", TOKEN).close()
+        return
+    with pytest.raises(ParameterError) as caught:
+        Laudo("http://service.test", TOKEN)
+    assert caught.value.__context__ is None
+    assert "secret" not in str(caught.value)
 
 
 # What goes wrong.
@@ -163,8 +231,9 @@ def test_a_refused_parameter(client: Client, service: Service) -> None:
     assert caught.value.keys == ("rows",)
 
 
-def test_a_refusal_of_another_form(client: Client, service: Service) -> None:
-    service.script = [httpx.Response(404, content=b"<html>no</html>")]
+@pytest.mark.parametrize("body", [b"<html>no</html>", b"\xff", b'{"x": ' + b"[" * 100_000])
+def test_a_refusal_of_another_form(client: Client, service: Service, body: bytes) -> None:
+    service.script = [httpx.Response(404, content=body)]
     with pytest.raises(StatusError) as caught:
         client.call("usuario")
     assert str(caught.value) == "the service refused (status 404)"
@@ -176,6 +245,8 @@ def test_a_refusal_of_another_form(client: Client, service: Service) -> None:
         (b"{", ""),
         (b"[]", ""),
         (b"\xff", ""),
+        (b"[" * 100_000, ""),
+        (b'{"x": ' + b"[" * 100_000, ""),
         (b'{"result": {"itens": [], "paginacao": {"atual": 1, "linhas": 25, "total": null}}}', "total"),
         (b'{"result": {"itens": [], "paginacao": {"atual": 1, "linhas": 25, "total": "many"}}}', ""),
         (b'{"result": {"itens": [], "paginacao": {"atual": 1, "linhas": 25, "total": 1.5}}}', "total"),

@@ -14,6 +14,7 @@ from laudo.client import errors
 from laudo.client.errors import AnswerError, LaudoError, ParameterError
 from laudo.client.items import Item, Pessoa, Relatorio, Usuario
 from laudo.client.parameters import Parameters
+from laudo.client.transports import can_be_reached
 from laudo.core.resources import PESSOAS, RELATORIOS, Resource
 
 A_co = TypeVar("A_co", covariant=True)
@@ -106,10 +107,9 @@ class Wire:
 
     def __init__(self, base_url: str, token: str) -> None:
         """Raises ParameterError when either cannot be what it should be."""
-        parts = urlsplit(base_url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or "@" in parts.netloc:
-            raise ParameterError("base_url must be http:// or https:// and a host, without user, password and query")
-        if not _TOKEN(token):
+        if not _is_address(base_url):
+            raise ParameterError("base_url must be http:// or https:// and a host, with nothing after its path")
+        if not _is_token(token):
             raise ParameterError("token must be 1 to 4000 visible ASCII characters, without blanks")
         self.base_url = base_url.rstrip("/")
         self._headers = {
@@ -140,10 +140,24 @@ class Wire:
             return errors.refusal(status, headers, body)
         try:
             return call.read(headers, body)
-        except (ValueError, msgspec.DecodeError) as error:
+        except (ValueError, RecursionError, msgspec.DecodeError) as error:
             place = re.search(r"at `\$[^`]*`", str(error))
         text = f"the answer is not of this contract{', ' + place[0] if place else ''}"
         return AnswerError(text, status=status, request_id=headers.get("x-request-id"))
+
+
+def _is_address(text: object) -> bool:
+    """Tell whether requests can be made of it."""
+    if not isinstance(text, str) or not _ADDRESS(text):
+        return False
+    try:
+        return can_be_reached(httpx.URL(text))
+    except (httpx.InvalidURL, ValueError):
+        return False
+
+
+def _is_token(text: object) -> bool:
+    return isinstance(text, str) and bool(_TOKEN(text))
 
 
 def address(base_url: str, call: Call[Any]) -> str:
@@ -179,6 +193,7 @@ def _cursor(link: str | None) -> str | None:
 _OK: Final = 200
 _NOT_MODIFIED: Final = 304
 _TOKEN: Final = re.compile(r"[!-~]{1,4000}").fullmatch
+_ADDRESS: Final = re.compile(r"https?://[^/?#@\s\\]+(/[^?#\s]*)?", re.IGNORECASE).fullmatch
 _NEXT: Final = re.compile(r'<([^<>]*)>\s*;\s*rel="?next"?').search
 _PROFILE: Final = msgspec.json.Decoder(_Profile).decode
 _LISTS: Final[dict[type[Item], Any]] = {

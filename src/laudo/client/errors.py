@@ -109,7 +109,7 @@ def _shown(body: bytes) -> _Shown:
     """Read what a refusal says; one that is not of our form, such as a proxy's page, says nothing."""
     try:
         return _decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return _Shown()
 
 

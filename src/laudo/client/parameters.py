@@ -58,14 +58,23 @@ def _written(
 
 
 def _text(value: object) -> str | None:
-    """Write a value of Python; None when it is of a type that no filter takes."""
+    """Write a value of Python; None when no filter takes it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, datetime):
-        return None if value.tzinfo is None else value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        return _instant(value)
     if isinstance(value, date):
         return value.isoformat()
     return value if isinstance(value, str) else None
+
+
+def _instant(value: datetime) -> str | None:
+    if value.tzinfo is None:
+        return None
+    try:
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    except OverflowError:
+        return None
 
 
 def _accepts(filter_: Filter, text: str | None) -> bool:

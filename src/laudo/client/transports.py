@@ -3,13 +3,17 @@
 httpx's own client logs every address, which may hold a CPF; its transports do not, so they are used without it.
 """
 
+import re
 import ssl
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Final
-from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpx
+
+from laudo.client.errors import ParameterError
 
 CONNECTIONS: Final = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=30)
 
@@ -19,22 +23,44 @@ class Network:
     """How to reach a service: whose certificates to trust, and through which proxy, else the environment's."""
 
     verify: ssl.SSLContext | bool = True
-    proxy: str | None = None
+    proxy: str | None = field(default=None, repr=False)
 
     def transport(self, base_url: str) -> httpx.HTTPTransport:
-        return httpx.HTTPTransport(verify=self._trust(base_url), proxy=self._proxy(base_url), limits=CONNECTIONS)
+        proxy = self._proxy(base_url)
+        return httpx.HTTPTransport(verify=self._trust(base_url, proxy), proxy=proxy, limits=CONNECTIONS)
 
     def async_transport(self, base_url: str) -> httpx.AsyncHTTPTransport:
-        return httpx.AsyncHTTPTransport(verify=self._trust(base_url), proxy=self._proxy(base_url), limits=CONNECTIONS)
+        proxy = self._proxy(base_url)
+        return httpx.AsyncHTTPTransport(verify=self._trust(base_url, proxy), proxy=proxy, limits=CONNECTIONS)
 
-    def _trust(self, base_url: str) -> ssl.SSLContext | bool:
+    def _trust(self, base_url: str, proxy: httpx.Proxy | None) -> ssl.SSLContext | bool:
         """Spare the reading of certificates, some 20 ms, where none will be looked at."""
-        proxy = self._proxy(base_url) or ""
-        return self.verify if "https" in {urlsplit(base_url).scheme, urlsplit(proxy).scheme} else False
+        schemes = {httpx.URL(base_url).scheme, proxy.url.scheme if proxy else ""}
+        return self.verify if "https" in schemes else False
 
-    def _proxy(self, base_url: str) -> str | None:
-        parts = urlsplit(base_url)
-        if self.proxy or proxy_bypass(parts.hostname or ""):
-            return self.proxy
-        known = getproxies()
-        return known.get(parts.scheme) or known.get("all")
+    def _proxy(self, base_url: str) -> httpx.Proxy | None:
+        """Read the proxy's address, in which http:// may go without saying; a refusal shows nothing of it."""
+        address = self.proxy or _of_environment(httpx.URL(base_url))
+        if not address:
+            return None
+        with suppress(httpx.InvalidURL, ValueError):
+            proxy = httpx.Proxy(address if "://" in address else f"http://{address}")
+            if can_be_reached(proxy.url) and (not proxy.url.scheme.startswith("socks") or find_spec("socksio")):
+                return proxy
+        raise ParameterError("the proxy must be http:// or https:// and a host, or socks5:// with the package socksio")
+
+
+def can_be_reached(url: httpx.URL) -> bool:
+    """Tell whether a host of this name can be looked up, and its port be asked; may raise ValueError when not."""
+    return bool(_HOST(url.raw_host) and url.host) and (url.port is None or url.port in _PORTS)
+
+
+def _of_environment(url: httpx.URL) -> str | None:
+    if proxy_bypass(url.host):
+        return None
+    known = getproxies()
+    return known.get(url.scheme) or known.get("all")
+
+
+_HOST: Final = re.compile(rb"([\w-]{1,63}\.)*[\w-]{1,63}\.?|[\w.]*:[\w:.]*(%\w+)?").fullmatch
+_PORTS: Final = range(1, 2**16)
