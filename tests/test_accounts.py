@@ -135,6 +135,11 @@ def test_a_name_is_visible_text(connection: Connection, nome: str) -> None:
         accounts.create_organizacao(connection, nome)
 
 
+@pytest.mark.parametrize("nome", ["a\u00a0b", "\U0001f469\u200d\U0001f52c"])
+def test_a_name_is_any_text_that_a_report_may_hold(connection: Connection, nome: str) -> None:
+    assert accounts.create_organizacao(connection, nome)[0].nome_organizacao == nome
+
+
 @pytest.mark.parametrize("email", ["", "ana", "ana@", "@b.c", "a b@c.d", "a@b@c", "a\x1b@b.c", "a" * 251 + "@b.c"])
 def test_an_email_looks_like_one(connection: Connection, email: str) -> None:
     accounts.create_organizacao(connection, "Um")

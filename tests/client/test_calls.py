@@ -86,6 +86,9 @@ def test_a_request_carries_what_the_specification_wants(client: Client, service:
         ({"numero": "1"}, "um UUID"),
         ({"nome": ""}, "nome de relatorios deve ser"),
         ({"nome": "x" * 201}, "até"),
+        ({"nome": "a\x00b"}, "nome de relatorios deve ser"),
+        ({"nome": "a\x9fb"}, "nome de relatorios deve ser"),
+        ({"nome": "a\ud800b"}, "nome de relatorios deve ser"),
         ({"numero_documeto": "1"}, "the nearest is numero_documento"),
         ({"atualizado_em_de": datetime(2026, 1, 1)}, "com fuso"),  # noqa: DTZ001 - that is the point
         ({"atualizado_em_ate": datetime.max.replace(tzinfo=timezone(timedelta(hours=-3)))}, "com fuso"),
@@ -121,6 +124,12 @@ def test_values_are_spelled_as_documents_do(client: Client, service: Service) ->
         "atualizado_em_de": "2026-01-31",
         "atualizado_em_ate": "2026-02-01T12:00:00Z",
     }
+
+
+@pytest.mark.parametrize("nome", ["a\u00a0b", "\U0001f469\u200d\U0001f52c", "a\u2028b", "\ue000", "x" * 200])
+def test_every_text_that_can_be_stored_can_be_asked_for(client: Client, service: Service, nome: str) -> None:
+    service.relatorios = [relatorio(2, nome=nome), relatorio(1)]
+    assert [item.nome for item in client.call("relatorios", nome=nome).itens] == [nome]
 
 
 def test_the_typed_filters_are_those_of_the_table() -> None:

@@ -3,14 +3,11 @@
 import difflib
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
-from typing import Final
 
 from laudo.client.errors import ParameterError
+from laudo.core.query import MOST_CHARACTERS
 from laudo.core.resources import Filter, Resource
-from laudo.core.values import fold
-
-STEP: Final = 25
-"""`rows` is a multiple of this."""
+from laudo.core.values import fold, unwritable
 
 Parameters = tuple[tuple[str, str], ...]
 
@@ -78,19 +75,16 @@ def _instant(value: datetime) -> str | None:
 
 
 def _accepts(filter_: Filter, text: str | None) -> bool:
-    if text is None or len(text) > _LONGEST or not (text or filter_.may_be_empty):
+    if text is None or len(text) > MOST_CHARACTERS or unwritable(text):
         return False
     try:
         filter_.kind.parse(text)
     except ValueError:
         return False
-    return text.isprintable()
+    return bool(text) or filter_.may_be_empty
 
 
 def _canonical(filter_: Filter, text: str | None) -> str:
     """Spell a value of an enumeration as documents do, for not every service forgives case and accents."""
     spelled = {fold(choice): choice for choice in filter_.kind.choices}
     return spelled.get(fold(text or ""), text or "")
-
-
-_LONGEST: Final = 200

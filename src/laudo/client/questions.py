@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from laudo.client import calls, parameters
 from laudo.client.calls import I, ListCall, Listed
 from laudo.client.items import Pessoa, Relatorio
-from laudo.client.parameters import STEP
 from laudo.client.walk import Place, Walk
+from laudo.core.query import STEP
 
 
 def relatorios(filters: Mapping[str, object], *, sort: str | None = None) -> ListCall[Relatorio]:

@@ -11,7 +11,7 @@ from urllib.parse import unquote_to_bytes
 from laudo.core import errors
 from laudo.core.errors import ApiError
 from laudo.core.resources import NEWEST, Field, Filter, Match, Resource
-from laudo.core.values import Stored, words
+from laudo.core.values import Stored, unwritable, words
 
 STEP: Final = 25
 """`rows` is a multiple of this."""
@@ -229,11 +229,10 @@ def _decode(raw: str, *, most: int = MOST_CHARACTERS) -> str | None:
         text = unquote_to_bytes(raw.replace("+", " ").encode("latin-1")).decode()
     except UnicodeDecodeError:
         return None
-    return None if len(text) > most or _CONTROL(text) else text
+    return None if len(text) > most or unwritable(text) else text
 
 
 _BAD_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})").search
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]").search
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}").fullmatch
 
 

@@ -39,6 +39,10 @@ def fold(text: str) -> str:
     return "".join(character for character in decomposed if not unicodedata.combining(character)).casefold()
 
 
+unwritable: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]").search
+"""Finds what no text may hold, asked for or stored: a control character, or half of a surrogate pair."""
+
+
 def words(text: str) -> tuple[str, ...]:
     """Give the folded words of a name; whatever is neither letter nor digit separates them.
 

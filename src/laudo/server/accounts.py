@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Final
 
 from laudo.core.sql import Statement
+from laudo.core.values import unwritable
 from laudo.server.database import Connection, Row
 
 FIRST_CONTA: Final = "principal"
@@ -226,7 +227,7 @@ def _unknown(level: Level, number: int) -> AccountError:
 
 def _name(text: str) -> str:
     name = text.strip()
-    if not name or len(name) > 200 or not name.isprintable():  # noqa: PLR2004 - the message says it
+    if not name or len(name) > 200 or unwritable(name):  # noqa: PLR2004 - the message says it
         raise AccountError("a name has 1 to 200 characters and no control character")
     return name
 

@@ -103,10 +103,9 @@ def _text(name: str, text: str, least: int, most: int) -> str:
         raise fault(name, "is empty")
     if len(text) > most:
         raise fault(name, "is too long")
-    if _CONTROL(text):
-        raise fault(name, "holds a control character")
-    if _SURROGATE(text):
-        raise fault(name, "holds half of a surrogate pair")
+    if found := values.unwritable(text):
+        half = "\ud800" <= found[0] <= "\udfff"
+        raise fault(name, "holds half of a surrogate pair" if half else "holds a control character")
     return text
 
 
@@ -213,8 +212,6 @@ _EPOCH: Final = date(1970, 1, 1)
 _YEAR_10000: Final = ((date.max - _EPOCH).days + 1) * values.DAY
 
 _UUID: Final = re.compile(cast("str", values.UUID.pattern)).fullmatch
-_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]").search
-_SURROGATE: Final = re.compile("[\ud800-\udfff]").search
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\dT", re.ASCII).fullmatch
 _MASK: Final = re.compile("[-./ ]").sub
 _FORMS: Final = {
