@@ -1,3 +1,5 @@
+import csv
+import io
 import json
 import os
 import stat
@@ -162,6 +164,13 @@ def test_json_has_the_fields_asked_for_and_whole_values(run: Run) -> None:
 
 def test_csv_has_a_heading(run: Run) -> None:
     assert run("pessoas", "--csv").stdout == f"cpf,nome,atualizado_em\n{CPF},Maria da Silva,2026-01-31T12:00:00.000Z\n"
+
+
+def test_csv_has_whole_values_and_columns_one_line(run: Run, service: Service) -> None:
+    nome = "Maria  da\u00a0Silva\n"
+    service.pessoas = [pessoa(52998224725, nome=nome)]
+    assert next(csv.DictReader(io.StringIO(run("pessoas", "--csv").stdout)))["nome"] == nome
+    assert run("pessoas").stdout.split("\t")[1] == "Maria da Silva"
 
 
 def test_jq(run: Run) -> None:

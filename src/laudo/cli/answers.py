@@ -69,7 +69,7 @@ def table(items: Iterable[Wire], fields: Sequence[str]) -> None:
     """Print columns: aligned on a terminal, separated by tabs elsewhere."""
     if not sys.stdout.isatty():
         for item in items:
-            click.echo("\t".join(_cell(item[name]) for name in fields))
+            click.echo("\t".join(_shown(item[name]) for name in fields))
         return
     from rich.console import Console
     from rich.table import Table
@@ -77,8 +77,13 @@ def table(items: Iterable[Wire], fields: Sequence[str]) -> None:
 
     shown = Table(*fields, box=None, pad_edge=False, header_style="bold" if output.colour() is None else "")
     for item in items:
-        shown.add_row(*(Text(_cell(item[name])) for name in fields))
+        shown.add_row(*(Text(_shown(item[name])) for name in fields))
     Console(highlight=False).print(shown)
+
+
+def cell(value: str | bool | None) -> str:
+    """Write a value into CSV."""
+    return str(value).lower() if isinstance(value, bool) else value or ""
 
 
 def as_json(value: object) -> str:
@@ -108,11 +113,12 @@ def _csv(items: Iterable[Wire], fields: Sequence[str]) -> None:
     rows = ([item[name] for name in fields] for item in items)
     writer = csv.writer(sys.stdout, lineterminator="\n")
     for row in chain([fields], rows):
-        writer.writerow(_cell(value) for value in row)
+        writer.writerow(cell(value) for value in row)
 
 
-def _cell(value: str | bool | None) -> str:
-    return str(value).lower() if isinstance(value, bool) else " ".join((value or "").split())
+def _shown(value: str | bool | None) -> str:
+    """Write a value into a column, where blanks are as good as one."""
+    return " ".join(cell(value).split())
 
 
 _DOCUMENTS: Final = ("cpf", "numero_documento")

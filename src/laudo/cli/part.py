@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from laudo.cli import output
+from laudo.cli import answers, output
 from laudo.cli.login import Access
 from laudo.core.resources import Resource
 
@@ -126,12 +126,8 @@ def _ndjson(items: list[dict[str, Any]], _names: list[str]) -> bytes:
 def _csv(items: list[dict[str, Any]], names: list[str]) -> bytes:
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
-    writer.writerows([_cell(item[name]) for name in names] for item in items)
+    writer.writerows([answers.cell(item[name]) for name in names] for item in items)
     return lines.getvalue().encode()
-
-
-def _cell(value: str | bool | None) -> str:
-    return str(value).lower() if isinstance(value, bool) else value or ""
 
 
 def _heading(names: list[str]) -> bytes:
