@@ -84,7 +84,7 @@ def test_it_goes_on_where_it_was_interrupted_and_appears_when_whole(
     file, whole = tmp_path / f"a.{ending}", tmp_path / f"whole.{ending}"
     service.script = [None, None, refused(500)]
     result = run("relatorios", "-o", str(file))
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert "kept: 2000 items; hint: the same command goes on" in one_line(result)
     assert not file.exists()
     assert {stat.S_IMODE(kept.stat().st_mode) for kept in tmp_path.iterdir()} == {0o600}
@@ -116,9 +116,7 @@ def test_a_part_of_another_token_is_not_mixed_in(run: Run, service: Service, tmp
     assert TOKEN not in (tmp_path / "a.csv.part.json").read_text()
 
 
-def test_nothing_is_done_and_left_when_the_first_answer_is_a_refusal(
-    run: Run, service: Service, tmp_path: Path
-) -> None:
+def test_a_refusal_of_the_first_question_is_nothing_done(run: Run, service: Service, tmp_path: Path) -> None:
     service.script = [refused(500)]
     assert run("relatorios", "-o", str(tmp_path / "a.csv")).exit_code == 2
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from laudo.server.database import Database
     from laudo.server.ingest.copying import Copy
 
-IN_PART: Final = 1
-
 EPILOG: Final = """
 \b
 Exit codes:
@@ -57,7 +55,7 @@ def copy_store(settings: Settings, *, source_url: str, target_url: str) -> int:
     for each in found:
         output.note(each)
     if found:
-        output.fail("the stores differ; hint: stop what writes to them, then run it again", code=IN_PART)
+        output.fail("the stores differ; hint: stop what writes to them, then run it again", code=output.IN_PART)
     output.note("the stores are equal; the tokens work with the same key file")
     return 0
 
@@ -98,7 +96,7 @@ def _kept(copy: "Copy") -> Iterator[None]:
     except Exception as error:
         if not copy.done.organizations:
             raise
-        output.fail(f"{output.reason(error)}; {_so_far(copy)}", code=IN_PART)
+        output.fail(f"{output.reason(error)}; {_so_far(copy)}", code=output.IN_PART)
 
 
 def _so_far(copy: "Copy") -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 import click
 
 from laudo.cli import output, progress
-from laudo.cli.imports import IN_PART, batches, kept
+from laudo.cli.imports import batches, kept
 from laudo.cli.options import Id, opened, with_settings
 from laudo.server.config import Settings
 
@@ -114,7 +114,7 @@ def _end(done: Done, place: str) -> int:
     click.echo(str(done))
     if done.rejected == done.lines:
         raise output.Failure(f"no {place} is a UUID")
-    return IN_PART if done.rejected else 0
+    return output.IN_PART if done.rejected else 0
 
 
 _MARK: Final = b"\xef\xbb\xbf"

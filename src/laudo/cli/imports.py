@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BATCH: Final = 10_000
-IN_PART: Final = 1
 
 EPILOG: Final = """
 \b
@@ -199,7 +198,7 @@ def kept(done: Counted) -> Iterator[None]:
     except Exception as error:
         if not done.lines:
             raise
-        output.fail(f"{output.reason(error)}; {_so_far(done)}", code=IN_PART)
+        output.fail(f"{output.reason(error)}; {_so_far(done)}", code=output.IN_PART)
 
 
 def _so_far(done: Counted) -> str:
@@ -212,4 +211,4 @@ def _end(done: Done, *, dry_run: bool) -> int:
     click.echo(f"dry run: {done.valid} valid, {done.rejected} rejected, nothing written" if dry_run else str(done))
     if not done.valid:
         raise output.Failure("no line could be accepted")
-    return IN_PART if done.rejected else 0
+    return output.IN_PART if done.rejected else 0

@@ -10,6 +10,7 @@ from typing import Final, NoReturn
 
 import click
 
+IN_PART: Final = 1
 NOTHING_DONE: Final = 2
 INTERRUPTED: Final = 130
 

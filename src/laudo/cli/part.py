@@ -71,7 +71,7 @@ class Part:
         except (LaudoError, OSError) as error:
             if not self.items:
                 raise
-            output.fail(f"{output.reason(error)}; {self._so_far}")
+            output.fail(f"{output.reason(error)}; {self._so_far}", code=output.IN_PART)
 
     @property
     def _so_far(self) -> str:

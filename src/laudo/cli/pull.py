@@ -14,8 +14,6 @@ from laudo.server.config import Settings
 if TYPE_CHECKING:
     from laudo.mirror import Mirror, State
 
-IN_PART: Final = 1
-
 EPILOG: Final = """
 \b
 The token is LAUDO_TOKEN, or the one that `laudo login` keeps for this service. How far it is stands in --state, beside
@@ -55,7 +53,7 @@ def pull(settings: Settings, *, base_url: str, id_conta: int, whole: bool, state
 def _end(mirror: "Mirror") -> int:
     unnamed = f", {mirror.summary.unnamed} without a name" if mirror.summary.unnamed else ""
     click.echo(f"{mirror.summary}{unnamed}; the service has {mirror.summary.total}")
-    return IN_PART if mirror.summary.rejected else 0
+    return output.IN_PART if mirror.summary.rejected else 0
 
 
 @contextmanager
