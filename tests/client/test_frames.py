@@ -28,6 +28,7 @@ def test_a_frame_of_pandas(client: Laudo) -> None:
     assert list(frame.columns) == NAMES
     assert str(frame["atualizado_em"].dt.tz) == "UTC"
     assert len(to_pandas([])) == 0
+    assert list(to_pandas(client.relatorios(status="PENDENTE")).columns) == NAMES
 
 
 def test_a_frame_of_polars(client: Laudo) -> None:
@@ -36,3 +37,4 @@ def test_a_frame_of_polars(client: Laudo) -> None:
     assert frame.columns == NAMES
     assert frame["resultado"].to_list() == [None, "VALID"]
     assert len(to_polars([])) == 0
+    assert to_polars(client.relatorios(status="PENDENTE")).columns == NAMES

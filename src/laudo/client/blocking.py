@@ -28,12 +28,14 @@ class Page(Generic[I]):
     """One page of a list: its `itens`, the `total` over all pages, the number `pagina`, its size `linhas`.
 
     To iterate over it is to iterate over **all** items of the list, from the first, asking for more as needed.
+    `item` is the class of the items, also where there are none.
     """
 
     itens: tuple[I, ...] = field(repr=False)
     total: int
     pagina: int
     linhas: int
+    item: type[I] = field(repr=False)
     _all: Callable[[int], Iterator[I]] = field(repr=False, compare=False)
 
     def __iter__(self) -> Iterator[I]:
@@ -147,7 +149,7 @@ class Laudo:
     def _page(self, call: ListCall[I], *, page: int, rows: int | None) -> Page[I]:
         listed = self._ask(questions.page(call, page=page, rows=rows))
         everything = partial(self._all, call, rows, listed)
-        return Page(listed.itens, listed.total, listed.pagina, listed.linhas, everything)
+        return Page(listed.itens, listed.total, listed.pagina, listed.linhas, call.item, everything)
 
     def _all(self, call: ListCall[I], rows: int | None, listed: Listed[I], workers: int) -> Iterator[I]:
         if questions.holds_all(listed):

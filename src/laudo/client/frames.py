@@ -4,6 +4,9 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
+import msgspec
+
+from laudo.client.blocking import Page
 from laudo.client.items import Item
 
 
@@ -13,16 +16,19 @@ def to_dicts(itens: Iterable[Item]) -> list[dict[str, Any]]:
 
 
 def to_pandas(itens: Iterable[Item]) -> Any:  # noqa: ANN401 - pandas is optional, and its types with it
-    """Give a pandas.DataFrame with a column for each field; ModuleNotFoundError without pandas."""
+    """Give a pandas.DataFrame with a column for each field; ModuleNotFoundError without pandas.
+
+    A page that has no items still says which fields they would have; any other iterable without items makes no column.
+    """
     return import_module("pandas").DataFrame(_columns(itens))
 
 
 def to_polars(itens: Iterable[Item]) -> Any:  # noqa: ANN401 - the same
-    """Give a polars.DataFrame with a column for each field; ModuleNotFoundError without polars."""
+    """Give a polars.DataFrame, in the same way; ModuleNotFoundError without polars."""
     return import_module("polars").DataFrame(_columns(itens))
 
 
 def _columns(itens: Iterable[Item]) -> dict[str, list[Any]]:
     known = list(itens)
-    names = known[0].__struct_fields__ if known else ()
-    return {name: [getattr(item, name) for item in known] for name in names}
+    kind = itens.item if isinstance(itens, Page) else type(known[0]) if known else msgspec.Struct
+    return {name: [getattr(item, name) for item in known] for name in kind.__struct_fields__}
