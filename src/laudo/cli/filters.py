@@ -1,15 +1,14 @@
 """Options made from the table of resources: a new filter of the API is an option without another line."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from laudo.core.resources import LISTS, Filter, Resource
+from laudo.core.resources import Filter, Resource
 
 Command = Callable[..., int | None]
-RESOURCES: Final = {resource.name: resource for resource in LISTS}
 
 
 class Value(click.ParamType[str]):
