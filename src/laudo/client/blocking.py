@@ -51,7 +51,7 @@ class Laudo:
 
     Every method raises ParameterError before anything is sent, and otherwise a LaudoError as `errors` shows. A call is
     tried again at most twice, and takes `limits.deadline` seconds in all (one `limits.read` more if the service
-    stops in the middle of an answer).
+    stops in the middle of a body, and more if it sends its headers a few bytes at a time).
     """
 
     def __init__(
