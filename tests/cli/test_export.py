@@ -143,7 +143,7 @@ def test_another_ending_is_refused(run: Run, tmp_path: Path) -> None:
 
 def test_parquet_without_its_package_is_one_line(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    assert "hint: pip install 'laudo[parquet]'" in one_line(run("relatorios", "-o", str(tmp_path / "a.parquet")))
+    assert "hint: pip install '.[parquet]' in a clone" in one_line(run("relatorios", "-o", str(tmp_path / "a.parquet")))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])

@@ -182,7 +182,10 @@ def test_jq(run: Run) -> None:
 
 def test_jq_without_its_package_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jq", None)
-    assert one_line(run("relatorios", "--jq", ".")) == "error: --jq needs the package jq; hint: pip install 'laudo[jq]'"
+    assert (
+        one_line(run("relatorios", "--jq", "."))
+        == "error: --jq needs the package jq; hint: pip install '.[jq]' in a clone"
+    )
 
 
 def test_all_and_count(run: Run, service: Service) -> None:
@@ -240,4 +243,4 @@ def test_without_the_server_serve_says_what_to_install(tmp_path: Path, missing: 
     )
     assert done.returncode == 2
     assert done.stderr.startswith("error: this command needs the service")
-    assert done.stderr.endswith("hint: pip install 'laudo[server]'\n")
+    assert done.stderr.endswith("hint: pip install '.[server]' in a clone\n")

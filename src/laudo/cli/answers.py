@@ -58,7 +58,7 @@ def query(value: object, expression: str) -> None:
         program = import_module("jq").compile(expression)
         results = list(program.input_value(value))
     except ModuleNotFoundError:
-        raise output.Failure("--jq needs the package jq; hint: pip install 'laudo[jq]'") from None
+        raise output.Failure("--jq needs the package jq; hint: pip install '.[jq]' in a clone") from None
     except ValueError as error:
         raise output.Failure(f"--jq: {str(error).splitlines()[0]}") from None
     for result in results:

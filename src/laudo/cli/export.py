@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 EPILOG: Final = """
 \b
 Until it is whole, FILE is not touched: FILE.part and FILE.part.json hold what has come so far. The same command
-goes on from there. .parquet needs the package pyarrow (pip install 'laudo[parquet]').
+goes on from there. .parquet needs the package pyarrow (pip install '.[parquet]' in a clone).
 """
 
 

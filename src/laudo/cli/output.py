@@ -122,7 +122,7 @@ def reason(error: Exception) -> str:
 
 
 def without_server(name: str) -> str:
-    return f"this command needs the service, and {name} is not installed; hint: pip install 'laudo[server]'"
+    return f"this command needs the service, and {name} is not installed; hint: pip install '.[server]' in a clone"
 
 
 def _is(error: Exception, module: str, name: str) -> bool:

@@ -88,9 +88,9 @@ class Walk(Generic[I]):
         if not self._by_number:
             return self._take_by_cursor(listed)
         rows = listed.linhas if listed.linhas > 0 else self._rows
-        if len(listed.itens) < min(rows, listed.total - (page - 1) * rows):
-            raise AnswerError("a page has fewer items than it says")
         self._last = -(-listed.total // rows)
+        if len(listed.itens) < rows and page < self._last:
+            raise AnswerError("a page has fewer items than it says, and is not the last")
         self._follow(listed.total, page, rows)
         new = self._seen.unseen(listed.itens)
         self._done = not self._asked and self._next > self._last
