@@ -171,3 +171,30 @@ def test_whatever_ends_it_the_next_run_makes_it_whole(service: Service, tmp_path
         subprocess.run(command, env=environ, check=True, stdout=subprocess.DEVNULL)
     found = [line.partition(",")[0] for line in file.read_text("utf-8").splitlines()[1:]]
     assert found == [item["numero"] for item in service.relatorios]
+
+
+def test_of_two_exports_of_one_file_at_once_the_second_is_refused(service: Service, tmp_path: Path) -> None:
+    reached, go_on = threading.Event(), threading.Event()
+
+    def hold(asked: int) -> None:
+        if asked == 2:
+            reached.set()
+            go_on.wait(20)
+
+    service.after = hold
+    file = tmp_path / "a.csv"
+    with listening(service) as base:
+        environ = Shell(tmp_path).environment | {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN}
+        command = [sys.executable, "-c", HEEDING, "export", "relatorios", "-o", str(file)]
+        with subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL) as process:
+            assert reached.wait(20)
+            second = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+            go_on.set()
+            assert process.wait(20) == 0
+    assert (second.returncode, second.stderr) == (
+        2,
+        f"error: another export is writing {file}.part; hint: let it end\n",
+    )
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("a.")] == [file.name]
+    assert file.read_text("utf-8").count("\n") == len(service.relatorios) + 1
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,10 +22,13 @@ Encode = Callable[[list[dict[str, Any]], list[str]], bytes]
 
 
 class Part:
-    """One export of what one token sees. What `write` has returned from is there when the same export is run again."""
+    """One export of what one token sees, by one process at a time.
+
+    What `write` has returned from is there when the same export is run again.
+    """
 
     def __init__(self, file: Path, resource: Resource, *, access: Access, question: Mapping[str, object]) -> None:
-        """Raises Failure when the name has no known ending, or what is there belongs to another question or token."""
+        """Raises Failure when the name has no known ending."""
         if file.suffix not in FORMATS:
             raise output.Failure(f"{file} must end in {', '.join(FORMATS)}")
         if file.suffix == ".parquet":
@@ -39,7 +43,6 @@ class Part:
         self.place: Place | None = None
         self.done = False
         self._bytes = 0
-        self._resume()
 
     def write(self, batch: "Batch[Any]") -> None:
         """Add the items of a batch, and note where to go on."""
@@ -52,26 +55,31 @@ class Part:
     def finish(self) -> None:
         """Give the file its name."""
         if self._file.suffix == ".parquet":
-            _to_parquet(self._part, self._names)
+            _to_parquet(self._part, self._names).replace(self._file)
+            self._part.unlink()
         else:
-            with self._part.open("rb+") as stream:
-                os.fsync(stream.fileno())
-        self._part.replace(self._file)
+            os.fsync(self._stream.fileno())
+            self._part.replace(self._file)
         self._journal.unlink(missing_ok=True)
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """When it cannot go on, say what is kept and how to get the rest."""
+        """Go on with what is there; when that cannot be ended, say what is kept and how to get the rest.
+
+        Raises Failure when what is there is being written by another process, or of another question or token.
+        """
         from laudo.client import LaudoError
 
-        try:
-            yield
-        except KeyboardInterrupt:
-            output.fail(f"interrupted; {self._so_far}", code=output.INTERRUPTED)
-        except (LaudoError, OSError) as error:
-            if not self.items:
-                raise
-            output.fail(f"{output.reason(error)}; {self._so_far}", code=output.IN_PART)
+        with _held(self._part) as self._stream:
+            self._resume()
+            try:
+                yield
+            except KeyboardInterrupt:
+                output.fail(f"interrupted; {self._so_far}", code=output.INTERRUPTED)
+            except (LaudoError, OSError) as error:
+                if not self.items:
+                    raise
+                output.fail(f"{output.reason(error)}; {self._so_far}", code=output.IN_PART)
 
     @property
     def _so_far(self) -> str:
@@ -81,7 +89,7 @@ class Part:
         from laudo.client import Place
 
         known = self._read_journal()
-        if known is None or not self._part.exists() or self._part.stat().st_size < known["bytes"]:
+        if known is None or os.fstat(self._stream.fileno()).st_size < known["bytes"]:
             self._begin()
             return
         if known["question"] != self._question:
@@ -89,19 +97,18 @@ class Part:
         self._bytes, self.items, self.done = known["bytes"], known["items"], known["done"]
         if known["place"]:
             self.place = Place(**{**known["place"], "seen": tuple(known["place"]["seen"])})
-        os.truncate(self._part, self._bytes)
+        self._stream.truncate(self._bytes)
 
     def _begin(self) -> None:
-        """Begin with nothing but the heading; nobody else may read what is not whole."""
-        with suppress(FileNotFoundError):
-            self._part.unlink()
-        os.close(os.open(self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        """Begin with nothing but the heading."""
+        self._stream.truncate(0)
         self._append(_heading(self._names) if self._file.suffix == ".csv" else b"")
         self._note()
 
     def _append(self, content: bytes) -> None:
-        with self._part.open("ab") as stream:
-            stream.write(content)
+        left = memoryview(content)
+        while left:
+            left = left[self._stream.write(left) :]
         self._bytes += len(content)
 
     def _note(self) -> None:
@@ -115,6 +122,33 @@ class Part:
         except (FileNotFoundError, ValueError):
             return None
         return known
+
+
+def _held(part: Path) -> FileIO:
+    """Open a file to append to, for nobody else to write as long as it is open, nor to read while it is not whole."""
+    while True:
+        stream = FileIO(part, "ab", opener=_private)
+        try:
+            _lock(stream)
+        except BlockingIOError:
+            raise output.Failure(f"another export is writing {part}; hint: let it end") from None
+        with suppress(FileNotFoundError):
+            # Who held it before may have given it its name meanwhile.
+            if os.path.samestat(os.fstat(stream.fileno()), part.stat()):
+                part.chmod(0o600)
+                return stream
+        stream.close()
+
+
+def _lock(stream: FileIO) -> None:
+    with suppress(ModuleNotFoundError):  # Windows has no such locks.
+        import fcntl
+
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
 
 
 def _ndjson(items: list[dict[str, Any]], _names: list[str]) -> bytes:
@@ -134,7 +168,7 @@ def _heading(names: list[str]) -> bytes:
     return f"{','.join(names)}\n".encode()
 
 
-def _to_parquet(part: Path, names: list[str]) -> None:
+def _to_parquet(part: Path, names: list[str]) -> Path:
     """Turn lines of JSON into row groups, of as many items as one reading gives."""
     pa = _pyarrow()
     schema = pa.schema([(name, _arrow_type(pa, name)) for name in names])
@@ -145,7 +179,7 @@ def _to_parquet(part: Path, names: list[str]) -> None:
         if part.stat().st_size:
             for batch in import_module("pyarrow.json").open_json(part, parse_options=options):
                 writer.write_batch(batch)
-    made.replace(part)
+    return made
 
 
 def _arrow_type(pa: Any, name: str) -> Any:  # noqa: ANN401 - pyarrow is optional, and its types with it
