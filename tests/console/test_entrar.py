@@ -1,6 +1,9 @@
 import re
 
+import httpx
+
 from console.driver import Console
+from console.test_relatorios import count, first
 
 
 def test_a_token_is_asked_for_and_opens_the_list(tab: Console) -> None:
@@ -57,3 +60,48 @@ def test_a_token_that_is_revoked_meanwhile_leads_back_with_a_reason(tab: Console
     tab.page.keyboard.press("ArrowRight")
     tab.page.get_by_label("Token de acesso").wait_for()
     assert "deixou de ser aceito" in tab.page.locator(".notice").inner_text()
+
+
+def enter_again(tab: Console) -> None:
+    tab.page.get_by_label("Token de acesso").fill(tab.token)
+    tab.page.keyboard.press("Enter")
+
+
+def test_whoever_enters_next_finds_nothing_of_who_left(tab: Console, api: httpx.Client) -> None:
+    document = first(api, tipo_pessoa="PESSOA")["numero_documento"]
+    tab.enter()
+    for _ in range(2):
+        tab.find(document)
+        tab.await_total(count(api, numero_documento=document))
+    tab.rows.first.click()
+    tab.page.locator(".detalhe dl").wait_for()
+    tab.page.evaluate("sessionStorage.setItem('left', '1')")
+    tab.page.get_by_role("button", name="Fechar o detalhe").click()
+    tab.page.get_by_role("button", name="Sair").click()
+    enter_again(tab)
+    tab.await_total(count(api))
+    assert not tab.page.locator(".chips, .detalhe").count()
+    tab.page.go_back()
+    tab.page.go_back()
+    tab.page.go_back()
+    tab.await_total(count(api))
+    assert tab.hash == "/relatorios"
+    assert not tab.page.locator(".chips").count()
+
+
+def test_after_a_token_was_revoked_the_address_and_the_list_agree(tab: Console) -> None:
+    tab.refusals_expected = True
+    tab.enter("#/relatorios?status=CONCLUIDO")
+    lists = re.compile(r"/relatorios(\?|$)")
+    tab.page.route(lists, lambda route: route.fulfill(status=401, body="{}"))
+    tab.page.keyboard.press("ArrowRight")
+    tab.page.get_by_label("Token de acesso").wait_for()
+    tab.page.unroute(lists)
+    enter_again(tab)
+    tab.rows.first.wait_for()
+    shown = tab.total
+    assert not tab.page.locator(".chips").count()
+    tab.page.reload()
+    tab.settle()
+    assert tab.total == shown
+    assert tab.page.locator(".pager [aria-current=page]").inner_text() == "1"

@@ -9,8 +9,9 @@ const TITLES = { relatorios: "Relatórios", pessoas: "Pessoas", painel: "Painel"
 /** Go somewhere, as a step that "back" undoes unless `replace`. @param {Place} place @param {{replace?: boolean}} [how] */
 export function go(place, { replace = false } = {}) {
   const address = write(place);
-  if (replace) history.replaceState(beside(place), "", address);
-  else history.pushState(beside(place), "", address);
+  const entry = { session: store.get().session, beside: beside(place) };
+  if (replace) history.replaceState(entry, "", address);
+  else history.pushState(entry, "", address);
   arrive(place);
 }
 
@@ -20,9 +21,10 @@ export function follow() {
   go(here(), { replace: true });
 }
 
-/** Forget the person that this entry of the history is about. */
+/** Be where one begins, and let this entry of the history say nothing of what was looked at. */
 export function forget() {
   history.replaceState(null, "", location.pathname);
+  arrive(here());
 }
 
 /** Make a click on a link a step of ours; other buttons and keys stay the browser's.
@@ -35,8 +37,10 @@ export function link(place) {
   };
 }
 
+/** What an entry holds beside its address is for the session that put it there. */
 function here() {
-  return read(location.hash, history.state);
+  const entry = history.state;
+  return read(location.hash, entry?.session === store.get().session ? entry.beside : null);
 }
 
 /** @param {Place} place */

@@ -4,6 +4,7 @@ import { forget } from "./router.js";
 import { store } from "./store.js";
 
 const TOKEN = "laudo.token";
+const SESSION = "laudo.session";
 const REVEALED = "laudo.revealed";
 
 /** @type {{token: string, api: import("./api.js").Api}|null} */
@@ -12,7 +13,7 @@ let current = null;
 /** Take up the session that a reload interrupted. */
 export function resume() {
   const token = sessionStorage.getItem(TOKEN);
-  store.set({ token, revealed: sessionStorage.getItem(REVEALED) === "1" });
+  store.set({ token, session: token ? named() : "", revealed: sessionStorage.getItem(REVEALED) === "1" });
 }
 
 /** The client of the caller; throws without one. @returns {import("./api.js").Api} */
@@ -26,16 +27,22 @@ export function api() {
 /** Enter with a token that has been tried. @param {string} token */
 export function enter(token) {
   sessionStorage.setItem(TOKEN, token);
-  store.set({ token, notice: "" });
+  store.set({ token, session: named(), notice: "" });
 }
 
 /** Leave, and forget all that was seen; `notice` says why when the caller did not choose to. @param {string} [notice] */
 export function leave(notice = "") {
-  sessionStorage.removeItem(TOKEN);
-  sessionStorage.removeItem(REVEALED);
+  for (const kept of [TOKEN, SESSION, REVEALED]) sessionStorage.removeItem(kept);
   current = null;
+  store.set({ token: null, session: "", revealed: false, notice, said: "" });
   forget();
-  store.set({ token: null, revealed: false, notice, dialog: null, said: "" });
+}
+
+/** The name of this session, the same after a reload. */
+function named() {
+  const name = sessionStorage.getItem(SESSION) ?? crypto.getRandomValues(new Uint32Array(4)).join("-");
+  sessionStorage.setItem(SESSION, name);
+  return name;
 }
 
 /** Show CPFs whole, or masked again, until the caller leaves. @param {boolean} revealed */

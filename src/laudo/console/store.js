@@ -5,6 +5,7 @@ import { useEffect, useState } from "./vendor/preact.js";
  * @typedef {import("./address.js").Place} Place
  * @typedef {object} State
  * @property {string|null} token       of the caller; kept in sessionStorage by session.js, never in an address
+ * @property {string} session         names this session in the entries of the history; "" without a token
  * @property {string} notice           why the caller is asked for a token again
  * @property {Place} place             where the caller is
  * @property {boolean} revealed        whether CPFs are shown whole until the caller leaves
@@ -37,6 +38,7 @@ export function createStore(initial) {
 
 export const store = createStore({
   token: null,
+  session: "",
   notice: "",
   place: { view: "relatorios", filters: {}, page: 1, rows: 25, sort: "", open: "" },
   revealed: false,
