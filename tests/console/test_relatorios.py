@@ -138,6 +138,37 @@ def test_the_quick_find_knows_what_was_pasted(tab: Console, api: httpx.Client) -
     assert tab.page.get_by_role("searchbox", name="Buscar pessoas").input_value() == "maria da silva"
 
 
+@pytest.mark.parametrize("text", ["!!!", "%"])
+def test_what_cannot_be_looked_for_is_said_and_never_widens(tab: Console, api: httpx.Client, text: str) -> None:
+    tab.enter("#/relatorios?status=CONCLUIDO")
+    tab.find(text)
+    assert "Não há o que procurar" in tab.page.locator(".find [role=alert]").inner_text()
+    assert tab.hash == "/relatorios?status=CONCLUIDO"
+    tab.find("maria")
+    total = int(api.get("/pessoas", params={"busca": "maria"}).json()["result"]["paginacao"]["total"])
+    tab.await_total(total)
+    tab.page.get_by_role("searchbox", name="Buscar pessoas").fill(text)
+    assert "Não há o que procurar" in tab.page.locator(".search [role=alert]").inner_text()
+    tab.page.get_by_role("searchbox", name="Buscar pessoas").fill("maria")
+    assert tab.total == total
+
+
+def test_wrong_check_digits_are_doubted_beside_the_filter_for_as_long_as_it_is_there(tab: Console) -> None:
+    tab.enter()
+    tab.find("529.982.247-26")
+    doubt = tab.page.get_by_text("Os dígitos verificadores não conferem.")
+    assert doubt.and_(tab.page.locator(".chips *")).is_visible()
+    tab.page.get_by_role("button", name="Remover o filtro Documento").click()
+    tab.settle()
+    tab.filters()
+    field = tab.page.get_by_role("textbox", name="Documento", exact=True)
+    field.fill("529.982.247-26")
+    field.press("Enter")
+    tab.filtered()
+    assert doubt.and_(tab.page.locator(".chips *")).is_visible()
+    assert not tab.page.locator("[aria-invalid]").count()
+
+
 def punctuated(document: str) -> str:
     if len(document) == 11:
         return f"{document[:3]}.{document[3:6]}.{document[6:9]}-{document[9:]}"

@@ -1,7 +1,7 @@
 // The filters in force, each of which can be taken away.
 import { html } from "./vendor/preact.js";
 import { narrow } from "./address.js";
-import { mask, punctuate } from "./documents.js";
+import { doubt, mask, punctuate } from "./documents.js";
 import { FIELDS, valueWords } from "./format.js";
 import { Icon } from "./parts.js";
 import { go } from "./router.js";
@@ -17,6 +17,7 @@ export function Chips({ place }) {
       const words = valueWords(name, value, revealed ? punctuate : mask);
       return html`<li key=${name}>
         <span class="name">${FIELDS[name] ?? name}</span> <span class="value">${words}</span>
+        ${name === "numero_documento" && doubt(value) && html`<span class="doubt">${doubt(value)}</span>`}
         <button type="button" aria-label=${`Remover o filtro ${FIELDS[name] ?? name}: ${words}`} onClick=${() => go(narrow(place, { [name]: "" }))}><${Icon} name="close" /></button>
       </li>`;
     })}

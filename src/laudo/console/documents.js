@@ -39,19 +39,34 @@ export function isPersonal(text) {
   return /^\d{11}$/.test(text);
 }
 
+/** Why a document is doubted, in words; "" when its check digits agree. @param {string} text */
+export function doubt(text) {
+  return !text || isCpf(text) || isCnpj(text) ? "" : "Os dígitos verificadores não conferem.";
+}
+
+/** What people say of an input that has neither letter nor digit. */
+export const NOTHING = "Não há o que procurar: digite letras ou números.";
+
+/** What was meant by a text that comes from a document or a message: without what is not seen, any dash a hyphen, no label
+ * before a number; "" for what has neither letter nor digit. @param {string} pasted */
+export function plain(pasted) {
+  const text = pasted.replace(/\p{Cf}/gu, "").replace(/[\p{Pd}\u2212]/gu, "-").trim();
+  const bare = text.replace(/^(?:CPF|CNPJ)(?:[\s:.-]|n[.º°o]+)*(?=\d|$)/i, "");
+  return /[\p{L}\p{N}]/u.test(bare) ? bare.slice(0, 200) : "";
+}
+
 /**
  * Understand what was pasted into the quick find.
  * @param {string} pasted
- * @returns {{kind: "cpf"|"cnpj"|"numero"|"nome"|"none", value: string, doubtful: boolean}} `doubtful`: wrong check digits
+ * @returns {{kind: "cpf"|"cnpj"|"numero"|"nome"|"none", value: string}}
  */
 export function recognize(pasted) {
-  const text = pasted.trim();
+  const text = plain(pasted);
   const hex = text.replace(/[{}\-\s]/g, "").toLowerCase();
-  if (/^[0-9a-f]{32}$/.test(hex)) {
-    return { kind: "numero", value: hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5"), doubtful: false };
-  }
-  const bare = text.replace(/[.\-/\s]/g, "").toUpperCase();
-  if (/^\d{11}$/.test(bare)) return { kind: "cpf", value: bare, doubtful: !isCpf(bare) };
-  if (/^[0-9A-Z]{12}\d{2}$/.test(bare) && /\d{2}/.test(bare.slice(0, 12))) return { kind: "cnpj", value: bare, doubtful: !isCnpj(bare) };
-  return { kind: text ? "nome" : "none", value: text.slice(0, 200), doubtful: false };
+  if (/^[0-9a-f]{32}$/.test(hex)) return { kind: "numero", value: hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5") };
+  const bare = text.replace(/^CNPJ\b/i, "").replace(/[.:\-/\s]/g, "").toUpperCase();
+  if (/^\d{11}$/.test(bare)) return { kind: "cpf", value: bare };
+  // Fourteen digits are nothing else; with letters it may as well be a name, unless its check digits agree.
+  if (/^\d{14}$/.test(bare) || isCnpj(bare)) return { kind: "cnpj", value: bare };
+  return { kind: text ? "nome" : "none", value: text };
 }

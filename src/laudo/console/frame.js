@@ -1,11 +1,11 @@
 // What surrounds every view: the bar with the quick find, the dialogs, and the voice for those who cannot see.
 import { html, useState } from "./vendor/preact.js";
 import { at, write } from "./address.js";
-import { recognize } from "./documents.js";
+import { NOTHING, recognize } from "./documents.js";
 import { Icon, Mark } from "./parts.js";
 import { go, link } from "./router.js";
 import { leave, reveal } from "./session.js";
-import { say, store, useStore } from "./store.js";
+import { store, useStore } from "./store.js";
 import { THEMES, turnTheme } from "./theme.js";
 import { Dialogs } from "./views/dialogs.js";
 
@@ -55,12 +55,16 @@ function Tools() {
 /** The quick find: what is pasted goes to the filter that it belongs to. */
 function Find() {
   const [text, setText] = useState("");
+  const [wrong, setWrong] = useState("");
+  const type = (/** @type {string} */ typed) => {
+    setText(typed);
+    setWrong("");
+  };
   const find = (/** @type {Event} */ event) => {
     event.preventDefault();
-    const { kind, value, doubtful } = recognize(text);
-    if (kind === "none") return;
-    setText("");
-    if (doubtful) say("Os dígitos verificadores não conferem.");
+    const { kind, value } = recognize(text);
+    if (kind === "none") return setWrong(NOTHING);
+    type("");
     if (kind === "nome") go(at("pessoas", { busca: value }));
     else if (kind === "numero") go({ ...at("relatorios", { numero: value }), open: value });
     else go(at("relatorios", { numero_documento: value }));
@@ -76,10 +80,13 @@ function Find() {
       maxlength="200"
       aria-label="Busca rápida: CPF, CNPJ, número do relatório ou nome"
       placeholder="CPF, CNPJ, número ou nome"
+      aria-invalid=${wrong ? "true" : undefined}
       value=${text}
-      onInput=${(/** @type {any} */ event) => setText(event.target.value)}
+      onInput=${(/** @type {any} */ event) => type(event.target.value)}
+      onBlur=${() => setWrong("")}
     />
     <kbd aria-hidden="true">/</kbd>
+    ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
   </form>`;
 }
 

@@ -118,23 +118,24 @@ function Matriz({ place, filters }) {
 function Exact({ name, hint, place }) {
   const [text, setText] = useState("");
   const [wrong, setWrong] = useState("");
+  const type = (/** @type {string} */ typed) => {
+    setText(typed);
+    setWrong("");
+  };
   const apply = (/** @type {Event} */ event) => {
     event.preventDefault();
-    const { kind, value, doubtful } = recognize(text);
+    const { kind, value } = recognize(text);
     const fits = name === "numero" ? kind === "numero" : kind === "cpf" || kind === "cnpj";
     if (!fits) return setWrong(name === "numero" ? "Não é um UUID." : "Não é um CPF nem um CNPJ.");
-    setWrong(doubtful ? "Os dígitos verificadores não conferem." : "");
-    setText("");
+    type("");
     go({ ...narrow(place, { [name]: value }), open: "" });
   };
   return html`<form class="exact" onSubmit=${apply}>
-    <label>
-      ${FIELDS[name]}
-      <span class="field"
-        ><input name=${name} autocomplete="off" spellcheck=${false} maxlength="60" placeholder=${hint} aria-invalid=${wrong ? "true" : undefined} value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
-        <button type="submit" class="quiet">Filtrar</button></span
-      >
-    </label>
+    <label for=${`exact-${name}`}>${FIELDS[name]}</label>
+    <div class="field">
+      <input id=${`exact-${name}`} name=${name} autocomplete="off" spellcheck=${false} maxlength="60" placeholder=${hint} aria-invalid=${wrong ? "true" : undefined} value=${text} onInput=${(/** @type {any} */ event) => type(event.target.value)} />
+      <button type="submit" class="quiet" aria-label=${`Filtrar por ${FIELDS[name].toLowerCase()}`}>Filtrar</button>
+    </div>
     ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
   </form>`;
 }

@@ -1,6 +1,7 @@
 // The people that the organization has consulted: searched as one types, each leading to their reports.
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { at, narrow, parameters } from "../address.js";
+import { NOTHING, plain } from "../documents.js";
 import { plural } from "../format.js";
 import { useList } from "../lists.js";
 import { Pager } from "../pager.js";
@@ -45,26 +46,26 @@ function Search({ place }) {
   const given = place.filters.busca ?? "";
   const [text, setText] = useState(given);
   const asked = searched(text);
+  const nothing = Boolean(text.trim()) && !asked;
   useEffect(() => {
     if (searched(text) !== given) setText(given);
   }, [given]);
   useEffect(() => {
-    if (asked === given) return undefined;
+    if (asked === given || nothing) return undefined;
     const timer = setTimeout(() => go(narrow(place, { busca: asked }), { replace: Boolean(given && asked) }), PAUSE_MS);
     return () => clearTimeout(timer);
   }, [asked, given]);
   return html`<form class="search" role="search" aria-label="Pessoas" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
     <${Icon} name="search" />
-    <input type="search" name="busca" autocomplete="off" spellcheck=${false} maxlength="200" placeholder="Nome, em qualquer ordem, ou início do CPF" aria-label="Buscar pessoas por nome ou início do CPF" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
+    <input type="search" name="busca" autocomplete="off" spellcheck=${false} maxlength="200" placeholder="Nome, em qualquer ordem, ou início do CPF" aria-label="Buscar pessoas por nome ou início do CPF" aria-invalid=${nothing ? "true" : undefined} value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
+    ${nothing && html`<p class="wrong" role="alert">${NOTHING}</p>`}
   </form>`;
 }
 
-/** A CPF that is being typed with its punctuation is searched by its digits; what has neither letter nor digit is no search.
- * @param {string} text */
+/** A CPF that is being typed with its punctuation is searched by its digits. @param {string} text */
 function searched(text) {
-  const trimmed = text.trim();
-  if (/^[\d.\-\s]+$/.test(trimmed)) return trimmed.replace(/\D/g, "").slice(0, 11);
-  return /[\p{L}\p{N}]/u.test(trimmed) ? trimmed : "";
+  const meant = plain(text);
+  return /^[\d.\-\s]+$/.test(meant) ? meant.replace(/\D/g, "").slice(0, 11) : meant;
 }
 
 /** @param {{place: Place, list: import("../lists.js").Asked, total: number}} props */

@@ -2,6 +2,7 @@
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { filtersOf, parameters } from "../address.js";
 import { Chips } from "../chips.js";
+import { doubt } from "../documents.js";
 import { clock, plural } from "../format.js";
 import { difference } from "../totals.js";
 import { useList } from "../lists.js";
@@ -21,7 +22,7 @@ export function Relatorios({ place }) {
   const total = Number(list.result?.paginacao.total ?? 0);
   const narrowed = Object.keys(filtersOf(place)).length;
   useEffect(() => {
-    if (list.result && !list.loading) say(`${plural(total, "relatório", "relatórios")}, página ${place.page}.`);
+    if (list.result && !list.loading) say(`${plural(total, "relatório", "relatórios")}, página ${place.page}. ${doubt(place.filters.numero_documento ?? "")}`.trim());
   }, [list.result, list.loading]);
   return html`<div class="split ${filtering ? "filtering" : ""} ${place.open ? "opened" : ""}">
     <${Filters} place=${place} checked=${list.result} close=${() => setFiltering(false)} />
