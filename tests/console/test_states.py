@@ -7,6 +7,7 @@ from playwright.sync_api import Route
 
 from client.socket_service import listening
 from console.driver import Console
+from console.test_relatorios import count, first
 from live.server import Place, Server, serving
 
 LISTS = re.compile(r"/relatorios(\?|$)")
@@ -88,6 +89,87 @@ def test_while_the_first_answer_is_awaited_its_place_is_held(tab: Console) -> No
     held_back = False
     for route in held:
         route.continue_()
+    tab.rows.first.wait_for()
+
+
+@pytest.mark.parametrize("view", ["relatorios", "pessoas"])
+def test_nothing_is_said_to_be_missing_before_that_is_known(wide: Console, view: str) -> None:
+    wide.refusals_expected = True
+    wide.enter("#/relatorios?status=PROCESSANDO&resultado=VALID" if view == "relatorios" else "#/pessoas")
+    box = wide.page.get_by_role("searchbox", name="Buscar pessoas")
+    if view == "pessoas":
+        box.fill("ninguém chamado assim")
+    wide.page.locator(".empty").wait_for()
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    wide.page.route(re.compile(rf"/{view}$"), hold)
+    if view == "relatorios":
+        wide.page.get_by_role("button", name="Limpar os filtros").click()
+    else:
+        box.fill("")
+    wide.page.locator(".list .skeleton").wait_for()
+    assert not wide.page.locator(".empty").count()
+    held[0].fulfill(status=500, body="{}")
+    wide.page.locator(".list > .trouble").wait_for()
+    assert not wide.page.locator(".empty, .skeleton").count()
+    wide.page.unroute(re.compile(rf"/{view}$"))
+    wide.page.get_by_role("button", name="Tentar de novo").click()
+    wide.rows.first.wait_for()
+
+
+@pytest.mark.parametrize(
+    ("address", "refused", "where", "instead"),
+    [
+        ("#/relatorios", r"sort=nome", ".matriz", ".matriz button[aria-pressed]"),
+        ("#/relatorios?page=3&aberto={}", r"numero_documento=", ".others", ".others li, .others > .muted"),
+        ("#/painel", r"relatorios\?pendente_validacao_manual=true$", ".painel", ".painel .figure"),
+        ("#/painel", r"atualizado_em_de=", ".volume", ".volume canvas"),
+        ("#/perfil", r"/usuario", ".perfil", ".perfil dl"),
+    ],
+)
+def test_one_refused_request_is_said_in_its_place_and_tried_again(
+    wide: Console, api: httpx.Client, *, address: str, refused: str, where: str, instead: str
+) -> None:
+    wide.refusals_expected = True
+    wide.page.route(re.compile(refused), answers(500, "Erro interno."))
+    wide.enter(address.format(first(api)["numero"]))
+    if where == ".matriz":
+        wide.page.locator(".matriz summary").click()
+    trouble = wide.page.locator(f"{where} .trouble")
+    trouble.wait_for()
+    assert not wide.page.locator(f"{where} .skeleton").count()
+    assert "Nenhuma com estes filtros" not in wide.page.locator("main").inner_text()
+    wide.page.unroute(re.compile(refused))
+    trouble.get_by_role("button", name="Tentar de novo").click()
+    wide.page.locator(instead).first.wait_for()
+    assert not trouble.count()
+
+
+def test_a_rate_limit_only_slows_the_panel(wide: Console, api: httpx.Client) -> None:
+    wide.refusals_expected = True
+    refused: list[str] = []
+
+    def once(route: Route) -> None:
+        if "status=PENDENTE" in route.request.url and not refused:
+            refused.append(route.request.url)
+            answers(429, "Aguarde.", Retry_After="1")(route)
+        else:
+            route.continue_()
+
+    wide.page.route(LISTS, once)
+    wide.enter("#/painel")
+    shown = wide.page.locator('.bars [data-value="PENDENTE"] .number')
+    shown.wait_for()
+    assert refused
+    assert shown.inner_text().replace(".", "") == str(count(api, status="PENDENTE"))
+
+
+def test_people_past_the_last_page_lead_back(tab: Console) -> None:
+    tab.enter("#/pessoas?page=99999")
+    tab.page.get_by_role("button", name="Ir para a primeira").click()
     tab.rows.first.wait_for()
 
 

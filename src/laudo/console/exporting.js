@@ -1,9 +1,6 @@
 // A list as CSV: walks it by cursor, tells how far it is, can be stopped. Pure but for the client given.
-import { Refusal } from "./api.js";
 import { mask } from "./documents.js";
-
-const ATTEMPTS = 6;
-const MOST_WAIT_S = 30;
+import { patiently } from "./patience.js";
 
 /** One cell: quoted when needed; what a spreadsheet would run as a formula is made a text. @param {unknown} value */
 export function cell(value) {
@@ -48,30 +45,6 @@ export async function walk(api, path, parameters, { rows, masked, signal, progre
     if (!answer.next) return { parts, count };
     asked = Object.fromEntries(new URL(answer.next, location.origin).searchParams);
   }
-}
-
-/** Try again what a busy server refused. @template T @param {() => Promise<T>} ask @param {AbortSignal} signal @returns {Promise<T>} */
-async function patiently(ask, signal) {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await ask();
-    } catch (error) {
-      const passing = error instanceof Refusal && ["limit", "unavailable", "offline"].includes(error.kind);
-      if (!passing || attempt === ATTEMPTS) throw error;
-      await pause(Math.min(error.retryAfter || 2 ** attempt / 2, MOST_WAIT_S), signal);
-    }
-  }
-}
-
-/** @param {number} seconds @param {AbortSignal} signal */
-function pause(seconds, signal) {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, seconds * 1000);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    });
-  });
 }
 
 /** Hand a file to the browser. @param {Blob[]} parts @param {string} name */

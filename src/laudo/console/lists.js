@@ -15,6 +15,7 @@ const MOST_WAIT_S = 60;
  * @property {number} wait       seconds until it is tried again by itself; 0 when it is not
  * @property {any} news          a newer answer that is not shown yet
  * @property {Date|null} checked when the answer was last known to be true
+ * @property {boolean} stale     whether it could not be looked at again since
  * @property {() => void} reload
  *
  * @typedef {Omit<Asked, "wait"|"reload"> & {question: string}} State  what is known, and what question that answers
@@ -27,48 +28,77 @@ const MOST_WAIT_S = 60;
  */
 export function useList(path, parameters) {
   const question = JSON.stringify([path, parameters]);
-  const [state, setState] = useState(/** @type {State} */ ({ question, result: null, loading: true, refusal: null, news: null, checked: null }));
-  const [turn, setTurn] = useState(0);
-  const [wait, setWait] = useState(0);
-  const reload = useCallback(() => setTurn((/** @type {number} */ count) => count + 1), []);
+  const [state, setState] = useState(/** @type {State} */ ({ question, result: null, loading: true, refusal: null, news: null, checked: null, stale: false }));
+  const [turn, reload] = useTurn();
   // Before the page is painted, so that the server works meanwhile.
   useLayoutEffect(() => {
     const stop = new AbortController();
-    setWait(0);
     setState((/** @type {State} */ old) => ({ ...old, loading: true, news: null }));
     api()
       .ask(path, parameters, { signal: stop.signal })
-      .then(({ body }) => setState({ question, result: body.result, loading: false, refusal: null, news: null, checked: new Date() }))
+      .then(({ body }) => setState({ question, result: body.result, loading: false, refusal: null, news: null, checked: new Date(), stale: false }))
       .catch((error) => {
         if (stop.signal.aborted) return;
         const refusal = refused(error);
-        setState((/** @type {State} */ old) => ({ ...old, question, loading: false, refusal }));
-        setWait(waitFor(refusal));
+        setState((/** @type {State} */ old) => ({ ...old, question, loading: false, refusal, stale: true }));
       });
     return () => stop.abort();
   }, [question, turn]);
-  useCountdown(wait, setWait, reload);
+  const wait = useCountdown(state.loading ? null : state.refusal, reload);
   useRefresh(question, path, parameters, state, setState);
   return { ...state, loading: state.loading || state.question !== question, wait, reload };
 }
 
-/** Seconds after which a refusal may have passed. @param {Refusal} refusal */
-function waitFor(refusal) {
-  if (refusal.kind === "limit" || refusal.kind === "unavailable") return Math.min(refusal.retryAfter || 5, MOST_WAIT_S);
-  return refusal.kind === "offline" ? 10 : 0;
+/**
+ * Ask something once for each value of `question`, not while that is null.
+ * @template T @param {string|null} question @param {(signal: AbortSignal) => Promise<T>} ask
+ * @returns {{value: T|null, refusal: Refusal|null, wait: number, retry: () => void}}
+ */
+export function useOnce(question, ask) {
+  const [found, setFound] = useState(/** @type {{question: string|null, value: T|null, refusal: Refusal|null}} */ ({ question: null, value: null, refusal: null }));
+  const [turn, retry] = useTurn();
+  useEffect(() => {
+    if (question === null) return undefined;
+    const stop = new AbortController();
+    ask(stop.signal)
+      .then((value) => !stop.signal.aborted && setFound({ question, value, refusal: null }))
+      .catch((error) => !stop.signal.aborted && setFound({ question, value: null, refusal: refused(error) }));
+    return () => stop.abort();
+  }, [question, turn]);
+  const { value, refusal } = found.question === question ? found : { value: null, refusal: null };
+  return { value, refusal, wait: useCountdown(refusal, retry), retry };
 }
 
-/** @param {number} wait @param {(wait: (old: number) => number) => void} setWait @param {() => void} reload */
-function useCountdown(wait, setWait, reload) {
+/** Something that may be done again: how often it was, and how to. @returns {[number, () => void]} */
+function useTurn() {
+  const [turn, setTurn] = useState(0);
+  return [turn, useCallback(() => setTurn((/** @type {number} */ count) => count + 1), [])];
+}
+
+/** Seconds after which a refusal may have passed. @param {Refusal|null} refusal */
+function waitFor(refusal) {
+  if (refusal?.kind === "limit" || refusal?.kind === "unavailable") return Math.min(refusal.retryAfter || 5, MOST_WAIT_S);
+  return refusal?.kind === "offline" ? 10 : 0;
+}
+
+/** Try again what was refused, when it may have passed; gives the seconds until then. @param {Refusal|null} refusal @param {() => void} again */
+function useCountdown(refusal, again) {
+  const [wait, setWait] = useState(0);
+  useEffect(() => setWait(waitFor(refusal)), [refusal]);
   useEffect(() => {
     if (!wait) return undefined;
-    const timer = setTimeout(() => (wait === 1 ? reload() : setWait((left) => left - 1)), 1000);
+    const timer = setTimeout(() => {
+      setWait(wait - 1);
+      if (wait === 1) again();
+    }, 1000);
     return () => clearTimeout(timer);
   }, [wait]);
   useEffect(() => {
-    addEventListener("online", reload);
-    return () => removeEventListener("online", reload);
-  }, []);
+    if (!refusal) return undefined;
+    addEventListener("online", again);
+    return () => removeEventListener("online", again);
+  }, [refusal]);
+  return wait;
 }
 
 /** Look again from time to time; what is new waits until it is asked for.
@@ -82,34 +112,30 @@ function useRefresh(question, path, parameters, state, setState) {
     const look = async () => {
       if (document.hidden || latest.current.loading || latest.current.refusal) return;
       try {
-        const answer = await api().ask(path, parameters, { signal: stop.signal });
-        setState((old) => ({ ...old, checked: new Date(), news: answer.unchanged ? old.news : answer.body.result }));
+        const { body } = await api().ask(path, parameters, { signal: stop.signal });
+        setState((old) => ({ ...old, checked: new Date(), stale: false, news: newer(old, body.result) }));
       } catch (error) {
+        if (stop.signal.aborted) return;
         if (error instanceof Refusal && error.kind === "auth") refused(error);
+        else setState((old) => ({ ...old, stale: true }));
       }
     };
     const timer = setInterval(look, REFRESH_MS);
     document.addEventListener("visibilitychange", look);
+    addEventListener("online", look);
     return () => {
       clearInterval(timer);
       document.removeEventListener("visibilitychange", look);
+      removeEventListener("online", look);
       stop.abort();
     };
   }, [question]);
 }
 
-/** Ask something once for each value of `question`; nothing is shown in its place when it fails.
- * @template T @param {string} question @param {(signal: AbortSignal) => Promise<T>} ask @returns {T|null} */
-export function useOnce(question, ask) {
-  const [found, setFound] = useState(/** @type {{question: string, value: T}|null} */ (null));
-  useEffect(() => {
-    const stop = new AbortController();
-    ask(stop.signal)
-      .then((value) => !stop.signal.aborted && setFound({ question, value }))
-      .catch((error) => !stop.signal.aborted && refused(error));
-    return () => stop.abort();
-  }, [question]);
-  return found?.question === question ? found.value : null;
+/** What of a newer answer is news: a version grows also with what this page does not show. @param {State} old @param {any} result */
+function newer({ result: shown, news }, result) {
+  const same = (/** @type {any} */ other) => other && JSON.stringify([other.paginacao.total, other.itens]) === JSON.stringify([result.paginacao.total, result.itens]);
+  return same(shown) ? null : same(news) ? news : result;
 }
 
 /** Make any failure a refusal; one of the token ends the session. @param {unknown} error @returns {Refusal} */

@@ -1,5 +1,6 @@
 // Exact counts beside each choice: totals are cheap, so they are asked for, never estimated.
 import { queue } from "./api.js";
+import { patiently } from "./patience.js";
 import { PENDENTE, RESULTADO, STATUS, TIPO_PESSOA } from "./format.js";
 
 /** The choices of each filter that has few. @type {Record<string, Record<string, string>>} */
@@ -13,6 +14,9 @@ export const CHOICES = {
 const WIDTH = 4;
 const MOST_MATRICES = 40;
 
+/** Ask one of many: a rate limit slows them, and refuses none. @template T @param {() => Promise<T>} ask @param {AbortSignal} signal */
+export const slowly = (ask, signal) => patiently(ask, signal, ["limit"]);
+
 /**
  * Count every choice of every filter, the other filters being as they are.
  * @param {import("./api.js").Api} api @param {Record<string, string>} filters @param {AbortSignal} signal
@@ -23,8 +27,7 @@ export async function countChoices(api, filters, signal, found) {
   const tasks = Object.entries(CHOICES).flatMap(([name, choices]) =>
     Object.keys(choices).map((choice) =>
       enter(async () => {
-        signal.throwIfAborted();
-        found(name, choice, await api.count("/relatorios", { ...filters, [name]: choice }, signal));
+        found(name, choice, await slowly(() => api.count("/relatorios", { ...filters, [name]: choice }, signal), signal));
       }),
     ),
   );
@@ -43,10 +46,10 @@ export async function countMatrices(api, filters, signal) {
   let offset = 0;
   while (found.length < MOST_MATRICES) {
     const page = Math.floor(offset / 25) + 1;
-    const { body } = await api.ask("/relatorios", { ...others, sort: "nome", page: String(page) }, { signal });
+    const { body } = await slowly(() => api.ask("/relatorios", { ...others, sort: "nome", page: String(page) }, { signal }), signal);
     const item = body.result.itens[offset % 25];
     if (!item) break;
-    const total = await api.count("/relatorios", { ...others, nome: item.nome }, signal);
+    const total = await slowly(() => api.count("/relatorios", { ...others, nome: item.nome }, signal), signal);
     if (!total) break;
     found.push({ nome: item.nome, total });
     offset += total;
@@ -72,10 +75,7 @@ export function countSpans(api, asked, signal) {
   const enter = queue(WIDTH);
   return Promise.all(
     asked.map(({ from, to }) =>
-      enter(() => {
-        signal.throwIfAborted();
-        return api.count("/relatorios", { atualizado_em_de: from.toISOString(), atualizado_em_ate: to.toISOString() }, signal);
-      }),
+      enter(() => slowly(() => api.count("/relatorios", { atualizado_em_de: from.toISOString(), atualizado_em_ate: to.toISOString() }, signal), signal)),
     ),
   );
 }

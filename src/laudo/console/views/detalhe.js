@@ -28,7 +28,7 @@ export function Detalhe({ place }) {
     </header>
     ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} />`}
     ${list.loading && !item && html`<${Skeleton} count=${6} />`}
-    ${list.result && !item && html`<p class="empty">Este relatório não existe nesta conta.</p>`}
+    ${list.result && !item && !list.loading && !list.refusal && html`<p class="empty">Este relatório não existe nesta conta.</p>`}
     ${item && html`<${Report} item=${list.news?.itens[0] ?? item} place=${place} />`}
   </aside>`;
 }
@@ -65,14 +65,15 @@ function Report({ item, place }) {
 
 /** The person's name, from the organization's list of people. @param {{cpf: string}} props */
 function Nome({ cpf }) {
-  const nome = useOnce(cpf, async (signal) => (await api().ask("/pessoas", { cpf }, { signal })).body.result.itens[0]?.nome ?? "");
+  const { value: nome, refusal, retry } = useOnce(cpf, async (signal) => (await api().ask("/pessoas", { cpf }, { signal })).body.result.itens[0]?.nome ?? "");
+  if (refusal) return html`<dt>Nome</dt><dd><span class="muted">Não se pôde consultar.</span> <button type="button" class="text" onClick=${retry}>Tentar de novo</button></dd>`;
   return nome ? html`<dt>Nome</dt><dd>${nome}</dd>` : null;
 }
 
 /** @param {{item: any, place: Place}} props */
 function Others({ item, place }) {
-  const found = useOnce(item.numero_documento, async (signal) => (await api().ask("/relatorios", { numero_documento: item.numero_documento }, { signal })).body.result);
-  if (!found) return html`<section class="others"><h3>Do mesmo documento</h3><${Skeleton} count=${3} /></section>`;
+  const { value: found, ...asked } = useOnce(item.numero_documento, async (signal) => (await api().ask("/relatorios", { numero_documento: item.numero_documento }, { signal })).body.result);
+  if (!found) return html`<section class="others"><h3>Do mesmo documento</h3>${asked.refusal ? html`<${Trouble} ...${asked} />` : html`<${Skeleton} count=${3} />`}</section>`;
   const others = found.itens.filter((/** @type {any} */ other) => other.numero !== item.numero).slice(0, 8);
   const all = at("relatorios", { numero_documento: item.numero_documento });
   return html`<section class="others">

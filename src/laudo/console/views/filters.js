@@ -3,8 +3,8 @@ import { html, useEffect, useState } from "../vendor/preact.js";
 import { filtersOf, narrow } from "../address.js";
 import { recognize } from "../documents.js";
 import { FIELDS, inputDay, integer } from "../format.js";
-import { refused } from "../lists.js";
-import { Icon } from "../parts.js";
+import { refused, useOnce } from "../lists.js";
+import { Icon, Trouble } from "../parts.js";
 import { go } from "../router.js";
 import { api } from "../session.js";
 import { CHOICES, countChoices, countMatrices } from "../totals.js";
@@ -90,21 +90,13 @@ export function Period({ place }) {
 /** The matrices of the account, found when the list of them is opened. @param {{place: Place, filters: Record<string, string>}} props */
 function Matriz({ place, filters }) {
   const [open, setOpen] = useState(Boolean(place.filters.nome));
-  const [found, setFound] = useState(/** @type {{nome: string, total: number}[]|null} */ (null));
   const others = JSON.stringify({ ...filters, nome: undefined });
-  useEffect(() => {
-    if (!open) return undefined;
-    const stop = new AbortController();
-    countMatrices(api(), filters, stop.signal)
-      .then(setFound)
-      .catch(() => !stop.signal.aborted && setFound([]));
-    return () => stop.abort();
-  }, [open, others]);
+  const { value: found, ...asked } = useOnce(open ? others : null, (signal) => countMatrices(api(), filters, signal));
   const choose = (/** @type {string} */ nome) => go({ ...narrow(place, { nome }), open: "" });
   return html`<details class="matriz" open=${open} onToggle=${(/** @type {any} */ event) => setOpen(event.target.open)}>
     <summary>Matriz</summary>
     <div class="choices" role="group" aria-label="Matriz">
-      ${open && !found && html`<p class="hint">Procurando as matrizes…</p>`}
+      ${asked.refusal ? html`<${Trouble} ...${asked} />` : open && !found && html`<p class="hint">Procurando as matrizes…</p>`}
       ${found?.map((/** @type {{nome: string, total: number}} */ { nome, total }) => {
         const on = place.filters.nome === nome;
         return html`<button key=${nome} type="button" aria-pressed=${on} title=${nome} onClick=${() => choose(on ? "" : nome)}><span class="words">${nome}</span><span class="number">${integer(total)}</span></button>`;

@@ -2,11 +2,11 @@
 import { html } from "../vendor/preact.js";
 import { at, write } from "../address.js";
 import { FIELDS, integer, plural, share } from "../format.js";
-import { refused, useOnce } from "../lists.js";
+import { useOnce } from "../lists.js";
 import { Documento, Instant, Skeleton, Status, Trouble } from "../parts.js";
 import { link } from "../router.js";
 import { api } from "../session.js";
-import { CHOICES, countChoices } from "../totals.js";
+import { CHOICES, countChoices, slowly } from "../totals.js";
 import { Volume } from "./volume.js";
 
 const SHOWN = 4;
@@ -14,34 +14,30 @@ const CARDS = ["status", "resultado", "tipo_pessoa"];
 
 /** @param {{place: import("../address.js").Place}} props */
 export function Painel({ place }) {
-  const found = useOnce("painel", look);
+  const { value: found, ...asked } = useOnce("painel", look);
   return html`<div class="painel">
     <header class="head">
       <h1>Painel</h1>
-      <p class="total">${found?.total !== undefined && html`<strong data-total>${plural(found.total, "relatório", "relatórios")}</strong>`}</p>
+      <p class="total">${found && html`<strong data-total>${plural(found.total, "relatório", "relatórios")}</strong>`}</p>
     </header>
-    ${found?.refusal && html`<${Trouble} refusal=${found.refusal} wait=${0} retry=${() => location.reload()} />`}
-    ${!found && html`<${Skeleton} count=${8} />`}
-    ${found?.counts && html`<div class="cards"><${Waiting} pending=${found.pending} />${CARDS.map((name) => html`<${Card} key=${name} name=${name} counts=${found.counts ?? {}} total=${found.total ?? 0} />`)}</div>`}
-    ${found?.newest !== undefined && html`<${Volume} place=${place} newest=${found.newest} />`}
+    ${asked.refusal ? html`<${Trouble} ...${asked} />` : !found && html`<${Skeleton} count=${8} />`}
+    ${found &&
+    html`<div class="cards"><${Waiting} pending=${found.pending} />${CARDS.map((name) => html`<${Card} key=${name} name=${name} counts=${found.counts} total=${found.total} />`)}</div>
+      <${Volume} place=${place} newest=${found.newest} />`}
   </div>`;
 }
 
 /** @param {AbortSignal} signal */
 async function look(signal) {
-  try {
-    /** @type {Record<string, number>} */
-    const counts = {};
-    const list = (await api().ask("/relatorios", {}, { signal })).body.result;
-    const pending = (await api().ask("/relatorios", { pendente_validacao_manual: "true" }, { signal })).body.result;
-    await countChoices(api(), {}, signal, (name, choice, total) => {
-      counts[`${name}=${choice}`] = total;
-    });
-    return { counts, pending, total: Number(list.paginacao.total), newest: list.itens[0]?.atualizado_em ?? "", refusal: null };
-  } catch (error) {
-    if (signal.aborted) throw error;
-    return { refusal: refused(error) };
-  }
+  /** @type {Record<string, number>} */
+  const counts = {};
+  const first = async (/** @type {Record<string, string>} */ filters) => (await slowly(() => api().ask("/relatorios", filters, { signal }), signal)).body.result;
+  const list = await first({});
+  const pending = await first({ pendente_validacao_manual: "true" });
+  await countChoices(api(), {}, signal, (name, choice, total) => {
+    counts[`${name}=${choice}`] = total;
+  });
+  return { counts, pending, total: Number(list.paginacao.total), newest: list.itens[0]?.atualizado_em ?? "" };
 }
 
 /** @param {{pending: any}} props */

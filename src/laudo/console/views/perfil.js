@@ -1,6 +1,6 @@
 // Who the caller is; the token is hidden until asked for.
 import { html, useState } from "../vendor/preact.js";
-import { refused, useOnce } from "../lists.js";
+import { useOnce } from "../lists.js";
 import { Copy, Skeleton, Trouble } from "../parts.js";
 import { api, leave } from "../session.js";
 
@@ -13,28 +13,19 @@ const FIELDS = /** @type {const} */ ([
 ]);
 
 export function Perfil() {
-  const [turn, setTurn] = useState(0);
   const [shown, setShown] = useState(false);
-  const found = useOnce(String(turn), async (signal) => {
-    try {
-      return { profile: (await api().ask("/usuario", {}, { signal, remember: false })).body.result, refusal: null };
-    } catch (error) {
-      if (signal.aborted) throw error;
-      return { profile: null, refusal: refused(error) };
-    }
-  });
+  const { value: profile, ...asked } = useOnce("perfil", async (signal) => (await api().ask("/usuario", {}, { signal, remember: false })).body.result);
   return html`<section class="perfil" aria-labelledby="titulo">
     <h1 id="titulo">Perfil</h1>
-    ${!found && html`<${Skeleton} count=${6} />`}
-    ${found?.refusal && html`<${Trouble} refusal=${found.refusal} wait=${0} retry=${() => setTurn(turn + 1)} />`}
-    ${found?.profile &&
+    ${asked.refusal ? html`<${Trouble} ...${asked} />` : !profile && html`<${Skeleton} count=${6} />`}
+    ${profile &&
     html`<dl>
-        ${FIELDS.map(([name, words]) => html`<dt key=${`${name}-name`}>${words}</dt><dd key=${name}>${found.profile[name] || html`<span class="muted">não configurado</span>`}</dd>`)}
+        ${FIELDS.map(([name, words]) => html`<dt key=${`${name}-name`}>${words}</dt><dd key=${name}>${profile[name] || html`<span class="muted">não configurado</span>`}</dd>`)}
         <dt>Token</dt>
         <dd class="token">
-          <code>${shown ? found.profile.api_token : "•".repeat(24)}</code>
+          <code>${shown ? profile.api_token : "•".repeat(24)}</code>
           <button type="button" aria-pressed=${shown} onClick=${() => setShown(!shown)}>${shown ? "Ocultar" : "Mostrar"}</button>
-          <${Copy} text=${found.profile.api_token} label="Copiar o token" class="">Copiar<//>
+          <${Copy} text=${profile.api_token} label="Copiar o token" class="">Copiar<//>
         </dd>
       </dl>
       <p class="hint">Quem tem o token tem este acesso: não o envie por mensagem nem o escreva em código. Para revogá-lo, fale com quem opera o serviço.</p>

@@ -8,7 +8,7 @@ import { Pager } from "../pager.js";
 import { Documento, Icon, Instant, Skeleton, Trouble } from "../parts.js";
 import { go, link } from "../router.js";
 import { say, store } from "../store.js";
-import { Checked, News } from "./relatorios.js";
+import { Beyond, Checked, News } from "./relatorios.js";
 import { Header, SortSelect } from "./table.js";
 
 /** @typedef {import("../address.js").Place} Place */
@@ -20,6 +20,7 @@ const COLUMNS = ["nome", "cpf", "atualizado_em"];
 export function Pessoas({ place }) {
   const list = useList("/pessoas", parameters(place));
   const total = Number(list.result?.paginacao.total ?? 0);
+  const known = Boolean(list.result?.itens.length);
   useEffect(() => {
     if (list.result && !list.loading) say(`${plural(total, "pessoa", "pessoas")}, página ${place.page}.`);
   }, [list.result, list.loading]);
@@ -35,8 +36,8 @@ export function Pessoas({ place }) {
     </header>
     <${Search} place=${place} />
     <${News} list=${list} subject=${["pessoa", "pessoas"]} item="cpf" />
-    ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} stale=${Boolean(list.result)} />`}
-    ${list.result ? html`<${Shown} place=${place} list=${list} total=${total} />` : list.loading && html`<${Skeleton} />`}
+    ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} stale=${known} />`}
+    ${known ? html`<${Shown} place=${place} list=${list} total=${total} />` : list.loading ? html`<${Skeleton} />` : !list.refusal && html`<${Empty} place=${place} total=${total} />`}
   </section>`;
 }
 
@@ -71,12 +72,6 @@ function searched(text) {
 /** @param {{place: Place, list: import("../lists.js").Asked, total: number}} props */
 function Shown({ place, list, total }) {
   const { itens } = list.result;
-  if (!itens.length) {
-    return html`<div class="empty">
-      <p class="big">${total ? `A página ${place.page} está além do fim da lista.` : place.filters.busca ? "Ninguém corresponde a esta busca." : "Nenhum CPF foi consultado ainda."}</p>
-      ${place.filters.busca && html`<p>Cada palavra deve iniciar um dos nomes da pessoa; acentos e maiúsculas não importam.</p>`}
-    </div>`;
-  }
   return html`<${SortSelect} place=${place} fields=${COLUMNS} />
     <div class="table pessoas ${list.loading ? "loading" : ""}">
       <table role="table" aria-labelledby="titulo">
@@ -87,6 +82,15 @@ function Shown({ place, list, total }) {
       </table>
     </div>
     <${Pager} place=${place} total=${total} />`;
+}
+
+/** @param {{place: Place, total: number}} props */
+function Empty({ place, total }) {
+  if (total) return html`<${Beyond} place=${place} />`;
+  return html`<div class="empty">
+    <p class="big">${place.filters.busca ? "Ninguém corresponde a esta busca." : "Nenhum CPF foi consultado ainda."}</p>
+    ${place.filters.busca && html`<p>Cada palavra deve iniciar um dos nomes da pessoa; acentos e maiúsculas não importam.</p>`}
+  </div>`;
 }
 
 /** @param {{item: any}} props */

@@ -20,6 +20,7 @@ export function Relatorios({ place }) {
   const list = useList("/relatorios", parameters(place));
   const [filtering, setFiltering] = useState(false);
   const total = Number(list.result?.paginacao.total ?? 0);
+  const known = Boolean(list.result?.itens.length);
   const narrowed = Object.keys(filtersOf(place)).length;
   useEffect(() => {
     if (list.result && !list.loading) say(`${plural(total, "relatório", "relatórios")}, página ${place.page}. ${doubt(place.filters.numero_documento ?? "")}`.trim());
@@ -39,24 +40,28 @@ export function Relatorios({ place }) {
       </header>
       <${Chips} place=${place} />
       <${News} list=${list} subject=${["relatório", "relatórios"]} item="numero" />
-      ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} stale=${Boolean(list.result)} />`}
-      ${list.result ? html`<${Shown} place=${place} list=${list} total=${total} />` : list.loading && html`<${Skeleton} />`}
+      ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} stale=${known} />`}
+      ${known ? html`<${Shown} place=${place} list=${list} total=${total} />` : list.loading ? html`<${Skeleton} />` : !list.refusal && html`<${Empty} place=${place} total=${total} />`}
     </section>
   </div>`;
 }
 
 /** @param {{place: Place, list: import("../lists.js").Asked, total: number}} props */
 function Shown({ place, list, total }) {
-  const { itens } = list.result;
-  if (!total) return html`<${Empty} place=${place} />`;
-  if (!itens.length) {
-    return html`<div class="empty"><p>A página ${place.page} está além do fim da lista.</p><button type="button" onClick=${() => go({ ...place, page: 1 })}>Ir para a primeira</button></div>`;
-  }
-  return html`<${RelatorioTable} place=${place} itens=${itens} loading=${list.loading} /><${Pager} place=${place} total=${total} />`;
+  return html`<${RelatorioTable} place=${place} itens=${list.result.itens} loading=${list.loading} /><${Pager} place=${place} total=${total} />`;
 }
 
-/** @param {{place: Place}} props */
-function Empty({ place }) {
+/** A page that the list does not reach. @param {{place: Place}} props */
+export function Beyond({ place }) {
+  return html`<div class="empty">
+    <p class="big">A página ${place.page} está além do fim da lista.</p>
+    <button type="button" onClick=${() => go({ ...place, page: 1 })}>Ir para a primeira</button>
+  </div>`;
+}
+
+/** @param {{place: Place, total: number}} props */
+function Empty({ place, total }) {
+  if (total) return html`<${Beyond} place=${place} />`;
   const narrowed = Object.keys(place.filters).length > 0;
   if (!narrowed) {
     return html`<div class="empty"><p class="big">Ainda não há relatórios nesta conta.</p><p>Eles aparecem aqui assim que forem importados.</p></div>`;
@@ -70,7 +75,7 @@ function Empty({ place }) {
 /** When the list was last known to be true. @param {{list: import("../lists.js").Asked}} props */
 export function Checked({ list }) {
   if (!list.checked) return null;
-  return html`<p class="checked ${list.refusal ? "off" : ""}" title="Verificada a cada 20 segundos">${list.refusal ? "sem atualização desde" : "em dia às"} ${clock(list.checked)}</p>`;
+  return html`<p class="checked ${list.stale ? "off" : ""}" title="Verificada a cada 20 segundos">${list.stale ? "sem atualização desde" : "em dia às"} ${clock(list.checked)}</p>`;
 }
 
 /** What has become known since, without moving what is being read.

@@ -3,7 +3,7 @@ import { html, useEffect, useRef } from "../vendor/preact.js";
 import { at, narrow, write } from "../address.js";
 import { inputDay, integer, month, plural, shortDay } from "../format.js";
 import { useOnce } from "../lists.js";
-import { Skeleton } from "../parts.js";
+import { Skeleton, Trouble } from "../parts.js";
 import { link } from "../router.js";
 import { api } from "../session.js";
 import { useStore } from "../store.js";
@@ -14,7 +14,7 @@ const HEIGHT = 260;
 /** @param {{place: import("../address.js").Place, newest: string}} props  `newest`: when the newest report was updated; "" without one */
 export function Volume({ place, newest }) {
   const by = place.filters.volume === "meses" ? "meses" : "dias";
-  const found = useOnce(by, (signal) => count(by, newest, signal));
+  const { value: found, ...asked } = useOnce(by, (signal) => count(by, newest, signal));
   const total = found?.counts.reduce((sum, count) => sum + count, 0) ?? 0;
   const choose = (/** @type {"dias"|"meses"} */ to) => narrow(place, { volume: to === "dias" ? "" : to });
   return html`<section class="card volume" aria-labelledby="volume">
@@ -26,7 +26,7 @@ export function Volume({ place, newest }) {
       </div>
       ${found && html`<p class="muted">${plural(total, "relatório atualizado", "relatórios atualizados")}${found.old && `; os mais recentes são de ${shortDay(new Date(newest))}`}</p>`}
     </header>
-    ${found ? html`<div class="pair"><${Chart} by=${by} spans=${found.spans} counts=${found.counts} /><${Table} by=${by} spans=${found.spans} counts=${found.counts} /></div>` : html`<${Skeleton} count=${5} />`}
+    ${found ? html`<div class="pair"><${Chart} by=${by} spans=${found.spans} counts=${found.counts} /><${Table} by=${by} spans=${found.spans} counts=${found.counts} /></div>` : asked.refusal ? html`<${Trouble} ...${asked} />` : html`<${Skeleton} count=${5} />`}
   </section>`;
 }
 

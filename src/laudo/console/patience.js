@@ -1,0 +1,29 @@
+// Tries again what a busy server refused, as late as it asks for. Pure but for the clock.
+import { Refusal } from "./api.js";
+
+const ATTEMPTS = 6;
+const MOST_WAIT_S = 30;
+
+/** @template T @param {() => Promise<T>} ask @param {AbortSignal} signal @param {string[]} [passing] kinds of refusals that may pass @returns {Promise<T>} */
+export async function patiently(ask, signal, passing = ["limit", "unavailable", "offline"]) {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      signal.throwIfAborted();
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof Refusal && passing.includes(error.kind)) || attempt === ATTEMPTS) throw error;
+      await pause(Math.min(error.retryAfter || 2 ** attempt / 2, MOST_WAIT_S), signal);
+    }
+  }
+}
+
+/** @param {number} seconds @param {AbortSignal} signal */
+function pause(seconds, signal) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, seconds * 1000);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
+  });
+}

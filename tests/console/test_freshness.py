@@ -1,0 +1,63 @@
+"""What a list that is being read says of itself while time goes by; the clock is the test's."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from playwright.sync_api import Route
+
+from console.driver import Console
+
+LIST = re.compile(r"/relatorios$")
+LOOKS_AGAIN = 21_000
+
+
+def answered(change: Callable[[Any], None]) -> Callable[[Route], None]:
+    """Answer in full, whatever the browser has, with a change."""
+
+    def answer(route: Route) -> None:
+        headers = {name: value for name, value in route.request.headers.items() if name != "if-none-match"}
+        response = route.fetch(headers=headers)
+        body = response.json()
+        change(body["result"])
+        route.fulfill(response=response, json=body)
+
+    return answer
+
+
+def watched(console: Console) -> str:
+    """Enter, and give what the list says of its freshness."""
+    console.page.clock.install()
+    console.enter()
+    return console.page.locator(".checked").inner_text()
+
+
+def test_an_answer_that_changes_nothing_shown_is_no_news(wide: Console) -> None:
+    before = watched(wide)
+    wide.page.route(LIST, answered(lambda result: result["paginacao"].update(outro=1)))
+    wide.page.clock.fast_forward(LOOKS_AGAIN)
+    wide.until("document.querySelector('.checked').textContent !== given", before)
+    assert wide.page.locator(".checked").inner_text().startswith("em dia")
+    assert not wide.page.locator(".news").count()
+
+
+def test_what_could_not_be_looked_at_again_is_not_called_fresh(wide: Console) -> None:
+    wide.refusals_expected = True
+    before = watched(wide).removeprefix("em dia às ")
+    wide.page.route(LIST, lambda route: route.fulfill(status=503, body="{}"))
+    wide.page.clock.fast_forward(LOOKS_AGAIN)
+    wide.page.locator(".checked.off").wait_for()
+    assert wide.page.locator(".checked").inner_text() == f"sem atualização desde {before}"
+    assert wide.rows.count() == 25
+    wide.page.unroute(LIST)
+    wide.page.clock.fast_forward(LOOKS_AGAIN)
+    wide.until("document.querySelector('.checked').textContent.startsWith('em dia')")
+
+
+def test_coming_back_online_does_not_move_what_is_being_read(wide: Console) -> None:
+    watched(wide)
+    total = wide.total
+    wide.page.route(LIST, answered(lambda result: result["paginacao"].update(total=total + 1)))
+    wide.page.evaluate("dispatchEvent(new Event('online'))")
+    wide.page.locator(".news").wait_for()
+    assert wide.total == total
