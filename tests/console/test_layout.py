@@ -1,0 +1,36 @@
+"""What must have room at widths that people have."""
+
+from console.driver import Console
+
+
+def test_long_names_do_not_widen_the_filters(wide: Console) -> None:
+    wide.enter()
+    wide.page.locator(".matriz summary").click()
+    wide.page.locator(".matriz button[aria-pressed]").first.wait_for()
+    assert wide.page.evaluate("document.querySelector('.filters').scrollWidth") <= 236
+    assert wide.page.evaluate(
+        "document.querySelector('.list').getBoundingClientRect().left"
+        " >= document.querySelector('.matriz').getBoundingClientRect().right"
+    )
+
+
+def test_the_quick_find_has_room_when_the_page_is_enlarged(wide: Console) -> None:
+    for width in (720, 800, 959, 960, 1440):
+        wide.page.set_viewport_size({"width": width, "height": 450})
+        wide.enter()
+        assert wide.page.locator("[data-find]").bounding_box()["width"] >= 240, width  # type: ignore[index]
+        wide.page.evaluate("scrollTo(0, 400)")
+        bar, header = (wide.page.locator(place).bounding_box() for place in (".bar", "th.c-numero"))
+        assert bar
+        assert header
+        assert bar["height"] - 1 <= header["y"] <= bar["height"], width
+
+
+def test_a_document_does_not_touch_its_status_on_a_small_phone(phone: Console) -> None:
+    phone.page.set_viewport_size({"width": 360, "height": 780})
+    phone.enter("#/painel")
+    touching = """[...document.querySelectorAll('.waiting li')].filter((li) => {
+        const [a, b] = ['.documento', '.status'].map((part) => li.querySelector(part).getBoundingClientRect())
+        return b.left < a.left + 150 && b.top < a.bottom
+    }).length"""
+    assert phone.page.evaluate(touching) == 0
