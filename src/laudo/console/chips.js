@@ -18,7 +18,7 @@ export function Chips({ place }) {
       return html`<li key=${name}>
         <span class="name">${FIELDS[name] ?? name}</span> <span class="value">${words}</span>
         ${name === "numero_documento" && doubt(value) && html`<span class="doubt">${doubt(value)}</span>`}
-        <button type="button" aria-label=${`Remover o filtro ${FIELDS[name] ?? name}: ${words}`} onClick=${() => go(narrow(place, { [name]: "" }))}><${Icon} name="close" /></button>
+        <button type="button" data-home aria-label=${`Remover o filtro ${FIELDS[name] ?? name}: ${words}`} onClick=${() => go(narrow(place, { [name]: "" }))}><${Icon} name="close" /></button>
       </li>`;
     })}
     ${active.length > 1 && html`<li class="all"><button type="button" class="text" onClick=${() => go({ ...place, filters: {}, page: 1 })}>Limpar tudo</button></li>`}

@@ -2,7 +2,7 @@
 import { html, useState } from "./vendor/preact.js";
 import { at, write } from "./address.js";
 import { NOTHING, recognize } from "./documents.js";
-import { Icon, Mark } from "./parts.js";
+import { Icon, Mark, Voice } from "./parts.js";
 import { go, link } from "./router.js";
 import { leave, reveal } from "./session.js";
 import { store, useStore } from "./store.js";
@@ -20,7 +20,6 @@ const TABS = /** @type {const} */ ([
 
 /** @param {{place: Place, children: any}} props */
 export function Frame({ place, children }) {
-  const said = useStore((state) => state.said);
   return html`<a class="skip" href="#conteudo" onClick=${skip}>Ir para o conteúdo</a>
     <header class="bar">
       <a class="brand" href="#/relatorios" onClick=${link(at("relatorios"))} aria-label="laudo, início"><${Mark} /><span>laudo</span></a>
@@ -35,7 +34,7 @@ export function Frame({ place, children }) {
       <${Tools} />
     </header>
     <main id="conteudo" tabindex="-1">${children}</main>
-    <p class="sr" role="status" aria-live="polite">${said}</p>
+    <${Voice} />
     <${Dialogs} place=${place} />`;
 }
 

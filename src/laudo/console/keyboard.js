@@ -24,10 +24,11 @@ export function switchKeys(store, keys) {
 export function listen(store) {
   store.set({ keys: localStorage.getItem(KEYS) !== "0" });
   addEventListener("keydown", (event) => {
-    const { keys, dialog, token } = store.get();
-    if (!token || dialog || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    const { keys, token } = store.get();
+    if (!token || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     const row = event.key === "ArrowDown" || event.key === "ArrowUp";
-    if (isField(event.target) || (!keys && !row && event.key !== "Escape")) return;
+    if (isField(event.target) || document.querySelector("dialog:modal")) return;
+    if (!keys && !row && event.key !== "Escape") return;
     if (press(event.key, store)) event.preventDefault();
   });
 }
@@ -68,11 +69,12 @@ function click(selector) {
   return found !== null;
 }
 
-/** Move the focus along the rows. @param {number} by */
+/** Move the focus along the rows, from the one that is open where none has it. @param {number} by */
 function step(by) {
   const rows = [...document.querySelectorAll("[data-row]")];
   if (!rows.length) return false;
-  const at = rows.findIndex((row) => row.closest("tr")?.contains(document.activeElement));
+  const from = document.activeElement?.closest("tbody tr") ?? document.querySelector("tr.open");
+  const at = rows.findIndex((row) => from?.contains(row));
   const found = rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(Math.max(at + by, 0), rows.length - 1)];
   if (found instanceof HTMLElement) found.focus();
   return true;

@@ -1,5 +1,6 @@
 // Starts the console: who asks, where they are, and which view draws that.
 import { html, render, useEffect, useErrorBoundary } from "./vendor/preact.js";
+import { keepFocus } from "./focus.js";
 import { Frame } from "./frame.js";
 import { listen } from "./keyboard.js";
 import { follow } from "./router.js";
@@ -51,4 +52,7 @@ resume();
 follow();
 listen(store);
 const root = document.getElementById("console");
-if (root) render(html`<${Console} />`, root);
+if (root) {
+  keepFocus(root);
+  render(html`<${Console} />`, root);
+}

@@ -33,7 +33,7 @@ export function Pager({ place, total }) {
       ${step(place.page - 1, "Página anterior", "left")}
       ${numbers(Math.min(place.page, last), last).map((number, index) =>
         number
-          ? html`<a key=${number} href=${write(to(number))} onClick=${link(to(number))} aria-label=${`Página ${number}`} aria-current=${number === place.page ? "page" : undefined}>${integer(number)}</a>`
+          ? html`<a key=${number} href=${write(to(number))} onClick=${link(to(number))} aria-label=${`Página ${number}`} aria-current=${number === place.page ? "page" : undefined} data-home=${number === place.page || undefined}>${integer(number)}</a>`
           : html`<span key=${`gap${index}`} class="gap" aria-hidden="true">…</span>`,
       )}
       ${step(place.page + 1, "Próxima página", "right")}

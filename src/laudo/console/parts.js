@@ -1,5 +1,5 @@
 // Small pieces that several views draw.
-import { html, useEffect, useRef, useState } from "./vendor/preact.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 import { isPersonal, mask, punctuate } from "./documents.js";
 import { ago, day, exact, RESULTADO, STATUS, time } from "./format.js";
 import { say, useStore } from "./store.js";
@@ -110,25 +110,77 @@ export function Trouble({ refusal, wait, retry, stale = false }) {
   </div>`;
 }
 
-/** A dialog of the page, closed by Escape, its button or a click beside it.
- * @param {{title: string, close: () => void, children: any, class?: string}} props */
-export function Dialog({ title, close, children, class: name = "" }) {
+/** The voice for those who cannot see. A modal dialog has its own, as what is outside of it is not heard; it says what is new there. */
+export function Voice() {
+  const said = useStore((state) => state.said);
+  const [before] = useState(said);
+  return html`<p class="sr" role="status" aria-live="polite">${said === before ? "" : said}</p>`;
+}
+
+/** Make an element a modal dialog for as long as it is there: the browser keeps the focus in it, gives it back, and closes it.
+ * @param {boolean} modal @param {() => void} close */
+function useModal(modal, close) {
   const place = useRef(/** @type {HTMLDialogElement|null} */ (null));
-  useEffect(() => {
+  useLayoutEffect(() => {
     const dialog = place.current;
-    dialog?.showModal();
-    return () => dialog?.close();
-  }, []);
-  const beside = (/** @type {MouseEvent} */ event) => event.target === place.current && close();
-  return html`<dialog ref=${place} class=${name} aria-labelledby="dialog-title" onClose=${close} onClick=${beside}>
+    if (!modal || !dialog) return undefined;
+    dialog.showModal();
+    return () => dialog.close();
+  }, [modal]);
+  return { ref: place, onClose: () => place.current && close() };
+}
+
+/** A dialog of the page, closed by Escape, its button or, unless it is `busy`, a click beside it.
+ * @param {{title: string, close: () => void, children: any, class?: string, busy?: boolean}} props */
+export function Dialog({ title, close, children, class: name = "", busy = false }) {
+  const modal = useModal(true, close);
+  const pressed = useRef(false);
+  const press = (/** @type {Event} */ event) => {
+    pressed.current = event.target === modal.ref.current;
+  };
+  const beside = (/** @type {Event} */ event) => event.target === modal.ref.current && pressed.current && !busy && close();
+  return html`<dialog ...${modal} class=${name} aria-labelledby="dialog-title" onPointerDown=${press} onClick=${beside}>
     <div class="dialog">
       <header>
         <h2 id="dialog-title">${title}</h2>
         <button type="button" class="quiet" aria-label="Fechar" onClick=${close}><${Icon} name="close" /></button>
       </header>
       ${children}
+      <${Voice} />
     </div>
   </dialog>`;
+}
+
+/** What stands beside the list; where the window is narrower than `below`, what is over all else.
+ * @param {{below: number, close: () => void, class: string, children: any, [name: string]: any}} props */
+export function Beside({ below, close, children, ...named }) {
+  const over = useMedia(`(width < ${below}px)`);
+  const modal = useModal(over, close);
+  if (!over) return html`<aside ...${named}>${children}</aside>`;
+  return html`<dialog ...${modal} ...${named}>${children}<${Voice} /></dialog>`;
+}
+
+/** Whether a media query holds, also after that changes. @param {string} query */
+export function useMedia(query) {
+  const [holds, setHolds] = useState(() => matchMedia(query).matches);
+  useEffect(() => {
+    const media = matchMedia(query);
+    const check = () => setHolds(media.matches);
+    media.addEventListener("change", check);
+    return () => media.removeEventListener("change", check);
+  }, [query]);
+  return holds;
+}
+
+/** What is scrolled into view when another page is shown. @param {import("./address.js").Place} place */
+export function usePageTop({ page }) {
+  const top = useRef(/** @type {HTMLElement|null} */ (null));
+  const shown = useRef(page);
+  useEffect(() => {
+    if (shown.current !== page) top.current?.scrollIntoView({ block: "start" });
+    shown.current = page;
+  }, [page]);
+  return top;
 }
 
 /** Rows that hold the place of those to come. @param {{count?: number}} props */

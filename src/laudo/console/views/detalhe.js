@@ -4,7 +4,7 @@ import { at, write } from "../address.js";
 import { isPersonal } from "../documents.js";
 import { ago, exact, FIELDS, plural, TIPO_PESSOA } from "../format.js";
 import { useList, useOnce } from "../lists.js";
-import { Copy, Documento, Icon, Instant, Resultado, Skeleton, Status, Trouble } from "../parts.js";
+import { Beside, Copy, Documento, Icon, Instant, Resultado, Skeleton, Status, Trouble } from "../parts.js";
 import { go, link } from "../router.js";
 import { api } from "../session.js";
 
@@ -20,17 +20,18 @@ export function Detalhe({ place }) {
     heading.current?.focus({ preventScroll: true });
     return () => (before instanceof HTMLElement && before.isConnected ? before.focus({ preventScroll: true }) : undefined);
   }, []);
-  return html`<aside class="detalhe" aria-labelledby="detalhe" aria-busy=${list.loading}>
+  const close = () => go({ ...place, open: "" });
+  return html`<${Beside} below=${720} close=${close} class="detalhe" aria-labelledby="detalhe" aria-busy=${list.loading}>
     <header>
       <h2 id="detalhe" tabindex="-1" ref=${heading}>Relatório <code>${place.open.slice(0, 8)}</code></h2>
       <${Copy} text=${place.open} label="Copiar o número" />
-      <button type="button" class="quiet" data-close aria-label="Fechar o detalhe" onClick=${() => go({ ...place, open: "" })}><${Icon} name="close" /></button>
+      <button type="button" class="quiet" data-close aria-label="Fechar o detalhe" onClick=${close}><${Icon} name="close" /></button>
     </header>
     ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} />`}
     ${list.loading && !item && html`<${Skeleton} count=${6} />`}
     ${list.result && !item && !list.loading && !list.refusal && html`<p class="empty">Este relatório não existe nesta conta.</p>`}
     ${item && html`<${Report} item=${list.news?.itens[0] ?? item} place=${place} />`}
-  </aside>`;
+  <//>`;
 }
 
 /** @param {{item: any, place: Place}} props */

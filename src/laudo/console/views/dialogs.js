@@ -86,7 +86,7 @@ function Export({ place }) {
       else setState((/** @type {typeof state} */ old) => ({ ...old, at: "failed", why: refused(error).message }));
     }
   };
-  return html`<${Dialog} title="Exportar para CSV" close=${close}>
+  return html`<${Dialog} title="Exportar para CSV" close=${close} busy=${state.at === "running"}>
     <p>Todas as linhas dos filtros em uso, na ordem da lista, em UTF-8.</p>
     <label class="check"><input type="checkbox" name="masked" checked=${masked} disabled=${state.at === "running"} onChange=${() => setMasked(!masked)} /> Mascarar CPFs</label>
     ${!masked && html`<p class="notice">O arquivo conterá CPFs por inteiro: guarde-o como dado pessoal.</p>`}

@@ -35,6 +35,7 @@ export function Entrar() {
       <div class="secret">
         <input
           id="token"
+          data-home
           name="password"
           type=${shown ? "text" : "password"}
           autocomplete="current-password"

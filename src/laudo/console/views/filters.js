@@ -4,19 +4,22 @@ import { filtersOf, narrow } from "../address.js";
 import { recognize } from "../documents.js";
 import { FIELDS, inputDay, integer } from "../format.js";
 import { refused, useOnce } from "../lists.js";
-import { Icon, Trouble } from "../parts.js";
+import { Beside, Icon, Trouble } from "../parts.js";
 import { go } from "../router.js";
 import { api } from "../session.js";
 import { CHOICES, countChoices, countMatrices } from "../totals.js";
 
 /** @typedef {import("../address.js").Place} Place */
 
+/** The width below which the filters are not beside the list. */
+export const NARROW = 900;
+
 /** @param {{place: Place, checked: unknown, close: () => void}} props  `checked` changes when the list was asked for anew */
 export function Filters({ place, checked, close }) {
   const filters = filtersOf(place);
   const counts = useCounts(JSON.stringify(filters), checked, filters);
   const choose = (/** @type {string} */ name, /** @type {string} */ value) => go({ ...narrow(place, { [name]: value }), open: "" });
-  return html`<aside class="filters" aria-label="Filtros">
+  return html`<${Beside} below=${NARROW} close=${close} class="filters" aria-label="Filtros">
     <header class="only-narrow"><h2>Filtros</h2><button type="button" class="quiet" aria-label="Fechar os filtros" onClick=${close}><${Icon} name="close" /></button></header>
     ${Object.keys(CHOICES).map((name) => html`<${Choices} key=${name} name=${name} chosen=${place.filters[name] ?? ""} counts=${counts} choose=${choose} />`)}
     <${Period} place=${place} />
@@ -24,7 +27,7 @@ export function Filters({ place, checked, close }) {
     <${Exact} name="numero_documento" hint="CPF ou CNPJ" place=${place} />
     <${Exact} name="numero" hint="UUID" place=${place} />
     <button type="button" class="only-narrow primary" onClick=${close}>Ver a lista</button>
-  </aside>`;
+  <//>`;
 }
 
 /** Exact counts by `filter=choice`, asked for after the list itself.

@@ -17,7 +17,7 @@ export function Painel({ place }) {
   const { value: found, ...asked } = useOnce("painel", look);
   return html`<div class="painel">
     <header class="head">
-      <h1>Painel</h1>
+      <h1 tabindex="-1" data-home>Painel</h1>
       <p class="total">${found && html`<strong data-total>${plural(found.total, "relatório", "relatórios")}</strong>`}</p>
     </header>
     ${asked.refusal ? html`<${Trouble} ...${asked} />` : !found && html`<${Skeleton} count=${8} />`}

@@ -16,7 +16,7 @@ export function Perfil() {
   const [shown, setShown] = useState(false);
   const { value: profile, ...asked } = useOnce("perfil", async (signal) => (await api().ask("/usuario", {}, { signal, remember: false })).body.result);
   return html`<section class="perfil" aria-labelledby="titulo">
-    <h1 id="titulo">Perfil</h1>
+    <h1 id="titulo" tabindex="-1" data-home>Perfil</h1>
     ${asked.refusal ? html`<${Trouble} ...${asked} />` : !profile && html`<${Skeleton} count=${6} />`}
     ${profile &&
     html`<dl>

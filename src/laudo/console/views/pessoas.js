@@ -5,7 +5,7 @@ import { NOTHING, plain } from "../documents.js";
 import { plural } from "../format.js";
 import { useList } from "../lists.js";
 import { Pager } from "../pager.js";
-import { Documento, Icon, Instant, Skeleton, Trouble } from "../parts.js";
+import { Documento, Icon, Instant, Skeleton, Trouble, usePageTop } from "../parts.js";
 import { go, link } from "../router.js";
 import { say, store } from "../store.js";
 import { Beyond, Checked, News } from "./relatorios.js";
@@ -20,13 +20,14 @@ const COLUMNS = ["nome", "cpf", "atualizado_em"];
 export function Pessoas({ place }) {
   const list = useList("/pessoas", parameters(place));
   const total = Number(list.result?.paginacao.total ?? 0);
+  const top = usePageTop(place);
   const known = Boolean(list.result?.itens.length);
   useEffect(() => {
     if (list.result && !list.loading) say(`${plural(total, "pessoa", "pessoas")}, página ${place.page}.`);
   }, [list.result, list.loading]);
-  return html`<section class="list alone" aria-labelledby="titulo" aria-busy=${list.loading}>
+  return html`<section class="list alone" ref=${top} aria-labelledby="titulo" aria-busy=${list.loading}>
     <header class="head">
-      <h1 id="titulo">Pessoas</h1>
+      <h1 id="titulo" tabindex="-1" data-home>Pessoas</h1>
       <p class="total">${list.result && html`<strong data-total>${plural(total, "pessoa", "pessoas")}</strong>`}</p>
       <${Checked} list=${list} />
       <div class="actions">

@@ -7,10 +7,10 @@ import { clock, plural } from "../format.js";
 import { difference } from "../totals.js";
 import { useList } from "../lists.js";
 import { Pager } from "../pager.js";
-import { Icon, Skeleton, Trouble } from "../parts.js";
+import { Icon, Skeleton, Trouble, useMedia, usePageTop } from "../parts.js";
 import { go } from "../router.js";
 import { say, store } from "../store.js";
-import { Filters } from "./filters.js";
+import { Filters, NARROW } from "./filters.js";
 import { RelatorioTable } from "./table.js";
 
 /** @typedef {import("../address.js").Place} Place */
@@ -19,6 +19,8 @@ import { RelatorioTable } from "./table.js";
 export function Relatorios({ place }) {
   const list = useList("/relatorios", parameters(place));
   const [filtering, setFiltering] = useState(false);
+  const narrow = useMedia(`(width < ${NARROW}px)`);
+  const top = usePageTop(place);
   const total = Number(list.result?.paginacao.total ?? 0);
   const known = Boolean(list.result?.itens.length);
   const narrowed = Object.keys(filtersOf(place)).length;
@@ -26,14 +28,14 @@ export function Relatorios({ place }) {
     if (list.result && !list.loading) say(`${plural(total, "relatório", "relatórios")}, página ${place.page}. ${doubt(place.filters.numero_documento ?? "")}`.trim());
   }, [list.result, list.loading]);
   return html`<div class="split ${filtering ? "filtering" : ""} ${place.open ? "opened" : ""}">
-    <${Filters} place=${place} checked=${list.result} close=${() => setFiltering(false)} />
-    <section class="list" aria-labelledby="titulo" aria-busy=${list.loading}>
+    ${(filtering || !narrow) && html`<${Filters} place=${place} checked=${list.result} close=${() => setFiltering(false)} />`}
+    <section class="list" ref=${top} aria-labelledby="titulo" aria-busy=${list.loading}>
       <header class="head">
-        <h1 id="titulo">Relatórios</h1>
+        <h1 id="titulo" tabindex="-1" data-home>Relatórios</h1>
         <p class="total">${list.result && html`<strong data-total>${plural(total, "relatório", "relatórios")}</strong>`}</p>
         <${Checked} list=${list} />
         <div class="actions">
-          <button type="button" class="only-narrow" aria-expanded=${filtering} onClick=${() => setFiltering(!filtering)}><${Icon} name="filter" />Filtros${narrowed > 0 && html` <span class="count">${narrowed}</span>`}</button>
+          <button type="button" class="only-narrow" aria-haspopup="dialog" onClick=${() => setFiltering(true)}><${Icon} name="filter" />Filtros${narrowed > 0 && html` <span class="count">${narrowed}</span>`}</button>
           <button type="button" onClick=${() => store.set({ dialog: "copiar" })}><${Icon} name="code" />Copiar como…</button>
           <button type="button" onClick=${() => store.set({ dialog: "exportar" })}><${Icon} name="down" />Exportar</button>
         </div>

@@ -1,0 +1,155 @@
+"""Where the focus is after what had it went away, and what a dialog keeps to itself."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Route
+
+from console.driver import Console
+
+FOCUSED = "document.activeElement"
+
+
+def test_filters_over_the_list_keep_the_focus_and_give_it_back(phone: Console) -> None:
+    phone.enter()
+    phone.filters()
+    phone.until("document.querySelector('.filters').matches(':modal') && document.activeElement.closest('.filters')")
+    phone.page.keyboard.press("Escape")
+    phone.page.locator(".filters").wait_for(state="detached")
+    assert phone.page.evaluate(f"{FOCUSED}.textContent").startswith("Filtros")
+    phone.filters()
+    phone.page.locator(".filters").wait_for()
+
+
+def test_a_report_over_the_list_keeps_the_focus_and_gives_it_back(phone: Console) -> None:
+    phone.page.set_viewport_size({"width": 360, "height": 780})
+    phone.enter()
+    phone.rows.nth(1).focus()
+    phone.page.keyboard.press("Enter")
+    phone.page.locator(".detalhe dl").wait_for()
+    assert phone.page.evaluate("document.querySelector('.detalhe').matches(':modal')")
+    assert phone.page.evaluate(f"{FOCUSED}.id") == "detalhe"
+    phone.page.keyboard.press("Escape")
+    phone.page.locator(".detalhe").wait_for(state="detached")
+    assert phone.page.evaluate(f"{FOCUSED}.title") == phone.rows.nth(1).get_attribute("title")
+    assert phone.hash == "/relatorios"
+
+
+def test_arrows_go_on_from_the_open_row(wide: Console) -> None:
+    wide.enter()
+    wide.rows.nth(4).focus()
+    wide.page.keyboard.press("Enter")
+    wide.page.locator(".detalhe dl").wait_for()
+    wide.page.keyboard.press("ArrowDown")
+    assert wide.page.evaluate(f"{FOCUSED}.title") == wide.rows.nth(5).get_attribute("title")
+
+
+def remove_a_chip(console: Console) -> None:
+    console.page.get_by_role("button", name="Remover o filtro Situação").press("Enter")
+
+
+def remove_the_last_chip(console: Console) -> None:
+    remove_a_chip(console)
+    console.page.get_by_role("button", name="Remover o filtro").press("Enter")
+
+
+def show_the_last_page(console: Console) -> None:
+    last = -(-console.total // 25)
+    box = console.page.get_by_label("Ir para a página")
+    box.fill(str(last - 1))
+    box.press("Enter")
+    console.settle()
+    console.page.get_by_role("link", name="Próxima página").press("Enter")
+
+
+def show_the_news(console: Console) -> None:
+    total = console.total
+
+    def more(route: Route) -> None:
+        headers = {name: value for name, value in route.request.headers.items() if name != "if-none-match"}
+        answer = route.fetch(headers=headers)
+        body: Any = answer.json()
+        body["result"]["paginacao"]["total"] = total + 1
+        route.fulfill(response=answer, json=body)
+
+    console.page.route(re.compile(r"/relatorios\?status=CONCLUIDO&tipo_pessoa=PESSOA$"), more)
+    console.page.evaluate("dispatchEvent(new Event('online'))")
+    console.page.locator("[data-news]").press("Enter")
+    console.page.locator(".news").wait_for(state="detached")
+
+
+def go_from_a_person_to_the_reports(console: Console) -> None:
+    console.page.get_by_role("link", name="Pessoas").click()
+    console.page.wait_for_url("**/#/pessoas")
+    console.settle()
+    console.rows.first.press("Enter")
+    console.page.wait_for_url("**/#/relatorios")
+
+
+@pytest.mark.parametrize(
+    ("act", "expected"),
+    [
+        (remove_a_chip, "Remover o filtro Tipo: Pessoa"),
+        (remove_the_last_chip, "Relatórios"),
+        (show_the_last_page, "Página "),
+        (show_the_news, "Relatórios"),
+        (go_from_a_person_to_the_reports, "Relatórios"),
+    ],
+)
+def test_the_focus_is_never_lost(wide: Console, act: Callable[[Console], None], expected: str) -> None:
+    wide.enter("#/relatorios?status=CONCLUIDO&tipo_pessoa=PESSOA")
+    act(wide)
+    wide.settle()
+    name = wide.page.evaluate(f"{FOCUSED}.getAttribute('aria-label') ?? {FOCUSED}.textContent")
+    assert wide.page.evaluate(f"{FOCUSED} !== document.body")
+    assert name.startswith(expected)
+
+
+def test_another_page_is_shown_from_its_top(tab: Console) -> None:
+    tab.enter()
+    tab.page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    tab.page.get_by_role("link", name="Próxima página").click()
+    tab.settle()
+    assert tab.page.evaluate("document.querySelector('#titulo').getBoundingClientRect().top > 0")
+
+
+def test_what_is_said_is_heard_inside_a_dialog(tab: Console) -> None:
+    tab.enter()
+    tab.page.get_by_role("button", name="Copiar como…").click()
+    dialog = tab.page.get_by_role("dialog")
+    assert dialog.get_by_role("status").text_content() == ""
+    dialog.get_by_role("button", name="Copiar", exact=True).first.click()
+    tab.until("document.querySelector('dialog [role=status]').textContent === 'Copiado.'")
+
+
+def test_a_dialog_closes_by_a_press_beside_it_alone(wide: Console) -> None:
+    wide.enter()
+    wide.page.get_by_role("button", name="Copiar como…").click()
+    dialog = wide.page.get_by_role("dialog")
+    mouse = wide.page.mouse
+    dialog.locator("pre").first.hover()
+    mouse.down()
+    mouse.move(20, 20)
+    mouse.up()
+    assert dialog.is_visible()
+    mouse.click(20, 20)
+    dialog.wait_for(state="detached")
+
+
+def test_a_click_beside_it_does_not_end_an_export(wide: Console) -> None:
+    wide.enter()
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    wide.page.route("**/relatorios?rows=1000", hold)
+    wide.page.get_by_role("button", name="Exportar").click()
+    wide.page.get_by_role("dialog").get_by_role("button", name="Exportar").click()
+    wide.page.get_by_role("progressbar").wait_for()
+    wide.page.mouse.click(20, 20)
+    assert wide.page.get_by_role("progressbar").is_visible()
+    wide.page.get_by_role("dialog").get_by_role("button", name="Cancelar").click()
+    wide.page.get_by_text("Exportação cancelada").wait_for()
