@@ -6,6 +6,8 @@ VIEWS = (
     *("#/relatorios", "#/relatorios?status=EM+ANALISE&resultado=VALID", "#/relatorios?page=99999"),
     *("#/pessoas", "#/painel", "#/perfil", "docs"),
 )
+A4 = 718
+"""Pixels between the margins of the page."""
 SMALL = """[...document.querySelectorAll('a, button, input, select, summary')].filter((e) => {
     if (e.matches('.sr, .skip, [hidden]') || !e.checkVisibility()) return false
     const inline = e.matches('p a, dd a, .accepted a')
@@ -91,3 +93,24 @@ def test_on_paper_there_is_the_table_and_nothing_to_press(wide: Console) -> None
     wide.page.emulate_media(media="print")
     assert wide.page.locator("tbody tr").first.is_visible()
     assert not wide.page.locator(".bar, .filters, .pager, .actions").filter(visible=True).count()
+
+
+@pytest.mark.parametrize("theme", ["auto", "dark"])
+def test_on_paper_all_columns_are_readable_and_dark_on_light(wide: Console, theme: str) -> None:
+    wide.enter("#/relatorios?status=CONCLUIDO")
+    wide.page.evaluate("(theme) => { document.documentElement.dataset.theme = theme }", theme)
+    wide.page.set_viewport_size({"width": A4, "height": 1000})
+    wide.page.emulate_media(media="print", color_scheme="dark")
+    assert wide.page.locator(".table th").filter(visible=True).count() == 9
+    cut = "[...document.querySelectorAll('.table th, .table td')].filter((e) => e.scrollWidth > e.clientWidth).length"
+    assert wide.page.evaluate(cut) == 0
+    assert wide.page.evaluate("document.documentElement.scrollWidth") <= A4
+    assert wide.page.evaluate("getComputedStyle(document.body).color") == "rgb(28, 30, 31)"
+
+
+def test_on_paper_the_whole_volume_is_in_the_table(wide: Console) -> None:
+    wide.enter("#/painel")
+    wide.page.emulate_media(media="print")
+    assert wide.page.evaluate(
+        "(({ scrollHeight, clientHeight }) => scrollHeight === clientHeight)(document.querySelector('.scroll'))"
+    )

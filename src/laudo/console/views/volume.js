@@ -95,7 +95,7 @@ function keepDrawn(uPlot, element, { by, spans: shown, counts }, signal) {
   draw();
   const room = new ResizeObserver(() => element.clientWidth !== width && draw());
   room.observe(element);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw, { signal });
+  for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", draw, { signal });
   signal.addEventListener("abort", () => {
     room.disconnect();
     chart?.destroy();
