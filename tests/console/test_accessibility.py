@@ -114,3 +114,23 @@ def test_on_paper_the_whole_volume_is_in_the_table(wide: Console) -> None:
     assert wide.page.evaluate(
         "(({ scrollHeight, clientHeight }) => scrollHeight === clientHeight)(document.querySelector('.scroll'))"
     )
+
+
+OUTLINED = "(selector) => getComputedStyle(document.querySelector(selector)).outlineStyle"
+FILLED = """([selector, pseudo]) => {
+    const { backgroundColor } = getComputedStyle(document.querySelector(selector), pseudo)
+    return backgroundColor !== getComputedStyle(document.body).backgroundColor
+}"""
+
+
+def test_in_forced_colors_what_is_chosen_is_seen(wide: Console) -> None:
+    wide.page.emulate_media(forced_colors="active")
+    wide.enter("#/relatorios?status=CONCLUIDO")
+    wide.rows.nth(2).click()
+    wide.settle()
+    for chosen in (".tabs [aria-current]", "[data-filter='status=CONCLUIDO']", "tr.open", ".pager [aria-current]"):
+        assert wide.page.evaluate(OUTLINED, chosen) == "solid", chosen
+    for seen in (["th[aria-sort=descending] .arrow", None], ["td .status", "::before"]):
+        assert wide.page.evaluate(FILLED, seen), seen
+    wide.enter("#/painel")
+    assert wide.page.evaluate(FILLED, [".bar-line span", None])
