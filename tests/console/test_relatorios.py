@@ -72,6 +72,16 @@ def test_days_are_the_analysts_own(tab: Console, api: httpx.Client) -> None:
     assert tab.hash == "/relatorios?atualizado_em_de=2026-09-01&atualizado_em_ate=2026-09-10"
 
 
+@pytest.mark.parametrize("text", ["-5", "1.5", "x", "0"])
+def test_what_is_no_page_leads_nowhere(wide: Console, text: str) -> None:
+    wide.enter("#/relatorios?page=3")
+    box = wide.page.get_by_label("Ir para a página")
+    box.fill(text)
+    box.press("Enter")
+    assert "De 1 a" in wide.page.locator(".jump [role=alert]").inner_text()
+    assert wide.hash == "/relatorios?page=3"
+
+
 @pytest.mark.parametrize("field", ["numero", "numero_documento", "status", "resultado", "atualizado_em"])
 def test_a_header_sorts_both_ways_and_says_so(wide: Console, api: httpx.Client, field: str) -> None:
     wide.enter()

@@ -54,14 +54,21 @@ export function Pager({ place, total }) {
 /** @param {{place: Place, last: number}} props */
 function Jump({ place, last }) {
   const [text, setText] = useState("");
+  const [wrong, setWrong] = useState(false);
+  const type = (/** @type {string} */ typed) => {
+    setText(typed);
+    setWrong(false);
+  };
   const jump = (/** @type {Event} */ event) => {
     event.preventDefault();
-    const page = Math.min(Number(text.replace(/\D/g, "")), last);
-    if (page >= 1) go({ ...place, page, open: "" });
+    const page = /^\s*\d{1,3}(\.?\d{3})*\s*$|^\s*\d+\s*$/.test(text) ? Math.min(Number(text.replaceAll(".", "")), last) : 0;
+    if (!page) return setWrong(true);
+    go({ ...place, page, open: "" });
     setText("");
   };
   return html`<form class="jump" onSubmit=${jump}>
-    <label>Ir para <input inputmode="numeric" autocomplete="off" aria-label=${`Ir para a página, de 1 a ${last}`} value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} /></label>
+    <label>Ir para <input inputmode="numeric" autocomplete="off" aria-label=${`Ir para a página, de 1 a ${last}`} aria-invalid=${wrong ? "true" : undefined} value=${text} onInput=${(/** @type {any} */ event) => type(event.target.value)} /></label>
     <button type="submit" class="quiet">Ir</button>
+    ${wrong && html`<span class="wrong" role="alert">De 1 a ${integer(last)}.</span>`}
   </form>`;
 }
