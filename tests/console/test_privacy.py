@@ -17,7 +17,7 @@ def test_cpfs_are_masked_until_each_is_revealed(tab: Console) -> None:
     tab.page.locator(".reveal").nth(4).click()
     assert len(WHOLE.findall(table.inner_text())) == 1
     assert not tab.page.locator(".detalhe").count()
-    tab.page.locator(".reveal").nth(4).click()
+    tab.page.get_by_role("button", name="Mostrar CPF", pressed=True).click()
     assert not WHOLE.search(table.inner_text())
 
 

@@ -56,7 +56,7 @@ export function Documento({ value }) {
   return html`<span class="documento"
     >${open ? punctuate(value) : mask(value)}
     ${!all &&
-    html`<button type="button" class="reveal" aria-pressed=${shown} aria-label=${shown ? "Ocultar CPF" : "Mostrar CPF"} onClick=${(/** @type {Event} */ event) => {
+    html`<button type="button" class="reveal" aria-pressed=${shown} aria-label="Mostrar CPF" onClick=${(/** @type {Event} */ event) => {
       event.stopPropagation();
       setShown(!shown);
     }}><${Icon} name=${shown ? "hidden" : "eye"} /></button>`}</span

@@ -47,7 +47,7 @@ export function Entrar() {
           value=${text}
           onInput=${(/** @type {any} */ event) => setText(event.target.value)}
         />
-        <button type="button" class="quiet" aria-pressed=${shown} onClick=${() => setShown(!shown)}>${shown ? "Ocultar" : "Mostrar"}</button>
+        <button type="button" class="quiet" onClick=${() => setShown(!shown)}>${shown ? "Ocultar" : "Mostrar"}</button>
       </div>
       ${trouble && html`<p class="wrong" id="trouble" role="alert">${trouble}</p>`}
       <button type="submit" class="primary" disabled=${trying}>${trying ? "Entrando…" : "Entrar"}</button>

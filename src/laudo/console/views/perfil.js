@@ -24,7 +24,7 @@ export function Perfil() {
         <dt>Token</dt>
         <dd class="token">
           <code>${shown ? profile.api_token : "•".repeat(24)}</code>
-          <button type="button" aria-pressed=${shown} onClick=${() => setShown(!shown)}>${shown ? "Ocultar" : "Mostrar"}</button>
+          <button type="button" onClick=${() => setShown(!shown)}>${shown ? "Ocultar" : "Mostrar"}</button>
           <${Copy} text=${profile.api_token} label="Copiar o token" class="">Copiar<//>
         </dd>
       </dl>
