@@ -44,7 +44,9 @@ def test_the_list_is_copied_as_python_and_command_line(tab: Console) -> None:
         'client.relatorios(\n    status="EM ANALISE",\n    pendente_validacao_manual=True,\n    sort="nome",\n)'
         in python
     )
-    assert copied(tab, "CLI") == ("laudo relatorios --status 'EM ANALISE' --pendente-validacao-manual true --sort nome")
+    assert copied(tab, "CLI") == (
+        f"LAUDO_URL={tab.base} laudo relatorios --status 'EM ANALISE' --pendente-validacao-manual true --sort nome"
+    )
 
 
 def exported(console: Console, folder: Path) -> list[dict[str, str]]:

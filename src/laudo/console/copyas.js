@@ -25,10 +25,10 @@ export function sdk(base, path, parameters) {
   return `import os\n\nfrom laudo.client import Laudo\n\nclient = Laudo(${python(base)}, os.environ["LAUDO_TOKEN"])\n${body}`;
 }
 
-/** @param {string} path @param {Record<string, string>} parameters */
-export function cli(path, parameters) {
+/** @param {string} base @param {string} path @param {Record<string, string>} parameters */
+export function cli(base, path, parameters) {
   const options = Object.entries(parameters).map(([name, value]) => ` --${name.replaceAll("_", "-")} ${shell(value)}`);
-  return `laudo ${path.slice(1)}${options.join("")}`;
+  return `LAUDO_URL=${shell(base)} laudo ${path.slice(1)}${options.join("")}`;
 }
 
 /** @param {string} name @param {string} value */

@@ -42,7 +42,7 @@ function CopyAs({ place }) {
   const forms = [
     ["curl", curl(location.origin, path, asked)],
     ["Python", sdk(location.origin, path, filtersAndSort(place))],
-    ["Linha de comando", cli(path, filtersAndSort(place))],
+    ["Linha de comando", cli(location.origin, path, filtersAndSort(place))],
   ];
   return html`<${Dialog} title="Copiar esta lista como…" close=${close} class="wide">
     ${forms.map(
