@@ -34,7 +34,7 @@ def test_volume_is_a_chart_and_the_same_as_a_table(tab: Console, api: httpx.Clie
     rows = tab.page.locator(".volume tbody tr")
     assert rows.count() == 30
     row = rows.nth(1)
-    day, month = row.locator("th").inner_text().split("/")
+    day, month = row.locator("th").inner_text().split("/")[:2]
     row.get_by_role("link").click()
     tab.settle()
     begins = f"2026-{month}-{day}T03:00:00Z"

@@ -95,6 +95,26 @@ def test_days_begin_and_end_by_the_analysts_clock(page: Console) -> None:
     assert page.run("address.js", "m.instant('2026-01-31T12:00:00Z', true)") == "2026-01-31T12:00:00Z"
 
 
+
+def test_how_long_ago_is_said_in_days_until_there_is_a_month(page: Console) -> None:
+    now = "new Date('2026-03-31T15:00:00Z').getTime()"
+    said = [
+        page.run("format.js", f"m.ago(new Date({now} - {days} * 86400000).toISOString(), {now})")
+        for days in range(1, 34)
+    ]
+    assert said[:30] == ["ontem", "anteontem", *(f"há {days} dias" for days in range(3, 31))]
+    assert said[30:] == ["há 1 mês"] * 3
+    short = "new Date('2026-03-31T15:00:00Z')"
+    assert (
+        page.run("format.js", "m.ago('2026-03-01T02:59:00Z', new Date('2026-03-31T03:01:00Z').getTime())")
+        == "há 30 dias"
+    )
+    assert page.run("format.js", f"[m.shortDay({short}, {short}), m.shortDay({short}, new Date(2027, 0))]") == [
+        "31/03",
+        "31/03/2026",
+    ]
+
+
 @pytest.mark.parametrize("text", AWKWARD)
 def test_quoting_is_read_back_by_a_shell_and_by_python(page: Console, text: str) -> None:
     page.page.evaluate("(text) => { window.text = text }", text)

@@ -51,8 +51,8 @@ export const time = (iso) => TIME.format(new Date(iso));
 export const exact = (iso) => EXACT.format(new Date(iso));
 /** @param {Date} date */
 export const clock = (date) => CLOCK.format(date);
-/** @param {Date} date */
-export const shortDay = (date) => SHORT_DAY.format(date);
+/** A day, with its year when that is another one. @param {Date} date @param {Date} [now] */
+export const shortDay = (date, now = new Date()) => (date.getFullYear() === now.getFullYear() ? SHORT_DAY : DAY).format(date);
 /** @param {Date} date */
 export const month = (date) => MONTH.format(date).replace(/\.? de /, " ");
 
@@ -65,6 +65,7 @@ const DAY_SECONDS = 86_400;
 const UNITS = [
   ["year", 31_557_600],
   ["month", 2_629_800],
+  ["day", DAY_SECONDS],
   ["hour", 3_600],
   ["minute", 60],
 ];
@@ -73,7 +74,7 @@ const UNITS = [
 export function ago(iso, now = Date.now()) {
   const seconds = (new Date(iso).getTime() - now) / 1000;
   const days = Math.round((midnight(new Date(iso)) - midnight(new Date(now))) / DAY_SECONDS / 1000);
-  if (days && Math.abs(days) < 30 && Math.abs(seconds) > DAY_SECONDS / 4) return NEAR.format(days, "day");
+  if (days && Math.abs(days) < 31 && Math.abs(seconds) > DAY_SECONDS / 4) return NEAR.format(days, "day");
   const unit = UNITS.find(([, size]) => Math.abs(seconds) >= size);
   return unit ? RELATIVE.format(Math.trunc(seconds / unit[1]), unit[0]) : "agora";
 }
