@@ -94,6 +94,7 @@ def test_days_begin_and_end_by_the_analysts_clock(page: Console) -> None:
     assert page.run("address.js", "m.instant('2026-01-31', true)") == "2026-02-01T03:00:00.000Z"
     assert page.run("address.js", "m.instant('2026-01-31T12:00:00Z', true)") == "2026-01-31T12:00:00Z"
 
+    assert page.run("address.js", "m.instant('0002-01-31', false)").startswith("0002-01-31T")
 
 
 def test_how_long_ago_is_said_in_days_until_there_is_a_month(page: Console) -> None:

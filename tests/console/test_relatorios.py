@@ -72,6 +72,27 @@ def test_days_are_the_analysts_own(tab: Console, api: httpx.Client) -> None:
     assert tab.hash == "/relatorios?atualizado_em_de=2026-09-01&atualizado_em_ate=2026-09-10"
 
 
+def test_a_day_that_is_typed_is_in_force_once_it_is_whole(wide: Console, api: httpx.Client) -> None:
+    wide.page.clock.install()
+    wide.enter()
+    field = wide.page.locator("[name=atualizado_em_de]")
+    steps = wide.page.evaluate("history.length")
+    for day in ("0002-09-01", "0020-09-01", "0202-09-01"):
+        field.fill(day)
+        wide.page.clock.fast_forward(10_000)
+        assert wide.hash == "/relatorios"
+    field.fill("2026-09-01")
+    field.press("Enter")
+    assert wide.hash == "/relatorios?atualizado_em_de=2026-09-01"
+    field.fill("2026-09-02")
+    field.blur()
+    wide.await_total(count(api, atualizado_em_de="2026-09-02T03:00:00Z"))
+    assert wide.page.evaluate("history.length") == steps + 1
+    field.fill("2026-09-03")
+    wide.page.clock.fast_forward(1_000)
+    wide.await_total(count(api, atualizado_em_de="2026-09-03T03:00:00Z"))
+
+
 @pytest.mark.parametrize("text", ["-5", "1.5", "x", "0"])
 def test_what_is_no_page_leads_nowhere(wide: Console, text: str) -> None:
     wide.enter("#/relatorios?page=3")

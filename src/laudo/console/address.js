@@ -110,6 +110,8 @@ export function filtersOf(place) {
 export function instant(text, end) {
   const day = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text);
   if (!day) return text;
-  const begins = new Date(Number(day[1]), Number(day[2]) - 1, Number(day[3]) + (end ? 1 : 0));
+  // Given to its constructor, a year below 100 would be one of the last century.
+  const begins = new Date(2000, 0);
+  begins.setFullYear(Number(day[1]), Number(day[2]) - 1, Number(day[3]) + (end ? 1 : 0));
   return Number.isNaN(begins.getTime()) ? text : begins.toISOString();
 }

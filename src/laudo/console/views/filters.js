@@ -1,5 +1,5 @@
 // Every filter of the list of reports as a control, with how many reports each choice has.
-import { html, useEffect, useState } from "../vendor/preact.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { filtersOf, narrow } from "../address.js";
 import { recognize } from "../documents.js";
 import { FIELDS, inputDay, integer } from "../format.js";
@@ -69,10 +69,14 @@ const PRESETS = /** @type {const} */ ([
   ["12 meses", 364],
 ]);
 
+const FIRST_DAY = "1900-01-01";
+const LAST_DAY = "9999-12-31";
+const PAUSE_MS = 700;
+
 /** @param {{place: Place}} props */
 export function Period({ place }) {
   const { atualizado_em_de: from = "", atualizado_em_ate: to = "" } = place.filters;
-  const set = (/** @type {Record<string, string>} */ change) => go({ ...narrow(place, change), open: "" });
+  const set = (/** @type {Record<string, string>} */ change, replace = false) => go({ ...narrow(place, change), open: "" }, { replace });
   const begin = (/** @type {number} */ days) => {
     const now = new Date();
     return inputDay(new Date(now.getFullYear(), now.getMonth(), now.getDate() - days));
@@ -85,9 +89,33 @@ export function Period({ place }) {
         return html`<button key=${words} type="button" aria-pressed=${on} onClick=${() => set({ atualizado_em_de: on ? "" : begin(days), atualizado_em_ate: "" })}>${words}</button>`;
       })}
     </div>
-    <label>De <input type="date" name="atualizado_em_de" max=${to || undefined} value=${from} onChange=${(/** @type {any} */ event) => set({ atualizado_em_de: event.target.value })} /></label>
-    <label>Até <input type="date" name="atualizado_em_ate" min=${from || undefined} value=${to} onChange=${(/** @type {any} */ event) => set({ atualizado_em_ate: event.target.value })} /></label>
+    <${Day} words="De" name="atualizado_em_de" min=${FIRST_DAY} max=${to || LAST_DAY} value=${from} set=${set} />
+    <${Day} words="Até" name="atualizado_em_ate" min=${from || FIRST_DAY} max=${LAST_DAY} value=${to} set=${set} />
   </fieldset>`;
+}
+
+/** A day, in force once it is whole and the typing pauses or ends: a year passes through 0002, 0020 and 0202. What is corrected
+ * while the field has the focus stays one step of the history.
+ * @param {{words: string, name: string, min: string, max: string, value: string, set: (change: Record<string, string>, replace: boolean) => void}} props */
+function Day({ words, name, min, max, value, set }) {
+  const [text, setText] = useState(value);
+  const place = useRef(/** @type {HTMLInputElement|null} */ (null));
+  const stepped = useRef(false);
+  useEffect(() => setText(value), [value]);
+  const apply = () => {
+    if (text === value || place.current?.validity.badInput || (text && text < FIRST_DAY)) return;
+    set({ [name]: text }, stepped.current);
+    stepped.current = true;
+  };
+  useEffect(() => {
+    const timer = setTimeout(apply, PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  const leave = () => {
+    apply();
+    stepped.current = false;
+  };
+  return html`<label>${words} <input type="date" ref=${place} name=${name} min=${min} max=${max} value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Enter" && apply()} onBlur=${leave} /></label>`;
 }
 
 /** The matrices of the account, found when the list of them is opened. @param {{place: Place, filters: Record<string, string>}} props */
