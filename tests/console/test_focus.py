@@ -37,6 +37,19 @@ def test_a_report_over_the_list_keeps_the_focus_and_gives_it_back(phone: Console
     assert phone.hash == "/relatorios"
 
 
+def test_the_focus_stays_in_what_covers_the_page(phone: Console) -> None:
+    phone.refusals_expected = True
+    phone.page.route(re.compile("sort=nome"), lambda route: route.fulfill(status=500, body="{}"))
+    phone.enter()
+    phone.filters()
+    phone.page.locator(".matriz summary").click()
+    phone.page.locator(".matriz .trouble").wait_for()
+    phone.page.unroute(re.compile("sort=nome"))
+    phone.page.locator(".matriz .trouble button").press("Enter")
+    phone.page.locator(".matriz .trouble").wait_for(state="detached")
+    assert phone.page.evaluate(f"{FOCUSED}.getAttribute('aria-label')") == "Fechar os filtros"
+
+
 def test_arrows_go_on_from_the_open_row(wide: Console) -> None:
     wide.enter()
     wide.rows.nth(4).focus()

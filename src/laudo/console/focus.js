@@ -13,7 +13,8 @@ export function keepFocus(root) {
   });
   const pass = () => {
     if (!around.length || around[0].isConnected || document.activeElement !== document.body) return;
-    const home = around.filter((element) => element.isConnected).map((element) => element.querySelector(HOME)).find(Boolean);
+    const homes = around.filter((element) => element.isConnected).flatMap((element) => [...element.querySelectorAll(HOME)]);
+    const home = homes.find((element) => element.checkVisibility());
     if (home instanceof HTMLElement) home.focus({ preventScroll: true });
   };
   new MutationObserver(pass).observe(root, { childList: true, subtree: true });

@@ -143,7 +143,7 @@ export function Dialog({ title, close, children, class: name = "", busy = false 
     <div class="dialog">
       <header>
         <h2 id="dialog-title">${title}</h2>
-        <button type="button" class="quiet" aria-label="Fechar" onClick=${close}><${Icon} name="close" /></button>
+        <button type="button" class="quiet" data-home aria-label="Fechar" onClick=${close}><${Icon} name="close" /></button>
       </header>
       ${children}
       <${Voice} />

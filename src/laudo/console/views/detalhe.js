@@ -23,7 +23,7 @@ export function Detalhe({ place }) {
   const close = () => go({ ...place, open: "" });
   return html`<${Beside} below=${720} close=${close} class="detalhe" aria-labelledby="detalhe" aria-busy=${list.loading}>
     <header>
-      <h2 id="detalhe" tabindex="-1" ref=${heading}>Relatório <code>${place.open.slice(0, 8)}</code></h2>
+      <h2 id="detalhe" tabindex="-1" data-home ref=${heading}>Relatório <code>${place.open.slice(0, 8)}</code></h2>
       <${Copy} text=${place.open} label="Copiar o número" />
       <button type="button" class="quiet" data-close aria-label="Fechar o detalhe" onClick=${close}><${Icon} name="close" /></button>
     </header>

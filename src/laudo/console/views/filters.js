@@ -20,7 +20,7 @@ export function Filters({ place, checked, close }) {
   const counts = useCounts(JSON.stringify(filters), checked, filters);
   const choose = (/** @type {string} */ name, /** @type {string} */ value) => go({ ...narrow(place, { [name]: value }), open: "" });
   return html`<${Beside} below=${NARROW} close=${close} class="filters" aria-label="Filtros">
-    <header class="only-narrow"><h2>Filtros</h2><button type="button" class="quiet" aria-label="Fechar os filtros" onClick=${close}><${Icon} name="close" /></button></header>
+    <header class="only-narrow"><h2>Filtros</h2><button type="button" class="quiet" data-home aria-label="Fechar os filtros" onClick=${close}><${Icon} name="close" /></button></header>
     ${Object.keys(CHOICES).map((name) => html`<${Choices} key=${name} name=${name} chosen=${place.filters[name] ?? ""} counts=${counts} choose=${choose} />`)}
     <${Period} place=${place} />
     <${Matriz} place=${place} filters=${filters} />

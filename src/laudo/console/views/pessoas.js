@@ -22,13 +22,14 @@ export function Pessoas({ place }) {
   const total = Number(list.result?.paginacao.total ?? 0);
   const top = usePageTop(place);
   const known = Boolean(list.result?.itens.length);
+  const empty = !known && !list.loading && !list.refusal;
   useEffect(() => {
     if (list.result && !list.loading) say(`${plural(total, "pessoa", "pessoas")}, página ${place.page}.`);
   }, [list.result, list.loading]);
   return html`<section class="list alone" ref=${top} aria-labelledby="titulo" aria-busy=${list.loading}>
     <header class="head">
       <h1 id="titulo" tabindex="-1" data-home>Pessoas</h1>
-      <p class="total">${list.result && html`<strong data-total>${plural(total, "pessoa", "pessoas")}</strong>`}</p>
+      <p class="total">${(known || empty) && html`<strong data-total>${plural(total, "pessoa", "pessoas")}</strong>`}</p>
       <${Checked} list=${list} />
       <div class="actions">
         <button type="button" onClick=${() => store.set({ dialog: "copiar" })}><${Icon} name="code" />Copiar como…</button>
@@ -38,7 +39,7 @@ export function Pessoas({ place }) {
     <${Search} place=${place} />
     <${News} list=${list} subject=${["pessoa", "pessoas"]} item="cpf" />
     ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} stale=${known} />`}
-    ${known ? html`<${Shown} place=${place} list=${list} total=${total} />` : list.loading ? html`<${Skeleton} />` : !list.refusal && html`<${Empty} place=${place} total=${total} />`}
+    ${known ? html`<${Shown} place=${place} list=${list} total=${total} />` : list.loading ? html`<${Skeleton} />` : empty && html`<${Empty} place=${place} total=${total} />`}
   </section>`;
 }
 

@@ -23,6 +23,7 @@ export function Relatorios({ place }) {
   const top = usePageTop(place);
   const total = Number(list.result?.paginacao.total ?? 0);
   const known = Boolean(list.result?.itens.length);
+  const empty = !known && !list.loading && !list.refusal;
   const narrowed = Object.keys(filtersOf(place)).length;
   useEffect(() => {
     if (list.result && !list.loading) say(`${plural(total, "relatório", "relatórios")}, página ${place.page}. ${doubt(place.filters.numero_documento ?? "")}`.trim());
@@ -32,7 +33,7 @@ export function Relatorios({ place }) {
     <section class="list" ref=${top} aria-labelledby="titulo" aria-busy=${list.loading}>
       <header class="head">
         <h1 id="titulo" tabindex="-1" data-home>Relatórios</h1>
-        <p class="total">${list.result && html`<strong data-total>${plural(total, "relatório", "relatórios")}</strong>`}</p>
+        <p class="total">${(known || empty) && html`<strong data-total>${plural(total, "relatório", "relatórios")}</strong>`}</p>
         <${Checked} list=${list} />
         <div class="actions">
           <button type="button" class="only-narrow" aria-haspopup="dialog" onClick=${() => setFiltering(true)}><${Icon} name="filter" />Filtros${narrowed > 0 && html` <span class="count">${narrowed}</span>`}</button>
@@ -43,7 +44,7 @@ export function Relatorios({ place }) {
       <${Chips} place=${place} />
       <${News} list=${list} subject=${["relatório", "relatórios"]} item="numero" />
       ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} stale=${known} />`}
-      ${known ? html`<${Shown} place=${place} list=${list} total=${total} />` : list.loading ? html`<${Skeleton} />` : !list.refusal && html`<${Empty} place=${place} total=${total} />`}
+      ${known ? html`<${Shown} place=${place} list=${list} total=${total} />` : list.loading ? html`<${Skeleton} />` : empty && html`<${Empty} place=${place} total=${total} />`}
     </section>
   </div>`;
 }
