@@ -126,8 +126,9 @@ function Matriz({ place, filters }) {
   const choose = (/** @type {string} */ nome) => go({ ...narrow(place, { nome }), open: "" });
   return html`<details class="matriz" open=${open} onToggle=${(/** @type {any} */ event) => setOpen(event.target.open)}>
     <summary>Matriz</summary>
+    ${asked.refusal && html`<${Trouble} ...${asked} />`}
     <div class="choices" role="group" aria-label="Matriz">
-      ${asked.refusal ? html`<${Trouble} ...${asked} />` : open && !found && html`<p class="hint">Procurando as matrizes…</p>`}
+      ${open && !found && !asked.refusal && html`<p class="hint">Procurando as matrizes…</p>`}
       ${found?.map((/** @type {{nome: string, total: number}} */ { nome, total }) => {
         const on = place.filters.nome === nome;
         return html`<button key=${nome} type="button" aria-pressed=${on} title=${nome} onClick=${() => choose(on ? "" : nome)}><span class="words">${nome}</span><span class="number">${integer(total)}</span></button>`;
