@@ -38,6 +38,7 @@ def test_no_view_holds_a_whole_cpf_before_it_is_revealed(tab: Console, api: http
         tab.enter(address)
         tab.page.wait_for_timeout(150)
         assert not WHOLE.search(tab.page.locator("body").inner_text())
+    tab.page.keyboard.press("Escape")
     tab.find(item["numero_documento"])
     tab.page.locator(".chips").wait_for()
     assert not WHOLE.search(tab.page.locator("body").inner_text())
