@@ -91,6 +91,7 @@ def show_the_news(console: Console) -> None:
     console.page.evaluate("dispatchEvent(new Event('online'))")
     console.page.locator("[data-news]").press("Enter")
     console.page.locator(".news").wait_for(state="detached")
+    console.page.unroute_all(behavior="wait")
 
 
 def go_from_a_person_to_the_reports(console: Console) -> None:

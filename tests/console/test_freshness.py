@@ -39,6 +39,7 @@ def test_an_answer_that_changes_nothing_shown_is_no_news(wide: Console) -> None:
     wide.until("document.querySelector('.checked').textContent !== given", before)
     assert wide.page.locator(".checked").inner_text().startswith("em dia")
     assert not wide.page.locator(".news").count()
+    wide.page.unroute_all(behavior="wait")
 
 
 def test_what_could_not_be_looked_at_again_is_not_called_fresh(wide: Console) -> None:
@@ -61,3 +62,4 @@ def test_coming_back_online_does_not_move_what_is_being_read(wide: Console) -> N
     wide.page.evaluate("dispatchEvent(new Event('online'))")
     wide.page.locator(".news").wait_for()
     assert wide.total == total
+    wide.page.unroute_all(behavior="wait")
