@@ -14,7 +14,7 @@ from laudo import demo
 from laudo.cli.imports import BATCH
 from laudo.core.sql import Statement
 from laudo.server.database import open_store
-from shell import Shell, ndjson, one_line
+from shell import LAUDO, Shell, ndjson, one_line
 
 
 def test_an_import_counts_and_ends_with_0(laudo: Shell) -> None:
@@ -64,6 +64,16 @@ def test_the_errors_file_is_never_the_file_to_import(laudo: Shell) -> None:
     assert result.exit_code == 2
     assert one_line(result) == "error: --errors is the file to import"
     assert file.read_bytes() == before
+
+
+def test_the_errors_file_is_never_the_file_that_stdin_reads(laudo: Shell) -> None:
+    file = ndjson(laudo.folder, 5)
+    content = file.read_bytes()
+    with file.open("rb") as stdin:
+        command = [LAUDO, "import", "-", "--account", "1", "--errors", str(file)]
+        done = subprocess.run(command, check=False, capture_output=True, stdin=stdin, env=laudo.environment)
+    assert (done.returncode, done.stderr) == (2, b"error: --errors is the file to import\n")
+    assert file.read_bytes() == content
 
 
 def test_a_dry_run_writes_nothing(laudo: Shell) -> None:

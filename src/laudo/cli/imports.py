@@ -1,10 +1,11 @@
 """`laudo import`: a file of reports into one account, batch by batch, each durable before it is counted."""
 
 import gc
+import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from io import BufferedReader
+from io import BufferedReader, UnsupportedOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TextIO, TypeVar
 
@@ -75,7 +76,7 @@ def import_reports(
         with (
             _uncollected(),
             kept(done),
-            _rejections(errors, source.name) as rejections,
+            _rejections(errors, file) as rejections,
             progress.following(source, "importing") as report,
         ):
             _import(found, done, write=write, report=report, rejections=rejections)
@@ -178,14 +179,21 @@ def _uncollected() -> Iterator[None]:
 
 
 @contextmanager
-def _rejections(path: Path | None, imported: str) -> Iterator[TextIO | None]:
+def _rejections(path: Path | None, imported: BufferedReader) -> Iterator[TextIO | None]:
     if path is None:
         yield None
         return
-    if path.exists() and Path(imported).exists() and path.samefile(imported):
+    if path.is_file() and _is_open(path, imported):
         raise output.Failure("--errors is the file to import")
     with path.open("w", encoding="utf-8") as stream:
         yield stream
+
+
+def _is_open(path: Path, stream: BufferedReader) -> bool:
+    """Tell whether a stream, by whatever name, reads this very file."""
+    with suppress(UnsupportedOperation):
+        return os.path.samestat(os.fstat(stream.fileno()), path.stat())
+    return False
 
 
 @contextmanager
