@@ -2,9 +2,9 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -14,6 +14,7 @@ from laudo.client import Batch, Laudo, Pessoa, Place
 from laudo.client import Relatorio as Listed
 from laudo.client.items import Item
 from laudo.core.values import PESSOA
+from laudo.server.database import StoreError
 from laudo.server.ingest import fields
 from laudo.server.ingest.fields import Draft, FaultError, Relatorio
 from laudo.server.ingest.writer import Ingest
@@ -28,11 +29,15 @@ UNNAMED: Final = "Nome não informado"
 
 
 class State(msgspec.Struct, kw_only=True):
-    """How far a mirror is: all older than `since` is here; `newest`, `list` and `place` tell of a walk not ended."""
+    """How far a mirror is: all older than `since` is here, but for late writes; the rest tells of a walk not ended.
+
+    `since` is never later than the beginning of the walk that it came of, whatever dates reports bear.
+    """
 
     base_url: str
     id_conta: int
     since: datetime | None = None
+    began: datetime | None = None
     newest: datetime | None = None
     list: str = "pessoas"
     place: Place | None = None
@@ -49,6 +54,11 @@ class Summary:
     rejected: int = 0
     unnamed: int = 0
     total: int = 0
+
+    @property
+    def kept(self) -> int:
+        """How many of them the store has."""
+        return self.inserted + self.updated + self.unchanged + self.stale
 
     def __str__(self) -> str:
         names = ("inserted", "updated", "unchanged", "stale", "rejected")
@@ -80,10 +90,11 @@ class Mirror:
         if self._state.since is None:
             self._whole(report, reject)
         if self._state.since is not None:
-            self._changes(self._state.since - MARGIN, report, reject)
+            self._changes(self._state.since, report, reject)
 
     def _whole(self, report: Report, reject: Callable[[str], None]) -> None:
         state = self._state
+        state.began = state.began or datetime.now(UTC)
         if state.list == "pessoas":
             for people in _counted("pessoas", self._client.pessoas_in_batches(start=state.place), report):
                 self._names.keep(people.itens)
@@ -93,12 +104,15 @@ class Mirror:
             self._write(batch, reject)
             state.newest = max((*_known(state.newest), *_instants(batch)), default=None)
             self._note("relatorios", batch.place)
-        state.since, state.newest = state.newest, None
+        state.since = state.newest and min(state.newest, state.began)
+        state.began = state.newest = None
         self._note("pessoas", None)
 
-    def _changes(self, since: datetime, report: Report, reject: Callable[[str], None]) -> None:
+    def _changes(self, known: datetime, report: Report, reject: Callable[[str], None]) -> None:
         """Walk both lists, the newest first, until what they hold is known."""
-        newest = since + MARGIN
+        began = datetime.now(UTC)
+        newest = min(known, began)
+        since = newest - MARGIN
         for people in _counted("pessoas", self._client.pessoas_in_batches(), report):
             self._names.keep(people.itens)
             if any(item.atualizado_em < since for item in people.itens):
@@ -108,7 +122,7 @@ class Mirror:
             newest = max((newest, *_instants(batch)))
             if any(item.atualizado_em < since for item in batch.itens):
                 break
-        self._state.since = newest
+        self._state.since = min(newest, began)
         self._save(self._state)
 
     def _note(self, name: str, place: Place | None) -> None:
@@ -150,24 +164,25 @@ class Mirror:
 class Names:
     """CPF → name, in a file of its own: there may be more than memory holds.
 
-    One connection without a WAL, for which the standard library's SQLite is sound.
+    One connection without a WAL, for which the standard library's SQLite is sound. Its failures are StoreErrors.
     """
 
     def __init__(self, path: Path) -> None:
         path.touch(mode=0o600)
         self._path = path
-        self._connection = sqlite3.connect(path)
-        self._connection.execute("CREATE TABLE IF NOT EXISTS nome (cpf TEXT PRIMARY KEY, nome TEXT) WITHOUT ROWID")
+        with self._explained():
+            self._connection = sqlite3.connect(path)
+            self._connection.execute("CREATE TABLE IF NOT EXISTS nome (cpf TEXT PRIMARY KEY, nome TEXT) WITHOUT ROWID")
 
     def keep(self, pessoas: Sequence[Pessoa]) -> None:
-        with self._connection:
+        with self._explained(), self._connection:
             self._connection.executemany(
                 "INSERT INTO nome VALUES (?, ?) ON CONFLICT (cpf) DO UPDATE SET nome = excluded.nome",
                 [(pessoa.cpf, pessoa.nome) for pessoa in pessoas],
             )
 
     def of(self, cpfs: set[str]) -> dict[str, str]:
-        with closing(self._connection.cursor()) as cursor:
+        with self._explained(), closing(self._connection.cursor()) as cursor:
             found = (cursor.execute("SELECT cpf, nome FROM nome WHERE cpf = ?", (cpf,)).fetchone() for cpf in cpfs)
             return dict(row for row in found if row)
 
@@ -178,6 +193,14 @@ class Names:
         """Delete the file: what it held is in the store."""
         self.close()
         self._path.unlink(missing_ok=True)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            todo = "make room on its disk, or remove it if it is damaged: names are then asked for one by one"
+            raise StoreError(f"cannot use the file of names {self._path}: {error}; hint: {todo}") from error
 
 
 def _counted(name: str, batches: Iterator[Batch[I]], report: Report) -> Iterator[Batch[I]]:

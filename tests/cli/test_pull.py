@@ -1,6 +1,7 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 import httpx
 import pytest
@@ -92,13 +93,48 @@ def test_nothing_is_missed_or_doubled_while_the_list_changes(run: Run, laudo: Sh
 def test_an_interrupted_pull_goes_on(run: Run, laudo: Shell, service: Service, answered: int) -> None:
     service.script = [*[None] * answered, refused(500)]
     result = run()
-    if answered < 6:
-        assert result.exit_code == 2
-        assert "hint: the same command goes on" in one_line(result)
+    assert result.exit_code == (2 if answered == 1 else 1)
+    assert "hint: the same command goes on" in one_line(result)
     asked = len(service.requests)
     assert run().exit_code == 0
     assert len(service.requests) - asked <= 7 - answered + 1
     assert (count(laudo, "relatorio"), count(laudo, "pessoa")) == (2600, 700)
+
+
+@pytest.mark.parametrize(
+    ("damaged", "reason"), [(f"{STATE}.names", "cannot use the file of names"), (STATE, "Is a directory")]
+)
+def test_a_pull_that_cannot_go_on_says_what_it_has_kept(
+    run: Run, laudo: Shell, service: Service, damaged: str, reason: str
+) -> None:
+    file = laudo.folder / damaged
+
+    def damage(asked: int) -> None:
+        if asked == 3 and damaged == STATE:
+            file.unlink()
+            file.mkdir()
+        elif asked == 3:
+            file.write_bytes(b"x" * 10_000)
+
+    service.after = damage
+    result = run()
+    assert result.exit_code == 1
+    assert reason in one_line(result)
+    assert "kept: " in result.stderr
+    assert count(laudo, "relatorio") >= 1000
+    file.rmdir() if damaged == STATE else file.unlink()
+    assert run().exit_code == 0
+    assert (count(laudo, "relatorio"), count(laudo, "pessoa")) == (2600, 700)
+
+
+def test_a_report_of_the_future_hides_none_that_come_after_it(run: Run, laudo: Shell, service: Service) -> None:
+    service.relatorios.insert(0, relatorio(80_000, atualizado_em="2099-01-01T00:00:00.000Z"))
+    assert run().exit_code == 0
+    for number in (90_000, 90_001):
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        service.relatorios.insert(1, relatorio(number, numero_documento=cpf(1), atualizado_em=now))
+        assert run().stdout.startswith("1 inserted, 0 updated, ")
+    assert count(laudo, "relatorio") == 2603
 
 
 def test_what_cannot_be_a_report_is_counted_and_named_without_its_values(run: Run, service: Service) -> None:

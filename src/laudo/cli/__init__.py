@@ -56,8 +56,7 @@ EPILOG: Final = """
 \b
 Exit codes:
   0    done
-  1    done in part: `import`, `delete` or `pull` rejected some lines; `export` kept a part; `verify` or `copy` found
-       differences
+  1    done in part by `import`, `delete`, `copy`, `export` or `pull`; or `verify` or `copy` found differences
   2    nothing done: usage, settings, store or service; stderr says why
   130  interrupted
 

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
 EPILOG: Final = """
 \b
+Exit codes:
+  0    done
+  1    some reports were rejected, or a failure came after others were stored
+  2    nothing was stored
+  130  interrupted; the same command goes on
+
 The token is LAUDO_TOKEN, or the one that `laudo login` keeps for this service. How far it is stands in --state, beside
 the store; run again, it goes on, and later brings only what has changed. The service needs none of our extensions.
 """
@@ -59,14 +65,13 @@ def _end(mirror: "Mirror") -> int:
 @contextmanager
 def _kept(mirror: "Mirror") -> Iterator[None]:
     """When it cannot go on, say what is in the store and how to get the rest."""
-    from laudo.client import LaudoError
-
     try:
         yield
     except KeyboardInterrupt:
         output.fail(f"interrupted; {_so_far(mirror)}", code=output.INTERRUPTED)
-    except LaudoError as error:
-        output.fail(f"{error}; {_so_far(mirror)}")
+    except Exception as error:  # noqa: BLE001 - the command ends here, whatever it was
+        code = output.IN_PART if mirror.summary.kept else output.NOTHING_DONE
+        output.fail(f"{output.reason(error)}; {_so_far(mirror)}", code=code)
 
 
 def _so_far(mirror: "Mirror") -> str:
