@@ -16,8 +16,9 @@ from laudo.core.sql import Statement
 from laudo.server.database import Connection, Database, StoreError, open_store
 from laudo.server.ingest import statistics
 from laudo.server.ingest.copying import Copy
+from laudo.server.ingest.progress import SILENT
 from laudo.server.ingest.statistics import GROWTH, LEAST
-from laudo.server.ingest.verify import recount
+from laudo.server.ingest.verify import pessoas, recount
 from laudo.server.ingest.writer import Ingest
 
 MANY = LEAST * GROWTH
@@ -101,6 +102,27 @@ def test_a_store_that_was_never_looked_at_is_before_it_is_counted_anew(database:
     assert (known(database), known(database, "tally")) == (LEAST, 0)
     recount(database, account.id_organizacao)
     assert known(database, "tally") > 0
+
+
+def test_persons_are_compared_in_one_pass_over_a_table_that_was_never_looked_at(
+    database: Database, tmp_path: Path
+) -> None:
+    """As the writer of a copy does, who does not own the tables."""
+    account = Store(database, tmp_path / "key").account()
+    with patch.object(statistics, "LEAST", 10 * MANY):
+        Ingest(database, account.id_conta).write(list(demo.relatorios(MANY)))
+    with database.snapshot() as connection:
+        [(before,)] = connection.fetch(Statement(_BLOCKS, ()))
+        assert list(pessoas.differences(connection, account.id_organizacao, SILENT)) == []
+        [(after,)] = connection.fetch(Statement(_BLOCKS, ()))
+    assert known(database) == 0
+    assert after - before < 4 * MANY
+
+
+_BLOCKS = """
+SELECT sum(pg_stat_get_xact_blocks_fetched(oid))::bigint FROM pg_class
+WHERE oid = 'relatorio'::regclass OR relname LIKE 'relatorio_%'
+"""
 
 
 class Breaking(Forwarding):
