@@ -9,7 +9,7 @@ import pytest
 from laudo import cli
 from laudo.server.config import SETTINGS
 from laudo.server.database import open_store
-from shell import LAUDO, Shell, one_line
+from shell import LAUDO, Shell, ndjson, one_line
 
 
 def test_help_loads_no_engine_and_no_library_but_click() -> None:
@@ -93,11 +93,58 @@ def test_a_file_that_is_no_store_is_explained(empty: Shell) -> None:
     assert "not a store of laudo" in one_line(result)
 
 
-def test_a_closed_pipe_is_no_traceback(laudo: Shell) -> None:
+# What cannot be printed.
+
+REFUSED = {"closed": "Bad file descriptor", "full": "No space left on device", "unread": "Broken pipe"}
+
+
+def unprinted(laudo: Shell, how: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command whose standard output is closed, full, or read by nobody."""
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run(
-        [LAUDO, "user", "list"], check=False, stdout=writer, stderr=subprocess.PIPE, env=laudo.environment
-    )
+    script = {"closed": '"$@" >&-', "full": '"$@" >/dev/full', "unread": '"$@"'}[how]
+    command = ["sh", "-c", script, "sh", LAUDO, *words]
+    done = subprocess.run(command, check=False, stdout=writer, stderr=subprocess.PIPE, env=laudo.environment, text=True)
     os.close(writer)
-    assert b"Traceback" not in done.stderr
+    assert done.stderr.count("\n") <= 1, done.stderr
+    return done
+
+
+@pytest.mark.parametrize("how", REFUSED)
+@pytest.mark.parametrize("words", [["--help"], ["token", "list", "--json"], ["config"]])
+def test_an_answer_that_cannot_be_printed_is_2_and_silent_where_nobody_reads(
+    empty: Shell, how: str, words: list[str]
+) -> None:
+    empty.prints("migrate")
+    done = unprinted(empty, how, *words)
+    assert (done.returncode, done.stderr) == (2, "" if how == "unread" else f"error: {REFUSED[how]}\n")
+
+
+@pytest.mark.parametrize("how", REFUSED)
+def test_a_sound_store_has_no_differences_whoever_reads(laudo: Shell, how: str) -> None:
+    assert unprinted(laudo, how, "verify", "--json").returncode == 2
+
+
+@pytest.mark.parametrize("how", REFUSED)
+def test_what_is_done_is_done_though_it_cannot_be_printed(laudo: Shell, how: str) -> None:
+    done = unprinted(laudo, how, "import", str(ndjson(laudo.folder, 3)), "--account", "1")
+    counts = "3 inserted, 0 updated, 0 unchanged, 0 stale, 0 rejected"
+    said = f"error: {counts}: that is done, but could not be printed: {REFUSED[how]}\n"
+    assert (done.returncode, done.stderr) == (0, said)
+    assert unprinted(laudo, how, "user", "disable", "1").returncode == 0
+
+
+@pytest.mark.parametrize("how", REFUSED)
+def test_what_is_made_is_told_on_stderr_when_it_cannot_be_printed(laudo: Shell, how: str) -> None:
+    done = unprinted(laudo, how, "account", "create", "Filial", "--organization", "1", "--json")
+    said = f"error: account 2 of organization 1: that is done, but could not be printed: {REFUSED[how]}\n"
+    assert (done.returncode, done.stderr) == (1, said)
+
+
+@pytest.mark.parametrize("how", REFUSED)
+def test_a_token_that_cannot_be_printed_is_not_made(laudo: Shell, how: str) -> None:
+    laudo.prints("token", "create", "--user", "1")
+    done = unprinted(laudo, how, "token", "create", "--user", "1")
+    said = f"error: no token was made, since it could not be printed: {REFUSED[how]}\n"
+    assert (done.returncode, done.stderr) == (2, said)
+    assert len(laudo.lists("token", "list")) == 1

@@ -1,6 +1,5 @@
 """The command line. A command's module is loaded when it is asked for, its engine when it runs."""
 
-import sys
 from importlib import import_module
 from typing import Any, Final, NoReturn
 
@@ -26,7 +25,17 @@ class Entry(click.Group):
         """Run, and exit with a documented code."""
         with output.failures_in_one_line():
             code = super().main(*args, **(extra | {"prog_name": "laudo", "standalone_mode": False}))
-            sys.exit(code)
+            output.leave(code)
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:  # noqa: ANN401 - the same
+        """Read the command line; `--help` is printed here."""
+        with output.told_whole():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - the same
+        """Run the command."""
+        with output.told_whole():
+            return super().invoke(ctx)
 
 
 COMMANDS: Final = {
@@ -56,7 +65,8 @@ EPILOG: Final = """
 \b
 Exit codes:
   0    done
-  1    done in part by `import`, `delete`, `copy`, `export` or `pull`; or `verify` or `copy` found differences
+  1    done in part: `import`, `delete`, `copy`, `export` or `pull` could not do all of it, or `create` not print
+       what it made; or `verify` or `copy` found differences
   2    nothing done: usage, settings, store or service; stderr says why
   130  interrupted
 

@@ -142,7 +142,7 @@ def _switch(settings: Settings, noun: str, number: int, *, enabled: bool) -> Non
     change = accounts.enable if enabled else accounts.disable
     with opened(settings, write=True) as database, database.transaction() as connection:
         change(connection, level, number)
-    click.echo(f"{noun} {number} is {'enabled' if enabled else 'disabled'}")
+    output.summary(f"{noun} {number} is {'enabled' if enabled else 'disabled'}")
 
 
 for _group in (organization, account, user):

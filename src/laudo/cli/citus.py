@@ -47,4 +47,4 @@ def apply(settings: Settings) -> None:
 
     with opened(settings, write=True, distributed=False) as database:
         statements = cluster.apply(database)
-    click.echo("".join(f"{statement};\n" for statement in statements) or f"{DONE}\n", nl=False)
+    output.summary("\n".join(f"{statement};" for statement in statements) or DONE)

@@ -66,7 +66,7 @@ def _copy(copy: "Copy") -> None:
         copy.copy_reports(told)
     with progress.counting("counting") as told:
         copy.count(told)
-    click.echo(str(copy.done))
+    output.summary(str(copy.done))
 
 
 def _differences(copy: "Copy") -> list[str]:

@@ -111,7 +111,7 @@ def _stream(numeros: Sequence[str]) -> BytesIO:
 def _end(done: Done, place: str) -> int:
     if not done.lines:
         raise output.Failure(f"there is no {place} with a UUID")
-    click.echo(str(done))
+    output.summary(str(done))
     if done.rejected == done.lines:
         raise output.Failure(f"no {place} is a UUID")
     return output.IN_PART if done.rejected else 0

@@ -216,7 +216,7 @@ def _so_far(done: Counted) -> str:
 def _end(done: Done, *, dry_run: bool) -> int:
     if not done.lines:
         raise output.Failure("the file has no lines")
-    click.echo(f"dry run: {done.valid} valid, {done.rejected} rejected, nothing written" if dry_run else str(done))
+    output.summary(f"dry run: {done.valid} valid, {done.rejected} rejected, nothing written" if dry_run else str(done))
     if not done.valid:
         raise output.Failure("no line could be accepted")
     return output.IN_PART if done.rejected else 0

@@ -52,7 +52,7 @@ def login(*, url: str | None, with_token: bool) -> None:
     with access.client() as client:
         organization = client.usuario().nome_organizacao
     _write(access)
-    click.echo(f"logged in to {access.base_url}, organization {organization}")
+    output.summary(f"logged in to {access.base_url}, organization {organization}")
 
 
 def access(base_url: str | None = None) -> Access:

@@ -4,15 +4,17 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TextIO
 
 import click
 
 IN_PART: Final = 1
 NOTHING_DONE: Final = 2
 INTERRUPTED: Final = 130
+
+_STDOUT: Final = 1
 
 SERVER: Final = ("apsw", "falcon", "granian", "prometheus_client")
 """What the extra `server` installs."""
@@ -31,6 +33,10 @@ _EXPECTED: Final = (
 Item = Mapping[str, str | int | bool | None]
 
 
+class Unheard(Exception):  # noqa: N818 - what happened, in one word
+    """Nobody reads what is printed, as behind `laudo … | head`; there is nobody to be told, either."""
+
+
 class Failure(Exception):  # noqa: N818 - what happened, in one word
     """A command cannot go on; the text is what is shown."""
 
@@ -47,22 +53,47 @@ def failures_in_one_line() -> Iterator[None]:
         fail(_usage(error))
     except (click.Abort, KeyboardInterrupt):
         fail("interrupted", code=INTERRUPTED)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(NOTHING_DONE)
+    except Unheard:
+        leave(NOTHING_DONE)
     except Exception as error:  # noqa: BLE001 - the program ends here; nothing else may see it
         fail(reason(error))
+
+
+@contextmanager
+def told_whole() -> Iterator[None]:
+    """Have all that is printed leave the program; raises Unheard when nobody reads it any more.
+
+    click would take that for its own affair, and exit with 1.
+    """
+    if sys.stdout is None:  # closed: so that writing is refused, and no file opened later stands in its place
+        sys.stdout = os.fdopen(os.dup2(os.open(os.devnull, os.O_RDONLY), _STDOUT), "w")
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError as error:
+        raise Unheard from error
+
+
+def leave(code: int | None) -> NoReturn:
+    """Exit with this code: with something left that cannot be printed, Python would make it another one."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, AttributeError):
+            _discard(stream)
+    sys.exit(code)
 
 
 def fail(text: str, *, code: int = NOTHING_DONE) -> NoReturn:
     """Print the line and exit."""
     note(" ".join(text.split()), label="error: ")
-    sys.exit(code)
+    leave(code)
 
 
 def note(text: str, *, label: str = "") -> None:
-    """Tell a person something that is no answer, on stderr."""
-    click.echo(click.style(label, fg="red", bold=True) + text if label else text, err=True, color=colour())
+    """Tell a person something that is no answer, on stderr; what nobody can be told stops nothing."""
+    with suppress(OSError):
+        click.echo(click.style(label, fg="red", bold=True) + text if label else text, err=True, color=colour())
 
 
 def colour() -> bool | None:
@@ -87,8 +118,35 @@ def listing(items: Sequence[Item], *, as_json: bool) -> None:
 
 
 def answer(item: Item, text: str, *, as_json: bool) -> None:
-    """Print what was made or changed, as JSON or as a sentence."""
-    click.echo(json.dumps(item, ensure_ascii=False) if as_json else text)
+    """Print what was made, as JSON or as a sentence; what cannot be printed is done in part."""
+    if refused := refusal(json.dumps(item, ensure_ascii=False) if as_json else text):
+        fail(_done(text, refused), code=IN_PART)
+
+
+def summary(text: str) -> None:
+    """Print what is done; where that cannot be, stderr says so, and the exit code says what was done all the same."""
+    if refused := refusal(text):
+        note(_done(text, refused), label="error: ")
+
+
+def refusal(text: str) -> str | None:
+    """Print a text; gives the reason why it cannot be, if there is one: nothing else need be lost for it."""
+    try:
+        click.echo(text)
+    except OSError as error:
+        _discard(sys.stdout)
+        return error.strerror
+    return None
+
+
+def _done(text: str, refused: str) -> str:
+    return f"{' '.join(text.split())}: that is done, but could not be printed: {refused}"
+
+
+def _discard(stream: TextIO | None) -> None:
+    """Let what a stream still holds, and what it will be given, go nowhere."""
+    if stream is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _columns(rows: list[list[str]]) -> None:

@@ -58,7 +58,7 @@ def pull(settings: Settings, *, base_url: str, id_conta: int, whole: bool, state
 
 def _end(mirror: "Mirror") -> int:
     unnamed = f", {mirror.summary.unnamed} without a name" if mirror.summary.unnamed else ""
-    click.echo(f"{mirror.summary}{unnamed}; the service has {mirror.summary.total}")
+    output.summary(f"{mirror.summary}{unnamed}; the service has {mirror.summary.total}")
     return output.IN_PART if mirror.summary.rejected else 0
 
 

@@ -54,7 +54,7 @@ def migrate(settings: Settings, *, grants: bool) -> None:
     if grants and settings.store.startswith("sqlite:"):
         raise output.Failure("a store in a file has no roles; whoever may read or write the file may use the store")
     applied = _migrate(settings)
-    click.echo("\n".join(f"applied {name}" for name in applied) or "the store is current")
+    output.summary("\n".join(f"applied {name}" for name in applied) or "the store is current")
     if grants:
         _grant(settings)
 
@@ -93,7 +93,7 @@ def _grant(settings: Settings) -> None:
         except roles.RolesError as error:
             click.echo("".join(f"{statement};\n" for statement in error.statements), nl=False)
             raise output.Failure(f"{error}; let somebody who may run the statements printed above") from error
-    click.echo("".join(f"{statement};\n" for statement in statements) or "the roles are current\n", nl=False)
+    output.summary("\n".join(f"{statement};" for statement in statements) or "the roles are current")
 
 
 def _fill(settings: Settings, count: int) -> None:

@@ -50,8 +50,8 @@ def create(
         with database.transaction() as connection:
             token_hash = auth.hash_token(key, text)
             made = accounts.create_token(connection, id_usuario, token_hash, now_ms=now_ms, expires_at=end)
-    if not from_stdin:
-        click.echo(text)
+            if not from_stdin:
+                _hand_over(text)
     output.note(f"token {made.id_token} of user {made.id_usuario}, {_until(end)}")
 
 
@@ -79,7 +79,7 @@ def revoke(settings: Settings, *, id_token: int) -> None:
 
     with opened(settings, write=True) as database, database.transaction() as connection:
         accounts.revoke_token(connection, id_token, now_ms=_now_ms())
-    click.echo(f"token {id_token} is revoked")
+    output.summary(f"token {id_token} is revoked")
 
 
 def _now_ms() -> int:
@@ -102,6 +102,12 @@ def _end(now_ms: int, expires_in: str | None, expires_at: str | None) -> int | N
         return int(str(INSTANT.parse(expires_at)))
     except ValueError:
         raise output.Failure("--expires-at is not an instant such as 2027-01-31T12:00:00Z") from None
+
+
+def _hand_over(text: str) -> None:
+    """Print a token before it is stored: one that works and that nobody has would be worse than one that does not."""
+    if refused := output.refusal(text):
+        raise output.Failure(f"no token was made, since it could not be printed: {refused}")
 
 
 def _given_token() -> str:
