@@ -8,10 +8,11 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from click.testing import Result
 
-from client.service import TOKEN, Service, listed, pessoa, relatorio
+from client.service import TOKEN, Answer, Service, listed, pessoa, refused, relatorio
 from client.socket_service import listening
 from laudo.cli import output
 from laudo.core.resources import PESSOAS, RELATORIOS
@@ -215,6 +216,17 @@ def test_watch_prints_again_when_something_has_changed(run: Run, service: Servic
     result = run("pessoas", "--watch", "--every", "0.1", "--json", "nome")
     assert result.stdout.count("Maria") == 2
     assert result.exit_code == 2
+
+
+def test_watch_goes_on_when_the_service_was_away_and_says_so_once(run: Run, service: Service) -> None:
+    away: list[Answer] = [refused(503, Retry_After="0"), httpx.ReadError("dropped")]
+    service.script = [None, *away * 4, listed([pessoa(1, nome="Rita")], total="1"), refused(401)]
+    result = run("pessoas", "--watch", "--every", "0.1", "--json", "nome")
+    assert result.exit_code == 2
+    assert ("Maria" in result.stdout, "Rita" in result.stdout) == (True, True)
+    noted, ended = result.stderr.splitlines()
+    assert noted.endswith("; looking again every 0.1 s")
+    assert "status 401" in ended
 
 
 def test_the_profile_hides_its_token(run: Run) -> None:

@@ -3,13 +3,13 @@
 import shlex
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from laudo.cli import answers, filters, login
+from laudo.cli import answers, filters, login, output
 from laudo.core.resources import PESSOAS, PROFILE, RELATORIOS, Resource
 
 if TYPE_CHECKING:
@@ -111,12 +111,26 @@ def _wires(itens: Iterable[Any]) -> Iterable[answers.Wire]:
 
 def _watch(look: Any, names: list[str], how: dict[str, Any], *, every: float) -> None:  # noqa: ANN401 - of either list
     before = None
-    while True:
-        itens = look()
+    for itens in _looks(look, every):
         if itens != before:
             click.echo(_CLEAR if sys.stdout.isatty() else "", nl=False)
             answers.show(_wires(itens), names, **how)
             before = itens
+
+
+def _looks(look: Any, every: float) -> Iterator[Any]:  # noqa: ANN401 - the same
+    """Give what each look sees, for ever; while the service is away, say so once."""
+    from laudo.client import ServerError, TransportError
+
+    is_away = False
+    while True:
+        try:
+            yield look()
+            is_away = False
+        except (TransportError, ServerError) as error:
+            if not is_away:
+                output.note(f"{error}; looking again every {every:g} s")
+            is_away = True
         time.sleep(every)
 
 
