@@ -28,6 +28,11 @@ def test_the_file_wins_over_defaults(file: Path) -> None:
     assert (settings.port, settings.max_rows, settings.log) == (9001, 50, False)
 
 
+def test_the_file_may_begin_with_the_mark_that_some_editors_write(file: Path) -> None:
+    file.write_bytes(b"\xef\xbb\xbfport = 8001\n")
+    assert config.load({}, {}, file).port == 8001
+
+
 def test_the_environment_wins_over_the_file(file: Path) -> None:
     settings = config.load({}, {"LAUDO_PORT": "9002"}, file)
     assert (settings.port, settings.max_rows) == (9002, 50)

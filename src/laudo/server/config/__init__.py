@@ -239,7 +239,7 @@ def _path(environ: Mapping[str, str], file: Path | None) -> Path | None:
 
 def _toml(path: Path) -> dict[str, object]:
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(path.read_text("utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"cannot read the settings file {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
