@@ -1,11 +1,14 @@
 import re
+import stat
 import subprocess
+from contextlib import closing
 
 import pytest
 
 from laudo.cli.options import opened
 from laudo.core.sql import Statement
 from laudo.server.config import SETTINGS, Settings
+from laudo.server.database import open_store
 from shell import LAUDO, Shell
 
 
@@ -33,6 +36,15 @@ def test_config_reads_the_file_of_the_working_folder(empty: Shell) -> None:
 def test_migrate_may_be_repeated(fresh: Shell) -> None:
     assert fresh.prints("migrate").startswith("applied 0001_")
     assert fresh.prints("migrate") == "the store is current"
+
+
+@pytest.mark.engines("sqlite", reason="a file has a mode")
+def test_a_store_is_made_for_its_owner_alone(fresh: Shell) -> None:
+    fresh.prints("migrate")
+    with closing(open_store(fresh.store, write=True)):
+        made = list(fresh.folder.glob("laudo.db*"))
+        assert len(made) == 3
+        assert {stat.S_IMODE(file.stat().st_mode) for file in made} == {0o600}
 
 
 @pytest.mark.engines("postgres", reason="nothing is prepared on a server")

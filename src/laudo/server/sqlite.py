@@ -102,6 +102,8 @@ class Sqlite:
         if not self._write and not Path(self._path).is_file():
             message = f"there is no store at {self._path}; run `laudo migrate` to make one"
             raise StoreError(message)
+        if self._write:
+            _make(self._path)
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if self._write else apsw.SQLITE_OPEN_READONLY
         try:
             connection = _Connection(self._path, flags=flags, statementcachesize=200)
@@ -194,6 +196,12 @@ class SqliteConnection:
         """Tell whether the store has this table; apsw's own answer may be of before another connection made it."""
         text = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
         return bool(self._connection.execute(text, (name,)).fetchall())
+
+
+def _make(path: str) -> None:
+    """Make a file that is missing, for its owner alone, as its companions then are; what hinders it SQLite tells."""
+    with suppress(OSError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _wal_index(path: str) -> mmap.mmap | None:
