@@ -337,6 +337,13 @@ def test_granting_without_the_right_to_prints_what_to_run(server: Server, tmp_pa
     assert owners == [("laudo_owner",)]
 
 
+@pytest.mark.parametrize("user", ["api", "importer"])
+def test_who_owns_nothing_is_not_made_an_owner(server: Server, tmp_path: Path, user: str) -> None:
+    url = server.url(GRANTED, user=user, password=PASSWORD)
+    result = Shell(tmp_path)("migrate", "--grants", env={"LAUDO_STORE": url})
+    assert (result.exit_code, result.stdout) == (0, "the store is current\nthe roles are current\n")
+
+
 def test_a_store_in_a_file_has_no_roles(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     assert one_line(shell("migrate", "--grants")) == (

@@ -92,10 +92,10 @@ def _missing(connection: Connection) -> Iterator[str]:
 
 
 def _membership(connection: Connection, known: Iterable[str]) -> Iterator[str]:
-    """Let who runs this be a member of the owner: it hands over its tables, and goes on changing them."""
-    [(user, is_superuser)] = connection.fetch(Statement(_USER, ()))
+    """Let who owns what is here be a member of the owner: it hands over its tables, and goes on changing them."""
+    [(user, is_superuser, has_own)] = connection.fetch(Statement(_USER, (list(TABLES),)))
     is_member = OWNER in known and connection.fetch(Statement(_IS_MEMBER, (OWNER,))) == [(True,)]
-    if not is_superuser and not is_member:
+    if has_own and not is_superuser and not is_member:
         yield f"GRANT {OWNER} TO {_quoted(user)}"
 
 
@@ -149,7 +149,15 @@ def _quoted(name: str) -> str:
 
 
 _KNOWN: Final = "SELECT rolname::text FROM pg_roles WHERE rolname = ANY(?)"
-_USER: Final = "SELECT rolname::text, rolsuper FROM pg_roles WHERE rolname = current_user"
+_USER: Final = """
+SELECT rolname::text, rolsuper,
+    EXISTS (SELECT FROM pg_database WHERE datname = current_database() AND datdba = pg_roles.oid) OR EXISTS (
+        SELECT FROM pg_class
+        WHERE relnamespace = current_schema()::regnamespace AND relname = ANY(?) AND relowner = pg_roles.oid
+    )
+FROM pg_roles WHERE rolname = current_user
+"""
+"""Who asks, whether that is a superuser, and whether it owns the database or a table."""
 _IS_MEMBER: Final = "SELECT pg_has_role(?, 'USAGE')"
 _PLACE: Final = "SELECT current_database()::text, current_schema()::text"
 _MAY: Final = """
