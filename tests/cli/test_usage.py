@@ -148,3 +148,22 @@ def test_a_token_that_cannot_be_printed_is_not_made(laudo: Shell, how: str) -> N
     said = f"error: no token was made, since it could not be printed: {REFUSED[how]}\n"
     assert (done.returncode, done.stderr) == (2, said)
     assert len(laudo.lists("token", "list")) == 1
+
+
+# What is not there to be read.
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["import", "-", "--account", "1"],
+        ["delete", "-", "--account", "1"],
+        ["token", "create", "--user", "1", "--from-stdin"],
+        ["login", "--url", "http://127.0.0.1:9", "--with-token"],
+    ],
+)
+@pytest.mark.engines("sqlite", reason="nothing is asked of the store")
+def test_a_closed_standard_input_is_explained(laudo: Shell, words: list[str]) -> None:
+    command = ["sh", "-c", '"$@" <&-', "sh", LAUDO, *words]
+    done = subprocess.run(command, check=False, capture_output=True, env=laudo.environment, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "error: standard input is closed\n")

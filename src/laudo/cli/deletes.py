@@ -1,7 +1,6 @@
 """`laudo delete`: reports of one account, by their UUIDs, batch by batch, each counted out of everything at once."""
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BufferedReader, BytesIO
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import click
 
-from laudo.cli import output, progress
+from laudo.cli import output, progress, stdin
 from laudo.cli.imports import batches, kept
 from laudo.cli.options import Id, opened, with_settings
 from laudo.server.config import Settings
@@ -49,7 +48,7 @@ def delete_reports(settings: Settings, *, numeros: tuple[str, ...], id_conta: in
 
     done = Done()
     place = "line" if numeros == ("-",) else "argument"
-    source = Source(cast("BufferedReader", sys.stdin.buffer) if numeros == ("-",) else _stream(numeros))
+    source = Source(cast("BufferedReader", stdin.opened().buffer) if numeros == ("-",) else _stream(numeros))
     with opened(settings, write=True) as database:
         ingest = Ingest(database, id_conta)
         with kept(done), progress.following(source, "deleting") as report:

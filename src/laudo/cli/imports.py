@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TextIO, TypeVar
 
 import click
 
-from laudo.cli import output, progress
+from laudo.cli import output, progress, stdin
 from laudo.cli.options import Id, opened, with_settings
 from laudo.server.config import Settings
 
@@ -41,7 +41,7 @@ through a pipe waits for a second at most. For each rejected line its number and
 
 
 @click.command("import", epilog=EPILOG)
-@click.argument("file", type=click.File("rb"))
+@click.argument("file", type=stdin.File())
 @click.option(
     "--account", "id_conta", metavar="ID", type=Id, required=True, help="Id of the account whose reports they are."
 )

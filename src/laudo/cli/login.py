@@ -4,14 +4,13 @@ import hashlib
 import json
 import os
 import stat
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from laudo.cli import output
+from laudo.cli import output, stdin
 
 if TYPE_CHECKING:
     from laudo.client import Laudo
@@ -46,8 +45,9 @@ def login(*, url: str | None, with_token: bool) -> None:
 
     They go to a file that only you can read.
     """
+    given = stdin.opened()
     base_url = url or click.prompt("Base URL", err=True)
-    token = sys.stdin.readline().strip() if with_token else click.prompt("Token", hide_input=True, err=True)
+    token = given.readline().strip() if with_token else click.prompt("Token", hide_input=True, err=True)
     access = Access(base_url.rstrip("/"), token)
     with access.client() as client:
         organization = client.usuario().nome_organizacao

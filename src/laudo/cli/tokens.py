@@ -1,14 +1,13 @@
 """`laudo token`: made, listed and revoked. A token is printed once, alone on stdout, and never read from argv."""
 
 import re
-import sys
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from laudo.cli import output
+from laudo.cli import output, stdin
 from laudo.cli.options import Id, as_json, opened, with_settings
 from laudo.server.config import Settings
 
@@ -45,8 +44,8 @@ def create(
     with opened(settings, write=True) as database:
         with database.snapshot() as connection:
             is_first = not accounts.tokens(connection)
-        key = auth.load_key(settings.key_file, create=is_first)
         text = _given_token() if from_stdin else auth.new_token()
+        key = auth.load_key(settings.key_file, create=is_first)
         with database.transaction() as connection:
             token_hash = auth.hash_token(key, text)
             made = accounts.create_token(connection, id_usuario, token_hash, now_ms=now_ms, expires_at=end)
@@ -114,9 +113,10 @@ def _given_token() -> str:
     """Read a token from stdin; a terminal does not show what is typed."""
     from laudo.server import auth
 
-    if sys.stdin.isatty():
+    given = stdin.opened()
+    if given.isatty():
         return auth.adopted_token(str(click.prompt("Token", hide_input=True, err=True)))
-    return auth.adopted_token(sys.stdin.buffer.read(_LONGEST_INPUT).decode("ascii", "replace"))
+    return auth.adopted_token(given.buffer.read(_LONGEST_INPUT).decode("ascii", "replace"))
 
 
 def _until(end: int | None) -> str:
