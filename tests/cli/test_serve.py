@@ -157,7 +157,16 @@ def test_a_port_in_use_is_one_line_and_2(laudo: Shell) -> None:
     assert "Address already in use; hint: choose another --port" in one_line(result)
 
 
+def test_one_port_for_both_is_one_line_and_2(laudo: Shell) -> None:
+    laudo.prints("token", "create", "--user", "1")
+    port = str(free_port())
+    result = laudo("serve", "--port", port, "--metrics-port", port)
+    assert result.exit_code == 2
+    assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in one_line(result)
+
+
 def test_a_metrics_port_in_use_is_one_line_and_2(laudo: Shell) -> None:
+    laudo.prints("token", "create", "--user", "1")
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()

@@ -19,6 +19,8 @@ from laudo.server.config import Settings
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
 
+    from granian.server.common import AbstractServer
+
 _STOP_SECONDS: Final = 30
 """How long requests in flight may take to finish once the server is told to stop."""
 
@@ -39,18 +41,25 @@ _LOG: Final[dict[str, Any]] = {
 def run(settings: Settings) -> None:
     """Serve until told to stop; requests in flight are finished. Raises what makes it impossible to start."""
     _require_modules()
-    from granian.constants import HTTPModes, Interfaces
-    from granian.log import LogLevels
-    from granian.server import Server
-
     from laudo.server import metrics
 
     _require_store(settings)
     _require_replicas(settings)
-    address = _free_address(settings.host, settings.port)
+    with metrics.start(settings):  # first: a port that they have is not free for the service
+        server = _server(settings)
+        heed_signals_from_birth()
+        server.serve(target_loader=partial(application, settings), wrap_loader=False)
+        _stop_for_good()
+
+
+def _server(settings: Settings) -> "AbstractServer[Any]":
+    from granian.constants import HTTPModes, Interfaces
+    from granian.log import LogLevels
+    from granian.server import Server
+
     server = Server(
         "laudo",
-        address=address,
+        address=_free_address(settings.host, settings.port),
         port=settings.port,
         interface=Interfaces.WSGI,
         workers=settings.workers,
@@ -64,10 +73,7 @@ def run(settings: Settings) -> None:
     )
     server.signal_handler_interrupt = _aside(server.signal_handler_interrupt)  # type: ignore[method-assign]
     server.on_startup(partial(_announce, settings))
-    heed_signals_from_birth()
-    with metrics.start(settings):
-        server.serve(target_loader=partial(application, settings), wrap_loader=False)
-        _stop_for_good()
+    return server
 
 
 def _threads(settings: Settings) -> int:
