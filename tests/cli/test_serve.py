@@ -38,7 +38,7 @@ def serving(laudo: Shell, *words: str) -> Iterator[Server]:
     ):
         try:
             assert process.stderr
-            assert process.stderr.readline().startswith(b"laudo serves http://127.0.0.1:")
+            assert any(line.startswith(b"laudo serves http://127.0.0.1:") for line in process.stderr)
             yield Server(process, client)
         finally:
             process.terminate()
@@ -149,6 +149,7 @@ def test_metrics_of_all_workers_are_on_a_port_of_their_own(laudo: Shell) -> None
 
 
 def test_a_port_in_use_is_one_line_and_2(laudo: Shell) -> None:
+    laudo.prints("token", "create", "--user", "1")
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from laudo.cli import output
 from laudo.server import config
 from laudo.server.config import SETTINGS, Setting, Settings
 
@@ -75,6 +76,15 @@ def opened(settings: Settings, *, write: bool = False, distributed: bool = True)
             return
     with closing(open_store(settings.store, write=True, bounds=bounds)) as database:
         yield database
+
+
+def key(settings: Settings, *, create: bool) -> bytes:
+    """Load the key under which tokens are hashed; where one is made, say so: it is to be kept as the store is."""
+    from laudo.server import auth
+
+    if create and auth.make_key(settings.key_file):
+        output.note(f"made the key file {Path(settings.key_file).absolute()}; keep a copy, without it no token works")
+    return auth.load_key(settings.key_file, create=False)
 
 
 def as_json(command: Command) -> Command:

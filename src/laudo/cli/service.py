@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from laudo.cli import output, serving
+from laudo.cli import options, output, serving
 from laudo.cli.options import ALL, as_json, flags, opened, with_settings
 from laudo.server import config
 from laudo.server.config import SETTINGS, Settings
@@ -98,11 +98,10 @@ def _grant(settings: Settings) -> None:
 
 def _fill(settings: Settings, count: int) -> None:
     from laudo import demo as invented
-    from laudo.server import auth
 
     _make_folder(settings.store)
     _migrate(settings)
-    key = auth.load_key(settings.key_file, create=True)
+    key = options.key(settings, create=True)
     with opened(settings, write=True, distributed=False) as database:
         filled = invented.fill(database, key, count=count)
     base, token = serving.base_url(settings), filled.accesses[0].token

@@ -12,7 +12,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from laudo.cli import output
+from laudo.cli import options, output
 from laudo.cli.options import opened
 from laudo.server.config import Settings
 
@@ -175,7 +175,7 @@ def _announce(settings: Settings) -> None:
 
 def _require_store(settings: Settings) -> None:
     """A store must be whole. A new one gets its key now; the key under which its tokens were made must be there."""
-    from laudo.server import accounts, auth
+    from laudo.server import accounts
     from laudo.server.database import Unavailable
 
     try:
@@ -186,7 +186,7 @@ def _require_store(settings: Settings) -> None:
             raise
         is_new = False  # it may come back, and its replicas answer meanwhile
         output.note(f"the store does not answer yet: {error}")
-    auth.load_key(settings.key_file, create=is_new)
+    options.key(settings, create=is_new)
 
 
 def _require_replicas(settings: Settings) -> None:

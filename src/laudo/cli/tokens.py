@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from laudo.cli import output, stdin
+from laudo.cli import options, output, stdin
 from laudo.cli.options import Id, as_json, opened, with_settings
 from laudo.server.config import Settings
 
@@ -45,7 +45,7 @@ def create(
         with database.snapshot() as connection:
             is_first = not accounts.tokens(connection)
         text = _given_token() if from_stdin else auth.new_token()
-        key = auth.load_key(settings.key_file, create=is_first)
+        key = options.key(settings, create=is_first)
         with database.transaction() as connection:
             token_hash = auth.hash_token(key, text)
             made = accounts.create_token(connection, id_usuario, token_hash, now_ms=now_ms, expires_at=end)

@@ -23,6 +23,7 @@ _BODY: Final = 32
 _CHECKSUM: Final = 6
 _KEY_BYTES: Final = 32
 _OTHERS: Final = 0o077
+_LOST: Final = "without the key no token works; hint: restore it, or name it with --key-file"
 
 _plausible: Final = re.compile(r"[!-+\--~]{8,200}").fullmatch  # visible ASCII without the comma
 _ours: Final = re.compile(rf"{PREFIX}[0-9A-Za-z]{{{_BODY + _CHECKSUM}}}").fullmatch
@@ -135,13 +136,13 @@ def load_key(path: str | Path, *, create: bool) -> bytes:
     Raises AuthError when the file is missing, malformed or may be read by others.
     """
     file = Path(path)
-    if create and not file.exists():
-        _make_key(file)
+    if create:
+        make_key(file)
     try:
         with file.open("rb") as stream:
             mode, text = os.fstat(stream.fileno()).st_mode, stream.read(1024)
     except FileNotFoundError:
-        raise AuthError(f"the key file {file} does not exist; hint: `laudo token create` makes it") from None
+        raise AuthError(f"the key file {file} does not exist, and {_LOST}") from None
     except OSError as error:
         raise AuthError(f"cannot read the key file {file}: {error.strerror}") from error
     if mode & _OTHERS:
@@ -151,8 +152,14 @@ def load_key(path: str | Path, *, create: bool) -> bytes:
     return bytes.fromhex(text.decode())
 
 
-def _make_key(file: Path) -> None:
-    """Make the file whole or not at all; of two processes at once, the first one's key stays."""
+def make_key(path: str | Path) -> bool:
+    """Make a missing key file, whole or not at all; tells whether it did. Of two at once, the first one's key stays.
+
+    Raises AuthError.
+    """
+    file = Path(path)
+    if file.exists():
+        return False
     temporary = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -160,16 +167,16 @@ def _make_key(file: Path) -> None:
             stream.write(secrets.token_hex(_KEY_BYTES) + "\n")
             stream.flush()
             os.fsync(stream.fileno())
-        _publish(temporary, file)
+        return _publish(temporary, file)
     except OSError as error:
         raise AuthError(f"cannot make the key file {file}: {error.strerror}") from error
 
 
-def _publish(temporary: Path, file: Path) -> None:
+def _publish(temporary: Path, file: Path) -> bool:
     try:
         file.hardlink_to(temporary)
     except FileExistsError:
-        return
+        return False
     finally:
         temporary.unlink()
     folder = os.open(file.parent, os.O_RDONLY)
@@ -177,6 +184,7 @@ def _publish(temporary: Path, file: Path) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+    return True
 
 
 def _is_damaged(token: str) -> bool:
