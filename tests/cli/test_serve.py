@@ -79,6 +79,7 @@ def test_workers_are_forked_whatever_python_does_by_default(laudo: Shell) -> Non
 
 
 def test_serve_says_where_and_with_how_many_workers(laudo: Shell) -> None:
+    laudo.prints("token", "create", "--user", "1")
     port = free_port()
     with laudo.starts("serve", "--workers", "1", "--port", str(port)) as process:
         assert process.stderr
