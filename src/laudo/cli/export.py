@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from laudo.cli import filters, login, progress
+from laudo.cli import filters, login, output, progress
 from laudo.cli.part import FORMATS, Part
 from laudo.core.resources import PESSOAS, RELATORIOS, Resource
 
@@ -48,7 +48,7 @@ def exporting(resource: Resource) -> click.Command:
             with part.kept():
                 _fetch(client, resource, part, workers=workers, asked=asked)
                 part.finish()
-        click.echo(f"{part.items} {resource.name} in {file}")
+        output.summary(f"{part.items} {resource.name} in {file}")
 
     run.__doc__ = f"Write {resource.name} to a file, all of them or those of a filter."
     return export.command(resource.name, epilog=EPILOG)(run)
