@@ -43,8 +43,8 @@ def run(settings: Settings) -> None:
     _require_modules()
     from laudo.server import metrics
 
-    _require_store(settings)
     _require_replicas(settings)
+    _require_store(settings)
     with metrics.start(settings):  # first: a port that they have is not free for the service
         server = _server(settings)
         heed_signals_from_birth()
