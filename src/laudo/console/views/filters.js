@@ -103,16 +103,20 @@ function Day({ words, name, min, max, value, set }) {
   const stepped = useRef(false);
   useEffect(() => setText(value), [value]);
   const apply = () => {
-    if (text === value || place.current?.validity.badInput || (text && text < FIRST_DAY)) return;
-    set({ [name]: text }, stepped.current);
+    const typed = place.current?.value ?? text;
+    if (typed === value || place.current?.validity.badInput || (typed && typed < FIRST_DAY)) return;
+    set({ [name]: typed }, stepped.current);
     stepped.current = true;
   };
+  // What the timer does must be of then: the other day may have come into force meanwhile.
+  const latest = useRef(apply);
+  latest.current = apply;
   useEffect(() => {
-    const timer = setTimeout(apply, PAUSE_MS);
+    const timer = setTimeout(() => latest.current(), PAUSE_MS);
     return () => clearTimeout(timer);
   }, [text]);
   const leave = () => {
-    apply();
+    latest.current();
     stepped.current = false;
   };
   return html`<label>${words} <input type="date" ref=${place} name=${name} min=${min} max=${max} value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Enter" && apply()} onBlur=${leave} /></label>`;
