@@ -8,7 +8,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import httpx
 import pytest
@@ -146,20 +148,36 @@ def test_parquet_without_its_package_is_one_line(run: Run, tmp_path: Path, monke
     assert "hint: pip install '.[parquet]' in a clone" in one_line(run("relatorios", "-o", str(tmp_path / "a.parquet")))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_whatever_ends_it_the_next_run_makes_it_whole(service: Service, tmp_path: Path, number: signal.Signals) -> None:
+class Held(NamedTuple):
+    """A service that keeps an answer back, from `reached` until `go_on`, and a command that asks it."""
+
+    reached: threading.Event
+    go_on: threading.Event
+    command: list[str]
+    environ: dict[str, str]
+
+
+@contextmanager
+def held(service: Service, file: Path, *, at: int) -> Iterator[Held]:
+    """Let the question number `at` of an export to a file wait."""
     reached, go_on = threading.Event(), threading.Event()
 
     def hold(asked: int) -> None:
-        if asked == 3:
+        if asked == at:
             reached.set()
             go_on.wait(20)
 
     service.after = hold
-    file = tmp_path / "a.csv"
     with listening(service) as base:
-        environ = Shell(tmp_path).environment | {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN}
+        environ = Shell(file.parent).environment | {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN}
         command = [sys.executable, "-c", HEEDING, "export", "relatorios", "-o", str(file)]
+        yield Held(reached, go_on, command, environ)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_whatever_ends_it_the_next_run_makes_it_whole(service: Service, tmp_path: Path, number: signal.Signals) -> None:
+    file = tmp_path / "a.csv"
+    with held(service, file, at=3) as (reached, go_on, command, environ):
         with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
             assert reached.wait(20)
             process.send_signal(number)
@@ -174,27 +192,17 @@ def test_whatever_ends_it_the_next_run_makes_it_whole(service: Service, tmp_path
 
 
 def test_of_two_exports_of_one_file_at_once_the_second_is_refused(service: Service, tmp_path: Path) -> None:
-    reached, go_on = threading.Event(), threading.Event()
-
-    def hold(asked: int) -> None:
-        if asked == 2:
-            reached.set()
-            go_on.wait(20)
-
-    service.after = hold
     file = tmp_path / "a.csv"
-    with listening(service) as base:
-        environ = Shell(tmp_path).environment | {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN}
-        command = [sys.executable, "-c", HEEDING, "export", "relatorios", "-o", str(file)]
-        with subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL) as process:
-            assert reached.wait(20)
-            second = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
-            go_on.set()
-            assert process.wait(20) == 0
-    assert (second.returncode, second.stderr) == (
-        2,
-        f"error: another export is writing {file}.part; hint: let it end\n",
-    )
+    with (
+        held(service, file, at=2) as (reached, go_on, command, environ),
+        subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL) as process,
+    ):
+        assert reached.wait(20)
+        second = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+        go_on.set()
+        assert process.wait(20) == 0
+    said = f"error: another export is writing {file}.part; hint: let it end\n"
+    assert (second.returncode, second.stderr) == (2, said)
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("a.")] == [file.name]
     assert file.read_text("utf-8").count("\n") == len(service.relatorios) + 1
     assert stat.S_IMODE(file.stat().st_mode) == 0o600

@@ -203,8 +203,9 @@ def _problem(name: str | None, value: str | None, accepted: tuple[str, ...]) -> 
     if name not in accepted:
         return _unknown(name, accepted)
     if value is None:
+        most = MOST_CURSOR_CHARACTERS if name == "cursor" else MOST_CHARACTERS
         return (
-            f"O valor do parâmetro {name} deve estar em UTF-8, codificado para URL, com até 200 caracteres "
+            f"O valor do parâmetro {name} deve estar em UTF-8, codificado para URL, com até {most} caracteres "
             "e sem caracteres de controle."
         )
     if name in IGNORED and not value:
