@@ -17,6 +17,8 @@ from wsgi import Client, NewApp
 
 TOKEN, CALLER, AGAIN, VERSION = "token", "caller", "caller again", "version"
 FACETS, PLACE, PAGE = "facets", "place", "page"
+MOST_KEPT = 16_384
+"""Bytes of a statement that apsw keeps prepared; to prepare one that is longer takes milliseconds, each time."""
 
 
 class Counting(Forwarding):
@@ -137,6 +139,17 @@ def test_a_first_page_is_two_statements_for_the_caller_one_for_the_facets_and_on
 def test_what_other_pages_cost_beside_the_token_and_the_facets(asked: Asked, url: str, kinds: list[str]) -> None:
     assert asked.client.get(url).status == 200
     assert asked.database.kinds() == [TOKEN, CALLER, FACETS, *kinds]
+
+
+def test_what_many_facets_match_is_asked_for_in_few_words(store: Store, asked: Asked) -> None:
+    others = [relatorio(number) for number in range(30, 1100)]
+    rare = [
+        relatorio(number, nome=f"matriz{number}", status="PENDENTE", resultado=None) for number in range(1100, 1170)
+    ]
+    store.write(asked.account, others + rare)
+    for sort in ("-atualizado_em", "atualizado_em", "numero", "-numero"):
+        assert asked.client.get(f"/relatorios?status=PENDENTE&sort={sort}").status == 200
+    assert max(len(statement.text) for statement in asked.database.statements) < MOST_KEPT
 
 
 def test_a_range_beside_other_filters_costs_two_statements_more_for_the_coarse_and_the_fine_buckets_before_its_end(

@@ -68,7 +68,7 @@ class Dialect(Protocol):
     def firsts(
         self, axis: Axis, column: str, within: Clause, facets: Sequence[int], *, ordered: str, most: int
     ) -> Clause:
-        """Select a column and the axis' of the first rows, at most so many, of each facet's own range."""
+        """Select a column and the axis' of the first rows of facets' own ranges: at most so many of each, or of all."""
 
     def having(self, words: Sequence[str], owner: Owner) -> Clause:
         """Ask that a person's name have words that begin so."""

@@ -45,16 +45,21 @@ class Sqlite:
     def firsts(
         self, axis: Axis, column: str, within: Clause, facets: Sequence[int], *, ordered: str, most: int
     ) -> Clause:
-        names = ", ".join(axis.names)
-        branch = (
-            f"SELECT * FROM (SELECT {column}, {names} FROM {self.source(axis.table, axis.facet_index)} "
-            f"WHERE {within.text} AND facet = ? ORDER BY {ordered} LIMIT ?)"
+        """Take the first of the facets' next rows from a queue, time and again: one short text for any facets."""
+        table, source = axis.table, self.source(axis.table, axis.facet_index)
+        named = ", ".join(f"{table}.{name}" for name in axis.names)
+        queue = ", ".join(
+            f"{place}{' DESC' * each.endswith(' DESC')}" for place, each in enumerate(ordered.split(", "), 3)
         )
-        padded = (*facets, *(_NO_FACET,) * (_power_of_two(len(facets)) - len(facets)))
-        return Clause(
-            " UNION ALL ".join([branch] * len(padded)),
-            tuple(param for facet in padded for param in (*within.params, facet, most)),
+        mixed = " DESC, " in ordered
+        first, following = _next_downwards(axis, source, within) if mixed else _next(axis, source, within, ordered)
+        text = (
+            f"WITH RECURSIVE queue AS (SELECT {column}, {table}.facet, {named} FROM carray(?) AS wanted "
+            f"CROSS JOIN {table} ON {table}.rowid = {first.text} UNION ALL SELECT {column}, {table}.facet, {named} "
+            f"FROM queue CROSS JOIN {table} ON {table}.rowid = {following.text} ORDER BY {queue} LIMIT ?) "
+            "SELECT * FROM queue"
         )
+        return Clause(text, (list(facets), *first.params, *following.params, most))
 
     def having(self, words: Sequence[str], owner: Owner) -> Clause:
         return Clause("id IN (SELECT rowid FROM pessoa_words WHERE pessoa_words MATCH ?)", (_match(words, owner),))
@@ -97,10 +102,29 @@ def _match(words: Sequence[str], owner: Owner) -> str:
     return " AND ".join(f'"{indexed(owner.id_organizacao, word)}" *' for word in words)
 
 
-def _power_of_two(number: int) -> int:
-    """Give the next one up, so that merges have few distinct texts to prepare."""
-    return 1 << (number - 1).bit_length()
+def _next(axis: Axis, source: str, within: Clause, ordered: str) -> tuple[Clause, Clause]:
+    """Find a facet's first row, and the one that follows a row of the queue."""
+    names = ", ".join(axis.names)
+    passed = ", ".join(f"queue.{name}" for name in axis.names)
+    row = f"SELECT rowid FROM {source} WHERE {within.text} AND facet ="
+    behind = f"({names}) {'<' if ordered.endswith(' DESC') else '>'} ({passed})"
+    return (
+        Clause(f"({row} wanted.value ORDER BY {ordered} LIMIT 1)", within.params),
+        Clause(f"({row} queue.facet AND {behind} ORDER BY {ordered} LIMIT 1)", within.params),
+    )
 
 
-_NO_FACET: Final = 0
+def _next_downwards(axis: Axis, source: str, within: Clause) -> tuple[Clause, Clause]:
+    """Find the same where values fall and ties rise, which no index does: the value first, then the row."""
+    value, tie = axis.names
+    row = f"SELECT rowid FROM {source} WHERE {within.text} AND facet ="
+    top = f"SELECT max({value}) FROM {source} WHERE {within.text} AND facet ="
+    tied = f"{row} queue.facet AND {value} = queue.{value} AND {tie} > queue.{tie} ORDER BY {tie} LIMIT 1"
+    below = f"{row} queue.facet AND {value} = ({top} queue.facet AND {value} < queue.{value}) ORDER BY {tie} LIMIT 1"
+    return (
+        Clause(f"({row} wanted.value AND {value} = ({top} wanted.value) ORDER BY {tie} LIMIT 1)", within.params * 2),
+        Clause(f"coalesce(({tied}), ({below}))", within.params * 3),
+    )
+
+
 SQLITE: Final = Sqlite()
