@@ -608,6 +608,25 @@ def test_a_wrong_url_of_a_replica_is_told_at_once_and_leaves_nothing_open(opened
     assert "wrong-password" not in str(error.value)
 
 
+def test_who_only_reads_finds_the_server_of_its_kind_among_the_hosts_of_a_url(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    primary, replica = cluster.primary, cluster.replicas[0]
+
+    def found(first: Server, second: Server, query: str = "", *, write: bool = False) -> int:
+        hosts = f"127.0.0.1:{first.port},127.0.0.1:{second.port}"
+        with closing(open_store(f"postgresql://postgres:{primary.password}@{hosts}/{query}", write=write)) as database:
+            [(port,)] = database.fetch(WHICH)
+            return int(port)
+
+    assert found(replica, primary, "?target_session_attrs=read-write") == primary.port
+    assert found(replica, primary, "?target_session_attrs=read-write", write=True) == primary.port
+    assert found(primary, replica, "?target_session_attrs=read-only") == replica.port
+    assert found(primary, replica, "?target_session_attrs=any") == primary.port
+    monkeypatch.setenv("PGTARGETSESSIONATTRS", "read-write")
+    assert found(replica, primary) == primary.port
+
+
 def test_replicas_of_a_store_in_a_file_are_refused(cluster: Cluster, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/laudo.db"
     with pytest.raises(StoreError, match="a store in a file has no replicas"):

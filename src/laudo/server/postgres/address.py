@@ -1,6 +1,7 @@
 """The store's URL -> what libpq is told: how long to wait, how to find out that the other side is gone, as whom."""
 
 import math
+import os
 import re
 from typing import Final
 
@@ -34,7 +35,11 @@ def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
     }
     options = [*(f"-c {name}={value}" for name, value in settings.items()), str(given.get("options", ""))]
     defaults = _DEFAULTS | {"connect_timeout": str(math.ceil(bounds.connect_timeout_ms / 1000))}
-    return make_conninfo("", **{**defaults, **given, "client_encoding": "UTF8", "options": " ".join(options).strip()})
+    ours = {"client_encoding": "UTF8", "options": " ".join(options).strip()}
+    sought = str(given.get("target_session_attrs", os.environ.get("PGTARGETSESSIONATTRS")))
+    if not write and sought in _BY_SERVER:
+        ours["target_session_attrs"] = _BY_SERVER[sought]
+    return make_conninfo("", **{**defaults, **given, **ours})
 
 
 def shown(conninfo: str) -> str:
@@ -50,6 +55,8 @@ _MALFORMED: Final = (
 _WORK_MEM: Final = "32MB"
 """For a search among millions of persons: with the usual 4 MB, pages are noted instead of rows, and searched whole."""
 _OF_READERS: Final = {"default_transaction_read_only": "on"}
+_BY_SERVER: Final = {"read-write": "primary", "read-only": "standby"}
+"""What a reader means by it: libpq would find that no session of ours may write, on whichever server."""
 _OF_WRITERS: Final = {"plan_cache_mode": "force_custom_plan"}
 """A batch takes longer than its plan, and one kept from when its tables were all but empty reads all of an account."""
 _DEFAULTS: Final = {
