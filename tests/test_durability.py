@@ -10,14 +10,16 @@ from typing import Final
 
 import pytest
 
+from engines import Stores
 from factories import NOON, SMALL, Account, Store, contents, cpf, relatorio
 from forwarding import Forwarding, ForwardingConnection
 from laudo.core.sql import Write
-from laudo.server.database import Connection, Database, Row, open_store
+from laudo.server.database import Connection, Database, Row, Unavailable, open_store
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.verify import verify
 from laudo.server.ingest.writer import Counts, Ingest
 from strategies import STATUS
+from wsgi import NewClient
 
 BATCHES: Final = 30
 IMPORT: Final = "import sys, test_durability; test_durability.import_until(sys.argv[1], *map(int, sys.argv[2:]))"
@@ -196,3 +198,21 @@ def test_an_import_killed_in_the_middle_of_a_batch_and_repeated_gives_the_store_
     assert not list(verify(database))
     database.close()
     whole.close()
+
+
+@pytest.mark.engines("sqlite", reason="only a file can be put in the place of another one")
+def test_a_store_that_was_replaced_takes_no_more_reports_and_gives_no_more_answers(
+    stores: Stores, store: Store, store_url: str, account: Account, client: NewClient
+) -> None:
+    other = stores.new()
+    ingest = Ingest(store.database, account.id_conta)
+    ingest.write([relatorio(1)])
+    asking = client(account.token)
+    assert asking.get("/ready").status == 200
+    file = Path(store_url.removeprefix("sqlite:///"))
+    file.rename(file.with_name("before.db"))
+    Path(other.removeprefix("sqlite:///")).rename(file)
+    with pytest.raises(Unavailable, match="replaced or removed while it was open"):
+        ingest.write([relatorio(2)])
+    assert asking.get("/ready").status == 503
+    assert asking.get("/relatorios").status == 503

@@ -24,6 +24,7 @@ _WAL_INDEXES: Final[dict[tuple[int, int], mmap.mmap]] = {}
 SQLite's too."""
 
 _WAIT_SECONDS: Final = 30
+_REPLACED: Final = "the store's file was replaced or removed while it was open; start again, to use what is there now"
 _CHECK: Final = 20_000
 """Steps of SQLite's machine, some tenths of a millisecond, after which a statement's time is looked at."""
 _READ: Final = ("PRAGMA cache_size = -16000", "PRAGMA temp_store = MEMORY", "PRAGMA query_only = ON")
@@ -52,6 +53,7 @@ class Sqlite:
         self._seconds = 0.0 if write else bounds.statement_timeout_ms / 1000
         self._local = threading.local()
         self._opened: list[_Connection] = []
+        self._place: tuple[int, int] | None = None
         self._connection()
         self._wal_index = None if write else _wal_index(path)
 
@@ -73,11 +75,11 @@ class Sqlite:
 
     def snapshot(self) -> "SqliteConnection":
         """Give a connection inside one read transaction."""
-        return SqliteConnection(self._connection(), "BEGIN")
+        return SqliteConnection(self._in_place(), "BEGIN")
 
     def transaction(self) -> "SqliteConnection":
         """Give a connection inside the store's one write transaction."""
-        return SqliteConnection(self._connection(), "BEGIN IMMEDIATE")
+        return SqliteConnection(self._in_place(), "BEGIN IMMEDIATE")
 
     def alone(self) -> "SqliteConnection":
         """Give the store's one write transaction: nobody else writes while it lasts."""
@@ -96,6 +98,16 @@ class Sqlite:
         if connection is None:
             connection = self._local.connection = self._open()
             self._opened.append(connection)
+        return connection
+
+    def _in_place(self) -> "_Connection":
+        """Give the thread's connection, unless its file has gone from its path: what it holds is no longer the store.
+
+        It would go on for ever, reading what nobody writes and writing what nobody reads. Raises Unavailable.
+        """
+        connection = self._connection()
+        if _place(connection.filename) != self._place:
+            raise Unavailable(_REPLACED)
         return connection
 
     def _open(self) -> "_Connection":
@@ -119,6 +131,7 @@ class Sqlite:
         except apsw.Error as error:
             _translate(error)
             raise
+        self._place = self._place or _place(connection.filename)
         return connection
 
 
@@ -202,6 +215,14 @@ def _make(path: str) -> None:
     """Make a file that is missing, for its owner alone, as its companions then are; what hinders it SQLite tells."""
     with suppress(OSError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def _place(path: str) -> tuple[int, int] | None:
+    """Tell which file a path leads to: its device and inode."""
+    with suppress(OSError):
+        status = os.stat(path)  # noqa: PTH116 - a Path would be made for nothing
+        return status.st_dev, status.st_ino
+    return None
 
 
 def _wal_index(path: str) -> mmap.mmap | None:
