@@ -17,6 +17,7 @@ from laudo.core.values import PESSOA
 from laudo.server.database import StoreError
 from laudo.server.ingest import fields
 from laudo.server.ingest.fields import Draft, FaultError, Relatorio
+from laudo.server.ingest.versions import Standing
 from laudo.server.ingest.writer import Ingest
 
 I = TypeVar("I", bound=Item)  # noqa: E741 - an item
@@ -31,7 +32,8 @@ UNNAMED: Final = "Nome não informado"
 class State(msgspec.Struct, kw_only=True):
     """How far a mirror is: all older than `since` is here, but for late writes; the rest tells of a walk not ended.
 
-    `since` is never later than the beginning of the walk that it came of, whatever dates reports bear.
+    `since` is never later than the beginning of the walk that it came of, whatever dates reports bear. What was written
+    is in the store that was made at `made_at`, whose account had then come to `version`.
     """
 
     base_url: str
@@ -41,6 +43,12 @@ class State(msgspec.Struct, kw_only=True):
     newest: datetime | None = None
     list: str = "pessoas"
     place: Place | None = None
+    made_at: int = 0
+    version: int = 0
+
+    def is_of(self, standing: Standing) -> bool:
+        """Tell whether the store still has all that was written: it was neither made anew nor taken back."""
+        return self.made_at == standing.made_at and self.version <= standing.version
 
 
 @dataclass(slots=True)
@@ -123,10 +131,14 @@ class Mirror:
             if any(item.atualizado_em < since for item in batch.itens):
                 break
         self._state.since = min(newest, began)
-        self._save(self._state)
+        self._keep()
 
     def _note(self, name: str, place: Place | None) -> None:
         self._state.list, self._state.place = name, place
+        self._keep()
+
+    def _keep(self) -> None:
+        self._state.made_at, self._state.version = self._ingest.standing()
         self._save(self._state)
 
     def _write(self, batch: Batch[Listed], reject: Callable[[str], None], since: datetime | None = None) -> None:

@@ -9,6 +9,7 @@ from click.testing import Result
 
 from client.service import TOKEN, Service, pessoa, refused, relatorio
 from client.socket_service import listening, of_app
+from engines import Stores
 from factories import Store, contents, cpf
 from factories import relatorio as stored
 from laudo.server.database import open_store
@@ -149,6 +150,32 @@ def test_what_cannot_be_a_report_is_counted_and_named_without_its_values(run: Ru
 def test_a_person_who_is_not_listed_is_asked_for_and_else_unnamed(run: Run, service: Service) -> None:
     service.relatorios = [relatorio(1, numero_documento=cpf(9999))]
     assert "2 without a name" in run().stdout
+
+
+@pytest.mark.parametrize("answered", [3, 20])
+def test_a_store_made_anew_gets_everything_though_the_state_is_known(
+    run: Run, laudo: Shell, service: Service, stores: Stores, answered: int
+) -> None:
+    service.script = [*[None] * answered, refused(500)]
+    run()
+    service.script = []
+    other = stores.new()
+    laudo.prints("organization", "create", "Outro", "--store", other)
+    result = run("--store", other)
+    assert result.stdout.startswith("2600 inserted, ")
+    assert "all is walked again" in result.stderr
+
+
+def test_a_store_taken_back_gets_what_it_had_once_more(
+    run: Run, laudo: Shell, service: Service, stores: Stores
+) -> None:
+    assert run().exit_code == 0
+    backup = stores.copy(laudo.store)
+    for number in range(3):
+        new = relatorio(90_000 + number, atualizado_em=f"2026-0{3 + number}-01T00:00:00.000Z")
+        service.relatorios.insert(0, new)
+        assert run().stdout.startswith("1 inserted, ")
+    assert run("--store", backup).stdout.startswith("3 inserted, ")
 
 
 def test_a_state_of_another_service_is_refused(run: Run, laudo: Shell) -> None:

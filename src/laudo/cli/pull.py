@@ -13,6 +13,7 @@ from laudo.server.config import Settings
 
 if TYPE_CHECKING:
     from laudo.mirror import Mirror, State
+    from laudo.server.ingest.writer import Ingest
 
 EPILOG: Final = """
 \b
@@ -49,7 +50,8 @@ def pull(settings: Settings, *, base_url: str, id_conta: int, whole: bool, state
         access.client() as client,
         closing(Names(path.with_name(f"{path.name}.names"))) as names,
     ):
-        mirror = Mirror(client, Ingest(database, id_conta), known, names=names, save=lambda each: _save(path, each))
+        ingest = Ingest(database, id_conta)
+        mirror = Mirror(client, ingest, _of_store(known, ingest), names=names, save=lambda each: _save(path, each))
         with _kept(mirror), progress.of_lists() as report:
             mirror.run(report=report, reject=lambda reason: output.note(f"rejected: {reason}"))
         names.forget()
@@ -98,6 +100,16 @@ def _known(path: Path, base_url: str, id_conta: int, *, whole: bool) -> "State":
     if (known.base_url, known.id_conta) != (base_url, id_conta):
         raise output.Failure(f"{path} belongs to a mirror of {known.base_url}; hint: another --state, or account")
     return fresh if whole and known.since else known
+
+
+def _of_store(known: "State", ingest: "Ingest") -> "State":
+    """Begin anew where the store is not the one that the state tells of: it has not what would not be asked for."""
+    from laudo.mirror import State
+
+    if known == (fresh := State(base_url=known.base_url, id_conta=known.id_conta)) or known.is_of(ingest.standing()):
+        return known
+    output.note("the store is another one than that of the last run, or an older state of it: all is walked again")
+    return fresh
 
 
 def _save(path: Path, state: "State") -> None:

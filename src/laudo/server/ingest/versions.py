@@ -1,14 +1,27 @@
-"""Raises the versions that tell readers that a list may have changed, in the transaction that changes it.
+"""Raises the versions that tell readers that a list may have changed, in the transaction that changes it; tells them.
 
 They follow the clock (milliseconds since 1970), so that a store restored from a backup never comes to a version that it
 has shown before with other reports: an ETag names one state for good.
 """
 
 from time import time_ns
-from typing import Final
+from typing import Final, NamedTuple
 
 from laudo.core.sql import Owner, Statement
 from laudo.server.database import Connection
+
+
+class Standing(NamedTuple):
+    """Which store it is, told by the instant it was made at, and to which version an account has come there."""
+
+    made_at: int
+    version: int
+
+
+def standing(connection: Connection, owner: Owner) -> Standing:
+    """Tell where an account stands; a backup that is restored takes it back, a store made anew is another one."""
+    [(made_at,)], [(version,)] = connection.fetch_each([Statement(_MADE_AT, ()), Statement(_VERSION, owner)])
+    return Standing(made_at, version)
 
 
 def raise_conta(connection: Connection, owner: Owner) -> None:
@@ -26,3 +39,5 @@ def raise_organizacao(connection: Connection, id_organizacao: int) -> None:
 _RAISED: Final = "version = CASE WHEN version < ? THEN ? ELSE version + 1 END"
 _CONTA: Final = f"UPDATE conta SET {_RAISED} WHERE id_organizacao = ? AND id_conta = ?"
 _ORGANIZACAO: Final = f"UPDATE organizacao SET {_RAISED} WHERE id_organizacao = ?"
+_MADE_AT: Final = "SELECT min(applied_at) FROM migration"
+_VERSION: Final = "SELECT version FROM conta WHERE id_organizacao = ? AND id_conta = ?"

@@ -47,6 +47,11 @@ class Ingest:
         keys = [numero_key(numero) for numero in numeros]
         return repeated(self._transaction, lambda connection: self._delete(connection, keys))
 
+    def standing(self) -> versions.Standing:
+        """Tell where the account stands."""
+        with self._database.snapshot() as connection:
+            return versions.standing(connection, self.owner)
+
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
         """Begin with what the store has counted, remembered unless another writer came between."""
