@@ -433,6 +433,14 @@ def test_a_target_with_something_of_its_own_is_refused_before_anything_is_writte
     assert state(target) == before
 
 
+def test_a_target_that_a_newer_version_migrated_is_refused(files: World) -> None:
+    target = files.target()
+    with target.transaction() as connection:
+        connection.run_script("INSERT INTO migration (name, applied_at) VALUES ('9999_newer.sql', 0)")
+    with pytest.raises(StoreError, match="a newer version of laudo has migrated the store"):
+        Copy(files.source, target)
+
+
 def test_what_was_not_counted_is_no_source(world: World) -> None:
     unfinished = world.target()
     copy = Copy(world.source, unfinished)

@@ -201,3 +201,26 @@ def test_a_report_that_becomes_a_companys_leaves_no_person(ingest: Ingest, acme:
     assert people(acme) == {}
     ingest.write([relatorio(1, atualizado_em=NOON + 2)])
     assert len(people(acme)) == 1
+
+
+# What comes later.
+
+NEWER = "INSERT INTO migration (name, applied_at) VALUES ('9999_newer.sql', 0)"
+
+
+def test_a_writer_ends_when_a_newer_version_migrates_the_store_under_it(store: Store, ingest: Ingest) -> None:
+    ingest.write([relatorio(1)])
+    before = contents(store.database)
+    with store.database.transaction() as connection:
+        connection.run_script(NEWER)
+    for writing in (lambda: ingest.write([relatorio(2)]), lambda: ingest.delete([relatorio(1).numero])):
+        with pytest.raises(StoreError, match="has been migrated meanwhile"):
+            writing()
+    assert contents(store.database) == before
+
+
+def test_a_store_that_a_newer_version_migrated_has_no_writer_of_this_one(store: Store, account: Account) -> None:
+    with store.database.transaction() as connection:
+        connection.run_script(NEWER)
+    with pytest.raises(StoreError, match="a newer version of laudo has migrated the store"):
+        Ingest(store.database, account.id_conta)

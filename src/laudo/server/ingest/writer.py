@@ -8,6 +8,7 @@ from laudo.core import axes, response
 from laudo.core.axes import numero_key
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import RELATORIO
+from laudo.server import migrations
 from laudo.server.database import Connection, Database, StoreError, repeated
 from laudo.server.ingest import versions
 from laudo.server.ingest.changes import Change, Content, Counts, begin
@@ -24,10 +25,12 @@ class Ingest:
     """Writes the reports of one account, and with them, in the same transaction, all that is counted of them."""
 
     def __init__(self, database: Database, id_conta: int, *, sizes: Sizes = SIZES) -> None:
-        """Raises StoreError when there is no such account."""
+        """Raises StoreError when there is no such account, or the schema is newer than this version."""
         self._database = database
         with database.snapshot() as connection:
-            rows = connection.fetch(Statement(_OWNER, (id_conta,)))
+            migrations.require_none_newer(connection)
+            asked = [Statement(_OWNER, (id_conta,)), Statement(_MIGRATIONS, ())]
+            rows, self._migrations = connection.fetch_each(asked)
         if not rows:
             message = f"there is no account {id_conta}; `laudo account list` shows them"
             raise StoreError(message)
@@ -74,7 +77,12 @@ class Ingest:
             tally.load(connection)
 
     def _read_versions(self, connection: Connection) -> tuple[int, ...]:
-        return tuple(connection.fetch(Statement(_VERSIONS, self.owner))[0])
+        asked = [Statement(_VERSIONS, self.owner), Statement(_MIGRATIONS, ())]
+        [read], applied = connection.fetch_each(asked)
+        if applied != self._migrations:
+            message = "the store has been migrated meanwhile; write reports with the version of laudo that did so"
+            raise StoreError(message)
+        return tuple(read)
 
     def _write(self, connection: Connection, batch: Sequence[Relatorio]) -> Counts:
         keys = [numero_key(relatorio.numero) for relatorio in batch]
@@ -149,6 +157,7 @@ _VERSIONS: Final = """
 SELECT conta.version, organizacao.version FROM conta JOIN organizacao USING (id_organizacao)
 WHERE id_organizacao = ? AND id_conta = ?
 """
+_MIGRATIONS: Final = "SELECT name FROM migration ORDER BY name"
 _STORED: Final = f"""
 SELECT numero, {", ".join(Content._fields)}
 FROM relatorio

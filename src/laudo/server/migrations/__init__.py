@@ -52,6 +52,16 @@ def require_current(connection: Connection) -> None:
         raise StoreError(message)
 
 
+def require_none_newer(connection: Connection) -> None:
+    """Raise StoreError when a newer version has migrated the store: this one does not keep what only that one counts.
+
+    To read is not refused, nor to say who may ask.
+    """
+    if not _applied(connection) <= {file.name for file in _files(_folder(connection.dialect))}:
+        message = "a newer version of laudo has migrated the store; write reports with that one"
+        raise StoreError(message)
+
+
 def _folder(dialect: Dialect) -> Traversable:
     return resources.files(__name__) / dialect.name
 
