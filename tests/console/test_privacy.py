@@ -1,6 +1,7 @@
 import re
 
 import httpx
+import pytest
 
 from console.driver import Console
 from console.test_relatorios import first
@@ -57,3 +58,20 @@ def test_nothing_personal_is_in_an_address_a_title_or_a_referrer(tab: Console, a
     pages = [request for request in tab.requests if request.is_navigation_request()]
     assert all(request.url.partition("#")[0].rstrip("/") in {tab.base, f"{tab.base}/docs"} for request in pages)
     assert not [request for request in tab.requests if request.headers.get("referer")]
+
+
+@pytest.mark.parametrize("address", ["", "docs"])
+def test_a_page_that_the_browser_kept_shows_nothing_of_a_session_that_ended_meanwhile(
+    wide: Console, address: str
+) -> None:
+    wide.enter()
+    wide.page.goto(f"{wide.base}/{address}")
+    wide.page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))")
+    wide.page.evaluate("document.body.dataset.kept = ''; sessionStorage.setItem('left', '1')")
+    wide.page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+    assert wide.page.locator("[data-kept]").count() == 1
+    wide.page.evaluate("['token', 'session'].forEach((name) => sessionStorage.removeItem(`laudo.${name}`))")
+    wide.page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+    wide.page.locator("body:not([data-kept])").wait_for()
+    text = "Token de acesso" if not address else "Para experimentar, entre com o seu token"
+    wide.until("document.body.textContent.includes(given)", text)

@@ -1,6 +1,7 @@
 // Adds "Experimentar" to the reference: a form for each route, asked with the token of this tab.
 import { html, render, useState } from "./vendor/preact.js";
 import { connect, Refusal } from "./api.js";
+import { renewKept } from "./session.js";
 import { resumeTheme } from "./theme.js";
 
 const TOKEN = "laudo.token";
@@ -67,6 +68,7 @@ function hidden(body) {
 
 async function start() {
   resumeTheme();
+  renewKept();
   const document_ = await (await fetch("/openapi.json", { credentials: "omit", referrerPolicy: "no-referrer" })).json();
   for (const section of document.querySelectorAll("section[data-path]")) {
     const path = section.getAttribute("data-path") ?? "";

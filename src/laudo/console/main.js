@@ -4,7 +4,7 @@ import { keepFocus } from "./focus.js";
 import { Frame } from "./frame.js";
 import { listen } from "./keyboard.js";
 import { follow } from "./router.js";
-import { resume } from "./session.js";
+import { renewKept, resume } from "./session.js";
 import { store, useStore } from "./store.js";
 import { resumeTheme } from "./theme.js";
 import { Detalhe } from "./views/detalhe.js";
@@ -49,6 +49,7 @@ async function learnLimits() {
 
 resumeTheme();
 resume();
+renewKept();
 follow();
 listen(store);
 const root = document.getElementById("console");

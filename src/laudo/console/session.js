@@ -38,6 +38,20 @@ export function leave(notice = "") {
   forget();
 }
 
+/** Let a page that the browser kept whole, and shows again by "back", begin anew where the session is another one by now. */
+export function renewKept() {
+  /** @type {string|null} */
+  let before = null;
+  addEventListener("pagehide", () => {
+    before = sessionStorage.getItem(SESSION);
+  });
+  addEventListener("pageshow", ({ persisted }) => {
+    if (!persisted || sessionStorage.getItem(SESSION) === before) return;
+    document.body.replaceChildren();
+    location.reload();
+  });
+}
+
 /** The name of this session, the same after a reload. */
 function named() {
   const name = sessionStorage.getItem(SESSION) ?? crypto.getRandomValues(new Uint32Array(4)).join("-");
