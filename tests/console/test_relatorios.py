@@ -1,6 +1,7 @@
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx
 import pytest
@@ -87,6 +88,25 @@ def test_the_second_day_stays_when_it_comes_soon_after_the_first(wide: Console) 
     wide.page.clock.run_for(10_000)
     assert wide.hash == both
     assert wide.page.evaluate("history.length") == steps
+
+
+@pytest.mark.parametrize("text", ["2026-09-01T00:00:00Z", "2026-02-30", "x"])
+def test_a_filter_that_the_field_of_days_cannot_hold_stays_in_force(wide: Console, text: str) -> None:
+    wide.refusals_expected = True
+    wide.page.clock.install()
+    wide.enter("#/relatorios?status=CONCLUIDO")
+    address = f"/relatorios?{urlencode({'atualizado_em_de': text})}"
+    wide.page.goto(f"{wide.base}/#{address}")
+    wide.settle()
+    field = wide.page.locator("[name=atualizado_em_de]")
+    assert field.input_value() == ""
+    field.focus()
+    field.blur()
+    wide.page.clock.fast_forward(10_000)
+    assert wide.hash == address
+    field.fill("2026-09-02")
+    field.press("Enter")
+    assert wide.hash == "/relatorios?atualizado_em_de=2026-09-02"
 
 
 def test_a_day_that_is_typed_is_in_force_once_it_is_whole(wide: Console, api: httpx.Client) -> None:

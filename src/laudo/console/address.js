@@ -110,8 +110,17 @@ export function filtersOf(place) {
 export function instant(text, end) {
   const day = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text);
   if (!day) return text;
+  const [year, month, date] = day.slice(1).map(Number);
+  const begins = midnight(year, month, date);
+  // What is on no calendar is the server's to refuse: taken for another day, it would be another question.
+  if (begins.getMonth() !== month - 1 || begins.getDate() !== date) return text;
+  return (end ? midnight(year, month, date + 1) : begins).toISOString();
+}
+
+/** @param {number} year @param {number} month from 1 @param {number} date */
+function midnight(year, month, date) {
   // Given to its constructor, a year below 100 would be one of the last century.
   const begins = new Date(2000, 0);
-  begins.setFullYear(Number(day[1]), Number(day[2]) - 1, Number(day[3]) + (end ? 1 : 0));
-  return Number.isNaN(begins.getTime()) ? text : begins.toISOString();
+  begins.setFullYear(year, month - 1, date);
+  return begins;
 }

@@ -1,6 +1,6 @@
 // Every filter of the list of reports as a control, with how many reports each choice has.
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
-import { filtersOf, narrow } from "../address.js";
+import { filtersOf, instant, narrow } from "../address.js";
 import { recognize } from "../documents.js";
 import { FIELDS, inputDay, integer } from "../format.js";
 import { refused, useOnce } from "../lists.js";
@@ -95,17 +95,23 @@ export function Period({ place }) {
 }
 
 /** A day, in force once it is whole and the typing pauses or ends: a year passes through 0002, 0020 and 0202. What is corrected
- * while the field has the focus stays one step of the history.
+ * while the field has the focus stays one step of the history. A filter that no field of days can hold, as an address may bring
+ * it, is left alone until a day is typed.
  * @param {{words: string, name: string, min: string, max: string, value: string, set: (change: Record<string, string>, replace: boolean) => void}} props */
 function Day({ words, name, min, max, value, set }) {
-  const [text, setText] = useState(value);
+  const held = instant(value, false) === value ? "" : value;
+  const [text, setText] = useState(held);
   const place = useRef(/** @type {HTMLInputElement|null} */ (null));
+  const typed = useRef(false);
   const stepped = useRef(false);
-  useEffect(() => setText(value), [value]);
+  useEffect(() => {
+    setText(held);
+    typed.current = false;
+  }, [value]);
   const apply = () => {
-    const typed = place.current?.value ?? text;
-    if (typed === value || place.current?.validity.badInput || (typed && typed < FIRST_DAY)) return;
-    set({ [name]: typed }, stepped.current);
+    const day = place.current?.value ?? text;
+    if (!typed.current || day === value || place.current?.validity.badInput || (day && day < FIRST_DAY)) return;
+    set({ [name]: day }, stepped.current);
     stepped.current = true;
   };
   // What the timer does must be of then: the other day may have come into force meanwhile.
@@ -115,11 +121,15 @@ function Day({ words, name, min, max, value, set }) {
     const timer = setTimeout(() => latest.current(), PAUSE_MS);
     return () => clearTimeout(timer);
   }, [text]);
+  const type = (/** @type {any} */ event) => {
+    typed.current = true;
+    setText(event.target.value);
+  };
   const leave = () => {
     latest.current();
     stepped.current = false;
   };
-  return html`<label>${words} <input type="date" ref=${place} name=${name} min=${min} max=${max} value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Enter" && apply()} onBlur=${leave} /></label>`;
+  return html`<label>${words} <input type="date" ref=${place} name=${name} min=${min} max=${max} value=${text} onInput=${type} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Enter" && apply()} onBlur=${leave} /></label>`;
 }
 
 /** The matrices of the account, found when the list of them is opened. @param {{place: Place, filters: Record<string, string>}} props */
