@@ -1,10 +1,12 @@
 import json
+import re
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
 import pytest
+from playwright.sync_api import Route
 
 from console.driver import Console
 from live.server import Place
@@ -107,6 +109,24 @@ def test_a_filter_that_the_field_of_days_cannot_hold_stays_in_force(wide: Consol
     field.fill("2026-09-02")
     field.press("Enter")
     assert wide.hash == "/relatorios?atualizado_em_de=2026-09-02"
+
+
+def test_more_matrices_than_are_named_are_said_to_be_there(wide: Console, api: httpx.Client) -> None:
+    item = first(api)
+
+    def answer(route: Route) -> None:
+        asked = parse_qs(urlsplit(route.request.url).query)
+        place = 25 * (int(asked.get("page", ["1"])[0]) - 1)
+        named = [item | {"nome": f"matriz {number:02}"} for number in range(place, min(place + 25, 42))]
+        total = 1 if "nome" in asked else 42
+        paginacao = {"atual": 1, "linhas": 25, "total": total}
+        route.fulfill(json={"result": {"itens": named[:total], "paginacao": paginacao}, "status_code": 200})
+
+    wide.page.route(re.compile(r"/relatorios\?(?=.*(sort=nome|nome=))"), answer)
+    wide.enter()
+    wide.page.locator(".matriz summary").click()
+    wide.page.get_by_text("São as 40 primeiras; as outras têm 2 relatórios.").wait_for()
+    assert wide.page.locator(".matriz button").count() == 40
 
 
 def test_a_day_that_is_typed_is_in_force_once_it_is_whole(wide: Console, api: httpx.Client) -> None:

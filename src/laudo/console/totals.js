@@ -35,26 +35,29 @@ export async function countChoices(api, filters, signal, found) {
 }
 
 /**
- * Name the matrices, each with how many reports it has: a walk in the order of names that steps over each one's reports.
+ * Name the first matrices, each with how many reports it has, and how many those have that are not named: a walk in the order
+ * of names that steps over each one's reports.
  * @param {import("./api.js").Api} api @param {Record<string, string>} filters @param {AbortSignal} signal
- * @returns {Promise<{nome: string, total: number}[]>}
+ * @returns {Promise<{matrices: {nome: string, total: number}[], rest: number}>}
  */
 export async function countMatrices(api, filters, signal) {
   const others = { ...filters };
   delete others.nome;
-  const found = [];
+  const matrices = [];
   let offset = 0;
-  while (found.length < MOST_MATRICES) {
+  let all = 0;
+  while (matrices.length < MOST_MATRICES) {
     const page = Math.floor(offset / 25) + 1;
     const { body } = await slowly(() => api.ask("/relatorios", { ...others, sort: "nome", page: String(page) }, { signal }), signal);
+    all = Number(body.result.paginacao.total);
     const item = body.result.itens[offset % 25];
     if (!item) break;
     const total = await slowly(() => api.count("/relatorios", { ...others, nome: item.nome }, signal), signal);
     if (!total) break;
-    found.push({ nome: item.nome, total });
+    matrices.push({ nome: item.nome, total });
     offset += total;
   }
-  return found;
+  return { matrices, rest: Math.max(0, all - offset) };
 }
 
 /**

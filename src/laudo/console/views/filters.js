@@ -2,7 +2,7 @@
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { filtersOf, instant, narrow } from "../address.js";
 import { recognize } from "../documents.js";
-import { FIELDS, inputDay, integer } from "../format.js";
+import { FIELDS, inputDay, integer, plural } from "../format.js";
 import { refused, useOnce } from "../lists.js";
 import { Beside, Icon, Trouble } from "../parts.js";
 import { go } from "../router.js";
@@ -143,11 +143,12 @@ function Matriz({ place, filters }) {
     ${asked.refusal && html`<${Trouble} ...${asked} />`}
     <div class="choices" role="group" aria-label="Matriz">
       ${open && !found && !asked.refusal && html`<p class="hint">Procurando as matrizes…</p>`}
-      ${found?.map((/** @type {{nome: string, total: number}} */ { nome, total }) => {
+      ${found?.matrices.map((/** @type {{nome: string, total: number}} */ { nome, total }) => {
         const on = place.filters.nome === nome;
         return html`<button key=${nome} type="button" aria-pressed=${on} title=${nome} onClick=${() => choose(on ? "" : nome)}><span class="words">${nome}</span><span class="number">${integer(total)}</span></button>`;
       })}
-      ${found?.length === 0 && html`<p class="hint">Nenhuma com estes filtros.</p>`}
+      ${found?.matrices.length === 0 && html`<p class="hint">Nenhuma com estes filtros.</p>`}
+      ${found && found.rest > 0 && html`<p class="hint">São as ${integer(found.matrices.length)} primeiras; as outras têm ${plural(found.rest, "relatório", "relatórios")}.</p>`}
     </div>
   </details>`;
 }
