@@ -129,6 +129,14 @@ def test_more_matrices_than_are_named_are_said_to_be_there(wide: Console, api: h
     assert wide.page.locator(".matriz button").count() == 40
 
 
+def test_where_one_is_already_is_no_step(wide: Console) -> None:
+    wide.enter()
+    steps = wide.page.evaluate("history.length")
+    for _ in range(2):
+        wide.page.get_by_role("link", name="Relatórios", exact=True).click()
+    assert wide.page.evaluate("history.length") == steps
+
+
 def test_a_day_that_is_typed_is_in_force_once_it_is_whole(wide: Console, api: httpx.Client) -> None:
     wide.page.clock.install()
     wide.enter()

@@ -6,11 +6,12 @@ import { store } from "./store.js";
 
 const TITLES = { relatorios: "Relatórios", pessoas: "Pessoas", painel: "Painel", perfil: "Perfil" };
 
-/** Go somewhere, as a step that "back" undoes unless `replace`. @param {Place} place @param {{replace?: boolean}} [how] */
+/** Go somewhere, as a step that "back" undoes unless `replace` or one is there already. @param {Place} place @param {{replace?: boolean}} [how] */
 export function go(place, { replace = false } = {}) {
   const address = write(place);
   const entry = { session: store.get().session, beside: beside(place) };
-  if (replace) history.replaceState(entry, "", address);
+  const stays = address === location.hash && JSON.stringify(entry) === JSON.stringify(history.state);
+  if (replace || stays) history.replaceState(entry, "", address);
   else history.pushState(entry, "", address);
   arrive(place);
 }
