@@ -49,6 +49,19 @@ def test_the_list_is_copied_as_python_and_command_line(tab: Console) -> None:
     )
 
 
+def test_what_is_copied_is_there_also_where_scripts_have_no_clipboard(wide: Console) -> None:
+    wide.page.add_init_script("delete Navigator.prototype.clipboard")
+    wide.enter()
+    numero = wide.rows.first.get_attribute("title")
+    wide.rows.first.click()
+    wide.page.get_by_role("button", name="Copiar o número").click()
+    wide.until("[...document.querySelectorAll('[role=status]')].some((voice) => voice.textContent === 'Copiado.')")
+    box = wide.page.locator("[data-find]")
+    box.focus()
+    box.press("Control+v")
+    assert box.input_value() == numero
+
+
 def exported(console: Console, folder: Path) -> list[dict[str, str]]:
     with console.page.expect_download() as download:
         console.page.get_by_role("dialog").get_by_role("button", name="Exportar").click()

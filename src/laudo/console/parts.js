@@ -77,17 +77,31 @@ export function Copy({ text, label, class: name = "quiet", children }) {
     return () => clearTimeout(timer);
   }, [done]);
   const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(text);
-      setDone(true);
-      say("Copiado.");
-    } catch {
-      say("O navegador não permitiu copiar.");
-    }
+    const copied = await put(text);
+    setDone(copied);
+    say(copied ? "Copiado." : "O navegador não permitiu copiar.");
   };
   return html`<button type="button" class=${name} aria-label=${children ? undefined : label} title=${label} onClick=${copy}>
     <${Icon} name=${done ? "done" : "copy"} />${children}
   </button>`;
+}
+
+/** Put a text on the clipboard; without TLS browsers have none for scripts to write to, but still copy. Gives whether it is there.
+ * @param {string} text @returns {Promise<boolean>} */
+async function put(text) {
+  const give = (/** @type {ClipboardEvent} */ event) => {
+    event.clipboardData?.setData("text/plain", text);
+    event.preventDefault();
+  };
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    document.addEventListener("copy", give);
+    const copied = document.execCommand("copy");
+    document.removeEventListener("copy", give);
+    return copied;
+  }
 }
 
 /** Why there is no answer, and what can be done. @param {{refusal: import("./api.js").Refusal, wait: number, retry: () => void, stale?: boolean}} props */
