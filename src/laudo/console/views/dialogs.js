@@ -42,7 +42,7 @@ function CopyAs({ place }) {
   const forms = [
     ["curl", curl(location.origin, path, asked)],
     ["Python", sdk(location.origin, path, filtersAndSort(place))],
-    ["Linha de comando", cli(location.origin, path, filtersAndSort(place))],
+    ["Linha de comando", cli(location.origin, path, asked)],
   ];
   return html`<${Dialog} title="Copiar esta lista como…" close=${close} class="wide">
     ${forms.map(
@@ -51,7 +51,7 @@ function CopyAs({ place }) {
         <pre tabindex="0" role="region" aria-label=${name}><code>${text}</code></pre>
       </section>`,
     )}
-    <p class="hint">O token fica na variável <code>LAUDO_TOKEN</code>; ele não é copiado. Documentos e nomes dos filtros vão por inteiro.</p>
+    <p class="hint">O curl e a linha de comando dão esta página; o Python percorre a lista inteira. O token fica na variável <code>LAUDO_TOKEN</code>; ele não é copiado. Documentos e nomes dos filtros vão por inteiro.</p>
   <//>`;
 }
 
