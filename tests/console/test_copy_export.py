@@ -63,14 +63,14 @@ def test_what_is_copied_is_there_also_where_scripts_have_no_clipboard(wide: Cons
     assert box.input_value() == numero
 
 
-def exported(console: Console, folder: Path) -> list[dict[str, str]]:
+def exported(console: Console, folder: Path, separator: str = ",") -> list[dict[str, str]]:
     with console.page.expect_download() as download:
         console.page.get_by_role("dialog").get_by_role("button", name="Exportar").click()
     file = folder / download.value.suggested_filename
     download.value.save_as(file)
     text = file.read_bytes().decode("utf-8")
     assert text.startswith("\ufeff")
-    return list(csv.DictReader(StringIO(text[1:], newline="")))
+    return list(csv.DictReader(StringIO(text[1:], newline=""), delimiter=separator))
 
 
 def walked(api: httpx.Client, **filters: str) -> list[dict[str, Any]]:
@@ -99,6 +99,20 @@ def test_the_filters_in_force_are_exported_whole(
             assert row["numero_documento"] == document
         assert row["pendente_validacao_manual"] == str(item["pendente_validacao_manual"]).lower()
     assert f"{len(rows):,}".replace(",", ".") in tab.page.locator("[data-exported]").inner_text()
+
+
+def test_columns_are_separated_as_the_spreadsheet_wants_them_from_now_on(
+    wide: Console, api: httpx.Client, tmp_path: Path
+) -> None:
+    wide.enter("#/relatorios?status=PENDENTE&sort=numero")
+    wide.page.get_by_role("button", name="Exportar").click()
+    wide.page.get_by_label("Separador").select_option(";")
+    expected = [item["numero"] for item in walked(api, status="PENDENTE", sort="numero")]
+    assert [row["numero"] for row in exported(wide, tmp_path, ";")] == expected
+    wide.page.reload()
+    wide.settle()
+    wide.page.get_by_role("button", name="Exportar").click()
+    assert wide.page.get_by_label("Separador").input_value() == ";"
 
 
 def test_an_export_shows_how_far_it_is_and_can_be_cancelled(tab: Console) -> None:

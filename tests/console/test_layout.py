@@ -34,3 +34,13 @@ def test_a_document_does_not_touch_its_status_on_a_small_phone(phone: Console) -
         return b.left < a.left + 150 && b.top < a.bottom
     }).length"""
     assert phone.page.evaluate(touching) == 0
+
+
+def test_dialogs_fit_a_small_phone(phone: Console) -> None:
+    phone.page.set_viewport_size({"width": 320, "height": 640})
+    phone.enter()
+    for name in ("Exportar", "Copiar como…"):
+        phone.page.get_by_role("button", name=name).click()
+        dialog = phone.page.locator("dialog[open]")
+        assert dialog.evaluate("(dialog) => dialog.scrollWidth - dialog.clientWidth") <= 0, name
+        phone.page.keyboard.press("Escape")

@@ -128,10 +128,18 @@ def test_quoting_is_read_back_by_a_shell_and_by_python(page: Console, text: str)
 
 def test_a_cell_is_quoted_and_no_formula(page: Console) -> None:
     cases = {'a"b': '"a""b"', "a,b": '"a,b"', "=1+1": "'=1+1", "@x": "'@x", "-1": "'-1", "": "", "a\nb": '"a\nb"'}
+    cases |= {
+        "a;b": '"a;b"',
+        "a\tb": '"a\tb"',
+        "a;=1": '"a;\'=1"',
+        "a,-1;@b": "\"a,'-1;'@b\"",
+        "a -1; =b": '"a -1; =b"',
+    }
     for text, expected in cases.items():
         page.page.evaluate("(text) => { window.text = text }", text)
         assert page.run("exporting.js", "m.cell(text)") == expected
     assert page.run("exporting.js", "m.line([null, true, 'x'])") == ",true,x\r\n"
+    assert page.run("exporting.js", "m.line(['a,b', 'x'], ';')") == '"a,b";x\r\n'
 
 
 def test_page_numbers_leave_gaps_where_pages_are_many(page: Console) -> None:

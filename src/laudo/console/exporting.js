@@ -2,16 +2,17 @@
 import { mask } from "./documents.js";
 import { patiently } from "./patience.js";
 
-/** One cell: quoted when needed; what a spreadsheet would run as a formula is made a text. @param {unknown} value */
+/** One cell, quoted when needed. What a spreadsheet would run as a formula is made a text, also within the cell: which separator
+ * begins another one is for the spreadsheet's own settings to say. @param {unknown} value */
 export function cell(value) {
   const text = value === null || value === undefined ? "" : String(value);
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  const safe = text.replace(/(^|[,;\t\r\n])(?=[=+\-@\t\r])/g, "$1'");
+  return /[",;\t\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** @param {unknown[]} values */
-export function line(values) {
-  return `${values.map(cell).join(",")}\r\n`;
+/** @param {unknown[]} values @param {string} [separator] */
+export function line(values, separator = ",") {
+  return `${values.map(cell).join(separator)}\r\n`;
 }
 
 /** @param {Record<string, unknown>} item @param {boolean} masked */
@@ -26,10 +27,10 @@ export function row(item, masked) {
  * @param {import("./api.js").Api} api
  * @param {string} path
  * @param {Record<string, string>} parameters filters and order, without page and rows
- * @param {{rows: number, masked: boolean, signal: AbortSignal, progress: (done: number, total: number) => void}} how
+ * @param {{rows: number, masked: boolean, separator: string, signal: AbortSignal, progress: (done: number, total: number) => void}} how
  * @returns {Promise<{parts: Blob[], count: number}>}
  */
-export async function walk(api, path, parameters, { rows, masked, signal, progress }) {
+export async function walk(api, path, parameters, { rows, masked, separator, signal, progress }) {
   /** @type {Blob[]} */
   const parts = [new Blob(["\ufeff"])];
   let count = 0;
@@ -38,8 +39,8 @@ export async function walk(api, path, parameters, { rows, masked, signal, progre
   for (;;) {
     const answer = await patiently(() => api.ask(path, asked, { signal, remember: false }), signal);
     const { itens, paginacao } = answer.body.result;
-    if (!count && itens.length) parts.push(new Blob([line(Object.keys(itens[0]))]));
-    parts.push(new Blob(itens.map((/** @type {Record<string, unknown>} */ item) => line(row(item, masked)))));
+    if (!count && itens.length) parts.push(new Blob([line(Object.keys(itens[0]), separator)]));
+    parts.push(new Blob(itens.map((/** @type {Record<string, unknown>} */ item) => line(row(item, masked), separator))));
     count += itens.length;
     progress(count, Math.max(count, Number(paginacao.total)));
     if (!answer.next) return { parts, count };

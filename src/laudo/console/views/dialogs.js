@@ -13,6 +13,8 @@ import { say, store, useStore } from "../store.js";
 /** @typedef {import("../address.js").Place} Place */
 
 const ROWS = 1000;
+const SEPARATOR = "laudo.separator";
+const SEPARATORS = { ",": "vírgula", ";": "ponto e vírgula (Excel em português)" };
 const close = () => store.set({ dialog: null });
 
 /** @param {{place: Place}} props */
@@ -64,6 +66,7 @@ function filtersAndSort(place) {
 function Export({ place }) {
   const { maxRows, revealed } = store.get();
   const [masked, setMasked] = useState(!revealed);
+  const [separator, setSeparator] = useState(() => (localStorage.getItem(SEPARATOR) === ";" ? ";" : ","));
   const [state, setState] = useState(/** @type {{at: "ready"|"running"|"done"|"failed", done: number, total: number, why: string}} */ ({ at: "ready", done: 0, total: 0, why: "" }));
   const stop = useRef(/** @type {AbortController|null} */ (null));
   useEffect(() => () => stop.current?.abort(), []);
@@ -75,6 +78,7 @@ function Export({ place }) {
       const { parts, count } = await walk(api(), `/${place.view}`, filtersAndSort(place), {
         rows: Math.min(ROWS, Math.floor(maxRows / 25) * 25),
         masked,
+        separator,
         signal: controller.signal,
         progress: (done, total) => setState({ at: "running", done, total, why: "" }),
       });
@@ -86,9 +90,16 @@ function Export({ place }) {
       else setState((/** @type {typeof state} */ old) => ({ ...old, at: "failed", why: refused(error).message }));
     }
   };
+  const separate = (/** @type {string} */ by) => {
+    localStorage.setItem(SEPARATOR, by);
+    setSeparator(by);
+  };
   return html`<${Dialog} title="Exportar para CSV" close=${close} busy=${state.at === "running"}>
     <p>Todas as linhas dos filtros em uso, na ordem da lista, em UTF-8.</p>
     <label class="check"><input type="checkbox" name="masked" checked=${masked} disabled=${state.at === "running"} onChange=${() => setMasked(!masked)} /> Mascarar CPFs</label>
+    <label class="check">Separador <select name="separator" value=${separator} disabled=${state.at === "running"} onChange=${(/** @type {any} */ event) => separate(event.target.value)}>
+      ${Object.entries(SEPARATORS).map(([by, words]) => html`<option key=${by} value=${by}>${words}</option>`)}
+    </select></label>
     ${!masked && html`<p class="notice">O arquivo conterá CPFs por inteiro: guarde-o como dado pessoal.</p>`}
     <${Progress} state=${state} />
     <footer>
