@@ -46,6 +46,8 @@ def test_what_was_pasted_is_recognized(page: Console) -> None:
         "6f0c7b5293a64d0e8a551f6f3f1f2a10": ("numero", "6f0c7b52-93a6-4d0e-8a55-1f6f3f1f2a10"),
         "Maria da Silva": ("nome", "Maria da Silva"),
         "Cpfani": ("nome", "Cpfani"),
+        "Maria\tda\r\n Silva\x85": ("nome", "Maria da Silva"),
+        "529.982.247\t-25": ("cpf", "52998224725"),
         **dict.fromkeys(("   ", "!!!", "\U0001f600", "%", "\u200b", "CPF:"), ("none", "")),
     }
     for text, (kind, value) in cases.items():

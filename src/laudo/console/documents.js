@@ -47,10 +47,10 @@ export function doubt(text) {
 /** What people say of an input that has neither letter nor digit. */
 export const NOTHING = "Não há o que procurar: digite letras ou números.";
 
-/** What was meant by a text that comes from a document or a message: without what is not seen, any dash a hyphen, no label
- * before a number; "" for what has neither letter nor digit. @param {string} pasted */
+/** What was meant by a text that comes from a document or a message: without what is not seen, a blank between two cells or lines, any dash
+ * a hyphen, no label before a number; "" for what has neither letter nor digit. @param {string} pasted */
 export function plain(pasted) {
-  const text = pasted.replace(/\p{Cf}/gu, "").replace(/[\p{Pd}\u2212]/gu, "-").trim();
+  const text = pasted.replace(/\p{Cf}/gu, "").replace(/[\p{Cc}\s]+/gu, " ").replace(/[\p{Pd}\u2212]/gu, "-").trim();
   const bare = text.replace(/^(?:CPF|CNPJ)(?:[\s:.-]|n[.º°o]+)*(?=\d|$)/i, "");
   return /[\p{L}\p{N}]/u.test(bare) ? bare.slice(0, 200) : "";
 }
