@@ -57,3 +57,17 @@ def test_a_search_survives_a_reload_outside_the_address(tab: Console, api: httpx
     tab.page.reload()
     tab.await_total(total)
     assert "silva" not in tab.page.url
+
+
+def test_an_order_that_is_asked_for_before_the_search_begins_stays(wide: Console, api: httpx.Client) -> None:
+    wide.page.clock.install(time=0)
+    wide.enter("#/pessoas")
+    wide.page.clock.pause_at(60_000)
+    wide.page.get_by_role("searchbox", name="Buscar pessoas").fill("maria")
+    wide.page.clock.run_for(100)
+    wide.page.locator("th.c-cpf button").click()
+    assert wide.hash == "/pessoas?sort=cpf"
+    wide.page.clock.run_for(1_000)
+    wide.page.clock.resume()
+    wide.await_total(people(api, busca="maria"))
+    assert wide.hash == "/pessoas?sort=cpf"

@@ -1,6 +1,7 @@
 // The people that the organization has consulted: searched as one types, each leading to their reports.
-import { html, useEffect, useState } from "../vendor/preact.js";
-import { at, narrow, parameters } from "../address.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { at, filtersOf, narrow, parameters } from "../address.js";
+import { Chips } from "../chips.js";
 import { NOTHING, plain } from "../documents.js";
 import { plural } from "../format.js";
 import { useList } from "../lists.js";
@@ -53,9 +54,12 @@ function Search({ place }) {
   useEffect(() => {
     if (searched(text) !== given) setText(given);
   }, [given]);
+  // What the timer does must be of then: another order may have been asked for meanwhile.
+  const apply = useRef(() => {});
+  apply.current = () => go(narrow(place, { busca: asked }), { replace: Boolean(given && asked) });
   useEffect(() => {
     if (asked === given || nothing) return undefined;
-    const timer = setTimeout(() => go(narrow(place, { busca: asked }), { replace: Boolean(given && asked) }), PAUSE_MS);
+    const timer = setTimeout(() => apply.current(), PAUSE_MS);
     return () => clearTimeout(timer);
   }, [asked, given]);
   return html`<form class="search" role="search" aria-label="Pessoas" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
