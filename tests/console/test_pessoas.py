@@ -71,3 +71,10 @@ def test_an_order_that_is_asked_for_before_the_search_begins_stays(wide: Console
     wide.page.clock.resume()
     wide.await_total(people(api, busca="maria"))
     assert wide.hash == "/pessoas?sort=cpf"
+
+
+def test_filters_of_the_address_are_shown_and_can_be_taken_away(tab: Console, api: httpx.Client) -> None:
+    tab.enter("#/pessoas?atualizado_em_de=2999-01-01")
+    tab.page.get_by_text("Ninguém corresponde a esta busca.").wait_for()
+    tab.page.get_by_role("button", name="Remover o filtro De: 01/01/2999").click()
+    tab.await_total(people(api))

@@ -38,6 +38,7 @@ export function Pessoas({ place }) {
       </div>
     </header>
     <${Search} place=${place} />
+    <${Chips} place=${place} />
     <${News} list=${list} subject=${["pessoa", "pessoas"]} item="cpf" />
     ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} stale=${known} />`}
     ${known ? html`<${Shown} place=${place} list=${list} total=${total} />` : list.loading ? html`<${Skeleton} />` : empty && html`<${Empty} place=${place} total=${total} />`}
@@ -94,7 +95,7 @@ function Shown({ place, list, total }) {
 function Empty({ place, total }) {
   if (total) return html`<${Beyond} place=${place} />`;
   return html`<div class="empty">
-    <p class="big">${place.filters.busca ? "Ninguém corresponde a esta busca." : "Nenhum CPF foi consultado ainda."}</p>
+    <p class="big">${Object.keys(filtersOf(place)).length ? "Ninguém corresponde a esta busca." : "Nenhum CPF foi consultado ainda."}</p>
     ${place.filters.busca && html`<p>Cada palavra deve iniciar um dos nomes da pessoa; acentos e maiúsculas não importam.</p>`}
   </div>`;
 }
