@@ -78,3 +78,19 @@ def test_filters_of_the_address_are_shown_and_can_be_taken_away(tab: Console, ap
     tab.page.get_by_text("Ninguém corresponde a esta busca.").wait_for()
     tab.page.get_by_role("button", name="Remover o filtro De: 01/01/2999").click()
     tab.await_total(people(api))
+
+
+def test_back_finds_its_place_in_the_page(tab: Console) -> None:
+    tab.enter("#/pessoas")
+    row = tab.rows.nth(22)
+    row.scroll_into_view_if_needed()
+    place = tab.page.evaluate("scrollY")
+    assert place > 100
+    row.click()
+    tab.page.locator(".chips").wait_for()
+    tab.settle()
+    assert tab.page.evaluate("scrollY") == 0
+    tab.page.go_back()
+    tab.until("Math.abs(scrollY - given) < 2", place)
+    tab.settle()
+    assert abs(tab.page.evaluate("scrollY") - place) < 2

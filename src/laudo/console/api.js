@@ -33,8 +33,7 @@ export function connect(token) {
    * @returns {Promise<Answer>}
    */
   async function ask(path, parameters = {}, { signal, remember = true } = {}) {
-    const query = new URLSearchParams(parameters).toString();
-    const address = query ? `${path}?${query}` : path;
+    const address = addressOf(path, parameters);
     const before = known.get(address);
     /** @type {Record<string, string>} */
     const headers = { Authorization: token };
@@ -63,10 +62,19 @@ export function connect(token) {
     return Number(body.result.paginacao.total);
   }
 
-  return { ask, count };
+  /** What was answered last, if that is still known. @param {string} path @param {Record<string, string>} parameters */
+  const recall = (path, parameters) => known.get(addressOf(path, parameters)) ?? null;
+
+  return { ask, count, recall };
 }
 
 /** @typedef {ReturnType<typeof connect>} Api */
+
+/** @param {string} path @param {Record<string, string>} parameters */
+function addressOf(path, parameters) {
+  const query = new URLSearchParams(parameters).toString();
+  return query ? `${path}?${query}` : path;
+}
 
 /** Send, and receive all of the answer. @param {string} address @param {Record<string, string>} headers @param {AbortSignal} [signal] */
 async function send(address, headers, signal) {

@@ -28,7 +28,8 @@ const MOST_WAIT_S = 60;
  */
 export function useList(path, parameters) {
   const question = JSON.stringify([path, parameters]);
-  const [state, setState] = useState(/** @type {State} */ ({ question, result: null, loading: true, refusal: null, news: null, checked: null, stale: false }));
+  // What was known of it when the view was left stands at once, so that "back" finds its place in the page.
+  const [state, setState] = useState(() => /** @type {State} */ ({ question, result: api().recall(path, parameters)?.body.result ?? null, loading: true, refusal: null, news: null, checked: null, stale: false }));
   const [turn, reload] = useTurn();
   // Before the page is painted, so that the server works meanwhile.
   useLayoutEffect(() => {

@@ -13,6 +13,7 @@ export function go(place, { replace = false } = {}) {
   const stays = address === location.hash && JSON.stringify(entry) === JSON.stringify(history.state);
   if (replace || stays) history.replaceState(entry, "", address);
   else history.pushState(entry, "", address);
+  if (place.view !== store.get().place.view) scrollTo(0, 0);
   arrive(place);
 }
 
