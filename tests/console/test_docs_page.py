@@ -1,6 +1,9 @@
 import json
+import re
+from contextlib import suppress
 
 import httpx
+from playwright.sync_api import Error, Route
 
 from console.driver import Console
 
@@ -26,6 +29,26 @@ def test_a_refusal_is_shown_as_it_came(tab: Console) -> None:
     section.locator("[name=rows]").fill("7")
     section.get_by_role("button", name="Enviar").click()
     section.get_by_text("400 ·").wait_for()
+
+
+def test_an_answer_that_comes_late_is_not_shown_for_a_later_question(wide: Console) -> None:
+    wide.enter("docs")
+    section = wide.page.locator("section[data-path='/relatorios']")
+    section.locator("summary", has_text="Experimentar").click()
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    wide.page.route(re.compile("status=PENDENTE"), hold)
+    for status in ("PENDENTE", "CONCLUIDO"):
+        section.locator("[name=status]").select_option(status)
+        section.get_by_role("button", name="Enviar").click()
+    section.locator("[data-outcome]").wait_for()
+    with suppress(Error):
+        held[0].fulfill(json={"late": True})
+    wide.page.wait_for_timeout(200)
+    assert "late" not in section.locator("output").inner_text()
 
 
 def test_the_token_is_not_shown_by_trying(tab: Console) -> None:

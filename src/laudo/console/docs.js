@@ -1,5 +1,5 @@
 // Adds "Experimentar" to the reference: a form for each route, asked with the token of this tab.
-import { html, render, useState } from "./vendor/preact.js";
+import { html, render, useRef, useState } from "./vendor/preact.js";
 import { connect, Refusal } from "./api.js";
 import { renewKept } from "./session.js";
 import { resumeTheme } from "./theme.js";
@@ -16,12 +16,16 @@ const TOKEN = "laudo.token";
 function Try({ path, parameters, needsToken }) {
   const [given, setGiven] = useState(/** @type {Record<string, string>} */ ({}));
   const [outcome, setOutcome] = useState(/** @type {Outcome|null} */ (null));
+  const last = useRef(new AbortController());
   const token = sessionStorage.getItem(TOKEN) ?? "";
   if (needsToken && !token) return html`<details class="try"><summary>Experimentar</summary><p>Para experimentar, <a href="/">entre com o seu token</a> e volte a esta página.</p></details>`;
   const asked = Object.fromEntries(Object.entries(given).filter(([, value]) => value));
   const send = async (/** @type {Event} */ event) => {
     event.preventDefault();
-    setOutcome(await answer(path, asked, needsToken ? token : ""));
+    last.current.abort();
+    const { signal } = (last.current = new AbortController());
+    const found = await answer(path, asked, needsToken ? token : "", signal);
+    if (!signal.aborted) setOutcome(found);
   };
   const query = new URLSearchParams(asked).toString();
   return html`<details class="try">
@@ -47,14 +51,16 @@ function Input({ parameter, value, set }) {
   return html`<label>${name}<input name=${name} autocomplete="off" spellcheck=${false} placeholder=${String(schema.default ?? example)} value=${value} onInput=${change} /></label>`;
 }
 
-/** @param {string} path @param {Record<string, string>} asked @param {string} token @returns {Promise<Outcome>} */
-async function answer(path, asked, token) {
+/** @param {string} path @param {Record<string, string>} asked @param {string} token @param {AbortSignal} signal
+ * @returns {Promise<Outcome|null>} null for what was given up */
+async function answer(path, asked, token, signal) {
   const began = performance.now();
   const took = () => Math.round(performance.now() - began);
   try {
-    const { body, size } = await connect(token).ask(path, asked, { remember: false });
+    const { body, size } = await connect(token).ask(path, asked, { signal, remember: false });
     return { status: "200", size, ms: took(), text: JSON.stringify(hidden(body), null, 2) };
   } catch (error) {
+    if (signal.aborted) return null;
     if (!(error instanceof Refusal)) throw error;
     return { status: String(error.status || "sem resposta"), size: error.message.length, ms: took(), text: error.message };
   }
