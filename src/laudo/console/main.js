@@ -47,13 +47,26 @@ async function learnLimits() {
   }
 }
 
-resumeTheme();
-resume();
-renewKept();
-follow();
-listen(store);
-const root = document.getElementById("console");
-if (root) {
-  keepFocus(root);
-  render(html`<${Console} />`, root);
+/** Whether the browser lets a page keep something for a tab: where all cookies are blocked, asking is an error already. */
+function keeps() {
+  try {
+    return Boolean(sessionStorage && localStorage);
+  } catch {
+    return false;
+  }
 }
+
+/** @param {Element} root */
+function start(root) {
+  if (!keeps()) return render(html`<main class="broken"><h1>O navegador não deixa esta página guardar o token na aba.</h1><p>Permita os dados deste site (cookies e armazenamento) e <a href="/">recarregue</a>.</p></main>`, root);
+  resumeTheme();
+  resume();
+  renewKept();
+  follow();
+  listen(store);
+  keepFocus(root);
+  return render(html`<${Console} />`, root);
+}
+
+const root = document.getElementById("console");
+if (root) start(root);
