@@ -145,7 +145,8 @@ class Mirror:
         """Write what is not older than `since`."""
         self.summary.total = batch.total
         recent = [item for item in batch.itens if since is None or item.atualizado_em >= since]
-        counts = self._ingest.write(list(self._accepted(recent, reject)))
+        # A name may have been asked for before it changed, with the very report that changed it.
+        counts = self._ingest.write(list(self._accepted(recent, reject)), equal_wins=True)
         self.summary.inserted += counts.inserted
         self.summary.updated += counts.updated
         self.summary.unchanged += counts.unchanged

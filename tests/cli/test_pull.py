@@ -1,6 +1,6 @@
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 
 import httpx
@@ -12,6 +12,7 @@ from client.socket_service import listening, of_app
 from engines import Stores
 from factories import Store, contents, cpf
 from factories import relatorio as stored
+from laudo.core.sql import Statement
 from laudo.server.database import open_store
 from shell import Shell, one_line
 from wsgi import NewApp
@@ -150,6 +151,42 @@ def test_what_cannot_be_a_report_is_counted_and_named_without_its_values(run: Ru
 def test_a_person_who_is_not_listed_is_asked_for_and_else_unnamed(run: Run, service: Service) -> None:
     service.relatorios = [relatorio(1, numero_documento=cpf(9999))]
     assert "2 without a name" in run().stdout
+
+
+def names(laudo: Shell) -> dict[str, str]:
+    """CPF → name, as the account has it."""
+    with closing(open_store(laudo.store)) as database:
+        return dict(database.fetch(Statement("SELECT cpf, nome FROM pessoa", ())))
+
+
+@pytest.mark.parametrize("asked", [1, 2, 5, 6])
+def test_a_person_renamed_while_the_lists_are_walked_has_the_new_name_at_the_end_or_after_the_next_run(
+    run: Run, laudo: Shell, service: Service, asked: int
+) -> None:
+    def rename(requests: int) -> None:
+        if requests == asked:
+            now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            report = next(each for each in service.relatorios if each["numero_documento"] == cpf(5))
+            service.relatorios.remove(report)
+            service.relatorios.insert(0, {**report, "atualizado_em": now})
+            service.pessoas.insert(0, pessoa(0, cpf=cpf(5), nome="Nome Novo", atualizado_em=now))
+            service.pessoas.remove(pessoa(0, cpf=cpf(5), nome="Pessoa 5"))
+
+    service.after = rename
+    assert run().exit_code == 0
+    if asked > 4:
+        assert run().exit_code == 0
+    assert names(laudo)[cpf(5)] == "Nome Novo"
+
+
+def test_walking_everything_again_brings_names_that_were_not_known(run: Run, laudo: Shell, service: Service) -> None:
+    service.relatorios = [relatorio(number, numero_documento=cpf(number)) for number in (2, 1)]
+    service.pessoas = []
+    assert run().exit_code == 0
+    assert set(names(laudo).values()) == {"Nome não informado"}
+    service.pessoas = [pessoa(0, cpf=cpf(number), nome=f"Pessoa {number}") for number in (1, 2)]
+    assert run("--whole").exit_code == 0
+    assert names(laudo) == {cpf(1): "Pessoa 1", cpf(2): "Pessoa 2"}
 
 
 @pytest.mark.parametrize("answered", [3, 20])

@@ -41,9 +41,12 @@ class Ingest:
         self._statistics = Statistics()
         self._versions: tuple[int, ...] = ()
 
-    def write(self, batch: Sequence[Relatorio]) -> Counts:
-        """Write a batch: the newer `atualizado_em` wins, one not newer changes nothing; all of it or nothing."""
-        return repeated(self._transaction, lambda connection: self._write(connection, batch))
+    def write(self, batch: Sequence[Relatorio], *, equal_wins: bool = False) -> Counts:
+        """Write a batch: the newer `atualizado_em` wins, one not newer changes nothing; all of it or nothing.
+
+        With `equal_wins` only one that is older changes nothing: a mirror follows whatever its service says now.
+        """
+        return repeated(self._transaction, lambda connection: self._write(connection, batch, equal_wins=equal_wins))
 
     def delete(self, numeros: Sequence[str]) -> int:
         """Delete the reports with these UUIDs; gives how many there were. All of them or nothing."""
@@ -84,7 +87,7 @@ class Ingest:
             raise StoreError(message)
         return tuple(read)
 
-    def _write(self, connection: Connection, batch: Sequence[Relatorio]) -> Counts:
+    def _write(self, connection: Connection, batch: Sequence[Relatorio], *, equal_wins: bool) -> Counts:
         keys = [numero_key(relatorio.numero) for relatorio in batch]
         before = _stored(connection, self.owner, keys)
         after: dict[bytes, tuple[Content, Relatorio]] = {}
@@ -97,7 +100,7 @@ class Ingest:
             elif content == current:
                 unchanged += 1
                 continue
-            elif content.recency >= current.recency:
+            elif content.recency > current.recency or (content.recency == current.recency and not equal_wins):
                 stale += 1
                 continue
             else:
