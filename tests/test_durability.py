@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -198,6 +199,24 @@ def test_an_import_killed_in_the_middle_of_a_batch_and_repeated_gives_the_store_
     assert not list(verify(database))
     database.close()
     whole.close()
+
+
+@pytest.mark.engines("sqlite", reason="only a file can be put in the place of another one")
+def test_a_link_that_leads_elsewhere_is_noticed_and_another_working_folder_is_not(
+    stores: Stores, tmp_path: Path, key_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (Path(stores.new().removeprefix("sqlite:///")) for _ in range(2))
+    link = tmp_path / "link.db"
+    link.symlink_to(first)
+    monkeypatch.chdir(tmp_path)
+    with closing(open_store("sqlite:///link.db", write=True)) as database:
+        ingest = Ingest(database, Store(database, key_file).account().id_conta)
+        monkeypatch.chdir("/")
+        ingest.write([relatorio(1)])
+        link.unlink()
+        link.symlink_to(second)
+        with pytest.raises(Unavailable, match="replaced or removed while it was open"):
+            ingest.write([relatorio(2)])
 
 
 @pytest.mark.engines("sqlite", reason="only a file can be put in the place of another one")

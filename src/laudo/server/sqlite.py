@@ -49,6 +49,7 @@ class Sqlite:
             message = f"SQLite {apsw.sqlite_lib_version()} can corrupt this store; install apsw with SQLite ≥ 3.51.3"
             raise StoreError(message)
         self._path = path
+        self._file = str(Path(path).absolute())
         self._write = write
         self._seconds = 0.0 if write else bounds.statement_timeout_ms / 1000
         self._local = threading.local()
@@ -106,7 +107,7 @@ class Sqlite:
         It would go on for ever, reading what nobody writes and writing what nobody reads. Raises Unavailable.
         """
         connection = self._connection()
-        if _place(connection.filename) != self._place:
+        if _place(self._file) != self._place:
             raise Unavailable(_REPLACED)
         return connection
 
@@ -131,7 +132,7 @@ class Sqlite:
         except apsw.Error as error:
             _translate(error)
             raise
-        self._place = self._place or _place(connection.filename)
+        self._place = self._place or _place(self._file)
         return connection
 
 
