@@ -155,6 +155,7 @@ def _write(store: Store) -> list[Account]:
         )
         ingest.write([replace(each, atualizado_em=each.atualizado_em + 2, status="CONCLUIDO") for each in reports[::5]])
         ingest.delete([each.numero for each in reports[::4]])
+        assert ingest.standing().version
     return made
 
 
