@@ -6,6 +6,7 @@ import signal
 import subprocess
 from contextlib import closing, suppress
 from itertools import islice
+from pathlib import Path
 from time import sleep
 
 import pytest
@@ -74,6 +75,16 @@ def test_the_errors_file_is_never_the_file_that_stdin_reads(laudo: Shell) -> Non
         done = subprocess.run(command, check=False, capture_output=True, stdin=stdin, env=laudo.environment)
     assert (done.returncode, done.stderr) == (2, b"error: --errors is the file to import\n")
     assert file.read_bytes() == content
+
+
+def test_the_errors_file_is_never_a_store(laudo: Shell, tmp_path: Path) -> None:
+    store = tmp_path / "other.db"
+    laudo.prints("migrate", "--store", f"sqlite:///{store}")
+    before = store.read_bytes()
+    result = laudo("import", str(ndjson(laudo.folder, 5)), "--account", "1", "--errors", str(store))
+    assert result.exit_code == 2
+    assert one_line(result) == "error: --errors is a store"
+    assert store.read_bytes() == before
 
 
 def test_a_dry_run_writes_nothing(laudo: Shell) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BATCH: Final = 10_000
+_OF_SQLITE: Final = b"SQLite format 3\0"
 
 EPILOG: Final = """
 \b
@@ -183,8 +184,11 @@ def _rejections(path: Path | None, imported: BufferedReader) -> Iterator[TextIO 
     if path is None:
         yield None
         return
-    if path.is_file() and _is_open(path, imported):
-        raise output.Failure("--errors is the file to import")
+    if path.is_file():
+        if _is_open(path, imported):
+            raise output.Failure("--errors is the file to import")
+        if _is_store(path):
+            raise output.Failure("--errors is a store")
     with path.open("w", encoding="utf-8") as stream:
         yield stream
 
@@ -194,6 +198,11 @@ def _is_open(path: Path, stream: BufferedReader) -> bool:
     with suppress(UnsupportedOperation):
         return os.path.samestat(os.fstat(stream.fileno()), path.stat())
     return False
+
+
+def _is_store(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_OF_SQLITE)) == _OF_SQLITE
 
 
 @contextmanager
