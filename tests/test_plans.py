@@ -16,6 +16,7 @@ from laudo import demo
 from laudo.core import periods
 from laudo.core.plan import FEW
 from laudo.core.sql import Statement
+from laudo.core.values import render_instant
 from laudo.server import app
 from laudo.server.config import Settings
 from laudo.server.database import Bounds, open_store
@@ -30,6 +31,9 @@ REPORTS: Final = 20_000
 OFTEN: Final = "11144477735"
 MOST_ROWS: Final = 4_500
 """That one step of a plan may meet: those of one bucket, which does not grow with the account."""
+
+DAY: Final = 20_000
+DAY_MS: Final = 86_400_000
 
 _OWNERS: Final = "generate_series(1000, 20999) AS owner"
 SMALL_ONES: Final = (
@@ -68,11 +72,12 @@ PAGES: Final = (1, 2, 300, 799)
 class Asked(NamedTuple):
     """A client, the store that remembers what it was asked, and a connection of somebody who looks into its plans.
 
-    The other client's reports, 5 thousand, are all of one document.
+    The other client's reports, 5 thousand, are all of one document; those of a third one, 10 thousand, of two instants.
     """
 
     client: Client
     other: Client
+    third: Client
     database: Counting
     looking: psycopg.Connection[Any]
     url: str
@@ -87,9 +92,11 @@ def asked(postgres: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         url = stores.new()
         writing = open_store(url, write=True)
         store = Store(writing, folder / "laudo.key")
-        account, neighbour = store.account(), store.account()
+        account, neighbour, third = store.account(), store.account(), store.account()
         some = _fill(store, account, list(demo.relatorios(REPORTS)))
         _fill(store, neighbour, [replace(each, numero_documento=OFTEN) for each in demo.relatorios(REPORTS // 4)])
+        days = ((DAY if number % 2 else DAY + 1, each) for number, each in enumerate(demo.relatorios(REPORTS // 2)))
+        _fill(store, third, [replace(each, atualizado_em=day * DAY_MS) for day, each in days])
         writing.close()
         database = Counting(open_store(url))
         settings = Settings(store=url, key_file=str(store.key_file), log=False, cache_bytes=0)
@@ -100,7 +107,7 @@ def asked(postgres: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             looking.execute("VACUUM ANALYZE")
             looking.execute("SET plan_cache_mode = force_generic_plan")
             clients = Client(application, account.token), Client(application, neighbour.token)
-            yield Asked(*clients, database, looking, url, *some)
+            yield Asked(*clients, Client(application, third.token), database, looking, url, *some)
         database.close()
 
 
@@ -229,6 +236,13 @@ def test_the_first_and_the_last_page_of_a_document_do_not_collect_its_reports(as
     assert total > FEW
     pages = (1, 2, -(-total // 25))
     look(asked._replace(client=asked.other), (f"{url}&page={page}" for page in pages))
+
+
+@pytest.mark.parametrize("given", ["", "&status=CONCLUIDO", "&status=PENDENTE&tipo_pessoa=EMPRESA"])
+def test_reports_of_one_instant_are_not_sorted(asked: Asked, given: str) -> None:
+    ranges = ("", f"&atualizado_em_de={render_instant(DAY * DAY_MS)}")
+    urls = (f"/relatorios?sort=atualizado_em{period}{given}" for period in ranges)
+    look(asked._replace(client=asked.third), urls)
 
 
 @pytest.mark.parametrize("filters", ["", "&cpf={documento}", "&busca=12", "&atualizado_em_de=2026-10-01"])

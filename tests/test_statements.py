@@ -106,8 +106,9 @@ def test_making_the_application_asks_the_store_nothing(asked: Asked) -> None:
     [
         *("/relatorios", "/relatorios?nome=consultaPessoaDefault", "/relatorios?status=CONCLUIDO&sort=-resultado"),
         *("/relatorios?sort=numero", "/relatorios?sort=numero_documento", "/relatorios?sort=mensagem"),
+        *("/relatorios?sort=atualizado_em", "/relatorios?sort=-numero_documento&nome=consultaPessoaDefault"),
         *("/relatorios?numero_documento=52998224725", "/relatorios?rows=100&tipo_pessoa=PESSOA"),
-        *("/pessoas", "/pessoas?busca=&sort=nome", "/pessoas?sort=-cpf", "/pessoas?cpf=52998224725"),
+        *("/pessoas", "/pessoas?busca=&sort=nome", "/pessoas?sort=-nome", "/pessoas?cpf=52998224725"),
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "HEAD"])

@@ -77,12 +77,6 @@ class Count(Struct, frozen=True):
     apart: bool = False
 
 
-class Last(Struct, frozen=True):
-    """The greatest first column of an axis. Rows: one value, null when there are no rows."""
-
-    axis: Axis
-
-
 PATIENCE: Final = 4
 """A scan gives up after so many times the rows that it likely takes."""
 
@@ -142,7 +136,7 @@ class Together(Struct, frozen=True):
     asked: tuple["Asked", ...]
 
 
-LookUp = Children | Holding | Before | At | Count | Last | Read | Plain | Found
+LookUp = Children | Holding | Before | At | Count | Read | Plain | Found
 Asked = LookUp | Together
 Rows = list[tuple[Any, ...]]
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from laudo.core.axes import Axis, Key
 from laudo.core.cursor import After
 from laudo.core.facets import Facets, Group, remaining
-from laudo.core.lookups import PATIENCE, Asking, Count, Last, Read, Rows, together
+from laudo.core.lookups import PATIENCE, Asking, Count, Read, Rows, together
 from laudo.core.query import Query
 from laudo.core.tally import locate, rank
 from laudo.core.walking import FETCH
@@ -119,14 +119,10 @@ def _from_offset(collected: Reading, stretch: Stretch, offset: int) -> Asking[No
 
 def _from_edge(collected: Reading, stretch: Stretch, most: int) -> Asking[None]:
     """Collect from the beginning of a stretch."""
-    if not stretch.falling:
-        yield from _up(collected, stretch, most, lower=stretch.lower, place=stretch.first)
-        return
-    if stretch.upper or len(stretch.axis.columns) == 1:
+    if stretch.falling:
         yield from _read(collected, stretch, most, lower=stretch.lower, upper=stretch.upper)
-        return
-    [(value,)] = yield Last(stretch.axis)
-    yield from _down(collected, stretch, most, value=value)
+    else:
+        yield from _up(collected, stretch, most, lower=stretch.lower, place=stretch.first)
 
 
 def _up(collected: Reading, stretch: Stretch, most: int, *, lower: Key | None, place: int | None) -> Asking[None]:

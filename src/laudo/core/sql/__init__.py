@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from laudo.core import axes
 from laudo.core.facets import FIELDS
-from laudo.core.lookups import At, Before, Children, Count, Found, Holding, Last, LookUp, Plain, Read
+from laudo.core.lookups import At, Before, Children, Count, Found, Holding, LookUp, Plain, Read
 from laudo.core.resources import Resource
 from laudo.core.sql import pages, places, plain
 from laudo.core.sql.dialect import Dialect, Owner
@@ -60,7 +60,6 @@ _BUILDERS: Final[dict[type[LookUp], Callable[[Any, Owner, Dialect], Statement]]]
     Before: places.before,
     At: places.at,
     Count: places.count,
-    Last: places.last,
     Read: pages.read,
     Plain: plain.plain,
     Found: plain.found,

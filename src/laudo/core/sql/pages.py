@@ -11,15 +11,13 @@ def read(lookup: Read, owner: Owner, dialect: Dialect) -> Statement:
     where = Where(lookup.axis, owner, dialect).between(lookup.lower, lookup.upper)
     tests_many = lookup.gather or lookup.period is not None
     by_key = tests_many or _looked_at(lookup) > dialect.most_fetched * (lookup.limit + lookup.skip)
-    name, column = ("key", dialect.key(table)) if by_key else ("item", "item")
+    column = dialect.key(table) if by_key else "item"
     if lookup.merge:
-        found = _merged(lookup, name, column, where, dialect)
+        found = _merged(lookup, column, where, dialect)
     elif lookup.gather:
         found = _gathered(lookup, where, dialect)
-    elif lookup.most is not None:
-        found = _scanned(lookup, name, column, where, dialect)
     else:
-        found = _ordered(lookup, column, where, dialect)
+        found = _in_order(lookup, column, where, dialect)
     items = dialect.items(table, found, owner) if by_key else found
     return Statement(dialect.joined(items.text), items.params)
 
@@ -31,11 +29,11 @@ def _looked_at(lookup: Read) -> int:
     return (lookup.most or 0) // PATIENCE
 
 
-def _merged(lookup: Read, name: str, column: str, where: Where, dialect: Dialect) -> Clause:
+def _merged(lookup: Read, column: str, where: Where, dialect: Dialect) -> Clause:
     """Read the first rows of each facet's own range, and of all these the first."""
     ordered, most = order(lookup.axis, falling=lookup.falling), lookup.limit + lookup.skip
     firsts = dialect.firsts(lookup.axis, column, where.clause, lookup.facets or (), ordered=ordered, most=most)
-    text = f"SELECT {name} FROM ({firsts.text}) AS firsts ORDER BY {ordered} LIMIT ? OFFSET ?"
+    text = f"SELECT * FROM ({firsts.text}) AS firsts ORDER BY {ordered} LIMIT ? OFFSET ?"
     return Clause(text, (*firsts.params, lookup.limit, lookup.skip))
 
 
@@ -47,19 +45,34 @@ def _gathered(lookup: Read, where: Where, dialect: Dialect) -> Clause:
     return Clause(keys.text, (*keys.params, lookup.limit, lookup.skip))
 
 
-def _scanned(lookup: Read, name: str, column: str, where: Where, dialect: Dialect) -> Clause:
-    """Test the facet of at most so many rows, and take those that have one."""
-    ordered = order(lookup.axis, falling=lookup.falling)
+def _in_order(lookup: Read, column: str, where: Where, dialect: Dialect) -> Clause:
+    """Take the first rows of a range, or of its first `most` rows those that have a facet.
+
+    No index has values downwards and ties upwards, and any number of rows may share the last value that is reached:
+    then what stands above it is taken as it is met, and what shares it from the first of these on.
+    """
+    axis, page = lookup.axis, (lookup.limit, lookup.skip)
+    if lookup.most is None:
+        where.having(lookup.facets).testing(lookup.period)
+    if not lookup.falling or len(axis.names) == 1:
+        return _first(lookup, column, where, order(axis, falling=lookup.falling), dialect, *page)
+    value, tie = axis.names
+    columns, wanted = f"{column}, {value} AS value, {tie} AS tie", (sum(page), 0)
+    met = _first(lookup, columns, where, f"{value} DESC", dialect, *wanted)
+    where.add(f"{value} = (SELECT value FROM reached)")
+    tied = _first(lookup, columns, where, tie, dialect, *wanted)
     text = (
-        f"SELECT {name} FROM (SELECT {column}, facet FROM {source(lookup.axis, dialect)} WHERE {where} "
-        f"ORDER BY {ordered} LIMIT ?) AS tested WHERE {dialect.member('facet')} LIMIT ? OFFSET ?"
+        f"WITH met AS MATERIALIZED ({met.text}), reached AS MATERIALIZED (SELECT min(value) AS value FROM met) "
+        "SELECT met.* FROM met JOIN reached ON met.value > reached.value "
+        f"UNION ALL SELECT * FROM ({tied.text}) AS tied ORDER BY value DESC, tie LIMIT ? OFFSET ?"
     )
-    return Clause(text, (*where.params, lookup.most, list(lookup.facets or ()), lookup.limit, lookup.skip))
+    return Clause(text, (*met.params, *tied.params, *page))
 
 
-def _ordered(lookup: Read, column: str, where: Where, dialect: Dialect) -> Clause:
-    """Take the first rows of a range."""
-    where.having(lookup.facets).testing(lookup.period)
-    ordered = order(lookup.axis, falling=lookup.falling)
-    text = f"SELECT {column} FROM {source(lookup.axis, dialect)} WHERE {where} ORDER BY {ordered} LIMIT ? OFFSET ?"
-    return Clause(text, (*where.params, lookup.limit, lookup.skip))
+def _first(lookup: Read, columns: str, where: Where, ordered: str, dialect: Dialect, *page: int) -> Clause:
+    rows = f"FROM {source(lookup.axis, dialect)} WHERE {where} ORDER BY {ordered} LIMIT ?"
+    if lookup.most is None:
+        return Clause(f"SELECT {columns} {rows} OFFSET ?", (*where.params, *page))
+    having = f"WHERE {dialect.member('facet')} LIMIT ? OFFSET ?"
+    text = f"SELECT * FROM (SELECT {columns}, facet {rows}) AS tested {having}"
+    return Clause(text, (*where.params, lookup.most, list(lookup.facets or ()), *page))

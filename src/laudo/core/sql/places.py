@@ -4,7 +4,7 @@ from typing import Final
 
 from laudo.core.axes import Axis
 from laudo.core.facets import Numbers
-from laudo.core.lookups import At, Before, Children, Count, Holding, Last
+from laudo.core.lookups import At, Before, Children, Count, Holding
 from laudo.core.sql.dialect import Dialect, Owner
 from laudo.core.sql.parts import Statement, Where, source, tallied
 
@@ -66,12 +66,6 @@ def count(lookup: Count, owner: Owner, dialect: Dialect) -> Statement:
     source_ = source(axis, dialect, by_facet=True) if few else _source(axis, facets, dialect)
     counted, each = ("facet, count(*)", _EACH) if lookup.apart else ("count(*)", "")
     return Statement(f"SELECT {counted} FROM {source_} WHERE {where}{each}", where.params)
-
-
-def last(lookup: Last, owner: Owner, dialect: Dialect) -> Statement:
-    where = Where(lookup.axis, owner, dialect)
-    source_ = source(lookup.axis, dialect)
-    return Statement(f"SELECT max({lookup.axis.names[0]}) FROM {source_} WHERE {where}", where.params)
 
 
 def _source(axis: Axis, numbers: Numbers, dialect: Dialect) -> str:
