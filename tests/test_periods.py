@@ -66,7 +66,12 @@ def _many_names(seeded: Random, number: int, time: int) -> Relatorio:
     return replace(_evenly(seeded, number, time), nome=f"Modelo {time % 100:02}")
 
 
-@pytest.fixture(scope="module", params=[_evenly, _together, _many_names])
+def _own_messages(seeded: Random, number: int, time: int) -> Relatorio:
+    """Make a report whose message no other has, and which tells when it was made."""
+    return replace(_evenly(seeded, number, time), mensagem=f"Protocolo {time:06}")
+
+
+@pytest.fixture(scope="module", params=[_evenly, _together, _many_names, _own_messages])
 def made(request: pytest.FixtureRequest, engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
     """A store whose reports lie in one of these ways."""
     seeded, times = Random(5), list(range(REPORTS))

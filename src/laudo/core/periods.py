@@ -13,7 +13,7 @@ from laudo.core import axes, reading, tally
 from laudo.core.axes import Axis, Key
 from laudo.core.cursor import After
 from laudo.core.facets import Facets, Group, Numbers
-from laudo.core.lookups import Asking, At, Read, together
+from laudo.core.lookups import PATIENCE, Asking, At, Count, Read, together
 from laudo.core.query import Order, Period, Query
 from laudo.core.reading import Reading
 from laudo.core.resources import RELATORIOS
@@ -29,7 +29,7 @@ GUESSING: Final = 20_000
 COUNTED: Final = 4
 """So many rows are counted for what it costs to look at one."""
 AHEAD: Final = 8
-"""Groups are counted so many times as far ahead as the page has passed."""
+"""Groups are counted, and rows looked at, so many times as far ahead as the page has passed."""
 _BY_NUMERO: Final = Order(next(field for field in RELATORIOS.fields if field.name == "numero"), descending=False)
 
 
@@ -195,22 +195,26 @@ def _apart(row: int, low: Point, high: Point, *, upper: bool) -> int:
 
 
 def _down_values(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
-    """Collect downwards on an axis of which many rows may share a value: value by value, upwards in each."""
-    axis, left, place = part.axis, limit, part.group.total - 1
-    if after:
-        lower, passed = axis.past(axis.key(after.value, after.key)), 0
-    elif skip:
-        lower, passed = yield from _value_at(part, skip)
-    else:
-        lower, passed = axis.floor((yield from locate(axis, part.group, place))[0]), 0
-    while left:
-        before = collected.count
-        yield from _read(collected, part, left, passed, lower=lower, upper=axis.ceiling(lower[0]))
-        left -= collected.count - before
-        place = (yield from rank(axis, part.group, axis.floor(lower[0]))) - 1
-        if place < 0:
-            return
-        lower, passed = axis.floor((yield from locate(axis, part.group, place))[0]), 0
+    """Collect downwards on an axis of which many rows may share a value, from the rest of one value on.
+
+    How far apart the period's rows are nobody knows: of the group's rows more and more are looked at until there are
+    enough; where many others stand between them, those of one value.
+    """
+    axis, group, left, ahead, place = part.axis, part.group, limit, NEAR + 1, part.group.total
+    if after or skip:
+        lower, passed = (
+            (axis.past(axis.key(after.value, after.key)), 0) if after else (yield from _value_at(part, skip))
+        )
+        left -= yield from _read(collected, part, left, passed, lower=lower, upper=axis.ceiling(lower[0]))
+        place = yield from rank(axis, group, axis.floor(lower[0]))
+    while left and place > 0:
+        top, low = yield from together(locate(axis, group, place - 1), locate(axis, group, max(0, place - ahead)))
+        lower, upper = axis.floor(low[0]), axis.ceiling(top[0])
+        most = PATIENCE * ahead * part.matching.of // group.total
+        if low[0] != top[0] and (yield Count(axis, lower, upper, None, most=most)) == [(most,)]:
+            lower = axis.floor(top[0])
+        left -= yield from _read(collected, part, left, 0, lower=lower, upper=upper, falling=True)
+        ahead, place = AHEAD * ahead, (yield from rank(axis, group, lower))
 
 
 def _value_at(part: Part, skip: int) -> Asking[tuple[Key, int]]:
@@ -240,8 +244,9 @@ def _read(
     lower: Key | None,
     upper: Key | None,
     falling: bool = False,
-) -> Asking[None]:
+) -> Asking[int]:
     """Collect rows of a range: those found in the facets' ranges are sorted, others come in the axis' order."""
+    before = collected.count
     rows = yield Read(
         part.axis,
         lower,
@@ -254,3 +259,4 @@ def _read(
         period=part.period,
     )
     collected.take(rows)
+    return collected.count - before
