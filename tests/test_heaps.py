@@ -24,7 +24,6 @@ SECOND: Final = 1_000
 ASKED: Final = 40
 STATUSES: Final = ("CONCLUIDO", "PENDENTE", "PROCESSANDO", "ERRO")
 LIMITS: Final = (
-    (reading, "MOST_MERGED", (0, 2, 128)),
     (reading, "TIES", (2, 256)),
     (reading, "FARTHEST", (0, 10, 4000)),
     (reading, "PATIENCE", (0, 4)),

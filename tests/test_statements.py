@@ -153,6 +153,13 @@ def test_what_many_facets_match_is_asked_for_in_few_words(store: Store, asked: A
     assert max(len(statement.text) for statement in asked.database.statements) < MOST_KEPT
 
 
+def test_few_reports_of_many_facets_are_collected_by_these(store: Store, asked: Asked) -> None:
+    store.write(asked.account, [relatorio(each, nome=f"matriz{each}", status="PENDENTE") for each in range(30, 170)])
+    assert asked.client.get("/relatorios?status=PENDENTE&sort=-mensagem").status == 200
+    text = asked.database.statements[-1].text
+    assert "relatorio_facet_recency" in text or "INDEXED BY" not in text
+
+
 def test_a_range_beside_other_filters_costs_two_statements_more_for_the_coarse_and_the_fine_buckets_before_its_end(
     asked: Asked, store: Store
 ) -> None:

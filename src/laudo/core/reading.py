@@ -16,8 +16,6 @@ from laudo.core.walking import FETCH
 
 TIES: Final = 256
 """Up to so many rows that share a value are passed one by one; more are passed by the tally."""
-MOST_MERGED: Final = 128
-"""Facets whose index ranges one statement merges; for more the axis is scanned."""
 SEEK: Final = 4
 """What beginning an index range costs, in rows scanned."""
 FARTHEST: Final = 4000
@@ -236,13 +234,14 @@ def _read(
     """
     axis, numbers = stretch.axis, stretch.group.numbers
     scan = Read(axis, lower, upper, numbers, limit, skip, stretch.falling)
-    apart = axis.facet_index is None or len(numbers or ()) > MOST_MERGED
+    apart = axis.facet_index is None
     if numbers is None or (apart and (whole or stretch.falling)):
         collected.take((yield scan))
         return
     scanned = (limit + skip) * collected.of // max(stretch.group.total, 1)
+    some = replace(scan, most=min(PATIENCE * scanned + 256, FARTHEST + limit + skip))
     if apart:
-        collected.take((yield replace(scan, most=min(PATIENCE * scanned + 256, FARTHEST + limit))))
+        collected.take((yield some))
         return
     merge = replace(scan, merge=True)
     merged = min(len(numbers) * (limit + skip), stretch.group.total) + len(numbers) * SEEK
@@ -251,5 +250,5 @@ def _read(
     elif whole:
         collected.take((yield scan))
     else:
-        rows = yield replace(scan, most=PATIENCE * scanned + 256)
+        rows = yield some
         collected.take(rows if rows[0][0] == limit else (yield merge))

@@ -7,7 +7,6 @@ from laudo.core.axes import numero_key
 from laudo.core.cursor import After
 from laudo.core.lookups import Found, Plain
 from laudo.core.query import Order
-from laudo.core.reading import MOST_MERGED
 from laudo.core.sql.dialect import Clause, Dialect, Owner
 from laudo.core.sql.parts import Clauses, Statement, Where, order
 from laudo.core.values import beyond
@@ -117,8 +116,7 @@ def _index(lookup: Plain) -> str | None:
         return None
     if query.prefix:
         return "pessoa_cpf"
-    by_facet = lookup.facets and len(lookup.facets) <= MOST_MERGED
-    return "relatorio_facet_recency" if by_facet else query.resource.newest_axis.index
+    return "relatorio_facet_recency" if lookup.facets else query.resource.newest_axis.index
 
 
 def _names(asked: Order) -> tuple[str, ...]:
