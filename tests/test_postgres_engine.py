@@ -179,6 +179,24 @@ def test_a_statement_is_prepared_once_whatever_its_values(opened: Callable[..., 
     assert store.fetch(prepared) == [(1, 8)]
 
 
+def test_no_name_of_a_prepared_statement_stands_for_another_one_in_another_session(
+    opened: Callable[..., Postgres],
+) -> None:
+    # Where a pooler gives one session what another one has prepared, a wrong answer must not come of it.
+    prepared = ask("SELECT name, statement, parameter_types::text FROM pg_prepared_statements")
+    one, none = ask("SELECT ?::bigint + 1", 1), ask("SELECT ?::bigint + 1", None)
+    statements = [ask("SELECT ?::bigint", 1), one, none, prepared]
+    stood_for: dict[object, set[object]] = {}
+    for order in (statements, statements[::-1]):
+        store = opened(pool_size=1)
+        for statement in (*order, *order):
+            store.fetch(statement)
+        for name, *meaning in store.fetch(prepared):
+            stood_for.setdefault(name, set()).add(tuple(meaning))
+    assert len(stood_for) > len(statements)
+    assert all(len(meanings) == 1 for meanings in stood_for.values())
+
+
 def test_nothing_is_prepared_where_that_is_turned_off(opened: Callable[..., Postgres]) -> None:
     store = opened(pool_size=1, prepare=False)
     with store.snapshot() as connection:

@@ -6,6 +6,7 @@ its own. A statement costs 10 µs of CPU instead of 13.5, a snapshot of one stat
 
 import select
 from collections.abc import Iterator, Sequence
+from hashlib import blake2b
 from itertools import count
 from time import monotonic
 from typing import Any, Final, Self
@@ -165,7 +166,7 @@ class Session:
         key = (query, types)
         name = self._prepared.get(key)
         if name is None and self._prepare and len(self._prepared) < _MOST_PREPARED:
-            name = self._prepared[key] = b"laudo%d" % next(self._names)
+            name = self._prepared[key] = _named(next(self._names), key)
             self._fresh.append(key)
             self._libpq.send_prepare(name, query, types)
         return name
@@ -235,6 +236,14 @@ class _Exchange:
             self._session.spoilt = False
         elif isinstance(error, psycopg.OperationalError):
             raise Lost(failures.LOST) from error
+
+
+def _named(number: int, key: tuple[bytes, tuple[int, ...]]) -> bytes:
+    """Make a name that no session gives to another statement.
+
+    PgBouncer, when it is too old or not told to keep them apart, runs what another session has prepared by that name.
+    """
+    return b"laudo%d_%s" % (number, blake2b(repr(key).encode(), digest_size=8).hexdigest().encode())
 
 
 def _demand(libpq: PGconn) -> None:
