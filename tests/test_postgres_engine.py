@@ -197,6 +197,15 @@ def test_no_name_of_a_prepared_statement_stands_for_another_one_in_another_sessi
     assert all(len(meanings) == 1 for meanings in stood_for.values())
 
 
+def test_the_end_of_a_transaction_needs_nothing_that_was_prepared(opened: Callable[..., Postgres]) -> None:
+    store = opened(pool_size=1)
+    for _ in range(2):
+        with store.snapshot() as connection:
+            connection.fetch(ONE)
+    prepared = ask("SELECT count(*) FROM pg_prepared_statements WHERE statement IN ('COMMIT', 'ROLLBACK')")
+    assert store.fetch(prepared) == [(0,)]
+
+
 def test_nothing_is_prepared_where_that_is_turned_off(opened: Callable[..., Postgres]) -> None:
     store = opened(pool_size=1, prepare=False)
     with store.snapshot() as connection:

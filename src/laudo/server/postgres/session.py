@@ -26,6 +26,9 @@ OLDEST: Final = 14
 _MOST_PREPARED: Final = 1000
 """Statements that a connection keeps prepared: their texts are made of constants, so that there are fewer."""
 
+_ENDS: Final = frozenset({b"COMMIT", b"ROLLBACK"})
+"""Never prepared: where PgBouncer does not know of what was prepared, a transaction that has failed must still end."""
+
 _KEEP_PLANS: Final = """
 SELECT set_config('plan_cache_mode', 'force_generic_plan', false)
 WHERE current_setting('plan_cache_mode') = 'auto' AND 1000 <= (SELECT min(reltuples) FROM pg_class
@@ -165,7 +168,7 @@ class Session:
         """Give the name under which a statement is prepared, in the same round trip if it is new."""
         key = (query, types)
         name = self._prepared.get(key)
-        if name is None and self._prepare and len(self._prepared) < _MOST_PREPARED:
+        if name is None and self._prepare and query not in _ENDS and len(self._prepared) < _MOST_PREPARED:
             name = self._prepared[key] = _named(next(self._names), key)
             self._fresh.append(key)
             self._libpq.send_prepare(name, query, types)
