@@ -601,6 +601,21 @@ def test_where_the_primary_answers_but_takes_no_heartbeat_it_alone_is_asked_and_
     assert cluster.primary.password not in said
 
 
+def test_replicas_stay_fresh_while_the_primary_waits_for_a_synchronous_standby_that_is_gone(
+    opened: Open, cluster: Cluster
+) -> None:
+    cluster.primary.execute("ALTER SYSTEM SET synchronous_standby_names = 'gone'")
+    cluster.primary.execute("SELECT pg_reload_conf()")
+    try:
+        until(lambda: cluster.primary.execute("SHOW synchronous_standby_names") == [("gone",)])
+        database = opened(2_000)
+        time.sleep(2.5)
+        assert {*asked(database, 6)} <= ports(*cluster.replicas)
+    finally:
+        cluster.primary.execute("ALTER SYSTEM RESET synchronous_standby_names")
+        cluster.primary.execute("SELECT pg_reload_conf()")
+
+
 def test_a_wrong_url_of_a_replica_is_told_at_once_and_leaves_nothing_open(opened: Open, cluster: Cluster) -> None:
     wrong = cluster.replicas[1].url(password="wrong-password")
     with pytest.raises(StoreError, match="refuses the store's user") as error:
