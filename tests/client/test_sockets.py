@@ -3,10 +3,12 @@
 import gzip
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
@@ -16,6 +18,12 @@ from laudo.client import AnswerError, AsyncLaudo, DeadlineError, Laudo, LaudoErr
 HURRY = Limits(deadline=0.6, connect=0.3, read=0.3, retries=0)
 PATIENCE = 5.0
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+
+BODY = gzip.compress(
+    b'{"result":{"api_token":"","email":"","nome_usuario":"","webhook_url":"","nome_organizacao":"",'
+    b'"id_organizacao":"7"},"status_code":200}'
+)
+PROFILE = OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s" % (len(BODY), BODY)
 
 Serve = Callable[[socket.socket], None]
 Ask = Callable[[str, Limits], object]
@@ -112,16 +120,48 @@ def test_nobody_listens(ask: Ask) -> None:
 
 
 def test_a_lost_connection_is_tried_again(ask: Ask) -> None:
-    body = gzip.compress(
-        b'{"result":{"api_token":"","email":"","nome_usuario":"","webhook_url":"","nome_organizacao":"",'
-        b'"id_organizacao":"7"},"status_code":200}'
-    )
-    answers = iter(
-        [resetting, answering(OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))]
-    )
+    answers = iter([resetting, answering(PROFILE)])
 
     def serve(connection: socket.socket) -> None:
         next(answers)(connection)
 
     with serving(serve) as base:
         assert repr(ask(base, Limits())) == "Usuario(id_organizacao='7')"
+
+
+FORKING = """
+import os, sys
+from laudo.client import Laudo
+client = Laudo(sys.argv[1], "token")
+client.usuario()
+child = os.fork()
+client.usuario()
+if child:
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    client.usuario()
+"""
+
+
+def test_a_fork_has_connections_of_its_own() -> None:
+    """On one that both have, whoever reads first would get the answer to the other's question."""
+    asked: list[int] = []
+
+    def talk(connection: socket.socket) -> None:
+        questions = 1
+        with connection:
+            connection.sendall(PROFILE)
+            while connection.recv(65536):
+                questions += 1
+                connection.sendall(PROFILE)
+        asked.append(questions)
+
+    with ExitStack() as threads:
+
+        def serve(connection: socket.socket) -> None:
+            thread = threading.Thread(target=talk, args=(connection.dup(),))
+            thread.start()
+            threads.callback(thread.join)
+
+        with serving(serve) as base:
+            subprocess.run([sys.executable, "-c", FORKING, base], check=True)
+    assert sorted(asked) == [1, 3]

@@ -3,8 +3,10 @@
 httpx's own client logs every address, which may hold a CPF; its transports do not, so they are used without it.
 """
 
+import os
 import re
 import ssl
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -25,9 +27,10 @@ class Network:
     verify: ssl.SSLContext | bool = True
     proxy: str | None = field(default=None, repr=False)
 
-    def transport(self, base_url: str) -> httpx.HTTPTransport:
+    def transport(self, base_url: str) -> httpx.BaseTransport:
         proxy = self._proxy(base_url)
-        return httpx.HTTPTransport(verify=self._trust(base_url, proxy), proxy=proxy, limits=CONNECTIONS)
+        trust = self._trust(base_url, proxy)
+        return OfOneProcess(lambda: httpx.HTTPTransport(verify=trust, proxy=proxy, limits=CONNECTIONS))
 
     def async_transport(self, base_url: str) -> httpx.AsyncHTTPTransport:
         proxy = self._proxy(base_url)
@@ -48,6 +51,25 @@ class Network:
             if can_be_reached(proxy.url) and (not proxy.url.scheme.startswith("socks") or find_spec("socksio")):
                 return proxy
         raise ParameterError("the proxy must be http:// or https:// and a host, or socks5:// with the package socksio")
+
+
+class OfOneProcess(httpx.BaseTransport):
+    """Makes connections anew after a fork: on one that two processes have, each would read the other's answers."""
+
+    def __init__(self, make: Callable[[], httpx.BaseTransport]) -> None:
+        self._make = make
+        self._made = make()
+        self._process = os.getpid()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        if self._process != os.getpid():
+            self._made = self._make()
+            self._process = os.getpid()
+        return self._made.handle_request(request)
+
+    def close(self) -> None:
+        if self._process == os.getpid():
+            self._made.close()
 
 
 def can_be_reached(url: httpx.URL) -> bool:
