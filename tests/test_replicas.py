@@ -564,6 +564,71 @@ def took(work: Callable[[], T]) -> tuple[T, float]:
     return answered, time.monotonic() - begun
 
 
+# Another store.
+
+
+FOREIGN: Final = "^store: the replica 2 is of another store, and is not asked: "
+
+
+@pytest.fixture
+def other_server(cluster: Cluster) -> Iterator[Server]:
+    """A server of its own with a store of the same age, hence with the same numbers of database and tables."""
+    with postgres_server.start() as server:
+        prepare(server, "postgres")
+        pair = "SELECT 'heartbeat'::regclass::oid, oid FROM pg_database WHERE datname = current_database()"
+        assert server.execute(pair) == cluster.primary.execute(pair)
+        server.execute(f"ALTER ROLE postgres PASSWORD '{cluster.primary.password}'")
+        server.password = cluster.primary.password
+        yield server
+
+
+@pytest.fixture
+def other_database(cluster: Cluster) -> Iterator[str]:
+    cluster.primary.execute("CREATE DATABASE other")
+    prepare(cluster.primary, "other")
+    yield "other"
+    cluster.primary.execute("DROP DATABASE other WITH (FORCE)")
+
+
+def prepare(server: Server, name: str) -> None:
+    """Make a store whose heartbeat is ahead of every other, as if it were the freshest of all replicas."""
+    with closing(open_store(server.url(name), write=True)) as database:
+        migrations.migrate(database)
+    server.execute("UPDATE heartbeat SET at_ms = 9000000000000", database=name)
+
+
+def test_a_store_of_another_server_is_not_asked_until_a_replica_stands_in_its_place(
+    serve: Serve, cluster: Cluster, other_server: Server, capfd: pytest.CaptureFixture[str]
+) -> None:
+    replica = cluster.replicas[0]
+    client = serve(read_store=(replica.url(), other_server.url()), settled=False)
+    assert {client.get("/relatorios").status for _ in range(20)} == {200}
+    said = told(capfd, FOREIGN)
+    assert "postgresql://127.0.0.1/postgres is no streaming replica of postgresql://127.0.0.1/postgres" in said
+    assert cluster.primary.password not in said
+    cluster.primary.stop("immediate")
+    told(capfd, "^store: the primary does not answer: ")
+    assert {client.get("/relatorios").status for _ in range(20)} == {200}
+    cluster.primary.start()
+    other_server.stop()
+    with cluster.primary.replica() as right:
+        right.stop()
+        right.port = other_server.port
+        right.start()
+        told(capfd, "^store: the replica 2 is well again$")
+        before = right.log.count("FROM token")
+        until(lambda: client.get("/relatorios").status == 200 and right.log.count("FROM token") > before)
+
+
+def test_another_database_of_the_primary_is_no_replica_of_the_store(
+    serve: Serve, cluster: Cluster, other_database: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    urls = (cluster.replicas[0].url(), cluster.primary.url(other_database))
+    client = serve(read_store=urls, settled=False)
+    assert {client.get("/relatorios").status for _ in range(20)} == {200}
+    told(capfd, f"{FOREIGN}postgresql://127.0.0.1/other is no streaming replica")
+
+
 # Rights, settings, and what is told.
 
 
@@ -576,6 +641,29 @@ def test_the_role_that_reads_is_enough(opened: Open, store: Store, cluster: Clus
     urls = tuple(replica.url(user="api") for replica in cluster.replicas)
     database = opened(SHORT_MS, store=cluster.primary.url(user="api"), read_store=urls)
     assert {*asked(database, 6)} <= ports(*cluster.servers)
+
+
+def test_who_may_not_ask_for_a_servers_number_knows_another_store_by_its_database(
+    opened: Open, store: Store, cluster: Cluster, other_database: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    roles.grant(store.database)
+    cluster.primary.execute(f"CREATE ROLE ignorant LOGIN PASSWORD '{cluster.primary.password}' IN ROLE {roles.READER}")
+    databases = ("postgres", other_database)
+    try:
+        for name in databases:
+            cluster.primary.execute("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC", database=name)
+        cluster.primary.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO ignorant", database=other_database)
+        for replica in cluster.replicas:
+            replica.catch_up(cluster.primary)
+        urls = tuple(
+            server.url(name, user="ignorant") for server, name in zip(cluster.replicas, databases, strict=True)
+        )
+        url = cluster.primary.url(user="ignorant")
+        database = opened(store=url, read_store=urls, settled=False)
+        until(lambda: asked(database, 6) == {cluster.replicas[0].port: 6})
+        told(capfd, FOREIGN)
+    finally:
+        cluster.primary.execute("GRANT EXECUTE ON FUNCTION pg_control_system() TO PUBLIC")
 
 
 @pytest.mark.parametrize(

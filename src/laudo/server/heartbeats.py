@@ -2,7 +2,7 @@
 
 Each worker writes a heartbeat on the primary, several times within the lag that is allowed, and remembers by its own
 clock when it did. A replica that shows this heartbeat, or a later one, shows all that was durable at that moment: so
-no two clocks are ever compared.
+no two clocks are ever compared. That holds of a physical copy alone: another store has heartbeats of its own.
 """
 
 import threading
@@ -18,7 +18,7 @@ from typing import Final, TypeVar
 
 from laudo.core.sql import Statement
 from laudo.server import logs
-from laudo.server.database import Bounds, Busy, Database, Lost, Slow, StoreError, Unavailable, open_store
+from laudo.server.database import Bounds, Busy, Database, Lost, Row, Slow, StoreError, Unavailable, open_store
 
 T = TypeVar("T")
 Report = Callable[[int, float], None]
@@ -30,6 +30,7 @@ class State(Enum):
 
     WELL = "is well again"
     LAGS = "lags, and is not asked for now"
+    FOREIGN = "is of another store, and is not asked"
     AWAY = "does not answer"
     UNPROVEN = "takes no heartbeat, so that no replica can be known to be fresh"
 
@@ -76,6 +77,8 @@ class Watch:
         self._pause = min(_PAUSE_SECONDS, lag_ms / 1000 / _CHECKS_IN_LAG)
         self._bounds = replace(bounds, pool_size=1, statement_timeout_ms=_CHECK_MS, write_timeout_ms=_CHECK_MS)
         self._beats = _Beats()
+        self._origin: Row = ()
+        """Of the primary's heartbeat, as it was found last; nothing before."""
         self._stopped = threading.Event()
         self._threads: list[threading.Thread] = []
         self._starting = threading.Lock()
@@ -113,7 +116,7 @@ class Watch:
                         opened = open_store(server.url, write=server.number == 0, bounds=self._bounds)
                         database = stack.enter_context(closing(opened))
                     state, reason = _again(partial(check, database))
-                    server.answers = True
+                    server.answers = state is not State.FOREIGN
                 except Exception as error:  # noqa: BLE001 - a thread that ended would leave its server unwatched
                     server.answers = server.number == 0 and not _is_away(error)
                     state = State.UNPROVEN if server.answers else State.AWAY
@@ -129,6 +132,7 @@ class Watch:
     def _beat(self, database: Database) -> "_Found":
         """Write a heartbeat; raises StoreError when the primary answers neither that nor a question."""
         sent = monotonic()
+        [[self._origin]] = _with_origin(database)
         try:
             with database.transaction() as connection:
                 connection.fetch(_ALONE)
@@ -143,9 +147,15 @@ class Watch:
         return State.WELL, ""
 
     def _look(self, server: Server, database: Database) -> "_Found":
-        """Look up which heartbeat a replica shows; raises StoreError when it does not answer."""
-        server.shown = max((int(shown) for (shown,) in database.fetch(_SHOWN)), default=0)
-        server.as_of = self._beats.moment(server.shown)
+        """Look up which heartbeat a replica shows, and whose; raises StoreError when it does not answer."""
+        beats, [origin] = _with_origin(database, _SHOWN)
+        shown = max((int(shown) for (shown,) in beats), default=0)
+        as_of = self._beats.moment(shown)
+        # Only now: where a heartbeat of ours was found, it is known whose.
+        if not _is_same(origin, self._origin):
+            server.shown, server.as_of = 0, -inf
+            return State.FOREIGN, f"{server.database} is no streaming replica of {self._primary.database}"
+        server.shown, server.as_of = shown, as_of
         if self._primary.answers and server.behind() * 1000 > self._lag_ms:
             return State.LAGS, f"by {server.behind():.1f} s"
         return State.WELL, ""
@@ -180,6 +190,21 @@ def _again(work: Callable[[], T]) -> T:
     return work()
 
 
+def _with_origin(database: Database, *statements: Statement) -> list[list[Row]]:
+    """Ask something, and for the origin of the heartbeat: less exactly, where the user may not know of the server's."""
+    try:
+        return database.fetch_each((*statements, _ORIGIN))
+    except Unavailable:
+        raise
+    except StoreError:
+        return database.fetch_each((*statements, _ROUGH_ORIGIN))
+
+
+def _is_same(origin: Row, other: Row) -> bool:
+    """Tell whether two origins are one, as far as both are known."""
+    return all(one == another for one, another in zip(origin, other, strict=False) if None not in {one, another})
+
+
 def _is_away(error: Exception) -> bool:
     """Tell whether a server is away, in the place of which stale replicas may answer; not one that refuses a user."""
     return isinstance(error, Unavailable) and not isinstance(error, Busy | Slow)
@@ -196,6 +221,17 @@ _END_SECONDS: Final = 5.0
 _REMEMBERED: Final = 4_096
 
 _SHOWN: Final = Statement("SELECT at_ms FROM heartbeat WHERE id = 1", ())
+_ORIGIN: Final = Statement(
+    """
+SELECT (SELECT system_identifier FROM pg_control_system()), to_regclass('heartbeat')::oid,
+       (SELECT oid FROM pg_database WHERE datname = current_database())
+""",
+    (),
+)
+"""Whose heartbeat it is: the same on a server and its streaming replicas, whichever is promoted, and nowhere else."""
+_ROUGH_ORIGIN: Final = Statement(
+    _ORIGIN.text.replace("(SELECT system_identifier FROM pg_control_system())", "NULL::bigint"), ()
+)
 _ALONE: Final = Statement("SELECT set_config('synchronous_commit', 'local', true)", ())
 """A heartbeat waits for no synchronous standby: once one is lost, the other replicas are as fresh as before."""
 _BEAT: Final = """

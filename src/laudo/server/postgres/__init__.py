@@ -44,7 +44,11 @@ class Postgres:
 
     def __repr__(self) -> str:
         """Show no password."""
-        return f"Postgres({self._shown})"
+        return f"Postgres({self})"
+
+    def __str__(self) -> str:
+        """Name the host and the database alone."""
+        return self._shown
 
     def fetch(self, statement: Statement) -> list[Row]:
         """Run one statement in a snapshot of its own, and again when its connection is lost.
