@@ -224,6 +224,17 @@ WHERE contype = 'p' GROUP BY conrelid
 # On PostgreSQL, beside others who read and write.
 
 
+def test_a_table_of_another_application_in_the_way_is_told_and_left_alone(
+    server: Server, database_name: str, on_postgres: Opening
+) -> None:
+    server.execute("CREATE TABLE token (secret text)", database=database_name)
+    with pytest.raises(StoreError, match="a database or schema of its own"):
+        migrations.migrate(on_postgres())
+    assert server.execute(
+        "SELECT relname::text FROM pg_class WHERE relname IN ('token', 'migration')", database=database_name
+    ) == [("token",)]
+
+
 class Beside:
     """Another client of the same store."""
 

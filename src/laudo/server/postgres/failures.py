@@ -82,6 +82,7 @@ _CODES: Final[dict[str, tuple[type[Exception], str]]] = {
     "42703": (Unavailable, _SCHEMA),
     "42P01": (Unavailable, _SCHEMA),
     "42P05": (Unavailable, _UNPREPARED),
+    "42P07": (StoreError, "another application's table is in the way; give laudo a database or schema of its own"),
     "53": (Unavailable, "PostgreSQL lacks disk, memory or connections"),
     "55P03": (Locked, "the store is locked by another writer; try again when it has finished"),
     "57": (Unavailable, "PostgreSQL cannot go on now"),
