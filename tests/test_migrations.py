@@ -3,7 +3,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -233,6 +233,25 @@ def test_a_table_of_another_application_in_the_way_is_told_and_left_alone(
     assert server.execute(
         "SELECT relname::text FROM pg_class WHERE relname IN ('token', 'migration')", database=database_name
     ) == [("token",)]
+
+
+def test_a_search_path_without_a_schema_is_told(server: Server, database_name: str) -> None:
+    url = f"{server.url(database_name)}?options=-c%20search_path%3Dnowhere"
+    with closing(open_store(url, write=True)) as database, pytest.raises(StoreError, match="search_path") as told:
+        migrations.migrate(database)
+    assert "laudo migrate" not in str(told.value)
+
+
+def test_who_may_not_make_tables_is_told_which_right_is_missing(server: Server, database_name: str) -> None:
+    user = f"of_{database_name}"
+    server.execute(f"CREATE ROLE {user} LOGIN PASSWORD '{server.password}'")
+    server.execute("REVOKE CREATE ON SCHEMA public FROM public", database=database_name)
+    with (
+        closing(open_store(server.url(database_name, user=user), write=True)) as database,
+        pytest.raises(StoreError, match="GRANT it CREATE ON SCHEMA") as told,
+    ):
+        migrations.migrate(database)
+    assert "--grants" not in str(told.value)
 
 
 class Beside:

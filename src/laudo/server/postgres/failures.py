@@ -34,6 +34,8 @@ def failed(result: PGresult) -> Exception:
     if is_fatal(result):
         return Lost(LOST)
     said = (result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b"").decode("utf-8", "replace")
+    if code == "42501" and _OF_SCHEMA.search(said):
+        return StoreError(f"{_CREATE} (SQLSTATE {code})")
     for start in (code, code[:2]):
         if start in _CODES:
             kind, text = _CODES[start]
@@ -67,6 +69,7 @@ def _mistake(code: str) -> Callable[[str], Exception]:
 
 _SCHEMA: Final = "the store has no schema, or an older one; run `laudo migrate`"
 _RIGHTS: Final = "the store's user lacks a right; run `laudo migrate --grants` as the owner"
+_CREATE: Final = "the store's user may make no table in the schema; run this as the owner, or GRANT it CREATE ON SCHEMA"
 _USER: Final = "PostgreSQL refuses the store's user; check its name, password and pg_hba.conf"
 _UNPREPARED: Final = "a prepared statement is unknown: PgBouncer must be 1.21 or newer with max_prepared_statements set"
 
@@ -76,7 +79,7 @@ _CODES: Final[dict[str, tuple[type[Exception], str]]] = {
     "26000": (Unavailable, _UNPREPARED),
     "28": (StoreError, _USER),
     "3D000": (StoreError, "PostgreSQL has no such database; create it, or correct the store's URL"),
-    "3F000": (Unavailable, _SCHEMA),
+    "3F000": (StoreError, "no schema of the user's search_path exists, or may be used; create one, or correct it"),
     "40": (Lost, "PostgreSQL has undone the transaction because of another one; it may be repeated"),
     "42501": (StoreError, _RIGHTS),
     "42703": (Unavailable, _SCHEMA),
@@ -92,6 +95,9 @@ _CODES: Final[dict[str, tuple[type[Exception], str]]] = {
     "XX002": (StoreError, "an index of the store is damaged; see PostgreSQL's log"),
 }
 """By code, or by class, which is its first two characters."""
+
+_OF_SCHEMA: Final = re.compile("denied for schema|negada para (o )?esquema")
+"""The right to make a table, which has the code of every other one."""
 
 _CUT_OFF: Final = re.compile("terminating connection|terminando conex|server closed the connection")
 """Others may have ended all sessions just now, also those that had only begun."""
