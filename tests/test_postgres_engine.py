@@ -583,6 +583,13 @@ def test_what_the_url_says_goes_before_our_own(server: Server, opened: Callable[
     assert shown == [[("mine",)], [("77ms",)], [("off",)], [("32MB",)], [("on",)]]
 
 
+def test_a_null_in_an_array_is_one_whatever_the_role_has_set(server: Server, opened: Callable[..., Postgres]) -> None:
+    server.execute(f"CREATE ROLE nullless LOGIN PASSWORD '{server.password}'")
+    server.execute("ALTER ROLE nullless SET array_nulls = off")
+    store = opened(url=server.url(user="nullless"))
+    assert store.fetch(ask("SELECT unnest(?::bigint[])", [None, None])) == [(None,), (None,)]
+
+
 # What is lost.
 
 

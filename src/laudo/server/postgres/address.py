@@ -29,6 +29,7 @@ def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
     settings = {
         "statement_timeout": bounds.write_timeout_ms if write else bounds.statement_timeout_ms,
         "jit": "off",
+        "array_nulls": "on",
         "max_parallel_workers_per_gather": 0,
         "work_mem": _WORK_MEM,
         **(_OF_WRITERS if write else _OF_READERS),
