@@ -637,6 +637,17 @@ def test_a_snapshot_that_is_lost_each_time_is_read_three_times(server: Server, s
     assert len(seen) == 3
 
 
+def test_a_transaction_that_rests_for_longer_than_the_server_bears_is_told_why(
+    server: Server, opened: Callable[..., Postgres]
+) -> None:
+    url = f"{server.url()}?options=-c%20idle_in_transaction_session_timeout%3D50ms"
+    store = opened(url=url, write=True)
+    with pytest.raises(Lost, match="idle_in_transaction_session_timeout"), store.transaction() as connection:  # noqa: PT012
+        connection.fetch(ONE)
+        sleep(0.5)
+        connection.fetch(ONE)
+
+
 def test_a_transaction_that_is_lost_is_not_stored(server: Server, writer: Postgres) -> None:
     with pytest.raises(Lost):
         run(writer.transaction(), insert_a, fetch_all, lambda _: end_all(server), fetch_all)

@@ -32,7 +32,7 @@ def failed(result: PGresult) -> Exception:
     """
     code = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
     if is_fatal(result):
-        return Lost(LOST)
+        return Lost(_IDLE if code == "25P03" else LOST)
     said = (result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b"").decode("utf-8", "replace")
     if code == "42501" and _OF_SCHEMA.search(said):
         return StoreError(f"{_CREATE} (SQLSTATE {code})")
@@ -67,6 +67,10 @@ def _mistake(code: str) -> Callable[[str], Exception]:
         return psycopg.DatabaseError
 
 
+_IDLE: Final = (
+    "PostgreSQL has ended a transaction that rested for longer than idle_in_transaction_session_timeout; raise it, "
+    "or ask again (SQLSTATE 25P03)"
+)
 _SCHEMA: Final = "the store has no schema, or an older one; run `laudo migrate`"
 _RIGHTS: Final = "the store's user lacks a right; run `laudo migrate --grants` as the owner"
 _CREATE: Final = "the store's user may make no table in the schema; run this as the owner, or GRANT it CREATE ON SCHEMA"

@@ -183,7 +183,7 @@ class Session:
                 case pq.ExecStatus.PIPELINE_SYNC:
                     pass
                 case pq.ExecStatus.FATAL_ERROR if failures.is_fatal(result):
-                    raise Lost(failures.LOST)
+                    raise failures.failed(result)
                 case pq.ExecStatus.FATAL_ERROR if self._left == 1:
                     failure = failure or result
                 case _ if self._left == 1:
