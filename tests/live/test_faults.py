@@ -248,6 +248,31 @@ def test_a_service_that_starts_before_its_store_answers_once_it_is_there(
     assert "the store does not answer yet" in service.said()
 
 
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("ALTER ROLE reader PASSWORD 'another'", "store: PostgreSQL refuses the store's user; check its name, "),
+        ("ALTER ROLE reader CONNECTION LIMIT 0", "store: PostgreSQL has no connection left\n"),
+    ],
+)
+def test_a_login_that_is_refused_from_now_on_is_503_and_told_to_the_operator(
+    postgres: Postgres, place: Place, change: str, told: str
+) -> None:
+    postgres.execute("CREATE ROLE reader LOGIN PASSWORD 'segredo' IN ROLE pg_read_all_data")
+    try:
+        lent = replace(place, other_store=postgres.url("laudo", user="reader", password="segredo"))
+        with serving(lent, "--workers", "1", "--cache-bytes", "0") as service:
+            assert service.ask("/ready").status == 200
+            postgres.execute(change)
+            postgres.execute(END_ALL)
+            assert [service.ask("/ready").status for _ in range(20)] == [503] * 20
+            assert service.said().count(told) == 1
+            assert "bug:" not in service.said()
+            assert "FATAL" not in service.said()
+    finally:
+        postgres.execute("DROP ROLE reader")
+
+
 def test_a_service_whose_store_hangs_ends_in_time(postgres: Postgres, place: Place, stored: list[Question]) -> None:
     with serving(place, "--workers", "2") as service:
         asked_of = [*stored] * 8

@@ -9,7 +9,8 @@ import pytest
 from factories import Account, Store, relatorio
 from forwarding import Forwarding, ForwardingConnection
 from laudo.core.sql import Statement
-from laudo.server.database import Connection, Database, Mark, Row, Unavailable, open_store
+from laudo.server import logs
+from laudo.server.database import Connection, Database, Mark, Row, StoreError, Unavailable, open_store
 from wsgi import Answer, Client, NewApp, NewClient
 
 ROUTES = ("/relatorios", "/pessoas", "/usuario", "/health", "/ready", "/openapi.json", "/docs", "/")
@@ -228,6 +229,25 @@ def test_a_store_that_does_not_answer_is_503_with_the_seconds_to_wait(
     assert_shape(answer, 503, "Service Unavailable")
     assert int(answer.headers["retry-after"]) >= 1
     assert b"segredo" not in answer.body
+
+
+@pytest.mark.parametrize("path", [*LISTS, "/usuario", "/ready"])
+@pytest.mark.parametrize("kind", [StoreError, Unavailable])
+def test_why_the_store_does_not_answer_is_told_to_the_operator_in_our_words_and_not_with_every_request(
+    ail: Ail, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, path: str, kind: type[StoreError]
+) -> None:
+    moment = 100.0
+    monkeypatch.setattr(logs, "monotonic", lambda: moment)
+    asking = ail(0, kind("the server refuses the user", "segredo"))
+    for _ in range(3):
+        answer = asking.get(path)
+        assert_shape(answer, 503, "Service Unavailable")
+        assert int(answer.headers["retry-after"]) >= 1
+        assert b"refuses" not in answer.body
+    assert capfd.readouterr().err == "store: the server refuses the user\n"
+    moment += 60
+    assert asking.get(path).status == 503
+    assert capfd.readouterr().err == "store: the server refuses the user\n"
 
 
 def test_a_fault_of_ours_is_500_and_says_nothing_but_the_request_id(

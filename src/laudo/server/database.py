@@ -15,7 +15,16 @@ _ATTEMPTS: Final = 3
 
 
 class StoreError(Exception):
-    """The store cannot be used; the text says what is wrong and what to do."""
+    """The store cannot be used; the text says what is wrong and what to do. A second one is what its server said."""
+
+    def __str__(self) -> str:
+        """Give both texts."""
+        return ": ".join(self.args)
+
+    @property
+    def reason(self) -> str:
+        """The text that is ours, for a log: what a server said may hold anything."""
+        return str(self.args[0])
 
 
 class Unavailable(StoreError):  # noqa: N818 - a state of the store, not a mistake

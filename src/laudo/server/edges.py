@@ -16,7 +16,7 @@ from laudo.core import errors, response
 from laudo.core.errors import ApiError
 from laudo.server import logs, metrics
 from laudo.server.config import Settings
-from laudo.server.database import Unavailable
+from laudo.server.database import StoreError
 from laudo.server.limits import TooManyError
 from laudo.server.logs import Told
 from laudo.server.repeats import Repeats
@@ -24,6 +24,8 @@ from laudo.server.repeats import Repeats
 JSON: Final = "application/json; charset=utf-8"
 RETRY_AFTER: Final = 1
 """Seconds after which a client may try again what the store could not answer."""
+TOLD_AGAIN_AFTER: Final = 10
+"""Seconds between two notices of a worker that the store does not answer for the same reason."""
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
 _METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
@@ -150,7 +152,7 @@ class Stages:
 def refuse(app: falcon.App[falcon.Request, falcon.Response]) -> None:
     """Teach an application to refuse in the one shape."""
     app.add_error_handler(Exception, _on_bug)
-    app.add_error_handler(Unavailable, _on_unavailable)
+    app.add_error_handler(StoreError, _Unanswered())
     app.add_error_handler(falcon.HTTPError, _on_falcon)
     app.add_error_handler(ApiError, _on_refusal)
 
@@ -165,9 +167,16 @@ def _on_refusal(_request: falcon.Request, answer: falcon.Response, refusal: ApiE
         answer.set_header("Retry-After", str(refusal.retry_after))
 
 
-def _on_unavailable(request: falcon.Request, answer: falcon.Response, _error: Unavailable, params: object) -> None:
-    _on_refusal(request, answer, ApiError(errors.UNAVAILABLE), params)
-    answer.set_header("Retry-After", str(RETRY_AFTER))
+class _Unanswered:
+    """Refuses what the store does not answer, also where only the operator can change that, who is told why."""
+
+    def __init__(self) -> None:
+        self._told = logs.Sparing(TOLD_AGAIN_AFTER)
+
+    def __call__(self, request: falcon.Request, answer: falcon.Response, error: StoreError, params: object) -> None:
+        self._told.notice(f"store: {error.reason}")
+        _on_refusal(request, answer, ApiError(errors.UNAVAILABLE), params)
+        answer.set_header("Retry-After", str(RETRY_AFTER))
 
 
 def _on_falcon(request: falcon.Request, answer: falcon.Response, error: falcon.HTTPError, params: object) -> None:

@@ -6,9 +6,12 @@ cannot be written, on a full disk or to a reader that is gone, is no reason to r
 
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from math import inf
+from time import monotonic
 from typing import Final, NamedTuple
 
 import msgspec
@@ -54,3 +57,22 @@ def notice(text: str) -> None:
     """Write a line for the operator, on standard error if there is one."""
     with suppress(AttributeError, OSError, ValueError):
         sys.stderr.write(f"{text}\n")
+
+
+class Sparing:
+    """Notices of which each text is written at most once in so many seconds; they are few, and so all remembered."""
+
+    def __init__(self, seconds: float) -> None:
+        """Nothing was written yet."""
+        self._seconds = seconds
+        self._written: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def notice(self, text: str) -> None:
+        """Write a line for the operator, unless it is not long since it was."""
+        now = monotonic()
+        with self._lock:
+            if now - self._written.get(text, -inf) < self._seconds:
+                return
+            self._written[text] = now
+        notice(text)

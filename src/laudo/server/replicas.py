@@ -69,7 +69,7 @@ class Replicas:
             raise
         except Unavailable as error:
             self._leave(server)
-            raise Lost(str(error)) from error
+            raise Lost(*error.args) from error
 
     def transaction(self) -> AbstractContextManager[Connection]:
         """Give a transaction on the primary."""

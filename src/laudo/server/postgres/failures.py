@@ -54,10 +54,10 @@ def refused(error: psycopg.Error) -> StoreError:
         return Lost(LOST)
     for pattern, text in _REFUSALS:
         if pattern.search(said):
-            return StoreError(f"{text}: {said}")
+            return StoreError(text, said)
     if _FULL.search(said):
-        return Busy(f"PostgreSQL has no connection left: {said}")
-    return Unavailable(f"PostgreSQL cannot be reached: {said}")
+        return Busy("PostgreSQL has no connection left", said)
+    return Unavailable("PostgreSQL cannot be reached", said)
 
 
 def _mistake(code: str) -> Callable[[str], Exception]:
