@@ -70,7 +70,7 @@ def test_a_large_body_is_not_waited_for(server: Server, token: str) -> None:
 
 
 def test_every_method_but_three_is_refused(server: Server, token: str) -> None:
-    for method in ("POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "BREW", "get", "A" * 5000):
+    for method in ("POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "BREW", "WEBSOCKET", "get", "A" * 5000):
         answer = server.ask("/usuario", token, method=method)
         assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
         assert answer.json["error"] == "Method Not Allowed"

@@ -50,7 +50,7 @@ def assert_shape(answer: Answer, status: int, error: str, *, keys: list[str] | N
         "/0f8fad5b-d9cb-469f-a165-70867728950e",
     ],
 )
-@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "OPTIONS", "FOO"])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "OPTIONS", "FOO", "WEBSOCKET"])
 def test_any_other_path_is_404_and_never_a_redirect(acme: Client, path: str, method: str) -> None:
     answer = acme.ask(method, path)
     assert answer.status == 404
@@ -61,11 +61,15 @@ def test_any_other_path_is_404_and_never_a_redirect(acme: Client, path: str, met
 
 
 @pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "PROPFIND", "FOO", "get"])
+@pytest.mark.parametrize(
+    "method",
+    ["POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "PROPFIND", "FOO", "get", "other", "WEBSOCKET", "*", ""],
+)
 def test_any_other_method_is_405_and_the_answer_names_those_allowed(acme: Client, route: str, method: str) -> None:
     answer = acme.ask(method, route)
     assert_shape(answer, 405, "Method Not Allowed")
     assert answer.headers["allow"] == "GET, HEAD, OPTIONS"
+    assert answer.headers["x-request-id"]
 
 
 # 400.

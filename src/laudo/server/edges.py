@@ -29,7 +29,7 @@ TOLD_AGAIN_AFTER: Final = 10
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
 _METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
-"""Any other is logged and counted as `other`: it is a text that a client made up."""
+"""Any other is `other` to all that follows: it is a text that a client made up, and may be one that Falcon uses."""
 
 _CHALLENGE: Final = 'Token realm="api"'
 _SHOWN_TO_SCRIPTS: Final = "ETag, Link, Retry-After, X-Request-Id"
@@ -48,10 +48,12 @@ class Edges:
         self._repeats = repeats
 
     def around(self, app: WSGIApplication) -> WSGIApplication:
-        """Give what a server is to call: `app`, but for requests that repeat."""
+        """Give what a server is to call: `app`, but for requests that repeat, and for methods that nobody knows."""
 
         def served(environ: dict[str, Any], start: StartResponse) -> Iterable[bytes]:
             started = perf_counter()
+            if environ["REQUEST_METHOD"] not in _METHODS:
+                environ["REQUEST_METHOD"] = "other"
             given = self._repeats.find(environ)
             if given is None:
                 return app(environ, start)
@@ -95,8 +97,7 @@ class Edges:
             self._repeats.keep(request.env, caller, told, answer.headers, answer.data)
         request_id = self._request_id(request.env)
         answer.set_header("X-Request-Id", request_id)
-        method = request.method if request.method in _METHODS else "other"
-        self._tell(request_id, method, context.started, told)
+        self._tell(request_id, request.method, context.started, told)
 
     def _request_id(self, environ: dict[str, Any]) -> str:
         given = environ.get("HTTP_X_REQUEST_ID")
