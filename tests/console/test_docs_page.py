@@ -12,6 +12,8 @@ def test_every_route_can_be_tried_with_the_token_of_the_tab(tab: Console, api: h
     tab.enter("docs")
     section = tab.page.locator("section[data-path='/relatorios']")
     section.locator("summary", has_text="Experimentar").click()
+    placeholders = section.locator("input").evaluate_all("inputs => inputs.map((input) => input.placeholder)")
+    assert "undefined" not in placeholders
     section.locator("[name=status]").select_option("EM ANALISE")
     section.locator("[name=rows]").fill("50")
     section.get_by_role("button", name="Enviar").click()

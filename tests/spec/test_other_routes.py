@@ -2,12 +2,13 @@
 
 import json
 import re
+from urllib.parse import parse_qs, urlsplit
 from wsgiref.validate import validator
 
 import pytest
 
 from engines import Stores
-from factories import Account, Store
+from factories import Account, Store, cpf, relatorio
 from laudo.server import app
 from laudo.server.config import Settings
 from laudo.server.database import open_store
@@ -39,6 +40,21 @@ def test_the_contract_is_served_as_openapi_3_1(client: NewClient) -> None:
     document = client(None).get("/openapi.json").json
     assert document["openapi"].startswith("3.1")
     assert {"/relatorios", "/pessoas", "/usuario", "/health", "/ready"} <= set(document["paths"])
+
+
+@pytest.mark.parametrize("path", ["/relatorios", "/pessoas"])
+def test_who_sends_every_default_of_the_contract_can_walk_by_cursor(
+    acme: Client, account: Account, store: Store, path: str
+) -> None:
+    store.write(account, [relatorio(number, numero_documento=cpf(number)) for number in range(30)])
+    document = acme.get("/openapi.json").json
+    parameters = document["paths"][path]["get"]["parameters"]
+    defaults = {each["name"]: each["schema"]["default"] for each in parameters if "default" in each["schema"]}
+    following = parse_qs(urlsplit(acme.get(path).links["next"]).query)
+    assert len(acme.get(path, **(defaults | {"cursor": following["cursor"][0]})).itens) == 5
+    assert not [each for each in parameters if each["name"] == "cursor" and "example" in each]
+    for reference in ("/docs", "/docs.md"):
+        assert "None" not in acme.get(reference).body.decode().replace("If-None-Match", "")
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -40,11 +40,15 @@ def of_list(resource: Resource, *, max_rows: int) -> list[Json]:
 
 
 def _page() -> Json:
+    """Describe `page`, without a default: a generated client would send that with a cursor too, which is refused."""
     return {
         "name": "page",
         "in": "query",
-        "description": "Número da página. Além do fim: itens vazio e o total verdadeiro.",
-        "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999, "default": 1},
+        "description": (
+            "Número da página; sem ele e sem cursor, a primeira. Não se envia junto com cursor. "
+            "Além do fim: itens vazio e o total verdadeiro."
+        ),
+        "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999},
         "example": 1,
     }
 
@@ -72,6 +76,7 @@ def _sort(resource: Resource) -> Json:
 
 
 def _cursor() -> Json:
+    """Describe `cursor`, without an example: none is one that the service has issued to who reads it."""
     return {
         "name": "cursor",
         "in": "query",
@@ -80,7 +85,6 @@ def _cursor() -> Json:
             "enquanto os dados mudam. Vale para o mesmo token, os mesmos filtros e a mesma ordem."
         ),
         "schema": {"type": "string", "minLength": 1, "maxLength": query.MOST_CURSOR_CHARACTERS},
-        "example": CURSOR_EXAMPLE,
     }
 
 

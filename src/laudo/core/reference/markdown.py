@@ -20,7 +20,7 @@ def _route(route: Route) -> str:
     if route.parameters:
         rows = [
             f"| `{parameter['name']}` | {_cell(parameter['description'])} | {_cell(parts.accepted(parameter))} "
-            f"| `{_cell(str(parameter['example']))}` |"
+            f"| {_example(parameter)} |"
             for parameter in route.parameters
         ]
         blocks += ["### Parâmetros", "\n".join(["| nome | | aceita | exemplo |", "|---|---|---|---|", *rows])]
@@ -35,6 +35,10 @@ def _answer(answer: Answer) -> str:
     headers = ", ".join(f"`{name}`" for name, _ in answer.headers)
     text = f"**{answer.status}** {answer.description}" + (f" Cabeçalhos: {headers}." if headers else "")
     return f"{text}\n\n{_code('json', answer.example)}" if answer.example else text
+
+
+def _example(parameter: Json) -> str:
+    return f"`{_cell(str(parameter['example']))}`" if "example" in parameter else ""
 
 
 def _cell(text: str) -> str:

@@ -81,11 +81,12 @@ def _parameter(parameter: Json) -> str:
     given = parameter["schema"].get("default")
     default = f" Sem ele: <code>{escape(str(given))}</code>." if given is not None else ""
     taken = parts.accepted(parameter)
+    example = f"<code>{escape(str(parameter['example']))}</code>" if "example" in parameter else ""
     choices = f'<br><span class="accepted">{escape(taken)}</span>' if taken != "texto" else ""
     return (
         f'<tr><th scope="row"><code>{escape(parameter["name"])}</code>{place}</th>'
         f"<td>{escape(parameter['description'])}{default}{choices}</td>"
-        f"<td><code>{escape(str(parameter['example']))}</code></td></tr>"
+        f"<td>{example}</td></tr>"
     )
 
 
