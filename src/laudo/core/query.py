@@ -216,7 +216,7 @@ def _problem(name: str | None, value: str | None, accepted: tuple[str, ...]) -> 
 def _unknown(name: str, accepted: tuple[str, ...]) -> str:
     if not accepted:
         return f'O parâmetro "{name}" não existe. Este endereço não aceita parâmetros.'
-    nearest = difflib.get_close_matches(name, accepted, n=1, cutoff=0.0)[0]
+    nearest = difflib.get_close_matches(name.casefold(), accepted, n=1, cutoff=0.0)[0]
     return f'O parâmetro "{name}" não existe. O mais parecido é {nearest}.'
 
 
