@@ -232,7 +232,7 @@ SELECT (SELECT system_identifier FROM pg_control_system()), to_regclass('heartbe
 _ROUGH_ORIGIN: Final = Statement(
     _ORIGIN.text.replace("(SELECT system_identifier FROM pg_control_system())", "NULL::bigint"), ()
 )
-_ALONE: Final = Statement("SELECT set_config('synchronous_commit', 'local', true)", ())
+_ALONE: Final = Statement("SET LOCAL synchronous_commit = local", ())
 """A heartbeat waits for no synchronous standby: once one is lost, the other replicas are as fresh as before."""
 _BEAT: Final = """
 INSERT INTO heartbeat (id, at_ms) VALUES (1, ?)
