@@ -2,6 +2,7 @@
 
 import gzip
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
@@ -50,8 +52,8 @@ def trickling(connection: socket.socket) -> None:
 
 
 @contextmanager
-def serving(serve: Serve) -> Iterator[str]:
-    """Accept connections until the block ends, read a request from each, and treat it as told."""
+def serving(serve: Serve, *, first: bool = True) -> Iterator[str]:
+    """Accept connections until the block ends, read a request from each `first`, and treat it as told."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def accept() -> None:
@@ -60,7 +62,8 @@ def serving(serve: Serve) -> Iterator[str]:
                     connection, _ = listener.accept()
                     with connection:
                         connection.settimeout(PATIENCE)
-                        connection.recv(65536)
+                        if first:
+                            connection.recv(65536)
                         serve(connection)
 
         threading.Thread(target=accept, daemon=True).start()
@@ -110,13 +113,70 @@ def test_a_broken_service_is_one_exception_in_time(ask: Ask, serve: Serve, kind:
         ask(base, HURRY)
     assert time.monotonic() - started < HURRY.deadline + HURRY.read + 1
     assert caught.value.__context__ is None
+    assert base in str(caught.value) or kind not in {TransportError, DeadlineError}
 
 
 def test_nobody_listens(ask: Ask) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    with pytest.raises(TransportError, match="ConnectError"):
-        ask(f"http://127.0.0.1:{port}", HURRY)
+    assert failure(ask, f"http://127.0.0.1:{port}") == "ConnectError, Connection refused"
+
+
+def failure(ask: Ask, base: str) -> str:
+    """Give what is said of a connection after the service that it was to."""
+    with pytest.raises(TransportError) as caught:
+        ask(base, HURRY)
+    assert caught.value.__context__ is None
+    said = str(caught.value)
+    assert said.startswith(f"no whole answer from {base}: ")
+    return said.removeprefix(f"no whole answer from {base}: ")
+
+
+def test_a_failure_that_the_caller_was_handling_is_none_of_the_connection(ask: Ask) -> None:
+    with serving(answering(b"no http at all\r\n\r\n")) as base:
+        try:
+            Path("/no/such/file").read_bytes()
+        except FileNotFoundError:
+            with pytest.raises(TransportError, match=r"RemoteProtocolError$"):
+                ask(base, HURRY)
+
+
+def test_a_host_that_nobody_knows(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    assert failure(ask, "http://service.invalid") == "ConnectError, Name or service not known"
+
+
+def test_a_host_none_of_whose_addresses_answers(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    both = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"127.0.0.{each}", port)) for each in (1, 2)]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: both)
+    assert failure(ask, f"http://service.invalid:{port}") == "ConnectError, Connection refused"
+
+
+def test_what_speaks_no_tls(ask: Ask) -> None:
+    with serving(answering(b"HTTP/1.1 400 No\r\n\r\n")) as base:
+        said = failure(ask, base.replace("http:", "https:"))
+    assert said == "ConnectError, WRONG_VERSION_NUMBER"
+
+
+def test_a_certificate_that_nobody_vouches_for(ask: Ask, tmp_path: Path) -> None:
+    made = tmp_path / "made.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-subj", "/CN=service.test", "-days", "2"]
+    subprocess.run([*command, "-keyout", made, "-out", tmp_path / "certificate.pem"], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "certificate.pem", made)
+
+    def shake_hands(connection: socket.socket) -> None:
+        with suppress(OSError):
+            context.wrap_socket(connection, server_side=True)
+
+    with serving(shake_hands, first=False) as base:
+        said = failure(ask, base.replace("http:", "https:"))
+    assert said.replace("self signed", "self-signed") == "ConnectError, self-signed certificate"
 
 
 def test_a_lost_connection_is_tried_again(ask: Ask) -> None:

@@ -10,9 +10,9 @@ from typing import Generic, Self, TypeVar, Unpack
 
 import httpx
 
-from laudo.client import questions
+from laudo.client import errors, questions
 from laudo.client.calls import Call, I, ListCall, Listed, Unchanged, UsuarioCall, Wire
-from laudo.client.errors import AnswerError, DeadlineError, LaudoError, StatusError, TransportError
+from laudo.client.errors import AnswerError, DeadlineError, LaudoError, StatusError
 from laudo.client.items import Pessoa, PessoaFilters, Relatorio, RelatorioFilters, Usuario
 from laudo.client.retries import Attempts, Budget, Limits, Timing
 from laudo.client.transports import Network
@@ -208,7 +208,7 @@ class AsyncLaudo:
                 finally:
                     await response.aclose()
         except (httpx.TimeoutException, TimeoutError):
-            return DeadlineError("no answer in time")
+            return DeadlineError(f"no answer in time from {self._wire.base_url}")
         except (httpx.RequestError, httpx.StreamError) as error:
-            return TransportError(f"no whole answer: {type(error).__name__}")
+            return errors.unanswered(self._wire.base_url, error)
         return self._wire.answer(call, response.status_code, response.headers, body)

@@ -13,11 +13,15 @@ LaudoError
 └── NotReadyError       `wait_for` has waited long enough
 """
 
-from collections.abc import Mapping
+import os
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from time import time
 from typing import Final
 
+import httpx
 import msgspec
 
 
@@ -96,6 +100,11 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes) -> LaudoError:
     return error
 
 
+def unanswered(base_url: str, error: Exception) -> TransportError:
+    """Make the exception for a connection that failed."""
+    return TransportError(f"no whole answer from {base_url}: {type(error).__name__}{_of_system(error)}")
+
+
 class _Validation(msgspec.Struct):
     keys: tuple[str, ...] = ()
 
@@ -111,6 +120,31 @@ def _shown(body: bytes) -> _Shown:
         return _decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return _Shown()
+
+
+def _of_system(error: Exception) -> str:
+    """Find what the system said: a network's failure comes of the system's, and no other kind need do so.
+
+    What stands farther behind may be a failure that the caller was handling, and none of ours.
+    """
+    came_of = _below(error) if isinstance(error, httpx.NetworkError) else ()
+    return next((f", {said}" for each in came_of if isinstance(each, OSError) and (said := _meaning(each))), "")
+
+
+def _below(error: BaseException | None) -> Iterator[BaseException]:
+    """Give an error and what it came of; of a group, where each address of a host was tried, the first."""
+    while error is not None:
+        yield error
+        error = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error.__cause__ or error.__context__
+
+
+def _meaning(error: OSError) -> str:
+    """Say what an error of the system means; asyncio writes addresses into its `strerror`."""
+    if isinstance(error, ssl.SSLError):
+        return str(getattr(error, "verify_message", "") or error.reason or "")
+    if isinstance(error, socket.gaierror):
+        return error.strerror or ""
+    return os.strerror(error.errno) if error.errno else ""
 
 
 def _kind(status: int) -> type[StatusError]:
