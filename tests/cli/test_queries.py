@@ -174,6 +174,23 @@ def test_csv_has_whole_values_and_columns_one_line(run: Run, service: Service) -
     assert run("pessoas").stdout.split("\t")[1] == "Maria da Silva"
 
 
+@pytest.mark.parametrize("words", [(), ("--csv",), ("--json", "nome"), ("--all", "--csv")])
+def test_texts_are_printed_where_the_encoding_is_unknown_and_else_refused_in_one_line(
+    service: Service, base: str, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    def printed(encoding: str) -> subprocess.CompletedProcess[bytes]:
+        environ = Shell(tmp_path).environment | {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN, "PYTHONIOENCODING": encoding}
+        return subprocess.run([LAUDO, "pessoas", *words], check=False, capture_output=True, env=environ)
+
+    service.pessoas = [pessoa(52998224725, nome="Łucja")]
+    assert "Łucja" in printed("ascii").stdout.decode()
+    refused = printed("latin-1")
+    assert refused.returncode == 2
+    assert refused.stderr.decode() == (
+        "error: the encoding of the output cannot hold what is to be printed; hint: set PYTHONIOENCODING=utf-8\n"
+    )
+
+
 def test_jq(run: Run) -> None:
     pytest.importorskip("jq")
     assert run("relatorios", "--jq", ".[].status").stdout == "CONCLUIDO\nEM ANALISE\nCONCLUIDO\n"

@@ -111,9 +111,16 @@ def _array(items: Iterable[Wire]) -> None:
 
 def _csv(items: Iterable[Wire], fields: Sequence[str]) -> None:
     rows = ([item[name] for name in fields] for item in items)
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer = csv.writer(_Echo(), lineterminator="\n")
     for row in chain([fields], rows):
         writer.writerow(cell(value) for value in row)
+
+
+class _Echo:
+    """A stream that prints as all else is printed: also where the output's encoding is said to be ASCII."""
+
+    def write(self, text: str) -> None:
+        click.echo(text, nl=False)
 
 
 def _shown(value: str | bool | None) -> str:
