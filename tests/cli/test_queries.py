@@ -117,6 +117,29 @@ def test_a_wrong_value_is_refused_before_it_is_sent(run: Run, service: Service) 
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        "--page 3 --all",
+        "--all --watch",
+        "--all --curl",
+        "--count --watch",
+        "--count --json nome",
+        "--count --jq .",
+        "--count --csv",
+        "--json nome --csv",
+        "--jq . --csv",
+    ],
+)
+@pytest.mark.parametrize("name", ["relatorios", "pessoas"])
+def test_options_of_which_one_would_be_ignored_are_refused(run: Run, service: Service, name: str, words: str) -> None:
+    result = run(name, *words.split())
+    assert (result.exit_code, result.stdout, service.requests) == (2, "", [])
+    said = one_line(result)
+    assert said.endswith(f" contradict each other; hint: laudo {name} --help")
+    assert all(word in said for word in words.split() if word.startswith("--"))
+
+
+@pytest.mark.parametrize(
     ("words", "offered"),
     [
         ("relatorios --status P", ["PROCESSANDO", "PRE-PROCESSANDO", "PENDENTE"]),

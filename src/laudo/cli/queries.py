@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 
 from laudo.cli import answers, filters, login, output
 from laudo.core.resources import PESSOAS, PROFILE, RELATORIOS, Resource
@@ -21,6 +22,18 @@ Where nothing else is said: a table on a terminal, and lines of columns separate
 --json, --jq and --csv print whole values.
 """
 _CLEAR: Final = "\x1b[H\x1b[2J"
+_CONTRADICTIONS: Final = (
+    ("--all", "--page"),
+    ("--all", "--watch"),
+    ("--all", "--curl"),
+    ("--count", "--watch"),
+    ("--count", "--json"),
+    ("--count", "--jq"),
+    ("--count", "--csv"),
+    ("--csv", "--json"),
+    ("--csv", "--jq"),
+)
+"""Options of which one would be ignored."""
 
 
 def asking(resource: Resource) -> click.Command:
@@ -37,6 +50,7 @@ def asking(resource: Resource) -> click.Command:
     @click.option("--curl", is_flag=True, help="Print the request instead of sending it.")
     @filters.filters(resource)
     def ask(**options: Any) -> None:  # noqa: ANN401 - what click gives
+        _refuse_contradictions(click.get_current_context())
         asked = filters.given(resource, options)
         access = login.access()
         if options.pop("curl"):
@@ -76,6 +90,17 @@ def usuario(*, json_: str | None, jq: str | None, reveal: bool, curl: bool) -> N
         click.echo(answers.as_json(shown))
     else:
         answers.table(({"field": name, "value": value} for name, value in shown.items()), ("field", "value"))
+
+
+def _refuse_contradictions(context: click.Context) -> None:
+    given = {
+        option.opts[0]
+        for option in context.command.params
+        if option.name and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
+    }
+    for pair in _CONTRADICTIONS:
+        if given.issuperset(pair):
+            raise click.UsageError(f"{' and '.join(pair)} contradict each other", context)
 
 
 def _ask(
