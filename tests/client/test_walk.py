@@ -167,12 +167,59 @@ def test_a_service_that_gives_fewer_items_than_it_says(
 ) -> None:
     def short(request: httpx.Request) -> httpx.Response:
         place = request.url.params
-        return listed(service.pessoas[:most], total=2500, page=int(place["page"]), rows=int(place["rows"]))
+        rows = int(place["rows"])
+        return listed(service.pessoas[: min(most, rows - 1)], total=2500, page=int(place["page"]), rows=rows)
 
     service.pessoas = [pessoa(number) for number in range(2500)]
     service.script = [None, *[short] * 5]
     with pytest.raises(AnswerError, match="fewer items"):
         client.all("pessoas", workers=workers)
+
+
+def capped(service: Service, most: int, *, more: int = 0) -> None:
+    """Let it echo the size that it was asked for, but give no more than `most`, and count `more` than there are."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        page, rows = (int(request.url.params.get(name, "1")) for name in ("page", "rows"))
+        shown = service.relatorios[(page - 1) * rows :][: min(most, rows)]
+        return listed(shown, total=len(service.relatorios) + more, page=page, rows=rows)
+
+    service.answer = answer  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("count", [26, 60, 600, 1100])
+@pytest.mark.parametrize("most", [25, 100, 700])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_service_that_fills_only_smaller_pages_than_it_says(
+    client: Client, service: Service, count: int, most: int, workers: int
+) -> None:
+    service.relatorios = newest_first(count)
+    capped(service, most)
+    assert numeros(client.all("relatorios", workers=workers)) == numeros_of(service)
+    batches = client.batches("relatorios_in_batches")
+    for batch in batches[:-1]:
+        rest = client.batches("relatorios_in_batches", start=batch.place)
+        assert numeros([item for each in rest for item in each.itens])[-1] == numeros_of(service)[-1]
+
+
+@pytest.mark.parametrize("count", [26, 60, 1100])
+def test_a_size_that_was_asked_for_and_is_not_filled_is_refused(client: Client, service: Service, count: int) -> None:
+    service.relatorios = newest_first(count)
+    capped(service, 25)
+    with pytest.raises(AnswerError, match="smaller pages"):
+        client.batches("relatorios_in_batches", rows=500)
+
+
+@pytest.mark.parametrize("count", [9, 60, 1060])
+def test_a_count_of_another_moment_fails_no_walk_but_one_far_off_does(
+    client: Client, service: Service, count: int
+) -> None:
+    service.relatorios = newest_first(count)
+    capped(service, 1000, more=2)
+    assert numeros(client.all("relatorios")) == numeros_of(service)
+    capped(service, 1000, more=3)
+    with pytest.raises(AnswerError, match="fewer items"):
+        client.all("relatorios")
 
 
 def test_the_token_follows_no_link_to_elsewhere(client: Client, service: Service) -> None:

@@ -176,7 +176,8 @@ class AsyncLaudo:
                 except StatusError as error:
                     walk.refused(error)
                 else:
-                    yield walk.take(listed)
+                    if walk.fits(listed):
+                        yield walk.take(listed)
                 pending.popleft()
         finally:
             for task in pending:

@@ -180,7 +180,8 @@ class Laudo:
                 except StatusError as error:
                     walk.refused(error)
                 else:
-                    yield walk.take(listed)
+                    if walk.fits(listed):
+                        yield walk.take(listed)
 
     def _ask(self, call: Call[A]) -> A:
         answer = self._answer(call, self._limits)

@@ -15,7 +15,7 @@ from laudo.client.calls import I, ListCall, Listed
 from laudo.client.errors import AnswerError, BadRequestError, LaudoError, StatusError
 
 ROWS: Final = (1000, 500, 100, 25)
-"""Sizes of pages to try, unless one is asked for: the first that the service accepts stays."""
+"""Sizes of pages to try, unless one is asked for: the first that the service accepts, and fills, stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Batch(Generic[I]):
 
 
 class Walk(Generic[I]):
-    """One walk. Ask `wanted` until it gives None, answer in the same order with `take`."""
+    """One walk. Ask `wanted` until it gives None, answer in the same order with `take` if it `fits`."""
 
     def __init__(self, call: ListCall[I], *, rows: int | None, workers: int = 1, start: Place | None = None) -> None:
         """`workers` above 1 walks by page numbers, which alone can be asked for out of order; a place says how."""
@@ -77,8 +77,15 @@ class Walk(Generic[I]):
         """Try smaller pages when the very first is refused and nobody asked for its size; else raises the error."""
         if self._started or len(self._sizes) == 1 or not _may_be_rows(error):
             raise error
-        self._sizes.popleft()
-        self._next = self._asked.popleft()
+        self._again()
+
+    def fits(self, listed: Listed[I]) -> bool:
+        """Tell whether to take an answer; else smaller pages are tried, as after a refusal: it is not all it says."""
+        rows = listed.linhas if listed.linhas > 0 else self._rows
+        if self._started or len(self._sizes) == 1 or listed.cursor or _missing(listed, 1, rows) <= 0:
+            return True
+        self._again()
+        return False
 
     def take(self, listed: Listed[I]) -> Batch[I]:
         """Take the answer to the earliest call not answered yet; AnswerError when the list could not be walked so."""
@@ -89,8 +96,9 @@ class Walk(Generic[I]):
             return self._take_by_cursor(listed)
         rows = listed.linhas if listed.linhas > 0 else self._rows
         self._last = -(-listed.total // rows)
-        if len(listed.itens) < rows and page < self._last:
-            raise AnswerError("a page has fewer items than it says, and is not the last")
+        is_filled = page > 1 or rows <= ROWS[-1]
+        if _missing(listed, page, rows) > (_MOST_APART if is_filled and page == self._last else 0):
+            raise AnswerError("a page has fewer items than it says; ask for smaller pages")
         self._follow(listed.total, page, rows)
         new = self._seen.unseen(listed.itens)
         self._done = not self._asked and self._next > self._last
@@ -99,6 +107,10 @@ class Walk(Generic[I]):
     @property
     def _rows(self) -> int:
         return self._sizes[0]
+
+    def _again(self) -> None:
+        self._sizes.popleft()
+        self._next = self._asked.popleft()
 
     def _take_by_cursor(self, listed: Listed[I]) -> Batch[I]:
         if listed.cursor == self._cursor:
@@ -151,6 +163,11 @@ class _Seen:
         return tuple(self._keys)[-count:]
 
 
+def _missing(listed: Listed[I], page: int, rows: int) -> int:
+    """Count the items that a page of this number should have, by the total that came with it, and has not."""
+    return min(rows, listed.total - (page - 1) * rows) - len(listed.itens)
+
+
 def _may_be_rows(error: LaudoError) -> bool:
     """Tell whether a refusal may be about `rows`: it says so, or does not say what it is about."""
     refused = isinstance(error, BadRequestError) or (isinstance(error, StatusError) and error.status == _UNPROCESSABLE)
@@ -160,3 +177,5 @@ def _may_be_rows(error: LaudoError) -> bool:
 _UNPROCESSABLE: Final = 422
 _REMEMBERED: Final = 20_000
 _MOST_REREADS: Final = 1000
+_MOST_APART: Final = 2
+"""Items that the last page may lack, for it may be counted at another moment, where pages of its size are filled."""
