@@ -77,9 +77,11 @@ def test_a_request_carries_what_the_specification_wants(client: Client, service:
     ("arguments", "text"),
     [
         ({"rows": 30}, "rows deve ser um múltiplo de 25"),
+        ({"rows": 0}, "rows deve ser um múltiplo de 25"),
         ({"rows": True}, "rows deve ser um múltiplo de 25"),
         ({"page": 0}, "page deve ser um número inteiro a partir de 1"),
         ({"sort": "cor"}, "sort deve ser um destes campos"),
+        ({"sort": 5}, "sort deve ser um destes campos"),
         ({"status": "PRONTO"}, "status de relatorios deve ser um destes valores: PROCESSANDO"),
         ({"numero_documento": "529.982.247-25"}, "sem máscara"),
         ({"numero_documento": 52998224725}, "numero_documento de relatorios deve ser"),

@@ -26,7 +26,7 @@ def of_filters(resource: Resource, given: Mapping[str, object]) -> Parameters:
 def of_order(resource: Resource, sort: str | None) -> Parameters:
     """Write `sort`; raises ParameterError unless it is a field of the list, or one with - before it."""
     names = [field.name for field in resource.fields]
-    if sort is not None and sort.removeprefix("-") not in names:
+    if sort is not None and str(sort).removeprefix("-") not in names:
         message = f"sort deve ser um destes campos, com - na frente para ordem decrescente: {', '.join(names)}"
         raise ParameterError(message)
     return () if sort is None else (("sort", sort),)

@@ -23,7 +23,8 @@ def pessoas(filters: Mapping[str, object], *, sort: str | None = None) -> ListCa
 
 def page(call: ListCall[I], *, page: int, rows: int | None) -> ListCall[I]:
     """Ask for one page; raises ParameterError."""
-    return call.at(page=parameters.whole("page", page), rows=parameters.whole("rows", rows or STEP, step=STEP))
+    size = STEP if rows is None else rows
+    return call.at(page=parameters.whole("page", page), rows=parameters.whole("rows", size, step=STEP))
 
 
 def counted(call: ListCall[I]) -> ListCall[I]:
