@@ -360,6 +360,12 @@ def test_a_retry_after_beyond_the_deadline_ends_the_call(client: Client, service
     assert (caught.value.retry_after, clock.pauses) == (3600, [])
 
 
+def test_a_retry_after_beyond_all_time_is_none(client: Client, service: Service, clock: Clock) -> None:
+    service.script = [refused(503, Retry_After="Mon, 01 Jan 99999999999999999999 00:00:00 GMT"), None]
+    client.call("usuario")
+    assert clock.pauses == [0.25]
+
+
 def test_a_retry_after_that_is_a_date_is_read(client: Client, service: Service, clock: Clock) -> None:
     service.script = [refused(503, Retry_After="Wed, 21 Oct 2015 07:28:00 GMT"), None]
     client.call("usuario")

@@ -159,7 +159,7 @@ def _seconds(text: str | None) -> float | None:
         return float(text)
     try:
         return max(0.0, parsedate_to_datetime(text).timestamp() - time())
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 
