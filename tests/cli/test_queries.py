@@ -81,6 +81,18 @@ def test_a_kept_token_that_others_can_read_is_refused(run: Run, base: str, tmp_p
     assert "hint: chmod 600" in one_line(run("relatorios", LAUDO_URL="", LAUDO_TOKEN=""))
 
 
+@pytest.mark.parametrize(
+    "kept", ["{", "[]", "{}", '{"base_url": 5, "token": []}', '{"base_url": "http://a", "token": 5}']
+)
+def test_a_file_that_login_did_not_write_is_one_line(run: Run, tmp_path: Path, kept: str) -> None:
+    path = tmp_path / "laudo" / "login.json"
+    path.parent.mkdir()
+    path.write_text(kept)
+    path.chmod(0o600)
+    said = one_line(run("relatorios", LAUDO_URL="", LAUDO_TOKEN=""))
+    assert said == f"error: {path} is not what `laudo login` wrote; hint: laudo login"
+
+
 def test_without_a_service_the_hint_says_what_to_do(run: Run) -> None:
     result = run("pessoas", LAUDO_URL="", LAUDO_TOKEN="")
     assert one_line(result).endswith("hint: laudo login, or set LAUDO_URL and LAUDO_TOKEN")
@@ -219,6 +231,7 @@ def test_jq(run: Run) -> None:
     assert run("relatorios", "--jq", ".[].status").stdout == "CONCLUIDO\nEM ANALISE\nCONCLUIDO\n"
     assert run("usuario", "--jq", "{email}").stdout == '{"email": "ana@example.com"}\n'
     assert one_line(run("relatorios", "--jq", ".[")).startswith("error: --jq: ")
+    assert one_line(run("relatorios", "--jq", 'error("")')) == "error: --jq: an error without a text"
 
 
 def test_jq_without_its_package_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,11 +81,14 @@ def _read() -> Access | None:
             if stat.S_IMODE(os.fstat(stream.fileno()).st_mode) & 0o077:
                 raise output.Failure(f"others can read {file()}; hint: chmod 600 {file()}")
             kept = json.load(stream)
-            return Access(kept["base_url"], kept["token"])
+            base_url, token = kept["base_url"], kept["token"]
+            if isinstance(base_url, str) and isinstance(token, str):
+                return Access(base_url, token)
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError):
-        raise output.Failure(f"{file()} is not what `laudo login` wrote; hint: laudo login") from None
+        pass
+    raise output.Failure(f"{file()} is not what `laudo login` wrote; hint: laudo login")
 
 
 def _write(access: Access) -> None:
