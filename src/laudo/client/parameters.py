@@ -17,7 +17,7 @@ def of_filters(resource: Resource, given: Mapping[str, object]) -> Parameters:
     accepted = {filter_.name: filter_ for filter_ in resource.filters}
     for name in given:
         if name not in accepted:
-            nearest = difflib.get_close_matches(name, accepted, n=1, cutoff=0.0)[0]
+            nearest = difflib.get_close_matches(name.casefold(), accepted, n=1, cutoff=0.0)[0]
             message = f"{resource.name} has no filter of this name; the nearest is {nearest}"
             raise ParameterError(message)
     return tuple(_written(resource, accepted, given))
