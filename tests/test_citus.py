@@ -198,9 +198,9 @@ def test_a_later_migration_changes_the_table_on_every_machine(laudo: Shell, url:
         "DROP INDEX CONCURRENTLY IF EXISTS more"
     )
     with closing(open_store(url, write=True)) as database:
-        assert migrations.migrate(database, folder=folder) == ["9000_more.sql", "9001_more.concurrent.sql"]
         store = Store(database, laudo.key_file)
         store.write(store.account(), many(50))
+        assert migrations.migrate(database, folder=folder) == ["9000_more.sql", "9001_more.concurrent.sql"]
         assert database.fetch(Statement("SELECT DISTINCT more FROM facet", ())) == [(7,)]
     check(url)
 

@@ -129,7 +129,7 @@ def examples(part: object, place: str = "") -> Iterator[tuple[str, dict[str, Any
 
 def test_every_example_matches_its_schema() -> None:
     found = list(examples(DOCUMENT))
-    assert len(found) > 100
+    assert len(found) > 90
     assert [(place, example) for place, schema, example in found if not matches(schema, example)] == []
 
 

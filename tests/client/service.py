@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from threading import Lock
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -44,16 +45,19 @@ class Service:
         self.most_rows = most_rows
         self.script: list[Answer] = []
         self.requests: list[httpx.Request] = []
+        self._counting = Lock()
         self.after: Callable[[int], None] = lambda _: None
         """Called after each answer with the number of requests so far: to change the list under a walk."""
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
-        self.requests.append(request)
+        with self._counting:
+            self.requests.append(request)
+            asked = len(self.requests)
         scripted = self.script.pop(0) if self.script else None
         if isinstance(scripted, Exception):
             raise scripted
         answer = self.answer(request) if scripted is None else scripted(request) if callable(scripted) else scripted
-        self.after(len(self.requests))
+        self.after(asked)
         return answer
 
     def answer(self, request: httpx.Request) -> httpx.Response:
