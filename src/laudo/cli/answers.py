@@ -60,7 +60,8 @@ def query(value: object, expression: str) -> None:
     except ModuleNotFoundError:
         raise output.Failure("--jq needs the package jq; hint: pip install '.[jq]' in a clone") from None
     except ValueError as error:
-        raise output.Failure(f"--jq: {str(error).partition(_LINE)[0] or 'an error without a text'}") from None
+        said = next(iter(str(error).splitlines()), "an error without a text")
+        raise output.Failure(f"--jq: {said}") from None
     for result in results:
         click.echo(result if isinstance(result, str) else as_json(result))
 
@@ -128,7 +129,6 @@ def _shown(value: str | bool | None) -> str:
     return " ".join(cell(value).split())
 
 
-_LINE: Final = "\n"
 _DOCUMENTS: Final = ("cpf", "numero_documento")
 _CPF: Final = re.compile(r"\d{3}(\d{6})\d{2}", re.ASCII).fullmatch
 _FORMATS: Final[tuple[Callable[[Command], Command], ...]] = (

@@ -4,7 +4,6 @@ from typing import Any, Final
 
 from laudo.core import errors, values
 from laudo.core.errors import Kind
-from laudo.core.openapi.parameters import CURSOR_EXAMPLE
 from laudo.core.resources import LISTS, PROFILE, Field, Resource
 
 Json = dict[str, Any]
@@ -115,6 +114,7 @@ _REFUSAL_HEADERS: Final = {
     429: ("Retry-After",),
     503: ("Retry-After",),
 }
+_CURSOR: Final = "KlpqiWoituXfosbsgYu78FsyLDE3NjQ1LCJhIiwiMCJd"
 HEADERS: Final[Json] = {
     "X-Request-Id": _header(
         "O identificador da requisição: o enviado, se válido, ou um novo.",
@@ -132,7 +132,7 @@ HEADERS: Final[Json] = {
     "ETag": _header("Nomeia o estado da lista; envie em If-None-Match.", '"wET0Ygzs5S5GpYfxdwga"', pattern='^".+"$'),
     "Link": _header(
         "Endereços de first, prev e last, por número de página, e de next, por cursor.",
-        f'</relatorios?page=1&rows=25>; rel="first", </relatorios?cursor={CURSOR_EXAMPLE}&rows=25>; rel="next"',
+        f'</relatorios?page=1&rows=25>; rel="first", </relatorios?cursor={_CURSOR}&rows=25>; rel="next"',
     ),
     "WWW-Authenticate": _header("Como se autenticar.", 'Token realm="api"'),
     "Allow": _header("Os métodos aceitos.", "GET, HEAD, OPTIONS"),

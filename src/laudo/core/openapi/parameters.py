@@ -27,7 +27,6 @@ IF_NONE_MATCH: Final[Json] = {
     "schema": {"type": "string"},
     "example": '"wET0Ygzs5S5GpYfxdwga"',
 }
-CURSOR_EXAMPLE: Final = "KlpqiWoituXfosbsgYu78FsyLDE3NjQ1LCJhIiwiMCJd"
 
 
 def of_list(resource: Resource, *, max_rows: int) -> list[Json]:

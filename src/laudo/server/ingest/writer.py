@@ -29,8 +29,7 @@ class Ingest:
         self._database = database
         with database.snapshot() as connection:
             migrations.require_none_newer(connection)
-            asked = [Statement(_OWNER, (id_conta,)), Statement(_MIGRATIONS, ())]
-            rows, self._migrations = connection.fetch_each(asked)
+            rows, self._migrations = connection.fetch_each([Statement(_OWNER, (id_conta,)), migrations.APPLIED])
         if not rows:
             message = f"there is no account {id_conta}; `laudo account list` shows them"
             raise StoreError(message)
@@ -80,8 +79,7 @@ class Ingest:
             tally.load(connection)
 
     def _read_versions(self, connection: Connection) -> tuple[int, ...]:
-        asked = [Statement(_VERSIONS, self.owner), Statement(_MIGRATIONS, ())]
-        [read], applied = connection.fetch_each(asked)
+        [read], applied = connection.fetch_each([Statement(_VERSIONS, self.owner), migrations.APPLIED])
         if applied != self._migrations:
             message = "the store has been migrated meanwhile; write reports with the version of laudo that did so"
             raise StoreError(message)
@@ -160,7 +158,6 @@ _VERSIONS: Final = """
 SELECT conta.version, organizacao.version FROM conta JOIN organizacao USING (id_organizacao)
 WHERE id_organizacao = ? AND id_conta = ?
 """
-_MIGRATIONS: Final = "SELECT name FROM migration ORDER BY name"
 _STORED: Final = f"""
 SELECT numero, {", ".join(Content._fields)}
 FROM relatorio

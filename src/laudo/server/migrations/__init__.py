@@ -21,6 +21,8 @@ from laudo.server.ingest import vocabulary
 from laudo.server.ingest.changes import begin
 from laudo.server.ingest.tallies import Tally
 
+APPLIED: Final = Statement("SELECT name FROM migration ORDER BY name", ())
+
 
 def migrate(database: Database, *, folder: Traversable | None = None, seconds: float = patience.SECONDS) -> list[str]:
     """Bring the store's schema up to date; gives the names applied, none when it already was.
@@ -73,7 +75,7 @@ def _files(folder: Traversable) -> list[Traversable]:
 def _applied(connection: Connection) -> set[str]:
     if not connection.has_table("migration"):
         return set()
-    return {str(name) for (name,) in connection.fetch(Statement("SELECT name FROM migration", ()))}
+    return {str(name) for (name,) in connection.fetch(APPLIED)}
 
 
 def _apply(database: Database, file: Traversable) -> bool:
