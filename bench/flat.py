@@ -34,6 +34,14 @@ SLOWEST_MS: Final = 3.0
 SLOWEST_ON_SERVER_MS: Final = 8.0
 GROWTH: Final = 1.5
 SEARCH_MS: Final = 10.0
+SHAPES: Final = {
+    "among": "how many accounts with two reports each the store has besides",
+    "names": "how many values the reports' nome has, other than the usual few",
+    "documents": "how many documents the reports have, other than any number",
+    "messages": "how many different messages the reports have, other than the usual few",
+    "instants": "how many instants the reports share, other than one each",
+    "timed": "1 for UUIDs that follow time (version 7)",
+}
 _BUDGET: Final = 0.4
 """Seconds spent on one figure, unless one answer takes longer."""
 
@@ -120,7 +128,7 @@ def main() -> None:
     sizes = [_number(size) for size in arguments.sizes.split(",")]
     figures: dict[int, dict[str, list[Figure]]] = {}
     for size in sizes:
-        plan = Plan(size, *map(_number, (arguments.among, arguments.names, arguments.documents)))
+        plan = Plan(size, **{name: _number(getattr(arguments, name)) for name in SHAPES})
         built = build(arguments.store or arguments.folder, plan)
         took = f"built in {built.seconds:.0f} s, " if built.seconds > 1 else ""
         print(f"{_short(size)} reports: {took}{built.gigabytes:.2f} GB", flush=True)
@@ -261,9 +269,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--sizes", default="10k,100k,1M", help="comma separated, with k or M")
     parser.add_argument("--folder", type=Path, default=Path("build/bench"), help="where the stores are kept")
     parser.add_argument("--store", help="a PostgreSQL database, postgresql://…, on whose server the stores are made")
-    parser.add_argument("--among", default="0", help="how many accounts with two reports each the store has besides")
-    parser.add_argument("--names", default="0", help="how many values the reports' nome has, other than the usual few")
-    parser.add_argument("--documents", default="0", help="how many documents the reports have, other than any number")
+    for name, text in SHAPES.items():
+        parser.add_argument(f"--{name}", default="0", metavar="N", help=text)
     parser.add_argument("--no-plain", action="store_true", help="do not time COUNT and OFFSET")
     parser.add_argument("--picture", type=Path, help="draw the curves into this file (SVG)")
     parser.add_argument("--json", type=Path, help="write every figure into this file")

@@ -6,8 +6,9 @@ from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from msgspec.structs import replace
 
@@ -25,6 +26,8 @@ from laudo.server.ingest.writer import Ingest
 
 ORGANIZACAO: Final = "Organização Exemplo"
 _BATCH: Final = 50_000
+_SPAN_MS: Final = 1095 * 86_400_000
+"""The time in which invented reports came."""
 INSERT: Final = Write(
     How.INSERT, RELATORIO, ("facet", "recency", "numero_documento", "nome_pessoa", "mensagem", "item")
 )
@@ -47,16 +50,20 @@ class Built(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What a store holds: `reports` invented ones of one account, `among` small ones.
+    """What a store holds: `reports` invented ones of one account, `among` small ones; each other field may be 0.
 
-    The reports' `nome` is one of `names` further ones, if there are any, or one of those that the demonstration has;
-    their document is one of the first `documents`, or any.
+    The reports' `nome` is one of `names` further ones, or one of those that the demonstration has; their document is
+    one of the first `documents`, or any; their `mensagem` ends in one of so many `messages`, and their instants are one
+    of so many `instants` at equal distances. With `timed` their UUIDs are of version 7, which follow time.
     """
 
     reports: int
     among: int = 0
     names: int = 0
     documents: int = 0
+    messages: int = 0
+    instants: int = 0
+    timed: int = 0
 
     @property
     def name(self) -> str:
@@ -144,14 +151,35 @@ def _fill(database: Database, plan: Plan, indexes_are: str) -> None:
 
 
 def _changed(reports: Iterator[Relatorio], plan: Plan) -> Iterator[Relatorio]:
-    """Give the reports, with names and documents as planned."""
+    """Give the reports, changed as planned."""
     seeded, documents = Random(0), list[str]()
     for relatorio in reports:
+        changes: dict[str, Any] = {}
+        if plan.names:
+            changes["nome"] = f"modelo{seeded.randrange(plan.names):06}"
         if len(documents) < plan.documents:
             documents.append(relatorio.numero_documento)
-        nome = f"modelo{seeded.randrange(plan.names):06}" if plan.names else relatorio.nome
-        documento = seeded.choice(documents) if documents else relatorio.numero_documento
-        yield replace(relatorio, nome=nome, numero_documento=documento)
+        if documents:
+            changes["numero_documento"] = seeded.choice(documents)
+        if plan.messages:
+            changes["mensagem"] = f"{relatorio.mensagem} Protocolo {seeded.randrange(plan.messages):09}"
+        if plan.instants:
+            changes["atualizado_em"] = _held(relatorio.atualizado_em, plan.instants)
+        if plan.timed:
+            changes["numero"] = _timed(relatorio.atualizado_em, seeded)
+        yield replace(relatorio, **changes) if changes else relatorio
+
+
+def _held(instant: int, instants: int) -> int:
+    """Give the one of so many instants at equal distances that was last."""
+    begins, distance = invent.NOW_MS - _SPAN_MS, _SPAN_MS // instants
+    return begins + (instant - begins) // distance * distance
+
+
+def _timed(instant: int, seeded: Random) -> str:
+    """Give a UUID of version 7."""
+    digits = f"{instant:012x}7{seeded.getrandbits(12):03x}{8 + seeded.getrandbits(2):x}{seeded.getrandbits(60):015x}"
+    return str(UUID(digits))
 
 
 def _add_small_ones(database: Database, number: int) -> None:
