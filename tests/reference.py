@@ -9,8 +9,9 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
@@ -37,6 +38,8 @@ class Api:
     reports: Sequence[tuple[int, Report]]
     accounts: Mapping[int, int]
     max_rows: int = 1000
+    _ordered: dict[tuple[str, int, str], list[Item]] = field(default_factory=dict, init=False, repr=False)
+    """Whole lists, sorted once: what matches a question stays in their order."""
 
     def relatorios(self, id_conta: int, query_string: str) -> Answer:
         return self._answer("relatorios", id_conta, query_string)
@@ -60,16 +63,14 @@ class Api:
     def _read(self, resource: str, id_conta: int, query_string: str) -> tuple["Listing", set[str]]:
         """Give what is asked for, which means something only when no name is at fault."""
         is_pessoas = resource == "pessoas"
-        items = self._pessoas(self.accounts[id_conta]) if is_pessoas else self._relatorios(id_conta)
         readers = {**PAGING, **(PESSOA_FILTERS if is_pessoas else RELATORIO_FILTERS)}
         given, wrong = _given(query_string, {*readers, "cursor"})
+        tests: list[Test] = []
         for name in given.keys() - {"cursor"}:
             try:
-                asked = readers[name](given[name])
+                tests.append(readers[name](given[name]))
             except ValueError:
                 wrong.add(name)
-                continue
-            items = [item for item in items if asked(item)]
         sort = given.get("sort", "-atualizado_em")
         if "rows" not in wrong and int(given.get("rows", "25")) > self.max_rows:
             wrong.add("rows")
@@ -77,8 +78,20 @@ class Api:
             wrong.add("sort")
         if "cursor" in given and (not wrong or "page" in given or not given["cursor"]):
             wrong.add("cursor")
-        ordered = [] if wrong else _sorted(items, sort, "cpf" if is_pessoas else "numero")
-        return Listing(ordered, given, is_pessoas), wrong
+        items = [] if wrong else self._all(resource, id_conta, sort)
+        for test in tests:
+            items = [item for item in items if test(item)]
+        return Listing(items, given, is_pessoas), wrong
+
+    def _all(self, resource: str, id_conta: int, sort: str) -> list[Item]:
+        """Give all items that a caller may see, in their order."""
+        if (ordered := self._ordered.get((resource, id_conta, sort))) is None:
+            if resource == "pessoas":
+                ordered = _sorted(self._pessoas(self.accounts[id_conta]), sort, "cpf")
+            else:
+                ordered = _sorted(self._relatorios(id_conta), sort, "numero")
+            self._ordered[resource, id_conta, sort] = ordered
+        return ordered
 
     def _relatorios(self, id_conta: int) -> list[Item]:
         return [{name: report[name] for name in RELATORIO} for owner, report in self.reports if owner == id_conta]
@@ -95,14 +108,6 @@ class Api:
             {"cpf": cpf, "nome": report["nome_pessoa"], "atualizado_em": report["atualizado_em"]}
             for cpf, (_, report) in newest.items()
         ]
-
-    def whole(self, resource: str, id_conta: int, query_string: str) -> list[Item]:
-        """Give all items that a question means, in its order, as the wire has them; it must be an accepted one."""
-        one = Api(self.reports, self.accounts, max_rows=25 * len(self.reports) + 25)
-        ask = one.relatorios if resource == "relatorios" else one.pessoas
-        answer = ask(id_conta, f"{query_string}&rows={one.max_rows}".lstrip("&"))
-        items: list[Item] = json.loads(answer.body)["result"]["itens"]
-        return items
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +139,7 @@ def _shown(item: Item) -> Item:
     return item | {"atualizado_em": instant(item["atualizado_em"])}
 
 
+@lru_cache(1 << 16)
 def instant(milliseconds: int) -> str:
     """Write an instant as the wire has it."""
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
@@ -146,9 +152,10 @@ def fold(text: str) -> str:
     return "".join(c for c in apart if not unicodedata.combining(c)).casefold()
 
 
-def words(text: str) -> list[str]:
+@lru_cache(1 << 16)
+def words(text: str) -> tuple[str, ...]:
     """Give a name's words as they are compared: letters and digits make words, all else parts them."""
-    return "".join(c if c.isalnum() else " " for c in fold(text)[:500]).split()
+    return tuple("".join(c if c.isalnum() else " " for c in fold(text)[:500]).split())
 
 
 def _age(id_conta: int, report: Report) -> tuple[int, str, int]:
@@ -195,6 +202,7 @@ def _given(query_string: str, accepted: set[str]) -> tuple[dict[str, str], set[s
     return given, wrong
 
 
+@lru_cache(1 << 16)
 def _text(raw: str) -> str | None:
     if re.search("%(?![0-9a-fA-F]{2})", raw):
         return None
