@@ -1,5 +1,6 @@
 """The parameters of the document; their schemas accept what the service does, as far as a schema can say so."""
 
+from functools import cache
 from typing import Any, Final
 
 from laudo.core import query
@@ -112,6 +113,7 @@ def _spellings(choices: tuple[str, ...]) -> str:
     return f"^({'|'.join(''.join(_letters(folded) for folded in fold(choice)) for choice in choices)})$"
 
 
+@cache
 def _letters(folded: str) -> str:
     alike = "".join(letter for letter in _LETTERS if fold(letter) == folded)
     return f"[{alike}]" if alike else folded
