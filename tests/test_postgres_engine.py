@@ -596,6 +596,19 @@ def test_a_null_in_an_array_is_one_whatever_the_role_has_set(server: Server, ope
 # What is lost.
 
 
+def test_nothing_is_left_out_whatever_the_role_has_set(
+    server: Server, writer: Postgres, opened: Callable[..., Postgres]
+) -> None:
+    writer.fetch(ask("CREATE TABLE found (words text[])"))
+    writer.fetch(ask("INSERT INTO found SELECT ARRAY['a'] FROM generate_series(1, 3000)"))
+    writer.fetch(ask("CREATE INDEX ON found USING gin (words)"))
+    server.execute(f"CREATE ROLE fuzzy LOGIN PASSWORD '{server.password}' SUPERUSER")
+    server.execute("ALTER ROLE fuzzy SET gin_fuzzy_search_limit = 1")
+    server.execute("ALTER ROLE fuzzy SET enable_seqscan = off")
+    store = opened(url=server.url(user="fuzzy"))
+    assert store.fetch(ask("SELECT count(*) FROM found WHERE words @> ?::text[]", ["a"])) == [(3000,)]
+
+
 @pytest.mark.parametrize("reads", ["fetch", "snapshot", "transaction"])
 def test_who_asks_first_does_not_notice_that_an_idle_connection_has_died(
     server: Server, opened: Callable[..., Postgres], reads: str

@@ -643,6 +643,16 @@ def test_the_role_that_reads_is_enough(opened: Open, store: Store, cluster: Clus
     assert {*asked(database, 6)} <= ports(*cluster.servers)
 
 
+def test_replicas_answer_whom_the_role_would_have_serializable_transactions(opened: Open, cluster: Cluster) -> None:
+    cluster.primary.execute(f"CREATE ROLE strict LOGIN PASSWORD '{cluster.primary.password}' SUPERUSER")
+    cluster.primary.execute("ALTER ROLE strict SET default_transaction_isolation = 'serializable'")
+    for replica in cluster.replicas:
+        replica.catch_up(cluster.primary)
+    urls = tuple(replica.url(user="strict") for replica in cluster.replicas)
+    database = opened(store=cluster.primary.url(user="strict"), read_store=urls)
+    assert {*asked(database, 6)} <= ports(*cluster.replicas)
+
+
 def test_who_may_not_ask_for_a_servers_number_knows_another_store_by_its_database(
     opened: Open, store: Store, cluster: Cluster, other_database: str, capfd: pytest.CaptureFixture[str]
 ) -> None:

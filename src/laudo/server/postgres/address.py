@@ -26,10 +26,10 @@ def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
     if "@" in hosts or re.fullmatch("[0-9,]*", ports) is None:
         # Pieces of a password, which libpq would name when it fails to find such a host.
         raise StoreError(_MALFORMED)
-    settings = {
+    settings: dict[str, object] = {
         "statement_timeout": bounds.write_timeout_ms if write else bounds.statement_timeout_ms,
         "jit": "off",
-        "array_nulls": "on",
+        **_OF_ANSWERS,
         "max_parallel_workers_per_gather": 0,
         "work_mem": _WORK_MEM,
         **(_OF_WRITERS if write else _OF_READERS),
@@ -55,6 +55,12 @@ _MALFORMED: Final = (
 )
 _WORK_MEM: Final = "32MB"
 """For a search among millions of persons: with the usual 4 MB, pages are noted instead of rows, and searched whole."""
+_OF_ANSWERS: Final = {
+    "array_nulls": "on",
+    "default_transaction_isolation": r"read\ committed",
+    "gin_fuzzy_search_limit": 0,
+}
+"""Whatever role or database set: else lists would lack persons, and a replica, which is never serializable, refuse."""
 _OF_READERS: Final = {"default_transaction_read_only": "on"}
 _BY_SERVER: Final = {"read-write": "primary", "read-only": "standby"}
 """What a reader means by it: libpq would find that no session of ours may write, on whichever server."""
