@@ -609,6 +609,17 @@ def test_nothing_is_left_out_whatever_the_role_has_set(
     assert store.fetch(ask("SELECT count(*) FROM found WHERE words @> ?::text[]", ["a"])) == [(3000,)]
 
 
+def test_the_variable_for_options_counts_where_the_url_gives_none(
+    server: Server, opened: Callable[..., Postgres], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGOPTIONS", "-c search_path=elsewhere -c jit=on")
+    names = ("search_path", "jit", "work_mem")
+    shown = [opened().fetch(ask("SELECT current_setting(?)", name)) for name in names]
+    assert shown == [[("elsewhere",)], [("on",)], [("32MB",)]]
+    url = f"{server.url()}?options=-c%20search_path%3Dhere"
+    assert opened(url=url).fetch(ask("SELECT current_setting('search_path')")) == [("here",)]
+
+
 @pytest.mark.parametrize("reads", ["fetch", "snapshot", "transaction"])
 def test_who_asks_first_does_not_notice_that_an_idle_connection_has_died(
     server: Server, opened: Callable[..., Postgres], reads: str

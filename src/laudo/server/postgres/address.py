@@ -34,7 +34,8 @@ def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
         "work_mem": _WORK_MEM,
         **(_OF_WRITERS if write else _OF_READERS),
     }
-    options = [*(f"-c {name}={value}" for name, value in settings.items()), str(given.get("options", ""))]
+    own = str(given.get("options", os.environ.get("PGOPTIONS", "")))
+    options = [*(f"-c {name}={value}" for name, value in settings.items()), own]
     defaults = _DEFAULTS | {"connect_timeout": str(math.ceil(bounds.connect_timeout_ms / 1000))}
     ours = {"client_encoding": "UTF8", "options": " ".join(options).strip()}
     sought = str(given.get("target_session_attrs", os.environ.get("PGTARGETSESSIONATTRS")))
