@@ -396,6 +396,10 @@ OWN: Final[dict[str, tuple[Callable[[Store], object], str]]] = {
         lambda store: damage(store.database, "UPDATE token SET id_usuario = 1 WHERE id_token = 2"),
         "the target has what the source has not: token 2;",
     ),
+    "a token that was revoked": (
+        lambda store: _revoke(store, 2),
+        "the target has what the source has not: revoked token 2;",
+    ),
     "another organization of that number": (
         lambda store: damage(store.database, "UPDATE organizacao SET nome_organizacao = '?' WHERE id_organizacao = 2"),
         "the target has what the source has not: organization 2;",
@@ -419,6 +423,11 @@ def _users(store: Store, number: int) -> None:
     with store.database.transaction() as connection:
         for _ in range(number):
             accounts.create_usuario(connection, 1, email="outra@example.com", nome="Outra")
+
+
+def _revoke(store: Store, id_token: int) -> None:
+    with store.database.transaction() as connection:
+        accounts.revoke_token(connection, id_token, now_ms=NOON)
 
 
 @pytest.mark.parametrize("what", OWN)

@@ -1,6 +1,6 @@
 """Copies who may ask: organizations, accounts, users and tokens, of which a token's hash is all that is known."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import groupby
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -63,13 +63,26 @@ def read(connection: Connection) -> Callers:
 
 
 def refuse_others(source: Callers, target: Callers) -> None:
-    """Raise StoreError where the target has any that the source has not: it is no copy, nor to become one."""
+    """Raise StoreError where the target has any that the source has not: it is no copy, nor to become one.
+
+    So it is where a token was revoked: what is ended for good must not work again.
+    """
     for kind in KINDS:
         known = {kind.told_apart_by(row) for row in source.all(kind)}
-        others = sorted(row[kind.number] for row in target.all(kind) if kind.told_apart_by(row) not in known)
-        if others:
-            shown = ", ".join(map(str, others[:_MOST_SHOWN])) + (" …" if len(others) > _MOST_SHOWN else "")
-            raise StoreError(f"the target has what the source has not: {kind.noun} {shown}; {ELSEWHERE}")
+        _refuse(kind.noun, [row[kind.number] for row in target.all(kind) if kind.told_apart_by(row) not in known])
+    ended = {row[_TOKEN.number] for row in source.all(_TOKEN) if _is_revoked(row)}
+    revoked = (row[_TOKEN.number] for row in target.all(_TOKEN) if _is_revoked(row))
+    _refuse("revoked token", [number for number in revoked if number not in ended])
+
+
+def _refuse(what: str, numbers: Collection[int]) -> None:
+    if numbers:
+        shown = ", ".join(map(str, sorted(numbers)[:_MOST_SHOWN])) + (" …" if len(numbers) > _MOST_SHOWN else "")
+        raise StoreError(f"the target has what the source has not: {what} {shown}; {ELSEWHERE}")
+
+
+def _is_revoked(token: Row) -> bool:
+    return token[-1] is not None
 
 
 def write(writing: Connection, id_organizacao: int, source: Callers, target: Callers) -> None:
@@ -100,9 +113,12 @@ def _read(connection: Connection, kind: Kind) -> Rows:
 
 _ORGANIZATION: Final = Kind("organization", 0, ORGANIZACAO, ("nome_organizacao",), ("enabled",))
 _ACCOUNT: Final = Kind("account", 1, CONTA, ("nome_conta",), ("webhook_url", "enabled"))
+_TOKEN: Final = Kind(
+    "token", 2, TOKEN, ("id_token", "id_conta", "id_usuario"), ("created_at", "expires_at", "revoked_at")
+)
 KINDS: Final = (
     _ORGANIZATION,
     _ACCOUNT,
     Kind("user", 1, USUARIO, ("id_conta", "email"), ("nome_usuario", "enabled")),
-    Kind("token", 2, TOKEN, ("id_token", "id_conta", "id_usuario"), ("created_at", "expires_at", "revoked_at")),
+    _TOKEN,
 )
