@@ -156,6 +156,7 @@ def _write(store: Store) -> list[Account]:
         ingest.write([replace(each, atualizado_em=each.atualizado_em + 2, status="CONCLUIDO") for each in reports[::5]])
         ingest.delete([each.numero for each in reports[::4]])
         assert ingest.standing().version
+        assert ingest.nome("") is None
     return made
 
 

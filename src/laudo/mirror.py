@@ -26,7 +26,7 @@ MARGIN: Final = timedelta(minutes=5)
 """How far behind the newest report known a later run looks again, for clocks that differ and writes that come late."""
 
 UNNAMED: Final = "Nome não informado"
-"""Stands for the name of a person whom the service lists in a report and not among its persons."""
+"""Stands for the name of a person whom the service lists in a report and has never listed among its persons."""
 
 
 class State(msgspec.Struct, kw_only=True):
@@ -165,13 +165,12 @@ class Mirror:
                 reject(str(fault))
 
     def _ask_name(self, cpf: str) -> str:
-        """Ask for one person who was not in the list when it was walked."""
+        """Ask for one person who was not in the list when it was walked; if in vain, the name known before stays."""
         found = self._client.pessoas(cpf=cpf).itens if cpf.isdecimal() and len(cpf) == _CPF else ()
-        if not found:
-            self.summary.unnamed += 1
-            return UNNAMED
         self._names.keep(found)
-        return found[0].nome
+        name = found[0].nome if found else self._ingest.nome(cpf)
+        self.summary.unnamed += name in {None, UNNAMED}
+        return name or UNNAMED
 
 
 class Names:

@@ -189,6 +189,20 @@ def test_walking_everything_again_brings_names_that_were_not_known(run: Run, lau
     assert names(laudo) == {cpf(1): "Pessoa 1", cpf(2): "Pessoa 2"}
 
 
+@pytest.mark.parametrize("walked", [(), ("--whole",)])
+def test_a_person_whom_the_service_lists_no_more_keeps_the_name(
+    run: Run, laudo: Shell, service: Service, walked: tuple[str, ...]
+) -> None:
+    service.relatorios = [relatorio(number, numero_documento=cpf(number)) for number in (2, 1)]
+    assert run().exit_code == 0
+    service.pessoas = []
+    service.relatorios.insert(0, relatorio(3, numero_documento=cpf(2), atualizado_em="2026-03-01T00:00:00.000Z"))
+    result = run(*walked)
+    assert result.stdout.startswith("1 inserted, 0 updated, ")
+    assert "without a name" not in result.stdout
+    assert names(laudo) == {cpf(1): "Pessoa 1", cpf(2): "Pessoa 2"}
+
+
 @pytest.mark.parametrize("answered", [3, 20])
 def test_a_store_made_anew_gets_everything_though_the_state_is_known(
     run: Run, laudo: Shell, service: Service, stores: Stores, answered: int

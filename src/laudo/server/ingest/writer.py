@@ -57,6 +57,11 @@ class Ingest:
         with self._database.snapshot() as connection:
             return versions.standing(connection, self.owner)
 
+    def nome(self, cpf: str) -> str | None:
+        """Give the name by which the account's organization knows a person."""
+        found = self._database.fetch(Statement(_NOME, (self.owner.id_organizacao, cpf)))
+        return found[0][0] if found else None
+
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
         """Begin with what the store has counted, remembered unless another writer came between."""
@@ -154,6 +159,7 @@ def _stored(connection: Connection, owner: Owner, keys: list[bytes]) -> dict[byt
 
 
 _OWNER: Final = "SELECT id_organizacao FROM conta WHERE id_conta = ?"
+_NOME: Final = "SELECT nome FROM pessoa WHERE id_organizacao = ? AND cpf = ?"
 _VERSIONS: Final = """
 SELECT conta.version, organizacao.version FROM conta JOIN organizacao USING (id_organizacao)
 WHERE id_organizacao = ? AND id_conta = ?
