@@ -24,6 +24,9 @@ _WAL_INDEXES: Final[dict[tuple[int, int], mmap.mmap]] = {}
 SQLite's too."""
 
 _WAIT_SECONDS: Final = 30
+_LOOK_SECONDS: Final = 0.1
+"""How often requests that repeat have it looked at whether the file is still in its place: a look costs a microsecond,
+or more than ten times what it costs to read the clock and the mark."""
 _REPLACED: Final = "the store's file was replaced or removed while it was open; start again, to use what is there now"
 _CHECK: Final = 20_000
 """Steps of SQLite's machine, some tenths of a millisecond, after which a statement's time is looked at."""
@@ -55,13 +58,15 @@ class Sqlite:
         self._local = threading.local()
         self._opened: list[_Connection] = []
         self._place: tuple[int, int] | None = None
+        self._next_look = 0.0
+        self._is_in_place = True
         self._connection()
         self._wal_index = None if write else _wal_index(path)
 
     def fetch(self, statement: Statement) -> list[Row]:
         """Run one statement in a snapshot of its own; raises Unavailable, StoreError."""
         try:
-            return self._connection().rows(statement)
+            return self._in_place().rows(statement)
         except apsw.Error as error:
             _translate(error)
             raise
@@ -71,8 +76,17 @@ class Sqlite:
         return [self.fetch(statement) for statement in statements]
 
     def mark(self) -> Mark:
-        """Mark the state of the file as it is now, without asking SQLite; None from a store opened to write."""
-        return None if self._wal_index is None else self._wal_index[:_HEADER_BYTES]
+        """Mark the state of the file as it is now, without asking SQLite.
+
+        None from a store opened to write, and, from soon after, where the file has gone: what was kept ends then.
+        """
+        if self._wal_index is None:
+            return None
+        now = monotonic()
+        if now >= self._next_look:
+            self._next_look = now + _LOOK_SECONDS
+            self._is_in_place = _place(self._file) == self._place
+        return self._wal_index[:_HEADER_BYTES] if self._is_in_place else None
 
     def snapshot(self) -> "SqliteConnection":
         """Give a connection inside one read transaction."""
