@@ -263,6 +263,57 @@ def test_damage_to_the_index_of_words_is_named_and_mended(store: Store, what: st
     be_named_and_mended(store, *WORDS_DAMAGE[what])
 
 
+GONE = "DELETE FROM token; DELETE FROM usuario; DELETE FROM conta WHERE id_conta = 3"
+GONE_ORGANIZATION = f"{GONE}; DELETE FROM organizacao WHERE id_organizacao = 2"
+LOST = {
+    "rows of facet of an account": GONE,
+    "rows of bucket of an account": GONE,
+    "rows of tally of an account": GONE,
+    "rows of bucket of an organization": GONE_ORGANIZATION,
+    "rows of word of an organization": GONE_ORGANIZATION,
+    "rows of pessoa of an organization": GONE_ORGANIZATION,
+}
+
+
+@pytest.mark.usefixtures("accounts")
+@pytest.mark.parametrize("what", LOST)
+def test_what_is_counted_for_nobody_is_named_and_goes(store: Store, what: str) -> None:
+    be_named_and_mended(
+        store,
+        f"{LOST[what]}; DELETE FROM relatorio WHERE id_conta = 3",
+        rf"organization 2(, account 3)?: {what} that is not there: [1-9]\d*",
+    )
+
+
+@pytest.mark.usefixtures("accounts")
+@pytest.mark.parametrize("gone", [GONE, GONE_ORGANIZATION])
+def test_reports_of_an_account_that_is_not_there_are_named_and_stay_until_it_is_made_anew(
+    store: Store, gone: str
+) -> None:
+    before = contents(store.database)
+    rows = {
+        table: store.database.fetch(Statement(f"SELECT * FROM {table} WHERE id_organizacao = 2", ()))
+        for table in ("organizacao", "conta")
+    }
+    run(store, gone)
+    for found in (differences(store), mended(store)):
+        assert "organization 2, account 3: rows of relatorio of an account that is not there: 150" in found
+    with store.database.transaction() as connection:
+        for table in ("organizacao", "conta")[gone == GONE :]:
+            values = ", ".join(map(repr, rows[table][0]))
+            connection.run_script(f"INSERT INTO {table} VALUES ({values})")
+    assert mended(store) == []
+    after = contents(store.database)
+    assert [after[table] for table in ("relatorio", "facet")] == [before[table] for table in ("relatorio", "facet")]
+
+
+def test_persons_of_an_organization_without_accounts_are_named_and_go(store: Store, accounts: list[Account]) -> None:
+    ingest(store, accounts[2]).delete([each.numero for each in reports(150, seed=2)[::2]])
+    be_named_and_mended(
+        store, f"{GONE}; DELETE FROM relatorio WHERE id_conta = 3", r"organization 2: persons too many: \d+"
+    )
+
+
 def be_named_and_mended(store: Store, damage: str, line: str) -> None:
     run(store, damage)
     found = differences(store)

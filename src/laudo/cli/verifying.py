@@ -19,13 +19,14 @@ EPILOG: Final = """
 \b
 Exit codes:
   0    nothing differs; with --repair also: what differed is repaired, and a second pass found nothing
-  1    something differs
+  1    something differs; with --repair also: some of it cannot be repaired
   2    it could not be told: usage, settings or store; stderr says why
   130  interrupted; every account and organization is as it was, or repaired
 
 Counts all reports again and compares: the facets' totals, the buckets and tallies of each order, persons, the index of
 their words, versions, items. Each difference is one line of numbers, never a name or document. The service may go on
-meanwhile; while --repair writes an account or organization, other writers wait.
+meanwhile; while --repair writes an account or organization, other writers wait. Reports of an account that is not there
+are only named: nothing deletes a report but `laudo delete`.
 """
 
 

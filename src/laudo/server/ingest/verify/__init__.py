@@ -14,7 +14,7 @@ from laudo.server.ingest import counting, words
 from laudo.server.ingest.counting import Held
 from laudo.server.ingest.progress import Progress, Told
 from laudo.server.ingest.tallies import SIZES, Sizes
-from laudo.server.ingest.verify import items, pessoas, repair
+from laudo.server.ingest.verify import items, orphans, pessoas, repair
 from laudo.server.ingest.verify.buckets import Buckets
 from laudo.server.ingest.verify.differences import Difference, named
 
@@ -28,10 +28,12 @@ def verify(database: Database, told: Told | None = None) -> Iterator[Difference]
     with database.snapshot() as connection:
         owners = _owners(connection)
         progress = Progress(told, _work(connection, owners, passes=_PASSES + 1) + _work_on_persons(connection, owners))
+        organizacoes = _organizacoes(connection)
+        yield from orphans.differences(connection)
     for owner in owners:
         with database.snapshot() as connection:
             yield from _conta(connection, owner, progress)
-    for id_organizacao in sorted({owner.id_organizacao for owner in owners}):
+    for id_organizacao in organizacoes:
         with database.snapshot() as connection:
             yield from _organizacao(connection, id_organizacao, progress)
     progress.end()
@@ -42,11 +44,17 @@ def mend(
 ) -> None:
     """Write anew what `verify` found to differ. Raises StoreError where a facet is lost altogether."""
     found = list(differences)
-    contas = sorted({Owner(each.id_organizacao, each.id_conta) for each in found if each.id_conta})
-    organizacoes = {each.id_organizacao for each in found if not each.id_conta}
+    named = {Owner(each.id_organizacao, each.id_conta or 0) for each in found}
     with database.snapshot() as connection:
-        others = [owner for owner in _owners(connection) if owner.id_organizacao in organizacoes]
+        owners = _owners(connection)
+        there = {*owners, *(Owner(id_organizacao, 0) for id_organizacao in _organizacoes(connection))}
+        contas = sorted(owner for owner in named & there if owner.id_conta)
+        organizacoes = {owner.id_organizacao for owner in named & there if not owner.id_conta}
+        others = [owner for owner in owners if owner.id_organizacao in organizacoes]
         progress = Progress(told, _work(connection, contas, passes=_PASSES) + _work_on_persons(connection, others))
+    for owner in sorted(named - there):
+        with database.transaction() as connection:
+            orphans.clear(connection, owner)
     if any(each.what == pessoas.WORDS for each in found):
         with database.transaction() as connection:
             words.rebuild(connection)
@@ -114,6 +122,10 @@ def _owners(connection: Connection) -> list[Owner]:
     return [Owner(*row) for row in connection.fetch(Statement(_OWNERS, ()))]
 
 
+def _organizacoes(connection: Connection) -> list[int]:
+    return [id_organizacao for (id_organizacao,) in connection.fetch(Statement(_ORGANIZACOES, ()))]
+
+
 def _work(connection: Connection, owners: Iterable[Owner], *, passes: int) -> int:
     """Count the rows of accounts that are to be read."""
     return passes * sum(counting.totals(connection, owner).total() for owner in owners)
@@ -126,5 +138,6 @@ def _work_on_persons(connection: Connection, owners: Iterable[Owner]) -> int:
 
 _PASSES: Final = len(axes.OF_RELATORIO)
 _OWNERS: Final = "SELECT id_organizacao, id_conta FROM conta ORDER BY id_organizacao, id_conta"
+_ORGANIZACOES: Final = "SELECT id_organizacao FROM organizacao ORDER BY id_organizacao"
 _FACETS: Final = "SELECT facet, total FROM facet WHERE id_organizacao = ? AND id_conta = ?"
 _ANY_PESSOA: Final = "SELECT 1 FROM pessoa WHERE id_organizacao = ? LIMIT 1"

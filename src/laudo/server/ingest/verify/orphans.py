@@ -1,0 +1,84 @@
+"""What is of an account or organization that is not there: its reports are only named; what was counted goes.
+
+Where there are reports, all that is counted of them stays: with the account's row written anew all is as it was.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from laudo.core.sql import Owner, Statement
+from laudo.server.database import Connection
+from laudo.server.ingest import counting
+from laudo.server.ingest.changes import begin
+from laudo.server.ingest.pessoas import remove
+from laudo.server.ingest.verify.differences import Difference
+
+
+class _Level(NamedTuple):
+    """Where owners of one level stand, by which key, and of which tables they own which rows."""
+
+    name: str
+    table: str
+    key: tuple[str, ...]
+    counted: Mapping[str, str]
+
+
+def differences(connection: Connection) -> Iterator[Difference]:
+    """Name what has no owner, table by table."""
+    yield from _found(connection, _CONTA, "relatorio", _without("relatorio", _CONTA.table, _CONTA.key))
+    for level in (_CONTA, _ORGANIZACAO):
+        for table, which in level.counted.items():
+            alone = (_without(table, other, level.key) for other in (level.table, "relatorio"))
+            yield from _found(connection, level, table, " AND ".join(filter(None, (which, *alone))))
+
+
+def clear(connection: Connection, owner: Owner) -> None:
+    """Take away what is counted of an account, or with account 0 of an organization, if it is not there."""
+    begin(connection, owner.id_organizacao)
+    level = _CONTA if owner.id_conta else _ORGANIZACAO
+    its = " AND ".join(f"{column} = ?" for column in level.key)
+    params = owner[: len(level.key)]
+    for table in (level.table, "relatorio"):
+        if connection.fetch(Statement(f"SELECT 1 FROM {table} WHERE {its} LIMIT 1", params)):
+            return
+    if level is _ORGANIZACAO:
+        _remove_pessoas(connection, owner.id_organizacao)
+    for table, which in level.counted.items():
+        # A facet is never deleted, only emptied.
+        change = "UPDATE facet SET total = 0" if table == "facet" else f"DELETE FROM {table}"
+        connection.fetch(Statement(f"{change} WHERE {' AND '.join(filter(None, (its, which)))}", params))
+
+
+def _found(connection: Connection, level: _Level, table: str, which: str) -> Iterator[Difference]:
+    key = ", ".join(level.key)
+    text = f"SELECT count(*), {key} FROM {table} WHERE {which} GROUP BY {key} ORDER BY {key}"
+    for rows, *owner in connection.fetch(Statement(text, ())):
+        place = dict(zip(level.key, owner, strict=True))
+        yield Difference(**place, what=f"rows of {table} of {level.name} that is not there", rows=rows)
+
+
+def _without(table: str, other: str, key: tuple[str, ...]) -> str:
+    """Say that a row has no other one with its key in another table."""
+    same = " AND ".join(f"{other}.{column} = {table}.{column}" for column in key)
+    return f"NOT EXISTS (SELECT 1 FROM {other} WHERE {same})"
+
+
+def _remove_pessoas(connection: Connection, id_organizacao: int) -> None:
+    """Take away persons, with their entries in the index of words."""
+    while cpfs := connection.fetch(Statement(_PESSOAS, (id_organizacao, counting.CHUNK))):
+        remove(connection, id_organizacao, [cpf for (cpf,) in cpfs])
+
+
+_CONTA: Final = _Level(
+    "an account",
+    "conta",
+    ("id_organizacao", "id_conta"),
+    {"facet": "total <> 0", "bucket": "id_conta > 0", "tally": "id_conta > 0"},
+)
+_ORGANIZACAO: Final = _Level(
+    "an organization",
+    "organizacao",
+    ("id_organizacao",),
+    {"bucket": "id_conta = 0", "tally": "id_conta = 0", "word": "", "pessoa": ""},
+)
+_PESSOAS: Final = "SELECT cpf FROM pessoa WHERE id_organizacao = ? LIMIT ?"
