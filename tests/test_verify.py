@@ -227,6 +227,14 @@ DAMAGE = {
         "UPDATE relatorio SET item = replace(item, 'Pessoa', 'pessoa') WHERE id_conta = 2",
         r"organization 1, account 2: items that are not what their columns say: \d+",
     ),
+    "instants past the year 9999": (
+        "UPDATE relatorio SET recency = -253402300800000 WHERE id_conta = 2 AND numero < x'20'",
+        r"organization 1, account 2: reports of an instant beyond the years 1 to 9999: [1-9]\d*",
+    ),
+    "instants before the year 1": (
+        "UPDATE relatorio SET recency = 9223372036854775807 WHERE id_conta = 3",
+        r"organization 2, account 3: reports of an instant beyond the years 1 to 9999: 150",
+    ),
     "reports behind the writer's back": (
         "DELETE FROM relatorio WHERE id_conta = 1 AND facet = 1",
         r"organization 1, account 1, facet 1: total of the facet is \d+, counted 0",
@@ -261,6 +269,15 @@ def test_damage_is_named_and_mended(store: Store, what: str) -> None:
 @pytest.mark.parametrize("what", WORDS_DAMAGE)
 def test_damage_to_the_index_of_words_is_named_and_mended(store: Store, what: str) -> None:
     be_named_and_mended(store, *WORDS_DAMAGE[what])
+
+
+def test_a_report_that_lost_its_instant_twice_is_named_and_stays(store: Store, account: Account) -> None:
+    ingest(store, account).write(reports(50, seed=1))
+    run(store, "UPDATE relatorio SET recency = 9223372036854775807, item = '{}' WHERE numero < x'80'")
+    for _ in range(2):
+        [left] = mended(store)
+        assert re.search(r"account 1: reports of an instant beyond the years 1 to 9999: [1-9]\d*$", left)
+    assert len(contents(store.database)["relatorio"]) == 50
 
 
 GONE = "DELETE FROM token; DELETE FROM usuario; DELETE FROM conta WHERE id_conta = 3"

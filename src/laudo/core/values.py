@@ -178,6 +178,8 @@ _INSTANT: Final = re.compile(_DATE_PATTERN + _TIME_PATTERN).fullmatch
 _LAST_DAY: Final = "9999-12-31"
 _END: Final = _day(_LAST_DAY) + DAY
 """The one instant that a filter can ask for and no instant's text can name."""
+INSTANTS: Final = range(_day("0001-01-01"), _END)
+"""The milliseconds that `render_instant` can write; a store that was damaged may hold others."""
 _BOOLEANS: Final = {"true": True, "false": False}
 _UUID: Final = r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
 

@@ -3,6 +3,7 @@
 Reads one owner after the other, each in one snapshot, and writes each in one transaction, in memory that does not grow.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -21,6 +22,7 @@ from laudo.server.ingest.verify.differences import Difference, named
 __all__ = ["Difference", "mend", "recount", "verify"]
 
 ITEMS: Final = "items that are not what their columns say"
+UNDATED: Final = "reports of an instant beyond the years 1 to 9999"
 
 
 def verify(database: Database, told: Told | None = None) -> Iterator[Difference]:
@@ -60,7 +62,7 @@ def mend(
             words.rebuild(connection)
     for owner in contas:
         with database.transaction() as connection:
-            with_items = any(each.what == ITEMS and each.id_conta == owner.id_conta for each in found)
+            with_items = any(each.what in {ITEMS, UNDATED} and each.id_conta == owner.id_conta for each in found)
             repair.conta(connection, owner, progress, with_items=with_items, sizes=sizes)
     for id_organizacao in sorted(organizacoes):
         with database.transaction() as connection:
@@ -90,8 +92,11 @@ def _conta(connection: Connection, owner: Owner, progress: Progress) -> Iterator
         yield Difference(**owner._asdict(), what="version is 0 though there are reports")
     for axis in axes.OF_RELATORIO:
         yield from named(Buckets(connection, axis, owner).differences(progress, written=version > 0))
-    if wrong := sum(map(len, items.wrong(connection, owner, progress))):
-        yield Difference(**owner._asdict(), what=ITEMS, rows=wrong)
+    wrong = Counter[str]()
+    for found in items.wrong(connection, owner, progress):
+        wrong.update({ITEMS: len(found.items), UNDATED: len(found.undated)})
+    for what, rows in sorted((+wrong).items()):
+        yield Difference(**owner._asdict(), what=what, rows=rows)
 
 
 def _organizacao(connection: Connection, id_organizacao: int, progress: Progress) -> Iterator[Difference]:

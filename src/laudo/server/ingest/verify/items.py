@@ -1,7 +1,7 @@
-"""Compares each report's item with its columns, of which it is made."""
+"""Compares each report's item with its columns, of which it is made; an instant that is none is read off the item."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -10,12 +10,17 @@ from laudo.core.facets import FIELDS
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.parts import Where, source
 from laudo.core.sql.writes import FACET, RELATORIO
+from laudo.core.values import INSTANT, INSTANTS
 from laudo.server.database import Connection, StoreError
 from laudo.server.ingest import counting
 from laudo.server.ingest.progress import SILENT, Progress
 
-Wrong = tuple[str, bytes]
-"""What an item should be, and the numero of its report."""
+
+class Wrong(NamedTuple):
+    """Reports of a chunk, each by numero: `items` with what they should be, `undated` with what they are."""
+
+    items: list[tuple[bytes, str]]
+    undated: list[tuple[bytes, str]]
 
 
 class _Report(msgspec.Struct, gc=False):
@@ -32,27 +37,31 @@ class _Report(msgspec.Struct, gc=False):
     pendente_validacao_manual: bool
 
 
-def wrong(connection: Connection, owner: Owner, progress: Progress) -> Iterator[list[Wrong]]:
-    """Give the wrong items of each chunk; those of facets that are missing are left out.
+def wrong(connection: Connection, owner: Owner, progress: Progress) -> Iterator[Wrong]:
+    """Give what is wrong in each chunk; items of facets that are missing are left out.
 
     Reports are read from the newest on, which is about the order in which they were written.
     """
     facets = _facets(connection, owner)
     for chunk in progress.following(_chunks(connection, owner)):
-        found = []
+        found = Wrong([], [])
         for recency, numero, facet, mensagem, numero_documento, item in chunk:
-            if facet in facets:
+            if -recency not in INSTANTS:
+                found.undated.append((numero, item))
+            elif facet in facets:
                 report = _Report(_uuid(numero), -recency, mensagem, numero_documento, *facets[facet])
                 right = response.relatorio(report)
                 if right != item:
-                    found.append((right, numero))
+                    found.items.append((numero, right))
         yield found
 
 
 def mend(connection: Connection, owner: Owner) -> None:
-    """Write the items that are wrong anew."""
+    """Write anew the items that are wrong, and instants, unless the item has none either."""
     for found in wrong(connection, owner, SILENT):
-        connection.write(_MEND, [(*owner, numero, item) for item, numero in found])
+        connection.write(_MEND, [(*owner, *each) for each in found.items])
+        read = ((numero, _instant(item)) for numero, item in found.undated)
+        connection.write(_DATE, [(*owner, numero, -instant) for numero, instant in read if instant is not None])
 
 
 def restore_facets(connection: Connection, owner: Owner) -> bool:
@@ -73,6 +82,14 @@ def restore_facets(connection: Connection, owner: Owner) -> bool:
             ) from None
         connection.write(_RESTORE, [(*owner, facet, *values)])
     return bool(missing)
+
+
+def _instant(item: str) -> int | None:
+    """Read an item's `atualizado_em`."""
+    try:
+        return int(str(INSTANT.parse(msgspec.json.decode(item, type=dict[str, Any])["atualizado_em"])))
+    except (msgspec.DecodeError, KeyError, TypeError, ValueError):
+        return None
 
 
 def _facets(connection: Connection, owner: Owner) -> dict[int, tuple[Any, ...]]:
@@ -105,6 +122,7 @@ _COLUMNS: Final = "recency, numero, facet, mensagem, numero_documento, item"
 _OWNER: Final = "id_organizacao = ? AND id_conta = ?"
 _FACETS: Final = f"SELECT facet, {', '.join(FIELDS)} FROM facet WHERE {_OWNER}"
 _MEND: Final = Write(How.SET, RELATORIO, ("item",))
+_DATE: Final = Write(How.SET, RELATORIO, ("recency",))
 _MISSING: Final = f"""
 SELECT DISTINCT facet FROM {{source}} WHERE {_OWNER} AND NOT EXISTS (
     SELECT 1 FROM facet WHERE facet.id_organizacao = relatorio.id_organizacao

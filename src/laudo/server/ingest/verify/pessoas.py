@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from laudo.core import axes
 from laudo.core.sql import Owner, Statement
+from laudo.core.values import INSTANTS
 from laudo.server.database import Connection
 from laudo.server.ingest import counting, vocabulary, words
 from laudo.server.ingest.pessoas import CPF_LENGTH, Newest, Row, insert, remove, row
@@ -145,13 +146,16 @@ def _stored(connection: Connection, id_organizacao: int) -> Iterator[list[Row]]:
 
 
 def _said(connection: Connection, id_organizacao: int, progress: Progress) -> Iterator[Row]:
-    """Say what each person should be: the newest of the accounts' newest reports; of equally new ones the first."""
+    """Say what each person should be: the newest of the accounts' newest reports; of equally new ones the first.
+
+    A report whose instant none can be says nothing.
+    """
     contas = [conta for (conta,) in connection.fetch(Statement(_CONTAS, (id_organizacao,)))]
     limit = max(counting.CHUNK // max(len(contas), 1), 1)
     each = (_newest(connection, Owner(id_organizacao, id_conta), limit, progress) for id_conta in contas)
     before = None
     for cpf, recency, _, _, nome in merge(*each):
-        if cpf != before:
+        if cpf != before and -recency in INSTANTS:
             yield row(cpf, Newest(recency, nome))
         before = cpf
 
