@@ -250,25 +250,46 @@ def test_a_refusal_of_another_form(client: Client, service: Service, body: bytes
     assert str(caught.value) == "the service refused (status 404)"
 
 
+LIST = b'{"itens": [], "paginacao": {"atual": 1, "linhas": 25, "total": 7}}'
+
+
 @pytest.mark.parametrize(
-    ("body", "place"),
+    ("body", "said"),
     [
-        (b"{", ""),
-        (b"[]", ""),
-        (b"\xff", ""),
-        (b"[" * 100_000, ""),
+        (b"{", ": Input data was truncated"),
+        (b"[]", ": Expected `object`, got `array`"),
+        (b"{}", ": Object missing required field `result`"),
+        (b"\xff", ": JSON is malformed: invalid character (byte 0)"),
+        (b"[" * 100_000, ": Expected `object`, got `array`"),
         (b'{"x": ' + b"[" * 100_000, ""),
-        (b'{"result": {"itens": [], "paginacao": {"atual": 1, "linhas": 25, "total": null}}}', "total"),
-        (b'{"result": {"itens": [], "paginacao": {"atual": 1, "linhas": 25, "total": "many"}}}', ""),
-        (b'{"result": {"itens": [], "paginacao": {"atual": 1, "linhas": 25, "total": 1.5}}}', "total"),
-        (b'{"result": {"itens": [{"numero": 1}], "paginacao": {"atual": 1, "linhas": 25, "total": 1}}}', "numero"),
+        (
+            b'{"result": %s}' % LIST.replace(b"7", b"null"),
+            ": Expected `int | str`, got `null` - at `$.result.paginacao.total`",
+        ),
+        (b'{"result": %s}' % LIST.replace(b"7", b'"many"'), ""),
+        (
+            b'{"result": %s}' % LIST.replace(b"7", b"1.5"),
+            ": Expected `int | str`, got `float` - at `$.result.paginacao.total`",
+        ),
+        (
+            b'{"result": %s}' % LIST.replace(b"linhas", b"rows"),
+            ": Object missing required field `linhas` - at `$.result.paginacao`",
+        ),
+        (
+            b'{"result": %s}' % LIST.replace(b"[]", b'[{"numero": 52998224725}]'),
+            ": Expected `str`, got `int` - at `$.result.itens[0].numero`",
+        ),
+        (
+            b'{"result": %s}' % LIST.replace(b"[]", b'[{"numero": "52998224725"}]'),
+            ": Object missing required field `status` - at `$.result.itens[0]`",
+        ),
     ],
 )
-def test_an_answer_that_is_not_of_the_contract(client: Client, service: Service, body: bytes, place: str) -> None:
+def test_an_answer_that_is_not_of_the_contract(client: Client, service: Service, body: bytes, said: str) -> None:
     service.script = [httpx.Response(200, content=body, headers={"X-Request-Id": "abc-2"})]
     with pytest.raises(AnswerError) as caught:
         client.call("relatorios")
-    assert place in caught.value.message
+    assert caught.value.message == f"the answer is not of this contract{said}"
     assert (caught.value.status, caught.value.request_id) == (200, "abc-2")
     assert len(service.requests) == 1
 
@@ -280,8 +301,9 @@ def test_an_instant_that_cannot_be_in_utc(client: Client, service: Service, inst
     service.script = [listed([relatorio(1, atualizado_em=instant)], total=1)]
     service.script += [listed([pessoa(1, atualizado_em=instant)], total=1)]
     for method in ("relatorios", "pessoas"):
-        with pytest.raises(AnswerError):
+        with pytest.raises(AnswerError, match="itens") as caught:
             client.call(method)
+        assert instant not in str(caught.value)
 
 
 def test_instants_of_any_zone_are_in_utc(client: Client, service: Service) -> None:

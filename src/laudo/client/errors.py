@@ -57,7 +57,7 @@ class DeadlineError(TransportError):
 
 
 class AnswerError(LaudoError):
-    """The answer is not of this contract; the text names the place, never what stands there."""
+    """The answer is not of this contract; the text names the field and the place, never what stands there."""
 
 
 class NotReadyError(LaudoError):
