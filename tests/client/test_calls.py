@@ -1,5 +1,6 @@
 import logging
 from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -9,6 +10,7 @@ from client.conftest import Client, NewClient
 from client.service import PROFILE, TOKEN, Clock, Service, listed, pessoa, refused, relatorio
 from laudo.client import (
     AnswerError,
+    AsyncLaudo,
     BadRequestError,
     DeadlineError,
     Laudo,
@@ -187,6 +189,32 @@ def test_a_token_that_is_none_is_refused(token: Any) -> None:  # noqa: ANN401
     with pytest.raises(ParameterError) as caught:
         Laudo("http://service.test", token)
     assert not token or str(token) not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("SSL_CERT_FILE=missing", "No such file or directory"),
+        ("SSL_CERT_FILE=folder", "Is a directory"),
+        ("SSL_CERT_FILE=empty", "NO_CERTIFICATE_OR_CRL_FOUND"),
+        ("SSL_CERT_DIR=missing", "No such file or directory"),
+        ("SSL_CERT_DIR=empty", "Not a directory"),
+    ],
+)
+@pytest.mark.parametrize("make", [Laudo, AsyncLaudo])
+def test_certificates_that_cannot_be_read_are_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, make: type[Laudo | AsyncLaudo], given: str, said: str
+) -> None:
+    name, kind = given.split("=")
+    (tmp_path / "empty").touch()
+    (tmp_path / "folder").mkdir()
+    for each in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(each, raising=False)
+    monkeypatch.setenv(name, str(tmp_path / kind))
+    with pytest.raises(ParameterError) as caught:
+        make("https://service.test", TOKEN)
+    assert str(caught.value) == f"no certificates can be read: {name} is {tmp_path / kind}, {said}"
+    make("http://service.test", TOKEN)
 
 
 @pytest.mark.parametrize(

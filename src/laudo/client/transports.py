@@ -39,7 +39,9 @@ class Network:
     def _trust(self, base_url: str, proxy: httpx.Proxy | None) -> ssl.SSLContext | bool:
         """Spare the reading of certificates, some 20 ms, where none will be looked at."""
         schemes = {httpx.URL(base_url).scheme, proxy.url.scheme if proxy else ""}
-        return self.verify if "https" in schemes else False
+        if "https" not in schemes:
+            return False
+        return _of_system() if self.verify is True else self.verify
 
     def _proxy(self, base_url: str) -> httpx.Proxy | None:
         """Read the proxy's address, in which http:// may go without saying; a refusal shows nothing of it."""
@@ -75,6 +77,19 @@ class OfOneProcess(httpx.BaseTransport):
 def can_be_reached(url: httpx.URL) -> bool:
     """Tell whether a host of this name can be looked up, and its port be asked; may raise ValueError when not."""
     return bool(_HOST(url.raw_host) and url.host) and (url.port is None or url.port in _PORTS)
+
+
+def _of_system() -> ssl.SSLContext:
+    """Trust whom the environment says, else whom httpx does; raises ParameterError that names what cannot be read."""
+    name = next((name for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)), "SSL_CERT_FILE")
+    path = os.environ.get(name, "")
+    try:
+        if name == "SSL_CERT_DIR":
+            os.scandir(path).close()  # Else nobody would look there before an answer cannot be trusted.
+        return httpx.create_ssl_context()
+    except OSError as error:
+        said = getattr(error, "reason", None) or error.strerror
+        raise ParameterError(f"no certificates can be read: {name} is {path}, {said}") from None
 
 
 def _of_environment(url: httpx.URL) -> str | None:
