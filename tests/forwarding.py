@@ -76,5 +76,5 @@ class ForwardingConnection:
     def run_script(self, text: str) -> None:
         self._connection.run_script(text)
 
-    def has_table(self, name: str) -> bool:
-        return self._connection.has_table(name)
+    def has_column(self, table: str, name: str) -> bool:
+        return self._connection.has_column(table, name)

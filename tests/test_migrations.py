@@ -235,6 +235,16 @@ def test_a_table_of_another_application_in_the_way_is_told_and_left_alone(
     ) == [("token",)]
 
 
+def test_a_table_of_migrations_of_another_application_is_told_as_one_in_the_way(opening: Opening) -> None:
+    database = opening()
+    with database.transaction() as connection:
+        connection.run_script("CREATE TABLE migration (version varchar(180) PRIMARY KEY, apply_time integer)")
+    with pytest.raises(StoreError, match=r"in the way; give laudo a .* of its own"):
+        migrations.migrate(database)
+    with database.snapshot() as connection:
+        assert not migrations.is_current(connection)
+
+
 def test_a_search_path_without_a_schema_is_told(server: Server, database_name: str) -> None:
     url = f"{server.url(database_name)}?options=-c%20search_path%3Dnowhere"
     with closing(open_store(url, write=True)) as database, pytest.raises(StoreError, match="search_path") as told:

@@ -367,9 +367,10 @@ def test_a_script_is_part_of_its_transaction(writer: Postgres) -> None:
     with pytest.raises(psycopg.errors.SyntaxError), writer.transaction() as connection:
         connection.run_script("CREATE TABLE made (n bigint); INSERT INTO made VALUES (1); SELEC")
     with writer.transaction() as connection:
-        assert not connection.has_table("made")
+        assert not connection.has_column("made", "n")
         connection.run_script("CREATE TABLE made (n bigint); INSERT INTO made VALUES (1)")
-        assert connection.has_table("made")
+        assert connection.has_column("made", "n")
+        assert not connection.has_column("made", "m")
         assert connection.fetch(ask("SELECT n FROM made")) == [(1,)]
         connection.run_script("DROP TABLE made")
 

@@ -210,9 +210,9 @@ class _AilingConnection(ForwardingConnection):
             raise self._error
         return super().fetch(statement)
 
-    def has_table(self, name: str) -> bool:
+    def has_column(self, table: str, name: str) -> bool:
         self.fetch(Statement("SELECT 1", ()))
-        return super().has_table(name)
+        return super().has_column(table, name)
 
 
 Ail = Callable[[int, Exception], Client]

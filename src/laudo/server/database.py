@@ -77,8 +77,8 @@ class Connection(Reader, Protocol):
     def run_script(self, text: str) -> None:
         """Run several statements without parameters."""
 
-    def has_table(self, name: str) -> bool:
-        """Tell whether the store has this table."""
+    def has_column(self, table: str, name: str) -> bool:
+        """Tell whether the store has a table with this column: another application's may bear the same name."""
 
 
 class Database(Reader, Protocol):

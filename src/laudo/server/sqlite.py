@@ -220,10 +220,10 @@ class SqliteConnection:
         """Run several statements without parameters."""
         self._connection.execute(text).fetchall()
 
-    def has_table(self, name: str) -> bool:
-        """Tell whether the store has this table; apsw's own answer may be of before another connection made it."""
-        text = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
-        return bool(self._connection.execute(text, (name,)).fetchall())
+    def has_column(self, table: str, name: str) -> bool:
+        """Tell whether a table has this column; the pragma alone may tell of before another connection made it."""
+        text = "SELECT 1 FROM sqlite_schema AS t, pragma_table_info(t.name) AS c WHERE t.name = ? AND c.name = ?"
+        return bool(self._connection.execute(text, (table, name)).fetchall())
 
 
 def _make(path: str) -> None:
@@ -279,6 +279,9 @@ def _translate(error: apsw.Error) -> None:
         case apsw.SQLError() if "no such table" in str(error):
             message = "the store has no schema, or an older one; run `laudo migrate`"
             raise Unavailable(message) from error
+        case apsw.SQLError() if "already exists" in str(error):
+            message = "another application's table is in the way; give laudo a file of its own"
+            raise StoreError(message) from error
         case apsw.NotADBError() | apsw.CorruptError():
             message = "the file is not a store of laudo, or it is damaged; restore it from a backup"
             raise StoreError(message) from error

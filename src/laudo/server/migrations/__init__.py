@@ -73,7 +73,7 @@ def _files(folder: Traversable) -> list[Traversable]:
 
 
 def _applied(connection: Connection) -> set[str]:
-    if not connection.has_table("migration"):
+    if not connection.has_column("migration", "name"):
         return set()
     return {str(name) for (name,) in connection.fetch(APPLIED)}
 

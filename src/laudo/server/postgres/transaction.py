@@ -21,10 +21,11 @@ SNAPSHOT: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 TRANSACTION: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
 ALONE: Final = ""
 """No transaction: each statement ends by itself, and the connection with the block."""
-_HAS_TABLE: Final = """
+_HAS_COLUMN: Final = """
 SELECT EXISTS (
     SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-    WHERE relname = ? AND nspname = ANY(current_schemas(false)) AND relkind IN ('r', 'p')
+    JOIN pg_attribute ON attrelid = pg_class.oid
+    WHERE relname = ? AND nspname = ANY(current_schemas(false)) AND relkind IN ('r', 'p') AND attname = ?
 )
 """
 _UNKNOWN: Final = (
@@ -97,9 +98,9 @@ class PostgresConnection:
         self._send_begin()
         self._session.run_script(text)
 
-    def has_table(self, name: str) -> bool:
-        """Tell whether the store has this table; `to_regclass` may not know one made since the transaction began."""
-        return self.fetch(Statement(_HAS_TABLE, (name,))) == [(True,)]
+    def has_column(self, table: str, name: str) -> bool:
+        """Tell whether a table has this column; `to_regclass` may not know one made since the transaction began."""
+        return self.fetch(Statement(_HAS_COLUMN, (table, name))) == [(True,)]
 
     def _exchange(self, statements: Sequence[Statement], receive: Callable[[Session], T]) -> T:
         """Send and receive. If the very first exchange finds the connection dead, that has lain idle, take another."""
