@@ -127,6 +127,12 @@ def examples(part: object, place: str = "") -> Iterator[tuple[str, dict[str, Any
         yield from examples(each, f"{place}/{name}")
 
 
+def test_every_parameter_has_a_type_in_clients_that_are_generated() -> None:
+    schemas = [parameter["schema"] for parameters in PARAMETERS.values() for parameter in parameters.values()]
+    alternatives = [each for schema in schemas for each in schema.get("anyOf", [schema])]
+    assert {each.get("type") for each in alternatives} == {"string", "integer"}
+
+
 def test_every_example_matches_its_schema() -> None:
     found = list(examples(DOCUMENT))
     assert len(found) > 90

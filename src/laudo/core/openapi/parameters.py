@@ -93,19 +93,23 @@ def _filter(filter_: Filter) -> Json:
         "name": filter_.name,
         "in": "query",
         "description": f"{filter_.description} Aceita {filter_.kind.accepts}.",
-        "schema": {"type": "string", **_accepted(filter_)},
+        "schema": _accepted(filter_),
         "example": filter_.kind.example,
     }
 
 
 def _accepted(filter_: Filter) -> Json:
-    if filter_.kind.choices:
-        choices = filter_.kind.choices
-        return {"anyOf": [{"enum": list(choices)}, {"pattern": _spellings(choices)}]}
+    if choices := filter_.kind.choices:
+        # Each says its type: generators of clients take an alternative without one for anything at all.
+        return {"anyOf": [_text(enum=list(choices)), _text(pattern=_spellings(choices))]}
     if filter_.kind.pattern:
-        return {"pattern": filter_.kind.pattern}
+        return _text(pattern=filter_.kind.pattern)
     pattern = {Match.EQUAL: _PRINTABLE, Match.WORDS: _WORDY, Match.SEARCH: f"^$|{_WORDY}"}[filter_.match]
-    return {"minLength": 0 if filter_.may_be_empty else 1, "maxLength": query.MOST_CHARACTERS, "pattern": pattern}
+    return _text(minLength=0 if filter_.may_be_empty else 1, maxLength=query.MOST_CHARACTERS, pattern=pattern)
+
+
+def _text(**limits: Any) -> Json:  # noqa: ANN401 - keywords of JSON Schema
+    return {"type": "string", **limits}
 
 
 def _spellings(choices: tuple[str, ...]) -> str:

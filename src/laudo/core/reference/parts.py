@@ -67,7 +67,7 @@ def accepted(parameter: Json) -> str:
     listed = schema.get("anyOf", [schema])[0]
     if "enum" in listed:
         return ", ".join(listed["enum"])
-    if schema["type"] == "integer":
+    if listed["type"] == "integer":
         step = f", múltiplo de {schema['multipleOf']}" if "multipleOf" in schema else ""
         return f"de {schema['minimum']} a {schema['maximum']}{step}"
     return "texto"
