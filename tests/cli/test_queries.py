@@ -176,16 +176,45 @@ def test_columns_mask_cpfs_unless_they_are_to_be_revealed(run: Run) -> None:
     assert run("pessoas").stdout == "***982247**\tMaria da Silva\t2026-01-31T12:00:00.000Z\n"
 
 
-def test_a_terminal_gets_a_table(base: str, tmp_path: Path) -> None:
-    import pty
+@pytest.fixture
+def on_a_terminal(base: str, tmp_path: Path) -> Callable[..., str]:
+    def run(*words: str, columns: int) -> str:
+        import pty
 
-    leader, follower = pty.openpty()
-    environ = Shell(tmp_path).environment | {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN, "COLUMNS": "200"}
-    subprocess.run([LAUDO, "pessoas"], check=True, stdout=follower, env=environ)
-    os.close(follower)
-    lines = os.read(leader, 10_000).decode().splitlines()
+        leader, follower = pty.openpty()
+        access = {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN, "COLUMNS": str(columns)}
+        subprocess.run([LAUDO, *words], check=True, stdout=follower, env=Shell(tmp_path).environment | access)
+        os.close(follower)
+        return os.read(leader, 10_000).decode()
+
+    return run
+
+
+def test_a_terminal_gets_a_table(on_a_terminal: Callable[..., str]) -> None:
+    lines = on_a_terminal("pessoas", columns=80).splitlines()
     assert lines[0].split() == ["cpf", "nome", "atualizado_em"]
     assert lines[1].split() == ["***982247**", "Maria", "da", "Silva", "2026-01-31T12:00:00.000Z"]
+
+
+@pytest.mark.parametrize("columns", [20, 80, 150, 190, 240])
+def test_no_terminal_is_too_narrow_for_a_whole_value(
+    on_a_terminal: Callable[..., str], service: Service, columns: int
+) -> None:
+    shown = on_a_terminal("relatorios", columns=columns)
+    assert shown.count("-4000-8000-000000000000") == 3
+    assert shown.count("2026-01-01T00:00:0") == 3
+    assert "…" not in shown
+    service.relatorios = []
+    assert "numero" in on_a_terminal("relatorios", columns=columns)
+
+
+def test_a_narrow_terminal_gets_a_line_for_each_field(on_a_terminal: Callable[..., str]) -> None:
+    first, *others = on_a_terminal("relatorios", columns=80).split("\r\n\r\n")
+    assert len(others) == 2
+    assert [line.split()[0] for line in first.splitlines()] == [field.name for field in RELATORIOS.fields]
+    assert "numero                     00000003-0000-4000-8000-000000000000\r\n" in first
+    assert "numero_documento           ***982247**" in first
+    assert "id_organizacao    " in on_a_terminal("usuario", columns=20)
 
 
 def test_json_has_the_fields_asked_for_and_whole_values(run: Run) -> None:

@@ -67,19 +67,43 @@ def query(value: object, expression: str) -> None:
 
 
 def table(items: Iterable[Wire], fields: Sequence[str]) -> None:
-    """Print columns: aligned on a terminal, separated by tabs elsewhere."""
+    """Print columns: aligned on a terminal, item by item where it is too narrow for them; by tabs elsewhere."""
+    rows = ([_shown(item[name]) for name in fields] for item in items)
     if not sys.stdout.isatty():
-        for item in items:
-            click.echo("\t".join(_shown(item[name]) for name in fields))
+        for row in rows:
+            click.echo("\t".join(row))
         return
     from rich.console import Console
-    from rich.table import Table
+    from rich.measure import Measurement
+    from rich.table import Column, Table
     from rich.text import Text
 
-    shown = Table(*fields, box=None, pad_edge=False, header_style="bold" if output.colour() is None else "")
-    for item in items:
-        shown.add_row(*(Text(_shown(item[name])) for name in fields))
-    Console(highlight=False).print(shown)
+    kept = list(rows)
+    columns = [
+        Column(name, overflow="fold", no_wrap=not any(" " in value for value in values))
+        for name, *values in zip(fields, *kept, strict=True)
+    ]
+    shown = Table(*columns, box=None, pad_edge=False, header_style="bold" if output.colour() is None else "")
+    for row in kept:
+        shown.add_row(*map(Text, row))
+    console = Console(highlight=False)
+    # What a table has no room for it cuts, and with a part of a numero nothing can be asked.
+    unbounded = console.options.update_width(sys.maxsize)
+    if Measurement.get(console, unbounded, shown).minimum <= console.width:
+        console.print(shown)
+        return
+    if not kept:
+        click.echo("  ".join(fields))
+    for number, row in enumerate(kept):
+        click.echo("\n" if number else "", nl=False)
+        pairs(dict(zip(fields, row, strict=True)))
+
+
+def pairs(item: Wire) -> None:
+    """Print one item, a line for each field: aligned on a terminal, separated by a tab elsewhere."""
+    width = max(map(len, item))
+    for name, value in item.items():
+        click.echo(f"{name:{width}}  {_shown(value)}".rstrip() if sys.stdout.isatty() else f"{name}\t{_shown(value)}")
 
 
 def cell(value: str | bool | None) -> str:

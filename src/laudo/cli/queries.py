@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 EPILOG: Final = """
 \b
-Where nothing else is said: a table on a terminal, and lines of columns separated by tabs elsewhere, with CPFs masked.
---json, --jq and --csv print whole values.
+Where nothing else is said: a table on a terminal, item by item where it is too narrow for one; lines of columns
+separated by tabs elsewhere. CPFs are masked. --json, --jq and --csv print whole values.
 """
 _CLEAR: Final = "\x1b[H\x1b[2J"
 _CONTRADICTIONS: Final = (
@@ -89,7 +89,7 @@ def usuario(*, json_: str | None, jq: str | None, reveal: bool, curl: bool) -> N
     elif json_ is not None:
         click.echo(answers.as_json(shown))
     else:
-        answers.table(({"field": name, "value": value} for name, value in shown.items()), ("field", "value"))
+        answers.pairs(shown)
 
 
 def _refuse_contradictions(context: click.Context) -> None:
