@@ -217,6 +217,12 @@ def test_a_narrow_terminal_gets_a_line_for_each_field(on_a_terminal: Callable[..
     assert "id_organizacao    " in on_a_terminal("usuario", columns=20)
 
 
+def test_help_writes_examples_as_they_would_be_typed(run: Run) -> None:
+    shown = run("relatorios", "--help").stdout
+    for example in ("--nome consultaPessoaDefault", "--pendente-validacao-manual true|false", "--sort FIELD"):
+        assert example in shown
+
+
 def test_json_has_the_fields_asked_for_and_whole_values(run: Run) -> None:
     shown = json.loads(run("relatorios", "--json", "numero_documento,resultado").stdout)
     assert shown[:2] == [

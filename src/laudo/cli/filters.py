@@ -14,8 +14,9 @@ Command = Callable[..., int | None]
 class Value(click.ParamType[str]):
     """A text whose possible values, if there are few, complete; what is accepted is for the client to say."""
 
-    def __init__(self, name: str, choices: tuple[str, ...]) -> None:
-        self.name = name
+    name = "text"
+
+    def __init__(self, choices: tuple[str, ...]) -> None:
         self._choices = choices
 
     def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -28,7 +29,7 @@ def filters(resource: Resource) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         orders = tuple(f"{sign}{field.name}" for field in resource.fields for sign in ("", "-"))
         text = "Field to sort by, with - before it for descending."
-        command = click.option("--sort", type=Value("FIELD", orders), help=text)(command)
+        command = click.option("--sort", metavar="FIELD", type=Value(orders), help=text)(command)
         for filter_ in reversed(resource.filters):
             command = _option(filter_)(command)
         return command
@@ -45,4 +46,5 @@ def given(resource: Resource, options: dict[str, Any]) -> dict[str, Any]:
 def _option(filter_: Filter) -> Callable[[Command], Command]:
     flag = f"--{filter_.name.replace('_', '-')}"
     shown = "|".join(filter_.kind.choices) or filter_.kind.example
-    return click.option(flag, filter_.name, type=Value(shown, filter_.kind.choices), help=filter_.description)
+    kind = Value(filter_.kind.choices)
+    return click.option(flag, filter_.name, metavar=shown, type=kind, help=filter_.description)
