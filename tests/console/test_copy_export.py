@@ -1,4 +1,5 @@
 import csv
+import re
 import subprocess
 from io import StringIO
 from pathlib import Path
@@ -113,6 +114,20 @@ def test_columns_are_separated_as_the_spreadsheet_wants_them_from_now_on(
     wide.settle()
     wide.page.get_by_role("button", name="Exportar").click()
     assert wide.page.get_by_label("Separador").input_value() == ";"
+
+
+def test_a_spreadsheet_in_portuguese_finds_no_document_that_it_takes_for_a_number(
+    wide: Console, api: httpx.Client, tmp_path: Path
+) -> None:
+    wide.enter("#/relatorios?resultado=INVALID&sort=numero_documento")
+    wide.page.get_by_role("button", name="Exportar").click()
+    wide.page.get_by_label("Mascarar CPFs").set_checked(checked=False)
+    wide.page.get_by_label("Separador").select_option(";")
+    shown = [row["numero_documento"] for row in exported(wide, tmp_path, ";")]
+    expected = [item["numero_documento"] for item in walked(api, resultado="INVALID", sort="numero_documento")]
+    assert [re.sub("[./-]", "", document) for document in shown] == expected
+    assert expected[0].startswith("0")
+    assert {re.sub("[0-9A-Z]", "0", document) for document in shown} == {"000.000.000-00", "00.000.000/0000-00"}
 
 
 def test_an_export_shows_how_far_it_is_and_can_be_cancelled(tab: Console) -> None:

@@ -1,5 +1,5 @@
 // A list as CSV: walks it by cursor, tells how far it is, can be stopped. Pure but for the client given.
-import { mask } from "./documents.js";
+import { mask, punctuate } from "./documents.js";
 import { patiently } from "./patience.js";
 
 /** One cell, quoted when needed. What a spreadsheet would run as a formula is made a text, also within the cell: which separator
@@ -15,11 +15,16 @@ export function line(values, separator = ",") {
   return `${values.map(cell).join(separator)}\r\n`;
 }
 
-/** @param {Record<string, unknown>} item @param {boolean} masked */
-export function row(item, masked) {
-  return Object.entries(item).map(([name, value]) =>
-    masked && (name === "numero_documento" || name === "cpf") ? mask(String(value)) : value,
-  );
+/** @param {Record<string, unknown>} item @param {(document: string) => string} written */
+export function row(item, written) {
+  return Object.entries(item).map(([name, value]) => (name === "numero_documento" || name === "cpf" ? written(String(value)) : value));
+}
+
+/** How documents are written: bare digits would be a number to a spreadsheet, without the zeros that it begins with.
+ * @param {{masked: boolean, separator: string}} how @returns {(document: string) => string} */
+function documents({ masked, separator }) {
+  if (masked) return mask;
+  return separator === ";" ? punctuate : (document) => document;
 }
 
 /**
@@ -34,13 +39,14 @@ export async function walk(api, path, parameters, { rows, masked, separator, sig
   /** @type {Blob[]} */
   const parts = [new Blob(["\ufeff"])];
   let count = 0;
+  const written = documents({ masked, separator });
   /** @type {Record<string, string>} */
   let asked = { ...parameters, rows: String(rows) };
   for (;;) {
     const answer = await patiently(() => api.ask(path, asked, { signal, remember: false }), signal);
     const { itens, paginacao } = answer.body.result;
     if (!count && itens.length) parts.push(new Blob([line(Object.keys(itens[0]), separator)]));
-    parts.push(new Blob(itens.map((/** @type {Record<string, unknown>} */ item) => line(row(item, masked), separator))));
+    parts.push(new Blob(itens.map((/** @type {Record<string, unknown>} */ item) => line(row(item, written), separator))));
     count += itens.length;
     progress(count, Math.max(count, Number(paginacao.total)));
     if (!answer.next) return { parts, count };
