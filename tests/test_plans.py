@@ -21,6 +21,7 @@ from laudo.server import app
 from laudo.server.config import Settings
 from laudo.server.database import Bounds, open_store
 from laudo.server.ingest.records import Relatorio
+from laudo.server.ingest.statistics import LEAST
 from laudo.server.ingest.writer import Ingest
 from laudo.server.postgres.binding import numbered
 from strategies import PESSOA_SORTS, RELATORIO_SORTS
@@ -287,10 +288,25 @@ def test_a_service_has_plans_kept_once_its_store_is_known_to_be_large(
         assert plans(stores.new()) == "auto"
 
 
-def test_a_writer_has_each_batch_planned_anew(asked: Asked) -> None:
+def test_a_store_without_persons_is_large_all_the_same(postgres: Engine, tmp_path: Path) -> None:
+    """One that validates companies alone: planned by values, a page of an account as yet unknown takes any index."""
+    with Stores(postgres, tmp_path) as stores:
+        url = stores.new()
+        with closing(open_store(url, write=True)) as writing:
+            store = Store(writing, tmp_path / "key")
+            companies = [each for each in demo.relatorios(10 * LEAST) if each.tipo_pessoa == "Empresa"]
+            Ingest(writing, store.account().id_conta).write(companies[:LEAST])
+        assert plans(url) == KEPT
+
+
+def test_a_writer_has_each_batch_planned_anew_while_its_store_is_small(
+    asked: Asked, postgres: Engine, tmp_path: Path
+) -> None:
     """A plan kept from when the tables were all but empty reads all of an account, for each batch of an import."""
-    given = f"{asked.url}?options=-c%20plan_cache_mode%3Dauto"
-    assert [plans(asked.url, write=True), plans(given, write=True)] == ["force_custom_plan", "auto"]
+    given = f"{asked.url}?options=-c%20plan_cache_mode%3Dforce_custom_plan"
+    assert [plans(asked.url, write=True), plans(given, write=True)] == [KEPT, "force_custom_plan"]
+    with Stores(postgres, tmp_path) as stores:
+        assert plans(stores.new(), write=True) == "force_custom_plan"
 
 
 def plans(url: str, *, write: bool = False, **bounds: bool) -> str:

@@ -1,19 +1,20 @@
 """What the planner of PostgreSQL goes by: a store that fills is known to be large before autovacuum has come by."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from msgspec.structs import replace
 
 from engines import Engine, Stores
 from factories import Store
 from forwarding import Forwarding, ForwardingConnection
 from laudo import demo
 from laudo.core.sql import Statement
-from laudo.server.database import Connection, Database, StoreError, open_store
+from laudo.server.database import Connection, Database, Row, StoreError, open_store
 from laudo.server.ingest import statistics
 from laudo.server.ingest.copying import Copy
 from laudo.server.ingest.progress import SILENT
@@ -169,3 +170,44 @@ def test_a_look_waits_for_nobody(database: Database, tmp_path: Path) -> None:
         assert writing.write(list(demo.relatorios(LEAST))).inserted == LEAST
         assert known(database) == 0
         assert known(database, "tally") > 0
+
+
+class Looking(Forwarding):
+    """A store that notes how many blocks of reports and their indexes each look at the versions has found fetched."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.fetched: list[int] = []
+
+    def writing(self, connection: Connection) -> Connection:
+        return _Looked(connection, self.fetched)
+
+
+class _Looked(ForwardingConnection):
+    def __init__(self, connection: Connection, fetched: list[int]) -> None:
+        super().__init__(connection)
+        self._fetched = fetched
+
+    def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        self._fetched.append(super().fetch(Statement(_BLOCKS, ()))[0][0])
+        return super().fetch_each(statements)
+
+
+def test_an_account_that_is_new_to_a_large_store_is_found_by_its_keys(stores: Stores, tmp_path: Path) -> None:
+    """The server knows nothing of it, and expects none of its reports: planned so, any index serves to find one."""
+    url = stores.new()
+    with closing(open_store(url, write=True)) as filling:
+        store = Store(filling, tmp_path / "key")
+        Ingest(filling, store.account().id_conta).write(list(demo.relatorios(MANY)))
+        account = store.account()
+    with closing(open_store(url, write=True)) as later:
+        looking = Looking(later)
+        reports = list(demo.relatorios(MANY - 1))
+        writing = Ingest(looking, account.id_conta)
+        writing.write(reports)
+        looking.fetched.clear()
+        newer = zip(reports[:100], reports[100:], strict=False)
+        again = [replace(each, numero=old.numero, atualizado_em=each.atualizado_em + 1) for old, each in newer]
+        assert writing.write(again).updated == len(again)
+        assert known(later) == MANY
+    assert looking.fetched[-1] - looking.fetched[0] < 40 * len(again)

@@ -86,8 +86,8 @@ class Postgres:
         self._pool.close()
 
     def _open(self, silence: float | None) -> Session:
-        prepare = self._bounds.prepare
-        return Session.open(self._conninfo, silence=silence, prepare=prepare, keep_plans=prepare and not self._write)
+        plans = "force_custom_plan" if self._write else "auto"
+        return Session.open(self._conninfo, silence=silence, prepare=self._bounds.prepare, plans=plans)
 
     def _fetch(self, statements: Sequence[Statement]) -> list[list[Row]]:
         session = self._pool.borrow()

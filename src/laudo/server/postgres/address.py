@@ -32,7 +32,7 @@ def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
         **_OF_ANSWERS,
         "max_parallel_workers_per_gather": 0,
         "work_mem": _WORK_MEM,
-        **(_OF_WRITERS if write else _OF_READERS),
+        **({} if write else _OF_READERS),
     }
     own = str(given.get("options", os.environ.get("PGOPTIONS", "")))
     options = [*(f"-c {name}={value}" for name, value in settings.items()), own]
@@ -65,8 +65,6 @@ _OF_ANSWERS: Final = {
 _OF_READERS: Final = {"default_transaction_read_only": "on"}
 _BY_SERVER: Final = {"read-write": "primary", "read-only": "standby"}
 """What a reader means by it: libpq would find that no session of ours may write, on whichever server."""
-_OF_WRITERS: Final = {"plan_cache_mode": "force_custom_plan"}
-"""A batch takes longer than its plan, and one kept from when its tables were all but empty reads all of an account."""
 _DEFAULTS: Final = {
     "fallback_application_name": "laudo",
     "keepalives_idle": "30",

@@ -29,15 +29,19 @@ _MOST_PREPARED: Final = 1000
 _ENDS: Final = frozenset({b"COMMIT", b"ROLLBACK"})
 """Never prepared: where PgBouncer does not know of what was prepared, a transaction that has failed must still end."""
 
-_KEEP_PLANS: Final = """
-SELECT set_config('plan_cache_mode', 'force_generic_plan', false)
-WHERE current_setting('plan_cache_mode') = 'auto' AND 1000 <= (SELECT min(reltuples) FROM pg_class
-  WHERE oid IN (to_regclass('relatorio'), to_regclass('tally'), to_regclass('pessoa')))
+_PLANS: Final = """
+SELECT set_config('plan_cache_mode', CASE WHEN 1000 <= (
+  SELECT min(reltuples) FROM pg_class WHERE oid = to_regclass('relatorio')
+    OR (oid IN (to_regclass('tally'), to_regclass('pessoa')) AND 262144 <= pg_relation_size(oid))
+) THEN 'force_generic_plan' ELSE ? END, false)
+WHERE current_setting('plan_cache_mode') = 'auto'
 """
 """Left to itself, the server plans most statements at each request: knowing the values, it expects them to cost less.
 
-That takes longer than running them, to find the same plan. One made for small tables, or before statistics tell that
-they are large, would stay when they have grown. Who has set another mode keeps it, as Citus must.
+That takes longer than running them, to find the same plan, or a worse one: of an account that has come since it last
+looked it expects no rows, and takes any index. But a plan made for small tables, or before statistics tell that they
+are large, would stay when they have grown. A table that really is small does not matter: a store may have no persons.
+Who has set another mode keeps it, as Citus must.
 """
 
 
@@ -69,8 +73,8 @@ class Session:
         self._libpq.enter_pipeline_mode()
 
     @classmethod
-    def open(cls, conninfo: str, *, silence: float | None, prepare: bool, keep_plans: bool) -> Self:
-        """Connect; with `keep_plans` the server plans each prepared statement once, if the store is large enough.
+    def open(cls, conninfo: str, *, silence: float | None, prepare: bool, plans: str) -> Self:
+        """Connect; the server plans each prepared statement once if the store is large, and else by the mode `plans`.
 
         Raises Unavailable (Hung, if there was no answer), StoreError when trying again would not help.
         """
@@ -83,8 +87,8 @@ class Session:
         try:
             _demand(connection.pgconn)
             session = cls(connection, silence=silence, prepare=prepare)
-            if keep_plans:
-                session.send(_KEEP_PLANS)
+            if prepare:
+                session.send(_PLANS, (plans,))
                 session.receive()
         except BaseException:
             connection.close()
