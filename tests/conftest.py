@@ -2,9 +2,10 @@
 
 import os
 import resource
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import Final
 from wsgiref.types import WSGIApplication
 
 import pytest
@@ -21,6 +22,8 @@ from laudo.server.database import Database, open_store
 from laudo.server.ingest.records import Relatorio
 from strategies import many
 from wsgi import Client, NewApp, NewClient
+
+FILLED: Final = many(240)
 
 # Each store that a test's application reads keeps two descriptors open for good: see `server.sqlite._WAL_INDEXES`.
 _MOST = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -144,12 +147,38 @@ def account(store: Store) -> Account:
     return store.account(nome="Acme Validações", webhook_url="https://acme.example/webhook")
 
 
+@pytest.fixture(scope="module")
+def empty(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """Asks an account without reports: for who only asks, since all tests of a module share it."""
+    with _asked(engine, tmp_path_factory.mktemp("empty"), []) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def full(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """Asks an account that has the reports of `filled`: for who only asks, too."""
+    with _asked(engine, tmp_path_factory.mktemp("full"), FILLED) as client:
+        yield client
+
+
+@contextmanager
+def _asked(engine: Engine, folder: Path, reports: Sequence[Relatorio]) -> Iterator[Client]:
+    with Stores(engine, folder) as stores:
+        url, key_file = stores.new(), folder / "laudo.key"
+        with closing(open_store(url, write=True)) as database:
+            store = Store(database, key_file)
+            account = store.account()
+            store.write(account, reports)
+        with closing(open_store(url)) as database:
+            service = app.create(Settings(store=url, key_file=str(key_file), log=False), database=database)
+            yield Client(service, account.token)
+
+
 @pytest.fixture
 def filled(store: Store, account: Account) -> list[Relatorio]:
     """240 reports that `account` has."""
-    reports = many(240)
-    store.write(account, reports)
-    return reports
+    store.write(account, FILLED)
+    return list(FILLED)
 
 
 @pytest.fixture

@@ -63,6 +63,10 @@ class Client:
         self._app = app
         self._headers = {} if token is None else {"Authorization": token}
 
+    def nobody(self) -> "Client":
+        """Make one who asks the same application, without a token."""
+        return Client(self._app, None)
+
     def get(self, url: str, /, **parameters: object) -> Answer:
         """Send GET; `parameters` are encoded and follow those that the URL has."""
         return self.ask("GET", _joined(url, parameters))

@@ -85,7 +85,7 @@ def test_a_range_that_ends_before_it_begins_is_empty(dated: Client, path: str) -
     ],
 )
 @pytest.mark.parametrize("name", ["atualizado_em_de", "atualizado_em_ate"])
-def test_anything_else_is_refused(acme: Client, path: str, name: str, text: str) -> None:
-    answer = acme.get(path, **{name: text})
+def test_anything_else_is_refused(empty: Client, path: str, name: str, text: str) -> None:
+    answer = empty.get(path, **{name: text})
     assert answer.keys == [name]
     assert "2026-01-31" in answer.json["message"]

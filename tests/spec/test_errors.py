@@ -51,8 +51,8 @@ def assert_shape(answer: Answer, status: int, error: str, *, keys: list[str] | N
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "OPTIONS", "FOO", "WEBSOCKET"])
-def test_any_other_path_is_404_and_never_a_redirect(acme: Client, path: str, method: str) -> None:
-    answer = acme.ask(method, path)
+def test_any_other_path_is_404_and_never_a_redirect(empty: Client, path: str, method: str) -> None:
+    answer = empty.ask(method, path)
     assert answer.status == 404
     assert "location" not in answer.headers
     if method != "HEAD":
@@ -65,8 +65,8 @@ def test_any_other_path_is_404_and_never_a_redirect(acme: Client, path: str, met
     "method",
     ["POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "PROPFIND", "FOO", "get", "other", "WEBSOCKET", "*", ""],
 )
-def test_any_other_method_is_405_and_the_answer_names_those_allowed(acme: Client, route: str, method: str) -> None:
-    answer = acme.ask(method, route)
+def test_any_other_method_is_405_and_the_answer_names_those_allowed(empty: Client, route: str, method: str) -> None:
+    answer = empty.ask(method, route)
     assert_shape(answer, 405, "Method Not Allowed")
     assert answer.headers["allow"] == "GET, HEAD, OPTIONS"
     assert answer.headers["x-request-id"]
@@ -127,9 +127,9 @@ def test_any_other_method_is_405_and_the_answer_names_those_allowed(acme: Client
     ],
 )
 def test_what_is_not_fully_understood_is_refused_and_named(
-    acme: Client, path: str, query: str, keys: list[str]
+    empty: Client, path: str, query: str, keys: list[str]
 ) -> None:
-    assert_shape(acme.get(f"{path}?{query}"), 400, "Bad Request", keys=keys)
+    assert_shape(empty.get(f"{path}?{query}"), 400, "Bad Request", keys=keys)
 
 
 @pytest.mark.parametrize("path", LISTS)
@@ -150,27 +150,27 @@ def test_what_is_not_fully_understood_is_refused_and_named(
         *("nome=a=b", "limit=x", "?", "nome=%26a", "nome=a;b", "sort=-nome", "nome=%F0%9F%99%82a"),
     ],
 )
-def test_unusual_but_correct_encodings_are_understood(acme: Client, path: str, query: str) -> None:
-    assert acme.get(f"{path}?{query}").status == (400 if query == "?" else 200)
+def test_unusual_but_correct_encodings_are_understood(empty: Client, path: str, query: str) -> None:
+    assert empty.get(f"{path}?{query}").status == (400 if query == "?" else 200)
 
 
-def test_a_parameter_that_does_not_exist_is_answered_with_the_nearest_that_does(acme: Client) -> None:
+def test_a_parameter_that_does_not_exist_is_answered_with_the_nearest_that_does(empty: Client) -> None:
     for given, nearest in (
         *(("numero_documeto", "numero_documento"), ("pagina", "page"), ("estatus", "status")),
         *(("STATUS", "status"), ("NUMERO_DOCUMETO", "numero_documento"), ("NUMERO", "numero")),
     ):
-        answer = acme.get("/relatorios", **{given: "1"})
+        answer = empty.get("/relatorios", **{given: "1"})
         assert answer.keys == [given]
         assert given in answer.json["message"]
         assert answer.json["message"].endswith(f" {nearest}.")
 
 
 @pytest.mark.parametrize("path", [*LISTS, "/usuario"])
-def test_no_refusal_repeats_a_value(acme: Client, path: str) -> None:
+def test_no_refusal_repeats_a_value(empty: Client, path: str) -> None:
     names = ("page", "rows", "sort", "limit", "cpf", "nome", "busca", "numero", "numero_documento", "status", "x")
     for name in names:
         for value in ("segredo-\x01", "segredo%zz", "segredo" * 40, "segredo"):
-            answer = acme.get(f"{path}?{name}={value}&{name}={value}")
+            answer = empty.get(f"{path}?{name}={value}&{name}={value}")
             assert answer.status == 400
             assert b"segredo" not in answer.body
             assert "segredo" not in str(answer.headers)

@@ -17,16 +17,15 @@ List = Literal["relatorios", "pessoas"]
 LISTS: Final = ("/relatorios", "/pessoas")
 
 
-@pytest.mark.usefixtures("filled")
-def test_the_links_of_a_page_in_the_middle(acme: Client) -> None:
-    answer = acme.get("/relatorios?page=3&rows=50&sort=-nome")
+def test_the_links_of_a_page_in_the_middle(full: Client) -> None:
+    answer = full.get("/relatorios?page=3&rows=50&sort=-nome")
     assert answer.headers["link"] == (
         '</relatorios?page=1&rows=50&sort=-nome>; rel="first", '
         '</relatorios?page=2&rows=50&sort=-nome>; rel="prev", '
         f'</relatorios?cursor={next_of(answer)}&rows=50&sort=-nome>; rel="next", '
         '</relatorios?page=5&rows=50&sort=-nome>; rel="last"'
     )
-    assert acme.head("/relatorios?page=3&rows=50&sort=-nome").headers["link"] == answer.headers["link"]
+    assert full.head("/relatorios?page=3&rows=50&sort=-nome").headers["link"] == answer.headers["link"]
 
 
 @pytest.mark.parametrize(
@@ -39,17 +38,16 @@ def test_the_links_of_a_page_in_the_middle(acme: Client) -> None:
         (999_999_999, ["first", "prev", "last"], 10),
     ],
 )
-@pytest.mark.usefixtures("filled")
-def test_the_relations_at_the_ends_and_beyond(acme: Client, page: int, relations: list[str], prev: int | None) -> None:
-    links = acme.get(f"/relatorios?page={page}").links
+def test_the_relations_at_the_ends_and_beyond(full: Client, page: int, relations: list[str], prev: int | None) -> None:
+    links = full.get(f"/relatorios?page={page}").links
     assert list(links) == relations
     assert "page=10&" in links["last"]
     assert prev is None or f"?page={prev}&" in links["prev"]
 
 
-def test_an_empty_list_has_a_first_page_that_is_its_last(acme: Client) -> None:
+def test_an_empty_list_has_a_first_page_that_is_its_last(empty: Client) -> None:
     for path in LISTS:
-        links = acme.get(path).links
+        links = empty.get(path).links
         assert list(links) == ["first", "last"]
         assert links["first"] == links["last"] == f"{path}?page=1&rows=25&sort=-atualizado_em"
 
@@ -72,33 +70,32 @@ FILTERS: Final = {
 @pytest.mark.parametrize(
     ("resource", "filters"), [(resource, one) for resource, all_ in FILTERS.items() for one in all_]
 )
-@pytest.mark.usefixtures("filled")
 def test_links_are_relative_keep_the_question_and_lead_to_the_pages_they_name(
-    acme: Client, resource: str, filters: str
+    full: Client, resource: str, filters: str
 ) -> None:
     url = f"/{resource}?{filters}&sort=-atualizado_em&rows=25"
-    pages = max(1, -(-acme.get(url).total // 25))
+    pages = max(1, -(-full.get(url).total // 25))
     for page in range(1, min(pages, 3) + 1):
-        links = acme.get(f"{url}&page={page}").links
+        links = full.get(f"{url}&page={page}").links
         targets = {"first": 1, "prev": page - 1, "next": page + 1, "last": pages}
         assert links.keys() == {name for name, target in targets.items() if 1 <= target <= pages}
         for name, link in links.items():
             assert re.fullmatch(rf"/{resource}\?[!-~]+", link)
-            assert acme.get(link).body == acme.get(f"{url}&page={targets[name]}").body
+            assert full.get(link).body == full.get(f"{url}&page={targets[name]}").body
 
 
 @pytest.mark.parametrize("path", LISTS)
 @pytest.mark.parametrize("text", ["atualizado_em_ate=9999-12-31", "atualizado_em_de=9999-12-31T23:59:59.999Z"])
-def test_the_last_instants_there_are_can_be_asked_for(acme: Client, path: str, text: str) -> None:
-    assert acme.get(acme.get(f"{path}?{text}").links["first"]).status == 200
+def test_the_last_instants_there_are_can_be_asked_for(empty: Client, path: str, text: str) -> None:
+    assert empty.get(empty.get(f"{path}?{text}").links["first"]).status == 200
 
 
 @pytest.mark.parametrize("path", LISTS)
 @pytest.mark.parametrize(
     "text", ["atualizado_em_de=0001-01-01T00:00:00%2B00:01", "atualizado_em_ate=9999-12-31T23:59:59-00:01"]
 )
-def test_instants_before_the_first_and_after_the_last_are_refused(acme: Client, path: str, text: str) -> None:
-    assert acme.get(f"{path}?{text}").keys == [text.partition("=")[0]]
+def test_instants_before_the_first_and_after_the_last_are_refused(empty: Client, path: str, text: str) -> None:
+    assert empty.get(f"{path}?{text}").keys == [text.partition("=")[0]]
 
 
 # Cursors.
@@ -120,9 +117,8 @@ def test_a_cursor_replaces_the_page_and_counts_on(acme: Client, filled: list[Rel
     assert [page.body for page in pages] == [acme.get(f"/relatorios?page={page}").body for page in range(3, 11)]
 
 
-@pytest.mark.usefixtures("filled")
-def test_links_beside_a_cursor_count_from_its_page(acme: Client) -> None:
-    links = acme.get(acme.get("/relatorios?page=3").links["next"]).links
+def test_links_beside_a_cursor_count_from_its_page(full: Client) -> None:
+    links = full.get(full.get("/relatorios?page=3").links["next"]).links
     assert links["prev"] == "/relatorios?page=3&rows=25&sort=-atualizado_em"
     assert list(links) == ["first", "prev", "next", "last"]
 
@@ -189,12 +185,11 @@ def test_a_cursor_is_for_one_account(
     assert client(token).get(f"/relatorios?cursor={cursors['/relatorios']}").status == 200
 
 
-@pytest.mark.usefixtures("filled")
-def test_a_cursor_is_for_one_list_one_order_and_one_set_of_filters(acme: Client) -> None:
+def test_a_cursor_is_for_one_list_one_order_and_one_set_of_filters(full: Client) -> None:
     asked = "tipo_pessoa=PESSOA&atualizado_em_de=2026-01-01&sort=nome"
-    cursor = next_of(acme.get(f"/relatorios?{asked}"))
-    assert acme.get(f"/relatorios?{asked}&cursor={cursor}").status == 200
-    assert acme.get(
+    cursor = next_of(full.get(f"/relatorios?{asked}"))
+    assert full.get(f"/relatorios?{asked}&cursor={cursor}").status == 200
+    assert full.get(
         f"/relatorios?sort=nome&atualizado_em_de=2026-01-01T00:00Z&tipo_pessoa=pessoa&cursor={cursor}"
     ).status
     for other in (
@@ -203,16 +198,15 @@ def test_a_cursor_is_for_one_list_one_order_and_one_set_of_filters(acme: Client)
         *("tipo_pessoa=PESSOA&atualizado_em_ate=2025-12-31&sort=nome", asked.replace("nome", "-nome")),
         *(asked.replace("nome", "numero"), asked.replace("&sort=nome", "")),
     ):
-        assert refused(acme, f"/relatorios?{other}&cursor={cursor}"), other
-    assert refused(acme, f"/pessoas?atualizado_em_de=2026-01-01&sort=nome&cursor={cursor}")
+        assert refused(full, f"/relatorios?{other}&cursor={cursor}"), other
+    assert refused(full, f"/pessoas?atualizado_em_de=2026-01-01&sort=nome&cursor={cursor}")
 
 
-@pytest.mark.usefixtures("filled")
-def test_a_cursor_beside_a_page_is_refused(acme: Client) -> None:
-    cursor = next_of(acme.get("/relatorios"))
+def test_a_cursor_beside_a_page_is_refused(full: Client) -> None:
+    cursor = next_of(full.get("/relatorios"))
     for page in (1, 2):
-        assert refused(acme, f"/relatorios?page={page}&cursor={cursor}")
-        assert refused(acme, f"/relatorios?cursor={cursor}&page={page}")
+        assert refused(full, f"/relatorios?page={page}&cursor={cursor}")
+        assert refused(full, f"/relatorios?cursor={cursor}&page={page}")
 
 
 @pytest.mark.usefixtures("filled")

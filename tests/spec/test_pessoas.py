@@ -94,8 +94,8 @@ def test_a_cpf_with_wrong_check_digits_is_simply_no_match(named: Client) -> None
 
 
 @pytest.mark.parametrize("text", ["529.982.247-25", "5299822472", "529982247250", "5299822472a", "５2998224725", ""])
-def test_a_cpf_is_eleven_digits_without_mask(acme: Client, text: str) -> None:
-    assert acme.get("/pessoas", cpf=text).keys == ["cpf"]
+def test_a_cpf_is_eleven_digits_without_mask(empty: Client, text: str) -> None:
+    assert empty.get("/pessoas", cpf=text).keys == ["cpf"]
 
 
 @pytest.mark.parametrize("name", ["nome", "busca"])
@@ -125,8 +125,8 @@ def test_every_word_given_must_begin_a_word_of_the_name(named: Client, name: str
 
 
 @pytest.mark.parametrize("text", ["", " ", "-", "🙂", "%"])
-def test_a_name_without_any_letter_or_digit_is_refused(acme: Client, text: str) -> None:
-    assert acme.get("/pessoas", nome=text).keys == ["nome"]
+def test_a_name_without_any_letter_or_digit_is_refused(empty: Client, text: str) -> None:
+    assert empty.get("/pessoas", nome=text).keys == ["nome"]
 
 
 def test_busca_of_digits_finds_the_cpfs_that_begin_so(named: Client) -> None:
@@ -182,8 +182,8 @@ def test_it_sorts_by_name_without_case_and_accents_and_ties_by_cpf(
 
 
 @pytest.mark.parametrize("sort", ["numero", "nome_pessoa", "--cpf", "", "-"])
-def test_any_other_sort_is_refused_with_the_list_of_fields(acme: Client, sort: str) -> None:
-    answer = acme.get("/pessoas", sort=sort)
+def test_any_other_sort_is_refused_with_the_list_of_fields(empty: Client, sort: str) -> None:
+    answer = empty.get("/pessoas", sort=sort)
     assert answer.keys == ["sort"]
     assert "cpf, nome, atualizado_em" in answer.json["message"]
 
@@ -197,8 +197,8 @@ def test_pages_follow_each_other_and_one_past_the_end_is_empty(acme: Client, sto
 
 
 @pytest.mark.parametrize("name", ["numero", "numero_documento", "status", "tipo_pessoa"])
-def test_a_filter_of_the_other_list_is_refused(acme: Client, name: str) -> None:
-    assert acme.get("/pessoas", **{name: "1"}).keys == [name]
+def test_a_filter_of_the_other_list_is_refused(empty: Client, name: str) -> None:
+    assert empty.get("/pessoas", **{name: "1"}).keys == [name]
 
 
 def test_limit_is_accepted_and_ignored(named: Client) -> None:

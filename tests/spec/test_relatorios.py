@@ -107,15 +107,15 @@ def test_rows_is_any_multiple_of_25_up_to_the_maximum(sixty: Client, rows: int, 
 
 
 @pytest.mark.parametrize("rows", ["0", "1", "24", "26", "-25", "+25", "025", "25.0", "2５", "1025", "1000000000", "x"])
-def test_other_rows_are_refused(acme: Client, rows: str) -> None:
-    answer = acme.get("/relatorios", rows=rows)
+def test_other_rows_are_refused(empty: Client, rows: str) -> None:
+    answer = empty.get("/relatorios", rows=rows)
     assert answer.keys == ["rows"]
     assert "múltiplo de 25, de 25 a 1000" in answer.json["message"]
 
 
 @pytest.mark.parametrize("page", ["0", "-1", "+1", "01", "1.0", "1e3", "１", "1000000000", "x", " 1"])
-def test_other_pages_are_refused(acme: Client, page: str) -> None:
-    assert acme.get("/relatorios", page=page).keys == ["page"]
+def test_other_pages_are_refused(empty: Client, page: str) -> None:
+    assert empty.get("/relatorios", page=page).keys == ["page"]
 
 
 def test_limit_is_accepted_and_ignored(sixty: Client) -> None:
@@ -169,8 +169,8 @@ def test_text_sorts_by_code_point(acme: Client, store: Store, account: Account) 
 
 
 @pytest.mark.parametrize("sort", ["", "-", "--numero", "Numero", "nome_pessoa", "tipo_pessoa=Pessoa", "numero,status"])
-def test_any_other_sort_is_refused_with_the_list_of_fields(acme: Client, sort: str) -> None:
-    answer = acme.get("/relatorios", sort=sort)
+def test_any_other_sort_is_refused_with_the_list_of_fields(empty: Client, sort: str) -> None:
+    answer = empty.get("/relatorios", sort=sort)
     assert answer.keys == ["sort"]
     assert ", ".join(FIELDS) in answer.json["message"]
 
@@ -205,8 +205,8 @@ def test_a_document_with_a_wrong_check_digit_is_simply_no_match(acme: Client, st
 @pytest.mark.parametrize(
     "text", ["529.982.247-25", "5299822472", "529982247255", "5299822472５", "12ABC34501DE3A", "12.ABC.345/01DE-35"]
 )
-def test_a_document_with_a_mask_or_of_another_length_is_refused(acme: Client, text: str) -> None:
-    assert acme.get("/relatorios", numero_documento=text).keys == ["numero_documento"]
+def test_a_document_with_a_mask_or_of_another_length_is_refused(empty: Client, text: str) -> None:
+    assert empty.get("/relatorios", numero_documento=text).keys == ["numero_documento"]
 
 
 @pytest.mark.parametrize(
@@ -235,8 +235,8 @@ def test_numero_is_a_uuid_in_any_case(acme: Client, store: Store, account: Accou
 
 
 @pytest.mark.parametrize("text", ["1", "0f8fad5bd9cb469fa16570867728950e", "{0f8fad5b-d9cb-469f-a165-70867728950e}"])
-def test_any_other_numero_is_refused(acme: Client, text: str) -> None:
-    assert acme.get("/relatorios", numero=text).keys == ["numero"]
+def test_any_other_numero_is_refused(empty: Client, text: str) -> None:
+    assert empty.get("/relatorios", numero=text).keys == ["numero"]
 
 
 @pytest.mark.parametrize("resultado", ["VALID", "INVALID"])
@@ -280,8 +280,8 @@ def test_pendente_validacao_manual_is_true_or_false(
         ("pendente_validacao_manual", "1", "true, false"),
     ],
 )
-def test_a_value_outside_a_list_is_refused_with_the_list(acme: Client, name: str, text: str, accepted: str) -> None:
-    answer = acme.get("/relatorios", **{name: text})
+def test_a_value_outside_a_list_is_refused_with_the_list(empty: Client, name: str, text: str, accepted: str) -> None:
+    answer = empty.get("/relatorios", **{name: text})
     assert answer.keys == [name]
     assert accepted in answer.json["message"]
 

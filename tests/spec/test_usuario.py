@@ -42,17 +42,17 @@ def test_blanks_around_the_token_are_not_part_of_it(account: Account, client: Ne
 
 
 @pytest.mark.parametrize("query", ["page=1", "x", "api_token=1", "limit=1", "=", "%ff", "page=1&page=1"])
-def test_it_takes_no_parameter_at_all(acme: Client, query: str) -> None:
-    answer = acme.get(f"/usuario?{query}")
+def test_it_takes_no_parameter_at_all(empty: Client, query: str) -> None:
+    answer = empty.get(f"/usuario?{query}")
     assert answer.status == 400
     assert answer.json["validation"]["source"] == "query"
 
 
-def test_a_refused_parameter_is_named(acme: Client) -> None:
-    answer = acme.get("/usuario?page=1&rows=25")
+def test_a_refused_parameter_is_named(empty: Client) -> None:
+    answer = empty.get("/usuario?page=1&rows=25")
     assert answer.keys == ["page", "rows"]
     assert "não aceita parâmetros" in answer.json["message"]
 
 
-def test_a_question_mark_alone_is_no_parameter(acme: Client) -> None:
-    assert acme.get("/usuario?").body == acme.get("/usuario").body
+def test_a_question_mark_alone_is_no_parameter(empty: Client) -> None:
+    assert empty.get("/usuario?").body == empty.get("/usuario").body
