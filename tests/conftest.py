@@ -16,7 +16,7 @@ import postgres_server
 from cluster import CitusEngine
 from engines import ENGINES, Engine, PostgresEngine, SqliteEngine, Stores
 from factories import Account, Store
-from laudo.server import app
+from laudo.server import app, limits
 from laudo.server.config import Settings
 from laudo.server.database import Database, open_store
 from laudo.server.ingest.records import Relatorio
@@ -139,6 +139,19 @@ def client(new_app: NewApp) -> NewClient:
         return Client(new_app(**settings) if settings else plain, token)
 
     return new
+
+
+@pytest.fixture
+def let_pass(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Stops the clock of the limits, by which a slow machine would be admitted once more; lets seconds pass on it."""
+    now = 0.0
+
+    def seconds_later(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    monkeypatch.setattr(limits, "monotonic", lambda: now)
+    return seconds_later
 
 
 @pytest.fixture

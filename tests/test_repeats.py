@@ -2,8 +2,8 @@
 
 import json
 import random
-import time
 import tracemalloc
+from collections.abc import Callable
 from contextlib import closing
 from itertools import product
 
@@ -144,13 +144,15 @@ def test_each_repeat_has_its_line_in_the_log(
     )
 
 
-def test_repeats_count_against_the_limit_of_their_token(store: Store, account: Account, new_app: NewApp) -> None:
+def test_repeats_count_against_the_limit_of_their_token(
+    store: Store, account: Account, new_app: NewApp, let_pass: Callable[[float], None]
+) -> None:
     served = new_app(rate_limit=3)
     asking = Client(served, account.token)
     assert [asking.get("/relatorios").status for _ in range(5)] == [200, 200, 200, 429, 429]
     _, token = store.token(account.id_usuario)
     assert Client(served, token).get("/relatorios").status == 200
-    time.sleep(0.4)
+    let_pass(0.4)
     assert [asking.get("/relatorios").status for _ in range(2)] == [200, 429]
 
 

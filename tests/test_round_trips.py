@@ -125,6 +125,7 @@ def test_who_may_not_ask_is_told_that_before_what_is_wrong_with_the_question(
     assert acme.get("/relatorios?page=3").status == 401
 
 
+@pytest.mark.usefixtures("let_pass")
 def test_nothing_is_asked_ahead_for_a_token_that_asks_too_fast(
     new_app: NewApp, counted: Counted, store: Store, account: Account
 ) -> None:

@@ -286,6 +286,7 @@ def test_a_page_that_is_not_as_long_as_its_total_says_is_500_and_not_sent(
     assert capsys.readouterr().err.count("bug: LookupError at ") == 1
 
 
+@pytest.mark.usefixtures("let_pass")
 def test_more_requests_than_configured_are_429_with_the_seconds_to_wait(account: Account, client: NewClient) -> None:
     asking = client(account.token, rate_limit=2)
     answers = [asking.get("/usuario") for _ in range(4)]
@@ -310,6 +311,7 @@ def test_the_path_is_checked_before_the_method_and_the_method_before_the_token(c
     assert nobody.ask("GET", "/usuario").status == 401
 
 
+@pytest.mark.usefixtures("let_pass")
 def test_the_token_is_checked_before_the_rate_and_the_rate_before_the_parameters(
     account: Account, client: NewClient
 ) -> None:
