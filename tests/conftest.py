@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Final
+from unittest.mock import patch
 from wsgiref.types import WSGIApplication
 
 import pytest
@@ -17,6 +18,7 @@ from cluster import CitusEngine
 from engines import ENGINES, Engine, PostgresEngine, SqliteEngine, Stores
 from factories import Account, Store
 from laudo.server import app, limits
+from laudo.server import sqlite as sqlite_store
 from laudo.server.config import Settings
 from laudo.server.database import Database, open_store
 from laudo.server.ingest.records import Relatorio
@@ -28,6 +30,11 @@ FILLED: Final = many(240)
 # Each store that a test's application reads keeps two descriptors open for good: see `server.sqlite._WAL_INDEXES`.
 _MOST = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (_MOST, _MOST))
+
+# What is lost in a power cut matters to nobody here, as in `postgres_server`; to wait for the disk takes longer than
+# many tests. What a killed process has committed stays; commands and servers that tests start as processes do wait.
+patch.object(os, "fsync", lambda _descriptor: None).start()
+patch.object(sqlite_store, "_WRITE", (*sqlite_store._WRITE, "PRAGMA synchronous = OFF")).start()
 
 # How long an example takes says how busy the machine is.
 settings.register_profile("laudo", deadline=None, suppress_health_check=[HealthCheck.too_slow])
