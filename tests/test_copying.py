@@ -475,7 +475,7 @@ DAMAGE: Final = {
         "account 4: other reports than those of the source",
     ),
     "a user": ("UPDATE usuario SET enabled = 0 WHERE id_usuario = 2", "users: not as the source has them now"),
-    "a token": ("UPDATE token SET revoked_at = 1 WHERE id_token = 1", "tokens: not as the source has them now"),
+    "a token": ("UPDATE token SET expires_at = 1 WHERE id_token = 1", "tokens: not as the source has them now"),
     "a webhook": ("UPDATE conta SET webhook_url = '?' WHERE id_conta = 1", "accounts: not as the source has them now"),
     "an account's version": (
         "UPDATE conta SET version = version - 1 WHERE id_conta = 2",
