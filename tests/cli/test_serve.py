@@ -70,6 +70,14 @@ def test_many_signals_end_it_with_0_too(laudo: Shell) -> None:
         assert server.process.returncode == 0
 
 
+def test_no_worker_outlives_a_server_that_is_killed(laudo: Shell) -> None:
+    with serving(laudo, "serve", "--workers", "3") as server:
+        assert server.client.get("/ready").status_code == 200
+        assert server.stop(signal.SIGKILL) == -signal.SIGKILL
+        assert server.process.communicate(timeout=60)[1] == b"", "its end comes when the last worker closes it"
+        socket.create_server(("127.0.0.1", server.client.base_url.port or 0)).close()
+
+
 def test_workers_are_forked_whatever_python_does_by_default(laudo: Shell) -> None:
     with serving(laudo, "serve", "--workers", "2") as server:
         assert server.client.get("/ready").status_code == 200

@@ -95,6 +95,7 @@ def application(settings: Settings) -> "WSGIApplication":
     made = app.create(settings)
     finish_first()
     _defer_stopping()
+    _end_with_parent()
     return made
 
 
@@ -152,6 +153,21 @@ def _defer_stopping() -> None:
         stop(signal.SIGTERM, None)
 
     threading.Thread(target=hand_on, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Stop when the parent is gone, killed with no time to end its workers: they would hold its port for ever.
+
+    Of several the one made last notices it first: each holds open what those before it wait for.
+    """
+    from multiprocessing import parent_process
+
+    def stop() -> None:
+        if parent := parent_process():
+            parent.join()
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=stop, daemon=True).start()
 
 
 def _aside(handler: Callable[[], None]) -> Callable[..., object]:
