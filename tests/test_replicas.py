@@ -672,6 +672,11 @@ def test_who_may_not_ask_for_a_servers_number_knows_another_store_by_its_databas
         database = opened(store=url, read_store=urls, settled=False)
         until(lambda: asked(database, 6) == {cluster.replicas[0].port: 6})
         told(capfd, FOREIGN)
+        first = cluster.replicas[0]
+        before = first.log.count("FROM heartbeat")
+        until(lambda: first.log.count("FROM heartbeat") >= before + 2)
+        refused = Counter(server.log.count("denied for function pg_control_system") for server in cluster.servers)
+        assert refused[0] + refused[1] == len(cluster.servers), "it is asked for once, and then known"
     finally:
         cluster.primary.execute("GRANT EXECUTE ON FUNCTION pg_control_system() TO PUBLIC")
 

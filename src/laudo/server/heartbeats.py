@@ -48,6 +48,8 @@ class Server:
         """The heartbeat that it shows: roughly, milliseconds since 1970."""
         self.as_of = -inf
         """The latest moment of which it is known to show all, by the clock `monotonic`."""
+        self.origin = _ORIGIN
+        """What asks for it whose heartbeat it shows."""
         self.checked = threading.Event()
         self._watched_since = monotonic()
         self._told = State.WELL
@@ -132,7 +134,7 @@ class Watch:
     def _beat(self, database: Database) -> "_Found":
         """Write a heartbeat; raises StoreError when the primary answers neither that nor a question."""
         sent = monotonic()
-        [[self._origin]] = _with_origin(database)
+        [[self._origin]] = _with_origin(self._primary, database)
         try:
             with database.transaction() as connection:
                 connection.fetch(_ALONE)
@@ -148,7 +150,7 @@ class Watch:
 
     def _look(self, server: Server, database: Database) -> "_Found":
         """Look up which heartbeat a replica shows, and whose; raises StoreError when it does not answer."""
-        beats, [origin] = _with_origin(database, _SHOWN)
+        beats, [origin] = _with_origin(server, database, _SHOWN)
         shown = max((int(shown) for (shown,) in beats), default=0)
         as_of = self._beats.moment(shown)
         # Only now: where a heartbeat of ours was found, it is known whose.
@@ -161,8 +163,8 @@ class Watch:
         return State.WELL, ""
 
     def _until_next(self, server: Server, state: State) -> float:
-        """Give the seconds until the next check: soon, if the next one may find it better."""
-        is_settled = state is State.WELL and (server.number == 0 or server.as_of > -inf)
+        """Give the seconds until the next check: soon, if the next one may find it better; of a right, not so soon."""
+        is_settled = state is not State.AWAY if server.number == 0 else state is State.WELL and server.as_of > -inf
         return self._pause if is_settled else min(self._pause, _SOON_SECONDS)
 
 
@@ -190,14 +192,19 @@ def _again(work: Callable[[], T]) -> T:
     return work()
 
 
-def _with_origin(database: Database, *statements: Statement) -> list[list[Row]]:
-    """Ask something, and for the origin of the heartbeat: less exactly, where the user may not know of the server's."""
+def _with_origin(server: Server, database: Database, *statements: Statement) -> list[list[Row]]:
+    """Ask something, and for the origin of the heartbeat: less exactly, where the user may not know of the server's.
+
+    Found out once: each refusal is a line in the server's log.
+    """
     try:
-        return database.fetch_each((*statements, _ORIGIN))
+        return database.fetch_each((*statements, server.origin))
     except Unavailable:
         raise
     except StoreError:
-        return database.fetch_each((*statements, _ROUGH_ORIGIN))
+        found = database.fetch_each((*statements, _ROUGH_ORIGIN))
+        server.origin = _ROUGH_ORIGIN
+        return found
 
 
 def _is_same(origin: Row, other: Row) -> bool:
