@@ -75,11 +75,15 @@ _SCHEMA: Final = "the store has no schema, or an older one; run `laudo migrate`"
 _RIGHTS: Final = "the store's user lacks a right; run `laudo migrate --grants` as the owner"
 _CREATE: Final = "the store's user may make no table in the schema; run this as the owner, or GRANT it CREATE ON SCHEMA"
 _USER: Final = "PostgreSQL refuses the store's user; check its name, password and pg_hba.conf"
+_READS: Final = (
+    "this PostgreSQL only reads: it is a replica, default_transaction_read_only is on, "
+    "or the store was not opened to write"
+)
 _UNPREPARED: Final = "a prepared statement is unknown: PgBouncer must be 1.21 or newer with max_prepared_statements set"
 
 _CODES: Final[dict[str, tuple[type[Exception], str]]] = {
     "08": (Unavailable, "PostgreSQL cannot reach a part of the store"),
-    "25006": (Unavailable, "this PostgreSQL only reads: it is a replica, or the store was not opened to write"),
+    "25006": (Unavailable, _READS),
     "26000": (Unavailable, _UNPREPARED),
     "28": (StoreError, _USER),
     "3D000": (StoreError, "PostgreSQL has no such database; create it, or correct the store's URL"),
@@ -126,7 +130,9 @@ _REFUSALS: Final = (
         "PgBouncer refuses the session's settings; set its ignore_startup_parameters = options",
     ),
     (
-        re.compile("certificate|does not support SSL|invalid .* value|invalid value|invalid .*option"),
+        re.compile(
+            "certificate|does not support SSL|channel binding required|invalid .* value|invalid value|invalid .*option"
+        ),
         "a parameter of the store's URL is wrong, or the server does not offer what it demands",
     ),
 )
