@@ -19,6 +19,7 @@ from laudo import cli
 from laudo.core import query
 from laudo.core.resources import LISTS, PROFILE
 from laudo.server.config import SETTINGS
+from laudo.server.ingest import ndjson
 from laudo.server.ingest.fields import ACCEPTED, OPTIONAL
 
 ROOT = Path(__file__).parent.parent
@@ -55,6 +56,12 @@ def test_operating_lists_every_setting_as_the_table_has_it() -> None:
 
 def _default(shown: str) -> str:
     return (shown if " " in shown else f"`{shown}`") if shown else "none"
+
+
+def test_the_readme_shows_a_report_that_can_be_imported_as_it_stands() -> None:
+    shown = re.findall(r"```json\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    assert [line.count("nome_pessoa") for each in shown for line in each.splitlines()] == [1]
+    assert ndjson.parse(shown[0].encode()) is not None
 
 
 def test_operating_lists_every_field_of_an_import() -> None:

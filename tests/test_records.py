@@ -322,24 +322,25 @@ def test_a_wrong_field_is_named_with_what_is_accepted(changed: dict[str, object]
     assert reason(line(**changed)) == expected
 
 
-NOT_JSON = "not valid JSON at character"
+def not_json(character: int) -> str:
+    return f"not valid JSON at character {character}; accepted: one whole object a line"
 
 
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"x", f"{NOT_JSON} 1"),
-        (b"\0", f"{NOT_JSON} 1"),
-        (b"{", f"{NOT_JSON} 2"),
-        (GOOD[:-1], f"{NOT_JSON} {len(GOOD)}"),
-        (GOOD + GOOD, f"{NOT_JSON} {len(GOOD) + 1}"),
-        (GOOD + b"\0", f"{NOT_JSON} {len(GOOD) + 1}"),
-        (b'{"nome":"a\0b"}', f"{NOT_JSON} 11"),
+        (b"x", not_json(1)),
+        (b"\0", not_json(1)),
+        (b"{", not_json(2)),
+        (GOOD[:-1], not_json(len(GOOD))),
+        (GOOD + GOOD, not_json(len(GOOD) + 1)),
+        (GOOD + b"\0", not_json(len(GOOD) + 1)),
+        (b'{"nome":"a\0b"}', not_json(11)),
         (b'{"nome":NaN}', "not valid JSON: NaN and Infinity are no values"),
         (b'{"nome":-Infinity}', "not valid JSON: NaN and Infinity are no values"),
         (b'{"nome":"\xff"}', "not valid UTF-8"),
         (b'{"nome":"\xed\xa0\x80"}', "not valid UTF-8"),
-        (b"\xef\xbb\xbf\xef\xbb\xbf" + GOOD, f"{NOT_JSON} 1"),
+        (b"\xef\xbb\xbf\xef\xbb\xbf" + GOOD, not_json(1)),
         (b"[]", "not a JSON object"),
         (b"null", "not a JSON object"),
         (b"9" * 60_000, "not a JSON object"),
@@ -373,7 +374,7 @@ def test_a_bad_line_never_stops_the_rest(separator: bytes) -> None:
     content = separator.join([GOOD, b"{", b"", b"\xff", GOOD, b"x" * 200_000, GOOD])
     assert items(content, file_format="ndjson") == [
         (1, RELATORIO),
-        Rejected(2, f"{NOT_JSON} {1 + len(separator)}"),
+        Rejected(2, not_json(1 + len(separator))),
         Rejected(4, "not valid UTF-8"),
         (5, RELATORIO),
         Rejected(6, "longer than 64 KiB"),

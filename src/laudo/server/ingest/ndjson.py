@@ -71,7 +71,7 @@ def _pairs(line: bytes) -> _Pairs:
     except UnicodeDecodeError:
         raise FaultError(NOT_UTF8) from None
     except json.JSONDecodeError as error:
-        raise FaultError(f"not valid JSON at character {error.colno}") from None
+        raise FaultError(f"not valid JSON at character {error.colno}; accepted: one whole object a line") from None
     if not isinstance(value, _Pairs):
         raise FaultError("not a JSON object")
     return value
