@@ -78,3 +78,11 @@ def test_it_is_whole_without_a_script(tab: Console, api: httpx.Client) -> None:
             assert f"<strong>{status}</strong>" in page
     tab.enter("docs")
     assert tab.page.locator("section[data-path]").count() == len(document["paths"])
+
+
+def test_no_line_ends_within_a_value(tab: Console) -> None:
+    tab.enter("docs")
+    whole = "(e) => [...e.querySelectorAll('span')].every((value) => value.getClientRects().length === 1)"
+    accepted = tab.page.locator(".accepted").filter(has_text="-nome")
+    assert accepted.locator("span").count() == 18 + 6
+    assert all(each.evaluate(whole) for each in accepted.all())

@@ -82,7 +82,9 @@ def _parameter(parameter: Json) -> str:
     default = f" Sem ele: <code>{escape(str(given))}</code>." if given is not None else ""
     taken = parts.accepted(parameter)
     example = f"<code>{escape(str(parameter['example']))}</code>" if "example" in parameter else ""
-    choices = f'<br><span class="accepted">{escape(taken)}</span>' if taken != "texto" else ""
+    # Each by itself, so that no line ends between the - of a descending order and its field.
+    values = ", ".join(f"<span>{escape(each)}</span>" for each in taken.split(", "))
+    choices = f'<br><span class="accepted">{values}</span>' if taken != "texto" else ""
     return (
         f'<tr><th scope="row"><code>{escape(parameter["name"])}</code>{place}</th>'
         f"<td>{escape(parameter['description'])}{default}{choices}</td>"
