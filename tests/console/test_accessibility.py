@@ -95,6 +95,16 @@ def test_on_paper_there_is_the_table_and_nothing_to_press(wide: Console) -> None
     assert not wide.page.locator(".bar, .filters, .pager, .actions").filter(visible=True).count()
 
 
+@pytest.mark.parametrize(
+    ("address", "page"), [("#/relatorios?page=3", "Página 3 de 280"), ("#/pessoas", "Página 1 de ")]
+)
+def test_on_paper_a_part_of_a_list_says_which(wide: Console, address: str, page: str) -> None:
+    wide.enter(address)
+    assert not wide.page.get_by_text(page).filter(visible=True).count()
+    wide.page.emulate_media(media="print")
+    assert wide.page.get_by_text(page).is_visible()
+
+
 @pytest.mark.parametrize("theme", ["auto", "dark"])
 def test_on_paper_all_columns_are_readable_and_dark_on_light(wide: Console, theme: str) -> None:
     wide.enter("#/relatorios?status=CONCLUIDO")

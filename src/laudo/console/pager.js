@@ -28,7 +28,7 @@ export function Pager({ place, total }) {
     page < 1 || page > last
       ? html`<span class="step off" aria-hidden="true"><${Icon} name=${icon} /></span>`
       : html`<a class="step" href=${write(to(page))} onClick=${link(to(page))} aria-label=${label} rel=${icon === "left" ? "prev" : "next"}><${Icon} name=${icon} /></a>`;
-  return html`<nav class="pager" aria-label="Páginas">
+  return html`<p class="on-paper">Página ${integer(place.page)} de ${integer(last)}</p><nav class="pager" aria-label="Páginas">
     <div class="numbers">
       ${step(place.page - 1, "Página anterior", "left")}
       ${numbers(Math.min(place.page, last), last).map((number, index) =>
