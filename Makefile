@@ -12,7 +12,7 @@ DEV_STAMP := .venv/.installed-dev
 .PHONY: help demo test check format bench screenshots clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 18
 
 demo: $(RUN_STAMP)  ## serve 10,000 invented reports; PORT= and STORE= may be given
 	@mkdir -p .demo
