@@ -70,6 +70,15 @@ def test_many_signals_end_it_with_0_too(laudo: Shell) -> None:
         assert server.process.returncode == 0
 
 
+def test_a_signal_that_came_while_it_was_stopped_ends_it_with_0_too(laudo: Shell) -> None:
+    """Any thread may be the first to wake up, and there is one for each worker."""
+    with serving(laudo, "serve", "--workers", "6") as server:
+        assert server.client.get("/ready").status_code == 200
+        server.process.send_signal(signal.SIGSTOP)
+        server.process.terminate()
+        assert server.stop(signal.SIGCONT) == 0
+
+
 def test_no_worker_outlives_a_server_that_is_killed(laudo: Shell) -> None:
     with serving(laudo, "serve", "--workers", "3") as server:
         assert server.client.get("/ready").status_code == 200

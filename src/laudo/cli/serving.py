@@ -1,12 +1,10 @@
 """Runs Granian: worker processes around one application, until SIGTERM or Ctrl-C."""
 
-import _thread
 import os
 import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
@@ -45,11 +43,11 @@ def run(settings: Settings) -> None:
 
     _require_replicas(settings)
     _require_store(settings)
+    heed_signals_from_birth()  # before there are other threads
     with metrics.start(settings):  # first: a port that they have is not free for the service
         server = _server(settings)
-        heed_signals_from_birth()
+        _end_when_told(server)
         server.serve(target_loader=partial(application, settings), wrap_loader=False)
-        _stop_for_good()
 
 
 def _server(settings: Settings) -> "AbstractServer[Any]":
@@ -71,7 +69,6 @@ def _server(settings: Settings) -> "AbstractServer[Any]":
         respawn_failed_workers=True,
         workers_kill_timeout=_STOP_SECONDS,
     )
-    server.signal_handler_interrupt = _aside(server.signal_handler_interrupt)  # type: ignore[method-assign]
     server.on_startup(partial(_announce, settings))
     return server
 
@@ -105,26 +102,42 @@ def base_url(settings: Settings) -> str:
 
 
 def heed_signals_from_birth() -> None:
-    """From now on no worker loses a signal, however early it comes: it is forked, as by default before Python 3.14."""
+    """From now on a signal waits until a thread asks for it, and no worker loses one, however early it comes.
+
+    Workers are forked, as by default before Python 3.14.
+    """
     from multiprocessing import set_start_method
 
     set_start_method("fork", force=True)
-    os.register_at_fork(before=_hold_signals, after_in_parent=_let_signals, after_in_child=_heed_signals)
+    _hold_signals()
+    os.register_at_fork(after_in_child=_heed_signals)
 
 
 def _hold_signals() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
 
 
-def _let_signals() -> None:
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
-
-
 def _heed_signals() -> None:
     """Until a new worker has its own handlers, the parent's would swallow the signal that should end it."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the parent then ends its workers
-    _let_signals()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
+
+
+def _end_when_told(server: "AbstractServer[Any]") -> None:
+    """Heed signals in a thread, to the very end of the process.
+
+    A handler of Python's runs in the main thread, which waits for a lock: a signal that any other thread took, as one
+    may after the process was stopped, would not wake it up; and one that comes as it takes the lock would wait for
+    ever for the same.
+    """
+
+    def hand_on() -> None:
+        while True:
+            signal.sigwait(_STOPPING)
+            server.signal_handler_interrupt()  # type: ignore[no-untyped-call]
+
+    threading.Thread(target=hand_on, daemon=True).start()
 
 
 def finish_first() -> None:
@@ -168,20 +181,6 @@ def _end_with_parent() -> None:
             os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=stop, daemon=True).start()
-
-
-def _aside(handler: Callable[[], None]) -> Callable[..., object]:
-    """Heed signals in threads: a second one would wait for ever for a lock that the main one took for the first.
-
-    One comes to the process, and another one from `make`, which hands on what the whole group was sent.
-    """
-    return lambda *_: _thread.start_new_thread(handler, ())
-
-
-def _stop_for_good() -> None:
-    """From now on no signal matters: as the interpreter ends it gives up its handlers, and one more would kill it."""
-    for each in _STOPPING:
-        signal.signal(each, signal.SIG_IGN)
 
 
 def _announce(settings: Settings) -> None:
