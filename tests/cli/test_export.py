@@ -75,6 +75,7 @@ def test_an_empty_list_is_a_whole_file(run: Run, service: Service, tmp_path: Pat
             pytest.importorskip("pyarrow")
         assert run("relatorios", "-o", str(tmp_path / name)).exit_code == 0
         assert (tmp_path / name).exists()
+    assert (tmp_path / "a.csv").read_text() == ",".join(relatorio(1)) + "\n"
 
 
 @pytest.mark.parametrize("ending", ["csv", "ndjson", "parquet"])

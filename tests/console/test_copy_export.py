@@ -102,6 +102,17 @@ def test_the_filters_in_force_are_exported_whole(
     assert f"{len(rows):,}".replace(",", ".") in tab.page.locator("[data-exported]").inner_text()
 
 
+@pytest.mark.parametrize("view", ["relatorios", "pessoas"])
+def test_a_list_without_items_is_exported_with_its_columns(
+    wide: Console, api: httpx.Client, tmp_path: Path, view: str
+) -> None:
+    wide.enter(f"#/{view}?atualizado_em_de=9999-01-01")
+    wide.page.get_by_role("button", name="Exportar").click()
+    assert exported(wide, tmp_path) == []
+    [item] = api.get(f"/{view}").json()["result"]["itens"][:1]
+    assert (tmp_path / f"{view}.csv").read_bytes().decode("utf-8-sig") == f"{','.join(item)}\r\n"
+
+
 def test_columns_are_separated_as_the_spreadsheet_wants_them_from_now_on(
     wide: Console, api: httpx.Client, tmp_path: Path
 ) -> None:

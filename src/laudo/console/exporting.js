@@ -15,6 +15,12 @@ export function line(values, separator = ",") {
   return `${values.map(cell).join(separator)}\r\n`;
 }
 
+/** The fields of each list's items, in their order, which a list without items does not tell. @type {Record<string, string[]>} */
+const FIELDS = {
+  "/relatorios": ["numero", "status", "tipo_pessoa", "nome", "atualizado_em", "resultado", "mensagem", "pendente_validacao_manual", "numero_documento"],
+  "/pessoas": ["cpf", "nome", "atualizado_em"],
+};
+
 /** @param {Record<string, unknown>} item @param {(document: string) => string} written */
 export function row(item, written) {
   return Object.entries(item).map(([name, value]) => (name === "numero_documento" || name === "cpf" ? written(String(value)) : value));
@@ -37,7 +43,7 @@ function documents({ masked, separator }) {
  */
 export async function walk(api, path, parameters, { rows, masked, separator, signal, progress }) {
   /** @type {Blob[]} */
-  const parts = [new Blob(["\ufeff"])];
+  const parts = [new Blob(["\ufeff", line(FIELDS[path], separator)])];
   let count = 0;
   const written = documents({ masked, separator });
   /** @type {Record<string, string>} */
@@ -45,7 +51,6 @@ export async function walk(api, path, parameters, { rows, masked, separator, sig
   for (;;) {
     const answer = await patiently(() => api.ask(path, asked, { signal, remember: false }), signal);
     const { itens, paginacao } = answer.body.result;
-    if (!count && itens.length) parts.push(new Blob([line(Object.keys(itens[0]), separator)]));
     parts.push(new Blob(itens.map((/** @type {Record<string, unknown>} */ item) => line(row(item, written), separator))));
     count += itens.length;
     progress(count, Math.max(count, Number(paginacao.total)));
