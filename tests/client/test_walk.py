@@ -8,7 +8,8 @@ import pytest
 from client.conftest import Client
 from client.service import Service, listed, pessoa, refused, relatorio
 from laudo.client import AnswerError, BadRequestError, Relatorio, ServerError
-from laudo.client.calls import Listed, pessoas, relatorios
+from laudo.client.calls import Listed
+from laudo.client.questions import pessoas, relatorios
 from laudo.client.walk import Place, Walk
 
 
@@ -107,7 +108,7 @@ def test_pages_answered_in_any_order_while_the_list_changes_miss_nothing(
     """Each answer is that of the instant at which the service came to it, which is not the order of the calls."""
     seeded, items = Random(seed), Service(newest_first(300))
     before, found = numeros_of(items), list[object]()
-    walk = Walk(relatorios(), rows=25, workers=3)
+    walk = Walk(relatorios({}), rows=25, workers=3)
     under_way: list[tuple[int, list[Listed[Relatorio]]]] = []
     while True:
         while len(under_way) < 3 and (call := walk.wanted()):
@@ -115,7 +116,7 @@ def test_pages_answered_in_any_order_while_the_list_changes_miss_nothing(
         if not under_way:
             break
         page, answer = seeded.choice([each for each in under_way if not each[1]])
-        answer.append(relatorios().read({}, items.list("/relatorios", {}, page=page, rows=25).content))
+        answer.append(relatorios({}).read({}, items.list("/relatorios", {}, page=page, rows=25).content))
         if seeded.random() < 0.2:
             change(items)
         while under_way and under_way[0][1]:
@@ -241,23 +242,23 @@ def test_a_walk_goes_on_from_where_it_stopped(client: Client, service: Service, 
 
 
 def test_a_service_that_ignores_the_page_ends_the_walk() -> None:
-    walk = Walk(relatorios(), rows=25)
+    walk = Walk(relatorios({}), rows=25)
     items = Service(newest_first(25))
     seen = 0
     while call := walk.wanted():
-        seen += len(walk.take(relatorios().read({}, items.list("/relatorios", {}, page=1, rows=25).content)).itens)
+        seen += len(walk.take(relatorios({}).read({}, items.list("/relatorios", {}, page=1, rows=25).content)).itens)
         items.relatorios = newest_first(25)
         assert call.item.__name__ == "Relatorio"
     assert seen == 25
 
 
 def test_what_a_walk_remembers_has_a_bound() -> None:
-    walk = Walk(pessoas(), rows=1000)
+    walk = Walk(pessoas({}), rows=1000)
     place: Place | None = None
     for page in range(1, 60):
         assert walk.wanted()
         items = [pessoa(page * 1000 + number) for number in range(1000)]
-        place = walk.take(pessoas().read({}, listed(items, total="100000", page=page, rows=1000).content)).place
+        place = walk.take(pessoas({}).read({}, listed(items, total="100000", page=page, rows=1000).content)).place
     assert place is not None
     assert (place.page, len(place.seen), len(walk._seen._keys)) == (60, 2000, 20_000)
 

@@ -162,11 +162,8 @@ def _looks(look: Any, every: float) -> Iterator[Any]:  # noqa: ANN401 - the same
 def _curl(base_url: str, resource: Resource, asked: dict[str, Any], options: dict[str, Any]) -> str:
     from laudo.client import calls, questions
 
-    sort = asked.pop("sort", None)
-    place = {"page": options["page"], "rows": options["rows"]}
-    if resource is RELATORIOS:
-        return _curl_of(calls.address(base_url, questions.page(questions.relatorios(asked, sort=sort), **place)))
-    return _curl_of(calls.address(base_url, questions.page(questions.pessoas(asked, sort=sort), **place)))
+    call = getattr(questions, resource.name)(asked, sort=asked.pop("sort", None))
+    return _curl_of(calls.address(base_url, questions.page(call, page=options["page"], rows=options["rows"])))
 
 
 def _curl_of(url: str) -> str:

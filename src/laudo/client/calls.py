@@ -15,7 +15,7 @@ from laudo.client.errors import AnswerError, LaudoError, ParameterError
 from laudo.client.items import Item, Pessoa, Relatorio, Usuario
 from laudo.client.parameters import Parameters
 from laudo.client.transports import can_be_reached
-from laudo.core.resources import PESSOAS, RELATORIOS, Resource
+from laudo.core.resources import Resource
 
 A_co = TypeVar("A_co", covariant=True)
 I = TypeVar("I", bound=Item)  # noqa: E741 - an item
@@ -92,14 +92,6 @@ class UsuarioCall:
 
     def read(self, _headers: Mapping[str, str], body: bytes) -> Usuario:
         return _PROFILE(body).result
-
-
-def relatorios(parameters: Parameters = ()) -> ListCall[Relatorio]:
-    return ListCall(RELATORIOS, Relatorio, parameters)
-
-
-def pessoas(parameters: Parameters = ()) -> ListCall[Pessoa]:
-    return ListCall(PESSOAS, Pessoa, parameters)
 
 
 class Wire:

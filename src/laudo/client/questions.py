@@ -2,23 +2,22 @@
 
 from collections.abc import Mapping
 
-from laudo.client import calls, parameters
+from laudo.client import parameters
 from laudo.client.calls import I, ListCall, Listed
 from laudo.client.items import Pessoa, Relatorio
 from laudo.client.walk import Place, Walk
 from laudo.core.query import STEP
+from laudo.core.resources import PESSOAS, RELATORIOS, Resource
 
 
 def relatorios(filters: Mapping[str, object], *, sort: str | None = None) -> ListCall[Relatorio]:
     """Ask for reports; raises ParameterError."""
-    call = calls.relatorios()
-    return calls.relatorios(_parameters(call, filters, sort))
+    return ListCall(RELATORIOS, Relatorio, _parameters(RELATORIOS, filters, sort))
 
 
 def pessoas(filters: Mapping[str, object], *, sort: str | None = None) -> ListCall[Pessoa]:
     """Ask for persons; raises ParameterError."""
-    call = calls.pessoas()
-    return calls.pessoas(_parameters(call, filters, sort))
+    return ListCall(PESSOAS, Pessoa, _parameters(PESSOAS, filters, sort))
 
 
 def page(call: ListCall[I], *, page: int, rows: int | None) -> ListCall[I]:
@@ -45,5 +44,5 @@ def holds_all(listed: Listed[I]) -> bool:
     return listed.pagina == 1 and len(listed.itens) >= listed.total
 
 
-def _parameters(call: ListCall[I], filters: Mapping[str, object], sort: str | None) -> parameters.Parameters:
-    return (*parameters.of_order(call.resource, sort), *parameters.of_filters(call.resource, filters))
+def _parameters(resource: Resource, filters: Mapping[str, object], sort: str | None) -> parameters.Parameters:
+    return (*parameters.of_order(resource, sort), *parameters.of_filters(resource, filters))
