@@ -53,7 +53,7 @@ def _in_order(lookup: Read, column: str, where: Where, dialect: Dialect) -> Clau
     """
     axis, page = lookup.axis, (lookup.limit, lookup.skip)
     if lookup.most is None:
-        where.having(lookup.facets).testing(lookup.period)
+        where.having(lookup.facets, scanned=True).testing(lookup.period)
     if not lookup.falling or len(axis.names) == 1:
         return _first(lookup, column, where, order(axis, falling=lookup.falling), dialect, *page)
     value, tie = axis.names

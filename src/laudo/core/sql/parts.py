@@ -87,10 +87,13 @@ class Where(Clauses):
             self.add(compared(self._axis, "<"), *upper)
         return self
 
-    def having(self, numbers: Numbers) -> "Where":
-        """Ask for facets; where the axis has no ranges of these, no index that begins with them would do."""
+    def having(self, numbers: Numbers, *, scanned: bool = False) -> "Where":
+        """Ask for facets; of rows `scanned` in the axis' order no index that begins with them would do.
+
+        Nor would one where the axis has no ranges of these.
+        """
         if numbers is not None:
-            column = "facet" if self._axis.facet_index else self._dialect.unsought("facet")
+            column = "facet" if self._axis.facet_index and not scanned else self._dialect.unsought("facet")
             self.add(self._dialect.member(column), list(numbers))
         return self
 
