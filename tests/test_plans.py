@@ -32,6 +32,8 @@ REPORTS: Final = 20_000
 OFTEN: Final = "11144477735"
 MOST_ROWS: Final = 4_500
 """That one step of a plan may meet: those of one bucket, which does not grow with the account."""
+SOME: Final = 2_400
+"""The same, where many share a value and few are read."""
 
 DAY: Final = 20_000
 DAY_MS: Final = 86_400_000
@@ -244,6 +246,22 @@ def test_reports_of_one_instant_are_not_sorted(asked: Asked, given: str) -> None
     ranges = ("", f"&atualizado_em_de={render_instant(DAY * DAY_MS)}")
     urls = (f"/relatorios?sort=atualizado_em{period}{given}" for period in ranges)
     look(asked._replace(client=asked.third), urls)
+
+
+@pytest.mark.parametrize("given", ["&status=CONCLUIDO", "&tipo_pessoa=PESSOA"])
+def test_nor_are_those_behind_the_first_page(asked: Asked, given: str) -> None:
+    """What most of them match is read in the order of all, however few the server expects to share an instant."""
+    url = f"/relatorios?sort=atualizado_em{given}"
+    urls = (f"{url}&page=2", asked.third.get(url).links["next"])
+    look(asked._replace(client=asked.third), urls, most=SOME)
+
+
+@pytest.mark.parametrize(("sort", "page"), [("numero_documento", 60), ("-numero_documento", 1)])
+def test_reports_of_one_document_are_not_sorted_for_a_period(asked: Asked, sort: str, page: int) -> None:
+    """Nor is what stands before a page passed again when a walk goes on."""
+    url = f"/relatorios?atualizado_em_de=2025-01-01&sort={sort}"
+    urls = (url, f"{url}&page=2", asked.other.get(f"{url}&page={page}").links["next"])
+    look(asked._replace(client=asked.other), urls, most=SOME)
 
 
 @pytest.mark.parametrize("filters", ["", "&cpf={documento}", "&busca=12", "&atualizado_em_de=2026-10-01"])

@@ -8,7 +8,7 @@ from laudo.core.cursor import After
 from laudo.core.lookups import Found, Plain
 from laudo.core.query import Order
 from laudo.core.sql.dialect import Clause, Dialect, Owner
-from laudo.core.sql.parts import Clauses, Statement, Where, order
+from laudo.core.sql.parts import Clauses, Statement, Where, compared, order
 from laudo.core.values import beyond
 
 
@@ -58,15 +58,41 @@ def _counted(lookup: Plain, source: str, where: Clause) -> Clause:
 
 
 def _walked(lookup: Plain, looked_at: str, within: Where, filters: Clauses) -> Clause:
-    """Test the first rows of the order; a LIMIT, even of all, keeps a planner from another index."""
-    limit, most = (_ALL, ()) if lookup.most is None else ("?", (lookup.most,))
+    """Walk down an order, or up from its end."""
     asked = _order(lookup.order)
     walked = _backwards(asked) if lookup.backwards else asked
-    first = f"{looked_at} WHERE {within} ORDER BY {', '.join(walked)} LIMIT {limit}"
-    found = f"FROM ({first}) AS walked WHERE {filters} LIMIT ? OFFSET ?"
+    apart = lookup.order.field.axis is not None and len({each.endswith(" DESC") for each in walked}) > 1
+    found = (_met_apart if apart else _met)(lookup, looked_at, within, filters, walked)
+    text = f"{found.text} LIMIT ? OFFSET ?"
     if lookup.backwards:
-        found = f"FROM (SELECT * {found}) AS last ORDER BY {', '.join(asked)}"
-    return Clause(f"SELECT key {found}", (*within.params, *most, *filters.params))
+        text = f"SELECT * FROM ({text}) AS last ORDER BY {', '.join(asked)}"
+    return Clause(f"SELECT key FROM ({text}) AS found", found.params)
+
+
+def _met(lookup: Plain, looked_at: str, within: Where, filters: Clauses, walked: Iterable[str]) -> Clause:
+    """Test the first rows of an order; a LIMIT, even of all, keeps a planner from another index."""
+    limit, most = (_ALL, ()) if lookup.most is None else ("?", (lookup.most,))
+    first = f"{looked_at} WHERE {within} ORDER BY {', '.join(walked)} LIMIT {limit}"
+    return Clause(f"SELECT * FROM ({first}) AS walked WHERE {filters}", (*within.params, *most, *filters.params))
+
+
+def _met_apart(lookup: Plain, looked_at: str, within: Where, filters: Clauses, walked: list[str]) -> Clause:
+    """Test the same where ties go the other way than values, which no index does, and all may be ties.
+
+    What stands before the last value that is reached is taken as it is met, and what shares it from its first one on.
+    """
+    value, wanted = walked[0].removesuffix(" DESC"), lookup.limit + lookup.skip
+    last, beyond_it = ("min", ">") if walked[0] != value else ("max", "<")
+    met = _met(lookup, looked_at, within, filters, walked[:1])
+    within.add(f"{value} = (SELECT {value} FROM reached)")
+    tied = _met(lookup, looked_at, within, filters, walked[1:])
+    text = (
+        f"WITH met AS MATERIALIZED ({met.text} LIMIT ?), "
+        f"reached AS MATERIALIZED (SELECT {last}({value}) AS {value} FROM met) "
+        f"SELECT met.* FROM met JOIN reached ON met.{value} {beyond_it} reached.{value} "
+        f"UNION ALL SELECT * FROM ({tied.text} LIMIT ?) AS tied ORDER BY {', '.join(walked)}"
+    )
+    return Clause(text, (*met.params, wanted, *tied.params, wanted))
 
 
 def _backwards(asked: Iterable[str]) -> list[str]:
@@ -142,7 +168,10 @@ def _add_after(where: Where, asked: Order, after: After) -> None:
         column, tie, value, key, falling = field.name, "numero", after.value, numero_key(after.key), asked.descending
     past = f"{column} {'<' if falling else '>'} ?"
     if field.axis is not None and column != tie:
-        where.add(f"{column} {'<=' if falling else '>='} ?", value)
+        if not falling:
+            where.add(compared(field.axis, ">"), value, key)
+            return
+        where.add(f"{column} <= ?", value)
     if column == tie:
         where.add(past, key)
     elif value is None:
