@@ -21,9 +21,9 @@ const FIELDS = {
   "/pessoas": ["cpf", "nome", "atualizado_em"],
 };
 
-/** @param {Record<string, unknown>} item @param {(document: string) => string} written */
-export function row(item, written) {
-  return Object.entries(item).map(([name, value]) => (name === "numero_documento" || name === "cpf" ? written(String(value)) : value));
+/** @param {Record<string, unknown>} item @param {string[]} fields @param {(document: string) => string} written */
+export function row(item, fields, written) {
+  return fields.map((name) => (name === "numero_documento" || name === "cpf" ? written(String(item[name])) : item[name]));
 }
 
 /** How documents are written: bare digits would be a number to a spreadsheet, without the zeros that it begins with.
@@ -44,14 +44,14 @@ function documents({ masked, separator }) {
 export async function walk(api, path, parameters, { rows, masked, separator, signal, progress }) {
   /** @type {Blob[]} */
   const parts = [new Blob(["\ufeff", line(FIELDS[path], separator)])];
-  let count = 0;
   const written = documents({ masked, separator });
+  let count = 0;
   /** @type {Record<string, string>} */
   let asked = { ...parameters, rows: String(rows) };
   for (;;) {
     const answer = await patiently(() => api.ask(path, asked, { signal, remember: false }), signal);
     const { itens, paginacao } = answer.body.result;
-    parts.push(new Blob(itens.map((/** @type {Record<string, unknown>} */ item) => line(row(item, written), separator))));
+    parts.push(new Blob(itens.map((/** @type {Record<string, unknown>} */ item) => line(row(item, FIELDS[path], written), separator))));
     count += itens.length;
     progress(count, Math.max(count, Number(paginacao.total)));
     if (!answer.next) return { parts, count };
