@@ -400,6 +400,7 @@ def test_names_are_held_apart(writer: Postgres) -> None:
 # Bounds.
 
 
+@pytest.mark.timed
 def test_a_statement_that_takes_too_long_is_ended(opened: Callable[..., Postgres]) -> None:
     store = opened(pool_size=1, statement_timeout_ms=100)
     pid = store.fetch(PID)
@@ -417,6 +418,7 @@ def test_who_writes_has_a_limit_of_their_own(opened: Callable[..., Postgres]) ->
     assert opened(statement_timeout_ms=100, write_timeout_ms=7).fetch(limit) == [("100ms",)]
 
 
+@pytest.mark.timed
 def test_a_pool_whose_connections_are_all_in_use_refuses_within_its_time(opened: Callable[..., Postgres]) -> None:
     store = opened(pool_size=2, pool_timeout_ms=200)
     with store.snapshot() as one, store.snapshot() as other:
@@ -725,6 +727,7 @@ def test_all_sessions_ended_under_load_are_no_error(server: Server, opened: Call
 # What is away.
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(
     "stop", [Server.stop, partial(Server.stop, mode="immediate"), Server.kill9], ids=["fast", "immediate", "kill9"]
 )
@@ -746,6 +749,7 @@ def test_a_server_that_is_away_is_met_by_unavailable_and_its_return_is_noticed(
     assert max(at for at, answer in answers if isinstance(answer, Unavailable)) < accepting + 2
 
 
+@pytest.mark.timed
 def test_a_server_that_hangs_is_met_by_unavailable_in_time_and_its_return_is_noticed(
     server: Server, opened: Callable[..., Postgres]
 ) -> None:

@@ -28,7 +28,7 @@ from live.server import Place, free_port, serving
 from postgres_server import Server
 from wsgi import Client
 
-pytestmark = pytest.mark.xdist_group("replicas")  # three servers, once
+pytestmark = [pytest.mark.xdist_group("replicas"), pytest.mark.timed]  # three servers, once
 T = TypeVar("T")
 
 SOON: Final = 40.0

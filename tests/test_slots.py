@@ -98,6 +98,7 @@ def test_nobody_is_refused_while_slots_go_round(threads: ThreadPoolExecutor) -> 
     assert all(each.result(PATIENCE) for each in [threads.submit(use) for _ in range(300)])
 
 
+@pytest.mark.timed
 def test_waiting_costs_nothing(threads: ThreadPoolExecutor) -> None:
     slots = Slots(4)
     assert all(slots.take(0) for _ in range(4))

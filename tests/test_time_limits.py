@@ -28,6 +28,7 @@ def limited(store: Store, store_url: str) -> Iterator[Database]:
         yield database
 
 
+@pytest.mark.timed
 def test_a_statement_that_takes_too_long_is_ended_and_the_next_one_answered(limited: Database) -> None:
     for _ in range(2):
         asked = monotonic()
@@ -40,6 +41,7 @@ def test_a_statement_that_takes_too_long_is_ended_and_the_next_one_answered(limi
             assert connection.fetch(ONE) == limited.fetch(ONE) == [(1,)]
 
 
+@pytest.mark.timed
 def test_a_limit_is_each_statements_and_not_all_of_theirs_together(limited: Database) -> None:
     counted = Statement(
         "WITH RECURSIVE up (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up WHERE n < ?) SELECT count(*) FROM up",
@@ -51,6 +53,7 @@ def test_a_limit_is_each_statements_and_not_all_of_theirs_together(limited: Data
             assert connection.fetch(counted) == limited.fetch(counted) == [(20_000,)]
 
 
+@pytest.mark.timed
 def test_a_request_whose_statement_takes_too_long_is_503_and_the_next_one_answered(
     store: Store, account: Account, new_app: NewApp, limited: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

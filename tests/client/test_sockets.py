@@ -90,6 +90,7 @@ def ask(request: pytest.FixtureRequest) -> Ask:
     return asked
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(
     ("serve", "kind"),
     [

@@ -22,6 +22,8 @@ from live.load import Load, Question, Reply, load, question
 from live.server import Place, Server, serving
 from postgres_server import Server as Postgres
 
+pytestmark = pytest.mark.timed
+
 OUTAGE: Final = float(os.environ.get("LAUDO_TEST_OUTAGE", "1"))
 RATE: Final = 60
 """Requests a second; the two workers have fewer threads than come in a quarter of one."""

@@ -18,6 +18,7 @@ from live.server import Client, Place, Server, free_port, request, serving, wait
 # What is in flight.
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_answers_what_is_in_flight_and_exits_with_0(place: Place, number: signal.Signals, workers: str) -> None:
