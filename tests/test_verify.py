@@ -1,9 +1,7 @@
 import random
 import re
-from contextlib import closing
 from dataclasses import asdict
 
-import apsw
 import msgspec
 import pytest
 
@@ -338,29 +336,6 @@ def be_named_and_mended(store: Store, damage: str, line: str) -> None:
     found = differences(store)
     assert [each for each in found if re.search(line + "$", each)], found
     assert mended(store) == []
-
-
-INDEX_DAMAGE = {
-    "its leaves": "DELETE FROM pessoa_words_data WHERE id > 10",
-    "its structure": "DELETE FROM pessoa_words_data WHERE id = 10",
-    "a leaf's bytes": "UPDATE pessoa_words_data SET block = x'00ff00ff00ff00ff' WHERE id > 10",
-    "all of it": "DROP TABLE pessoa_words_data",
-    "its terms": "DROP TABLE pessoa_words_idx",
-}
-
-
-@pytest.mark.engines("sqlite", reason="PostgreSQL keeps the index of words by itself")
-@pytest.mark.parametrize("what", INDEX_DAMAGE)
-def test_an_index_of_words_that_cannot_be_read_is_named_and_made_anew(
-    store: Store, store_url: str, accounts: list[Account], what: str
-) -> None:
-    with closing(apsw.Connection(store_url.removeprefix("sqlite:///"))) as beside:
-        beside.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
-        beside.execute(INDEX_DAMAGE[what])
-    assert "store: the index of words is damaged" in differences(store)
-    assert mended(store) == []
-    ingest(store, accounts[0]).write(reports(60, seed=12))
-    assert differences(store) == []
 
 
 @pytest.mark.usefixtures("accounts")

@@ -29,20 +29,14 @@ def remove(connection: Connection, id_organizacao: int, cpfs: Iterable[str]) -> 
 
 
 def rebuild(connection: Connection) -> None:
-    """Make the whole index anew, whatever has become of it: it is one for all organizations."""
-    [(made,)] = connection.fetch(Statement(_MADE, ()))
-    connection.run_script(f"DROP TABLE pessoa_words; {made}")
+    """Make the whole index anew: it is one for all organizations."""
+    connection.run_script(_CLEAR)
     last = 0
     while chunk := connection.fetch(Statement(_ALL, (last, counting.CHUNK))):
         connection.write(
             _ENTER, ((id_, _entered(id_organizacao, nome_busca)) for id_, id_organizacao, nome_busca in chunk)
         )
         last = chunk[-1][0]
-
-
-def is_sound(connection: Connection) -> bool:
-    """Tell whether the index can be read; what it says is another question."""
-    return not connection.dialect.keeps_words or connection.fetch(Statement(_CHECK, ())) == [("ok",)]
 
 
 def named(connection: Connection, id_organizacao: int) -> Iterator[tuple[int, str]]:
@@ -89,8 +83,7 @@ _NAMED: Final = """
 SELECT id, nome_busca, cpf FROM pessoa INDEXED BY pessoa_cpf
 WHERE id_organizacao = ? AND cpf > ? ORDER BY cpf LIMIT ?
 """
-_MADE: Final = "SELECT sql FROM sqlite_schema WHERE name = 'pessoa_words'"
-_CHECK: Final = "PRAGMA integrity_check('pessoa_words')"
+_CLEAR: Final = "INSERT INTO pessoa_words (pessoa_words) VALUES ('delete-all')"
 _VOCABULARY: Final = (
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.pessoa_vocabulary USING fts5vocab (main, pessoa_words, instance)"
 )

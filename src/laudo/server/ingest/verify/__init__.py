@@ -32,14 +32,12 @@ def verify(database: Database, told: Told | None = None) -> Iterator[Difference]
         progress = Progress(told, _work(connection, owners, passes=_PASSES + 1) + _work_on_persons(connection, owners))
         organizacoes = _organizacoes(connection)
         yield from orphans.differences(connection)
-        if not (with_index := words.is_sound(connection)):
-            yield Difference(what=pessoas.INDEX)
     for owner in owners:
         with database.snapshot() as connection:
             yield from _conta(connection, owner, progress)
     for id_organizacao in organizacoes:
         with database.snapshot() as connection:
-            yield from _organizacao(connection, id_organizacao, progress, with_index=with_index)
+            yield from _organizacao(connection, id_organizacao, progress)
     progress.end()
 
 
@@ -48,7 +46,7 @@ def mend(
 ) -> None:
     """Write anew what `verify` found to differ. Raises StoreError where a facet is lost altogether."""
     found = list(differences)
-    named = {Owner(each.id_organizacao, each.id_conta or 0) for each in found if each.id_organizacao}
+    named = {Owner(each.id_organizacao, each.id_conta or 0) for each in found}
     with database.snapshot() as connection:
         owners = _owners(connection)
         there = {*owners, *(Owner(id_organizacao, 0) for id_organizacao in _organizacoes(connection))}
@@ -59,7 +57,7 @@ def mend(
     for owner in sorted(named - there):
         with database.transaction() as connection:
             orphans.clear(connection, owner)
-    if any(each.what in pessoas.OF_INDEX for each in found):
+    if any(each.what == pessoas.WORDS for each in found):
         with database.transaction() as connection:
             words.rebuild(connection)
     for owner in contas:
@@ -101,11 +99,9 @@ def _conta(connection: Connection, owner: Owner, progress: Progress) -> Iterator
         yield Difference(**owner._asdict(), what=what, rows=rows)
 
 
-def _organizacao(
-    connection: Connection, id_organizacao: int, progress: Progress, *, with_index: bool
-) -> Iterator[Difference]:
+def _organizacao(connection: Connection, id_organizacao: int, progress: Progress) -> Iterator[Difference]:
     """Compare what is kept of the persons of an organization."""
-    yield from pessoas.differences(connection, id_organizacao, progress, with_index=with_index)
+    yield from pessoas.differences(connection, id_organizacao, progress)
     version = _version(connection, PESSOAS, Owner(id_organizacao, 0))
     for axis in axes.OF_PESSOA:
         buckets = Buckets(connection, axis, Owner(id_organizacao, 0))

@@ -17,10 +17,10 @@ class Difference:
 
     `what` is kept as `stored`, None where nothing is, and is `counted` by the reports, None where nothing should be
     kept. Without both, `rows` tells how many rows are as `what` says, None for one. What is the organization's has no
-    account, what is the store's no organization.
+    account.
     """
 
-    id_organizacao: int | None = None
+    id_organizacao: int
     id_conta: int | None = None
     what: str
     axis: int | None = None
@@ -33,7 +33,7 @@ class Difference:
     def __str__(self) -> str:
         names = {"organization": self.id_organizacao, "account": self.id_conta, "axis": _shown(self.axis)}
         numbers = names | {"bucket": self.bucket, "facet": self.facet}
-        place = ", ".join(f"{name} {number}" for name, number in numbers.items() if number is not None) or "store"
+        place = ", ".join(f"{name} {number}" for name, number in numbers.items() if number is not None)
         if self.rows is not None:
             counts = "" if self.stored is None else f" (kept {self.stored}, counted {self.counted})"
             return f"{place}: {self.what}: {self.rows}{counts}"

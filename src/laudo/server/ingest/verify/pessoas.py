@@ -17,9 +17,6 @@ from laudo.server.ingest.progress import Progress
 from laudo.server.ingest.verify.differences import Difference
 
 WORDS: Final = "words with other entries in the index"
-INDEX: Final = "the index of words is damaged"
-OF_INDEX: Final = frozenset({WORDS, INDEX})
-"""What is mended by making the index anew."""
 
 _COLUMNS: Final = ("cpf", "nome", "nome_busca", "recency", "item")
 _SLOTS: Final = 1 << 16
@@ -47,17 +44,15 @@ class Entries:
         return sum(self.entries[slot] != other.entries[slot] or self.ids[slot] != other.ids[slot] for slot in slots)
 
 
-def differences(
-    connection: Connection, id_organizacao: int, progress: Progress, *, with_index: bool = True
-) -> Iterator[Difference]:
-    """Compare the persons of an organization, and the words that they have with the index, if it can be read."""
+def differences(connection: Connection, id_organizacao: int, progress: Progress) -> Iterator[Difference]:
+    """Compare the persons of an organization, and the words that they have with the index."""
     found: Counter[str] = Counter()
     for stored, said in _pairs(connection, id_organizacao, progress):
         found.update(_faults(stored, said))
     for what, rows in sorted(found.items()):
         yield Difference(id_organizacao=id_organizacao, what=what, rows=rows)
     yield from _vocabulary(connection, id_organizacao)
-    if connection.dialect.keeps_words and with_index:
+    if connection.dialect.keeps_words:
         yield from _words(connection, id_organizacao)
 
 
