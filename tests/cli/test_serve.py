@@ -174,6 +174,7 @@ def test_a_port_in_use_is_one_line_and_2(laudo: Shell) -> None:
         result = laudo("serve", "--port", str(other.getsockname()[1]))
     assert result.exit_code == 2
     assert "Address already in use; hint: choose another --port" in one_line(result)
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == set(), "what failed to start leaves signals as they were"
 
 
 def test_one_port_for_both_is_one_line_and_2(laudo: Shell) -> None:

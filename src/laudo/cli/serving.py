@@ -5,7 +5,7 @@ import signal
 import socket
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
@@ -43,11 +43,15 @@ def run(settings: Settings) -> None:
 
     _require_replicas(settings)
     _require_store(settings)
-    heed_signals_from_birth()  # before there are other threads
-    with metrics.start(settings):  # first: a port that they have is not free for the service
-        server = _server(settings)
-        _end_when_told(server)
-        server.serve(target_loader=partial(application, settings), wrap_loader=False)
+    with ExitStack() as unless_served:
+        _hold_signals()  # before there are other threads
+        unless_served.callback(_let_signals)
+        with metrics.start(settings):  # first: a port that they have is not free for the service
+            server = _server(settings)
+            unless_served.pop_all()
+            heed_signals_from_birth()
+            _end_when_told(server)
+            server.serve(target_loader=partial(application, settings), wrap_loader=False)
 
 
 def _server(settings: Settings) -> "AbstractServer[Any]":
@@ -117,11 +121,15 @@ def _hold_signals() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
 
 
+def _let_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
+
+
 def _heed_signals() -> None:
     """Until a new worker has its own handlers, the parent's would swallow the signal that should end it."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the parent then ends its workers
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
+    _let_signals()
 
 
 def _end_when_told(server: "AbstractServer[Any]") -> None:
