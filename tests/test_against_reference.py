@@ -7,7 +7,6 @@ from contextlib import closing, contextmanager
 from itertools import product
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
-from urllib.parse import quote
 
 import msgspec
 import pytest
@@ -186,14 +185,6 @@ def test_every_sort_is_the_references_on_every_page_and_past_the_end(large: Worl
         for sort, page, rows, account in product(sorts, (1, 2, 5, 8, 99), (25, 100), (0, 2))
     )
     assert answers["items"] > answers["nothing"] > answers["refused"] == 0
-
-
-def test_every_filter_value_with_every_sort_is_the_references(large: World) -> None:
-    for resource, sorts in _sorts():
-        values = RELATORIO_VALUES if resource == "relatorios" else PESSOA_VALUES
-        conditions = [f"{name}={quote(value)}" for name, accepted in values.items() for value in accepted]
-        answers = Counter(large.compare(resource, 0, f"{one}&sort={sort}") for one, sort in product(conditions, sorts))
-        assert answers["items"] > answers["nothing"] > answers["refused"] == 0
 
 
 def _sorts() -> tuple[tuple[List, tuple[str, ...]], ...]:
