@@ -41,15 +41,10 @@ class Client:
     def __init__(self, asked: WSGIApplication, token: str) -> None:
         self._asked = asked
         self._token = token
+        self._headers: dict[str, str] = {}
 
     def get(self, target: str, *, known: str | None = None) -> dict[str, str]:
         """Ask once; `known` is an ETag."""
-        headers: dict[str, str] = {}
-
-        def start(_status: str, given: list[tuple[str, str]], _error: object = None) -> Callable[[bytes], object]:
-            headers.update(given)
-            return bytes
-
         path, _, question = target.partition("?")
         environ = {
             "REQUEST_METHOD": "GET",
@@ -71,8 +66,12 @@ class Client:
         }
         if known is not None:
             environ["HTTP_IF_NONE_MATCH"] = known
-        self._asked(environ, start)
-        return headers
+        self._asked(environ, self._start)
+        return self._headers
+
+    def _start(self, _status: str, given: list[tuple[str, str]], _error: object = None) -> Callable[[bytes], object]:
+        self._headers = dict(given)
+        return bytes
 
 
 class Row(NamedTuple):
