@@ -347,6 +347,7 @@ def not_json(character: int) -> str:
         (b"[" * 60_000, "nested too deeply; accepted: one object of texts and booleans"),
         (b'{"a":' * 10_000, "nested too deeply; accepted: one object of texts and booleans"),
         (b'{"nome":' + b"[" * 60_000, "nested too deeply; accepted: one object of texts and booleans"),
+        (b'{"' + b'[\\"' * 5_000, not_json(2)),
         (b"{}", f"numero is missing; {UUID}"),
         (GOOD[:-1] + b',"nome":"x"}', "nome is there twice"),
         (GOOD[:-1] + b',"nome" : "consultaPessoaDefault"}', "nome is there twice"),
