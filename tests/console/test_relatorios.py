@@ -324,6 +324,18 @@ def test_the_keyboard_is_enough(tab: Console) -> None:
     assert not tab.page.locator("dialog[open]").count()
 
 
+def test_arrows_with_shift_are_for_what_is_selected(wide: Console) -> None:
+    wide.enter()
+    wide.page.locator("td.c-nome").nth(2).evaluate(
+        "(cell) => getSelection().setBaseAndExtent(cell.firstChild, 0, cell.firstChild, 3)"
+    )
+    for key in ("ArrowRight", "ArrowDown", "ArrowUp", "ArrowLeft"):
+        wide.page.keyboard.press(f"Shift+{key}")
+    assert wide.hash == "/relatorios"
+    assert not wide.page.evaluate("document.activeElement.hasAttribute('data-row')")
+    assert wide.page.evaluate("getSelection().toString()")
+
+
 def test_refreshing_costs_a_304_and_says_what_is_new(wide: Console, place: Place, tmp_path: Path) -> None:
     wide.page.clock.install()
     wide.enter()

@@ -26,6 +26,8 @@ export function listen(store) {
   addEventListener("keydown", (event) => {
     const { keys, token } = store.get();
     if (!token || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    // With Shift, arrows are for what is selected.
+    if (event.shiftKey && event.key.startsWith("Arrow")) return;
     const row = event.key === "ArrowDown" || event.key === "ArrowUp";
     if (isField(event.target) || document.querySelector("dialog:modal")) return;
     if (!keys && !row && event.key !== "Escape") return;
