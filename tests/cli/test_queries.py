@@ -12,7 +12,7 @@ import httpx
 import pytest
 from click.testing import Result
 
-from client.service import TOKEN, Answer, Service, listed, pessoa, refused, relatorio
+from client.service import PROFILE, TOKEN, Answer, Service, listed, pessoa, refused, relatorio
 from client.socket_service import listening
 from laudo.cli import output
 from laudo.core.resources import PESSOAS, RELATORIOS
@@ -221,6 +221,23 @@ def test_help_writes_examples_as_they_would_be_typed(run: Run) -> None:
     shown = run("relatorios", "--help").stdout
     for example in ("--nome consultaPessoaDefault", "--pendente-validacao-manual true|false", "--sort FIELD"):
         assert example in shown
+
+
+def test_nothing_that_a_service_writes_commands_the_terminal(
+    run: Run, service: Service, base: str, on_a_terminal: Callable[..., str]
+) -> None:
+    title, shown = "\x1b]0;title\x07a\x9b2Jb\x7f", "\ufffd]0;title\ufffda\ufffd2Jb\ufffd"
+    service.relatorios = [relatorio(1, nome=f"João {title}")]
+    for columns in (79, 300):
+        assert f"João {shown}" in on_a_terminal("relatorios", columns=columns)
+    assert f"João {shown}" in run("relatorios").stdout
+    printed = run("relatorios", "--json", "nome").stdout
+    assert printed.replace("\n", "").isprintable()
+    assert json.loads(printed) == [{"nome": f"João {title}"}]
+    named = httpx.Response(200, json={"result": PROFILE | {"nome_organizacao": title}})
+    service.script = [refused(400, title), named]
+    assert one_line(run("relatorios")) == f"error: {shown} (status 400, request abc-1)"
+    assert run("login", "--url", base, "--with-token", stdin=TOKEN).stdout.endswith(f" organization {shown}\n")
 
 
 def test_json_has_the_fields_asked_for_and_whole_values(run: Run) -> None:

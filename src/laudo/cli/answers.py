@@ -112,7 +112,8 @@ def cell(value: str | bool | None) -> str:
 
 
 def as_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    """Write JSON in which no control character is itself: `json` escapes those of ASCII only."""
+    return _CONTROLS(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
 def masked(item: Wire) -> Wire:
@@ -150,10 +151,11 @@ class _Echo:
 
 def _shown(value: str | bool | None) -> str:
     """Write a value into a column, where blanks are as good as one."""
-    return " ".join(cell(value).split())
+    return output.plain(" ".join(cell(value).split()))
 
 
 _DOCUMENTS: Final = ("cpf", "numero_documento")
+_CONTROLS: Final = re.compile("[\x7f-\x9f]").sub
 _CPF: Final = re.compile(r"\d{3}(\d{6})\d{2}", re.ASCII).fullmatch
 _FORMATS: Final[tuple[Callable[[Command], Command], ...]] = (
     click.option(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -29,6 +30,9 @@ _EXPECTED: Final = (
     ("laudo.server.metrics", "MetricsError"),
 )
 """Errors whose text says what and what to do."""
+
+_CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]").sub
+"""Finds control characters but for the two that part words."""
 
 Item = Mapping[str, str | int | bool | None]
 
@@ -92,8 +96,14 @@ def fail(text: str, *, code: int = NOTHING_DONE) -> NoReturn:
 
 def note(text: str, *, label: str = "") -> None:
     """Tell a person something that is no answer, on stderr; what nobody can be told stops nothing."""
+    shown = plain(text)
     with suppress(OSError):
-        click.echo(click.style(label, fg="red", bold=True) + text if label else text, err=True, color=colour())
+        click.echo(click.style(label, fg="red", bold=True) + shown if label else shown, err=True, color=colour())
+
+
+def plain(text: str) -> str:
+    """Give a text for people without what a terminal would obey: a service, or who has a report made, may write it."""
+    return _CONTROLS("\N{REPLACEMENT CHARACTER}", text)
 
 
 def colour() -> bool | None:
@@ -125,7 +135,7 @@ def answer(item: Item, text: str, *, as_json: bool) -> None:
 
 def summary(text: str) -> None:
     """Print what is done; where that cannot be, stderr says so, and the exit code says what was done all the same."""
-    if refused := refusal(text):
+    if refused := refusal(plain(text)):
         note(_done(text, refused), label="error: ")
 
 
