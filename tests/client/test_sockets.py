@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -15,7 +16,17 @@ from pathlib import Path
 import pytest
 
 import awaiting
-from laudo.client import AnswerError, AsyncLaudo, DeadlineError, Laudo, LaudoError, Limits, ServerError, TransportError
+from laudo.client import (
+    AnswerError,
+    AsyncLaudo,
+    DeadlineError,
+    Laudo,
+    LaudoError,
+    Limits,
+    ServerError,
+    TransportError,
+    calls,
+)
 
 HURRY = Limits(deadline=0.6, connect=0.3, read=0.3, retries=0)
 PATIENCE = 5.0
@@ -115,6 +126,23 @@ def test_a_broken_service_is_one_exception_in_time(ask: Ask, serve: Serve, kind:
     assert time.monotonic() - started < HURRY.deadline + HURRY.read + 1
     assert caught.value.__context__ is None
     assert base in str(caught.value) or kind not in {TransportError, DeadlineError}
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+def test_no_answer_fills_the_memory(ask: Ask, packed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "LARGEST", 3_000_000)
+
+    def flooding(connection: socket.socket) -> None:
+        packer = zlib.compressobj(wbits=31)
+        connection.sendall(OK + (b"Content-Encoding: gzip\r\n" if packed else b"") + b"Connection: close\r\n\r\n")
+        with suppress(OSError):
+            for _ in range(200):
+                part = b" " * 100_000
+                connection.sendall(packer.compress(part) + packer.flush(zlib.Z_SYNC_FLUSH) if packed else part)
+
+    with serving(flooding) as base, pytest.raises(AnswerError, match=r"^the answer is larger than 3 MB$") as caught:
+        ask(base, Limits(retries=2))
+    assert caught.value.__context__ is None
 
 
 def test_nobody_listens(ask: Ask) -> None:

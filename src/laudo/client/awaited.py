@@ -11,7 +11,7 @@ from typing import Generic, Self, TypeVar, Unpack
 import httpx
 
 from laudo.client import errors, questions
-from laudo.client.calls import Call, I, ListCall, Listed, Unchanged, UsuarioCall, Wire
+from laudo.client.calls import Body, Call, I, ListCall, Listed, Unchanged, UsuarioCall, Wire
 from laudo.client.errors import AnswerError, DeadlineError, LaudoError, StatusError
 from laudo.client.items import Pessoa, PessoaFilters, Relatorio, RelatorioFilters, Usuario
 from laudo.client.retries import Attempts, Budget, Limits, Timing
@@ -203,13 +203,15 @@ class AsyncLaudo:
         """Send once. A failure is given back, not raised: httpx's exceptions, which hold the address, end here."""
         try:
             async with asyncio.timeout(attempts.left):
+                body = Body()
                 response = await self._transport.handle_async_request(self._wire.request(call, attempts.timeout()))
                 try:
-                    body = await response.aread()
+                    async for part in response.aiter_bytes():
+                        body.add(part)
                 finally:
                     await response.aclose()
         except (httpx.TimeoutException, TimeoutError):
             return DeadlineError(f"no answer in time from {self._wire.base_url}")
         except (httpx.RequestError, httpx.StreamError) as error:
             return errors.unanswered(self._wire.base_url, error)
-        return self._wire.answer(call, response.status_code, response.headers, body)
+        return self._wire.answer(call, response.status_code, response.headers, body.whole())

@@ -12,7 +12,7 @@ from typing import Generic, Self, TypeVar, Unpack
 import httpx
 
 from laudo.client import errors, questions
-from laudo.client.calls import Call, I, ListCall, Listed, Unchanged, UsuarioCall, Wire
+from laudo.client.calls import Body, Call, I, ListCall, Listed, Unchanged, UsuarioCall, Wire
 from laudo.client.errors import AnswerError, DeadlineError, LaudoError, StatusError
 from laudo.client.items import Pessoa, PessoaFilters, Relatorio, RelatorioFilters, Usuario
 from laudo.client.retries import Attempts, Budget, Limits, Timing
@@ -214,10 +214,10 @@ class Laudo:
 
 
 def _read(response: httpx.Response, attempts: Attempts) -> bytes:
-    """Read the body; raises httpx.ReadTimeout when the deadline passes meanwhile."""
-    parts = []
+    """Read the body; raises AnswerError when it is too large, httpx.ReadTimeout when the deadline passes meanwhile."""
+    body = Body()
     for part in response.iter_bytes():
-        parts.append(part)
+        body.add(part)
         if attempts.left <= 0:
             raise httpx.ReadTimeout("the deadline has passed")
-    return b"".join(parts)
+    return body.whole()

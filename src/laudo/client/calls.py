@@ -17,6 +17,9 @@ from laudo.client.parameters import Parameters
 from laudo.client.transports import can_be_reached
 from laudo.core.resources import Resource
 
+LARGEST: Final = 100_000_000
+"""Bytes that an answer may have: a page of a thousand items has half a million, of the longest texts ten."""
+
 A_co = TypeVar("A_co", covariant=True)
 I = TypeVar("I", bound=Item)  # noqa: E741 - an item
 
@@ -92,6 +95,27 @@ class UsuarioCall:
 
     def read(self, _headers: Mapping[str, str], body: bytes) -> Usuario:
         return _PROFILE(body).result
+
+
+class Body:
+    """The body of an answer as it comes, unpacked: memory is not the service's to fill."""
+
+    __slots__ = ("_left", "_parts")
+
+    def __init__(self) -> None:
+        self._left = LARGEST
+        self._parts: list[bytes] = []
+
+    def add(self, part: bytes) -> None:
+        """Keep what has come; raises AnswerError when that is more than any page has."""
+        self._left -= len(part)
+        if self._left < 0:
+            message = f"the answer is larger than {LARGEST // 1_000_000} MB"
+            raise AnswerError(message)
+        self._parts.append(part)
+
+    def whole(self) -> bytes:
+        return b"".join(self._parts)
 
 
 class Wire:
