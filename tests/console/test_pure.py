@@ -48,6 +48,10 @@ def test_what_was_pasted_is_recognized(page: Console) -> None:
         "Cpfani": ("nome", "Cpfani"),
         "Maria\tda\r\n Silva\x85": ("nome", "Maria da Silva"),
         "529.982.247\t-25": ("cpf", "52998224725"),
+        **dict.fromkeys(
+            ("52998224725 11144477735", "529.982.247-25, 111.444.777-35", "11222333000181;11222333000181", "1" * 15),
+            ("several", ""),
+        ),
         **dict.fromkeys(("   ", "!!!", "\U0001f600", "%", "\u200b", "CPF:"), ("none", "")),
     }
     for text, (kind, value) in cases.items():

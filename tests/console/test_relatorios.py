@@ -249,6 +249,26 @@ def test_what_cannot_be_looked_for_is_said_and_never_widens(tab: Console, api: h
     assert tab.total == total
 
 
+@pytest.mark.parametrize("text", ["529.982.247-25 111.444.777-35", "52998224725;11144477735"])
+def test_of_several_documents_none_is_taken_for_the_question(wide: Console, text: str) -> None:
+    wide.enter("#/pessoas")
+    total = wide.total
+    asked = len(wide.requests)
+    several = "procure um documento de cada vez"
+    wide.page.get_by_role("searchbox", name="Buscar pessoas").fill(text)
+    wide.page.locator(".search").get_by_text(several).wait_for()
+    wide.find(text)
+    wide.page.locator(".find").get_by_text(several).wait_for()
+    wide.page.wait_for_timeout(300)
+    assert (wide.hash, wide.total) == ("/pessoas", total)
+    assert not [request.url for request in wide.requests[asked:] if "busca=" in request.url]
+    wide.enter("#/relatorios")
+    field = wide.page.get_by_role("textbox", name="Documento", exact=True)
+    field.fill(text)
+    field.press("Enter")
+    wide.page.locator(".exact").get_by_text(several).wait_for()
+
+
 def test_wrong_check_digits_are_doubted_beside_the_filter_for_as_long_as_it_is_there(tab: Console) -> None:
     tab.enter()
     tab.find("529.982.247-26")

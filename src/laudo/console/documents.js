@@ -47,6 +47,9 @@ export function doubt(text) {
 /** What people say of an input that has neither letter nor digit. */
 export const NOTHING = "Não há o que procurar: digite letras ou números.";
 
+/** And of one that holds more documents than can be looked for at once. */
+export const SEVERAL = "Isto são vários números: procure um documento de cada vez.";
+
 /** What was meant by a text that comes from a document or a message: without what is not seen, a blank between two cells or lines, any dash
  * a hyphen, no label before a number; "" for what has neither letter nor digit. @param {string} pasted */
 export function plain(pasted) {
@@ -58,7 +61,7 @@ export function plain(pasted) {
 /**
  * Understand what was pasted into the quick find.
  * @param {string} pasted
- * @returns {{kind: "cpf"|"cnpj"|"numero"|"nome"|"none", value: string}}
+ * @returns {{kind: "cpf"|"cnpj"|"numero"|"nome"|"several"|"none", value: string}}
  */
 export function recognize(pasted) {
   const text = plain(pasted);
@@ -68,5 +71,7 @@ export function recognize(pasted) {
   if (/^\d{11}$/.test(bare)) return { kind: "cpf", value: bare };
   // Fourteen digits are nothing else; with letters it may as well be a name, unless its check digits agree.
   if (/^\d{14}$/.test(bare) || isCnpj(bare)) return { kind: "cnpj", value: bare };
+  // Longer than any document: cells or lines of a list, one after the other.
+  if (/^\d{15,}$/.test(bare.replace(/[,;|]/g, ""))) return { kind: "several", value: "" };
   return { kind: text ? "nome" : "none", value: text };
 }

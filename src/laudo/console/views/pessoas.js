@@ -2,7 +2,7 @@
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { at, filtersOf, narrow, parameters } from "../address.js";
 import { Chips } from "../chips.js";
-import { NOTHING, plain } from "../documents.js";
+import { NOTHING, plain, recognize, SEVERAL } from "../documents.js";
 import { plural } from "../format.js";
 import { useList } from "../lists.js";
 import { Pager } from "../pager.js";
@@ -45,13 +45,16 @@ export function Pessoas({ place }) {
   </section>`;
 }
 
+/** Why an input is no search, by what it is. @type {Record<string, string>} */
+const WRONG = { none: NOTHING, several: SEVERAL };
+
 /** What is typed becomes the search after a pause; the entry of the history is the same one while typing goes on.
  * @param {{place: Place}} props */
 function Search({ place }) {
   const given = place.filters.busca ?? "";
   const [text, setText] = useState(given);
   const asked = searched(text);
-  const nothing = Boolean(text.trim()) && !asked;
+  const wrong = text.trim() ? WRONG[recognize(text).kind] : "";
   useEffect(() => {
     if (searched(text) !== given) setText(given);
   }, [given]);
@@ -59,21 +62,21 @@ function Search({ place }) {
   const apply = useRef(() => {});
   apply.current = () => go(narrow(place, { busca: asked }), { replace: Boolean(given && asked) });
   useEffect(() => {
-    if (asked === given || nothing) return undefined;
+    if (asked === given || wrong) return undefined;
     const timer = setTimeout(() => apply.current(), PAUSE_MS);
     return () => clearTimeout(timer);
   }, [asked, given]);
   return html`<form class="search" role="search" aria-label="Pessoas" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
     <${Icon} name="search" />
-    <input type="search" name="busca" autocomplete="off" spellcheck=${false} maxlength="200" placeholder="Nome, em qualquer ordem, ou início do CPF" aria-label="Buscar pessoas por nome ou início do CPF" aria-invalid=${nothing ? "true" : undefined} value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
-    ${nothing && html`<p class="wrong" role="alert">${NOTHING}</p>`}
+    <input type="search" name="busca" autocomplete="off" spellcheck=${false} maxlength="200" placeholder="Nome, em qualquer ordem, ou início do CPF" aria-label="Buscar pessoas por nome ou início do CPF" aria-invalid=${wrong ? "true" : undefined} value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
+    ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
   </form>`;
 }
 
 /** A CPF that is being typed with its punctuation is searched by its digits. @param {string} text */
 function searched(text) {
   const meant = plain(text);
-  return /^[\d.\-\s]+$/.test(meant) ? meant.replace(/\D/g, "").slice(0, 11) : meant;
+  return /^[\d.\-\s]+$/.test(meant) ? meant.replace(/\D/g, "") : meant;
 }
 
 /** @param {{place: Place, list: import("../lists.js").Asked, total: number}} props */
