@@ -1,13 +1,14 @@
 from collections.abc import Callable
 from itertools import pairwise
 from random import Random
+from threading import Event
 
 import httpx
 import pytest
 
 from client.conftest import Client
-from client.service import Service, listed, pessoa, refused, relatorio
-from laudo.client import AnswerError, BadRequestError, Relatorio, ServerError
+from client.service import TOKEN, Service, listed, pessoa, refused, relatorio
+from laudo.client import AnswerError, BadRequestError, Laudo, Relatorio, ServerError
 from laudo.client.calls import Listed
 from laudo.client.questions import pessoas, relatorios
 from laudo.client.walk import Place, Walk
@@ -30,6 +31,24 @@ def test_a_walk_gives_every_item_once_and_in_order(client: Client, service: Serv
 
 def numeros_of(service: Service) -> list[str]:
     return [str(item["numero"]) for item in service.relatorios]
+
+
+def test_a_walk_that_is_left_waits_for_no_page_under_way(service: Service) -> None:
+    service.relatorios = newest_first(200)
+    are_released = Event()
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        if int(request.url.params["page"]) > 2:
+            are_released.wait(10)
+            are_released.set()
+        return service(request)
+
+    client = Laudo("http://service.test", TOKEN, transport=httpx.MockTransport(handler))
+    batches = client.relatorios_in_batches(rows=25, workers=3)
+    assert len([next(batches), next(batches)]) == 2
+    batches.close()  # type: ignore[attr-defined]  # an iterator to the type checker, a generator in truth
+    assert not are_released.is_set()
+    are_released.set()
 
 
 def test_one_page_that_is_all_needs_no_further_request(client: Client, service: Service) -> None:

@@ -2,10 +2,10 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
+from threading import Thread
 from types import TracebackType
 from typing import Generic, Self, TypeVar, Unpack
 
@@ -166,22 +166,19 @@ class Laudo:
     def _walk(self, walk: Walk[I], workers: int) -> Iterator[Batch[I]]:
         """Keep up to `workers` calls under way, and take their answers in the order of the calls."""
         pending: deque[Callable[[], Listed[I]]] = deque()
-        with ExitStack() as stack:
-            pool = stack.enter_context(ThreadPoolExecutor(workers)) if workers > 1 else None
-            if pool:
-                stack.callback(pool.shutdown, cancel_futures=True)
-            while True:
-                while len(pending) < workers and (call := walk.wanted()):
-                    pending.append(pool.submit(self._ask, call).result if pool else partial(self._ask, call))
-                if not pending:
-                    return
-                try:
-                    listed = pending.popleft()()
-                except StatusError as error:
-                    walk.refused(error)
-                else:
-                    if walk.fits(listed):
-                        yield walk.take(listed)
+        while True:
+            while len(pending) < workers and (call := walk.wanted()):
+                ask = partial(self._ask, call)
+                pending.append(_apart(ask) if workers > 1 else ask)
+            if not pending:
+                return
+            try:
+                listed = pending.popleft()()
+            except StatusError as error:
+                walk.refused(error)
+            else:
+                if walk.fits(listed):
+                    yield walk.take(listed)
 
     def _ask(self, call: Call[A]) -> A:
         answer = self._answer(call, self._limits)
@@ -211,6 +208,23 @@ class Laudo:
         except (httpx.RequestError, httpx.StreamError) as error:
             return errors.unanswered(self._wire.base_url, error)
         return self._wire.answer(call, response.status_code, response.headers, body)
+
+
+def _apart(ask: Callable[[], A]) -> Callable[[], A]:
+    """Ask in a thread of its own; gives what waits for the answer.
+
+    Not one of a pool, which would be waited for: who leaves a walk, by Ctrl-C above all, leaves it at once.
+    """
+    future: Future[A] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(ask())
+        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+            future.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    return future.result
 
 
 def _read(response: httpx.Response, attempts: Attempts) -> bytes:
