@@ -1,4 +1,5 @@
 import logging
+import time
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -247,6 +248,23 @@ def test_a_proxy_needs_no_scheme_and_shows_no_password(
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("service", "is_direct"),
+    [
+        ("http://service.test:8080", True),
+        ("http://service.test:8081", False),
+        ("http://service.test", False),
+        ("https://other.test", True),
+        ("https://other.test:8443", False),
+    ],
+)
+def test_a_port_of_no_proxy_is_heeded(monkeypatch: pytest.MonkeyPatch, service: str, *, is_direct: bool) -> None:
+    for scheme in ("http", "https"):
+        monkeypatch.setenv(f"{scheme}_proxy", "http://proxy.test:3128")
+    monkeypatch.setenv("no_proxy", "service.test:8080,other.test:443")
+    assert (Network()._proxy(service) is None) == is_direct
+
+
 # What goes wrong.
 
 
@@ -414,6 +432,22 @@ def test_a_retry_after_beyond_all_time_is_none(client: Client, service: Service,
     service.script = [refused(503, Retry_After="Mon, 01 Jan 99999999999999999999 00:00:00 GMT"), None]
     client.call("usuario")
     assert clock.pauses == [0.25]
+
+
+@pytest.mark.parametrize("form", ["%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S -0000"])
+def test_a_retry_after_whose_date_has_no_zone_is_of_utc(
+    monkeypatch: pytest.MonkeyPatch, client: Client, service: Service, form: str
+) -> None:
+    monkeypatch.setenv("TZ", "America/Sao_Paulo")
+    time.tzset()
+    try:
+        service.script = [refused(503, Retry_After=time.strftime(form, time.gmtime(time.time() + 3600)))]
+        with pytest.raises(ServerError) as caught:
+            client.call("usuario")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert caught.value.retry_after == pytest.approx(3600, abs=1800)
 
 
 def test_a_retry_after_that_is_a_date_is_read(client: Client, service: Service, clock: Clock) -> None:

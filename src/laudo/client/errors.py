@@ -17,6 +17,7 @@ import os
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from time import time
 from typing import Final
@@ -152,13 +153,14 @@ def _kind(status: int) -> type[StatusError]:
 
 
 def _seconds(text: str | None) -> float | None:
-    """Read Retry-After, a number of seconds or a date; None when it is neither."""
+    """Read Retry-After, a number of seconds or a date; None when it is neither. A date without a zone is UTC, too."""
     if not text:
         return None
     if text.isdecimal():
         return float(text)
     try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - time())
+        date = parsedate_to_datetime(text)
+        return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time())
     except (ValueError, OverflowError):
         return None
 

@@ -93,11 +93,12 @@ def _of_system() -> ssl.SSLContext:
 
 
 def _of_environment(url: httpx.URL) -> str | None:
-    if proxy_bypass(url.host):
+    if proxy_bypass(url.host) or proxy_bypass(f"{url.host}:{url.port or _DEFAULT_PORTS.get(url.scheme)}"):
         return None
     known = getproxies()
     return known.get(url.scheme) or known.get("all")
 
 
 _HOST: Final = re.compile(rb"([\w-]{1,63}\.)*[\w-]{1,63}\.?|[\w.]*:[\w:.]*(%\w+)?").fullmatch
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _PORTS: Final = range(1, 2**16)
