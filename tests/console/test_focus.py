@@ -138,6 +138,34 @@ def test_what_is_said_is_heard_inside_a_dialog(tab: Console) -> None:
     tab.until("document.querySelector('dialog [role=status]').textContent === 'Copiado.'")
 
 
+SAID = "[...document.querySelectorAll('[role=status]')].at(-1).textContent"
+
+
+def test_the_same_words_are_heard_again(wide: Console) -> None:
+    wide.enter()
+    wide.rows.nth(1).click()
+    wide.page.locator(".detalhe dl").wait_for()
+    heard = []
+    for button in ("Copiar o número", "Copiar o documento, por inteiro"):
+        wide.page.get_by_role("button", name=button).click()
+        wide.until(f"{SAID}.startsWith('Copiado.') && {SAID} !== given", heard[-1] if heard else "")
+        heard.append(wide.page.evaluate(SAID))
+    wide.page.get_by_role("button", name="Copiar como…").click()
+    wide.page.get_by_role("dialog").get_by_role("button", name="Copiar", exact=True).first.click()
+    wide.until(f"{SAID}.startsWith('Copiado.')")
+
+
+@pytest.mark.parametrize("view", ["relatorios", "pessoas"])
+def test_a_page_that_was_refused_is_not_said_to_be_there(wide: Console, view: str) -> None:
+    wide.refusals_expected = True
+    wide.enter(f"#/{view}")
+    wide.page.route(re.compile(r"page=2"), lambda route: route.fulfill(status=500, body="{}"))
+    wide.page.get_by_role("link", name="Próxima página").click()
+    wide.page.locator(".list > .trouble").wait_for()
+    wide.settle()
+    assert wide.page.evaluate(SAID).strip() == "O servidor respondeu 500."
+
+
 def test_a_dialog_closes_by_a_press_beside_it_alone(wide: Console) -> None:
     wide.enter()
     wide.page.get_by_role("button", name="Copiar como…").click()

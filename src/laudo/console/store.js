@@ -73,7 +73,8 @@ export function useStore(select) {
   return value;
 }
 
-/** Say something to those who cannot see the screen. @param {string} text */
+/** Say something to those who cannot see the screen; the same words once more are heard only if the text differs.
+ * @param {string} text */
 export function say(text) {
-  store.set({ said: text });
+  store.set({ said: text === store.get().said ? `${text}\u00a0` : text });
 }

@@ -25,7 +25,7 @@ export function Pessoas({ place }) {
   const known = Boolean(list.result?.itens.length);
   const empty = !known && !list.loading && !list.refusal;
   useEffect(() => {
-    if (list.result && !list.loading) say(`${plural(total, "pessoa", "pessoas")}, página ${place.page}.`);
+    if (list.result && !list.loading && !list.refusal) say(`${plural(total, "pessoa", "pessoas")}, página ${place.page}.`);
   }, [list.result, list.loading]);
   return html`<section class="list alone" ref=${top} aria-labelledby="titulo" aria-busy=${list.loading}>
     <header class="head">

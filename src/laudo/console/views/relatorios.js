@@ -26,7 +26,7 @@ export function Relatorios({ place }) {
   const empty = !known && !list.loading && !list.refusal;
   const narrowed = Object.keys(filtersOf(place)).length;
   useEffect(() => {
-    if (list.result && !list.loading) say(`${plural(total, "relatório", "relatórios")}, página ${place.page}. ${doubt(place.filters.numero_documento ?? "")}`.trim());
+    if (list.result && !list.loading && !list.refusal) say(`${plural(total, "relatório", "relatórios")}, página ${place.page}. ${doubt(place.filters.numero_documento ?? "")}`.trim());
   }, [list.result, list.loading]);
   return html`<div class="split ${filtering ? "filtering" : ""} ${place.open ? "opened" : ""}">
     ${(filtering || !narrow) && html`<${Filters} place=${place} checked=${list.result} close=${() => setFiltering(false)} />`}
