@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 from playwright.sync_api import Route
 
 from console.driver import Console
@@ -62,4 +63,30 @@ def test_coming_back_online_does_not_move_what_is_being_read(wide: Console) -> N
     wide.page.evaluate("dispatchEvent(new Event('online'))")
     wide.page.locator(".news").wait_for()
     assert wide.total == total
+    wide.page.unroute_all(behavior="wait")
+
+
+def test_a_look_that_answers_late_is_no_news(wide: Console, api: httpx.Client) -> None:
+    watched(wide)
+    total = wide.total
+    wide.page.route(LIST, answered(lambda result: result["paginacao"].update(total=total + 5)))
+    wide.page.evaluate("dispatchEvent(new Event('online'))")
+    wide.page.locator(".news").wait_for()
+    wide.page.unroute_all(behavior="wait")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    wide.page.route(LIST, hold)
+    wide.page.evaluate("['online', 'online'].forEach((name) => dispatchEvent(new Event(name)))")
+    wide.page.wait_for_timeout(200)
+    assert len(held) == 1
+    late = api.get("/relatorios")
+    wide.page.route(LIST, answered(lambda result: result["paginacao"].update(total=total + 5)))
+    wide.page.locator("[data-news]").click()
+    wide.await_total(total + 5)
+    held[0].fulfill(status=200, headers={"ETag": '"late"'}, body=late.text)
+    wide.page.wait_for_timeout(300)
+    assert not wide.page.locator(".news").count()
     wide.page.unroute_all(behavior="wait")

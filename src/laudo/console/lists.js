@@ -46,7 +46,7 @@ export function useList(path, parameters) {
     return () => stop.abort();
   }, [question, turn]);
   const wait = useCountdown(state.loading ? null : state.refusal, reload);
-  useRefresh(question, path, parameters, state, setState);
+  useRefresh(JSON.stringify([question, turn]), path, parameters, state, setState);
   return { ...state, loading: state.loading || state.question !== question, wait, reload };
 }
 
@@ -102,16 +102,19 @@ function useCountdown(refusal, again) {
   return wait;
 }
 
-/** Look again from time to time; what is new waits until it is asked for.
- * @param {string} question @param {string} path @param {Record<string, string>} parameters
+/** Look again from time to time, once at a time and never across an `asking`, so that nothing older is taken for news; what is new
+ * waits until it is asked for.
+ * @param {string} asking @param {string} path @param {Record<string, string>} parameters
  * @param {State} state @param {(change: (old: State) => State) => void} setState */
-function useRefresh(question, path, parameters, state, setState) {
+function useRefresh(asking, path, parameters, state, setState) {
   const latest = useRef(state);
   latest.current = state;
   useEffect(() => {
     const stop = new AbortController();
+    let looking = false;
     const look = async () => {
-      if (document.hidden || latest.current.loading || latest.current.refusal) return;
+      if (looking || document.hidden || latest.current.loading || latest.current.refusal) return;
+      looking = true;
       try {
         const { body } = await api().ask(path, parameters, { signal: stop.signal });
         setState((old) => ({ ...old, checked: new Date(), stale: false, news: newer(old, body.result) }));
@@ -119,6 +122,8 @@ function useRefresh(question, path, parameters, state, setState) {
         if (stop.signal.aborted) return;
         if (error instanceof Refusal && error.kind === "auth") refused(error);
         else setState((old) => ({ ...old, stale: true }));
+      } finally {
+        looking = false;
       }
     };
     const timer = setInterval(look, REFRESH_MS);
@@ -130,7 +135,7 @@ function useRefresh(question, path, parameters, state, setState) {
       removeEventListener("online", look);
       stop.abort();
     };
-  }, [question]);
+  }, [asking]);
 }
 
 /** What of a newer answer is news: a version grows also with what this page does not show. @param {State} old @param {any} result */
