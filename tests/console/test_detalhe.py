@@ -1,6 +1,9 @@
+import re
+
 import httpx
 
 from console.driver import Console
+from console.test_freshness import answered
 from console.test_relatorios import count, first
 
 
@@ -32,6 +35,16 @@ def test_a_shared_address_opens_the_report(tab: Console, api: httpx.Client) -> N
 def test_a_report_that_is_not_of_this_account_is_said_not_to_exist(tab: Console) -> None:
     tab.enter("#/relatorios?aberto=00000000-0000-4000-8000-000000000000")
     tab.page.get_by_text("Este relatório não existe nesta conta.").wait_for()
+
+
+def test_a_report_that_is_deleted_meanwhile_is_said_not_to_exist(wide: Console, api: httpx.Client) -> None:
+    wide.enter(f"#/relatorios?aberto={first(api)['numero']}")
+    wide.page.locator(".detalhe dl").wait_for()
+    wide.page.route(re.compile(r"\?numero="), answered(lambda result: result["itens"].clear()))
+    wide.page.evaluate("dispatchEvent(new Event('online'))")
+    wide.page.get_by_text("Este relatório não existe nesta conta.").wait_for()
+    assert not wide.page.locator(".detalhe dl").count()
+    wide.page.unroute_all(behavior="wait")
 
 
 def test_it_shows_the_person_and_the_other_reports_of_the_document(tab: Console, api: httpx.Client) -> None:

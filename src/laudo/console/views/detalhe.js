@@ -14,7 +14,7 @@ import { api } from "../session.js";
 export function Detalhe({ place }) {
   const list = useList("/relatorios", { numero: place.open });
   const heading = useRef(/** @type {HTMLElement|null} */ (null));
-  const item = list.result?.itens[0];
+  const item = (list.news ?? list.result)?.itens[0];
   useEffect(() => {
     const before = document.querySelector("tr.open [data-row]");
     heading.current?.focus({ preventScroll: true });
@@ -30,7 +30,7 @@ export function Detalhe({ place }) {
     ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} />`}
     ${list.loading && !item && html`<${Skeleton} count=${6} />`}
     ${list.result && !item && !list.loading && !list.refusal && html`<p class="empty">Este relatório não existe nesta conta.</p>`}
-    ${item && html`<${Report} item=${list.news?.itens[0] ?? item} place=${place} />`}
+    ${item && html`<${Report} item=${item} place=${place} />`}
   <//>`;
 }
 
