@@ -1,6 +1,9 @@
+import re
+
 import httpx
 
 from console.driver import Console
+from console.test_freshness import answered
 from console.test_relatorios import CHOICES, count
 
 
@@ -45,3 +48,14 @@ def test_volume_is_a_chart_and_the_same_as_a_table(tab: Console, api: httpx.Clie
     tab.until("document.querySelectorAll('.volume tbody tr').length === 12")
     assert tab.hash == "/painel?volume=meses"
     tab.page.locator(".volume canvas").wait_for()
+
+
+def test_parts_that_were_counted_at_different_moments_never_exceed_the_whole(wide: Console) -> None:
+    twice = answered(lambda result: result["paginacao"].update(total=2 * result["paginacao"]["total"]))
+    wide.page.route(re.compile(r"/relatorios\?(status|resultado)="), twice)
+    wide.enter("#/painel")
+    shares = wide.page.locator(".bars .share").all_inner_texts()
+    assert len(shares) == 10
+    assert all(0 <= float(share.removesuffix("%").replace(",", ".")) <= 100 for share in shares), shares
+    assert number(wide.page.locator('.bars [data-value="none"] .number').inner_text()) == 0
+    wide.page.unroute_all(behavior="wait")

@@ -32,11 +32,11 @@ async function look(signal) {
   /** @type {Record<string, number>} */
   const counts = {};
   const first = async (/** @type {Record<string, string>} */ filters) => (await slowly(() => api().ask("/relatorios", filters, { signal }), signal)).body.result;
-  const list = await first({});
   const pending = await first({ pendente_validacao_manual: "true" });
   await countChoices(api(), {}, signal, (name, choice, total) => {
     counts[`${name}=${choice}`] = total;
   });
+  const list = await first({});
   return { counts, pending, total: Number(list.paginacao.total), newest: list.itens[0]?.atualizado_em ?? "" };
 }
 
@@ -63,7 +63,10 @@ function Waiting({ pending }) {
 /** @param {{name: string, counts: Record<string, number>, total: number}} props */
 function Card({ name, counts, total }) {
   const choices = Object.entries(CHOICES[name]).map(([value, words]) => ({ value, words, count: counts[`${name}=${value}`] ?? 0 }));
-  const rest = total - choices.reduce((sum, { count }) => sum + count, 0);
+  const decided = choices.reduce((sum, { count }) => sum + count, 0);
+  // Each was counted a moment after another: while reports come and go, the parts may be more than the total.
+  const whole = Math.max(total, decided);
+  const rest = whole - decided;
   return html`<section class="card" aria-labelledby=${`card-${name}`}>
     <h2 id=${`card-${name}`}>${FIELDS[name]}</h2>
     <ul class="bars">
@@ -71,14 +74,14 @@ function Card({ name, counts, total }) {
         const place = at("relatorios", { [name]: value });
         return html`<li key=${value} data-value=${value}>
           <a href=${write(place)} onClick=${link(place)}>${words}</a>
-          <span class="bar-line" aria-hidden="true"><span style=${{ inlineSize: `${total ? (100 * count) / total : 0}%` }}></span></span>
-          <span class="number">${integer(count)}</span><span class="share">${share(count, total)}</span>
+          <span class="bar-line" aria-hidden="true"><span style=${{ inlineSize: `${whole ? (100 * count) / whole : 0}%` }}></span></span>
+          <span class="number">${integer(count)}</span><span class="share">${share(count, whole)}</span>
         </li>`;
       })}
       ${name === "resultado" &&
       html`<li data-value="none">
-        <span>Sem decisão</span><span class="bar-line" aria-hidden="true"><span style=${{ inlineSize: `${total ? (100 * rest) / total : 0}%` }}></span></span>
-        <span class="number">${integer(rest)}</span><span class="share">${share(rest, total)}</span>
+        <span>Sem decisão</span><span class="bar-line" aria-hidden="true"><span style=${{ inlineSize: `${whole ? (100 * rest) / whole : 0}%` }}></span></span>
+        <span class="number">${integer(rest)}</span><span class="share">${share(rest, whole)}</span>
       </li>`}
     </ul>
   </section>`;
