@@ -1,6 +1,7 @@
 import re
 
 import httpx
+from playwright.sync_api import Route
 
 from console.driver import Console
 from console.test_freshness import answered
@@ -59,3 +60,16 @@ def test_parts_that_were_counted_at_different_moments_never_exceed_the_whole(wid
     assert all(0 <= float(share.removesuffix("%").replace(",", ".")) <= 100 for share in shares), shares
     assert number(wide.page.locator('.bars [data-value="none"] .number').inner_text()) == 0
     wide.page.unroute_all(behavior="wait")
+
+
+def test_a_chart_that_cannot_be_drawn_is_said(wide: Console) -> None:
+    wide.refusals_expected = True
+
+    def gone(route: Route) -> None:
+        route.fulfill(status=404, body="")
+
+    wide.page.route("**/uplot.js", gone)
+    wide.enter("#/painel")
+    wide.page.get_by_text("O gráfico não pôde ser carregado").wait_for()
+    assert wide.page.locator(".volume tbody tr").count() == 30
+    assert not wide.page.get_by_role("img").count()

@@ -1,5 +1,5 @@
 // How many reports were updated on each day or in each month: a chart, and the same as a table beside it.
-import { html, useEffect, useRef } from "../vendor/preact.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { at, narrow, write } from "../address.js";
 import { inputDay, integer, month, plural, shortDay } from "../format.js";
 import { useOnce } from "../lists.js";
@@ -72,13 +72,19 @@ function label(by, from) {
 function Chart({ by, spans: shown, counts }) {
   const place = useRef(/** @type {HTMLElement|null} */ (null));
   const theme = useStore((state) => state.theme);
+  // Browsers do not ask again for a module that was not there, as after the service was upgraded.
+  const [missing, setMissing] = useState(false);
   useEffect(() => {
     const element = place.current;
     if (!element) return undefined;
     const stop = new AbortController();
-    import("../vendor/uplot.js").then(({ default: uPlot }) => !stop.signal.aborted && keepDrawn(uPlot, element, { by, spans: shown, counts }, stop.signal));
+    import("../vendor/uplot.js").then(
+      ({ default: uPlot }) => !stop.signal.aborted && keepDrawn(uPlot, element, { by, spans: shown, counts }, stop.signal),
+      () => setMissing(true),
+    );
     return () => stop.abort();
   }, [by, counts, theme]);
+  if (missing) return html`<p class="hint">O gráfico não pôde ser carregado: recarregue a página. Os números estão na tabela.</p>`;
   return html`<div class="chart" ref=${place} role="img" aria-label=${`Gráfico de barras do volume por ${by === "dias" ? "dia" : "mês"}; os números estão na tabela.`}></div>`;
 }
 
