@@ -1,6 +1,7 @@
 import re
 
 import httpx
+from playwright.sync_api import Route
 
 from console.driver import Console
 from console.test_relatorios import count, first
@@ -36,6 +37,25 @@ def test_a_token_that_is_not_accepted_is_said_in_words(tab: Console) -> None:
     tab.page.keyboard.press("Enter")
     tab.page.get_by_role("alert").wait_for()
     assert "não é aceito" in tab.page.get_by_role("alert").inner_text()
+
+
+def test_the_focus_stays_on_the_button_while_a_token_is_tried(wide: Console) -> None:
+    wide.refusals_expected = True
+    wide.page.goto(wide.base)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    wide.page.route("**/usuario", hold)
+    wide.page.get_by_label("Token de acesso").fill("laudo_" + "a" * 38)
+    wide.page.get_by_role("button", name="Entrar").press("Enter")
+    wide.page.get_by_role("button", name="Entrando…").press("Enter")
+    wide.page.wait_for_timeout(100)
+    assert len(held) == 1
+    held[0].fulfill(status=401, body="{}")
+    wide.page.get_by_role("alert").wait_for()
+    assert wide.page.evaluate("document.activeElement.textContent") == "Entrar"
 
 
 def test_leaving_clears_everything(tab: Console) -> None:

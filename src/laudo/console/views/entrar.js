@@ -13,6 +13,7 @@ export function Entrar() {
   const [trouble, setTrouble] = useState("");
   const tryIt = async (/** @type {Event} */ event) => {
     event.preventDefault();
+    if (trying) return undefined;
     const token = text.trim();
     if (!plausible(token)) return setTrouble(token ? "Isto não parece um token: confira se foi copiado por inteiro, sem espaços." : "Cole o seu token.");
     setTrying(true);
@@ -49,8 +50,8 @@ export function Entrar() {
         />
         <button type="button" class="quiet" onClick=${() => setShown(!shown)}>${shown ? "Ocultar" : "Mostrar"}</button>
       </div>
-      ${trouble && html`<p class="wrong" id="trouble" role="alert">${trouble}</p>`}
-      <button type="submit" class="primary" disabled=${trying}>${trying ? "Entrando…" : "Entrar"}</button>
+      <p class="wrong" id="trouble" role="alert" hidden=${!trouble}>${trouble}</p>
+      <button type="submit" class="primary" aria-disabled=${trying}>${trying ? "Entrando…" : "Entrar"}</button>
       <p class="hint" id="hint">O token fica nesta aba, até você sair ou fechá-la. Não há senha nem cookie.</p>
       <p class="hint"><a href="/docs">Referência da API</a></p>
     </form>
