@@ -101,6 +101,8 @@ def test_days_begin_and_end_by_the_analysts_clock(page: Console) -> None:
     assert page.run("address.js", "m.instant('2026-01-31T12:00:00Z', true)") == "2026-01-31T12:00:00Z"
     for day in ("2026-02-30", "2026-13-01", "2026-00-10", "2026-04-31"):
         assert page.run("address.js", f"m.instant('{day}', true)") == day
+    assert page.run("address.js", "m.instant('9999-12-30', true)") == "9999-12-31T03:00:00.000Z"
+    assert page.run("address.js", "m.instant('9999-12-31', true)") == "9999-12-31"
     assert page.run("address.js", "m.instant('0002-01-31', false)").startswith("0002-01-31T")
 
 

@@ -114,7 +114,9 @@ export function instant(text, end) {
   const begins = midnight(year, month, date);
   // What is on no calendar is the server's to refuse: taken for another day, it would be another question.
   if (begins.getMonth() !== month - 1 || begins.getDate() !== date) return text;
-  return (end ? midnight(year, month, date + 1) : begins).toISOString();
+  const asked = (end ? midnight(year, month, date + 1) : begins).toISOString();
+  // "Until 31/12/9999" is until the end of what can be written.
+  return asked.startsWith("+") ? text : asked;
 }
 
 /** @param {number} year @param {number} month from 1 @param {number} date */
