@@ -145,7 +145,7 @@ def test_the_same_words_are_heard_again(wide: Console) -> None:
     wide.enter()
     wide.rows.nth(1).click()
     wide.page.locator(".detalhe dl").wait_for()
-    heard = []
+    heard: list[str] = []
     for button in ("Copiar o número", "Copiar o documento, por inteiro"):
         wide.page.get_by_role("button", name=button).click()
         wide.until(f"{SAID}.startsWith('Copiado.') && {SAID} !== given", heard[-1] if heard else "")
@@ -195,3 +195,16 @@ def test_a_click_beside_it_does_not_end_an_export(wide: Console) -> None:
     assert wide.page.get_by_role("progressbar").is_visible()
     wide.page.get_by_role("dialog").get_by_role("button", name="Cancelar").click()
     wide.page.get_by_text("Exportação cancelada").wait_for()
+
+
+def test_going_up_no_row_hides_below_the_headers(wide: Console) -> None:
+    wide.page.set_viewport_size({"width": 1280, "height": 720})
+    wide.enter()
+    wide.rows.last.focus()
+    for _ in range(24):
+        wide.page.keyboard.press("k")
+        hidden = wide.page.evaluate(
+            f"{FOCUSED}.closest('tr').getBoundingClientRect().top + 1"
+            " < document.querySelector('th').getBoundingClientRect().bottom"
+        )
+        assert not hidden, wide.page.evaluate(f"{FOCUSED}.title")

@@ -1,6 +1,9 @@
 """What must have room at widths that people have."""
 
+import re
+
 from console.driver import Console
+from console.test_freshness import answered
 
 
 def test_long_names_do_not_widen_the_filters(wide: Console) -> None:
@@ -44,3 +47,20 @@ def test_dialogs_fit_a_small_phone(phone: Console) -> None:
         dialog = phone.page.locator("dialog[open]")
         assert dialog.evaluate("(dialog) => dialog.scrollWidth - dialog.clientWidth") <= 0, name
         phone.page.keyboard.press("Escape")
+
+
+LONG = "Maria Aparecida dos Santos Oliveira Albuquerque Cavalcanti de Souza e Silva"
+
+
+def test_enlarged_four_times_nothing_is_cut_off_or_out_of_view(phone: Console) -> None:
+    phone.page.set_viewport_size({"width": 320, "height": 256})
+    phone.page.route(re.compile(r"/pessoas$"), answered(lambda result: result["itens"][0].update(nome=LONG)))
+    for view in ("relatorios?status=CONCLUIDO", "pessoas"):
+        phone.enter(f"#/{view}")
+        cut = "[...document.querySelectorAll('tbody td')].filter((td) => td.scrollWidth > td.clientWidth + 1).length"
+        assert phone.page.evaluate(cut) == 0, view
+        for name in ("Exportar", "Copiar como…"):
+            box = phone.page.get_by_role("button", name=name).bounding_box()
+            assert box
+            assert 0 <= box["x"] <= box["x"] + box["width"] <= 320, name
+    phone.page.unroute_all(behavior="wait")
