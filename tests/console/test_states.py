@@ -203,3 +203,19 @@ def test_an_account_without_reports_is_told_how_they_come(tab: Console, bare: Pl
         tab.page.get_by_role("link", name="Painel").click()
         tab.page.locator(".volume canvas").wait_for()
         assert tab.violations() == []
+
+
+def test_choices_hold_where_the_browser_has_no_room_to_remember_them(wide: Console) -> None:
+    wide.enter()
+    wide.page.evaluate("void (Storage.prototype.setItem = () => { throw new DOMException('', 'QuotaExceededError') })")
+    wide.page.get_by_role("button", name="Aparência: como o sistema").click()
+    wide.page.get_by_role("button", name="Aparência: claro").wait_for()
+    wide.page.get_by_role("button", name="Exportar").click()
+    separator = wide.page.locator("select[name=separator]")
+    separator.select_option(";")
+    wide.page.get_by_label("Mascarar CPFs").uncheck()
+    assert separator.input_value() == ";"
+    wide.page.keyboard.press("Escape")
+    wide.page.keyboard.press("?")
+    wide.page.get_by_label("Usar teclas simples").uncheck()
+    assert not wide.page.get_by_label("Usar teclas simples").is_checked()

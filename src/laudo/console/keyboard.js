@@ -1,4 +1,5 @@
 // Shortcuts: single keys that can be switched off, and that never take a key from a field.
+import { remember } from "./store.js";
 
 const KEYS = "laudo.keys";
 
@@ -16,7 +17,7 @@ export const SHORTCUTS = [
 
 /** Switch the shortcuts on or off. @param {typeof import("./store.js").store} store @param {boolean} keys */
 export function switchKeys(store, keys) {
-  localStorage.setItem(KEYS, keys ? "1" : "0");
+  remember(KEYS, keys ? "1" : "0");
   store.set({ keys });
 }
 

@@ -73,6 +73,15 @@ export function useStore(select) {
   return value;
 }
 
+/** Remember a choice for the next time, where the browser has room for it. @param {string} name @param {string} choice */
+export function remember(name, choice) {
+  try {
+    localStorage.setItem(name, choice);
+  } catch {
+    // It holds for as long as the page is there.
+  }
+}
+
 /** Say something to those who cannot see the screen; the same words once more are heard only if the text differs.
  * @param {string} text */
 export function say(text) {

@@ -1,5 +1,5 @@
 // Light, dark, or as the system has it; remembered by the browser.
-import { store } from "./store.js";
+import { remember, store } from "./store.js";
 
 const THEME = "laudo.theme";
 const ORDER = /** @type {const} */ (["auto", "light", "dark"]);
@@ -15,7 +15,7 @@ export function resumeTheme() {
 /** Change to the next of the three. */
 export function turnTheme() {
   const next = ORDER[(ORDER.indexOf(store.get().theme) + 1) % ORDER.length];
-  localStorage.setItem(THEME, next);
+  remember(THEME, next);
   wear(next);
 }
 

@@ -8,7 +8,7 @@ import { SHORTCUTS, switchKeys } from "../keyboard.js";
 import { refused } from "../lists.js";
 import { Copy, Dialog } from "../parts.js";
 import { api } from "../session.js";
-import { say, store, useStore } from "../store.js";
+import { remember, say, store, useStore } from "../store.js";
 
 /** @typedef {import("../address.js").Place} Place */
 
@@ -91,7 +91,7 @@ function Export({ place }) {
     }
   };
   const separate = (/** @type {string} */ by) => {
-    localStorage.setItem(SEPARATOR, by);
+    remember(SEPARATOR, by);
     setSeparator(by);
   };
   return html`<${Dialog} title="Exportar para CSV" close=${close} busy=${state.at === "running"}>
