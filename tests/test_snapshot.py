@@ -2,14 +2,19 @@
 
 import random
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from itertools import count
 
+import pytest
+
 from factories import NOON, Account, Store, cpf, relatorio
-from laudo.server.database import open_store
+from forwarding import Forwarding
+from laudo.server.database import Connection, Database, open_store
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.writer import Ingest
 from strategies import STATUS
-from wsgi import Answer, Client
+from wsgi import Answer, Client, NewApp
 
 BATCHES = 60
 BATCH = 40
@@ -69,3 +74,34 @@ def test_total_and_items_agree_in_every_response_while_a_writer_imports(
     assert not failures
     # A reader that saw no change would prove nothing.
     assert len(totals["/relatorios?rows=25"]) >= 5, totals
+
+
+class Late(Forwarding):
+    """A store to which something happens after the caller was read, and before the snapshot for the list."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.meanwhile: list[Callable[[], object]] = []
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        while self.meanwhile:
+            self.meanwhile.pop()()
+        with super().snapshot() as connection:
+            yield connection
+
+
+@pytest.mark.parametrize("url", ["/relatorios?page=3&sort=numero", "/pessoas?page=3&sort=cpf"])
+def test_what_is_remembered_of_a_list_is_not_used_once_the_snapshot_sees_another(
+    store: Store, store_url: str, account: Account, new_app: NewApp, url: str
+) -> None:
+    store.write(account, [relatorio(number, numero_documento=cpf(number)) for number in range(60)])
+    with closing(open_store(store_url)) as opened:
+        database = Late(opened)
+        asking = Client(new_app(database), account.token)
+        assert asking.get(url.replace("page=3", "rows=50")).total == 60
+        database.meanwhile.append(lambda: store.write(account, [relatorio(99, numero_documento=cpf(99))]))
+        answer = asking.get(url)
+        assert not database.meanwhile
+        assert (answer.total, len(answer.itens)) == (61, 11)
+        assert answer.body == Client(new_app(cache_bytes=0), account.token).get(url).body

@@ -1,5 +1,6 @@
 """The `Link` header of both lists: the pages by number, and the walk by cursor, which changes do not disturb."""
 
+import random
 import re
 from itertools import product
 from typing import Final, Literal
@@ -259,6 +260,41 @@ def test_a_walk_ends_with_what_is_there_though_the_list_grew_before_it(
     answers += acme.walk(answers[0].links["next"])
     assert keys(answers) == [numero(number) for number in range(50)]
     assert [answer.total for answer in answers][:2] == [50, 90]
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_a_walk_ends_with_what_is_there_though_the_list_shrank_before_it(
+    acme: Client, store: Store, account: Account, path: str
+) -> None:
+    """What is left of the list is no more than the walk has seen, and yet it has not seen it all."""
+    store.write(account, [relatorio(n, atualizado_em=NOON - n, numero_documento=cpf(n)) for n in range(75)])
+    whole = [item for page in acme.walk(path) for item in page.itens]
+    answers = [acme.get(path)]
+    assert store.delete(account, *range(25)) == 25
+    answers += acme.walk(answers[0].links["next"])
+    assert [item for page in answers for item in page.itens] == whole
+
+
+def test_pages_and_walks_lead_each_other_nowhere_else_than_where_nothing_is_kept(
+    store: Store, account: Account, new_app: NewApp
+) -> None:
+    """Where a page has ended is remembered for the next one: of the same list, question and state alone."""
+    seeded = random.Random(15)
+    accounts = [account, store.account(account.id_organizacao)]
+    for each in accounts:
+        store.write(each, [relatorio(number, numero_documento=cpf(number)) for number in range(80)])
+    apps = [new_app(cache_bytes=size) for size in (1 << 20, 0)]
+    pages = [(each, f"{path}?page={page}") for each in accounts for path in LISTS for page in (1, 2, 3)]
+    walks: list[tuple[Account, str]] = []
+    for number in range(300):
+        each, url = seeded.choice(walks[-12:] if number % 3 == 2 else pages)
+        one, other = (Client(served, each.token).get(url) for served in apps)
+        assert (one.status, one.body, one.stable_headers) == (200, other.body, other.stable_headers), url
+        if "next" in one.links:
+            walks.append((each, one.links["next"]))
+        if number % 25 == 24:
+            store.write(account, [relatorio(number, numero_documento=cpf(number), atualizado_em=NOON + number)])
+            store.delete(accounts[1], number // 25)
 
 
 # Whole lists by walking.
