@@ -1,11 +1,13 @@
 """The writer's rules: the newer wins, a batch is all or nothing, and a person follows their newest report."""
 
 import itertools
+import random
 import time
+from collections.abc import Iterator
 
 import pytest
 
-from factories import NOON, Account, Store, contents, cpf, empresa, relatorio, versions
+from factories import NOON, SMALL, Account, Store, contents, cpf, empresa, relatorio, versions
 from laudo.core.sql import Statement
 from laudo.server.database import StoreError
 from laudo.server.ingest.writer import Counts, Ingest
@@ -224,3 +226,28 @@ def test_a_store_that_a_newer_version_migrated_has_no_writer_of_this_one(store: 
         connection.run_script(NEWER)
     with pytest.raises(StoreError, match="a newer version of laudo has migrated the store"):
         Ingest(store.database, account.id_conta)
+
+
+# How the buckets of an axis grow.
+
+
+def test_no_bucket_grows_past_its_size_nor_stays_empty_behind_another(store: Store, account: Account) -> None:
+    """A place in an order is found by reading one coarse bucket and one fine one, however many rows there are."""
+    ingest = Ingest(store.database, account.id_conta, sizes=SMALL)
+    reports = [relatorio(n, atualizado_em=NOON + 7 * n % 501, numero_documento=cpf(n)) for n in range(500)]
+    written, gone = iter(reports), iter(random.Random(3).sample(reports, 450))
+    for coming, leaving in ((1, 0), (11, 0), (1, 0), (300, 0), (100, 150), (87, 300)):
+        ingest.write(list(itertools.islice(written, coming)))
+        ingest.delete([each.numero for each in itertools.islice(gone, leaving)])
+        for fine in _buckets(store):
+            assert len(fine) <= SMALL.most_children
+            assert max(fine) <= SMALL.most_rows
+            assert 0 not in fine[1:]
+
+
+def _buckets(store: Store) -> Iterator[list[int]]:
+    """Give for each coarse bucket how many rows its fine ones hold, in order."""
+    asked = "SELECT id_organizacao, id_conta, axis, parent, lower, total FROM bucket WHERE parent > 0"
+    rows = sorted(store.database.fetch(Statement(asked, ())))
+    for _, fine in itertools.groupby(rows, key=lambda row: row[:4]):
+        yield [row[-1] for row in fine]
