@@ -366,6 +366,14 @@ def test_the_total_may_be_number_or_text_in_both_lists(client: Client, service: 
     assert client.call("contar_pessoas") == 7
 
 
+def test_an_answer_to_another_question_is_none(client: Client, service: Service) -> None:
+    """Unchanged is nothing that was asked about, unless an ETag was sent."""
+    service.script = [httpx.Response(304, headers={"ETag": '"1"'})]
+    with pytest.raises(AnswerError) as caught:
+        client.call("relatorios")
+    assert caught.value.status == 304
+
+
 def test_a_redirect_is_not_followed(client: Client, service: Service) -> None:
     service.script = [httpx.Response(302, headers={"Location": "http://elsewhere.test/"})]
     with pytest.raises(AnswerError, match="redirects"):
@@ -468,14 +476,33 @@ def test_the_deadline_is_for_all_tries(new_client: NewClient, service: Service, 
     assert service.requests[1].extensions["timeout"]["read"] == 3.75
 
 
+@pytest.mark.parametrize("answered", [0, 150])
 def test_a_service_that_is_down_is_asked_little_more_often_than_without_retries(
-    client: Client, service: Service
+    client: Client, service: Service, answered: int
 ) -> None:
+    """However often it has answered before."""
+    for _ in range(answered):
+        client.call("usuario")
+    service.requests.clear()
     service.script = [RESET] * 1000
     for _ in range(100):
         with pytest.raises(TransportError):
             client.call("usuario")
     assert len(service.requests) == 110
+
+
+def test_answers_give_retries_back(client: Client, service: Service) -> None:
+    service.script = [RESET] * 1000
+    for _ in range(6):
+        with pytest.raises(TransportError):
+            client.call("usuario")
+    service.script = []
+    for _ in range(25):
+        client.call("usuario")
+    service.requests.clear()
+    service.script = [RESET, RESET, None]
+    client.call("usuario")
+    assert len(service.requests) == 3
 
 
 # What waits.
