@@ -24,9 +24,9 @@ def script(connection: Connection, owner: Owner) -> str:
     asked = next(plan.page(query.parse(RELATORIOS, "", max_rows=1000), facets))
     if not isinstance(asked, Read):
         raise SystemExit("a first page is no longer one statement")
-    text, params = sql.with_version(sql.statement(asked, owner, connection.dialect), RELATORIOS, owner)
-    lines = [f"\\set p{number} {param}" for number, param in enumerate(params, 1)]
-    return "\n".join([*lines, re.sub(r"\$(\d+)", r":p\1", numbered(text).decode()) + ";", ""])
+    sent = sql.with_version(sql.statement(asked, owner, connection.dialect), RELATORIOS, owner)
+    lines = [f"\\set p{number} {param}" for number, param in enumerate(sent.params, 1)]
+    return "\n".join([*lines, re.sub(r"\$(\d+)", r":p\1", numbered(sent.text).decode()) + ";", ""])
 
 
 def per_second(url: str, file: Path, *, plans: str, clients: int, seconds: float) -> float:

@@ -73,7 +73,7 @@ class Recorded(Forwarding):
         self._record = record
 
     def fetch(self, statement: Statement) -> list[Row]:
-        self._record.add(*statement)
+        self._record.add(statement.text, statement.params)
         return super().fetch(statement)
 
     def reading(self, connection: Connection) -> Connection:
@@ -88,7 +88,7 @@ class _RecordedConnection(ForwardingConnection):
         self._record = record
 
     def fetch(self, statement: Statement) -> list[Row]:
-        self._record.add(*statement)
+        self._record.add(statement.text, statement.params)
         return super().fetch(statement)
 
     def write(self, write: Write, rows: Iterable[Row]) -> None:

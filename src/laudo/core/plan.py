@@ -7,8 +7,9 @@ drives it decides how a look-up is asked (`sql`) and of whom (`server.database`)
 """
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from laudo.core import axes, periods, reading, tally
@@ -27,7 +28,7 @@ FEW: Final = 3000
 _DOCUMENTO: Final = axes.RELATORIO_DOCUMENTO
 
 
-class Page(NamedTuple):
+class Page(Struct, frozen=True):
     """What a list's body is made of: the exact total, how many items the page has, and their JSON joined by commas."""
 
     total: int

@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from math import inf
 from time import monotonic
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -34,7 +34,7 @@ class Line(msgspec.Struct, frozen=True):
     filters: Sequence[str]
 
 
-class Told(NamedTuple):
+class Told(msgspec.Struct, frozen=True):
     """What is told of an answer, whoever asked for it when: `route` and `filters` are names, `size` is in bytes."""
 
     route: str
@@ -47,8 +47,8 @@ class Told(NamedTuple):
 def request_line(request_id: str, method: str, seconds: float, told: Told) -> None:
     """Write one line, whole, in one system call, so that lines of several workers never mix."""
     ms = int(seconds * 1_000_000) / 1000
-    route, status, size, id_token, filters = told
-    line = Line(datetime.now(UTC), request_id, route, method, status, ms, size, id_token, filters)
+    now, size, id_token = datetime.now(UTC), told.size, told.id_token
+    line = Line(now, request_id, told.route, method, told.status, ms, size, id_token, told.filters)
     with suppress(OSError):
         os.write(_STDOUT, _encoder.encode(line) + b"\n")
 

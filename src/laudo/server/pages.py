@@ -4,7 +4,9 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from laudo.core import cursor, links, plan, response, sql
 from laudo.core.cursor import After
@@ -30,7 +32,7 @@ _PURPOSE: Final = b"laudo pages"
 _DISAGREE: Final = "the items of a page are not as many as its total says; `laudo verify` names what is damaged"
 
 
-class Answer(NamedTuple):
+class Answer(Struct, frozen=True):
     """What is sent for one question about one state of a list."""
 
     etag: str
@@ -38,7 +40,7 @@ class Answer(NamedTuple):
     link: str
 
 
-class Draft(NamedTuple):
+class Draft(Struct, frozen=True):
     """An answer as far as it is known before the store is asked for a list in this state."""
 
     owner: Owner

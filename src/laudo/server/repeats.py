@@ -1,9 +1,10 @@
 """Requests that repeat: each is answered as before while nothing at all has changed in the store."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from falcon import code_to_http_status
+from msgspec import Struct
 
 from laudo.server.auth import Caller
 from laudo.server.callers import has_expired
@@ -22,7 +23,7 @@ _REST: Final = 1_000
 """Bytes that an answer takes up beside its texts and its body, about."""
 
 
-class Given(NamedTuple):
+class Given(Struct, frozen=True):
     """An answer as it was given, but for the request's id, and what is told of it."""
 
     status: str

@@ -35,8 +35,8 @@ def statement(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
 
 def with_version(asked: Statement, resource: Resource, owner: Owner) -> Statement:
     """Ask the same, and in the same breath for the version of the list: the first column of each row."""
-    text, params = version(resource, owner)
-    return Statement(f"SELECT ({text}), * FROM ({asked.text}) AS asked", (*params, *asked.params))
+    seen = version(resource, owner)
+    return Statement(f"SELECT ({seen.text}), * FROM ({asked.text}) AS asked", (*seen.params, *asked.params))
 
 
 def version(resource: Resource, owner: Owner) -> Statement:

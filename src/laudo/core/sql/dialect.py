@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
+from msgspec import Struct
+
 from laudo.core.axes import Axis
 from laudo.core.sql.writes import Write
 
@@ -14,7 +16,7 @@ class Owner(NamedTuple):
     id_conta: int
 
 
-class Clause(NamedTuple):
+class Clause(Struct, frozen=True):
     """A part of a statement, with `?` placeholders, and its parameters; a list is bound as one array."""
 
     text: str

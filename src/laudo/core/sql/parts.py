@@ -1,7 +1,9 @@
 """The parts of which statements are made: the owner's clause first, then ranges, facets, orders and sources."""
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from laudo.core.axes import Axis, Key
 from laudo.core.facets import Numbers
@@ -9,7 +11,7 @@ from laudo.core.query import Period
 from laudo.core.sql.dialect import Clause, Dialect, Owner
 
 
-class Statement(NamedTuple):
+class Statement(Struct, frozen=True):
     """A text with placeholders, `?` in turn or `?N` by number, and its parameters; a list is bound as one array."""
 
     text: str

@@ -44,7 +44,8 @@ def plain(lookup: Plain, owner: Owner, dialect: Dialect) -> Statement:
 def found(lookup: Found, owner: Owner, dialect: Dialect) -> Statement:
     """Of one word the persons are counted; of several the index tells who has them all."""
     if len(lookup.words) > 1:
-        return Statement(*dialect.found(lookup.words, owner))
+        counted = dialect.found(lookup.words, owner)
+        return Statement(counted.text, counted.params)
     [word] = lookup.words
     return Statement(_HAVE_WORD, (owner.id_organizacao, word, beyond(word), len(word)))
 

@@ -93,7 +93,7 @@ class Postgres:
         session = self._pool.borrow()
         try:
             for statement in statements:
-                session.send(*statement)
+                session.send(statement.text, statement.params)
             return [session.receive()] if len(statements) == 1 else session.receive_each(len(statements))
         finally:
             self._pool.give_back(session)

@@ -121,7 +121,7 @@ class PostgresConnection:
 
     def _send(self, statement: Statement) -> None:
         self._send_begin()
-        self._session.send(*statement)
+        self._session.send(statement.text, statement.params)
 
     def _send_begin(self) -> None:
         if not self._begun:
