@@ -218,6 +218,15 @@ def test_the_facets_are_asked_for_again_when_the_list_has_changed_and_the_token_
     assert kinds("/relatorios?page=2") == [*asked.again, VERSION, PLACE, PLACE, PLACE, PAGE]
 
 
+@pytest.mark.engines("sqlite", reason="elsewhere a page is asked for ahead, which saves a round trip")
+def test_a_page_is_not_asked_for_before_it_is_known_whether_the_list_has_changed(asked: Asked, store: Store) -> None:
+    assert asked.client.get("/relatorios?sort=nome").status == 200
+    store.write(asked.account, [relatorio(99)])
+    asked.database.forget()
+    assert asked.client.get("/relatorios?sort=-nome").status == 200
+    assert asked.database.kinds() == [AGAIN, FACETS, PAGE]
+
+
 @pytest.mark.parametrize(("room", "remembered"), [(3.5, True), (2.5, False), (0.5, False)])
 def test_the_facets_of_as_many_accounts_are_remembered_as_there_is_room_for(
     asked: Asked, store: Store, monkeypatch: pytest.MonkeyPatch, new_app: NewApp, room: float, *, remembered: bool

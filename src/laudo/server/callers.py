@@ -40,13 +40,14 @@ class Callers:
     ) -> tuple[Caller, list[Row] | None]:
         """Tell whose token it is, and count the request, which began with `mark`; raises ApiError (401, 429).
 
-        Where the store must be asked, and knew the caller before, what `beside` makes of it is asked in the same
-        round trip: its rows come with the caller.
+        Where the store must be asked each time, and knew the caller before, what `beside` makes of it is asked in the
+        same round trip: its rows come with the caller. One that has marks is asked once the list may have changed, and
+        is in this machine: nothing is gained by asking ahead.
         """
         as_of, caller = self._met.get(token) or (None, None)
         rows = None
         if caller is None or mark is None or mark != as_of or has_expired(caller):
-            caller, rows = self._read(database, token, caller, beside)
+            caller, rows = self._read(database, token, caller, beside if mark is None else _nothing)
             self._met.keep(token, (mark, caller))
         self._limits.spend(caller.id_token)
         return caller, rows
