@@ -309,7 +309,7 @@ def test_a_clock_that_is_ahead_hides_no_lag(opened: Open, cluster: Cluster) -> N
     cluster.primary.execute(f"UPDATE heartbeat SET at_ms = {far}")
     try:
         database = opened(SHORT_MS)
-        [(beat,)] = cluster.primary.execute("SELECT at_ms FROM heartbeat")
+        [(beat,)] = cluster.primary.execute("SELECT at_ms FROM heartbeat WHERE id = 1")
         assert far < beat < far + 1_000_000
         for replica in cluster.replicas:
             halt(replica)
@@ -322,7 +322,8 @@ def test_a_clock_that_is_ahead_hides_no_lag(opened: Open, cluster: Cluster) -> N
 def test_the_heartbeat_of_several_workers_never_goes_back(opened: Open, cluster: Cluster) -> None:
     for _ in range(3):
         opened(200, settled=False).fetch(WHICH)
-    seen = [beat for _, beat in asked_for(1, lambda: cluster.primary.execute("SELECT at_ms FROM heartbeat")[0][0])]
+    beat = "SELECT at_ms FROM heartbeat WHERE id = 1"
+    seen = [shown for _, [(shown,)] in asked_for(1, lambda: cluster.primary.execute(beat))]
     assert seen == sorted(seen)
     assert len(set(seen)) > 3
 
@@ -627,6 +628,29 @@ def test_another_database_of_the_primary_is_no_replica_of_the_store(
     client = serve(read_store=urls, settled=False)
     assert {client.get("/relatorios").status for _ in range(20)} == {200}
     told(capfd, f"{FOREIGN}postgresql://127.0.0.1/other is no streaming replica")
+
+
+def test_a_copy_that_has_become_a_primary_is_no_replica_whoever_writes_heartbeats_there(
+    serve: Serve, cluster: Cluster, store: Store, account: Account, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A backup that is tried, or what was the primary: another service goes on with it, and nothing reaches it."""
+    with cluster.primary.replica() as copy:
+        copy.promote()
+        settings = Settings(store=copy.url(), read_store=(copy.url(),), read_lag_ms=LONG_MS)
+        with closing(app.open_served(settings)) as another:
+            another.mark()
+            another.fetch(WHICH)
+            beat = "SELECT at_ms FROM heartbeat WHERE id = 1"
+            until(lambda: copy.execute(beat) > cluster.primary.execute(beat))
+            client = serve(read_store=(cluster.replicas[0].url(), copy.url()), settled=False)
+            assert client.get("/relatorios").status == 200
+            told(capfd, f"{FOREIGN}.* shows what was written on another server")
+            store.write(account, [relatorio(2)])
+            cluster.replicas[0].catch_up(cluster.primary)
+            assert {client.get("/relatorios").total for _ in range(20)} == {2}
+            cluster.primary.stop("immediate")
+            told(capfd, "^store: the primary does not answer: ")
+            assert {client.get("/relatorios").total for _ in range(20)} == {2}
 
 
 # Rights, settings, and what is told.

@@ -81,6 +81,8 @@ class Watch:
         self._beats = _Beats()
         self._origin: Row = ()
         """Of the primary's heartbeat, as it was found last; nothing before."""
+        self._started: int | None = None
+        """When the primary started, as it was found last."""
         self._stopped = threading.Event()
         self._threads: list[threading.Thread] = []
         self._starting = threading.Lock()
@@ -139,7 +141,8 @@ class Watch:
             with database.transaction() as connection:
                 connection.fetch(_ALONE)
                 connection.fetch(Statement(_BEAT, (time_ns() // 1_000_000,)))
-                [(beat,)] = connection.fetch(_SHOWN)
+                connection.fetch(_START)
+                beat, self._started = connection.fetch(_SHOWN)[0]
         except Lost:
             raise
         except StoreError as error:
@@ -151,16 +154,30 @@ class Watch:
     def _look(self, server: Server, database: Database) -> "_Found":
         """Look up which heartbeat a replica shows, and whose; raises StoreError when it does not answer."""
         beats, [origin] = _with_origin(server, database, _SHOWN)
-        shown = max((int(shown) for (shown,) in beats), default=0)
+        shown, started = beats[0] if beats else (0, None)
         as_of = self._beats.moment(shown)
         # Only now: where a heartbeat of ours was found, it is known whose.
         if not _is_same(origin, self._origin):
             server.shown, server.as_of = 0, -inf
             return State.FOREIGN, f"{server.database} is no streaming replica of {self._primary.database}"
+        if self._started not in {None, started}:
+            return self._apart(server, started)
         server.shown, server.as_of = shown, as_of
-        if self._primary.answers and server.behind() * 1000 > self._lag_ms:
+        if self._lags(server):
             return State.LAGS, f"by {server.behind():.1f} s"
         return State.WELL, ""
+
+    def _apart(self, server: Server, started: int | None) -> "_Found":
+        """Leave what is known of a replica as it was: it does not show yet that the primary has been started, or never.
+
+        One that has been fresh before may be the next primary, of which this worker is not told.
+        """
+        if started is not None and server.as_of == -inf:
+            return State.FOREIGN, f"{server.database} shows what was written on another server"
+        return (State.LAGS, f"by {server.behind():.1f} s") if self._lags(server) else (State.WELL, "")
+
+    def _lags(self, server: Server) -> bool:
+        return self._primary.answers and server.behind() * 1000 > self._lag_ms
 
     def _until_next(self, server: Server, state: State) -> float:
         """Give the seconds until the next check: soon, if the next one may find it better; of a right, not so soon."""
@@ -227,7 +244,9 @@ _FIRST_SECONDS: Final = 1.0
 _END_SECONDS: Final = 5.0
 _REMEMBERED: Final = 4_096
 
-_SHOWN: Final = Statement("SELECT at_ms FROM heartbeat WHERE id = 1", ())
+_SHOWN: Final = Statement(
+    "SELECT at_ms, (SELECT at_ms FROM heartbeat WHERE id = 2) AS started FROM heartbeat WHERE id = 1", ()
+)
 _ORIGIN: Final = Statement(
     """
 SELECT (SELECT system_identifier FROM pg_control_system()), to_regclass('heartbeat')::oid,
@@ -246,3 +265,15 @@ INSERT INTO heartbeat (id, at_ms) VALUES (1, ?)
 ON CONFLICT (id) DO UPDATE SET at_ms = greatest(heartbeat.at_ms + 1, excluded.at_ms)
 """
 """Every write makes it larger, whoever writes and however wrong a clock is, so that its order is that of the writes."""
+
+_START: Final = Statement(
+    """
+INSERT INTO heartbeat (id, at_ms)
+SELECT 2, started
+FROM (SELECT CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS bigint) AS started) AS own
+WHERE NOT EXISTS (SELECT FROM heartbeat WHERE id = 2 AND at_ms = started)
+ON CONFLICT (id) DO UPDATE SET at_ms = excluded.at_ms
+""",
+    (),
+)
+"""Written once after each start of a server: no two, of all copies of a store, start in the same microsecond."""
