@@ -8,6 +8,7 @@ import pytest
 
 from factories import Account, Store, relatorio
 from forwarding import Forwarding, ForwardingConnection
+from laudo.core import plan, reading
 from laudo.core.facets import Facets
 from laudo.core.sql import Statement
 from laudo.server import pages
@@ -187,6 +188,31 @@ def test_few_reports_of_many_facets_are_collected_by_these(store: Store, asked: 
     assert asked.client.get("/relatorios?status=PENDENTE&sort=-mensagem").status == 200
     text = asked.database.statements[-1].text
     assert "relatorio_facet_recency" in text or "INDEXED BY" not in text
+
+
+def test_few_of_each_of_many_messages_are_read_together_and_few_of_one_that_many_have_alone(
+    asked: Asked, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "FEW", 0)
+    monkeypatch.setattr(reading, "FARTHEST", 700)
+    reports = [
+        relatorio(
+            number,
+            status="PENDENTE" if number // 300 == number % 10 or number > 3_900 else "CONCLUIDO",
+            mensagem="Mensagem 150" if number > 3_000 else f"Mensagem {number % 300:03}",
+        )
+        for number in range(30, 4_000)
+    ]
+    store.write(asked.account, reports)
+    wanted = sorted((each for each in reports if each.status == "PENDENTE"), key=lambda each: each.numero)
+    wanted.sort(key=lambda each: each.mensagem, reverse=True)
+    asked.client.get("/relatorios")
+    met = []
+    for page in range(1, 5):
+        asked.database.forget()
+        met += asked.client.get(f"/relatorios?status=PENDENTE&sort=-mensagem&rows=100&page={page}").itens
+        assert len(asked.database.statements) < 90
+    assert [each["numero"] for each in met] == [each.numero for each in wanted]
 
 
 def test_a_range_beside_other_filters_costs_two_statements_more_for_the_coarse_and_the_fine_buckets_before_its_end(

@@ -20,6 +20,8 @@ SEEK: Final = 4
 """What beginning an index range costs, in rows scanned."""
 FARTHEST: Final = 4000
 """The tally finds the next row with some facets for what scanning so many costs."""
+_ALL: Final = Group(None, None, 0)
+"""Rows with any facets."""
 
 
 class Stretch(Struct, frozen=True):
@@ -149,8 +151,8 @@ def _up(collected: Reading, stretch: Stretch, most: int, *, lower: Key | None, p
 def _down_values(collected: Reading, stretch: Stretch, most: int, *, place: int) -> Asking[None]:
     """Collect downwards from the mirror image of row `place`, on an axis of which many rows may share a value.
 
-    Where few rows have all the values that a page shows, they are read at once; else value by value, those of one
-    upwards from where the tally says.
+    Values that few rows have are read together, as many of them as one may scan; of one that many have, its rows are
+    read upwards from where the tally says.
     """
     axis, group = stretch.axis, stretch.group
     while most and place >= 0:
@@ -158,14 +160,28 @@ def _down_values(collected: Reading, stretch: Stretch, most: int, *, place: int)
         bounds = axis.floor(top[0]), axis.ceiling(top[0])
         first, end = yield from together(*(rank(axis, group, bound) for bound in bounds))
         start, before, near = first + end - place - 1, collected.count, PATIENCE * most + TIES
-        [(rows,)] = yield Count(axis, axis.floor(low[0]), bounds[1], None, most=near + 1)
-        if rows <= near:
-            lower, skip = axis.floor(low[0]), start - first
-            yield from _read(collected, stretch, most, lower=lower, upper=bounds[1], skip=skip, whole=True)
+        lower = axis.floor(low[0])
+        [(rows,)] = yield Count(axis, lower, bounds[1], None, most=near + 1)
+        if rows > near:
+            one_is_enough = end - start >= most
+            lower = bounds[1] if one_is_enough else (yield from _farthest(axis, bounds[1], max(near, FARTHEST)))
+        if axis.encode(lower) < axis.encode(bounds[1]):
+            yield from _read(collected, stretch, most, lower=lower, upper=bounds[1], skip=start - first, whole=True)
+            place -= collected.count - before
+        else:
+            key = yield from locate(axis, group, start)
+            yield from _up(collected, replace(stretch, falling=False), min(most, end - start), lower=key, place=start)
+            place = first - 1
+        most -= collected.count - before
+        if collected.count == before:
             return
-        key = yield from locate(axis, group, start)
-        yield from _up(collected, replace(stretch, falling=False), min(most, end - start), lower=key, place=start)
-        most, place = most - collected.count + before, first - 1
+
+
+def _farthest(axis: Axis, upper: Key, most: int) -> Asking[Key]:
+    """Find the lowest value from whose first row on at most so many rows, with whatever facets, stand before a key."""
+    place = (yield from rank(axis, _ALL, upper)) - most - 1
+    key = yield from locate(axis, _ALL, max(place, 0))
+    return axis.ceiling(key[0])
 
 
 def _down_from(collected: Reading, stretch: Stretch, most: int, *, key: Key, place: int) -> Asking[None]:
