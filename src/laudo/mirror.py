@@ -166,7 +166,7 @@ class Mirror:
 
     def _ask_name(self, cpf: str) -> str:
         """Ask for one person who was not in the list when it was walked; if in vain, the name known before stays."""
-        found = self._client.pessoas(cpf=cpf).itens if cpf.isdecimal() and len(cpf) == _CPF else ()
+        found = self._client.pessoas(cpf=cpf).itens if _may_be_cpf(cpf) else ()
         self._names.keep(found)
         name = found[0].nome if found else self._ingest.nome(cpf)
         self.summary.unnamed += name in {None, UNNAMED}
@@ -229,6 +229,10 @@ def _known(instant: datetime | None) -> tuple[datetime, ...]:
 
 def _instants(batch: Batch[Listed]) -> list[datetime]:
     return [item.atualizado_em for item in batch.itens]
+
+
+def _may_be_cpf(text: str) -> bool:
+    return len(text) == _CPF and text.isascii() and text.isdecimal()
 
 
 _CPF: Final = 11

@@ -141,9 +141,10 @@ def test_a_report_of_the_future_hides_none_that_come_after_it(run: Run, laudo: S
 
 def test_what_cannot_be_a_report_is_counted_and_named_without_its_values(run: Run, service: Service) -> None:
     service.relatorios = [relatorio(2, numero="x-secret"), relatorio(1, numero_documento=cpf(1))]
+    service.relatorios += [relatorio(3, numero_documento="٥٢٩٩٨٢٢٤٧٢٥")]  # digits, but none of a CPF
     result = run()
     assert result.exit_code == 1
-    assert result.stdout.startswith("1 inserted, 0 updated, 1 unchanged, 0 stale, 2 rejected")
+    assert result.stdout.startswith("1 inserted, 0 updated, 1 unchanged, 0 stale, 4 rejected")
     assert "rejected: numero is not accepted" in result.stderr
     assert "secret" not in result.output
 
