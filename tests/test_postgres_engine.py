@@ -668,12 +668,14 @@ def test_a_snapshot_that_is_lost_each_time_is_read_three_times(server: Server, s
     assert len(seen) == 3
 
 
-def test_a_transaction_that_rests_for_longer_than_the_server_bears_is_told_why(
-    server: Server, opened: Callable[..., Postgres]
+@pytest.mark.parametrize("setting", ["idle_in_transaction_session_timeout", "transaction_timeout"])
+def test_a_transaction_that_lasts_longer_than_the_server_bears_is_told_why(
+    server: Server, opened: Callable[..., Postgres], setting: str
 ) -> None:
-    url = f"{server.url()}?options=-c%20idle_in_transaction_session_timeout%3D50ms"
-    store = opened(url=url, write=True)
-    with pytest.raises(Lost, match="idle_in_transaction_session_timeout"), store.transaction() as connection:  # noqa: PT012
+    if not server.execute(f"SELECT 1 FROM pg_settings WHERE name = '{setting}'"):
+        pytest.skip("a setting of PostgreSQL 17 and later")
+    store = opened(url=f"{server.url()}?options=-c%20{setting}%3D200ms", write=True)
+    with pytest.raises(Lost, match=f" than {setting};"), store.transaction() as connection:  # noqa: PT012
         connection.fetch(ONE)
         sleep(0.5)
         connection.fetch(ONE)

@@ -32,7 +32,7 @@ def failed(result: PGresult) -> Exception:
     """
     code = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
     if is_fatal(result):
-        return Lost(_IDLE if code == "25P03" else LOST)
+        return Lost(_ENDED.get(code, LOST))
     said = (result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b"").decode("utf-8", "replace")
     if code == "42501" and _OF_SCHEMA.search(said):
         return StoreError(f"{_CREATE} (SQLSTATE {code})")
@@ -67,10 +67,13 @@ def _mistake(code: str) -> Callable[[str], Exception]:
         return psycopg.DatabaseError
 
 
-_IDLE: Final = (
-    "PostgreSQL has ended a transaction that rested for longer than idle_in_transaction_session_timeout; raise it, "
-    "or ask again (SQLSTATE 25P03)"
-)
+_ENDED: Final = {
+    "25P03": "PostgreSQL has ended a transaction that rested for longer than idle_in_transaction_session_timeout; "
+    "raise it, or ask again (SQLSTATE 25P03)",
+    "25P04": "PostgreSQL has ended a transaction that took longer than transaction_timeout; raise it for the store's "
+    "user (SQLSTATE 25P04)",
+}
+"""Why the server has ended a session, where that is the transaction's own doing."""
 _SCHEMA: Final = "the store has no schema, or an older one; run `laudo migrate`"
 _RIGHTS: Final = "the store's user lacks a right; run `laudo migrate --grants` as the owner"
 _CREATE: Final = "the store's user may make no table in the schema; run this as the owner, or GRANT it CREATE ON SCHEMA"
