@@ -180,11 +180,11 @@ def test_no_refusal_repeats_a_value(empty: Client, path: str) -> None:
 
 
 class Ailing(Forwarding):
-    """A store without marks that answers the first `good` statements of each snapshot and then raises `error`."""
+    """A store without marks that answers `good` statements, and then raises `error`."""
 
     def __init__(self, database: Database, *, good: int, error: Exception) -> None:
         super().__init__(database)
-        self._good = good
+        self._left = good
         self._error = error
 
     def fetch(self, statement: Statement) -> list[Row]:
@@ -195,19 +195,21 @@ class Ailing(Forwarding):
         return None
 
     def reading(self, connection: Connection) -> Connection:
-        return _AilingConnection(connection, self._good, self._error)
+        return _AilingConnection(connection, self._count)
 
-
-class _AilingConnection(ForwardingConnection):
-    def __init__(self, connection: Connection, good: int, error: Exception) -> None:
-        super().__init__(connection)
-        self._left = good
-        self._error = error
-
-    def fetch(self, statement: Statement) -> list[Row]:
+    def _count(self) -> None:
         self._left -= 1
         if self._left < 0:
             raise self._error
+
+
+class _AilingConnection(ForwardingConnection):
+    def __init__(self, connection: Connection, count: Callable[[], None]) -> None:
+        super().__init__(connection)
+        self._count = count
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        self._count()
         return super().fetch(statement)
 
     def has_column(self, table: str, name: str) -> bool:
@@ -220,14 +222,16 @@ Ail = Callable[[int, Exception], Client]
 
 @pytest.fixture
 def ail(store_url: str, new_app: NewApp, account: Account) -> Iterator[Ail]:
-    """Gives a client of an application whose store answers so many statements of a request, and then fails."""
+    """Gives a client of an application whose store answers so many statements, and then fails."""
     database = open_store(store_url)
     yield lambda good, error: Client(new_app(Ailing(database, good=good, error=error)), account.token)
     database.close()
 
 
-@pytest.mark.parametrize("good", [0, 1])
-@pytest.mark.parametrize("path", LISTS)
+@pytest.mark.parametrize(
+    ("path", "good"),
+    [*((path, good) for path in LISTS for good in (0, 1, 2)), *(("/relatorios?sort=status", good) for good in (2, 3))],
+)
 def test_a_store_that_does_not_answer_is_503_with_the_seconds_to_wait(
     ail: Ail, store: Store, account: Account, path: str, good: int
 ) -> None:
@@ -260,7 +264,7 @@ def test_why_the_store_does_not_answer_is_told_to_the_operator_in_our_words_and_
 def test_a_fault_of_ours_is_500_and_says_nothing_but_the_request_id(
     ail: Ail, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    answer = ail(1, RuntimeError("segredo")).get("/relatorios?numero_documento=52998224725")
+    answer = ail(2, RuntimeError("segredo")).get("/relatorios?numero_documento=52998224725")
     assert_shape(answer, 500, "Internal Server Error")
     assert answer.headers["x-request-id"]
     written = capfd.readouterr()
@@ -272,7 +276,7 @@ def test_a_fault_of_ours_is_500_and_says_nothing_but_the_request_id(
 def test_a_fault_that_cannot_be_told_is_500_all_the_same(ail: Ail, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", closed := StringIO())
     closed.close()
-    assert_shape(ail(1, RuntimeError("?")).get("/relatorios"), 500, "Internal Server Error")
+    assert_shape(ail(2, RuntimeError("?")).get("/relatorios"), 500, "Internal Server Error")
 
 
 def test_a_page_that_is_not_as_long_as_its_total_says_is_500_and_not_sent(
@@ -322,7 +326,7 @@ def test_the_token_is_checked_before_the_rate_and_the_rate_before_the_parameters
 
 
 def test_the_parameters_are_checked_before_the_store_is_asked_for_items(ail: Ail) -> None:
-    failing = ail(1, Unavailable("gone"))
+    failing = ail(2, Unavailable("gone"))
     assert failing.get("/relatorios?page=0").status == 400
     assert failing.get("/relatorios?page=1").status == 503
 
