@@ -2,12 +2,10 @@ import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic
 
 import pytest
 
@@ -46,33 +44,6 @@ def test_open_connections_do_not_keep_it_from_ending(place: Place) -> None:
         server.interrupt(signal.SIGTERM)
         assert server.ended() == 0
         assert silent.rest() == b""
-
-
-HASTY = "from laudo.cli import main, serving; serving._UNREAD_SECONDS = 1; main()"
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such option")
-def test_who_takes_nothing_of_an_answer_is_dropped(place: Place) -> None:
-    """A thousand such are all that are accepted: whoever comes then would wait for as long as they please."""
-    port = free_port()
-    command = [sys.executable, "-c", HASTY, "serve", "--port", str(port), "--workers", "1", "--no-log"]
-    with subprocess.Popen(command, env=place.environ(), cwd=place.folder) as process, ExitStack() as stack:
-        stack.callback(process.terminate)
-        wait_for_port(process, port)
-        began = monotonic()
-        while True:  # whom the server accepts before its socket has the option keeps it busy for ever
-            client = stack.enter_context(Client(port, receive_buffer=4096))
-            client.socket.settimeout(0)
-            client.socket.send(request("/openapi.json") * 200)
-            sleep(2)
-            if not is_connected(port, client.socket.getsockname()[1]):
-                return
-            assert monotonic() < began + 30
-
-
-def is_connected(port: int, client: int) -> bool:
-    """Tell whether the server's end of a connection is there."""
-    return bool(re.search(rf":{port:04X} \S+:{client:04X} 01 ", Path("/proc/net/tcp").read_text("ascii")))
 
 
 def test_it_starts_again_on_the_same_port_at_once(place: Place) -> None:

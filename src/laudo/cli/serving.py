@@ -3,13 +3,11 @@
 import os
 import signal
 import socket
-import sys
 import threading
 import time
 from contextlib import ExitStack, suppress
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from laudo.cli import options, output
@@ -29,9 +27,6 @@ _STARTING_SECONDS: Final = 0.5
 
 _LOOKING_SECONDS: Final = 0.01
 """How often a worker that begins looks whether it has that handler yet."""
-
-_UNREAD_SECONDS: Final = 30
-"""How long a client may take nothing of its answer: as long as Granian lets it take to send the head of a request."""
 
 _STOPPING: Final = {signal.SIGINT, signal.SIGTERM}
 
@@ -100,7 +95,6 @@ def application(settings: Settings) -> "WSGIApplication":
 
     made = app.create(settings)
     finish_first()
-    _drop_who_does_not_read(settings.port)
     _defer_stopping()
     _end_with_parent()
     return made
@@ -180,36 +174,6 @@ def _defer_stopping() -> None:
         stop(signal.SIGTERM, None)
 
     threading.Thread(target=hand_on, daemon=True).start()
-
-
-def _drop_who_does_not_read(port: int) -> None:
-    """Have the system end a connection whose client takes nothing of its answer, as Granian never does.
-
-    A thousand such, for which nobody needs a token, would be all that Granian accepts. Connections have this of the
-    socket that accepts them, which Granian makes for each worker and shows to nobody; only Linux has the option.
-    """
-
-    def tell() -> None:
-        while not (found := _listening(port)):
-            time.sleep(_LOOKING_SECONDS)
-        for accepting in found:
-            accepting.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _UNREAD_SECONDS)
-            accepting.close()
-
-    if sys.platform == "linux":
-        threading.Thread(target=tell, daemon=True).start()
-
-
-def _listening(port: int) -> list[socket.socket]:
-    """Give this process's sockets that accept connections to a port, each as a descriptor of its own."""
-    found = []
-    for each in Path("/proc/self/fd").iterdir():
-        with suppress(OSError):
-            if each.is_socket():
-                one = socket.socket(fileno=os.dup(int(each.name)))
-                accepts = one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) and one.getsockname()[1] == port
-                found.append(one) if accepts else one.close()
-    return found
 
 
 def _end_with_parent() -> None:
