@@ -9,11 +9,6 @@ from laudo.core.sql.dialect import Dialect, Owner
 from laudo.core.sql.parts import Statement, Where, source, tallied
 
 
-def total(axis: Axis, owner: Owner) -> Statement:
-    """Count all rows of an axis, by its coarse buckets."""
-    return Statement(_TOTAL, (*tallied(axis, owner), axis.number))
-
-
 def children(lookup: Children, owner: Owner, dialect: Dialect) -> Statement:
     place = (*tallied(lookup.axis, owner), lookup.axis.number, lookup.parent)
     if lookup.facets is None:
@@ -83,7 +78,6 @@ _FEW: Final = 128
 _EACH: Final = " GROUP BY facet"
 _AXIS: Final = "id_organizacao = ? AND id_conta = ? AND axis = ?"
 _BELOW: Final = f"{_AXIS} AND parent = ?"
-_TOTAL: Final = f"SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM bucket WHERE {_AXIS} AND parent = 0"
 _HOLDING: Final = f"""
 WITH coarse AS (
     SELECT bucket, lower FROM bucket WHERE {_AXIS} AND parent = 0 AND lower <= ? ORDER BY lower DESC LIMIT 1
