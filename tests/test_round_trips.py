@@ -81,11 +81,11 @@ def counted(store_url: str) -> Iterator[Counted]:
 
 @pytest.fixture
 def acme(new_app: NewApp, counted: Counted, store: Store, account: Account) -> Client:
-    """Asks for 240 reports in the name of a caller who has asked for each list before."""
+    """Asks for 240 reports in the name of a caller who has asked for each list before, for what needs its facets."""
     store.write(account, many(240))
     client = Client(new_app(counted), account.token)
-    client.get("/relatorios?rows=75")
-    client.get("/pessoas?rows=75")
+    client.get("/relatorios?rows=75&sort=status")
+    client.get("/pessoas?rows=75&busca=maria")
     counted.since()
     return client
 
@@ -99,6 +99,17 @@ def test_a_page_and_its_caller_are_one_round_trip(acme: Client, counted: Counted
     assert counted.since() == (1, KNOWN_CALLER)
     assert acme.ask("GET", url, headers={"If-None-Match": first.headers["etag"]}).status == 304
     assert counted.since() == (1, KNOWN_CALLER)
+
+
+@pytest.mark.parametrize("url", ["/relatorios", "/relatorios?sort=-numero", "/pessoas"])
+def test_a_page_without_filters_is_one_round_trip_more_when_the_list_has_changed(
+    acme: Client, counted: Counted, store: Store, account: Account, url: str
+) -> None:
+    before = acme.get(url).total
+    store.write(account, [relatorio(900, numero_documento="11144477735")])
+    counted.since()
+    assert acme.get(url).total > before
+    assert counted.since() == (2, KNOWN_CALLER + 1)
 
 
 def test_the_profile_is_one_round_trip(acme: Client, counted: Counted) -> None:
@@ -171,7 +182,7 @@ def test_a_page_goes_on_from_where_the_one_before_ended_in_one_round_trip(
     acme: Client, new_app: NewApp, counted: Counted, account: Account, asked: str
 ) -> None:
     alone = Client(new_app(counted, cache_bytes=0), account.token)
-    assert alone.get("/relatorios").status == alone.get("/pessoas").status == 200
+    assert alone.get("/relatorios?sort=nome").status == alone.get("/pessoas?busca=maria").status == 200
     counted.since()
     expected = alone.get(f"/{asked}&page=2").body
     assert counted.since()[0] > 1

@@ -102,6 +102,12 @@ class Read(Struct, frozen=True):
     period: Period | None = None
 
 
+class Whole(Struct, frozen=True):
+    """Items of a list without filters. Rows: how many the list has, how many items, their JSON joined by commas."""
+
+    read: Read
+
+
 class Plain(Struct, frozen=True):
     """The plain way: filter, sort, skip. Rows: how many match (null unless `counted`), how many items, their JSON.
 
@@ -136,7 +142,7 @@ class Together(Struct, frozen=True):
     asked: tuple["Asked", ...]
 
 
-LookUp = Children | Holding | Before | At | Count | Read | Plain | Found
+LookUp = Children | Holding | Before | At | Count | Read | Whole | Plain | Found
 Asked = LookUp | Together
 Rows = list[tuple[Any, ...]]
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from laudo.core import axes, periods, reading, tally
 from laudo.core.axes import Axis
 from laudo.core.cursor import After
 from laudo.core.facets import Facets, Group
-from laudo.core.lookups import Asking, Count, Found, Plain, together
+from laudo.core.lookups import Asking, Count, Found, Plain, Read, Whole, together
 from laudo.core.query import Query
 from laudo.core.reading import Reading, Stretch, skipped
 from laudo.core.tally import Bounds, Span
@@ -58,6 +58,29 @@ def page(query: Query, facets: Facets, after: After | None = None, total: int | 
     if bounds:
         return (yield from _bounded(query, facets, group, bounds[0], after=after, total=total))
     return (yield from _ordered(query, facets, group, after))
+
+
+def whole(query: Query, after: After | None, total: int | None) -> Steps | None:
+    """Plan the first page of a list without filters, or one that follows an item, in one look-up that needs no facets.
+
+    None for all others.
+    """
+    axis, filtered = query.order.field.axis, query.on_facets or query.exact or query.words or _bounds(query)
+    if filtered or axis is None or skipped(query, after):
+        return None
+    falling = query.order.descending is not axis.falls
+    if falling and (after or axis.repeats):
+        return None
+    lower = axis.past(axis.key(after.value, after.key)) if after else None
+    return _whole(Read(axis, lower, None, None, query.rows, falling=falling), total)
+
+
+def _whole(read: Read, total: int | None) -> Steps:
+    if total is None:
+        [(total, shown, items)] = yield Whole(read)
+    else:
+        [(shown, items)] = yield read
+    return Page(total, shown, items or b"") if total else Page(0, 0, b"")
 
 
 def _ordered(query: Query, facets: Facets, group: Group, after: After | None) -> Steps:

@@ -12,7 +12,7 @@ from laudo.core import cursor, links, plan, response, sql
 from laudo.core.cursor import After
 from laudo.core.errors import ApiError
 from laudo.core.facets import Facets
-from laudo.core.lookups import Asked, LookUp, Plain, Read, Rows, Together
+from laudo.core.lookups import Asked, LookUp, Plain, Read, Rows, Together, Whole
 from laudo.core.plan import Page
 from laudo.core.query import Query
 from laudo.core.resources import Resource
@@ -80,16 +80,15 @@ class Pages:
         return etag if lists(known, etag) else None
 
     def draft(self, dialect: Dialect, caller: Caller, query: Query) -> Draft | None:
-        """Plan an answer of one statement; None when one is not enough, or the list is not as it was remembered."""
+        """Plan an answer of one statement; None when one is not enough, or it takes facets that are not remembered."""
         owner, version = _state(caller, query)
-        facets = self._remembered(query.resource, owner, version)
-        if facets is None or query.cursor is not None:
+        steps = None if query.cursor is not None else self._planned(query, owner, version, None)
+        if steps is None:
             return None
-        steps = plan.page(query, facets, *self._before(owner, version, query, None))
         reached = _next(steps)
         if isinstance(reached, Page):
             return Draft(owner, version, steps, None, reached)
-        if not isinstance(reached, Read | Plain):
+        if not isinstance(reached, Read | Whole | Plain):
             return None
         asked = sql.with_version(sql.statement(reached, owner, dialect), query.resource, owner)
         return Draft(owner, version, steps, asked, None)
@@ -123,10 +122,8 @@ class Pages:
         after = cursor.unseal(query, secret=self._secret, owner=owner) if query.cursor else None
         if known is not None and lists(known, etag := self._etag(owner, version, query)):
             return etag
-        facets, found = self._remembered(query.resource, owner, version), None
-        if facets is not None:
-            steps = plan.page(query, facets, *self._before(owner, version, query, after))
-            found = _drive_if(version, steps, connection, query.resource, owner)
+        steps = self._planned(query, owner, version, after)
+        found = _drive_if(version, steps, connection, query.resource, owner) if steps else None
         if found is None:
             version, facets = self._read_facets(connection, query.resource, owner)
             steps = plan.page(query, facets, *self._before(owner, version, query, after))
@@ -150,9 +147,13 @@ class Pages:
         self._answers.keep((owner, version, query.question, query.place), answer)
         return answer
 
-    def _remembered(self, resource: Resource, owner: Owner, version: int) -> Facets | None:
-        kept = self._facets.get((resource, owner))
-        return kept[1] if kept and kept[0] == version else None
+    def _planned(self, query: Query, owner: Owner, version: int, after: After | None) -> plan.Steps | None:
+        """Plan a page, None when that needs facets of which those of this version are not remembered."""
+        before, total = self._before(owner, version, query, after)
+        kept = self._facets.get((query.resource, owner))
+        if kept and kept[0] == version:
+            return plan.page(query, kept[1], before, total)
+        return plan.whole(query, before, total)
 
     def _read_facets(self, connection: Connection, resource: Resource, owner: Owner) -> tuple[int, Facets]:
         """Give the version of a list that a snapshot sees, and its facets."""

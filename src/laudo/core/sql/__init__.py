@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from laudo.core import axes
 from laudo.core.facets import FIELDS
-from laudo.core.lookups import At, Before, Children, Count, Found, Holding, LookUp, Plain, Read
+from laudo.core.lookups import At, Before, Children, Count, Found, Holding, LookUp, Plain, Read, Whole
 from laudo.core.resources import Resource
 from laudo.core.sql import pages, places, plain
 from laudo.core.sql.dialect import Dialect, Owner
@@ -50,7 +49,8 @@ def version(resource: Resource, owner: Owner) -> Statement:
 def facets(resource: Resource, owner: Owner) -> Statement:
     """Ask for an owner's facets: each row is a `Facet`."""
     if resource.whole_organization:
-        return Statement(_PESSOAS, (owner.id_organizacao, axes.PESSOA_CPF.number))
+        total = places.total(resource.newest_axis.table, owner)
+        return Statement(f"SELECT 0, ({total.text})", total.params)
     return Statement(_FACETS, owner)
 
 
@@ -61,6 +61,7 @@ _BUILDERS: Final[dict[type[LookUp], Callable[[Any, Owner, Dialect], Statement]]]
     At: places.at,
     Count: places.count,
     Read: pages.read,
+    Whole: pages.whole,
     Plain: plain.plain,
     Found: plain.found,
 }
@@ -68,8 +69,4 @@ _VERSION_OF_CONTA: Final = "SELECT version FROM conta WHERE id_organizacao = ? A
 _VERSION_OF_ORGANIZACAO: Final = "SELECT version FROM organizacao WHERE id_organizacao = ?"
 _FACETS: Final = (
     f"SELECT facet, total, {', '.join(FIELDS)} FROM facet WHERE id_organizacao = ? AND id_conta = ? AND total > 0"
-)
-_PESSOAS: Final = (
-    "SELECT 0, CAST(coalesce(sum(total), 0) AS bigint) FROM bucket "
-    "WHERE id_organizacao = ? AND id_conta = 0 AND axis = ? AND parent = 0"
 )

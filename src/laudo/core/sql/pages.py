@@ -1,8 +1,14 @@
 """The items of a range, in the order of its axis."""
 
-from laudo.core.lookups import PATIENCE, Read
+from laudo.core.lookups import PATIENCE, Read, Whole
 from laudo.core.sql.dialect import Clause, Dialect, Owner
 from laudo.core.sql.parts import Statement, Where, order, source
+from laudo.core.sql.places import total
+
+
+def whole(lookup: Whole, owner: Owner, dialect: Dialect) -> Statement:
+    counted, items = total(lookup.read.axis.table, owner), read(lookup.read, owner, dialect)
+    return Statement(f"SELECT ({counted.text}), * FROM ({items.text}) AS items", (*counted.params, *items.params))
 
 
 def read(lookup: Read, owner: Owner, dialect: Dialect) -> Statement:

@@ -2,11 +2,18 @@
 
 from typing import Final
 
-from laudo.core.axes import Axis
+from laudo.core.axes import PESSOA_CPF, Axis
 from laudo.core.facets import Numbers
 from laudo.core.lookups import At, Before, Children, Count, Holding
 from laudo.core.sql.dialect import Dialect, Owner
 from laudo.core.sql.parts import Statement, Where, source, tallied
+
+
+def total(table: str, owner: Owner) -> Statement:
+    """Count all rows of a list by its facets; persons, who have none, by the coarse buckets of an axis."""
+    if table == "relatorio":
+        return Statement(_REPORTS, owner)
+    return Statement(_PERSONS, (*tallied(PESSOA_CPF, owner), PESSOA_CPF.number))
 
 
 def children(lookup: Children, owner: Owner, dialect: Dialect) -> Statement:
@@ -78,6 +85,8 @@ _FEW: Final = 128
 _EACH: Final = " GROUP BY facet"
 _AXIS: Final = "id_organizacao = ? AND id_conta = ? AND axis = ?"
 _BELOW: Final = f"{_AXIS} AND parent = ?"
+_REPORTS: Final = "SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM facet WHERE id_organizacao = ? AND id_conta = ?"
+_PERSONS: Final = f"SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM bucket WHERE {_AXIS} AND parent = 0"
 _HOLDING: Final = f"""
 WITH coarse AS (
     SELECT bucket, lower FROM bucket WHERE {_AXIS} AND parent = 0 AND lower <= ? ORDER BY lower DESC LIMIT 1
