@@ -1,4 +1,5 @@
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -26,6 +27,29 @@ def test_the_document_is_valid_openapi_3_1(server: Server) -> None:
 def test_every_operation_has_an_id_of_its_own() -> None:
     ids = [operation["operationId"] for methods in DOCUMENT["paths"].values() for operation in methods.values()]
     assert len(ids) == len(set(ids))
+
+
+def test_generated_clients_have_names_for_everything_and_nothing_that_is_unused() -> None:
+    operations = [operation for methods in DOCUMENT["paths"].values() for operation in methods.values()]
+    assert {tag for operation in operations for tag in operation["tags"]} == {tag["name"] for tag in DOCUMENT["tags"]}
+    for tag in DOCUMENT["tags"]:
+        assert tag["name"].isascii()
+        assert tag["name"].isidentifier()
+        assert tag["description"]
+    kinds = ("headers", "schemas", "responses")
+    components = {f"#/components/{kind}/{name}" for kind in kinds for name in DOCUMENT["components"][kind]}
+    assert components == {part["$ref"] for part in parts(DOCUMENT) if "$ref" in part}
+    for schema in parts(DOCUMENT["components"]["schemas"]):
+        assert set(schema.get("required", ())) <= set(schema.get("properties", ()))
+
+
+def parts(whole: object) -> Iterator[dict[str, Any]]:
+    """Give every object inside of one."""
+    if isinstance(whole, dict):
+        yield whole
+    if isinstance(whole, dict | list):
+        for part in whole.values() if isinstance(whole, dict) else whole:
+            yield from parts(part)
 
 
 # Every check that schemathesis has, on valid and invalid requests, the same ones in each run.

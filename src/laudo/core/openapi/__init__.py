@@ -28,7 +28,10 @@ def document(*, max_rows: int) -> Json:
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": "/"}],
-        "tags": [{"name": "consulta", "description": "As três consultas."}, {"name": "serviço"}],
+        "tags": [
+            {"name": "consulta", "description": "As três consultas."},
+            {"name": "sistema", "description": "O estado do serviço e este documento, sem token."},
+        ],
         "security": [{"token": []}],
         "paths": _paths(max_rows),
         "components": {

@@ -26,8 +26,8 @@ def refer(*kinds: Kind) -> Json:
 
 
 def refusals() -> Json:
-    """Describe every refusal, by status."""
-    return {str(kind.status): _refusal(kind) for kind in errors.TABLE}
+    """Describe every refusal that a route of the document can meet, by status."""
+    return {str(kind.status): _refusal(kind) for kind in errors.TABLE if kind is not errors.NOT_FOUND}
 
 
 def resolved(answer: Json) -> Json:
@@ -41,6 +41,7 @@ def schemas() -> Json:
     """Describe every body."""
     error = {"error": {"type": "string"}, "message": {"type": "string"}}
     validation = _object({"source": {"const": "query"}, "keys": {"type": "array", "items": {"type": "string"}}})
+    itself = {"openapi": {"type": "string"}, "info": {"type": "object"}, "paths": {"type": "object"}}
     items = {
         f"item_{resource.name}": _object({field.name: _field(resource, field) for field in resource.fields})
         for resource in LISTS
@@ -52,7 +53,7 @@ def schemas() -> Json:
         "erro": _object({**error, "status_code": {"type": "integer"}}),
         "erro_validacao": _object({**error, "validation": validation, "status_code": {"const": 400}}),
         "ok": _object({"status": {"const": "ok"}}),
-        "openapi": {"type": "object", "required": ["openapi", "info", "paths"]},
+        "openapi": _object(itself) | {"additionalProperties": True},
     }
 
 

@@ -81,7 +81,7 @@ def itself() -> Json:
 def _plain(name: str, summary: str, schema: str) -> Json:
     return {
         "operationId": name,
-        "tags": ["serviço"],
+        "tags": ["sistema"],
         "summary": summary,
         "security": [],
         "parameters": [parameters.REQUEST_ID],
