@@ -1,10 +1,10 @@
 """Refuses a wrong parameter before anything is sent, by the same table as the service; the only writer of queries."""
 
-import difflib
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 
 from laudo.client.errors import ParameterError
+from laudo.core.likeness import nearest
 from laudo.core.query import MOST_CHARACTERS
 from laudo.core.resources import Filter, Resource
 from laudo.core.values import fold, unwritable
@@ -17,8 +17,7 @@ def of_filters(resource: Resource, given: Mapping[str, object]) -> Parameters:
     accepted = {filter_.name: filter_ for filter_ in resource.filters}
     for name in given:
         if name not in accepted:
-            nearest = difflib.get_close_matches(name.casefold(), accepted, n=1, cutoff=0.0)[0]
-            message = f"{resource.name} has no filter of this name; the nearest is {nearest}"
+            message = f"{resource.name} has no filter of this name; the nearest is {nearest(name, accepted)}"
             raise ParameterError(message)
     return tuple(_written(resource, accepted, given))
 

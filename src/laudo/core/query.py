@@ -1,6 +1,5 @@
 """Query string → one frozen Query: the only reader of parameters."""
 
-import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from urllib.parse import unquote_to_bytes
 
 from laudo.core import errors
 from laudo.core.errors import ApiError
+from laudo.core.likeness import nearest
 from laudo.core.resources import NEWEST, Field, Filter, Match, Resource
 from laudo.core.values import Stored, unwritable, words
 
@@ -216,8 +216,7 @@ def _problem(name: str | None, value: str | None, accepted: tuple[str, ...]) -> 
 def _unknown(name: str, accepted: tuple[str, ...]) -> str:
     if not accepted:
         return f'O parâmetro "{name}" não existe. Este endereço não aceita parâmetros.'
-    nearest = difflib.get_close_matches(name.casefold(), accepted, n=1, cutoff=0.0)[0]
-    return f'O parâmetro "{name}" não existe. O mais parecido é {nearest}.'
+    return f'O parâmetro "{name}" não existe. O mais parecido é {nearest(name, accepted)}.'
 
 
 def _decode(raw: str, *, most: int = MOST_CHARACTERS) -> str | None:
