@@ -86,3 +86,32 @@ def test_no_line_ends_within_a_value(tab: Console) -> None:
     accepted = tab.page.locator(".accepted").filter(has_text="-nome")
     assert accepted.locator("span").count() == 18 + 6
     assert all(each.evaluate(whole) for each in accepted.all())
+
+
+SPACED = """() => {
+    const sheet = new CSSStyleSheet()
+    sheet.replaceSync(`p { margin-bottom: 2em !important }
+        * { line-height: 1.5 !important; letter-spacing: 0.12em !important; word-spacing: 0.16em !important }`)
+    document.adoptedStyleSheets = [sheet]
+}"""
+
+
+def test_wider_letters_and_words_have_room_on_a_small_phone(phone: Console) -> None:
+    """The text spacing that WCAG 1.4.12 lets everybody set."""
+    phone.page.set_viewport_size({"width": 320, "height": 640})
+    phone.enter("docs")
+    phone.page.evaluate(SPACED)
+    assert phone.page.evaluate("document.documentElement.scrollWidth") == 320
+    ends = "[...document.querySelectorAll('.bar > *')].map((e) => [e.scrollWidth, e.clientWidth])"
+    assert all(needed <= given for needed, given in phone.page.evaluate(ends))
+
+
+def test_on_paper_nothing_is_cut_off_covered_or_too_pale(wide: Console) -> None:
+    wide.enter("docs")
+    wide.page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    wide.page.set_viewport_size({"width": 718, "height": 1000})
+    wide.page.emulate_media(media="print")
+    assert not wide.page.locator(".bar, .skip, .routes, .try").filter(visible=True).count()
+    assert wide.page.evaluate("getComputedStyle(document.querySelector('.lead')).color") == "rgb(90, 96, 99)"
+    cut = "[...document.querySelectorAll('pre, .scroll')].filter((e) => e.scrollWidth > e.clientWidth).length"
+    assert wide.page.evaluate(cut) == 0
