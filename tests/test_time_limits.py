@@ -53,6 +53,22 @@ def test_a_limit_is_each_statements_and_not_all_of_theirs_together(limited: Data
             assert connection.fetch(counted) == limited.fetch(counted) == [(20_000,)]
 
 
+@pytest.mark.engines("sqlite", reason="it is SQLite that looks at the time after so many steps of what it has prepared")
+def test_the_time_between_statements_is_nobodys(store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that nobody asked for a while begins a request's transaction, and ends that of a slow one."""
+    del store
+    monkeypatch.setattr("laudo.server.sqlite._CHECK", 1)
+    now = 0.0
+    monkeypatch.setattr("laudo.server.sqlite.monotonic", lambda: now)
+    with closing(open_store(store_url, bounds=Bounds(statement_timeout_ms=LIMIT_MS))) as database:
+        for seconds in (1, 3600):
+            now += seconds
+            with database.snapshot() as connection:
+                now += seconds
+                assert connection.fetch(ONE) == [(1,)]
+                now += seconds
+
+
 @pytest.mark.timed
 def test_a_request_whose_statement_takes_too_long_is_503_and_the_next_one_answered(
     store: Store, account: Account, new_app: NewApp, limited: Database, monkeypatch: pytest.MonkeyPatch

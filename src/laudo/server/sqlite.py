@@ -163,9 +163,13 @@ class _Connection(apsw.Connection):
 
     def rows(self, statement: Statement) -> list[Row]:
         """Run one statement and give its rows."""
+        return self.run(statement.text, statement.params).fetchall()
+
+    def run(self, text: str, params: Sequence[Any] = ()) -> apsw.Cursor:
+        """Begin one statement, a short one too: SQLite counts the steps of what is kept prepared from run to run."""
         if self._seconds:
             self._ends = monotonic() + self._seconds
-        return self.execute(statement.text, statement.params).fetchall()
+        return self.execute(text, params)
 
 
 class SqliteConnection:
@@ -182,7 +186,7 @@ class SqliteConnection:
     def __enter__(self) -> Self:
         """Begin; raises Unavailable, StoreError."""
         try:
-            self._connection.execute(self._begin)
+            self._connection.run(self._begin)
         except apsw.Error as error:
             _translate(error)
             raise
@@ -192,10 +196,10 @@ class SqliteConnection:
         """End; raises Unavailable, StoreError."""
         try:
             if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK" if error else "COMMIT")
+                self._connection.run("ROLLBACK" if error else "COMMIT")
         except apsw.Error as failed:
             if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
+                self._connection.run("ROLLBACK")
             _translate(failed)
             raise
         if isinstance(error, apsw.Error):
@@ -218,12 +222,12 @@ class SqliteConnection:
 
     def run_script(self, text: str) -> None:
         """Run several statements without parameters."""
-        self._connection.execute(text).fetchall()
+        self._connection.run(text).fetchall()
 
     def has_column(self, table: str, name: str) -> bool:
         """Tell whether a table has this column; the pragma alone may tell of before another connection made it."""
         text = "SELECT 1 FROM sqlite_schema AS t, pragma_table_info(t.name) AS c WHERE t.name = ? AND c.name = ?"
-        return bool(self._connection.execute(text, (table, name)).fetchall())
+        return bool(self._connection.run(text, (table, name)).fetchall())
 
 
 def _make(path: str) -> None:
