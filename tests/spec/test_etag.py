@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 
+from effort import lines
 from factories import NOON, Account, Store, cpf, empresa, relatorio
 from laudo.server.accounts import Level
 from laudo.server.ingest.records import Relatorio
@@ -133,13 +134,25 @@ def test_a_known_etag_is_answered_with_304_and_no_body(
         }
 
 
-@pytest.mark.parametrize("known", ['"x"', "", 'W/"x"', "{unquoted}", '"x", "y"', "{etag}x", "**"])
+@pytest.mark.parametrize(
+    "known", ['"x"', "", 'W/"x"', "{unquoted}", '"x", "y"', "{etag}x", "x{etag}", "**", '"x" {etag}', "W/ {etag}"]
+)
 def test_another_etag_is_answered_with_the_list(acme: Client, known: str) -> None:
     whole = acme.get("/relatorios")
     etag = whole.headers["etag"]
     given = known.format(etag=etag, unquoted=etag.strip('"'))
     answer = acme.ask("GET", "/relatorios", headers={"If-None-Match": given})
     assert (answer.status, answer.body, answer.stable_headers) == (200, whole.body, whole.stable_headers)
+
+
+@pytest.mark.parametrize("path", [*LISTS, "/docs"])
+def test_etags_that_nobody_gave_cost_nothing_however_many(acme: Client, path: str) -> None:
+    etag = acme.get(path).headers["etag"]
+    one, many = ({"If-None-Match": f'{others}"x", {etag}'} for others in ("", "," * 50_000))
+    for known in (one, many):
+        assert acme.ask("GET", path, headers=known).status == 304
+    few = lines(lambda: acme.ask("GET", path, headers=one))
+    assert lines(lambda: acme.ask("GET", path, headers=many)) < few + 1_000
 
 
 def test_an_etag_of_before_is_answered_with_the_list_of_now(acme: Client, store: Store, account: Account) -> None:

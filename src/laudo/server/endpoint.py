@@ -49,7 +49,9 @@ class Constant(Endpoint):
 
 
 def lists(known: str, etag: str) -> bool:
-    """Tell whether an If-None-Match lists an ETag."""
-    return (
-        known == etag or known.strip() == "*" or etag in (each.strip().removeprefix("W/") for each in known.split(","))
-    )
+    """Tell whether an If-None-Match lists an ETag; of the others it does not matter how many there are."""
+    if known == etag or known.strip() == "*":
+        return True
+    before, found, after = known.partition(etag)
+    alone = before.removesuffix("W/").rstrip()[-1:] in {"", ","} and after.lstrip()[:1] in {"", ","}
+    return bool(found) and alone
