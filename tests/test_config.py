@@ -103,6 +103,8 @@ def test_variables_of_other_parts_are_known(name: str, file: Path) -> None:
         ("allowed_origins", "*"),
         ("allowed_origins", "https://a.example/path"),
         ("allowed_origins", "null"),
+        ("allowed_origins", "https://a.example:443"),
+        ("allowed_origins", "http://a.example:80,https://a.example"),
         ("server_timing", "maybe"),
         ("read_store", "sqlite:///laudo.db"),
         ("read_store", "postgresql://one/laudo two"),

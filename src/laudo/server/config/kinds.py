@@ -42,7 +42,7 @@ def _boolean(text: str) -> bool:
 
 def _origins(text: str) -> tuple[str, ...]:
     origins = tuple(dict.fromkeys(origin.strip() for origin in text.split(",") if origin.strip()))
-    if not all(re.fullmatch(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?", origin) for origin in origins):
+    if not all(map(_ORIGIN, origins)):
         raise ValueError
     return origins
 
@@ -55,10 +55,14 @@ def _stores(text: str) -> tuple[str, ...]:
     return urls
 
 
+_ORIGIN: Final = re.compile(r"(https(?!.*:443$)|http(?!.*:80$))://[a-z0-9.-]+(:[0-9]{1,5})?").fullmatch
+"""As browsers write one, who leave out the port that is the scheme's own: with it, none would ever be the same."""
 _BOOLEANS: Final = dict.fromkeys(("true", "1", "yes", "on"), True) | dict.fromkeys(("false", "0", "no", "off"), False)
 SWITCH: Final = Kind(_boolean, "true or false")
 STORE: Final = _matching(r"[a-z][a-z0-9+]*://[\x20-\x7e\xa0-\U0010ffff]+", "a URL such as sqlite:///laudo.db")
 STORES: Final = Kind(_stores, "URLs such as postgresql://user@replica/database, separated by commas or blanks")
 ADDRESS: Final = _matching(r"[0-9A-Za-z.:_-]+", "an address or a host name")
 FILE: Final = _matching(r"[^\x00-\x1f]+", "the path of a file")
-ORIGINS: Final = Kind(_origins, "origins such as https://app.example.com, separated by commas")
+ORIGINS: Final = Kind(
+    _origins, "origins such as https://app.example.com, without the port that browsers leave out, separated by commas"
+)
