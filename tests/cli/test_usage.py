@@ -30,6 +30,26 @@ finally:
     assert outside == {"laudo.server.config", "laudo.server.config.kinds"}
 
 
+def test_python_m_laudo_is_laudo_and_ctrl_c_while_it_is_loaded_is_quiet() -> None:
+    script = """
+import runpy, sys
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "click":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupting())
+runpy.run_module("laudo", run_name="__main__")
+"""
+    shown = [
+        subprocess.run(command, check=False, capture_output=True, text=True)
+        for command in ([LAUDO, "--help"], [sys.executable, "-m", "laudo", "--help"], [sys.executable, "-c", script])
+    ]
+    assert shown[0].stdout == shown[1].stdout != ""
+    assert (shown[2].returncode, shown[2].stdout, shown[2].stderr) == (130, "", "")
+
+
 def test_help_lists_every_command_and_the_exit_codes(empty: Shell) -> None:
     shown = empty.prints("--help")
     for command in cli.COMMANDS:
