@@ -157,6 +157,8 @@ def test_options_of_which_one_would_be_ignored_are_refused(run: Run, service: Se
         ("relatorios --status P", ["PROCESSANDO", "PRE-PROCESSANDO", "PENDENTE"]),
         ("relatorios --pendente-validacao-manual ", ["true", "false"]),
         ("pessoas --sort n", ["nome"]),
+        ("pessoas --sort -n", ["-nome"]),
+        ("pessoas --re", ["--reveal"]),
         ("export pessoas --bus", ["--busca"]),
     ],
 )
@@ -164,6 +166,35 @@ def test_values_complete(run: Run, words: str, offered: list[str]) -> None:
     count = len(words.split(" "))
     result = run(_LAUDO_COMPLETE="bash_complete", COMP_WORDS=f"laudo {words}", COMP_CWORD=str(count))
     assert [line.partition(",")[2] for line in result.stdout.splitlines()] == offered
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["--status", "E"], r"EM\ ANALISE"),
+        (["--status", "EM\\ A"], r"EM\ ANALISE"),
+        (["--status", '"EM A'], "EM ANALISE"),
+        (["--status", "=", "E"], r"EM\ ANALISE"),
+        (["--sort", "=", "-at"], "-atualizado_em"),
+    ],
+)
+def test_bash_writes_a_value_with_a_blank_as_one_word(tmp_path: Path, words: list[str], offered: str) -> None:
+    script = """
+eval "$(_LAUDO_COMPLETE=bash_source "$1")"
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+_laudo_completion "$1"
+printf '%s\n' "${COMPREPLY[@]}"
+"""
+    command = ["bash", "-c", script, "bash", LAUDO, "relatorios", *words]
+    environment = Shell(tmp_path).environment
+    assert subprocess.run(command, check=True, capture_output=True, env=environment, text=True).stdout == f"{offered}\n"
+
+
+@pytest.mark.parametrize(("shell", "place"), [("zsh", "2"), ("fish", "--status=E")])
+def test_other_shells_keep_the_option_that_a_value_is_tied_to(run: Run, shell: str, place: str) -> None:
+    words = "laudo relatorios --status=E"
+    result = run(_LAUDO_COMPLETE=f"{shell}_complete", COMP_WORDS=words, COMP_CWORD=place)
+    assert "--status=EM ANALISE" in result.stdout
 
 
 # What is shown.

@@ -1,5 +1,6 @@
 """The command line. A command's module is loaded when it is asked for, its engine when it runs."""
 
+import os
 from importlib import import_module
 from typing import Any, Final, NoReturn
 
@@ -24,6 +25,8 @@ class Entry(click.Group):
     def main(self, *args: Any, **extra: Any) -> NoReturn:  # noqa: ANN401 - click's signature
         """Run, and exit with a documented code."""
         with output.failures_in_one_line():
+            if COMPLETION in os.environ:
+                import_module("laudo.cli.completion")
             code = super().main(*args, **(extra | {"prog_name": "laudo", "standalone_mode": False}))
             output.leave(code)
 
@@ -60,6 +63,9 @@ COMMANDS: Final = {
     "token": ("tokens", "token"),
 }
 """Command -> the module of this package and its name there, in the order of `laudo --help`."""
+
+COMPLETION: Final = "_LAUDO_COMPLETE"
+"""Set where a shell asks what may come next."""
 
 EPILOG: Final = """
 \b

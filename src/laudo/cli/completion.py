@@ -1,0 +1,47 @@
+"""Completion of values as the shells need it, where click's own leaves them out or spoils them."""
+
+import os
+
+from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete
+from click.shell_completion import add_completion_class as add
+
+
+class _Values(ShellComplete):
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
+        """Complete also a value that begins with -, and one that = parts from its option."""
+        flag, sign, value = incomplete.partition("=")
+        if sign and flag.startswith("--"):
+            found = self.get_completions([*args, flag], value)
+            for item in found:
+                item.value = f"{flag}={item.value}"
+            return found
+        if incomplete.startswith("-"):
+            values = [item for item in super().get_completions(args, "") if item.value.startswith(incomplete)]
+            if values:
+                return values
+        return super().get_completions(args, incomplete)
+
+
+@add
+class Bash(_Values, BashComplete):
+    """Takes what is offered as it is: a blank that is not quoted would end the value; and = for a word of its own."""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        args, incomplete = super().get_completion_args()
+        return [each for each in args if each != "="], incomplete
+
+    def format_completion(self, item: CompletionItem[str]) -> str:
+        word = os.environ["COMP_WORDS"].split("\n")[int(os.environ["COMP_CWORD"]) :][:1]
+        is_quoted = "".join(word).startswith(("'", '"'))
+        blank = " " if is_quoted else r"\\ "  # What reads the line takes one of the two away.
+        return super().format_completion(item).replace(" ", blank)
+
+
+@add
+class Zsh(_Values, ZshComplete):
+    pass
+
+
+@add
+class Fish(_Values, FishComplete):
+    pass
