@@ -57,6 +57,16 @@ def test_the_profile(client: Client) -> None:
     assert {name: getattr(profile, name) for name, _ in PROFILE_FIELDS} == PROFILE
 
 
+def test_a_closed_client_asks_no_more(client: Client, service: Service) -> None:
+    page = client.call("relatorios")
+    client.call("close")
+    client.call("close")
+    for method in ("usuario", "relatorios"):
+        with pytest.raises(RuntimeError, match="the client is closed"):
+            client.call(method)
+    assert (page.total, len(service.requests)) == (0, 1)
+
+
 def test_counting_asks_for_the_smallest_page(client: Client, service: Service) -> None:
     service.relatorios = [relatorio(1), relatorio(2, status="PROCESSANDO")]
     assert client.call("contar", status="CONCLUIDO") == 1

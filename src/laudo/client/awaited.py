@@ -66,6 +66,7 @@ class AsyncLaudo:
         self._transport = transport or (network or Network()).async_transport(self._wire.base_url)
         self._timing = timing or Timing()
         self._budget = Budget()
+        self._closed = False
 
     async def relatorios(
         self, *, page: int = 1, rows: int | None = None, sort: str | None = None, **filters: Unpack[RelatorioFilters]
@@ -128,7 +129,8 @@ class AsyncLaudo:
         return self._batches(questions.pessoas(filters, sort=sort), rows=rows, workers=workers, start=start)
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections; what is asked afterwards is a RuntimeError."""
+        self._closed = True
         await self._transport.aclose()
 
     async def __aenter__(self) -> Self:
@@ -201,6 +203,8 @@ class AsyncLaudo:
 
     async def _try(self, call: Call[A], attempts: Attempts) -> A | Unchanged | LaudoError:
         """Send once. A failure is given back, not raised: httpx's exceptions, which hold the address, end here."""
+        if self._closed:
+            raise RuntimeError(errors.CLOSED)
         try:
             async with asyncio.timeout(attempts.left):
                 body = Body()

@@ -70,6 +70,7 @@ class Laudo:
         self._transport = transport or (network or Network()).transport(self._wire.base_url)
         self._timing = timing or Timing()
         self._budget = Budget()
+        self._closed = False
 
     def relatorios(
         self, *, page: int = 1, rows: int | None = None, sort: str | None = None, **filters: Unpack[RelatorioFilters]
@@ -132,7 +133,8 @@ class Laudo:
         return self._batches(questions.pessoas(filters, sort=sort), rows=rows, workers=workers, start=start)
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections; what is asked afterwards is a RuntimeError."""
+        self._closed = True
         self._transport.close()
 
     def __enter__(self) -> Self:
@@ -197,6 +199,8 @@ class Laudo:
 
     def _try(self, call: Call[A], attempts: Attempts) -> A | Unchanged | LaudoError:
         """Send once. A failure is given back, not raised: httpx's exceptions, which hold the address, end here."""
+        if self._closed:
+            raise RuntimeError(errors.CLOSED)
         try:
             response = self._transport.handle_request(self._wire.request(call, attempts.timeout()))
             try:

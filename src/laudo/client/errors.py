@@ -25,6 +25,8 @@ from typing import Final
 import httpx
 import msgspec
 
+CLOSED: Final = "the client is closed, and asks no more"
+
 
 class LaudoError(Exception):
     """Any failure of a call.
