@@ -172,12 +172,17 @@ def test_a_walk_follows_the_cursor_where_there_is_one(client: Client, service: S
     assert [batch.place and batch.place.cursor for batch in batches] == ["a=", "b", None]
 
 
-def test_a_cursor_that_leads_to_itself_ends_the_walk(client: Client, service: Service) -> None:
-    headers = {"Link": '</relatorios?cursor=a>; rel="next"'}
-    service.script = [listed(newest_first(25), total=75, headers=headers)] * 3
-    with pytest.raises(AnswerError):
+@pytest.mark.parametrize(("before", "circle"), [(0, 1), (0, 2), (1, 1), (2, 3), (20, 7)])
+def test_cursors_that_lead_in_a_circle_end_the_walk(client: Client, service: Service, before: int, circle: int) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        page = int(request.url.params.get("cursor", 0)) + 1
+        following = page if page < before + circle else before
+        return listed(newest_first(25), total=75, headers={"Link": f'</relatorios?cursor={following}>; rel="next"'})
+
+    service.script = [answer] * 100
+    with pytest.raises(AnswerError, match="asked for before"):
         client.batches("relatorios_in_batches", rows=25)
-    assert len(service.requests) == 2
+    assert len(service.requests) <= 3 * (before + circle) + 1
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -204,7 +209,7 @@ def capped(service: Service, most: int, *, more: int = 0) -> None:
         shown = service.relatorios[(page - 1) * rows :][: min(most, rows)]
         return listed(shown, total=len(service.relatorios) + more, page=page, rows=rows)
 
-    service.answer = answer  # type: ignore[method-assign]
+    service.script = [answer] * 100
 
 
 @pytest.mark.parametrize("count", [26, 60, 600, 1100])

@@ -54,6 +54,7 @@ class Walk(Generic[I]):
         self._next = start.page if start else 1
         self._last = self._next
         self._cursor = start.cursor if start else None
+        self._circle = _Circle(self._cursor)
         self._started = self._done = False
         self._total = start.total if start else 0
         self._left: int | None = None
@@ -113,8 +114,7 @@ class Walk(Generic[I]):
         self._next = self._asked.popleft()
 
     def _take_by_cursor(self, listed: Listed[I]) -> Batch[I]:
-        if listed.cursor == self._cursor:
-            raise AnswerError("the next page is said to be the one that was asked for")
+        self._circle.follow(listed.cursor)
         self._cursor = listed.cursor
         self._done = listed.cursor is None
         self._next += 1
@@ -140,6 +140,26 @@ class Walk(Generic[I]):
         if min((*self._asked, self._next)) > first:
             self._rereads += page - first + 1
             self._next = first
+
+
+class _Circle:
+    """Notices cursors that lead back to one that was there before (Brent): it remembers one, ever later, of them."""
+
+    __slots__ = ("_left", "_length", "_mark")
+
+    def __init__(self, start: str | None) -> None:
+        self._mark = start
+        self._length = self._left = 1
+
+    def follow(self, cursor: str | None) -> None:
+        """Take the next one; raises AnswerError after at most three times as many as there are."""
+        if cursor and cursor == self._mark:
+            raise AnswerError("the next page is said to be one that was asked for before")
+        self._left -= 1
+        if not self._left:
+            self._mark = cursor
+            self._length *= 2
+            self._left = self._length
 
 
 class _Seen:
