@@ -119,6 +119,18 @@ def test_a_part_of_another_token_is_not_mixed_in(run: Run, service: Service, tmp
     assert TOKEN not in (tmp_path / "a.csv.part.json").read_text()
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_link_that_somebody_put_in_the_way_is_not_followed(run: Run, tmp_path: Path, ending: str) -> None:
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    (tmp_path / "mine").write_text("mine")
+    file = tmp_path / f"a.{ending}"
+    for name in (f"{file.name}.part.json.{os.getpid()}", f"{file.name}.part.parquet"):
+        (tmp_path / name).symlink_to(tmp_path / "mine")
+    assert run("relatorios", "-o", str(file)).exit_code == 0
+    assert ((tmp_path / "mine").read_text(), file.is_symlink()) == ("mine", False)
+
+
 def test_a_refusal_of_the_first_question_is_nothing_done(run: Run, service: Service, tmp_path: Path) -> None:
     service.script = [refused(500)]
     assert run("relatorios", "-o", str(tmp_path / "a.csv")).exit_code == 2

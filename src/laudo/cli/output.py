@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, NoReturn, TextIO
+from typing import BinaryIO, Final, NoReturn, TextIO
 
 import click
 
@@ -114,9 +114,15 @@ def colour() -> bool | None:
 def write_whole(path: Path, text: str) -> None:
     """Write a file that only its owner can read, whole or not at all."""
     part = path.with_name(f"{path.name}.{os.getpid()}")
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as stream:
-        stream.write(text)
+    with new_file(part) as stream:
+        stream.write(text.encode())
     part.replace(path)
+
+
+def new_file(path: Path) -> BinaryIO:
+    """Open a file that only its owner can read in the place of what was there, where somebody may have put a link."""
+    path.unlink(missing_ok=True)
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
 def listing(items: Sequence[Item], *, as_json: bool) -> None:

@@ -173,9 +173,8 @@ def _to_parquet(part: Path, names: list[str]) -> Path:
     pa = _pyarrow()
     schema = pa.schema([(name, _arrow_type(pa, name)) for name in names])
     made = part.with_name(f"{part.name}.parquet")
-    os.close(os.open(made, os.O_WRONLY | os.O_CREAT, 0o600))
     options = import_module("pyarrow.json").ParseOptions(explicit_schema=schema)
-    with import_module("pyarrow.parquet").ParquetWriter(made, schema) as writer:
+    with output.new_file(made) as stream, import_module("pyarrow.parquet").ParquetWriter(stream, schema) as writer:
         if part.stat().st_size:
             for batch in import_module("pyarrow.json").open_json(part, parse_options=options):
                 writer.write_batch(batch)
