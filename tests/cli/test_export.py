@@ -119,6 +119,16 @@ def test_a_part_of_another_token_is_not_mixed_in(run: Run, service: Service, tmp
     assert TOKEN not in (tmp_path / "a.csv.part.json").read_text()
 
 
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"bytes": "5"}', '{"\xff": 1}'])
+def test_a_note_that_is_none_of_ours_is_named_and_nothing_is_lost(run: Run, tmp_path: Path, text: str) -> None:
+    part, note = tmp_path / "a.csv.part", tmp_path / "a.csv.part.json"
+    part.write_text("kept")
+    note.write_text(text, "latin-1")
+    said = f"error: {note} is not what `laudo export` wrote; hint: remove it to begin anew"
+    assert one_line(run("relatorios", "-o", str(tmp_path / "a.csv"))) == said
+    assert part.read_text() == "kept"
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_a_link_that_somebody_put_in_the_way_is_not_followed(run: Run, tmp_path: Path, ending: str) -> None:
     if ending == "parquet":

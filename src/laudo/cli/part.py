@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -86,17 +85,13 @@ class Part:
         return f"kept: {self.items} items; hint: the same command goes on, and begins anew without {self._journal}"
 
     def _resume(self) -> None:
-        from laudo.client import Place
-
-        known = self._read_journal()
-        if known is None or os.fstat(self._stream.fileno()).st_size < known["bytes"]:
+        known = self._known()
+        if known is None or os.fstat(self._stream.fileno()).st_size < known.bytes:
             self._begin()
             return
-        if known["question"] != self._question:
+        if known.question != self._question:
             raise output.Failure(f"{self._journal} belongs to another question or token; hint: remove it to begin anew")
-        self._bytes, self.items, self.done = known["bytes"], known["items"], known["done"]
-        if known["place"]:
-            self.place = Place(**{**known["place"], "seen": tuple(known["place"]["seen"])})
+        self._bytes, self.items, self.done, self.place = known.bytes, known.items, known.done, known.place
         self._stream.truncate(self._bytes)
 
     def _begin(self) -> None:
@@ -112,16 +107,26 @@ class Part:
         self._bytes += len(content)
 
     def _note(self) -> None:
-        place = None if self.place is None else {name: getattr(self.place, name) for name in self.place.__slots__}
-        known = {"question": self._question, "bytes": self._bytes, "items": self.items, "done": self.done}
-        output.write_whole(self._journal, json.dumps({**known, "place": place}))
+        import msgspec
 
-    def _read_journal(self) -> dict[str, Any] | None:
+        known = {"question": self._question, "bytes": self._bytes, "items": self.items, "done": self.done}
+        output.write_whole(self._journal, msgspec.json.encode({**known, "place": self.place}).decode())
+
+    def _known(self) -> Any:  # noqa: ANN401 - made here, since the client is loaded no earlier
+        """Read what `_note` wrote, None where it wrote nothing; Failure when somebody else wrote it."""
+        import msgspec
+
+        from laudo.client import Place
+
+        fields = [("question", dict[str, object]), ("bytes", int), ("items", int), ("done", bool)]
+        known = msgspec.defstruct("Known", [*fields, ("place", Place | None)])
         try:
-            known: dict[str, Any] = json.loads(self._journal.read_text("utf-8"))
-        except (FileNotFoundError, ValueError):
+            return msgspec.json.decode(self._journal.read_bytes(), type=known)
+        except FileNotFoundError:
             return None
-        return known
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            text = f"{self._journal} is not what `laudo export` wrote; hint: remove it to begin anew"
+            raise output.Failure(text) from None
 
 
 def _held(part: Path) -> FileIO:
