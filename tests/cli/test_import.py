@@ -6,7 +6,6 @@ import signal
 import subprocess
 from contextlib import closing, suppress
 from itertools import islice
-from pathlib import Path
 from time import sleep
 
 import pytest
@@ -58,33 +57,25 @@ def test_rejections_go_to_the_errors_file(laudo: Shell) -> None:
     assert [line.split(":")[0] for line in errors.read_text().splitlines()] == ["line 1", "line 2"]
 
 
-def test_the_errors_file_is_never_the_file_to_import(laudo: Shell) -> None:
-    file = ndjson(laudo.folder, 5)
+def test_the_errors_file_may_hold_those_of_an_earlier_import(laudo: Shell) -> None:
+    errors = laudo.folder / "errors.txt"
+    for bad in (0, 2, 1):
+        laudo("import", str(ndjson(laudo.folder, 5, bad=bad)), "--account", "1", "--errors", str(errors))
+        assert len(errors.read_text().splitlines()) == bad
+
+
+@pytest.mark.parametrize("name", ["relatorios.ndjson", "laudo.key", "other.db"])
+def test_the_errors_file_is_never_one_that_holds_something_else(laudo: Shell, name: str) -> None:
+    imported, file = ndjson(laudo.folder, 5), laudo.folder / name
+    laudo.prints("token", "create", "--user", "1")
+    laudo.prints("migrate", "--store", f"sqlite:///{laudo.folder / 'other.db'}")
     before = file.read_bytes()
-    result = laudo("import", str(file), "--account", "1", "--errors", str(file))
-    assert result.exit_code == 2
-    assert one_line(result) == "error: --errors is the file to import"
-    assert file.read_bytes() == before
-
-
-def test_the_errors_file_is_never_the_file_that_stdin_reads(laudo: Shell) -> None:
-    file = ndjson(laudo.folder, 5)
-    content = file.read_bytes()
-    with file.open("rb") as stdin:
+    with imported.open("rb") as stdin:
         command = [LAUDO, "import", "-", "--account", "1", "--errors", str(file)]
-        done = subprocess.run(command, check=False, capture_output=True, stdin=stdin, env=laudo.environment)
-    assert (done.returncode, done.stderr) == (2, b"error: --errors is the file to import\n")
-    assert file.read_bytes() == content
-
-
-def test_the_errors_file_is_never_a_store(laudo: Shell, tmp_path: Path) -> None:
-    store = tmp_path / "other.db"
-    laudo.prints("migrate", "--store", f"sqlite:///{store}")
-    before = store.read_bytes()
-    result = laudo("import", str(ndjson(laudo.folder, 5)), "--account", "1", "--errors", str(store))
-    assert result.exit_code == 2
-    assert one_line(result) == "error: --errors is a store"
-    assert store.read_bytes() == before
+        done = subprocess.run(command, check=False, capture_output=True, stdin=stdin, env=laudo.environment, text=True)
+    reason = f"--errors: {file} holds something else than rejected lines; hint: name another file"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"error: {reason}\n")
+    assert file.read_bytes() == before
 
 
 def test_a_dry_run_writes_nothing(laudo: Shell) -> None:

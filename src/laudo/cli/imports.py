@@ -1,11 +1,11 @@
 """`laudo import`: a file of reports into one account, batch by batch, each durable before it is counted."""
 
 import gc
-import os
+import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BufferedReader, UnsupportedOperation
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TextIO, TypeVar
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BATCH: Final = 10_000
-_OF_SQLITE: Final = b"SQLite format 3\0"
 
 EPILOG: Final = """
 \b
@@ -77,7 +76,7 @@ def import_reports(
         with (
             _uncollected(),
             kept(done),
-            _rejections(errors, file) as rejections,
+            _rejections(errors) as rejections,
             progress.following(source, "importing") as report,
         ):
             _import(found, done, write=write, report=report, rejections=rejections)
@@ -180,29 +179,20 @@ def _uncollected() -> Iterator[None]:
 
 
 @contextmanager
-def _rejections(path: Path | None, imported: BufferedReader) -> Iterator[TextIO | None]:
+def _rejections(path: Path | None) -> Iterator[TextIO | None]:
+    """Open the file for them; Failure when it holds anything else, as what is imported, a store, or the key."""
     if path is None:
         yield None
         return
-    if path.is_file():
-        if _is_open(path, imported):
-            raise output.Failure("--errors is the file to import")
-        if _is_store(path):
-            raise output.Failure("--errors is a store")
+    if path.is_file() and _holds_something_else(path):
+        raise output.Failure(f"--errors: {path} holds something else than rejected lines; hint: name another file")
     with path.open("w", encoding="utf-8") as stream:
         yield stream
 
 
-def _is_open(path: Path, stream: BufferedReader) -> bool:
-    """Tell whether a stream, by whatever name, reads this very file."""
-    with suppress(UnsupportedOperation):
-        return os.path.samestat(os.fstat(stream.fileno()), path.stat())
-    return False
-
-
-def _is_store(path: Path) -> bool:
+def _holds_something_else(path: Path) -> bool:
     with path.open("rb") as file:
-        return file.read(len(_OF_SQLITE)) == _OF_SQLITE
+        return not re.match(rb"line \d+: |\Z", file.read(64))
 
 
 @contextmanager
