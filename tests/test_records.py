@@ -426,7 +426,7 @@ def test_a_quote_inside_a_bare_cell_is_a_character() -> None:
 
 def test_a_row_is_never_taken_from_inside_a_quote_that_does_not_close() -> None:
     content = f'{HEADER}\n{ROW}\n"{ROW}\n{ROW}\n{ROW}\n'
-    assert items(content.encode()) == [(2, RELATORIO), Rejected(3, NEVER_CLOSED)]
+    assert items(content.encode()) == [(2, RELATORIO), Rejected(3, NEVER_CLOSED, final=True)]
 
 
 def test_a_row_that_is_not_utf8_is_rejected() -> None:
@@ -476,23 +476,23 @@ def test_a_truncated_gzip_gives_what_is_readable_and_one_rejection(data: st.Data
     reports = data.draw(st.lists(relatorios(), min_size=1, max_size=4))
     whole = gzip.compress(b"".join(msgspec.json.encode(wire(found)) + b"\n" for found in reports))
     found = items(whole[: data.draw(st.integers(2, len(whole) - 1))])
-    assert found[-1] == Rejected(len(found), TRUNCATED)
+    assert found[-1] == Rejected(len(found), TRUNCATED, final=True)
     assert found[:-1] == list(enumerate(reports, 1))[: len(found) - 1]
 
 
 def test_the_half_read_row_of_a_truncated_gzip_is_no_report() -> None:
     content = gzip.compress(f'{HEADER}\n{ROW}\n"{ROW}\n{ROW}'.encode())
-    assert items(content[:-8]) == [(2, RELATORIO), Rejected(3, TRUNCATED)]
-    assert items(gzip.compress(f"{HEADER}\n{ROW}".encode())[:-8]) == [Rejected(2, TRUNCATED)]
+    assert items(content[:-8]) == [(2, RELATORIO), Rejected(3, TRUNCATED, final=True)]
+    assert items(gzip.compress(f"{HEADER}\n{ROW}".encode())[:-8]) == [Rejected(2, TRUNCATED, final=True)]
 
 
 @pytest.mark.parametrize("damage", [b"\x1f\x8bnot gzip", gzip.compress(GOOD, mtime=0)[:-8] + b"\0" * 8])
 def test_a_corrupt_gzip_is_rejected(damage: bytes) -> None:
-    assert items(damage) == [Rejected(1, CORRUPT)]
+    assert items(damage) == [Rejected(1, CORRUPT, final=True)]
 
 
 def test_bytes_after_a_gzip_are_rejected_and_what_came_before_is_read() -> None:
-    assert items(gzip.compress(GOOD + b"\n") + b"\0\0garbage") == [(1, RELATORIO), Rejected(2, CORRUPT)]
+    assert items(gzip.compress(GOOD + b"\n") + b"\0\0garbage") == [(1, RELATORIO), Rejected(2, CORRUPT, final=True)]
 
 
 # Whatever comes

@@ -125,12 +125,15 @@ def test_an_import_that_cannot_begin_is_one_line_and_2(laudo: Shell, words: list
     assert reason in one_line(result)
 
 
-def test_a_truncated_gzip_keeps_what_it_holds_and_says_so(laudo: Shell) -> None:
-    file = ndjson(laudo.folder, 5000, name="relatorios.ndjson.gz")
+def test_a_truncated_gzip_keeps_what_it_holds_and_says_so_also_beside_an_errors_file(laudo: Shell) -> None:
+    file = ndjson(laudo.folder, 5000, name="relatorios.ndjson.gz", bad=1)
     file.write_bytes(file.read_bytes()[:-2000])
-    result = laudo("import", str(file), "--account", "1")
+    errors = laudo.folder / "errors.txt"
+    result = laudo("import", str(file), "--account", "1", "--errors", str(errors))
     assert result.exit_code == 1
-    assert "truncated gzip" in result.stderr
+    assert re.fullmatch(r"line \d+: truncated gzip.+\n", result.stderr)
+    assert errors.read_text().startswith("line 1: ")
+    assert errors.read_text().endswith(result.stderr)
 
 
 def test_what_comes_through_a_pipe_is_stored_while_more_is_due(laudo: Shell) -> None:

@@ -17,7 +17,7 @@ from laudo.server.config import Settings
 
 if TYPE_CHECKING:
     from laudo.server.database import Database
-    from laudo.server.ingest.records import Format, Found, Relatorio
+    from laudo.server.ingest.records import Format, Found, Rejected, Relatorio
 
     Write = Callable[[list[Relatorio]], None]
 
@@ -125,7 +125,7 @@ def _import(
         done.rejected += len(batch) - len(relatorios)
         for item in batch:
             if not isinstance(item, tuple):
-                _reject(f"line {item.line_number}: {item.reason}", report, rejections)
+                _reject(item, report, rejections)
         if rejections:
             rejections.flush()
         report.reached(done.lines)
@@ -161,10 +161,11 @@ def _writer(database: "Database", id_conta: int, done: Done, *, dry_run: bool) -
     return check if dry_run else write
 
 
-def _reject(text: str, report: progress.Report, rejections: TextIO | None) -> None:
+def _reject(item: "Rejected", report: progress.Report, rejections: TextIO | None) -> None:
+    text = f"line {item.line_number}: {item.reason}"
     if rejections:
         rejections.write(text + "\n")
-    else:
+    if item.final or not rejections:
         report.say(text)
 
 

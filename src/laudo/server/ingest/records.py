@@ -22,6 +22,8 @@ class Rejected:
 
     line_number: int
     reason: str
+    final: bool = False
+    """Nothing was read after it, however much there is."""
 
 
 Found = tuple[int, Relatorio] | Rejected
@@ -48,7 +50,7 @@ def read(
         return
     number, line = first
     if isinstance(line, Unread) and line.final:
-        yield Rejected(number, line.reason)
+        yield Rejected(number, line.reason, final=line.final)
         return
     if (file_format or _format(source.name, line)) == "csv":
         columns = _header(number, line)
@@ -67,7 +69,7 @@ def _records(
             continue
         number, line = each
         if isinstance(line, Unread):
-            yield Rejected(number, line.reason)
+            yield Rejected(number, line.reason, final=line.final)
             continue
         try:
             draft = parse(line)

@@ -92,7 +92,7 @@ def _joined(line: Line, lines: Iterator[tuple[int, Line] | None], separator: byt
             kept.clear()
         if not inside:
             return Unread(TOO_LONG) if overlong else bytes(kept[:-1])
-    return Unread(_NEVER_CLOSED)
+    return Unread(_NEVER_CLOSED, final=True)
 
 
 def _stays_open(line: bytes, separator: bytes, *, inside: bool) -> bool:
