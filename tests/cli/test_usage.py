@@ -113,6 +113,21 @@ def test_a_file_that_is_no_store_is_explained(empty: Shell) -> None:
     assert "not a store of laudo" in one_line(result)
 
 
+@pytest.mark.parametrize("url", ["sqlite:///", "sqlite:////"])
+def test_a_url_that_names_no_file_is_no_store(empty: Shell, url: str) -> None:
+    result = empty("migrate", "--store", url)
+    assert result.exit_code == 2
+    assert one_line(result).startswith("error: the store")
+
+
+def test_a_file_of_any_name_is_a_store_and_told_with_its_folder(empty: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(empty.folder)
+    words = ["organization", "create", "Modelo", "--store", "sqlite:///:memory:"]
+    assert f"no store at {empty.folder}/:memory:;" in one_line(empty(*words))
+    empty.prints("migrate", "--store", "sqlite:///:memory:")
+    assert empty.prints(*words) == "organization 1, with account 1 (principal)"
+
+
 # What cannot be printed.
 
 REFUSED = {"closed": "Bad file descriptor", "full": "No space left on device", "unread": "Broken pipe"}

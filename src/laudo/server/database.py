@@ -133,10 +133,10 @@ PATIENT: Final = Bounds(statement_timeout_ms=0, write_timeout_ms=0)
 def open_store(url: str, *, write: bool = False, bounds: Bounds = PATIENT) -> Database:
     """Open the store that a URL names; only `write=True` may create or change one. Raises StoreError."""
     scheme, separator, rest = url.partition("://")
-    if separator and scheme == "sqlite":
+    if scheme == "sqlite" and (path := rest.removeprefix("/")):
         from laudo.server.sqlite import Sqlite  # noqa: PLC0415 - only the engine in use is loaded
 
-        return Sqlite(rest.removeprefix("/"), write=write, bounds=bounds)
+        return Sqlite(path, write=write, bounds=bounds)
     if separator and scheme in {"postgresql", "postgres"}:
         try:
             from laudo.server.postgres import Postgres  # noqa: PLC0415 - the same

@@ -51,8 +51,7 @@ class Sqlite:
         if apsw.SQLITE_VERSION_NUMBER < OLDEST:
             message = f"SQLite {apsw.sqlite_lib_version()} can corrupt this store; install apsw with SQLite ≥ 3.51.3"
             raise StoreError(message)
-        self._path = path
-        self._file = str(Path(path).absolute())
+        self._path = str(Path(path).absolute())
         self._write = write
         self._seconds = 0.0 if write else bounds.statement_timeout_ms / 1000
         self._local = threading.local()
@@ -61,7 +60,7 @@ class Sqlite:
         self._next_look = 0.0
         self._is_in_place = True
         self._connection()
-        self._wal_index = None if write else _wal_index(path)
+        self._wal_index = None if write else _wal_index(self._path)
 
     def fetch(self, statement: Statement) -> list[Row]:
         """Run one statement in a snapshot of its own; raises Unavailable, StoreError."""
@@ -85,7 +84,7 @@ class Sqlite:
         now = monotonic()
         if now >= self._next_look:
             self._next_look = now + _LOOK_SECONDS
-            self._is_in_place = _place(self._file) == self._place
+            self._is_in_place = _place(self._path) == self._place
         return self._wal_index[:_HEADER_BYTES] if self._is_in_place else None
 
     def snapshot(self) -> "SqliteConnection":
@@ -121,7 +120,7 @@ class Sqlite:
         It would go on for ever, reading what nobody writes and writing what nobody reads. Raises Unavailable.
         """
         connection = self._connection()
-        if _place(self._file) != self._place:
+        if _place(self._path) != self._place:
             raise Unavailable(_REPLACED)
         return connection
 
@@ -146,7 +145,7 @@ class Sqlite:
         except apsw.Error as error:
             _translate(error)
             raise
-        self._place = self._place or _place(self._file)
+        self._place = self._place or _place(self._path)
         return connection
 
 
