@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -43,7 +44,7 @@ def copy_store(settings: Settings, *, source_url: str, target_url: str) -> int:
     """
     from laudo.server.ingest.copying import Copy
 
-    if source_url == target_url:
+    if _place(source_url) == _place(target_url):
         raise output.Failure("--from and --to are the same store")
     with ExitStack() as stack:
         source = _opened(stack, "--from", replace(settings, store=source_url))
@@ -58,6 +59,14 @@ def copy_store(settings: Settings, *, source_url: str, target_url: str) -> int:
         output.fail("the stores differ; hint: stop what writes to them, then run it again", code=output.IN_PART)
     output.note("the stores are equal; the tokens work with the same key file")
     return 0
+
+
+def _place(url: str) -> Path | str:
+    """Say where a store is, by whatever name its file goes."""
+    from laudo.server import database
+
+    file = database.file(url)
+    return file.resolve() if file else url
 
 
 def _copy(copy: "Copy") -> None:

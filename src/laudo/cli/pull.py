@@ -81,7 +81,9 @@ def _so_far(mirror: "Mirror") -> str:
 
 
 def _beside(store: str, id_conta: int) -> Path:
-    file = Path(store.removeprefix("sqlite:///")) if store.startswith("sqlite:///") else Path("laudo")
+    from laudo.server import database
+
+    file = database.file(store) or Path("laudo")
     return file.with_name(f"{file.name}.pull-{id_conta}.json")
 
 

@@ -98,18 +98,15 @@ def _grant(settings: Settings) -> None:
 
 def _fill(settings: Settings, count: int) -> None:
     from laudo import demo as invented
+    from laudo.server import database
 
-    _make_folder(settings.store)
+    if file := database.file(settings.store):
+        file.parent.mkdir(parents=True, exist_ok=True)
     _migrate(settings)
     key = options.key(settings, create=True)
-    with opened(settings, write=True, distributed=False) as database:
-        filled = invented.fill(database, key, count=count)
+    with opened(settings, write=True, distributed=False) as store:
+        filled = invented.fill(store, key, count=count)
     base, token = serving.base_url(settings), filled.accesses[0].token
     click.echo(f"base URL  {base}")
     click.echo(f"token     {token}")
     click.echo(f"try       curl -H 'Authorization: {token}' '{base}/relatorios?tipo_pessoa=PESSOA'")
-
-
-def _make_folder(store: str) -> None:
-    if store.startswith("sqlite:///"):
-        Path(store.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)

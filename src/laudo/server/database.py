@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
 from laudo.core.sql import Dialect, Statement, Write
@@ -132,12 +133,11 @@ PATIENT: Final = Bounds(statement_timeout_ms=0, write_timeout_ms=0)
 
 def open_store(url: str, *, write: bool = False, bounds: Bounds = PATIENT) -> Database:
     """Open the store that a URL names; only `write=True` may create or change one. Raises StoreError."""
-    scheme, separator, rest = url.partition("://")
-    if scheme == "sqlite" and (path := rest.removeprefix("/")):
+    if path := file(url):
         from laudo.server.sqlite import Sqlite  # noqa: PLC0415 - only the engine in use is loaded
 
         return Sqlite(path, write=write, bounds=bounds)
-    if separator and scheme in {"postgresql", "postgres"}:
+    if url.startswith(("postgresql://", "postgres://")):
         try:
             from laudo.server.postgres import Postgres  # noqa: PLC0415 - the same
         except ImportError as error:
@@ -147,6 +147,13 @@ def open_store(url: str, *, write: bool = False, bounds: Bounds = PATIENT) -> Da
         return Postgres(url, write=write, bounds=bounds)
     message = "the store's URL must look like sqlite:///laudo.db or postgresql://user@host/database"
     raise StoreError(message)
+
+
+def file(url: str) -> Path | None:
+    """Give the file that is the store, whole with its folder; None for one that is no file."""
+    scheme, _, rest = url.partition("://")
+    name = rest.removeprefix("/")
+    return Path(name).absolute() if scheme == "sqlite" and name else None
 
 
 def read(database: Database, work: Callable[[Connection], T]) -> T:

@@ -46,12 +46,12 @@ class Sqlite:
 
     dialect: Dialect = SQLITE
 
-    def __init__(self, path: str, *, write: bool, bounds: Bounds = PATIENT) -> None:
-        """Open the file at `path`; raises StoreError when it is missing, not a store, or SQLite is too old."""
+    def __init__(self, path: Path, *, write: bool, bounds: Bounds = PATIENT) -> None:
+        """Open a file by its absolute path; raises StoreError when it is missing, not a store, or SQLite is too old."""
         if apsw.SQLITE_VERSION_NUMBER < OLDEST:
             message = f"SQLite {apsw.sqlite_lib_version()} can corrupt this store; install apsw with SQLite ≥ 3.51.3"
             raise StoreError(message)
-        self._path = str(Path(path).absolute())
+        self._path = str(path)
         self._write = write
         self._seconds = 0.0 if write else bounds.statement_timeout_ms / 1000
         self._local = threading.local()
