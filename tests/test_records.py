@@ -49,6 +49,7 @@ RELATORIO = Relatorio(
     nome_pessoa="Maria da Silva",
 )
 CNPJ = "12ABC34501DE35"
+NOT_UTF8 = "not valid UTF-8; accepted: UTF-8, which Excel calls CSV UTF-8"
 GOOD = json.dumps(LINE).encode()
 HEADER = ",".join(LINE)
 ROW = (
@@ -338,8 +339,8 @@ def not_json(character: int) -> str:
         (b'{"nome":"a\0b"}', not_json(11)),
         (b'{"nome":NaN}', "not valid JSON: NaN and Infinity are no values"),
         (b'{"nome":-Infinity}', "not valid JSON: NaN and Infinity are no values"),
-        (b'{"nome":"\xff"}', "not valid UTF-8"),
-        (b'{"nome":"\xed\xa0\x80"}', "not valid UTF-8"),
+        (b'{"nome":"\xff"}', NOT_UTF8),
+        (b'{"nome":"\xed\xa0\x80"}', NOT_UTF8),
         (b"\xef\xbb\xbf\xef\xbb\xbf" + GOOD, not_json(1)),
         (b"[]", "not a JSON object"),
         (b"null", "not a JSON object"),
@@ -376,7 +377,7 @@ def test_a_bad_line_never_stops_the_rest(separator: bytes) -> None:
     assert items(content, file_format="ndjson") == [
         (1, RELATORIO),
         Rejected(2, not_json(1 + len(separator))),
-        Rejected(4, "not valid UTF-8"),
+        Rejected(4, NOT_UTF8),
         (5, RELATORIO),
         Rejected(6, "longer than 64 KiB"),
         (7, RELATORIO),
@@ -384,6 +385,7 @@ def test_a_bad_line_never_stops_the_rest(separator: bytes) -> None:
 
 
 COLUMNS = "accepted: 10, as in the header"
+COLUMNS_ARE = "the first line names columns, between commas or semicolons, of"
 BAD_QUOTES = "the quotes are not those of CSV"
 NEVER_CLOSED = "a quote that opens on this line is never closed; nothing after it was read"
 QUOTED = ROW.replace("Válido.", '"{}"')
@@ -430,7 +432,7 @@ def test_a_row_is_never_taken_from_inside_a_quote_that_does_not_close() -> None:
 
 
 def test_a_row_that_is_not_utf8_is_rejected() -> None:
-    assert items(f"{HEADER}\n{ROW}".encode("latin-1")) == [Rejected(2, "not valid UTF-8")]
+    assert items(f"{HEADER}\n{ROW}".encode("latin-1")) == [Rejected(2, NOT_UTF8)]
 
 
 # A file of which nothing can be read
@@ -439,8 +441,8 @@ def test_a_row_that_is_not_utf8_is_rejected() -> None:
 @pytest.mark.parametrize(
     ("content", "name", "expected"),
     [
-        (ROW, "", f"line 1: no header; the first line names the columns, which are {', '.join(ACCEPTED)}"),
-        ("\n\nx", "", f"line 3: no header; the first line names the columns, which are {', '.join(ACCEPTED)}"),
+        (ROW, "", f"line 1: no header; {COLUMNS_ARE} {', '.join(ACCEPTED)}"),
+        ("\n\nx", "", f"line 3: no header; {COLUMNS_ARE} {', '.join(ACCEPTED)}"),
         (HEADER + ",nome", "", "line 1: the header names nome twice"),
         (HEADER + ",nome_pesoa", "", "line 1: column 11 of the header is unknown; nearest accepted name: nome_pessoa"),
         (HEADER.replace("numero,", ""), "", "line 1: the header lacks numero"),

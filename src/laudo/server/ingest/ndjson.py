@@ -95,7 +95,7 @@ def _quotes(draft: Draft) -> int:
     )
 
 
-NOT_UTF8: Final = "not valid UTF-8"
+NOT_UTF8: Final = "not valid UTF-8; accepted: UTF-8, which Excel calls CSV UTF-8"
 _LONGEST_NAME: Final = 64
 _QUOTES_REQUIRED: Final = 4 * (len(ACCEPTED) - len(OPTIONAL))
 _QUOTES: Final[dict[type, int]] = {UnsetType: 0, type(None): 2, bool: 2, str: 4}

@@ -127,7 +127,8 @@ def _cells(row: bytes, separator: str) -> list[str]:
 
 def _require_header(names: list[str]) -> None:
     if not any(name in ACCEPTED for name in names):
-        raise FaultError(f"no header; the first line names the columns, which are {', '.join(ACCEPTED)}")
+        columns = ", ".join(ACCEPTED)
+        raise FaultError(f"no header; the first line names columns, between commas or semicolons, of {columns}")
     for place, name in enumerate(names, 1):
         if name not in ACCEPTED:
             raise FaultError(f"column {place} of the header is unknown; {nearest(name)}")
