@@ -237,6 +237,13 @@ def test_a_state_of_another_service_is_refused(run: Run, laudo: Shell) -> None:
     assert "belongs to a mirror of http://elsewhere.test" in one_line(run())
 
 
+def test_a_state_that_is_none_is_kept_and_not_to_be_removed(run: Run, laudo: Shell) -> None:
+    (laudo.folder / STATE).write_bytes(b"SQLite format 3\0")
+    reason = f"{laudo.folder / STATE} is not what `laudo pull` wrote; hint: another --state begins anew"
+    assert one_line(run()) == f"error: {reason}"
+    assert (laudo.folder / STATE).read_bytes() == b"SQLite format 3\0"
+
+
 @pytest.mark.engines("sqlite", reason="a store on a server has no place beside which the state could lie")
 def test_unless_told_otherwise_the_state_lies_beside_the_file(laudo: Shell, service: Service) -> None:
     with listening(service) as base:

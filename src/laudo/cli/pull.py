@@ -98,7 +98,7 @@ def _known(path: Path, base_url: str, id_conta: int, *, whole: bool) -> "State":
     except FileNotFoundError:
         return fresh
     except msgspec.DecodeError:
-        raise output.Failure(f"{path} is not what `laudo pull` wrote; hint: remove it to begin anew") from None
+        raise output.Failure(f"{path} is not what `laudo pull` wrote; hint: another --state begins anew") from None
     if (known.base_url, known.id_conta) != (base_url, id_conta):
         raise output.Failure(f"{path} belongs to a mirror of {known.base_url}; hint: another --state, or account")
     return fresh if whole and known.since else known

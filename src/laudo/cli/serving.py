@@ -229,5 +229,7 @@ def _free_address(host: str, port: int) -> str:
             probe.bind(place)
     except OSError as error:
         reason = error.strerror or os.strerror(error.errno or 0)
-        raise output.Failure(f"cannot listen on {host}:{port}: {reason}; hint: choose another --port") from error
+        raise output.Failure(
+            f"cannot listen on {host}:{port}: {reason}; hint: choose another --port or --host"
+        ) from error
     return str(place[0])
