@@ -121,8 +121,6 @@ def test_who_is_not_there_is_named_with_a_hint(connection: Connection) -> None:
         accounts.create_conta(connection, 7, "Filial")
     with pytest.raises(AccountError, match="there is no account 7"):
         accounts.create_usuario(connection, 7, email="a@b.c", nome="Ana")
-    with pytest.raises(AccountError, match="there is no account 7"):
-        accounts.find_conta(connection, 7)
     with pytest.raises(AccountError, match="there is no user 7"):
         accounts.create_token(connection, 7, HASH, now_ms=NOW)
     with pytest.raises(AccountError, match="there is no token 7"):
@@ -168,11 +166,6 @@ def test_what_fails_leaves_nothing(database: Database) -> None:
         accounts.create_organizacao(connection, "Um", webhook_url="nowhere")
     with database.snapshot() as connection:
         assert accounts.organizacoes(connection) == []
-
-
-def test_a_found_account_is_the_one_listed(connection: Connection) -> None:
-    _, conta = accounts.create_organizacao(connection, "Um")
-    assert accounts.find_conta(connection, 1) == conta
 
 
 def test_the_store_never_sees_what_a_repr_could_show(connection: Connection) -> None:

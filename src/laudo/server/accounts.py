@@ -177,14 +177,6 @@ def tokens(connection: Connection) -> list[Token]:
     return [Token(*row) for row in connection.fetch(Statement(text, ()))]
 
 
-def find_conta(connection: Connection, id_conta: int) -> Conta:
-    """Find one account; raises AccountError when there is none."""
-    text = "SELECT id_organizacao, id_conta, nome_conta, webhook_url, enabled FROM conta WHERE id_conta = ?"
-    for row in connection.fetch(Statement(text, (id_conta,))):
-        return Conta(*_with_switch(row))
-    raise _unknown(Level.ACCOUNT, id_conta)
-
-
 def _with_switch(row: Row) -> Row:
     *others, enabled = row
     return (*others, bool(enabled))
