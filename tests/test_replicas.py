@@ -708,7 +708,12 @@ def test_who_may_not_ask_for_a_servers_number_knows_another_store_by_its_databas
 @pytest.mark.parametrize(
     "case",
     [
-        ("poor", "", "SELECT", "lacks a right; run `laudo migrate --grants`"),
+        (
+            "poor",
+            "",
+            "SELECT",
+            "lacks a right; run `laudo migrate --grants` as the owner, and grant the user laudo_reader",
+        ),
         ("narrow", "CONNECTION LIMIT 1", "SELECT, INSERT, UPDATE", "has no connection left"),
     ],
     ids=lambda case: case[0],
