@@ -230,6 +230,11 @@ def test_a_store_taken_back_gets_what_it_had_once_more(
     assert run("--store", backup).stdout.startswith("3 inserted, ")
 
 
+def test_a_pull_into_no_account_leaves_no_file(run: Run, laudo: Shell) -> None:
+    assert one_line(run("--account", "9")) == "error: there is no account 9; `laudo account list` shows them"
+    assert [path.name for path in laudo.folder.iterdir() if "pull" in path.name] == []
+
+
 def test_a_state_of_another_service_is_refused(run: Run, laudo: Shell) -> None:
     run()
     state = laudo.folder / STATE

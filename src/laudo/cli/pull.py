@@ -45,16 +45,13 @@ def pull(settings: Settings, *, base_url: str, id_conta: int, whole: bool, state
     access = login.access(base_url)
     path = state or _beside(settings.store, id_conta)
     known = _known(path, access.base_url, id_conta, whole=whole)
-    with (
-        opened(settings, write=True) as database,
-        access.client() as client,
-        closing(Names(path.with_name(f"{path.name}.names"))) as names,
-    ):
+    with opened(settings, write=True) as database:
         ingest = Ingest(database, id_conta)
-        mirror = Mirror(client, ingest, _of_store(known, ingest), names=names, save=lambda each: _save(path, each))
-        with _kept(mirror), progress.of_lists() as report:
-            mirror.run(report=report, reject=lambda reason: output.note(f"rejected: {reason}"))
-        names.forget()
+        with access.client() as client, closing(Names(path.with_name(f"{path.name}.names"))) as names:
+            mirror = Mirror(client, ingest, _of_store(known, ingest), names=names, save=lambda each: _save(path, each))
+            with _kept(mirror), progress.of_lists() as report:
+                mirror.run(report=report, reject=lambda reason: output.note(f"rejected: {reason}"))
+            names.forget()
     return _end(mirror)
 
 
