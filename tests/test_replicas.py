@@ -653,6 +653,21 @@ def test_a_copy_that_has_become_a_primary_is_no_replica_whoever_writes_heartbeat
             assert {client.get("/relatorios").total for _ in range(20)} == {2}
 
 
+def test_a_copy_that_was_promoted_answers_nothing_where_nobody_has_written_to_it(
+    serve: Serve, cluster: Cluster, store: Store, account: Account, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It has the number of the primary's server, and shows no heartbeat but one that was the primary's."""
+    with cluster.primary.replica() as copy:
+        copy.promote()
+        store.write(account, [relatorio(2)])
+        client = serve(read_store=(cluster.primary.url(), copy.url()), settled=False)
+        assert {client.get("/relatorios").total for _ in range(20)} == {2}
+        told(capfd, f"{FOREIGN}.* has been promoted")
+        cluster.primary.stop("immediate")
+        told(capfd, "^store: the primary does not answer: ")
+        assert {client.get("/relatorios").status for _ in range(20)} == {503}
+
+
 # Rights, settings, and what is told.
 
 

@@ -153,27 +153,24 @@ class Watch:
 
     def _look(self, server: Server, database: Database) -> "_Found":
         """Look up which heartbeat a replica shows, and whose; raises StoreError when it does not answer."""
-        beats, [origin] = _with_origin(server, database, _SHOWN)
+        before = self._beats.last()
+        beats, [(replays,)], [origin] = _with_origin(server, database, _SHOWN, _REPLAYS)
         shown, started = beats[0] if beats else (0, None)
         as_of = self._beats.moment(shown)
         # Only now: where a heartbeat of ours was found, it is known whose.
         if not _is_same(origin, self._origin):
             server.shown, server.as_of = 0, -inf
             return State.FOREIGN, f"{server.database} is no streaming replica of {self._primary.database}"
-        if self._started not in {None, started}:
-            return self._apart(server, started)
-        server.shown, server.as_of = shown, as_of
-        if self._lags(server):
-            return State.LAGS, f"by {server.behind():.1f} s"
-        return State.WELL, ""
-
-    def _apart(self, server: Server, started: int | None) -> "_Found":
-        """Leave what is known of a replica as it was: it does not show yet that the primary has been started, or never.
-
-        One that has been fresh before may be the next primary, of which this worker is not told.
-        """
-        if started is not None and server.as_of == -inf:
-            return State.FOREIGN, f"{server.database} shows what was written on another server"
+        is_apart = self._started not in {None, started}
+        # One that has been fresh before may be the next primary, of which this worker is not told.
+        if server.as_of == -inf:
+            if is_apart and started is not None:
+                return State.FOREIGN, f"{server.database} shows what was written on another server"
+            if not replays and shown < before:
+                return State.FOREIGN, f"{server.database} has been promoted, and is no replica any more"
+        # Else it does not show yet that the primary has been started, or never will: what is known of it stays.
+        if not is_apart:
+            server.shown, server.as_of = shown, as_of
         return (State.LAGS, f"by {server.behind():.1f} s") if self._lags(server) else (State.WELL, "")
 
     def _lags(self, server: Server) -> bool:
@@ -195,6 +192,11 @@ class _Beats:
     def add(self, beat: int, sent: float) -> None:
         with self._lock:
             self._sent.append((beat, sent))
+
+    def last(self) -> int:
+        """Give the last one, 0 before the first."""
+        with self._lock:
+            return self._sent[-1][0] if self._sent else 0
 
     def moment(self, shown: int) -> float:
         """Give the latest moment of which a replica with this heartbeat shows all that was durable then."""
@@ -247,6 +249,8 @@ _REMEMBERED: Final = 4_096
 _SHOWN: Final = Statement(
     "SELECT at_ms, (SELECT at_ms FROM heartbeat WHERE id = 2) AS started FROM heartbeat WHERE id = 1", ()
 )
+_REPLAYS: Final = Statement("SELECT pg_is_in_recovery()", ())
+"""What a replica does until it is promoted; only the primary itself shows each heartbeat without."""
 _ORIGIN: Final = Statement(
     """
 SELECT (SELECT system_identifier FROM pg_control_system()), to_regclass('heartbeat')::oid,
