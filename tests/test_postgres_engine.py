@@ -613,6 +613,18 @@ def test_nothing_is_left_out_whatever_the_role_has_set(
     assert store.fetch(ask("SELECT count(*) FROM found WHERE words @> ?::text[]", ["a"])) == [(3000,)]
 
 
+def test_a_policy_hides_nothing_but_is_named(server: Server, writer: Postgres, opened: Callable[..., Postgres]) -> None:
+    """Else a recount finds no reports, and all tokens are wrong."""
+    writer.fetch(ask("CREATE TABLE kept AS SELECT 1 AS id"))
+    writer.fetch(ask("ALTER TABLE kept ENABLE ROW LEVEL SECURITY"))
+    server.execute(f"CREATE ROLE hidden LOGIN PASSWORD '{server.password}' IN ROLE pg_read_all_data")
+    store = opened(url=server.url(user="hidden"))
+    with pytest.raises(StoreError, match="row-level security is enabled on a table"):
+        store.fetch(ask("SELECT count(*) FROM kept"))
+    server.execute("ALTER ROLE hidden BYPASSRLS")
+    assert store.fetch(ask("SELECT count(*) FROM kept")) == [(1,)]
+
+
 def test_the_variable_for_options_counts_where_the_url_gives_none(
     server: Server, opened: Callable[..., Postgres], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,8 +60,10 @@ _OF_ANSWERS: Final = {
     "array_nulls": "on",
     "default_transaction_isolation": r"read\ committed",
     "gin_fuzzy_search_limit": 0,
+    "row_security": "off",
 }
-"""Whatever role or database set: else lists would lack persons, and a replica, which is never serializable, refuse."""
+"""Whatever role, database or table's policy say: else lists and counts would lack rows, and a replica, which is never
+serializable, refuse. A policy that hides any is an error then."""
 _OF_READERS: Final = {"default_transaction_read_only": "on"}
 _BY_SERVER: Final = {"read-write": "primary", "read-only": "standby"}
 """What a reader means by it: libpq would find that no session of ours may write, on whichever server."""

@@ -34,6 +34,8 @@ def failed(result: PGresult) -> Exception:
     if is_fatal(result):
         return Lost(_ENDED.get(code, LOST))
     said = (result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b"").decode("utf-8", "replace")
+    if result.error_field(pq.DiagnosticField.SOURCE_FUNCTION) == b"check_enable_rls":
+        return StoreError(f"{_POLICY} (SQLSTATE {code})")
     if code == "42501" and _OF_SCHEMA.search(said):
         return StoreError(f"{_CREATE} (SQLSTATE {code})")
     for start in (code, code[:2]):
@@ -80,6 +82,10 @@ _RIGHTS: Final = (
     "and grant the user laudo_reader, or laudo_writer to write"
 )
 _CREATE: Final = "the store's user may make no table in the schema; run this as the owner, or GRANT it CREATE ON SCHEMA"
+_POLICY: Final = (
+    "row-level security is enabled on a table of the store, and would hide rows: disable it, "
+    "or give the store's user BYPASSRLS"
+)
 _USER: Final = "PostgreSQL refuses the store's user; check its name, password and pg_hba.conf"
 _READS: Final = (
     "this PostgreSQL only reads: it is a replica, default_transaction_read_only is on, "
