@@ -613,6 +613,18 @@ def test_nothing_is_left_out_whatever_the_role_has_set(
     assert store.fetch(ask("SELECT count(*) FROM found WHERE words @> ?::text[]", ["a"])) == [(3000,)]
 
 
+@pytest.mark.parametrize(("given", "held"), [("off", "local"), ("on", "on"), ("remote_apply", "remote_apply")])
+def test_what_is_written_is_on_the_disk_whatever_the_role_has_set(
+    server: Server, opened: Callable[..., Postgres], given: str, held: str
+) -> None:
+    server.execute(f"CREATE ROLE hasty_{given} LOGIN PASSWORD '{server.password}'")
+    server.execute(f"ALTER ROLE hasty_{given} SET synchronous_commit = {given}")
+    store = opened(url=server.url(user=f"hasty_{given}"), write=True)
+    with store.transaction() as connection:
+        assert connection.fetch(ask("SELECT current_setting('synchronous_commit')")) == [(held,)]
+    assert store.fetch(ask("SELECT current_setting('synchronous_commit')")) == [(given,)]
+
+
 def test_a_policy_hides_nothing_but_is_named(server: Server, writer: Postgres, opened: Callable[..., Postgres]) -> None:
     """Else a recount finds no reports, and all tokens are wrong."""
     writer.fetch(ask("CREATE TABLE kept AS SELECT 1 AS id"))

@@ -21,6 +21,10 @@ SNAPSHOT: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 TRANSACTION: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
 ALONE: Final = ""
 """No transaction: each statement ends by itself, and the connection with the block."""
+_DURABLE: Final = """
+SELECT set_config('synchronous_commit', 'local', true) WHERE current_setting('synchronous_commit') = 'off'
+"""
+"""Whatever role or database set: what was acknowledged is on the disk. Who waits for standbys, too, still does."""
 _HAS_COLUMN: Final = """
 SELECT EXISTS (
     SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
@@ -128,6 +132,8 @@ class PostgresConnection:
             self._begun = True
             if self._begin != ALONE:
                 self._session.send(self._begin)
+            if self._begin == TRANSACTION:
+                self._session.send(_DURABLE)
 
     def _commit(self) -> None:
         if self._session.spoilt:
