@@ -727,7 +727,7 @@ def test_who_may_not_ask_for_a_servers_number_knows_another_store_by_its_databas
             "poor",
             "",
             "SELECT",
-            "lacks a right; run `laudo migrate --grants` as the owner, and grant the user laudo_reader",
+            "lacks a right; run `laudo migrate --grants` as whoever owns the tables, and grant the user laudo_reader",
         ),
         ("narrow", "CONNECTION LIMIT 1", "SELECT, INSERT, UPDATE", "has no connection left"),
     ],

@@ -344,6 +344,16 @@ def test_who_owns_nothing_is_not_made_an_owner(server: Server, tmp_path: Path, u
     assert (result.exit_code, result.stdout) == (0, "the store is current\nthe roles are current\n")
 
 
+def test_who_owns_the_database_is_told_that_the_tables_are_anothers(server: Server, tmp_path: Path) -> None:
+    """As after a dump that a superuser has restored where the roles of its server are not."""
+    server.execute("CREATE DATABASE restored OWNER deploy")
+    with closing(open_store(server.url("restored"), write=True)) as database:
+        migrations.migrate(database)
+    url = server.url("restored", user="deploy", password=PASSWORD)
+    told = one_line(Shell(tmp_path)("migrate", "--grants", env={"LAUDO_STORE": url}))
+    assert "run `laudo migrate --grants` as whoever owns the tables" in told
+
+
 def test_a_store_in_a_file_has_no_roles(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     assert one_line(shell("migrate", "--grants")) == (

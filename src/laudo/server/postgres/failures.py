@@ -78,7 +78,7 @@ _ENDED: Final = {
 """Why the server has ended a session, where that is the transaction's own doing."""
 _SCHEMA: Final = "the store has no schema, or an older one; run `laudo migrate`"
 _RIGHTS: Final = (
-    "the store's user lacks a right; run `laudo migrate --grants` as the owner, "
+    "the store's user lacks a right; run `laudo migrate --grants` as whoever owns the tables, "
     "and grant the user laudo_reader, or laudo_writer to write"
 )
 _CREATE: Final = "the store's user may make no table in the schema; run this as the owner, or GRANT it CREATE ON SCHEMA"
