@@ -7,7 +7,7 @@ from playwright.sync_api import Route
 
 from client.socket_service import listening
 from console.driver import Console
-from console.test_relatorios import count, first
+from console.test_relatorios import count, first, punctuated
 from live.server import Place, Server, serving
 
 LISTS = re.compile(r"/relatorios(\?|$)")
@@ -46,6 +46,20 @@ def test_what_was_known_stays_while_the_connection_is_lost(tab: Console) -> None
     assert tab.rows.count() == 25
     tab.page.context.set_offline(False)
     tab.until("!document.querySelector('.trouble') && !document.querySelector('[aria-busy=true]')")
+
+
+def test_nothing_of_another_list_stands_below_filters_that_were_refused(wide: Console, api: httpx.Client) -> None:
+    one, other = (first(api, tipo_pessoa=tipo)["numero_documento"] for tipo in ("PESSOA", "EMPRESA"))
+    wide.refusals_expected = True
+    wide.enter()
+    wide.find(one)
+    wide.page.context.set_offline(True)
+    wide.find(other)
+    wide.page.locator(".trouble[data-kind=offline]").wait_for()
+    assert not wide.rows.count()
+    assert not wide.page.locator("[data-total], .checked").count()
+    wide.page.context.set_offline(False)
+    wide.page.get_by_text(punctuated(other)).first.wait_for()
 
 
 def test_an_answer_that_is_cut_off_is_a_lost_connection_and_asked_for_again(tab: Console) -> None:

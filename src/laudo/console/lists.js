@@ -18,7 +18,7 @@ const MOST_WAIT_S = 60;
  * @property {boolean} stale     whether it could not be looked at again since
  * @property {() => void} reload
  *
- * @typedef {Omit<Asked, "wait"|"reload"> & {question: string}} State  what is known, and what question that answers
+ * @typedef {Omit<Asked, "wait"|"reload"> & {question: string, of: string}} State  what is known, what question that answers, and of what list it is
  */
 
 /**
@@ -28,8 +28,10 @@ const MOST_WAIT_S = 60;
  */
 export function useList(path, parameters) {
   const question = JSON.stringify([path, parameters]);
+  const { page, rows, sort, ...filters } = parameters;
+  const of = JSON.stringify([path, filters]);
   // What was known of it when the view was left stands at once, so that "back" finds its place in the page.
-  const [state, setState] = useState(() => /** @type {State} */ ({ question, result: api().recall(path, parameters)?.body.result ?? null, loading: true, refusal: null, news: null, checked: null, stale: false }));
+  const [state, setState] = useState(() => /** @type {State} */ ({ question, of, result: api().recall(path, parameters)?.body.result ?? null, loading: true, refusal: null, news: null, checked: null, stale: false }));
   const [turn, reload] = useTurn();
   // Before the page is painted, so that the server works meanwhile.
   useLayoutEffect(() => {
@@ -37,11 +39,12 @@ export function useList(path, parameters) {
     setState((/** @type {State} */ old) => ({ ...old, loading: true, news: null }));
     api()
       .ask(path, parameters, { signal: stop.signal })
-      .then(({ body }) => setState({ question, result: body.result, loading: false, refusal: null, news: null, checked: new Date(), stale: false }))
+      .then(({ body }) => setState({ question, of, result: body.result, loading: false, refusal: null, news: null, checked: new Date(), stale: false }))
       .catch((error) => {
         if (stop.signal.aborted) return;
         const refusal = refused(error);
-        setState((/** @type {State} */ old) => ({ ...old, question, loading: false, refusal, stale: true }));
+        // Nothing of another list may stand below these filters: it would be taken for what they found.
+        setState((/** @type {State} */ old) => ({ ...old, ...(old.of === of ? {} : { of, result: null, checked: null }), question, loading: false, refusal, stale: true }));
       });
     return () => stop.abort();
   }, [question, turn]);

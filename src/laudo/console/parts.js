@@ -117,7 +117,7 @@ export function Trouble({ refusal, wait, retry, stale = false }) {
   return html`<div class="trouble ${stale ? "stale" : ""}" role="alert" data-kind=${refusal.kind}>
     <strong>${titles[refusal.kind] ?? titles.server}</strong>
     <p>
-      ${refusal.message} ${stale && "Abaixo, o que se sabia antes. "}
+      ${refusal.message} ${stale && "Abaixo, os últimos dados recebidos."}
       ${refusal.requestId && refusal.kind === "server" && html`<span class="muted">Requisição <code>${refusal.requestId}</code>.</span>`}
     </p>
     <button type="button" onClick=${retry}>Tentar de novo${wait > 0 && html`<span aria-hidden="true"> (em ${wait} s)</span>`}</button>
