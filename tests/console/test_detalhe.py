@@ -1,4 +1,6 @@
 import re
+from collections.abc import Callable
+from typing import Any
 
 import httpx
 
@@ -37,13 +39,34 @@ def test_a_report_that_is_not_of_this_account_is_said_not_to_exist(tab: Console)
     tab.page.get_by_text("Este relatório não existe nesta conta.").wait_for()
 
 
-def test_a_report_that_is_deleted_meanwhile_is_said_not_to_exist(wide: Console, api: httpx.Client) -> None:
-    wide.enter(f"#/relatorios?aberto={first(api)['numero']}")
-    wide.page.locator(".detalhe dl").wait_for()
-    wide.page.route(re.compile(r"\?numero="), answered(lambda result: result["itens"].clear()))
+def test_what_becomes_of_an_open_report_and_of_the_others_is_shown_and_said(wide: Console, api: httpx.Client) -> None:
+    wide.refusals_expected = True
+    item = repeated(api)
+    wide.enter(f"#/relatorios?aberto={item['numero']}")
+    panel = wide.page.locator(".detalhe")
+    panel.locator(".others li").first.wait_for()
+    assert not panel.locator(".notice, .checked").count()
+
+    def look_again(question: str, change: Callable[[Any], None]) -> None:
+        wide.page.route(re.compile(rf"\?{question}="), answered(change))
+        wide.page.evaluate("dispatchEvent(new Event('online'))")
+
+    def decide(result: Any) -> None:  # noqa: ANN401 - the body of an answer
+        result["itens"][0].update(mensagem="Decidido.", pendente_validacao_manual=not item["pendente_validacao_manual"])
+
+    look_again("numero", decide)
+    panel.locator(".message").get_by_text("Decidido.").wait_for()
+    said = "Este relatório mudou enquanto estava aberto: mensagem e validação manual."
+    assert panel.locator(".notice").inner_text() == said
+    wide.until("document.querySelector('[role=status]').textContent.trim() === given", said)
+    look_again("numero_documento", lambda result: result["itens"].clear())
+    panel.get_by_text("Nenhum outro relatório.").wait_for()
+    wide.page.route(re.compile(r"\?numero="), lambda route: route.abort())
     wide.page.evaluate("dispatchEvent(new Event('online'))")
-    wide.page.get_by_text("Este relatório não existe nesta conta.").wait_for()
-    assert not wide.page.locator(".detalhe dl").count()
+    panel.get_by_text("sem atualização desde").wait_for()
+    look_again("numero", lambda result: result["itens"].clear())
+    panel.get_by_text("Este relatório não existe mais nesta conta.").wait_for()
+    assert not panel.locator("dl, .notice, .checked").count()
     wide.page.unroute_all(behavior="wait")
 
 

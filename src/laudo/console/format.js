@@ -9,6 +9,7 @@ const CLOCK = new Intl.DateTimeFormat("pt-BR", { hour: "2-digit", minute: "2-dig
 const SHORT_DAY = new Intl.DateTimeFormat("pt-BR", { day: "2-digit", month: "2-digit" });
 const MONTH = new Intl.DateTimeFormat("pt-BR", { month: "short", year: "numeric" });
 const RELATIVE = new Intl.RelativeTimeFormat("pt-BR", { numeric: "always" });
+const LIST = new Intl.ListFormat("pt-BR");
 const NEAR = new Intl.RelativeTimeFormat("pt-BR", { numeric: "auto" });
 
 export const STATUS = {
@@ -55,6 +56,9 @@ export const clock = (date) => CLOCK.format(date);
 export const shortDay = (date, now = new Date()) => (date.getFullYear() === now.getFullYear() ? SHORT_DAY : DAY).format(date);
 /** @param {Date} date */
 export const month = (date) => MONTH.format(date).replace(/\.? de /, " ");
+
+/** Things in words, one after another. @param {string[]} words */
+export const list = (words) => LIST.format(words);
 
 /** A number of things, in words. @param {number} count @param {string} one @param {string} many */
 export const plural = (count, one, many) => `${integer(count)} ${count === 1 ? one : many}`;

@@ -2,11 +2,13 @@
 import { html, useEffect, useRef } from "../vendor/preact.js";
 import { at, write } from "../address.js";
 import { isPersonal } from "../documents.js";
-import { ago, exact, FIELDS, plural, TIPO_PESSOA } from "../format.js";
+import { ago, exact, FIELDS, list as listed, plural, TIPO_PESSOA } from "../format.js";
 import { useList, useOnce } from "../lists.js";
 import { Beside, Copy, Documento, Icon, Instant, Resultado, Skeleton, Status, Trouble } from "../parts.js";
 import { go, link } from "../router.js";
 import { api } from "../session.js";
+import { say } from "../store.js";
+import { Checked } from "./relatorios.js";
 
 /** @typedef {import("../address.js").Place} Place */
 
@@ -14,7 +16,12 @@ import { api } from "../session.js";
 export function Detalhe({ place }) {
   const list = useList("/relatorios", { numero: place.open });
   const heading = useRef(/** @type {HTMLElement|null} */ (null));
+  const shown = list.result?.itens[0];
   const item = (list.news ?? list.result)?.itens[0];
+  const change = shown && list.news ? changed(shown, item) : "";
+  useEffect(() => {
+    if (change) say(change);
+  }, [change]);
   useEffect(() => {
     const before = document.querySelector("tr.open [data-row]");
     heading.current?.focus({ preventScroll: true });
@@ -29,9 +36,18 @@ export function Detalhe({ place }) {
     </header>
     ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} />`}
     ${list.loading && !item && html`<${Skeleton} count=${6} />`}
-    ${list.result && !item && !list.loading && !list.refusal && html`<p class="empty">Este relatório não existe nesta conta.</p>`}
+    ${list.result && !item && !list.loading && !list.refusal && html`<p class="empty">${change || "Este relatório não existe nesta conta."}</p>`}
+    ${item && change && html`<p class="notice">${change}</p>`}
+    ${item && list.stale && !list.refusal && html`<${Checked} list=${list} />`}
     ${item && html`<${Report} item=${item} place=${place} />`}
   <//>`;
+}
+
+/** What has become of a report since it was opened. @param {any} before @param {any} now */
+function changed(before, now) {
+  if (!now) return "Este relatório não existe mais nesta conta.";
+  const fields = Object.keys(FIELDS).filter((name) => name !== "atualizado_em" && before[name] !== now[name]);
+  return `Este relatório mudou enquanto estava aberto${fields.length ? `: ${listed(fields.map((name) => FIELDS[name].toLowerCase()))}` : ""}.`;
 }
 
 /** @param {{item: any, place: Place}} props */
@@ -67,14 +83,15 @@ function Report({ item, place }) {
 /** The person's name, from the organization's list of people. @param {{cpf: string}} props */
 function Nome({ cpf }) {
   const { value: nome, refusal, retry } = useOnce(cpf, async (signal) => (await api().ask("/pessoas", { cpf }, { signal })).body.result.itens[0]?.nome ?? "");
-  if (refusal) return html`<dt>Nome</dt><dd><span class="muted">Não se pôde consultar.</span> <button type="button" class="text" onClick=${retry}>Tentar de novo</button></dd>`;
+  if (refusal) return html`<dt>Nome</dt><dd><span class="muted">Não foi possível consultar.</span> <button type="button" class="text" onClick=${retry}>Tentar de novo</button></dd>`;
   return nome ? html`<dt>Nome</dt><dd>${nome}</dd>` : null;
 }
 
 /** @param {{item: any, place: Place}} props */
 function Others({ item, place }) {
-  const { value: found, ...asked } = useOnce(item.numero_documento, async (signal) => (await api().ask("/relatorios", { numero_documento: item.numero_documento }, { signal })).body.result);
-  if (!found) return html`<section class="others"><h3>Do mesmo documento</h3>${asked.refusal ? html`<${Trouble} ...${asked} />` : html`<${Skeleton} count=${3} />`}</section>`;
+  const list = useList("/relatorios", { numero_documento: item.numero_documento });
+  const found = list.news ?? list.result;
+  if (!found) return html`<section class="others"><h3>Do mesmo documento</h3>${list.refusal ? html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} />` : html`<${Skeleton} count=${3} />`}</section>`;
   const others = found.itens.filter((/** @type {any} */ other) => other.numero !== item.numero).slice(0, 8);
   const all = at("relatorios", { numero_documento: item.numero_documento });
   return html`<section class="others">
