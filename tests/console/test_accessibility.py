@@ -105,6 +105,19 @@ def test_on_paper_a_part_of_a_list_says_which(wide: Console, address: str, page:
     assert wide.page.get_by_text(page).is_visible()
 
 
+def test_on_paper_an_open_report_is_what_was_meant(tab: Console) -> None:
+    tab.enter("#/relatorios?status=CONCLUIDO")
+    tab.rows.nth(2).click()
+    tab.page.locator(".others").wait_for()
+    tab.settle()
+    tab.page.emulate_media(media="print")
+    report = tab.page.locator(".detalhe")
+    numero = report.locator(".uuid")
+    assert numero.is_visible()
+    assert not tab.page.locator("tbody tr, button, .bar, .detalhe time + .muted").filter(visible=True).count()
+    assert report.evaluate("(e) => e.scrollHeight === e.clientHeight && e.scrollWidth === e.clientWidth")
+
+
 @pytest.mark.parametrize("theme", ["auto", "dark"])
 def test_on_paper_all_columns_are_readable_and_dark_on_light(wide: Console, theme: str) -> None:
     wide.enter("#/relatorios?status=CONCLUIDO")
