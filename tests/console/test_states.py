@@ -193,6 +193,31 @@ def test_filters_that_nothing_fits_can_be_cleared(tab: Console) -> None:
     tab.rows.first.wait_for()
 
 
+@pytest.mark.parametrize(
+    ("text", "words", "why"),
+    [
+        ("529.982.247-25", "Esta conta não tem relatórios deste CPF.", "os relatórios podem ser de outra"),
+        ("12ABC34501DE35", "Esta conta não tem relatórios deste CNPJ.", ""),
+        ("ninguém chamado assim", "Ninguém corresponde a esta busca.", "Cada palavra deve iniciar um dos nomes"),
+    ],
+)
+def test_what_was_not_found_is_named_and_why(wide: Console, text: str, words: str, why: str) -> None:
+    wide.enter()
+    wide.find(text)
+    empty = wide.page.locator(".empty")
+    empty.get_by_text(words).wait_for()
+    assert why in empty.inner_text()
+    wide.page.get_by_role("button", name="Limpar").click()
+    wide.rows.first.wait_for()
+
+
+def test_a_period_that_ends_before_it_begins_is_said_to(wide: Console) -> None:
+    for to, said in (("2026-09-09", 1), ("2026-09-10", 0)):
+        wide.enter(f"#/relatorios?atualizado_em_de=2026-09-10&atualizado_em_ate={to}&status=PENDENTE&resultado=INVALID")
+        wide.page.get_by_text("Nenhum relatório corresponde a estes filtros.").wait_for()
+        assert wide.page.get_by_text("O período termina antes de começar.").count() == said
+
+
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> "Place":
     """An account that nothing was ever imported into."""

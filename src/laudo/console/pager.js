@@ -33,7 +33,7 @@ export function Pager({ place, total }) {
       ${step(place.page - 1, "Página anterior", "left")}
       ${numbers(Math.min(place.page, last), last).map((number, index) =>
         number
-          ? html`<a key=${number} href=${write(to(number))} onClick=${link(to(number))} aria-label=${`Página ${number}`} aria-current=${number === place.page ? "page" : undefined} data-home=${number === place.page || undefined}>${integer(number)}</a>`
+          ? html`<a key=${number} href=${write(to(number))} onClick=${link(to(number))} aria-label=${`Página ${integer(number)}`} aria-current=${number === place.page ? "page" : undefined} data-home=${number === place.page || undefined}>${integer(number)}</a>`
           : html`<span key=${`gap${index}`} class="gap" aria-hidden="true">…</span>`,
       )}
       ${step(place.page + 1, "Próxima página", "right")}
@@ -67,7 +67,7 @@ function Jump({ place, last }) {
     setText("");
   };
   return html`<form class="jump" onSubmit=${jump}>
-    <label>Ir para <input inputmode="numeric" autocomplete="off" aria-label=${`Ir para a página, de 1 a ${last}`} aria-invalid=${wrong ? "true" : undefined} value=${text} onInput=${(/** @type {any} */ event) => type(event.target.value)} /></label>
+    <label>Ir para <input inputmode="numeric" autocomplete="off" aria-label=${`Ir para a página, de 1 a ${integer(last)}`} aria-invalid=${wrong ? "true" : undefined} value=${text} onInput=${(/** @type {any} */ event) => type(event.target.value)} /></label>
     <button type="submit" class="quiet">Ir</button>
     ${wrong && html`<span class="wrong" role="alert">De 1 a ${integer(last)}.</span>`}
   </form>`;

@@ -3,7 +3,7 @@ import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { at, filtersOf, narrow, parameters } from "../address.js";
 import { Chips } from "../chips.js";
 import { NOTHING, plain, recognize, SEVERAL } from "../documents.js";
-import { plural } from "../format.js";
+import { integer, plural } from "../format.js";
 import { useList } from "../lists.js";
 import { Pager } from "../pager.js";
 import { Documento, Icon, Instant, Skeleton, Trouble, usePageTop } from "../parts.js";
@@ -25,7 +25,7 @@ export function Pessoas({ place }) {
   const known = Boolean(list.result?.itens.length);
   const empty = !known && !list.loading && !list.refusal;
   useEffect(() => {
-    if (list.result && !list.loading && !list.refusal) say(`${plural(total, "pessoa", "pessoas")}, página ${place.page}.`);
+    if (list.result && !list.loading && !list.refusal) say(`${plural(total, "pessoa", "pessoas")}, página ${integer(place.page)}.`);
   }, [list.result, list.loading]);
   return html`<section class="list alone" ref=${top} aria-labelledby="titulo" aria-busy=${list.loading}>
     <header class="head">
@@ -100,6 +100,7 @@ function Empty({ place, total }) {
   return html`<div class="empty">
     <p class="big">${Object.keys(filtersOf(place)).length ? "Ninguém corresponde a esta busca." : "Nenhum CPF foi consultado ainda."}</p>
     ${place.filters.busca && html`<p>Cada palavra deve iniciar um dos nomes da pessoa; acentos e maiúsculas não importam.</p>`}
+    ${Object.keys(place.filters).length > 0 && html`<button type="button" onClick=${() => go({ ...place, filters: {}, page: 1 })}>Limpar a busca</button>`}
   </div>`;
 }
 

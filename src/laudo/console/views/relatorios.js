@@ -1,9 +1,9 @@
 // The list of reports: its filters, its table, its pages.
 import { html, useEffect, useState } from "../vendor/preact.js";
-import { filtersOf, parameters } from "../address.js";
+import { filtersOf, instant, parameters } from "../address.js";
 import { Chips } from "../chips.js";
-import { doubt } from "../documents.js";
-import { clock, plural } from "../format.js";
+import { doubt, isPersonal } from "../documents.js";
+import { clock, integer, plural } from "../format.js";
 import { difference } from "../totals.js";
 import { useList } from "../lists.js";
 import { Pager } from "../pager.js";
@@ -26,7 +26,7 @@ export function Relatorios({ place }) {
   const empty = !known && !list.loading && !list.refusal;
   const narrowed = Object.keys(filtersOf(place)).length;
   useEffect(() => {
-    if (list.result && !list.loading && !list.refusal) say(`${plural(total, "relatório", "relatórios")}, página ${place.page}. ${doubt(place.filters.numero_documento ?? "")}`.trim());
+    if (list.result && !list.loading && !list.refusal) say(`${plural(total, "relatório", "relatórios")}, página ${integer(place.page)}. ${doubt(place.filters.numero_documento ?? "")}`.trim());
   }, [list.result, list.loading]);
   return html`<div class="split ${filtering ? "filtering" : ""} ${place.open ? "opened" : ""}">
     ${(filtering || !narrow) && html`<${Filters} place=${place} checked=${list.result} close=${() => setFiltering(false)} />`}
@@ -57,7 +57,7 @@ function Shown({ place, list, total }) {
 /** A page that the list does not reach. @param {{place: Place}} props */
 export function Beyond({ place }) {
   return html`<div class="empty">
-    <p class="big">A página ${place.page} está além do fim da lista.</p>
+    <p class="big">A página ${integer(place.page)} está além do fim da lista.</p>
     <button type="button" onClick=${() => go({ ...place, page: 1 })}>Ir para a primeira</button>
   </div>`;
 }
@@ -65,12 +65,15 @@ export function Beyond({ place }) {
 /** @param {{place: Place, total: number}} props */
 function Empty({ place, total }) {
   if (total) return html`<${Beyond} place=${place} />`;
-  const narrowed = Object.keys(place.filters).length > 0;
-  if (!narrowed) {
+  const { numero_documento: document_, atualizado_em_de: from, atualizado_em_ate: to, ...others } = place.filters;
+  if (!Object.keys(place.filters).length) {
     return html`<div class="empty"><p class="big">Ainda não há relatórios nesta conta.</p><p>Eles aparecem aqui assim que forem importados.</p></div>`;
   }
+  const alone = document_ && !from && !to && !Object.keys(others).length;
   return html`<div class="empty">
-    <p class="big">Nenhum relatório corresponde a estes filtros.</p>
+    <p class="big">${alone ? `Esta conta não tem relatórios deste ${isPersonal(document_) ? "CPF" : "CNPJ"}.` : "Nenhum relatório corresponde a estes filtros."}</p>
+    ${alone && isPersonal(document_) && html`<p>Em Pessoas está quem foi consultado por qualquer conta da organização: os relatórios podem ser de outra.</p>`}
+    ${from && to && instant(from, false) >= instant(to, true) && html`<p>O período termina antes de começar.</p>`}
     <button type="button" onClick=${() => go({ ...place, filters: {}, page: 1 })}>Limpar os filtros</button>
   </div>`;
 }
