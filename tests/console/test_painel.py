@@ -62,6 +62,27 @@ def test_parts_that_were_counted_at_different_moments_never_exceed_the_whole(wid
     wide.page.unroute_all(behavior="wait")
 
 
+def test_it_says_when_it_was_counted_and_counts_again(wide: Console, api: httpx.Client) -> None:
+    wide.enter("#/painel")
+    rows = wide.page.locator(".volume tbody .number")
+    rows.first.wait_for()
+    assert re.fullmatch(r"contado às \d\d:\d\d:\d\d", wide.page.locator(".checked").inner_text())
+    wide.page.wait_for_load_state("networkidle")
+    shown, more = rows.first.inner_text(), answered(lambda result: result["paginacao"].update(total=54321))
+    wide.page.route(re.compile(r"/relatorios(\?|$)"), more)
+    wide.page.evaluate("dispatchEvent(new Event('online'))")
+    wide.page.get_by_text("houve mudanças desde então").wait_for()
+    assert (wide.total, rows.first.inner_text()) == (count(api), shown)
+    again = wide.page.get_by_role("button", name="Contar de novo")
+    again.focus()
+    wide.page.keyboard.press("Enter")
+    wide.until("!document.querySelector('.checked').textContent.includes('mudanças')")
+    wide.until("document.querySelector('.volume tbody .number').textContent === '54.321'")
+    assert wide.total == number(wide.page.locator("[data-pending]").inner_text()) == 54321
+    assert again.evaluate("(e) => e === document.activeElement")
+    wide.page.unroute_all(behavior="wait")
+
+
 def test_a_chart_that_cannot_be_drawn_is_said(wide: Console) -> None:
     wide.refusals_expected = True
 

@@ -1,11 +1,12 @@
 // The account at a glance: what waits for a person first, then totals, then volume.
-import { html } from "../vendor/preact.js";
+import { html, useEffect } from "../vendor/preact.js";
 import { at, write } from "../address.js";
-import { FIELDS, integer, plural, share } from "../format.js";
-import { useOnce } from "../lists.js";
+import { clock, FIELDS, integer, plural, share } from "../format.js";
+import { useList, useOnce } from "../lists.js";
 import { Documento, Instant, Skeleton, Status, Trouble } from "../parts.js";
 import { link } from "../router.js";
 import { api } from "../session.js";
+import { say } from "../store.js";
 import { CHOICES, countChoices, slowly } from "../totals.js";
 import { Volume } from "./volume.js";
 
@@ -19,12 +20,21 @@ export function Painel({ place }) {
     <header class="head">
       <h1 tabindex="-1" data-home>Painel</h1>
       <p class="total">${found && html`<strong data-total>${plural(found.total, "relatório", "relatórios")}</strong>`}</p>
+      ${found && html`<${Counted} key=${found.at} total=${found.total} at=${found.at} />
+        <div class="actions"><button type="button" data-news onClick=${asked.retry}>Contar de novo <kbd aria-hidden="true">r</kbd></button></div>`}
     </header>
     ${asked.refusal ? html`<${Trouble} ...${asked} />` : !found && html`<${Skeleton} count=${8} />`}
     ${found &&
     html`<div class="cards"><${Waiting} pending=${found.pending} />${CARDS.map((name) => html`<${Card} key=${name} name=${name} counts=${found.counts} total=${found.total} />`)}</div>
-      <${Volume} place=${place} newest=${found.newest} />`}
+      <${Volume} place=${place} newest=${found.newest} at=${found.at} />`}
   </div>`;
+}
+
+/** When it was counted, and whether anything has happened since. @param {{total: number, at: Date}} props */
+function Counted({ total, at: counted }) {
+  const { news } = useList("/relatorios", {});
+  useEffect(() => say(news ? "Houve mudanças desde a contagem." : `${plural(total, "relatório", "relatórios")}.`), [news]);
+  return html`<p class="checked ${news ? "off" : ""}">contado às ${clock(counted)}${news && "; houve mudanças desde então"}</p>`;
 }
 
 /** @param {AbortSignal} signal */
@@ -37,7 +47,7 @@ async function look(signal) {
     counts[`${name}=${choice}`] = total;
   });
   const list = await first({});
-  return { counts, pending, total: Number(list.paginacao.total), newest: list.itens[0]?.atualizado_em ?? "" };
+  return { counts, pending, total: Number(list.paginacao.total), newest: list.itens[0]?.atualizado_em ?? "", at: new Date() };
 }
 
 /** @param {{pending: any}} props */

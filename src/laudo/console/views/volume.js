@@ -11,10 +11,16 @@ import { countSpans, spans } from "../totals.js";
 
 const HEIGHT = 260;
 
-/** @param {{place: import("../address.js").Place, newest: string}} props  `newest`: when the newest report was updated; "" without one */
-export function Volume({ place, newest }) {
+/** @param {{place: import("../address.js").Place, newest: string, at: Date}} props  `newest`: when the newest report was updated, "" without
+ * one; `at`: when the rest of the panel was counted */
+export function Volume({ place, newest, at: counted }) {
   const by = place.filters.volume === "meses" ? "meses" : "dias";
   const { value: found, ...asked } = useOnce(by, (signal) => count(by, newest, signal));
+  const known = useRef(counted);
+  useEffect(() => {
+    if (known.current !== counted) asked.retry();
+    known.current = counted;
+  }, [counted]);
   const total = found?.counts.reduce((sum, count) => sum + count, 0) ?? 0;
   const choose = (/** @type {"dias"|"meses"} */ to) => narrow(place, { volume: to === "dias" ? "" : to });
   return html`<section class="card volume" aria-labelledby="volume">
