@@ -1,6 +1,7 @@
 """What must have room at widths that people have."""
 
 import re
+from itertools import pairwise
 
 from console.driver import Console
 from console.test_freshness import answered
@@ -49,6 +50,16 @@ def test_dialogs_fit_a_small_phone(phone: Console) -> None:
         phone.page.keyboard.press("Escape")
 
 
+DRAWN = """
+window.drawn = [];
+const fill = CanvasRenderingContext2D.prototype.fillText;
+CanvasRenderingContext2D.prototype.fillText = function (words, x, y, ...more) {
+    const width = this.measureText(words).width
+    const left = x - { left: 0, start: 0, center: width / 2, right: width, end: width }[this.textAlign]
+    window.drawn.push({ words, left, right: left + width })
+    return fill.call(this, words, x, y, ...more)
+}
+"""
 LONG = "Maria Aparecida dos Santos Oliveira Albuquerque Cavalcanti de Souza e Silva"
 
 
@@ -64,3 +75,23 @@ def test_enlarged_four_times_nothing_is_cut_off_or_out_of_view(phone: Console) -
             assert box
             assert 0 <= box["x"] <= box["x"] + box["width"] <= 320, name
     phone.page.unroute_all(behavior="wait")
+
+
+def test_numbers_of_ten_millions_have_room(wide: Console) -> None:
+    many = answered(lambda result: result["paginacao"].update(total=12_345_678))
+    wide.page.route(re.compile(r"/relatorios(\?|$)"), many)
+    wide.enter()
+    wide.until("[...document.querySelectorAll('.choices .number')].every((e) => e.textContent === '12.345.678')")
+    cut = "[...document.querySelectorAll('.choices .words')].filter((e) => e.scrollWidth > e.clientWidth).length"
+    assert wide.page.evaluate(cut) == 0
+    wide.page.set_viewport_size({"width": 320, "height": 640})
+    wide.page.add_init_script(DRAWN)
+    wide.enter("?#/painel")
+    wide.page.locator(".volume canvas").wait_for()
+    drawn = wide.page.evaluate("drawn")
+    numbers = [text for text in drawn if text["words"].endswith(".000")]
+    assert numbers
+    assert all(text["left"] >= 0 for text in numbers), numbers
+    days = sorted((text for text in drawn if "/" in text["words"]), key=lambda text: text["left"])
+    assert all(one["right"] < other["left"] for one, other in pairwise(days)), days
+    wide.page.unroute_all(behavior="wait")

@@ -10,6 +10,8 @@ import { useStore } from "../store.js";
 import { countSpans, spans } from "../totals.js";
 
 const HEIGHT = 260;
+/** The room that a character of a label takes. */
+const DIGIT = 8;
 
 /** @param {{place: import("../address.js").Place, newest: string, at: Date}} props  `newest`: when the newest report was updated, "" without
  * one; `at`: when the rest of the panel was counted */
@@ -102,7 +104,7 @@ function keepDrawn(uPlot, element, { by, spans: shown, counts }, signal) {
   const draw = () => {
     chart?.destroy();
     width = element.clientWidth;
-    chart = new uPlot(options(uPlot, element, by, shown), [shown.map((_, index) => index), counts], element);
+    chart = new uPlot(options(uPlot, element, { by, spans: shown, counts }), [shown.map((_, index) => index), counts], element);
   };
   draw();
   const room = new ResizeObserver(() => element.clientWidth !== width && draw());
@@ -114,12 +116,13 @@ function keepDrawn(uPlot, element, { by, spans: shown, counts }, signal) {
   });
 }
 
-/** @param {any} uPlot @param {HTMLElement} element @param {"dias"|"meses"} by @param {{from: Date}[]} shown */
-function options(uPlot, element, by, shown) {
+/** @param {any} uPlot @param {HTMLElement} element @param {Shown} shown */
+function options(uPlot, element, { by, spans: shown, counts }) {
   const style = getComputedStyle(element);
   const color = (/** @type {string} */ name) => resolve(element, name);
+  const scale = 24 + DIGIT * integer(Math.max(...counts)).length;
   const axis = { stroke: color("--muted"), font: `12px ${style.fontFamily}`, ticks: { show: false } };
-  const every = by === "dias" ? Math.ceil(240 / Math.max(element.clientWidth / 6, 40)) : element.clientWidth < 500 ? 3 : 1;
+  const every = Math.ceil((shown.length * (12 + DIGIT * label(by, shown[0].from).length)) / (element.clientWidth - scale));
   return {
     width: element.clientWidth,
     height: HEIGHT,
@@ -128,7 +131,7 @@ function options(uPlot, element, by, shown) {
     scales: { x: { time: false, range: [-0.6, shown.length - 0.4] }, y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ most) => [0, Math.max(1, most * 1.08)] } },
     axes: [
       { ...axis, size: 28, grid: { show: false }, splits: () => shown.map((_, index) => index).filter((index) => (shown.length - 1 - index) % every === 0), values: (/** @type {any} */ _, /** @type {number[]} */ at_) => at_.map((index) => label(by, shown[index].from)) },
-      { ...axis, size: 52, grid: { stroke: color("--line"), width: 1 }, values: (/** @type {any} */ _, /** @type {number[]} */ at_) => at_.map((value) => (Number.isInteger(value) ? integer(value) : "")) },
+      { ...axis, size: scale, grid: { stroke: color("--line"), width: 1 }, values: (/** @type {any} */ _, /** @type {number[]} */ at_) => at_.map((value) => (Number.isInteger(value) ? integer(value) : "")) },
     ],
     series: [{}, { fill: color("--accent-fill"), stroke: color("--accent-fill"), width: 0, points: { show: false }, paths: uPlot.paths.bars({ size: [0.72, 44], radius: 0.12 }) }],
   };
