@@ -1,4 +1,4 @@
-// Shortcuts: single keys that can be switched off, and that never take a key from a field.
+// Shortcuts: single keys that can be switched off, and that take no key from a field but the arrow from a search to what it found.
 import { remember } from "./store.js";
 
 const KEYS = "laudo.keys";
@@ -6,7 +6,7 @@ const KEYS = "laudo.keys";
 /** What the dialog of shortcuts lists. */
 export const SHORTCUTS = [
   ["/", "Busca rápida: CPF, CNPJ, número do relatório ou nome"],
-  ["↓ ↑", "Próxima linha, linha anterior (também j e k)"],
+  ["↓ ↑", "Próxima linha, linha anterior (também j e k); da busca, ↓ leva à lista"],
   ["Enter", "Abrir a linha"],
   ["Esc", "Fechar o detalhe ou o diálogo"],
   ["→ ←", "Próxima página, página anterior"],
@@ -30,7 +30,8 @@ export function listen(store) {
     // With Shift, arrows are for what is selected.
     if (event.shiftKey && event.key.startsWith("Arrow")) return;
     const row = event.key === "ArrowDown" || event.key === "ArrowUp";
-    if (isField(event.target) || document.querySelector("dialog:modal")) return;
+    const fromSearch = event.key === "ArrowDown" && event.target instanceof HTMLInputElement && event.target.type === "search";
+    if ((isField(event.target) && !fromSearch) || document.querySelector("dialog:modal")) return;
     if (!keys && !row && event.key !== "Escape") return;
     if (press(event.key, store)) event.preventDefault();
   });
