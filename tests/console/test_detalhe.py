@@ -23,6 +23,7 @@ def test_a_report_opens_beside_the_list_and_closes_again(tab: Console) -> None:
     panel = tab.page.locator(".detalhe")
     panel.get_by_text(numero).wait_for()
     assert tab.hash == f"/relatorios?status=CONCLUIDO&aberto={numero}"
+    assert tab.page.title() == f"Relatório {numero[:8]} · laudo"
     panel.get_by_role("button", name="Fechar o detalhe").click()
     panel.wait_for(state="detached")
     assert tab.rows.count() == 25

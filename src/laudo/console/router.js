@@ -47,6 +47,6 @@ function here() {
 
 /** @param {Place} place */
 function arrive(place) {
-  document.title = `${TITLES[place.view]} · laudo`;
+  document.title = `${place.open ? `Relatório ${place.open.slice(0, 8)}` : TITLES[place.view]} · laudo`;
   store.set({ place, dialog: null });
 }
