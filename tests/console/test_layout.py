@@ -63,6 +63,17 @@ CanvasRenderingContext2D.prototype.fillText = function (words, x, y, ...more) {
 LONG = "Maria Aparecida dos Santos Oliveira Albuquerque Cavalcanti de Souza e Silva"
 
 
+def test_a_name_that_has_no_room_is_seen_to_go_on_and_named_whole(wide: Console) -> None:
+    name = LONG * 2
+    wide.page.route(re.compile(r"/pessoas$"), answered(lambda result: result["itens"][0].update(nome=name)))
+    wide.enter("#/pessoas")
+    row = wide.rows.first
+    assert row.evaluate("(e) => e.scrollWidth > e.clientWidth && getComputedStyle(e).textOverflow") == "ellipsis"
+    assert row.evaluate("(e) => e.getBoundingClientRect().right <= e.closest('td').getBoundingClientRect().right")
+    assert row.locator("xpath=..").get_attribute("title") == name
+    wide.page.unroute_all(behavior="wait")
+
+
 def test_enlarged_four_times_nothing_is_cut_off_or_out_of_view(phone: Console) -> None:
     phone.page.set_viewport_size({"width": 320, "height": 256})
     phone.page.route(re.compile(r"/pessoas$"), answered(lambda result: result["itens"][0].update(nome=LONG)))

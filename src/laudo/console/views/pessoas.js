@@ -111,7 +111,7 @@ function Row({ item }) {
     if (!event.target.closest("a, button") && !getSelection()?.toString()) go(reports);
   };
   return html`<tr role="row" onClick=${click}>
-    <td role="cell" class="c-nome"><a data-row href="#/relatorios" onClick=${link(reports)} title="Ver os relatórios">${item.nome || "Sem nome"}</a></td>
+    <td role="cell" class="c-nome" title=${item.nome}><a data-row href="#/relatorios" onClick=${link(reports)}>${item.nome || "Sem nome"}</a></td>
     <td role="cell" class="c-cpf"><${Documento} value=${item.cpf} /></td>
     <td role="cell" class="c-atualizado_em"><${Instant} iso=${item.atualizado_em} /></td>
   </tr>`;
