@@ -3,6 +3,7 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx
+from playwright.sync_api import Route
 
 from console.driver import Console
 from console.test_freshness import answered
@@ -69,6 +70,27 @@ def test_what_becomes_of_an_open_report_and_of_the_others_is_shown_and_said(wide
     panel.get_by_text("Este relatório não existe mais nesta conta.").wait_for()
     assert not panel.locator("dl, .notice, .checked").count()
     wide.page.unroute_all(behavior="wait")
+
+
+def test_what_its_row_says_stands_until_the_report_is_there(wide: Console) -> None:
+    wide.refusals_expected = True
+    wide.enter()
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    wide.page.route(re.compile(r"\?numero="), hold)
+    wide.rows.nth(2).click()
+    report = wide.page.locator(".detalhe")
+    report.locator("dl").wait_for()
+    assert report.locator(".uuid").inner_text() == wide.rows.nth(2).get_attribute("title")
+    assert report.get_attribute("aria-busy") == "true"
+    held[0].abort()
+    report.locator(".trouble").first.wait_for()
+    assert "Abaixo, os últimos dados recebidos." in report.locator(".trouble").first.inner_text()
+    assert report.locator(".uuid").is_visible()
+    wide.page.unroute_all(behavior="ignoreErrors")
 
 
 def test_it_shows_the_person_and_the_other_reports_of_the_document(tab: Console, api: httpx.Client) -> None:

@@ -1,6 +1,6 @@
 // One report beside the list, and the others of the same document.
 import { html, useEffect, useRef } from "../vendor/preact.js";
-import { at, write } from "../address.js";
+import { at, parameters, write } from "../address.js";
 import { isPersonal } from "../documents.js";
 import { ago, exact, FIELDS, list as listed, plural, TIPO_PESSOA } from "../format.js";
 import { useList, useOnce } from "../lists.js";
@@ -17,7 +17,7 @@ export function Detalhe({ place }) {
   const list = useList("/relatorios", { numero: place.open });
   const heading = useRef(/** @type {HTMLElement|null} */ (null));
   const shown = list.result?.itens[0];
-  const item = (list.news ?? list.result)?.itens[0];
+  const item = (list.news ?? list.result)?.itens[0] ?? (list.loading || list.refusal ? inList(place) : undefined);
   const change = shown && list.news ? changed(shown, item) : "";
   useEffect(() => {
     if (change) say(change);
@@ -34,13 +34,18 @@ export function Detalhe({ place }) {
       <${Copy} text=${place.open} label="Copiar o número" />
       <button type="button" class="quiet" data-close aria-label="Fechar o detalhe" onClick=${close}><${Icon} name="close" /></button>
     </header>
-    ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} />`}
+    ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} stale=${Boolean(item)} />`}
     ${list.loading && !item && html`<${Skeleton} count=${6} />`}
     ${list.result && !item && !list.loading && !list.refusal && html`<p class="empty">${change || "Este relatório não existe nesta conta."}</p>`}
     ${item && change && html`<p class="notice">${change}</p>`}
     ${item && list.stale && !list.refusal && html`<${Checked} list=${list} />`}
     ${item && html`<${Report} item=${item} place=${place} />`}
   <//>`;
+}
+
+/** The report as its row has it, which stands until the report itself is there. @param {Place} place */
+function inList(place) {
+  return api().recall("/relatorios", parameters(place))?.body.result.itens.find((/** @type {any} */ item) => item.numero === place.open);
 }
 
 /** What has become of a report since it was opened. @param {any} before @param {any} now */
