@@ -38,14 +38,14 @@ def test_an_answer_that_changes_nothing_shown_is_no_news(wide: Console) -> None:
     wide.page.route(LIST, answered(lambda result: result["paginacao"].update(outro=1)))
     wide.page.clock.fast_forward(LOOKS_AGAIN)
     wide.until("document.querySelector('.checked').textContent !== given", before)
-    assert wide.page.locator(".checked").inner_text().startswith("em dia")
+    assert wide.page.locator(".checked").inner_text().startswith("atualizado")
     assert not wide.page.locator(".news").count()
     wide.page.unroute_all(behavior="wait")
 
 
 def test_what_could_not_be_looked_at_again_is_not_called_fresh(wide: Console) -> None:
     wide.refusals_expected = True
-    before = watched(wide).removeprefix("em dia às ")
+    before = watched(wide).removeprefix("atualizado às ")
     wide.page.route(LIST, lambda route: route.fulfill(status=503, body="{}"))
     wide.page.clock.fast_forward(LOOKS_AGAIN)
     wide.page.locator(".checked.off").wait_for()
@@ -53,7 +53,7 @@ def test_what_could_not_be_looked_at_again_is_not_called_fresh(wide: Console) ->
     assert wide.rows.count() == 25
     wide.page.unroute(LIST)
     wide.page.clock.fast_forward(LOOKS_AGAIN)
-    wide.until("document.querySelector('.checked').textContent.startsWith('em dia')")
+    wide.until("document.querySelector('.checked').textContent.startsWith('atualizado')")
 
 
 def test_coming_back_online_does_not_move_what_is_being_read(wide: Console) -> None:

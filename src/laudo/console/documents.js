@@ -48,7 +48,7 @@ export function doubt(text) {
 export const NOTHING = "Não há o que procurar: digite letras ou números.";
 
 /** And of one that holds more documents than can be looked for at once. */
-export const SEVERAL = "Isto são vários números: procure um documento de cada vez.";
+export const SEVERAL = "São vários números: procure um documento de cada vez.";
 
 /** What was meant by a text that comes from a document or a message: without what is not seen, a blank between two cells or lines, any dash
  * a hyphen, no label before a number; "" for what has neither letter nor digit. @param {string} pasted */

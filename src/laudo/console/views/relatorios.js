@@ -81,7 +81,7 @@ function Empty({ place, total }) {
 /** When the list was last known to be true. @param {{list: import("../lists.js").Asked}} props */
 export function Checked({ list }) {
   if (!list.checked) return null;
-  return html`<p class="checked ${list.stale ? "off" : ""}" title="Verificada a cada 20 segundos">${list.stale ? "sem atualização desde" : "em dia às"} ${clock(list.checked)}</p>`;
+  return html`<p class="checked ${list.stale ? "off" : ""}" title="Verificado a cada 20 segundos">${list.stale ? "sem atualização desde" : "atualizado às"} ${clock(list.checked)}</p>`;
 }
 
 /** What has become known since, without moving what is being read.
