@@ -94,3 +94,5 @@ def test_back_finds_its_place_in_the_page(tab: Console) -> None:
     tab.until("Math.abs(scrollY - given) < 2", place)
     tab.settle()
     assert abs(tab.page.evaluate("scrollY") - place) < 2
+    tab.page.keyboard.press("ArrowDown")
+    assert tab.rows.nth(23).evaluate("(row) => row === document.activeElement")

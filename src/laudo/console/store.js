@@ -8,6 +8,7 @@ import { useEffect, useState } from "./vendor/preact.js";
  * @property {string} session         names this session in the entries of the history; "" without a token
  * @property {string} notice           why the caller is asked for a token again
  * @property {Place} place             where the caller is
+ * @property {string} visited         whose reports were looked at last, out of the list of people
  * @property {boolean} revealed        whether CPFs are shown whole until the caller leaves
  * @property {string|null} dialog      which dialog is open
  * @property {number} maxRows          the largest page that the server gives
@@ -41,6 +42,7 @@ export const store = createStore({
   session: "",
   notice: "",
   place: { view: "relatorios", filters: {}, page: 1, rows: 25, sort: "", open: "" },
+  visited: "",
   revealed: false,
   dialog: null,
   maxRows: 25,

@@ -8,7 +8,7 @@ import { useList } from "../lists.js";
 import { Pager } from "../pager.js";
 import { Documento, Icon, Instant, Skeleton, Trouble, usePageTop } from "../parts.js";
 import { go, link } from "../router.js";
-import { say, store } from "../store.js";
+import { say, store, useStore } from "../store.js";
 import { Beyond, Checked, News } from "./relatorios.js";
 import { Header, SortSelect } from "./table.js";
 
@@ -107,10 +107,13 @@ function Empty({ place, total }) {
 /** @param {{item: any}} props */
 function Row({ item }) {
   const reports = at("relatorios", { numero_documento: item.cpf });
+  const visited = useStore((state) => state.visited) === item.cpf;
   const click = (/** @type {any} */ event) => {
-    if (!event.target.closest("a, button") && !getSelection()?.toString()) go(reports);
+    if (event.target.closest("button")) return;
+    store.set({ visited: item.cpf });
+    if (!event.target.closest("a") && !getSelection()?.toString()) go(reports);
   };
-  return html`<tr role="row" onClick=${click}>
+  return html`<tr role="row" class=${visited ? "visited" : ""} onClick=${click}>
     <td role="cell" class="c-nome" title=${item.nome}><a data-row href="#/relatorios" onClick=${link(reports)}>${item.nome || "Sem nome"}</a></td>
     <td role="cell" class="c-cpf"><${Documento} value=${item.cpf} /></td>
     <td role="cell" class="c-atualizado_em"><${Instant} iso=${item.atualizado_em} /></td>
