@@ -249,6 +249,18 @@ def test_what_cannot_be_looked_for_is_said_and_never_widens(tab: Console, api: h
     assert tab.total == total
 
 
+def test_of_a_number_that_lists_show_the_beginning_of_the_whole_is_asked_for(wide: Console) -> None:
+    wide.enter()
+    shown = next(text for text in wide.rows.all_inner_texts() if re.search(r"\d", text) and re.search("[a-f]", text))
+    wide.find(shown)
+    wide.page.locator(".find").get_by_text("cole o número inteiro").wait_for()
+    field = wide.page.get_by_label("Número", exact=True)
+    field.fill(shown)
+    field.press("Enter")
+    wide.page.locator(".exact").get_by_text("cole o número inteiro").wait_for()
+    assert wide.hash == "/relatorios"
+
+
 @pytest.mark.parametrize("text", ["529.982.247-25 111.444.777-35", "52998224725;11144477735"])
 def test_of_several_documents_none_is_taken_for_the_question(wide: Console, text: str) -> None:
     wide.enter("#/pessoas")

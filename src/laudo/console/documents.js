@@ -44,11 +44,12 @@ export function doubt(text) {
   return !text || isCpf(text) || isCnpj(text) ? "" : "Os dígitos verificadores não conferem.";
 }
 
-/** What people say of an input that has neither letter nor digit. */
-export const NOTHING = "Não há o que procurar: digite letras ou números.";
-
-/** And of one that holds more documents than can be looked for at once. */
-export const SEVERAL = "São vários números: procure um documento de cada vez.";
+/** Why an input cannot be looked for, in words, by what it is. @type {Record<string, string>} */
+export const WRONG = {
+  none: "Não há o que procurar: digite letras ou números.",
+  several: "São vários números: procure um documento de cada vez.",
+  part: "Isto parece o começo do número de um relatório: cole o número inteiro.",
+};
 
 /** What was meant by a text that comes from a document or a message: without what is not seen, a blank between two cells or lines, any dash
  * a hyphen, no label before a number; "" for what has neither letter nor digit. @param {string} pasted */
@@ -61,12 +62,14 @@ export function plain(pasted) {
 /**
  * Understand what was pasted into the quick find.
  * @param {string} pasted
- * @returns {{kind: "cpf"|"cnpj"|"numero"|"nome"|"several"|"none", value: string}}
+ * @returns {{kind: "cpf"|"cnpj"|"numero"|"nome"|"several"|"part"|"none", value: string}}
  */
 export function recognize(pasted) {
   const text = plain(pasted);
   const hex = text.replace(/[{}\-\s]/g, "").toLowerCase();
   if (/^[0-9a-f]{32}$/.test(hex)) return { kind: "numero", value: hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5") };
+  // As lists show it: eight digits of sixteen kinds, which no name is made of when some are letters and some are not.
+  if (/^(?=.*\d)(?=.*[a-f])[0-9a-f]{8}$/.test(hex)) return { kind: "part", value: "" };
   const bare = text.replace(/^CNPJ\b/i, "").replace(/[.:\-/\s]/g, "").toUpperCase();
   if (/^\d{11}$/.test(bare)) return { kind: "cpf", value: bare };
   // Fourteen digits are nothing else; with letters it may as well be a name, unless its check digits agree.

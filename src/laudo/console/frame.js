@@ -1,7 +1,7 @@
 // What surrounds every view: the bar with the quick find, the dialogs, and the voice for those who cannot see.
 import { html, useState } from "./vendor/preact.js";
 import { at, write } from "./address.js";
-import { NOTHING, recognize, SEVERAL } from "./documents.js";
+import { recognize, WRONG } from "./documents.js";
 import { Icon, Mark, Voice } from "./parts.js";
 import { go, link } from "./router.js";
 import { leave, reveal } from "./session.js";
@@ -62,7 +62,7 @@ function Find() {
   const find = (/** @type {Event} */ event) => {
     event.preventDefault();
     const { kind, value } = recognize(text);
-    if (kind === "none" || kind === "several") return setWrong(kind === "none" ? NOTHING : SEVERAL);
+    if (WRONG[kind]) return setWrong(WRONG[kind]);
     type("");
     if (kind === "nome") go(at("pessoas", { busca: value }));
     else if (kind === "numero") go({ ...at("relatorios", { numero: value }), open: value });

@@ -1,7 +1,7 @@
 // Every filter of the list of reports as a control, with how many reports each choice has.
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { filtersOf, instant, narrow } from "../address.js";
-import { recognize, SEVERAL } from "../documents.js";
+import { recognize, WRONG } from "../documents.js";
 import { FIELDS, inputDay, integer, plural } from "../format.js";
 import { refused, useOnce } from "../lists.js";
 import { Beside, Icon, Trouble } from "../parts.js";
@@ -165,7 +165,7 @@ function Exact({ name, hint, place }) {
     event.preventDefault();
     const { kind, value } = recognize(text);
     const fits = name === "numero" ? kind === "numero" : kind === "cpf" || kind === "cnpj";
-    if (kind === "several") return setWrong(SEVERAL);
+    if (kind === "several" || (kind === "part" && name === "numero")) return setWrong(WRONG[kind]);
     if (!fits) return setWrong(name === "numero" ? "Não é um UUID." : "Não é um CPF nem um CNPJ.");
     type("");
     go({ ...narrow(place, { [name]: value }), open: "" });

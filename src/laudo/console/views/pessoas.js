@@ -2,7 +2,7 @@
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { at, filtersOf, narrow, parameters } from "../address.js";
 import { Chips } from "../chips.js";
-import { NOTHING, plain, recognize, SEVERAL } from "../documents.js";
+import { plain, recognize, WRONG } from "../documents.js";
 import { integer, plural } from "../format.js";
 import { useList } from "../lists.js";
 import { Pager } from "../pager.js";
@@ -44,9 +44,6 @@ export function Pessoas({ place }) {
     ${known ? html`<${Shown} place=${place} list=${list} total=${total} />` : list.loading ? html`<${Skeleton} />` : empty && html`<${Empty} place=${place} total=${total} />`}
   </section>`;
 }
-
-/** Why an input is no search, by what it is. @type {Record<string, string>} */
-const WRONG = { none: NOTHING, several: SEVERAL };
 
 /** What is typed becomes the search after a pause; the entry of the history is the same one while typing goes on.
  * @param {{place: Place}} props */
