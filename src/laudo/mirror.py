@@ -155,8 +155,10 @@ class Mirror:
     def _accepted(self, itens: Sequence[Listed], reject: Callable[[str], None]) -> Iterator[Relatorio]:
         names = self._names.of({item.numero_documento for item in itens if item.tipo_pessoa == PESSOA})
         for item in itens:
-            person = item.tipo_pessoa == PESSOA
-            name = (names.get(item.numero_documento) or self._ask_name(item.numero_documento)) if person else ""
+            cpf, name = item.numero_documento, ""
+            if item.tipo_pessoa == PESSOA:
+                name = names[cpf] = names.get(cpf) or self._ask_name(cpf)
+                self.summary.unnamed += name == UNNAMED
             draft = msgspec.convert({**item.to_wire(), "nome_pessoa": name}, Draft)
             try:
                 yield fields.accept(draft, verify=False)
@@ -165,12 +167,12 @@ class Mirror:
                 reject(str(fault))
 
     def _ask_name(self, cpf: str) -> str:
-        """Ask for one person who was not in the list when it was walked; if in vain, the name known before stays."""
-        found = self._client.pessoas(cpf=cpf).itens if _may_be_cpf(cpf) else ()
-        self._names.keep(found)
-        name = found[0].nome if found else self._ingest.nome(cpf)
-        self.summary.unnamed += name in {None, UNNAMED}
-        return name or UNNAMED
+        """Ask for one person who was not in the list when it was walked; if in vain, the name known before stays.
+
+        A service that does not know the filter gives others.
+        """
+        self._names.keep(self._client.pessoas(cpf=cpf).itens if _may_be_cpf(cpf) else ())
+        return self._names.of({cpf}).get(cpf) or self._ingest.nome(cpf) or UNNAMED
 
 
 class Names:

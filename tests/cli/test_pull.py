@@ -154,6 +154,22 @@ def test_a_person_who_is_not_listed_is_asked_for_and_else_unnamed(run: Run, serv
     assert "2 without a name" in run().stdout
 
 
+class Unheeding(Service):
+    """Knows no filter, and gives all that it has."""
+
+    def list(self, path: str, filters: dict[str, str], *, page: int, rows: int) -> httpx.Response:  # noqa: ARG002
+        return super().list(path, {}, page=page, rows=rows)
+
+
+def test_nobody_gets_the_name_of_another_and_each_is_asked_for_once(laudo: Shell) -> None:
+    service = Unheeding([relatorio(number, numero_documento=cpf(9999)) for number in range(50, 0, -1)])
+    service.pessoas = [pessoa(0, cpf=cpf(1), nome="Outra Pessoa")]
+    with listening(service) as base, pulling(laudo, base, TOKEN) as run:
+        assert run("--whole").exit_code == 0
+    assert names(laudo) == {cpf(9999): "Nome não informado"}
+    assert sum("cpf" in request.url.params for request in service.requests) == 2
+
+
 def names(laudo: Shell) -> dict[str, str]:
     """CPF → name, as the account has it."""
     with closing(open_store(laudo.store)) as database:
