@@ -69,6 +69,12 @@ def test_a_wrong_token_is_not_kept(run: Run, base: str, tmp_path: Path) -> None:
     assert not (tmp_path / "laudo" / "login.json").exists()
 
 
+def test_a_login_that_cannot_be_kept_leaves_nothing(run: Run, base: str, tmp_path: Path) -> None:
+    (tmp_path / "laudo" / "login.json").mkdir(parents=True)
+    assert run("login", "--url", base, "--with-token", stdin=f"{TOKEN}\n").exit_code == 2
+    assert [path.name for path in (tmp_path / "laudo").iterdir()] == ["login.json"]
+
+
 def test_a_kept_token_goes_to_no_other_service(run: Run, base: str) -> None:
     run("login", "--url", base, "--with-token", stdin=f"{TOKEN}\n")
     result = run("relatorios", LAUDO_URL="http://127.0.0.1:9", LAUDO_TOKEN="")

@@ -114,9 +114,13 @@ def colour() -> bool | None:
 def write_whole(path: Path, text: str) -> None:
     """Write a file that only its owner can read, whole or not at all."""
     part = path.with_name(f"{path.name}.{os.getpid()}")
-    with new_file(part) as stream:
-        stream.write(text.encode())
-    part.replace(path)
+    try:
+        with new_file(part) as stream:
+            stream.write(text.encode())
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def new_file(path: Path) -> BinaryIO:
