@@ -158,6 +158,22 @@ def test_options_of_which_one_would_be_ignored_are_refused(run: Run, service: Se
 
 
 @pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--workers 3", "--workers is for --all"),
+        ("--every 3", "--every is for --watch"),
+        ("--watch --every inf", "Invalid value for '--every': inf is not in the range 0.1<=x<=86400"),
+    ],
+)
+def test_options_that_would_be_ignored_or_never_end_are_refused(
+    run: Run, service: Service, words: str, said: str
+) -> None:
+    result = run("relatorios", *words.split())
+    assert (result.exit_code, one_line(result)) == (2, f"error: {said}; hint: laudo relatorios --help")
+    assert service.requests == []
+
+
+@pytest.mark.parametrize(
     ("words", "offered"),
     [
         ("relatorios --status P", ["PROCESSANDO", "PRE-PROCESSANDO", "PENDENTE"]),

@@ -34,6 +34,8 @@ _CONTRADICTIONS: Final = (
     ("--csv", "--jq"),
 )
 """Options of which one would be ignored."""
+_COMPLEMENTS: Final = (("--workers", "--all"), ("--every", "--watch"))
+"""Options that would be ignored without another one."""
 
 
 def asking(resource: Resource) -> click.Command:
@@ -46,11 +48,13 @@ def asking(resource: Resource) -> click.Command:
     @click.option("--workers", type=click.IntRange(1, 32), default=1, help="With --all: pages under way at a time.")
     @click.option("--count", is_flag=True, help="Print only how many there are.")
     @click.option("--watch", is_flag=True, help="Print again whenever something has changed, until Ctrl-C.")
-    @click.option("--every", type=click.FloatRange(min=0.1), default=2.0, help="With --watch: seconds.  [default: 2]")
+    @click.option(
+        "--every", type=click.FloatRange(0.1, 86_400), default=2.0, help="With --watch: seconds.  [default: 2]"
+    )
     @click.option("--curl", is_flag=True, help="Print the request instead of sending it.")
     @filters.filters(resource)
     def ask(**options: Any) -> None:  # noqa: ANN401 - what click gives
-        _refuse_contradictions(click.get_current_context())
+        _refuse_what_is_ignored(click.get_current_context())
         asked = filters.given(resource, options)
         access = login.access()
         if options.pop("curl"):
@@ -92,7 +96,7 @@ def usuario(*, json_: str | None, jq: str | None, reveal: bool, curl: bool) -> N
         answers.pairs(shown)
 
 
-def _refuse_contradictions(context: click.Context) -> None:
+def _refuse_what_is_ignored(context: click.Context) -> None:
     given = {
         option.opts[0]
         for option in context.command.params
@@ -101,6 +105,9 @@ def _refuse_contradictions(context: click.Context) -> None:
     for pair in _CONTRADICTIONS:
         if given.issuperset(pair):
             raise click.UsageError(f"{' and '.join(pair)} contradict each other", context)
+    for name, needed in _COMPLEMENTS:
+        if name in given and needed not in given:
+            raise click.UsageError(f"{name} is for {needed}", context)
 
 
 def _ask(
