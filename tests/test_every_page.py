@@ -4,16 +4,29 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import combinations, product
+from math import inf
 from typing import Final
 from urllib.parse import quote
 
 import pytest
+from msgspec.structs import replace
 
 from engines import Engine, Stores
 from factories import NOON, SMALL
 from laudo.core import periods, plan, reading, walking
+from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.tallies import Sizes
-from strategies import DATES, PESSOA_SORTS, PESSOA_VALUES, RELATORIO_SORTS, RELATORIO_VALUES, History, Values, many
+from strategies import (
+    CNPJS,
+    DATES,
+    PESSOA_SORTS,
+    PESSOA_VALUES,
+    RELATORIO_SORTS,
+    RELATORIO_VALUES,
+    History,
+    Values,
+    many,
+)
 from test_against_reference import List, World, Written, opened, written
 
 REPORTS: Final = 300
@@ -22,6 +35,17 @@ TOGETHER: Final = 40
 
 # Instants before and after days that filters name; many are equal, and one stands apart.
 INSTANTS: Final = (0, *range(NOON - 40_000_000, NOON + 40_000_000, 10_000_000), NOON, NOON, NOON + 1)
+
+DOCUMENTO: Final = CNPJS[0]
+OF_ONE_DOCUMENT: Final = tuple(
+    f"&numero_documento={DOCUMENTO}{also}"
+    for also in (
+        "",
+        "&status=CONCLUIDO",
+        "&atualizado_em_de=2026-01-31",
+        "&resultado=VALID&atualizado_em_ate=2026-01-30",
+    )
+)
 
 
 @pytest.fixture
@@ -32,7 +56,8 @@ def sizes() -> Sizes:
 @pytest.fixture(scope="module")
 def of_sizes(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Sizes], Written]]:
     """Gives a store with buckets of these sizes, in which the people are those of two accounts; it is made once."""
-    reports, folder = many(REPORTS, instants=INSTANTS), tmp_path_factory.mktemp("every")
+    reports = [_of_one_document(number, each) for number, each in enumerate(many(REPORTS, instants=INSTANTS))]
+    folder = tmp_path_factory.mktemp("every")
     history = History((2,), ((0, tuple(reports[:290])), (1, tuple(reports[150:]))))
     with Stores(engine, folder) as stores:
         yield cache(lambda sizes: written(stores.new(), folder / "laudo.key", history, sizes=sizes))
@@ -42,6 +67,12 @@ def of_sizes(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 def every(of_sizes: Callable[[Sizes], Written], sizes: Sizes) -> Iterator[World]:
     with opened(of_sizes(sizes)) as made:
         yield made
+
+
+def _of_one_document(number: int, report: Relatorio) -> Relatorio:
+    """Give three companies of four one document, which so fills several pages."""
+    is_alike = report.tipo_pessoa == "Empresa" and number % 4
+    return replace(report, numero_documento=DOCUMENTO) if is_alike else report
 
 
 def questions(values: Values, *, seed: int) -> Iterator[str]:
@@ -94,7 +125,7 @@ def far_between(monkeypatch: pytest.MonkeyPatch) -> None:
         (reading, "TIES", 0),
         (reading, "PATIENCE", 0),
         (walking, "SORT", 10**15),
-        (walking.Matching, "walking", lambda _matching, _rows: 10**14),
+        (walking.Matching, "walking", _walking_costs(10**14)),
     ):
         monkeypatch.setattr(module, name, value)
 
@@ -107,9 +138,14 @@ def mistaken(monkeypatch: pytest.MonkeyPatch) -> None:
         (walking, "LEAST", 0),
         (walking, "SORT", 1),
         (walking, "FETCH", 1),
-        (walking.Matching, "walking", lambda _matching, _rows: 0),
+        (walking.Matching, "walking", _walking_costs(0)),
     ):
         monkeypatch.setattr(module, name, value)
+
+
+def _walking_costs(rows: int) -> Callable[[walking.Matching, int], float]:
+    """Take every walk to cost as much, but down an order that no index has."""
+    return lambda matching, _rows: rows if matching.order.field.axis else inf
 
 
 @pytest.fixture
@@ -131,6 +167,7 @@ def test_every_page_is_the_references_wherever_rows_are_taken_to_be(
 ) -> None:
     request.getfixturevalue(taken)
     some = list(questions(RELATORIO_VALUES if resource == "relatorios" else PESSOA_VALUES, seed=3))[::5]
+    some += OF_ONE_DOCUMENT if resource == "relatorios" else ()
     assert max(compare_every_page(every, resource, sort, one) for one in some) > (5 if resource == "relatorios" else 3)
 
 
@@ -143,6 +180,7 @@ def test_a_walk_is_the_pages_one_after_the_other_where_rows_are_far_between(ever
         "&status=CONCLUIDO",
         "&atualizado_em_de=2026-01-31",
         "&resultado=INVALID&atualizado_em_ate=2026-01-31",
+        *OF_ONE_DOCUMENT,
     ):
         answers = list(every.clients[0].walk(f"/relatorios?sort={sort}{one}"))
         assert sum(len(answer.itens) for answer in answers) == answers[0].total
