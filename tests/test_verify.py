@@ -108,6 +108,7 @@ def test_rows_that_tie_are_counted_across_chunks(store: Store, account: Account,
 ONE = "id_organizacao = 1 AND cpf = (SELECT min(cpf) FROM pessoa WHERE id_organizacao = 1)"
 LAST = "id_organizacao = 1 AND cpf = (SELECT max(cpf) FROM pessoa WHERE id_organizacao = 1)"
 FIRST = "id_organizacao = 1 AND id_conta = 1"
+LAST_OF_FIRST = f"SELECT max(bucket) FROM bucket WHERE {FIRST} AND axis = 2 AND parent > 0"
 DAMAGE = {
     "a facet's total": (
         "UPDATE facet SET total = total + 1 WHERE id_conta = 1 AND facet = 2",
@@ -147,6 +148,16 @@ DAMAGE = {
     "coarse buckets": (
         "DELETE FROM bucket WHERE id_conta = 1 AND axis = 2 AND parent = 0",
         r"account 1, axis 2 \(relatorio by numero\), bucket \d+: buckets below one that is missing: \d+",
+    ),
+    "a coarse bucket that has no other": (
+        f"""INSERT INTO bucket (id_organizacao, id_conta, axis, parent, bucket, lower, total)
+        VALUES (1, 1, 2, 0, 999, x'{"ff" * 16}', 0)""",
+        r"account 1, axis 2 \(relatorio by numero\), bucket 999: bucket out of place",
+    ),
+    "a number that two buckets have": (
+        f"""UPDATE tally SET bucket = parent WHERE {FIRST} AND axis = 2 AND bucket = ({LAST_OF_FIRST});
+        UPDATE bucket SET bucket = parent WHERE {FIRST} AND axis = 2 AND bucket = ({LAST_OF_FIRST})""",
+        r"account 1, axis 2 \(relatorio by numero\), bucket \d+: bucket out of place",
     ),
     "all buckets and tallies": (
         "DELETE FROM bucket WHERE id_conta IN (0, 1); DELETE FROM tally WHERE id_conta IN (0, 1)",
