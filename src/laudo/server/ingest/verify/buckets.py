@@ -116,7 +116,7 @@ class Buckets:
     def _is_key(self, lower: bytes) -> bool:
         try:
             return self._axis.encode(self._key(lower)) == lower
-        except (UnicodeDecodeError, OverflowError):
+        except UnicodeDecodeError:
             return False
 
     def _key(self, lower: bytes) -> Key:
