@@ -159,6 +159,11 @@ DAMAGE = {
         UPDATE bucket SET bucket = parent WHERE {FIRST} AND axis = 2 AND bucket = ({LAST_OF_FIRST})""",
         r"account 1, axis 2 \(relatorio by numero\), bucket \d+: bucket out of place",
     ),
+    "two buckets that begin alike": (
+        f"""INSERT INTO bucket (id_organizacao, id_conta, axis, parent, bucket, lower, total)
+        SELECT 1, 1, 2, parent, 0, lower, 0 FROM bucket WHERE {FIRST} AND axis = 2 AND bucket = ({LAST_OF_FIRST})""",
+        r"account 1, axis 2 \(relatorio by numero\), bucket \d+: bucket out of place",
+    ),
     "all buckets and tallies": (
         "DELETE FROM bucket WHERE id_conta IN (0, 1); DELETE FROM tally WHERE id_conta IN (0, 1)",
         r"account 1, axis 1 \(relatorio by recency\): total of the buckets is missing, counted 150",
