@@ -4,6 +4,7 @@ import random
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from functools import cache
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -14,7 +15,7 @@ import pytest
 
 import postgres_server
 from engines import ENGINES, Stores
-from factories import NOON, Store, contents, cpf, numero, relatorio
+from factories import NOON, Account, Store, contents, cpf, numero, relatorio
 from forwarding import Forwarding, ForwardingConnection
 from laudo.core.sql import Statement, Write
 from laudo.core.sql.writes import CONTA, FACET, ORGANIZACAO, PESSOA, RELATORIO, TOKEN, USUARIO
@@ -31,6 +32,7 @@ from strategies import PESSOA_SORTS, PESSOA_VALUES, RELATORIO_SORTS, RELATORIO_V
 from wsgi import Answer, Client
 
 PAIRS: Final = tuple((source, target) for source in ENGINES for target in ENGINES)
+Originals = Callable[[str], "Original"]
 CHUNK: Final = 17
 TABLES: Final = (ORGANIZACAO, CONTA, USUARIO, TOKEN, FACET, RELATORIO, PESSOA)
 SIZES: Final = (100, 34, 51, 0)
@@ -43,23 +45,42 @@ def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "CHUNK", 29)
 
 
-class World:
-    """A store with four accounts, and empty ones that may become its copies."""
+class Original(NamedTuple):
+    """A store with four accounts, which is itself as it was when it was filled."""
 
-    def __init__(self, source: Stores, targets: Stores, folder: Path) -> None:
+    url: str
+    key_file: Path
+    accounts: list[Account]
+    id_token: int
+    """A token of the first account that expires some day."""
+
+
+def filled(url: str, key_file: Path) -> Original:
+    """Fill an empty store."""
+    with closing(open_store(url, write=True)) as database:
+        store = Store(database, key_file)
+        first = store.account(nome="Acme", webhook_url="https://acme.example/webhook")
+        accounts = [first, store.account(first.id_organizacao), store.account(), store.account()]
+        for account, size in zip(accounts, SIZES, strict=True):
+            store.write(account, many(size + 20, seed=size))
+            store.delete(account, *range(size, size + 20))
+        store.revoke(store.token(first.id_usuario)[0])
+        id_token, _ = store.token(first.id_usuario, expires_at=4_102_444_800_000)
+    return Original(url, key_file, accounts, id_token)
+
+
+class World:
+    """A store that is as the original, and empty ones that may become its copies."""
+
+    def __init__(self, original: Original, source_url: str, targets: Stores) -> None:
         self._targets = targets
         self._opened = ExitStack()
-        self.key_file = folder / "laudo.key"
-        self.source_url = source.new()
-        self.source = self.open(self.source_url)
+        self._token = original.id_token
+        self.key_file = original.key_file
+        self.accounts = original.accounts
+        self.source_url = source_url
+        self.source = self.open(source_url)
         self.store = Store(self.source, self.key_file)
-        first = self.store.account(nome="Acme", webhook_url="https://acme.example/webhook")
-        self.accounts = [first, self.store.account(first.id_organizacao), self.store.account(), self.store.account()]
-        for account, size in zip(self.accounts, SIZES, strict=True):
-            self.store.write(account, many(size + 20, seed=size))
-            self.store.delete(account, *range(size, size + 20))
-        self.store.revoke(self.store.token(first.id_usuario)[0])
-        self._token, _ = self.store.token(first.id_usuario, expires_at=4_102_444_800_000)
 
     @property
     def size(self) -> int:
@@ -101,6 +122,20 @@ class World:
         self._opened.close()
 
 
+@pytest.fixture(scope="module")
+def originals(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Originals]:
+    """Gives the one of an engine: each is filled once, and copied for whoever wants a world."""
+    with ExitStack() as kept:
+
+        @cache
+        def of(engine: str) -> Original:
+            folder = tmp_path_factory.mktemp(engine)
+            stores = kept.enter_context(Stores(request.getfixturevalue(engine), folder))
+            return filled(stores.new(), folder / "laudo.key")
+
+        yield of
+
+
 @pytest.fixture(params=PAIRS, ids="-".join)
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     """Each engine to each."""
@@ -118,7 +153,8 @@ def _world(request: pytest.FixtureRequest, folder: Path, *engines: str) -> Itera
     (folder / "source").mkdir()
     (folder / "target").mkdir()
     with Stores(source, folder / "source") as sources, Stores(target, folder / "target") as targets:
-        made = World(sources, targets, folder)
+        original = request.getfixturevalue("originals")(engines[0])
+        made = World(original, sources.copy(original.url), targets)
         yield made
         made.close()
 

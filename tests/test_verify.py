@@ -1,14 +1,19 @@
 import random
 import re
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import asdict
+from typing import NamedTuple
 
 import msgspec
 import pytest
 
+from engines import Engine, Stores
 from factories import NOON, Account, Store, cnpj, contents, cpf, relatorio, versions
 from laudo.core.axes import RELATORIO_MENSAGEM
 from laudo.core.sql import Statement
 from laudo.server import migrations
+from laudo.server.database import open_store
 from laudo.server.ingest import counting, verify
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.tallies import Sizes
@@ -45,14 +50,39 @@ def reports(count: int, *, seed: int, instants: int = 40) -> list[Relatorio]:
     ]
 
 
-@pytest.fixture
-def accounts(store: Store) -> list[Account]:
+class Original(NamedTuple):
+    """A store that is only copied."""
+
+    url: str
+    accounts: list[Account]
+
+
+@pytest.fixture(scope="module")
+def original(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Original]:
     """Three accounts with reports, the first two of one organization."""
-    first = store.account()
-    made = [first, store.account(first.id_organizacao), store.account()]
-    for seed, account in enumerate(made):
-        ingest(store, account).write(reports(150, seed=seed))
-    return made
+    folder = tmp_path_factory.mktemp("verify")
+    with Stores(engine, folder) as stores:
+        url = stores.new()
+        with closing(open_store(url, write=True)) as database:
+            store = Store(database, folder / "laudo.key")
+            first = store.account()
+            made = [first, store.account(first.id_organizacao), store.account()]
+            for seed, account in enumerate(made):
+                ingest(store, account).write(reports(150, seed=seed))
+        yield Original(url, made)
+
+
+@pytest.fixture
+def store_url(request: pytest.FixtureRequest, stores: Stores) -> str:
+    if "accounts" in request.fixturenames:
+        return stores.copy(request.getfixturevalue("original").url)
+    return stores.new()
+
+
+@pytest.fixture
+def accounts(original: Original) -> list[Account]:
+    """The accounts of the original, of which the test's own store is a copy."""
+    return original.accounts
 
 
 def ingest(store: Store, account: Account) -> Ingest:
