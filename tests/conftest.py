@@ -170,14 +170,14 @@ def account(store: Store) -> Account:
     return store.account(nome="Acme Validações", webhook_url="https://acme.example/webhook")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def empty(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """Asks an account without reports: for who only asks, since all tests of a module share it."""
+    """Asks an account without reports: for who only asks, since all tests share it."""
     with _asked(engine, tmp_path_factory.mktemp("empty"), []) as client:
         yield client
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def full(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """Asks an account that has the reports of `filled`: for who only asks, too."""
     with _asked(engine, tmp_path_factory.mktemp("full"), FILLED) as client:
