@@ -41,6 +41,11 @@ settings.register_profile("laudo", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("laudo")
 
 
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Take one worker more than there are processors, unless told how many: now and then a test only waits."""
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else len(os.sched_getaffinity(0)) + 1
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what a test with `engines` is not for, and try again what is `timed`."""
     for item in items:

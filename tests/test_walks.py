@@ -27,6 +27,9 @@ from reference import PESSOA_FILTERS, RELATORIO_FILTERS, Api, Item
 from strategies import CPFS, MATRIZES, PESSOA_SORTS, RELATORIO_SORTS, any_relatorio
 from wsgi import Answer, Client
 
+# Groups begin first: alone at the end, these would keep one worker busy, and the others idle.
+pytestmark = pytest.mark.xdist_group("walks")
+
 WALKS: Final = int(os.environ.get("LAUDO_TEST_WALKS", "250"))
 LISTS: Final = 10 * WALKS
 

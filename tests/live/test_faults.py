@@ -22,7 +22,8 @@ from live.load import Load, Question, Reply, load, question
 from live.server import Place, Server, serving
 from postgres_server import Server as Postgres
 
-pytestmark = pytest.mark.timed
+# A server is started and filled once for all tests, which mostly wait.
+pytestmark = [pytest.mark.xdist_group("faults"), pytest.mark.timed]
 
 OUTAGE: Final = float(os.environ.get("LAUDO_TEST_OUTAGE", "1"))
 RATE: Final = 60
