@@ -8,6 +8,9 @@ BIN := .venv/bin
 RUN_STAMP := .venv/.installed
 DEV_STAMP := .venv/.installed-dev
 
+# Where images forbid to keep what was compiled, hundreds of processes that tests start would compile it anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format bench screenshots clean
 
