@@ -71,7 +71,13 @@ def _own_messages(seeded: Random, number: int, time: int) -> Relatorio:
     return replace(_evenly(seeded, number, time), mensagem=f"Protocolo {time:06}")
 
 
-@pytest.fixture(scope="module", params=[_evenly, _together, _many_names, _own_messages])
+WAYS: Final = (_evenly, _together, _many_names, _own_messages)
+
+
+# A group each, so that no two workers fill the same store.
+@pytest.fixture(
+    scope="module", params=[pytest.param(way, marks=pytest.mark.xdist_group(f"periods {way.__name__}")) for way in WAYS]
+)
 def made(request: pytest.FixtureRequest, engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
     """A store whose reports lie in one of these ways."""
     seeded, times = Random(5), list(range(REPORTS))
