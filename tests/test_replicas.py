@@ -22,7 +22,7 @@ from factories import Account, Store, relatorio
 from laudo.core.sql import Statement
 from laudo.server import app, migrations, roles
 from laudo.server.config import Settings
-from laudo.server.database import Connection, Database, Slow, StoreError, Unavailable, open_store, read
+from laudo.server.database import Bounds, Connection, Database, Slow, StoreError, Unavailable, open_store, read
 from laudo.server.replicas import Replicas
 from live.server import Place, free_port, serving
 from postgres_server import Server
@@ -669,6 +669,19 @@ def test_a_copy_that_was_promoted_answers_nothing_where_nobody_has_written_to_it
 
 
 # Rights, settings, and what is told.
+
+
+def test_a_replica_is_not_said_to_be_behind_for_as_long_as_nobody_asked(cluster: Cluster) -> None:
+    reported: list[float] = []
+    urls = (cluster.primary.url(), [cluster.replicas[0].url()])
+    with closing(
+        Replicas(*urls, lag_ms=LONG_MS, bounds=Bounds(), report=lambda _, seconds: reported.append(seconds))
+    ) as database:
+        time.sleep(0.5)
+        begun = time.monotonic()
+        database.fetch(WHICH)
+        until(lambda: bool(reported))
+        assert reported[0] <= time.monotonic() - begun
 
 
 def test_the_role_that_reads_is_enough(opened: Open, store: Store, cluster: Cluster) -> None:

@@ -51,12 +51,12 @@ class Server:
         self.origin = _ORIGIN
         """What asks for it whose heartbeat it shows."""
         self.checked = threading.Event()
-        self._watched_since = monotonic()
+        self.watched_since = monotonic()
         self._told = State.WELL
 
     def behind(self) -> float:
         """Give the seconds by which it may be behind, as far as it has been watched."""
-        return monotonic() - max(self.as_of, self._watched_since)
+        return monotonic() - max(self.as_of, self.watched_since)
 
     def tell(self, state: State, reason: str) -> None:
         """Say what has changed in one line on standard error, without user or password."""
@@ -96,6 +96,8 @@ class Watch:
             if self._threads:
                 return
             servers = (self._primary, *self._replicas)
+            for server in servers:
+                server.watched_since = monotonic()
             threads = [threading.Thread(target=self._run, args=(server,), daemon=True) for server in servers]
             for thread in threads:
                 thread.start()
