@@ -15,6 +15,7 @@ from console.driver import FLAGS, FLOWS, LOOKS, Console, Look, chromium
 from live.server import Place, Server, serving
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep the tests of the console on two workers at most: each needs a browser and a server."""
     here = Path(__file__).parent
