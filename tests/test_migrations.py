@@ -245,6 +245,15 @@ def test_a_table_of_migrations_of_another_application_is_told_as_one_in_the_way(
         assert not migrations.is_current(connection)
 
 
+def test_a_file_of_another_application_is_told_and_left_alone(on_sqlite: Opening) -> None:
+    database = on_sqlite()
+    with database.transaction() as connection:
+        connection.run_script("CREATE TABLE notes (text)")
+    with pytest.raises(StoreError, match="a file of its own"):
+        migrations.migrate(database)
+    assert rows(database, "SELECT name FROM sqlite_schema") == [("notes",)]
+
+
 def test_a_search_path_without_a_schema_is_told(server: Server, database_name: str) -> None:
     url = f"{server.url(database_name)}?options=-c%20search_path%3Dnowhere"
     with closing(open_store(url, write=True)) as database, pytest.raises(StoreError, match="search_path") as told:

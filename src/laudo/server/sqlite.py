@@ -282,9 +282,6 @@ def _translate(error: apsw.Error) -> None:
         case apsw.SQLError() if "no such table" in str(error):
             message = "the store has no schema, or an older one; run `laudo migrate`"
             raise Unavailable(message) from error
-        case apsw.SQLError() if "already exists" in str(error):
-            message = "another application's table is in the way; give laudo a file of its own"
-            raise StoreError(message) from error
         case apsw.NotADBError() | apsw.CorruptError():
             message = "the file is not a store of laudo, or it is damaged; restore it from a backup"
             raise StoreError(message) from error

@@ -28,10 +28,13 @@ def migrate(database: Database, *, folder: Traversable | None = None, seconds: f
     """Bring the store's schema up to date; gives the names applied, none when it already was.
 
     Raises StoreError when others hold a table, or another migration runs, for so many seconds. What was applied until
-    then stays, and the rest can be applied later.
+    then stays, and the rest can be applied later. Raises it too for another application's file.
     """
     with database.snapshot() as connection:
         known = _applied(connection)
+        if not known and connection.dialect.name == "sqlite" and connection.fetch(_OTHERS):
+            message = "another application's table is in the way; give laudo a file of its own"
+            raise StoreError(message)
     applied = []
     for file in _files(folder or _folder(database.dialect)):
         if file.name in known:
@@ -151,6 +154,7 @@ _FILLS: Final = {
     "0004_mensagem.sql": _count_mensagens,
 }
 """What a file's tables are filled with, in the same transaction."""
+_OTHERS: Final = Statement("SELECT name FROM sqlite_schema LIMIT 1", ())
 _LOCK: Final = "migrations"
 _CONCURRENT: Final = ".concurrent.sql"
 _WAIT_SHORTLY: Final = "SET lock_timeout = '500ms'; SET statement_timeout = 0"
