@@ -171,9 +171,13 @@ def test_every_page_is_the_references_wherever_rows_are_taken_to_be(
     assert max(compare_every_page(every, resource, sort, one) for one in some) > (5 if resource == "relatorios" else 3)
 
 
-@pytest.mark.usefixtures("far_between")
+@pytest.mark.parametrize("taken", ["", "far_between"])
 @pytest.mark.parametrize("sort", RELATORIO_SORTS)
-def test_a_walk_is_the_pages_one_after_the_other_where_rows_are_far_between(every: World, sort: str) -> None:
+def test_a_walk_is_the_pages_one_after_the_other_wherever_rows_are_taken_to_be(
+    every: World, request: pytest.FixtureRequest, sort: str, taken: str
+) -> None:
+    if taken:
+        request.getfixturevalue(taken)
     met = 0
     for one in (
         "",
