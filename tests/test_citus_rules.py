@@ -243,7 +243,9 @@ FORBIDDEN: Final[Mapping[str, str]] = {
     "where a row lies, or who wrote it": r"\b(xmin|xmax|cmin|cmax|ctid|tableoid)\b",
     "a message to other sessions": r"\b(LISTEN|UNLISTEN|NOTIFY)\b|\bpg_notify\b",
     "what a change gives back": r"\bRETURNING\b",
-    "a state of the session": r"\b(current_setting|set_config)\s*\(|\b(current_user|session_user)\b|\bSAVEPOINT\b",
+    "a state of the session, but how a transaction is made durable": (
+        r"\b(current_setting|set_config)\s*\((?!'synchronous_commit')|\b(current_user|session_user)\b|\bSAVEPOINT\b"
+    ),
     "a procedure": r"^\s*(CALL|DO|MERGE)\b",
     "a change of the organization": r"\bSET\b(?:(?!\bWHERE\b|\bFROM\b).)*\bid_organizacao\s*=",
 }
