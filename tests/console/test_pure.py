@@ -174,7 +174,7 @@ def test_ten_million_reports_are_only_larger_numbers(page: Console) -> None:
     page.page.route("**/relatorios?*sort=numero*", enlarged)
     page.page.locator("th.c-numero button").click()
     page.await_total(10_000_000)
-    page.page.get_by_role("link", name="Página 400000").click()
+    page.page.get_by_role("link", name="Página 400.000").click()
     page.page.wait_for_url("**page=400000")
     page.settle()
     page.page.unroute_all(behavior="wait")
