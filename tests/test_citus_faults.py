@@ -38,6 +38,8 @@ CODES: Final = {
 
 
 TWIN: Final = "twin"
+POLICIES: Final = "options=-c%20row_security%3Don"
+"""What lets policies act, which elsewhere are an error: here they are how a machine fails."""
 FAILING: Final = """
 CREATE TABLE failure (id_organizacao BIGINT PRIMARY KEY, code TEXT NOT NULL, at_the_end BOOLEAN NOT NULL);
 
@@ -111,10 +113,10 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def tried(server: Server, tmp_path: Path) -> Iterator[Tried]:
     key_file = tmp_path / "laudo.key"
-    reading = server.url(TWIN, user="api", password=PASSWORD)
+    reading, writer = (f"{server.url(TWIN, user=user, password=PASSWORD)}?{POLICIES}" for user in ("api", "importer"))
     settings = Settings(store=reading, key_file=str(key_file), log=False, cache_bytes=0, pool_size=1)
     with (
-        closing(open_store(server.url(TWIN, user="importer", password=PASSWORD), write=True)) as writing,
+        closing(open_store(writer, write=True)) as writing,
         closing(open_store(reading, bounds=settings.bounds)) as database,
     ):
         store = Store(writing, key_file)
