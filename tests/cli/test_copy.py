@@ -101,6 +101,7 @@ def test_the_variable_for_the_store_plays_no_part(laudo: Shell, target: str) -> 
     [
         ("laudo.db", "laudo.db", "error: --from and --to are the same store"),
         ("target.db", "linked.db", "error: --from and --to are the same store"),
+        ("target.db", "named.db", "error: --from and --to are the same store"),
         ("none.db", "target.db", r"error: --from: there is no store at .*none.db; run `laudo migrate` to make one"),
         ("laudo.db", "none.db", r"error: --to: there is no store at .*none.db; run `laudo migrate` to make one"),
         ("laudo.db", "bare.db", "error: --to: the store has no schema, or an older one; run `laudo migrate`"),
@@ -109,6 +110,7 @@ def test_the_variable_for_the_store_plays_no_part(laudo: Shell, target: str) -> 
 def test_a_copy_that_cannot_begin_is_one_line_and_2(laudo: Shell, source: str, target: str, line: str) -> None:
     made(laudo, "target.db")
     (laudo.folder / "linked.db").symlink_to("target.db")
+    (laudo.folder / "named.db").hardlink_to(laudo.folder / "target.db")
     apsw.Connection(str(laudo.folder / "bare.db")).execute("CREATE TABLE x (y)")
     urls = {name: f"sqlite:///{laudo.folder}/{name}" for name in (source, target)} | {"laudo.db": laudo.store}
     result = laudo("copy", "--from", urls[source], "--to", urls[target])

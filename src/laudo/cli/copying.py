@@ -1,9 +1,8 @@
 """`laudo copy`: a store into another one, of either engine, compared in the end."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -44,7 +43,7 @@ def copy_store(settings: Settings, *, source_url: str, target_url: str) -> int:
     """
     from laudo.server.ingest.copying import Copy
 
-    if _place(source_url) == _place(target_url):
+    if _identity(source_url) == _identity(target_url):
         raise output.Failure("--from and --to are the same store")
     with ExitStack() as stack:
         source = _opened(stack, "--from", replace(settings, store=source_url))
@@ -61,12 +60,15 @@ def copy_store(settings: Settings, *, source_url: str, target_url: str) -> int:
     return 0
 
 
-def _place(url: str) -> Path | str:
-    """Say where a store is, by whatever name its file goes."""
+def _identity(url: str) -> tuple[int, int] | str:
+    """Tell stores apart, by whatever name a file goes; one that is not there is its URL."""
     from laudo.server import database
 
-    file = database.file(url)
-    return file.resolve() if file else url
+    with suppress(OSError):
+        if file := database.file(url):
+            found = file.stat()
+            return found.st_dev, found.st_ino
+    return url
 
 
 def _copy(copy: "Copy") -> None:

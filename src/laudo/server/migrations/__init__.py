@@ -30,13 +30,15 @@ def migrate(database: Database, *, folder: Traversable | None = None, seconds: f
     Raises StoreError when others hold a table, or another migration runs, for so many seconds. What was applied until
     then stays, and the rest can be applied later. Raises it too for another application's file.
     """
+    files = _files(folder or _folder(database.dialect))
     with database.snapshot() as connection:
         known = _applied(connection)
-        if not known and connection.dialect.name == "sqlite" and connection.fetch(_OTHERS):
+        is_ours = not known.isdisjoint(file.name for file in files)
+        if not is_ours and connection.dialect.name == "sqlite" and connection.fetch(_OTHERS):
             message = "another application's table is in the way; give laudo a file of its own"
             raise StoreError(message)
     applied = []
-    for file in _files(folder or _folder(database.dialect)):
+    for file in files:
         if file.name in known:
             continue
         apply = _build if file.name.endswith(_CONCURRENT) else _apply
