@@ -118,9 +118,8 @@ def write_whole(path: Path, text: str) -> None:
         with new_file(part) as stream:
             stream.write(text.encode())
         part.replace(path)
-    except OSError:
+    finally:
         part.unlink(missing_ok=True)
-        raise
 
 
 def new_file(path: Path) -> BinaryIO:
