@@ -49,25 +49,29 @@ def test_what_becomes_of_an_open_report_and_of_the_others_is_shown_and_said(wide
     panel.locator(".others li").first.wait_for()
     assert not panel.locator(".notice, .checked").count()
 
-    def look_again(question: str, change: Callable[[Any], None]) -> None:
+    def look_again(shown: str) -> None:
+        """One look at a time: that at another question may be under way."""
+        while not panel.get_by_text(shown).first.is_visible():
+            wide.page.evaluate("dispatchEvent(new Event('online'))")
+            wide.page.wait_for_timeout(50)
+
+    def answer(question: str, change: Callable[[Any], None]) -> None:
         wide.page.route(re.compile(rf"\?{question}="), answered(change))
-        wide.page.evaluate("dispatchEvent(new Event('online'))")
 
     def decide(result: Any) -> None:  # noqa: ANN401 - the body of an answer
         result["itens"][0].update(mensagem="Decidido.", pendente_validacao_manual=not item["pendente_validacao_manual"])
 
-    look_again("numero", decide)
-    panel.locator(".message").get_by_text("Decidido.").wait_for()
+    answer("numero", decide)
+    look_again("Decidido.")
     said = "Este relatório mudou enquanto estava aberto: mensagem e validação manual."
     assert panel.locator(".notice").inner_text() == said
     wide.until("document.querySelector('[role=status]').textContent.trim() === given", said)
-    look_again("numero_documento", lambda result: result["itens"].clear())
-    panel.get_by_text("Nenhum outro relatório.").wait_for()
+    answer("numero_documento", lambda result: result["itens"].clear())
+    look_again("Nenhum outro relatório.")
     wide.page.route(re.compile(r"\?numero="), lambda route: route.abort())
-    wide.page.evaluate("dispatchEvent(new Event('online'))")
-    panel.get_by_text("sem atualização desde").wait_for()
-    look_again("numero", lambda result: result["itens"].clear())
-    panel.get_by_text("Este relatório não existe mais nesta conta.").wait_for()
+    look_again("sem atualização desde")
+    answer("numero", lambda result: result["itens"].clear())
+    look_again("Este relatório não existe mais nesta conta.")
     assert not panel.locator("dl, .notice, .checked").count()
     wide.page.unroute_all(behavior="wait")
 
@@ -86,6 +90,8 @@ def test_what_its_row_says_stands_until_the_report_is_there(wide: Console) -> No
     report.locator("dl").wait_for()
     assert report.locator(".uuid").inner_text() == wide.rows.nth(2).get_attribute("title")
     assert report.get_attribute("aria-busy") == "true"
+    while not held:
+        wide.page.wait_for_timeout(20)
     held[0].abort()
     report.locator(".trouble").first.wait_for()
     assert "Abaixo, os últimos dados recebidos." in report.locator(".trouble").first.inner_text()

@@ -63,6 +63,7 @@ def test_parts_that_were_counted_at_different_moments_never_exceed_the_whole(wid
 
 
 def test_it_says_when_it_was_counted_and_counts_again(wide: Console, api: httpx.Client) -> None:
+    wide.refusals_expected = True
     wide.enter("#/painel")
     rows = wide.page.locator(".volume tbody .number")
     rows.first.wait_for()
@@ -78,6 +79,10 @@ def test_it_says_when_it_was_counted_and_counts_again(wide: Console, api: httpx.
     wide.page.keyboard.press("Enter")
     wide.until("!document.querySelector('.checked').textContent.includes('mudanças')")
     wide.until("document.querySelector('.volume tbody .number').textContent === '54.321'")
+    assert wide.total == number(wide.page.locator("[data-pending]").inner_text()) == 54321
+    wide.page.route("**/relatorios**", lambda route: route.abort())
+    wide.page.keyboard.press("Enter")
+    wide.page.get_by_text("Abaixo, os últimos dados recebidos.").wait_for()
     assert wide.total == number(wide.page.locator("[data-pending]").inner_text()) == 54321
     assert again.evaluate("(e) => e === document.activeElement")
     wide.page.unroute_all(behavior="wait")

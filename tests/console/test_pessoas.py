@@ -96,3 +96,6 @@ def test_back_finds_its_place_in_the_page(tab: Console) -> None:
     assert abs(tab.page.evaluate("scrollY") - place) < 2
     tab.page.keyboard.press("ArrowDown")
     assert tab.rows.nth(23).evaluate("(row) => row === document.activeElement")
+    tab.page.keyboard.press("/")
+    tab.page.keyboard.press("ArrowDown")
+    assert tab.rows.nth(0).evaluate("(row) => row === document.activeElement")

@@ -73,11 +73,12 @@ function click(selector) {
   return found !== null;
 }
 
-/** Move the focus along the rows, from the one that is open or was left last where none has it. @param {number} by */
+/** Move the focus along the rows; where none has it, from the one that is open or was left last, and from a field to the first. @param {number} by */
 function step(by) {
   const rows = [...document.querySelectorAll("[data-row]")];
   if (!rows.length) return false;
-  const from = document.activeElement?.closest("tbody tr") ?? document.querySelector("tr.open, tr.visited");
+  const focused = document.activeElement;
+  const from = focused?.closest("tbody tr") ?? (isField(focused) ? null : document.querySelector("tr.open, tr.visited"));
   const at = rows.findIndex((row) => from?.contains(row));
   const found = rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(Math.max(at + by, 0), rows.length - 1)];
   if (found instanceof HTMLElement) found.focus();

@@ -54,7 +54,7 @@ export function useList(path, parameters) {
 }
 
 /**
- * Ask something once for each value of `question`, not while that is null.
+ * Ask something once for each value of `question`, not while that is null; what was known of it stays when it is refused.
  * @template T @param {string|null} question @param {(signal: AbortSignal) => Promise<T>} ask
  * @returns {{value: T|null, refusal: Refusal|null, wait: number, retry: () => void}}
  */
@@ -66,7 +66,7 @@ export function useOnce(question, ask) {
     const stop = new AbortController();
     ask(stop.signal)
       .then((value) => !stop.signal.aborted && setFound({ question, value, refusal: null }))
-      .catch((error) => !stop.signal.aborted && setFound({ question, value: null, refusal: refused(error) }));
+      .catch((error) => !stop.signal.aborted && setFound((old) => ({ question, value: old.question === question ? old.value : null, refusal: refused(error) })));
     return () => stop.abort();
   }, [question, turn]);
   const { value, refusal } = found.question === question ? found : { value: null, refusal: null };

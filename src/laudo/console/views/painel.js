@@ -23,7 +23,7 @@ export function Painel({ place }) {
       ${found && html`<${Counted} key=${found.at} total=${found.total} at=${found.at} />
         <div class="actions"><button type="button" data-news onClick=${asked.retry}>Contar de novo <kbd aria-hidden="true">r</kbd></button></div>`}
     </header>
-    ${asked.refusal ? html`<${Trouble} ...${asked} />` : !found && html`<${Skeleton} count=${8} />`}
+    ${asked.refusal ? html`<${Trouble} ...${asked} stale=${Boolean(found)} />` : !found && html`<${Skeleton} count=${8} />`}
     ${found &&
     html`<div class="cards"><${Waiting} pending=${found.pending} />${CARDS.map((name) => html`<${Card} key=${name} name=${name} counts=${found.counts} total=${found.total} />`)}</div>
       <${Volume} place=${place} newest=${found.newest} at=${found.at} />`}
@@ -32,9 +32,10 @@ export function Painel({ place }) {
 
 /** When it was counted, and whether anything has happened since. @param {{total: number, at: Date}} props */
 function Counted({ total, at: counted }) {
-  const { news } = useList("/relatorios", {});
+  const { news, stale } = useList("/relatorios", {});
+  const since = news ? "; houve mudanças desde então" : stale && "; não foi possível verificar desde então";
   useEffect(() => say(news ? "Houve mudanças desde a contagem." : `${plural(total, "relatório", "relatórios")}.`), [news]);
-  return html`<p class="checked ${news ? "off" : ""}">contado às ${clock(counted)}${news && "; houve mudanças desde então"}</p>`;
+  return html`<p class="checked ${since ? "off" : ""}">contado às ${clock(counted)}${since}</p>`;
 }
 
 /** @param {AbortSignal} signal */

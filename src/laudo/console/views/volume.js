@@ -34,7 +34,8 @@ export function Volume({ place, newest, at: counted }) {
       </div>
       ${found && html`<p class="muted">${plural(total, "relatório atualizado", "relatórios atualizados")}${found.old && `; os mais recentes são de ${shortDay(new Date(newest))}`}</p>`}
     </header>
-    ${found ? html`<div class="pair"><${Chart} by=${by} spans=${found.spans} counts=${found.counts} /><${Table} by=${by} spans=${found.spans} counts=${found.counts} /></div>` : asked.refusal ? html`<${Trouble} ...${asked} />` : html`<${Skeleton} count=${5} />`}
+    ${asked.refusal && html`<${Trouble} ...${asked} stale=${Boolean(found)} />`}
+    ${found ? html`<div class="pair"><${Chart} by=${by} spans=${found.spans} counts=${found.counts} /><${Table} by=${by} spans=${found.spans} counts=${found.counts} /></div>` : !asked.refusal && html`<${Skeleton} count=${5} />`}
   </section>`;
 }
 
