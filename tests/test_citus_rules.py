@@ -254,7 +254,6 @@ OF_THE_WHOLE_STORE: Final[Mapping[str, str]] = {
     r"SELECT COALESCE\(MAX\(id_\w+\), 0\) \+ 1 FROM \w+": "a new id is one of the whole store",
     r"SELECT [\w, ]+ FROM (organizacao|conta|usuario) ORDER BY [\w, ]+": "a list for those who run the store",
     r"SELECT id_organizacao(, id_conta)? FROM (conta|usuario) WHERE id_\w+ = \?": "an id on the command line",
-    r"SELECT id_organizacao, id_conta, nome_conta, webhook_url, enabled FROM conta WHERE id_conta = \?": "the same",
     r"SELECT count\(\*\), id_organizacao.* WHERE (\w+ \S+ 0 AND )?NOT EXISTS \(.*\) GROUP BY id_organizacao.*": (
         "what has no owner is found where its owner would be"
     ),

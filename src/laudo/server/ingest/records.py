@@ -50,7 +50,7 @@ def read(
         return
     number, line = first
     if isinstance(line, Unread) and line.final:
-        yield Rejected(number, line.reason, final=line.final)
+        yield Rejected(number, line.reason, final=True)
         return
     if (file_format or _format(source.name, line)) == "csv":
         columns = _header(number, line)
