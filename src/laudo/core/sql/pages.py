@@ -45,7 +45,7 @@ def _merged(lookup: Read, column: str, where: Where, dialect: Dialect) -> Clause
 
 def _gathered(lookup: Read, where: Where, dialect: Dialect) -> Clause:
     """Find all rows of the facets' own ranges, sort them, and take the first."""
-    where.having(lookup.facets).testing(lookup.period)
+    where.testing(lookup.period).having(lookup.facets)
     ordered = order(lookup.axis, falling=lookup.falling).split(", ")
     keys = dialect.collected(lookup.axis.table, source(lookup.axis, dialect, by_facet=True), where.clause, ordered)
     return Clause(keys.text, (*keys.params, lookup.limit, lookup.skip))
@@ -59,7 +59,7 @@ def _in_order(lookup: Read, column: str, where: Where, dialect: Dialect) -> Clau
     """
     axis, page = lookup.axis, (lookup.limit, lookup.skip)
     if lookup.most is None:
-        where.having(lookup.facets, scanned=True).testing(lookup.period)
+        where.testing(lookup.period).having(lookup.facets, scanned=True)
     if not lookup.falling or len(axis.names) == 1:
         return _first(lookup, column, where, order(axis, falling=lookup.falling), dialect, *page)
     value, tie = axis.names
