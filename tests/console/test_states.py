@@ -80,9 +80,32 @@ def test_filters_that_the_server_refuses_are_said_in_its_words(tab: Console) -> 
     tab.refusals_expected = True
     tab.enter("#/relatorios?status=NENHUM")
     trouble = tab.page.locator(".trouble[data-kind=invalid]")
-    assert "não aceitou estes filtros" in trouble.inner_text()
+    assert "não aceitou esta consulta" in trouble.inner_text()
     tab.page.get_by_role("button", name="Remover o filtro Situação").click()
     tab.rows.first.wait_for()
+
+
+@pytest.mark.parametrize(
+    ("address", "named", "whole"),
+    [
+        ("#/relatorios?status=PENDENTE&sort=inexistente&aberto={}", "sort", "/relatorios?aberto={}"),
+        ("#/relatorios?rows=5000&page=3", "rows", "/relatorios"),
+        ("#/pessoas?sort=status", "sort", "/pessoas"),
+    ],
+)
+def test_what_no_chip_takes_away_is_left_for_the_whole_list(
+    wide: Console, api: httpx.Client, *, address: str, named: str, whole: str
+) -> None:
+    numero = first(api)["numero"]
+    wide.refusals_expected = True
+    wide.enter(address.format(numero))
+    trouble = wide.page.locator(".list > .trouble")
+    assert named in trouble.locator("p").inner_text()
+    assert trouble.get_by_role("button").all_inner_texts() == ["Ver a lista inteira"]
+    trouble.get_by_role("button").click()
+    wide.rows.first.wait_for()
+    assert wide.hash == whole.format(numero)
+    assert wide.page.evaluate("document.activeElement.id") == "titulo"
 
 
 def test_a_fault_of_the_server_names_the_request(tab: Console) -> None:

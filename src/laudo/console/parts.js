@@ -104,11 +104,12 @@ async function put(text) {
   }
 }
 
-/** Why there is no answer, and what can be done. @param {{refusal: import("./api.js").Refusal, wait: number, retry: () => void, stale?: boolean}} props */
-export function Trouble({ refusal, wait, retry, stale = false }) {
+/** Why there is no answer, and what can be done: what the server does not accept is not tried again, `whole` leads out of it.
+ * @param {{refusal: import("./api.js").Refusal, wait: number, retry: () => void, whole?: () => void, stale?: boolean}} props */
+export function Trouble({ refusal, wait, retry, whole, stale = false }) {
   /** @type {Record<string, string>} */
   const titles = {
-    invalid: "O servidor não aceitou estes filtros",
+    invalid: "O servidor não aceitou esta consulta",
     limit: "Muitas consultas em pouco tempo",
     unavailable: "O serviço está indisponível no momento",
     offline: navigator.onLine ? "O servidor não respondeu" : "Você está sem conexão",
@@ -120,7 +121,8 @@ export function Trouble({ refusal, wait, retry, stale = false }) {
       ${refusal.message} ${stale && "Abaixo, os últimos dados recebidos."}
       ${refusal.requestId && refusal.kind === "server" && html`<span class="muted">Requisição <code>${refusal.requestId}</code>.</span>`}
     </p>
-    <button type="button" onClick=${retry}>Tentar de novo${wait > 0 && html`<span aria-hidden="true"> (em ${wait} s)</span>`}</button>
+    ${refusal.kind !== "invalid" && html`<button type="button" onClick=${retry}>Tentar de novo${wait > 0 && html`<span aria-hidden="true"> (em ${wait} s)</span>`}</button>`}
+    ${refusal.kind === "invalid" && whole && html`<button type="button" onClick=${whole}>Ver a lista inteira</button>`}
   </div>`;
 }
 
