@@ -1,6 +1,7 @@
 import httpx
 
 from console.driver import Console
+from console.test_accessibility import SMALL
 from console.test_relatorios import count
 
 TYPED = """async (box, text) => {
@@ -57,6 +58,24 @@ def test_a_search_survives_a_reload_outside_the_address(tab: Console, api: httpx
     tab.page.reload()
     tab.await_total(total)
     assert "silva" not in tab.page.url
+
+
+def test_a_search_that_found_somebody_is_cleared_by_mouse(every: Console, api: httpx.Client) -> None:
+    every.enter()
+    every.find("silva")
+    every.await_total(people(api, busca="silva"))
+    clear = every.page.get_by_role("button", name="Apagar a busca")
+    assert every.violations() == []
+    assert every.page.evaluate(SMALL) == []
+    every.page.emulate_media(media="print")
+    assert not clear.is_visible()
+    every.page.emulate_media(media="screen")
+    clear.click()
+    every.await_total(people(api))
+    box = every.page.get_by_role("searchbox", name="Buscar pessoas")
+    assert box.input_value() == ""
+    assert box.evaluate("(box) => box === document.activeElement")
+    assert not clear.count()
 
 
 def test_an_order_that_is_asked_for_before_the_search_begins_stays(wide: Console, api: httpx.Client) -> None:

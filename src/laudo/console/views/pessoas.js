@@ -63,9 +63,15 @@ function Search({ place }) {
     const timer = setTimeout(() => apply.current(), PAUSE_MS);
     return () => clearTimeout(timer);
   }, [asked, given]);
+  const field = useRef(/** @type {HTMLInputElement|null} */ (null));
+  const clear = () => {
+    setText("");
+    field.current?.focus();
+  };
   return html`<form class="search" role="search" aria-label="Pessoas" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
     <${Icon} name="search" />
-    <input type="search" name="busca" autocomplete="off" spellcheck=${false} maxlength="200" placeholder="Nome, em qualquer ordem, ou início do CPF" aria-label="Buscar pessoas por nome ou início do CPF" aria-invalid=${wrong ? "true" : undefined} value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
+    <input ref=${field} type="search" name="busca" autocomplete="off" spellcheck=${false} maxlength="200" placeholder="Nome, em qualquer ordem, ou início do CPF" aria-label="Buscar pessoas por nome ou início do CPF" aria-invalid=${wrong ? "true" : undefined} value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
+    ${text && html`<button type="button" class="quiet" title="Apagar a busca" aria-label="Apagar a busca" onClick=${clear}><${Icon} name="close" /></button>`}
     ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
   </form>`;
 }
