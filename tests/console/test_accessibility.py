@@ -56,7 +56,7 @@ def test_axe_finds_nothing_beside_an_open_report_and_in_open_filters(every: Cons
 
 def test_the_count_is_said_and_the_focus_goes_in_order(tab: Console) -> None:
     tab.enter("#/relatorios?status=PENDENTE")
-    tab.until("/^[0-9.]+ relatórios, página 1.$/.test(document.querySelector('[role=status]').textContent)")
+    tab.until("/^[0-9.]+ relatórios, página 1.$/.test(document.querySelector('[role=status]').lastChild?.textContent)")
     tab.page.keyboard.press("Tab")
     assert tab.page.evaluate("document.activeElement.textContent") == "Ir para o conteúdo"
     tab.page.keyboard.press("Enter")

@@ -57,7 +57,7 @@ def test_what_is_copied_is_there_also_where_scripts_have_no_clipboard(wide: Cons
     numero = wide.rows.first.get_attribute("title")
     wide.rows.first.click()
     wide.page.get_by_role("button", name="Copiar o número").click()
-    wide.until("[...document.querySelectorAll('[role=status]')].some((voice) => voice.textContent === 'Copiado.')")
+    wide.until("[...document.querySelectorAll('[role=status] > p')].some((said) => said.textContent === 'Copiado.')")
     box = wide.page.locator("[data-find]")
     box.focus()
     box.press("Control+v")

@@ -65,7 +65,7 @@ def test_what_becomes_of_an_open_report_and_of_the_others_is_shown_and_said(wide
     look_again("Decidido.")
     said = "Este relatório mudou enquanto estava aberto: mensagem e validação manual."
     assert panel.locator(".notice").inner_text() == said
-    wide.until("document.querySelector('[role=status]').textContent.trim() === given", said)
+    wide.until("document.querySelector('[role=status]').lastChild?.textContent === given", said)
     answer("numero_documento", lambda result: result["itens"].clear())
     look_again("Nenhum outro relatório.")
     wide.page.route(re.compile(r"\?numero="), lambda route: route.abort())
@@ -120,7 +120,7 @@ def test_the_json_and_the_address_are_copied(tab: Console, api: httpx.Client) ->
     tab.enter(f"#/relatorios?aberto={item['numero']}")
     copied = "navigator.clipboard.readText()"
     tab.page.get_by_role("button", name="Copiar JSON").click()
-    tab.until("document.querySelector('[role=status]').textContent === 'Copiado.'")
+    tab.until("document.querySelector('[role=status]').lastChild?.textContent === 'Copiado.'")
     assert tab.page.evaluate(f"{copied}.then(JSON.parse)") == item
     tab.page.get_by_role("button", name="Copiar endereço").click()
     tab.page.wait_for_timeout(100)

@@ -8,6 +8,7 @@ import httpx
 from playwright.sync_api import Route
 
 from console.driver import Console
+from console.test_relatorios import count, first
 
 LIST = re.compile(r"/relatorios$")
 LOOKS_AGAIN = 21_000
@@ -63,6 +64,19 @@ def test_coming_back_online_does_not_move_what_is_being_read(wide: Console) -> N
     wide.page.evaluate("dispatchEvent(new Event('online'))")
     wide.page.locator(".news").wait_for()
     assert wide.total == total
+    wide.page.unroute_all(behavior="wait")
+
+
+def test_news_of_the_list_and_of_the_open_report_are_both_heard(wide: Console, api: httpx.Client) -> None:
+    total, opened = count(api), first(api)["numero"]
+    wide.page.clock.install()
+    wide.enter(f"#/relatorios?aberto={opened}")
+    wide.page.route(LIST, answered(lambda result: result["paginacao"].update(total=total + 1)))
+    wide.page.route(re.compile(r"\?numero="), answered(lambda result: result["itens"][0].update(mensagem="Decidido.")))
+    wide.page.clock.fast_forward(LOOKS_AGAIN)
+    for said in ("Há novidades: 1 relatório a mais.", "Este relatório mudou enquanto estava aberto: mensagem."):
+        wide.until("[...document.querySelector('[role=status]').children].some((p) => p.textContent === given)", said)
+    assert wide.page.locator("[role=status][aria-atomic=false] p").count() <= 3
     wide.page.unroute_all(behavior="wait")
 
 

@@ -130,7 +130,8 @@ export function Trouble({ refusal, wait, retry, whole, stale = false }) {
 export function Voice() {
   const said = useStore((state) => state.said);
   const [before] = useState(said);
-  return html`<p class="sr" role="status" aria-live="polite">${said === before ? "" : said}</p>`;
+  const heard = said.filter((one) => !before.includes(one));
+  return html`<div class="sr" role="status" aria-live="polite" aria-atomic="false">${heard.map(({ turn, text }) => html`<p key=${turn}>${text}</p>`)}</div>`;
 }
 
 /** Make an element a modal dialog for as long as it is there: the browser keeps the focus in it, gives it back, and closes it.

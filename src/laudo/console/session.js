@@ -34,7 +34,7 @@ export function enter(token) {
 export function leave(notice = "") {
   for (const kept of [TOKEN, SESSION, REVEALED]) sessionStorage.removeItem(kept);
   current = null;
-  store.set({ token: null, session: "", visited: "", revealed: false, notice, said: "" });
+  store.set({ token: null, session: "", visited: "", revealed: false, notice, said: [] });
   forget();
 }
 

@@ -14,8 +14,11 @@ import { useEffect, useState } from "./vendor/preact.js";
  * @property {number} maxRows          the largest page that the server gives
  * @property {"auto"|"light"|"dark"} theme
  * @property {boolean} keys            whether single keys are shortcuts
- * @property {string} said             what the live region says
+ * @property {{turn: number, text: string}[]} said  what the live region says, the newest last
  */
+
+/** How much of what was said stays. */
+const SAID = 3;
 
 /** @param {State} initial */
 export function createStore(initial) {
@@ -48,7 +51,7 @@ export const store = createStore({
   maxRows: 25,
   theme: "auto",
   keys: true,
-  said: "",
+  said: [],
 });
 
 /**
@@ -84,8 +87,9 @@ export function remember(name, choice) {
   }
 }
 
-/** Say something to those who cannot see the screen; the same words once more are heard only if the text differs.
+/** Say something to those who cannot see the screen, also what was said before, and beside what is said at the same moment.
  * @param {string} text */
 export function say(text) {
-  store.set({ said: text === store.get().said ? `${text}\u00a0` : text });
+  const { said } = store.get();
+  store.set({ said: [...said.slice(1 - SAID), { turn: (said.at(-1)?.turn ?? 0) + 1, text }] });
 }
