@@ -66,6 +66,8 @@ def test_what_becomes_of_an_open_report_and_of_the_others_is_shown_and_said(wide
     said = "Este relatório mudou enquanto estava aberto: mensagem e validação manual."
     assert panel.locator(".notice").inner_text() == said
     wide.until("document.querySelector('[role=status]').lastChild?.textContent === given", said)
+    answer("cpf", lambda result: result["itens"][0].update(nome="Outro Nome"))
+    look_again("Outro Nome")
     answer("numero_documento", lambda result: result["itens"].clear())
     look_again("Nenhum outro relatório.")
     wide.page.route(re.compile(r"\?numero="), lambda route: route.abort())

@@ -3,7 +3,7 @@ import { html, useEffect, useRef } from "../vendor/preact.js";
 import { at, parameters, write } from "../address.js";
 import { isPersonal } from "../documents.js";
 import { ago, exact, FIELDS, list as listed, plural, TIPO_PESSOA } from "../format.js";
-import { useList, useOnce } from "../lists.js";
+import { useList } from "../lists.js";
 import { Beside, Copy, Documento, Icon, Instant, Resultado, Skeleton, Status, Trouble } from "../parts.js";
 import { go, link } from "../router.js";
 import { api } from "../session.js";
@@ -87,8 +87,9 @@ function Report({ item, place }) {
 
 /** The person's name, from the organization's list of people. @param {{cpf: string}} props */
 function Nome({ cpf }) {
-  const { value: nome, refusal, retry } = useOnce(cpf, async (signal) => (await api().ask("/pessoas", { cpf }, { signal })).body.result.itens[0]?.nome ?? "");
-  if (refusal) return html`<dt>Nome</dt><dd><span class="muted">Não foi possível consultar.</span> <button type="button" class="text" onClick=${retry}>Tentar de novo</button></dd>`;
+  const list = useList("/pessoas", { cpf });
+  if (list.refusal) return html`<dt>Nome</dt><dd><span class="muted">Não foi possível consultar.</span> <button type="button" class="text" onClick=${list.reload}>Tentar de novo</button></dd>`;
+  const nome = (list.news ?? list.result)?.itens[0]?.nome;
   return nome ? html`<dt>Nome</dt><dd>${nome}</dd>` : null;
 }
 
