@@ -62,6 +62,27 @@ def test_login_asks_for_what_it_was_not_given_and_shows_no_token(run: Run, base:
     assert TOKEN not in result.output
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["login"], "Base URL: \nerror: standard input has ended"),
+        (["login", "--url", "http://127.0.0.1:9"], "error: there is no terminal to ask at"),
+    ],
+)
+def test_login_where_nobody_can_answer_says_how_else(tmp_path: Path, words: list[str], said: str) -> None:
+    done = subprocess.run(
+        [LAUDO, *words],
+        check=False,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,  # which has no terminal
+        env=Shell(tmp_path).environment,
+        text=True,
+    )
+    told = f"{said}; hint: laudo login --url URL --with-token\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
+
+
 def test_a_wrong_token_is_not_kept(run: Run, base: str, tmp_path: Path) -> None:
     result = run("login", "--url", base, "--with-token", stdin="wrong\n")
     assert result.exit_code == 2

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 URL: Final = "LAUDO_URL"
 TOKEN: Final = "LAUDO_TOKEN"  # noqa: S105 - the name of a variable
+_UNASKED: Final = "laudo login --url URL --with-token"
 _HINT: Final = f"hint: laudo login, or set {URL} and {TOKEN}"
 
 
@@ -46,8 +47,8 @@ def login(*, url: str | None, with_token: bool) -> None:
     They go to a file that only you can read.
     """
     given = stdin.opened()
-    base_url = url or click.prompt("Base URL", err=True)
-    token = given.readline().strip() if with_token else click.prompt("Token", hide_input=True, err=True)
+    base_url = url or stdin.asked("Base URL", hint=_UNASKED)
+    token = given.readline().strip() if with_token else stdin.asked("Token", hidden=True, hint=_UNASKED)
     access = Access(base_url.rstrip("/"), token)
     with access.client() as client:
         organization = client.usuario().nome_organizacao

@@ -1,6 +1,8 @@
-"""Standard input, as commands read it: the only place that knows that it may be closed."""
+"""Standard input, as commands read it: the only place that knows that it may be closed, or have nobody behind it."""
 
+import getpass
 import sys
+import warnings
 from typing import Any, TextIO
 
 import click
@@ -26,3 +28,18 @@ def opened() -> TextIO:
     if sys.stdin is None:
         raise output.Failure("standard input is closed")
     return sys.stdin
+
+
+def asked(what: str, *, hint: str, hidden: bool = False) -> str:
+    """Ask a person; Failure with the hint when there is nobody, or no terminal that hides what is typed."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", getpass.GetPassWarning)
+            return str(click.prompt(what, hide_input=hidden, err=True))
+    except getpass.GetPassWarning:
+        raise output.Failure(f"there is no terminal to ask at; hint: {hint}") from None
+    except click.Abort as error:
+        if hidden or not isinstance(error.__context__, EOFError):
+            raise
+        output.note("")  # The question has left its line open.
+        raise output.Failure(f"standard input has ended; hint: {hint}") from None
