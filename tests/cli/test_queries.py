@@ -83,6 +83,16 @@ def test_login_where_nobody_can_answer_says_how_else(tmp_path: Path, words: list
     assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
 
 
+def test_a_token_that_is_too_long_is_refused_before_it_ends(tmp_path: Path) -> None:
+    with Shell(tmp_path).starts("login", "--url", "http://127.0.0.1:9", "--with-token", stdin=subprocess.PIPE) as login:
+        assert login.stdin
+        assert login.stderr
+        login.stdin.write(b"a" * 10_000)
+        login.stdin.flush()
+        assert login.wait(60) == 2
+        assert login.stderr.read().startswith(b"error: token must be 1 to 4000 visible ASCII characters")
+
+
 def test_a_wrong_token_is_not_kept(run: Run, base: str, tmp_path: Path) -> None:
     result = run("login", "--url", base, "--with-token", stdin="wrong\n")
     assert result.exit_code == 2

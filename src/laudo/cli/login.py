@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 URL: Final = "LAUDO_URL"
 TOKEN: Final = "LAUDO_TOKEN"  # noqa: S105 - the name of a variable
+_LONGEST_LINE: Final = 4096
+"""More than the client takes for a token."""
 _UNASKED: Final = "laudo login --url URL --with-token"
 _HINT: Final = f"hint: laudo login, or set {URL} and {TOKEN}"
 
@@ -48,7 +50,7 @@ def login(*, url: str | None, with_token: bool) -> None:
     """
     given = stdin.opened()
     base_url = url or stdin.asked("Base URL", hint=_UNASKED)
-    token = given.readline().strip() if with_token else stdin.asked("Token", hidden=True, hint=_UNASKED)
+    token = given.readline(_LONGEST_LINE).strip() if with_token else stdin.asked("Token", hidden=True, hint=_UNASKED)
     access = Access(base_url.rstrip("/"), token)
     with access.client() as client:
         organization = client.usuario().nome_organizacao
