@@ -37,7 +37,7 @@ def base(service: Service) -> Iterator[str]:
 
 @pytest.fixture
 def run(tmp_path: Path, base: str) -> Run:
-    def run(*words: str, stdin: str = "", **env: str) -> Result:
+    def run(*words: str, stdin: str | bytes = "", **env: str) -> Result:
         given = {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN, "XDG_CONFIG_HOME": str(tmp_path), **env}
         return Shell(tmp_path)(*words, stdin=stdin, env=given)
 
@@ -94,6 +94,9 @@ def test_a_token_that_is_too_long_is_refused_before_it_ends(tmp_path: Path) -> N
 
 
 def test_a_wrong_token_is_not_kept(run: Run, base: str, tmp_path: Path) -> None:
+    for given in ("a wrong one\n", b"\xff\xfew\0\n\0"):
+        result = run("login", "--url", base, "--with-token", stdin=given)
+        assert one_line(result).startswith("error: token must be 1 to 4000 visible ASCII characters")
     result = run("login", "--url", base, "--with-token", stdin="wrong\n")
     assert result.exit_code == 2
     assert one_line(result) == "error: Falha na autenticação. (status 401, request abc-1)"

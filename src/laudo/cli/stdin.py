@@ -3,6 +3,7 @@
 import getpass
 import sys
 import warnings
+from io import TextIOWrapper
 from typing import Any, TextIO
 
 import click
@@ -24,9 +25,11 @@ class File(click.File):
 
 
 def opened() -> TextIO:
-    """Give standard input; Failure when it is closed."""
+    """Give standard input, with a mark in the place of what is no text; Failure when it is closed."""
     if sys.stdin is None:
         raise output.Failure("standard input is closed")
+    if isinstance(sys.stdin, TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
     return sys.stdin
 
 
