@@ -141,6 +141,14 @@ def test_a_link_that_somebody_put_in_the_way_is_not_followed(run: Run, tmp_path:
     assert ((tmp_path / "mine").read_text(), file.is_symlink()) == ("mine", False)
 
 
+@pytest.mark.parametrize("ending", ["part", "part.json"])
+def test_a_pipe_in_the_way_is_named_and_not_waited_for(run: Run, tmp_path: Path, ending: str) -> None:
+    pipe = tmp_path / f"relatorios.csv.{ending}"
+    os.mkfifo(pipe)
+    result = run("relatorios", "-o", str(tmp_path / "relatorios.csv"))
+    assert (result.exit_code, one_line(result)) == (2, f"error: {pipe} is no file; hint: remove it")
+
+
 def test_a_refusal_of_the_first_question_is_nothing_done(run: Run, service: Service, tmp_path: Path) -> None:
     service.script = [refused(500)]
     assert run("relatorios", "-o", str(tmp_path / "a.csv")).exit_code == 2

@@ -65,10 +65,13 @@ class Part:
     def kept(self) -> Iterator[None]:
         """Go on with what is there; when that cannot be ended, say what is kept and how to get the rest.
 
-        Raises Failure when what is there is being written by another process, or of another question or token.
+        Raises Failure when what is there is no file, written by another process, or of another question or token.
         """
         from laudo.client import LaudoError
 
+        for path in (self._part, self._journal):
+            if path.exists() and not path.is_file():
+                raise output.Failure(f"{path} is no file; hint: remove it")
         with _held(self._part) as self._stream:
             self._resume()
             try:
