@@ -54,7 +54,8 @@ def migrate(settings: Settings, *, grants: bool) -> None:
     if grants and settings.store.startswith("sqlite:"):
         raise output.Failure("a store in a file has no roles; whoever may read or write the file may use the store")
     applied = _migrate(settings)
-    output.summary("\n".join(f"applied {name}" for name in applied) or "the store is current")
+    tell = output.note if grants else output.summary  # What may have to be run stands alone on stdout.
+    tell("\n".join(f"applied {name}" for name in applied) or "the store is current")
     if grants:
         _grant(settings)
 
