@@ -10,7 +10,8 @@ import click
 
 from laudo.cli import output, progress, stdin
 from laudo.cli.imports import batches, kept
-from laudo.cli.options import Id, opened, with_settings
+from laudo.cli.options import opened, with_settings
+from laudo.cli.ranges import Id
 from laudo.server.config import Settings
 
 if TYPE_CHECKING:

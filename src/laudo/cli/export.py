@@ -7,6 +7,7 @@ import click
 
 from laudo.cli import filters, login, output, progress
 from laudo.cli.part import FORMATS, Part
+from laudo.cli.ranges import Whole
 from laudo.core.resources import PESSOAS, RELATORIOS, Resource
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def exporting(resource: Resource) -> click.Command:
         required=True,
         help=f"File to write; its name ends in {', '.join(FORMATS)}.",
     )
-    @click.option("--workers", type=click.IntRange(1, 32), default=1, help="Pages under way at a time.  [default: 1]")
+    @click.option("--workers", type=Whole(1, 32), default=1, help="Pages under way at a time.  [default: 1]")
     @filters.filters(resource)
     def run(*, file: Path, workers: int, **options: Any) -> None:  # noqa: ANN401 - what click gives
         asked = filters.given(resource, options)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final, Protocol, TextIO, TypeVar
 import click
 
 from laudo.cli import output, progress, stdin
-from laudo.cli.options import Id, opened, with_settings
+from laudo.cli.options import opened, with_settings
+from laudo.cli.ranges import Id
 from laudo.server.config import Settings
 
 if TYPE_CHECKING:

@@ -21,7 +21,6 @@ Command = Callable[..., int | None]
 """A function that click calls; a number that it returns is the exit code."""
 
 ALL: Final = tuple(setting.name for setting in SETTINGS)
-Id: Final = click.IntRange(1, 2**31 - 1)
 
 
 def with_settings(*names: str, **defaults: object) -> Callable[[Command], Command]:

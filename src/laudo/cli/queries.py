@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from laudo.cli import answers, filters, login, output
+from laudo.cli.ranges import Real, Whole
 from laudo.core.resources import PESSOAS, PROFILE, RELATORIOS, Resource
 
 if TYPE_CHECKING:
@@ -42,15 +43,13 @@ def asking(resource: Resource) -> click.Command:
     """Make the command that asks for a list."""
 
     @answers.formats
-    @click.option("--page", type=click.IntRange(min=1), default=1, help="Number of the page.  [default: 1]")
-    @click.option("--rows", type=click.IntRange(min=25), help="Items a page, a multiple of 25.  [default: 25]")
+    @click.option("--page", type=Whole(min=1), default=1, help="Number of the page.  [default: 1]")
+    @click.option("--rows", type=Whole(min=25), help="Items a page, a multiple of 25.  [default: 25]")
     @click.option("--all", "all_", is_flag=True, help="All items, not one page.")
-    @click.option("--workers", type=click.IntRange(1, 32), default=1, help="With --all: pages under way at a time.")
+    @click.option("--workers", type=Whole(1, 32), default=1, help="With --all: pages under way at a time.")
     @click.option("--count", is_flag=True, help="Print only how many there are.")
     @click.option("--watch", is_flag=True, help="Print again whenever something has changed, until Ctrl-C.")
-    @click.option(
-        "--every", type=click.FloatRange(0.1, 86_400), default=2.0, help="With --watch: seconds.  [default: 2]"
-    )
+    @click.option("--every", type=Real(0.1, 86_400), default=2.0, help="With --watch: seconds.  [default: 2]")
     @click.option("--curl", is_flag=True, help="Print the request instead of sending it.")
     @filters.filters(resource)
     def ask(**options: Any) -> None:  # noqa: ANN401 - what click gives

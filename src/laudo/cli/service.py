@@ -9,6 +9,7 @@ import click
 
 from laudo.cli import options, output, serving
 from laudo.cli.options import ALL, as_json, flags, opened, with_settings
+from laudo.cli.ranges import Whole
 from laudo.server import config
 from laudo.server.config import SETTINGS, Settings
 
@@ -23,7 +24,7 @@ def serve(settings: Settings) -> None:
 
 
 @click.command()
-@click.option("--count", type=click.IntRange(1, 100_000_000), default=10_000, show_default=True, help="Reports.")
+@click.option("--count", type=Whole(1, 100_000_000), default=10_000, show_default=True, help="Reports.")
 @click.option("--no-serve", is_flag=True, help="Only fill the store.")
 @with_settings("store", "key_file", "host", "port", "workers", "log", store=DEMO_STORE, log=False)
 def demo(settings: Settings, *, count: int, no_serve: bool) -> None:

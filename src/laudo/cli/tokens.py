@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from laudo.cli import options, output, stdin
-from laudo.cli.options import Id, as_json, opened, with_settings
+from laudo.cli.options import as_json, opened, with_settings
+from laudo.cli.ranges import Id
 from laudo.server.config import Settings
 
 if TYPE_CHECKING:
