@@ -17,7 +17,7 @@ from psycopg.adapt import Transformer
 from psycopg.pq.abc import PGconn, PGresult
 
 from laudo.server.database import Lost, Row, StoreError, Unavailable
-from laudo.server.postgres import failures
+from laudo.server.postgres import address, failures
 from laudo.server.postgres.binding import bound, numbered
 
 OLDEST: Final = 14
@@ -85,7 +85,7 @@ class Session:
         except psycopg.Error as error:
             raise failures.refused(error) from error
         try:
-            _demand(connection.pgconn)
+            _demand(connection.pgconn, address.shown(conninfo))
             session = cls(connection, silence=silence, prepare=prepare)
             if prepare:
                 session.send(_PLANS, (plans,))
@@ -253,9 +253,10 @@ def _named(number: int, key: tuple[bytes, tuple[int, ...]]) -> bytes:
     return b"laudo%d_%s" % (number, blake2b(repr(key).encode(), digest_size=8).hexdigest().encode())
 
 
-def _demand(libpq: PGconn) -> None:
+def _demand(libpq: PGconn, store: str) -> None:
     if libpq.server_version < OLDEST * 10_000:
-        raise StoreError(f"PostgreSQL {libpq.server_version // 10_000} is too old: laudo needs {OLDEST} or newer")
+        version = libpq.server_version // 10_000
+        raise StoreError(f"{store}: PostgreSQL {version} is too old: laudo needs {OLDEST} or newer")
     encoding = (libpq.parameter_status(b"server_encoding") or b"").decode()
     if encoding != "UTF8":
-        raise StoreError(f"the store's database has the encoding {encoding}: create it anew with ENCODING 'UTF8'")
+        raise StoreError(f"{store}: the database has the encoding {encoding}: create it anew with ENCODING 'UTF8'")
