@@ -111,7 +111,13 @@ def test_a_file_that_is_no_store_is_explained(empty: Shell) -> None:
     (empty.folder / "laudo.db").write_bytes(b"not a database, but long enough to be looked at" * 100)
     result = empty("user", "list")
     assert result.exit_code == 2
-    assert "not a store of laudo" in one_line(result)
+    assert one_line(result).startswith(f"error: {empty.folder}/laudo.db is not a store of laudo, or it is damaged; ")
+
+
+def test_a_store_that_cannot_be_made_is_named(empty: Shell) -> None:
+    result = empty("migrate", env={"LAUDO_STORE": f"sqlite:///{empty.folder}/away/laudo.db"})
+    assert result.exit_code == 2
+    assert one_line(result).startswith(f"error: the store {empty.folder}/away/laudo.db cannot be read or written (")
 
 
 @pytest.mark.parametrize("url", ["sqlite:///", "sqlite:////"])

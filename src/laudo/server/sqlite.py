@@ -67,7 +67,7 @@ class Sqlite:
         try:
             return self._in_place().rows(statement)
         except apsw.Error as error:
-            _translate(error)
+            _translate(error, self._path)
             raise
 
     def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
@@ -143,7 +143,7 @@ class Sqlite:
             if self._seconds:
                 connection.end_after(self._seconds)
         except apsw.Error as error:
-            _translate(error)
+            _translate(error, self._path)
             raise
         self._place = self._place or _place(self._path)
         return connection
@@ -187,7 +187,7 @@ class SqliteConnection:
         try:
             self._connection.run(self._begin)
         except apsw.Error as error:
-            _translate(error)
+            _translate(error, self._connection.filename)
             raise
         return self
 
@@ -199,10 +199,10 @@ class SqliteConnection:
         except apsw.Error as failed:
             if self._connection.in_transaction:
                 self._connection.run("ROLLBACK")
-            _translate(failed)
+            _translate(failed, self._connection.filename)
             raise
         if isinstance(error, apsw.Error):
-            _translate(error)
+            _translate(error, self._connection.filename)
 
     def fetch(self, statement: Statement) -> list[Row]:
         """Run one statement and give its rows; a list among its parameters is bound as one array."""
@@ -266,7 +266,7 @@ def _array(_cursor: object, _number: int, members: Any) -> Any:  # noqa: ANN401 
     return apsw.carray(array("q", members) if isinstance(members[0], int) else tuple(members))
 
 
-def _translate(error: apsw.Error) -> None:
+def _translate(error: apsw.Error, path: str) -> None:
     """Raise the store's error for one of the engine's, or return when that is a mistake of ours."""
     match error:
         case apsw.InterruptError():
@@ -277,11 +277,11 @@ def _translate(error: apsw.Error) -> None:
             raise Locked(message) from error
         case apsw.CantOpenError() | apsw.IOError() | apsw.FullError() | apsw.ReadOnlyError() | apsw.PermissionsError():
             name = type(error).__name__
-            message = f"the store cannot be read or written ({name}): check its path, rights and disk"
+            message = f"the store {path} cannot be read or written ({name}): check its path, rights and disk"
             raise Unavailable(message) from error
         case apsw.SQLError() if "no such table" in str(error):
             message = "the store has no schema, or an older one; run `laudo migrate`"
             raise Unavailable(message) from error
         case apsw.NotADBError() | apsw.CorruptError():
-            message = "the file is not a store of laudo, or it is damaged; restore it from a backup"
+            message = f"{path} is not a store of laudo, or it is damaged; restore it from a backup"
             raise StoreError(message) from error
