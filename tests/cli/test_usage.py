@@ -64,6 +64,11 @@ def test_serve_has_a_flag_for_every_setting(empty: Shell) -> None:
         assert re.search(rf"^  {setting.flag}\b", shown, re.MULTILINE), setting.name
 
 
+def test_demo_shows_the_defaults_that_are_its_own(empty: Shell) -> None:
+    shown = " ".join(empty.prints("demo", "--help").split())
+    assert re.findall(r"--(?:store|log) .*?\[default: (.*?)\]", shown)[-2:] == ["sqlite:///demo.db", "false"]
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [

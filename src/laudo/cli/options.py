@@ -36,19 +36,20 @@ def with_settings(*names: str, **defaults: object) -> Callable[[Command], Comman
             settings = config.load(_over(defaults, given), os.environ, config_file)
             return command(settings, **options)
 
-        return flags(*names)(run)
+        return flags(*names, **defaults)(run)
 
     return decorate
 
 
-def flags(*names: str) -> Callable[[Command], Command]:
-    """Add the flags of these settings, and --config."""
+def flags(*names: str, **defaults: object) -> Callable[[Command], Command]:
+    """Add the flags of these settings, and --config; `defaults` are shown in the place of the table's."""
 
     def decorate(command: Command) -> Command:
         command = _CONFIG(command)
         for setting in reversed(SETTINGS):
             if setting.name in names:
-                command = _flag(setting)(command)
+                own = setting.defaulting(defaults[setting.name]) if setting.name in defaults else setting
+                command = _flag(own)(command)
         return command
 
     return decorate

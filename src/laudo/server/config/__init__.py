@@ -9,7 +9,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -139,6 +139,10 @@ class Setting:
     @property
     def is_switch(self) -> bool:
         return isinstance(self.default, bool)
+
+    def defaulting(self, value: object) -> "Setting":
+        """Give the same row with another default, as a command may have its own."""
+        return replace(self, default=value, default_shown=_written(value))
 
     def show(self, settings: Settings) -> str:
         """Give the value as a person would write it, without passwords."""
