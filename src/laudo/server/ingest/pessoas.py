@@ -55,8 +55,6 @@ class Pessoas:
         found = self._asked(connection, sorted(unsettled))
         after |= found
         gone = sorted(unsettled - found.keys())
-        for cpf in gone:
-            after.pop(cpf, None)
         return self._write(connection, known, after, [cpf for cpf in gone if cpf in known])
 
     def _known(self, connection: Connection, cpfs: list[str]) -> dict[str, Newest]:
