@@ -232,7 +232,8 @@ def test_a_cursor_can_hold_any_value(acme: Client, store: Store, account: Accoun
 
 def test_a_walk_goes_on_where_the_last_item_was_though_it_is_gone(acme: Client, store: Store, account: Account) -> None:
     reports = [
-        relatorio(number, atualizado_em=NOON + number % 40, numero_documento=cpf(number)) for number in range(120)
+        relatorio(number, atualizado_em=NOON + number % 40, numero_documento=cpf(number), nome=f"matriz{number}")
+        for number in range(120)
     ]
     store.write(account, reports)
     orders = [("/relatorios", sort) for sort in RELATORIO_SORTS] + [("/pessoas", sort) for sort in PESSOA_SORTS]
