@@ -1,5 +1,6 @@
 """Words of names are counted so that every beginning has its total, whatever names come and go."""
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +12,7 @@ from laudo.core.sql import Owner, Statement
 from laudo.core.values import words
 from laudo.server import migrations
 from laudo.server.database import open_store
-from laudo.server.ingest import vocabulary
+from laudo.server.ingest import counting, vocabulary
 from laudo.server.ingest.verify import verify
 from strategies import many
 from wsgi import Client
@@ -64,8 +65,13 @@ def test_a_search_for_one_word_has_the_total_of_its_persons(store: Store, accoun
     assert totals(acme, "mar", "maria", "mariana") == [2, 1, 0]
 
 
-def test_a_store_of_an_older_version_has_its_words_counted_when_it_is_migrated(store: Store, account: Account) -> None:
-    store.write(account, many(240))
+def test_a_store_of_an_older_version_has_its_words_counted_when_it_is_migrated(
+    store: Store, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counting, "CHUNK", 1)
+    monkeypatch.setattr(vocabulary, "_MOST_HELD", 1)
+    named = [relatorio(999, numero_documento=cpf(999), nome_pessoa="Maria Mar")]
+    store.write(account, [*many(240), *named])
     before = contents(store.database)["word"]
     with store.database.transaction() as connection:
         connection.run_script("DROP TABLE word; DELETE FROM migration WHERE name = '0002_word.sql'")
