@@ -299,6 +299,17 @@ def test_when_all_lag_the_primary_answers(opened: Open, cluster: Cluster) -> Non
     for replica in cluster.replicas:
         halt(replica)
     until(lambda: asked(database, 4) == {cluster.primary.port: 4})
+    seen: list[int] = []
+
+    def work(connection: Connection) -> None:
+        [(port, pid)] = connection.fetch(Statement("SELECT inet_server_port()::bigint, pg_backend_pid()", ()))
+        seen.append(port)
+        if len(seen) == 1:
+            cluster.primary.execute(f"SELECT pg_terminate_backend({pid}, 5000)")
+        connection.fetch(WHICH)
+
+    read(database, work)
+    assert seen == [cluster.primary.port] * 2, "that a connection was lost does not mean that the primary is away"
     replay(cluster.replicas[0])
     until(lambda: asked(database, 4) == {cluster.replicas[0].port: 4})
 
@@ -554,8 +565,10 @@ def test_when_all_connections_to_a_replica_are_in_use_another_one_is_asked(opene
     with ExitStack() as stack:
         snapshots = [stack.enter_context(database.snapshot()) for _ in cluster.servers]
         assert {connection.fetch(WHICH)[0][0] for connection in snapshots} == ports(*cluster.servers)
+        begun = time.monotonic()
         with pytest.raises(Unavailable, match="every connection to PostgreSQL is in use"):
             database.fetch(WHICH)
+        assert time.monotonic() - begun < 2, "the time to wait is that of all servers together"
     assert {*asked(database, 6)} == ports(*cluster.replicas)
 
 
