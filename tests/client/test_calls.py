@@ -533,9 +533,14 @@ def test_waiting_ends_with_the_report_and_asks_by_etag(client: Client, service: 
 
 def test_waiting_ends_when_the_time_is_over(client: Client, clock: Clock) -> None:
     with pytest.raises(NotReadyError):
-        client.call("wait_for", numero=relatorio(1)["numero"], timeout=60)
-    assert clock.time == 59
+        client.call("wait_for", numero=relatorio(1)["numero"], timeout=600)
+    assert clock.time == 599
     assert max(clock.pauses) <= 18.75
+
+
+def test_a_short_wait_asks_again_before_its_end(client: Client, service: Service) -> None:
+    service.script = [listed([], total=0), listed([relatorio(1)], total=1)]
+    assert client.call("wait_for", numero=relatorio(1)["numero"], timeout=0.9).status == "CONCLUIDO"
 
 
 @pytest.mark.parametrize("timeout", [0.5, 20])
