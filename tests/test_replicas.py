@@ -670,6 +670,7 @@ def test_a_copy_that_was_promoted_answers_nothing_where_nobody_has_written_to_it
     serve: Serve, cluster: Cluster, store: Store, account: Account, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """It has the number of the primary's server, and shows no heartbeat but one that was the primary's."""
+    serve()  # Which writes one since the primary was started last.
     with cluster.primary.replica() as copy:
         copy.promote()
         store.write(account, [relatorio(2)])
