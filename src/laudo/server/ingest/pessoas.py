@@ -54,8 +54,8 @@ class Pessoas:
         after = {cpf: claim for cpf, claim in newest.items() if cpf not in known or claim < known[cpf]}
         found = self._asked(connection, sorted(unsettled))
         after |= found
-        gone = sorted(unsettled - found.keys())
-        return self._write(connection, known, after, [cpf for cpf in gone if cpf in known])
+        gone = sorted((unsettled - found.keys()) & known.keys())
+        return self._write(connection, known, after, gone)
 
     def _known(self, connection: Connection, cpfs: list[str]) -> dict[str, Newest]:
         asked = Statement(f"{_KNOWN} AND {connection.dialect.member('cpf')}", (self._id_organizacao, cpfs))
