@@ -10,8 +10,7 @@ from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from laudo.core import plan, query, sql
-from laudo.core.facets import Facets
-from laudo.core.lookups import Read
+from laudo.core.lookups import Whole
 from laudo.core.resources import RELATORIOS
 from laudo.core.sql import Owner
 from laudo.server.database import Connection
@@ -20,9 +19,9 @@ from laudo.server.postgres.binding import numbered
 
 def script(connection: Connection, owner: Owner) -> str:
     """Write the statement that a worker sends for `/relatorios`, its parameters as variables of pgbench."""
-    facets = Facets(connection.fetch(sql.facets(RELATORIOS, owner)))
-    asked = next(plan.page(query.parse(RELATORIOS, "", max_rows=1000), facets))
-    if not isinstance(asked, Read):
+    steps = plan.whole(query.parse(RELATORIOS, "", max_rows=1000), None, None)
+    asked = next(steps) if steps else None
+    if not isinstance(asked, Whole):
         raise SystemExit("a first page is no longer one statement")
     sent = sql.with_version(sql.statement(asked, owner, connection.dialect), RELATORIOS, owner)
     lines = [f"\\set p{number} {param}" for number, param in enumerate(sent.params, 1)]

@@ -72,7 +72,7 @@ class Query:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the filters used, for the log."""
-        return tuple(condition.filter.name for condition in self.conditions)
+        return tuple(name for name, _ in self.asked)
 
     @cached_property
     def on_facets(self) -> tuple[Condition, ...]:
@@ -82,10 +82,8 @@ class Query:
     @cached_property
     def exact(self) -> tuple[Condition, ...]:
         """The conditions that name one report, one document or one person."""
-        facets = self.resource.facet_fields
-        return tuple(
-            each for each in self.conditions if each.filter.match is Match.EQUAL and each.filter.name not in facets
-        )
+        equal = (each for each in self.conditions if each.filter.match is Match.EQUAL)
+        return tuple(each for each in equal if each.filter.name not in self.resource.facet_fields)
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -108,14 +106,18 @@ class Query:
     @cached_property
     def echo(self) -> str:
         """What `result.busca` repeats."""
-        given = {condition.filter.name: condition.value for condition in self.conditions}
+        given = dict(self.asked)
         return next((str(given[name]) for name in self.resource.echo if name in given), "")
+
+    @cached_property
+    def asked(self) -> tuple[tuple[str, Stored], ...]:
+        """The filters' names and values, whatever order and page."""
+        return tuple((condition.filter.name, condition.value) for condition in self.conditions)
 
     @cached_property
     def question(self) -> bytes:
         """What is asked of which list in which order, whatever the page: equal for equal questions."""
-        asked = [(condition.filter.name, condition.value) for condition in self.conditions]
-        return repr((self.resource.name, self.order.field.name, self.order.descending, asked)).encode()
+        return repr((self.resource.name, self.order.field.name, self.order.descending, [*self.asked])).encode()
 
     @cached_property
     def place(self) -> bytes:

@@ -17,6 +17,7 @@ from laudo.core.plan import Page
 from laudo.core.query import Query
 from laudo.core.resources import Resource
 from laudo.core.sql import Dialect, Owner, Statement
+from laudo.core.values import Stored
 from laudo.server.auth import Caller
 from laudo.server.database import Connection, Reader, Row
 from laudo.server.endpoint import lists
@@ -25,7 +26,9 @@ from laudo.server.recent import Recent
 _FACETS: Final = 32_000_000
 """Bytes of facets that a worker remembers: of 220 owners with a hundred each, or of 1,600 with five."""
 _ENDS: Final = 4096
-"""Pages of which a worker remembers the last item, after which the next one begins, and the total."""
+"""Pages of which a worker remembers the last item, after which the next one begins; and filters whose total it does."""
+_Asked = tuple[str, Owner, int, tuple[tuple[str, Stored], ...]]
+"""A list in one state, and the filters asked for."""
 _REST: Final = 1_000
 """Bytes that an answer takes up beside its body and its links, about."""
 _PURPOSE: Final = b"laudo pages"
@@ -53,9 +56,10 @@ class Draft(Struct, frozen=True):
 
 
 class Pages:
-    """Remembers what the store's versions allow: facets while an owner's version stays, whole answers, and their ends.
+    """Remembers what the store's versions allow: facets while an owner's version stays, whole answers, totals and ends.
 
-    Whoever goes from page to page is led on from where the page before ended, as by a cursor.
+    Whoever goes from page to page is led on from where the page before ended, as by a cursor; for another page or order
+    nothing is counted again.
     """
 
     def __init__(self, key: bytes, *, cache_bytes: int) -> None:
@@ -63,7 +67,8 @@ class Pages:
         self._secret = blake2b(_PURPOSE, key=key).digest()
         self._facets: Recent[tuple[Resource, Owner], tuple[int, Facets]] = Recent(_FACETS, _facets_weight)
         self._answers: Recent[tuple[Owner, int, bytes, bytes], Answer] = Recent(cache_bytes, _weight)
-        self._ends: Recent[tuple[Owner, int, bytes, int], tuple[After, int]] = Recent(_ENDS if cache_bytes else 0)
+        self._ends: Recent[tuple[Owner, int, bytes, int], After] = Recent(_ENDS if cache_bytes else 0)
+        self._totals: Recent[_Asked, int] = Recent(_ENDS if cache_bytes else 0)
 
     def kept(self, caller: Caller, query: Query, *, known: str | None) -> Answer | str | None:
         """Give what is kept for a question, its ETag alone when `known` (If-None-Match) lists it, None when nothing is.
@@ -134,11 +139,12 @@ class Pages:
         page = query.page if after is None else after.page
         if after is None and found.shown != max(0, min(query.rows, found.total - query.offset)):
             raise LookupError(_DISAGREE)
+        self._totals.keep((query.resource.name, owner, version, query.asked), found.total)
         following = None
         if (end := _end(query, found, after, version)) is not None:
             following = cursor.seal(end, query, secret=self._secret, owner=owner)
             if end.version == version:
-                self._ends.keep((owner, version, query.question, end.seen), (end, found.total))
+                self._ends.keep((owner, version, query.question, end.seen), end)
         answer = Answer(
             self._etag(owner, version, query),
             response.page(query, page=page, items=found.items, total=found.total),
@@ -164,9 +170,10 @@ class Pages:
         return version, facets
 
     def _before(self, owner: Owner, version: int, query: Query, after: After | None) -> tuple[After | None, int | None]:
-        """Give the item before a page, and the list's total, if the page before was made of the same state of it."""
+        """Give the item before a page, if the page before was made of the same state of the list, and its total."""
         seen = query.offset if after is None else after.seen if after.version == version else 0
-        return (self._ends.get((owner, version, query.question, seen)) if seen else None) or (after, None)
+        end = self._ends.get((owner, version, query.question, seen)) if seen else None
+        return end or after, self._totals.get((query.resource.name, owner, version, query.asked))
 
     def _etag(self, owner: Owner, version: int, query: Query) -> str:
         """Name a state of an answer: another version, owner or question has another name."""

@@ -25,8 +25,8 @@ SQLite's too."""
 
 _WAIT_SECONDS: Final = 30
 _LOOK_SECONDS: Final = 0.1
-"""How often requests that repeat have it looked at whether the file is still in its place: a look costs a microsecond,
-or more than ten times what it costs to read the clock and the mark."""
+"""How often a reader looks whether the file is still in its place: a look costs three microseconds, of the twenty that
+a page takes to read."""
 _REPLACED: Final = "the store's file was replaced or removed while it was open; start again, to use what is there now"
 _CHECK: Final = 20_000
 """Steps of SQLite's machine, some tenths of a millisecond, after which a statement's time is looked at."""
@@ -81,11 +81,7 @@ class Sqlite:
         """
         if self._wal_index is None:
             return None
-        now = monotonic()
-        if now >= self._next_look:
-            self._next_look = now + _LOOK_SECONDS
-            self._is_in_place = _place(self._path) == self._place
-        return self._wal_index[:_HEADER_BYTES] if self._is_in_place else None
+        return self._wal_index[:_HEADER_BYTES] if self._look() else None
 
     def snapshot(self) -> "SqliteConnection":
         """Give a connection inside one read transaction."""
@@ -120,9 +116,17 @@ class Sqlite:
         It would go on for ever, reading what nobody writes and writing what nobody reads. Raises Unavailable.
         """
         connection = self._connection()
-        if _place(self._path) != self._place:
+        if not self._look():
             raise Unavailable(_REPLACED)
         return connection
+
+    def _look(self) -> bool:
+        """Tell whether the file is still in its place, or was when a reader looked last."""
+        now = monotonic()
+        if self._write or now >= self._next_look:
+            self._next_look = now + _LOOK_SECONDS
+            self._is_in_place = _place(self._path) == self._place
+        return self._is_in_place
 
     def _open(self) -> "_Connection":
         if not self._write and not Path(self._path).is_file():
@@ -146,6 +150,7 @@ class Sqlite:
             _translate(error, self._path)
             raise
         self._place = self._place or _place(self._path)
+        self._next_look = 0.0  # What was opened now may be another file than what the other threads have open.
         return connection
 
 
