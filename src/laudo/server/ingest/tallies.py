@@ -12,10 +12,10 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
+from laudo.core import sql
 from laudo.core.axes import Axis, Key
-from laudo.core.lookups import At
-from laudo.core.sql import How, Owner, Statement, Write, places
-from laudo.core.sql.parts import Where, source
+from laudo.core.lookups import At, Count
+from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import BUCKET, TALLY
 from laudo.core.tally import COARSE
 from laudo.server.database import Connection, StoreError
@@ -138,9 +138,8 @@ class Tally:
             return
         lower = self.axis.decode(self._lowers[index])
         upper = self.axis.decode(self._lowers[index + 1]) if index + 1 < len(self._lowers) else None
-        found = connection.fetch(
-            places.at(At(self.axis, lower, upper, None, bucket.total // 2), self._owner, connection.dialect)
-        )
+        half = At(self.axis, lower, upper, None, bucket.total // 2)
+        found = connection.fetch(sql.statement(half, self._owner, connection.dialect))
         if not found:
             message = "the tally counts more reports than there are; `laudo verify --repair` mends it"
             raise StoreError(message)
@@ -162,12 +161,9 @@ class Tally:
 
     def _held(self, connection: Connection, lower: Key, upper: Key | None, facets: Sequence[int]) -> Held:
         """Count the rows of a range by facet."""
-        by_facet = not self.axis.covers_facet
-        where = Where(self.axis, self._owner, connection.dialect).between(lower, upper)
-        where.having(tuple(facets) if by_facet else None)
-        source_ = source(self.axis, connection.dialect, by_facet=by_facet)
-        text = f"SELECT facet, count(*) FROM {source_} WHERE {where} GROUP BY facet"
-        return Held(dict(connection.fetch(Statement(text, where.params))))
+        numbers = None if self.axis.covers_facet else tuple(facets)
+        counted = Count(self.axis, lower, upper, numbers, apart=True)
+        return Held(dict(connection.fetch(sql.statement(counted, self._owner, connection.dialect))))
 
     def _write_branch(self, connection: Connection, number: int, children: list[tuple[Key, Held]]) -> None:
         """Write a coarse bucket with this number, and its children with those that follow."""

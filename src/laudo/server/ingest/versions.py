@@ -7,6 +7,8 @@ has shown before with other reports: an ETag names one state for good.
 from time import time_ns
 from typing import Final, NamedTuple
 
+from laudo.core import sql
+from laudo.core.resources import RELATORIOS
 from laudo.core.sql import Owner, Statement
 from laudo.server.database import Connection
 
@@ -20,7 +22,7 @@ class Standing(NamedTuple):
 
 def standing(connection: Connection, owner: Owner) -> Standing:
     """Tell where an account stands; a backup that is restored takes it back, a store made anew is another one."""
-    [(made_at,)], [(version,)] = connection.fetch_each([Statement(_MADE_AT, ()), Statement(_VERSION, owner)])
+    [(made_at,)], [(version,)] = connection.fetch_each([Statement(_MADE_AT, ()), sql.version(RELATORIOS, owner)])
     return Standing(made_at, version)
 
 
@@ -40,4 +42,3 @@ _RAISED: Final = "version = CASE WHEN version < ? THEN ? ELSE version + 1 END"
 _CONTA: Final = f"UPDATE conta SET {_RAISED} WHERE id_organizacao = ? AND id_conta = ?"
 _ORGANIZACAO: Final = f"UPDATE organizacao SET {_RAISED} WHERE id_organizacao = ?"
 _MADE_AT: Final = "SELECT min(applied_at) FROM migration"
-_VERSION: Final = "SELECT version FROM conta WHERE id_organizacao = ? AND id_conta = ?"
