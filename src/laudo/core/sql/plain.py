@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from laudo.core.axes import numero_key
+from laudo.core.axes import PESSOA_CPF, RELATORIO_DOCUMENTO, RELATORIO_NUMERO, numero_key
 from laudo.core.cursor import After
 from laudo.core.lookups import Found, Plain
 from laudo.core.query import Order
@@ -134,16 +134,17 @@ def _index(lookup: Plain) -> str | None:
     if not lookup.few and lookup.order.field.axis is not None:
         return lookup.order.field.axis.index
     exact = [condition.filter.name for condition in query.exact]
-    for name, index in _BY_FILTER:
-        if name in exact:
-            return index
+    for axis in _NAMED:
+        if axis.names[0] in exact:
+            return axis.index
     if lookup.through is not None:
         return lookup.through.index
     if query.words:
         return None
     if query.prefix:
-        return "pessoa_cpf"
-    return "relatorio_facet_recency" if lookup.facets else query.resource.newest_axis.index
+        return PESSOA_CPF.index
+    newest = query.resource.newest_axis
+    return newest.facet_index if lookup.facets else newest.index
 
 
 def _names(asked: Order) -> tuple[str, ...]:
@@ -190,8 +191,5 @@ _HAVE_WORD: Final = """
 SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM word
 WHERE id_organizacao = ? AND word >= ? AND word < ? AND shared < ?
 """
-_BY_FILTER: Final = (
-    ("numero", "relatorio_numero"),
-    ("numero_documento", "relatorio_documento"),
-    ("cpf", "pessoa_cpf"),
-)
+_NAMED: Final = (RELATORIO_NUMERO, RELATORIO_DOCUMENTO, PESSOA_CPF)
+"""The axes whose first column a filter names a value of; the one that leaves fewest rows comes first."""
