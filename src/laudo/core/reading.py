@@ -12,7 +12,7 @@ from laudo.core.facets import Facets, Group, remaining
 from laudo.core.lookups import PATIENCE, Asking, Count, Read, Rows, together
 from laudo.core.query import Query
 from laudo.core.tally import locate, rank
-from laudo.core.walking import FETCH
+from laudo.core.walking import FETCH, LEAST
 
 TIES: Final = 256
 """Up to so many rows that share a value are passed one by one; more are passed by the tally."""
@@ -245,7 +245,7 @@ def _read(
     """Collect up to `limit` rows of a range in the way that the exact counts say is cheaper.
 
     Where the facets lie evenly, a scan meets one of them in every `of / total` rows. They may not (the newest reports
-    are those still in process), so a scan gives up after four times as many, and the facets' own ranges are merged;
+    are those still in process), so a scan gives up after PATIENCE times as many, and the facets' own ranges are merged;
     a range of few rows is scanned `whole`. On an axis without such ranges a scan upwards may end with fewer rows.
     """
     axis, numbers = stretch.axis, stretch.group.numbers
@@ -255,7 +255,7 @@ def _read(
         collected.take((yield scan))
         return
     scanned = (limit + skip) * collected.of // max(stretch.group.total, 1)
-    some = replace(scan, most=min(PATIENCE * scanned + 256, FARTHEST + limit + skip))
+    some = replace(scan, most=min(PATIENCE * scanned + LEAST, FARTHEST + limit + skip))
     if apart:
         collected.take((yield some))
         return

@@ -40,8 +40,8 @@ class Callers:
     ) -> tuple[Caller, list[Row] | None]:
         """Tell whose token it is, and count the request, which began with `mark`; raises ApiError (401, 429).
 
-        Where the store must be asked each time, and knew the caller before, what `beside` makes of it is asked in the
-        same round trip: its rows come with the caller. One that has marks is asked once the list may have changed, and
+        Where the store must be asked each time, what `beside` makes of a caller who was met before is asked in the same
+        round trip: its rows come with the caller. A store that has marks is asked once the list may have changed, and
         is in this machine: nothing is gained by asking ahead.
         """
         as_of, caller = self._met.get(token) or (None, None)

@@ -27,7 +27,7 @@ _FACETS: Final = 32_000_000
 """Bytes of facets that a worker remembers: of 220 owners with a hundred each, or of 1,600 with five."""
 _ENDS: Final = 4096
 """Pages of which a worker remembers the last item, after which the next one begins; and filters whose total it does."""
-_Asked = tuple[str, Owner, int, tuple[tuple[str, Stored], ...]]
+_Filtered = tuple[str, Owner, int, tuple[tuple[str, Stored], ...]]
 """A list in one state, and the filters asked for."""
 _REST: Final = 1_000
 """Bytes that an answer takes up beside its body and its links, about."""
@@ -68,7 +68,7 @@ class Pages:
         self._facets: Recent[tuple[Resource, Owner], tuple[int, Facets]] = Recent(_FACETS, _facets_weight)
         self._answers: Recent[tuple[Owner, int, bytes, bytes], Answer] = Recent(cache_bytes, _weight)
         self._ends: Recent[tuple[Owner, int, bytes, int], After] = Recent(_ENDS if cache_bytes else 0)
-        self._totals: Recent[_Asked, int] = Recent(_ENDS if cache_bytes else 0)
+        self._totals: Recent[_Filtered, int] = Recent(_ENDS if cache_bytes else 0)
 
     def kept(self, caller: Caller, query: Query, *, known: str | None) -> Answer | str | None:
         """Give what is kept for a question, its ETag alone when `known` (If-None-Match) lists it, None when nothing is.
