@@ -91,6 +91,13 @@ def _commands(command: click.Command, path: tuple[str, ...]) -> Iterator[str]:
             yield from _commands(found, (*path, child))
 
 
+def test_operating_says_what_can_be_done_in_part_as_the_help_does() -> None:
+    said = [re.search(r"done in part(.*?)(?:can be|could)", text, re.DOTALL) for text in (OPERATING, cli.EPILOG)]
+    operating, help_ = (re.findall(r"`(\w+)`", found[1]) if found else [] for found in said)
+    assert operating == help_
+    assert operating
+
+
 def test_api_explains_every_parameter() -> None:
     for resource in LISTS:
         chapters = _section(API, f"GET /{resource.name}") + _section(API, "Parameters of both lists")
