@@ -1,5 +1,8 @@
 import logging
+import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -119,6 +122,18 @@ def test_a_wrong_parameter_is_refused_before_anything_is_sent(
     assert service.requests == []
 
 
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [({"rows": 30}, "rows deve ser um múltiplo de 25"), ({"workers": 0}, "workers deve ser um número inteiro")],
+)
+def test_a_walk_of_a_wrong_size_is_refused_before_anything_is_sent(
+    client: Client, service: Service, arguments: dict[str, Any], text: str
+) -> None:
+    with pytest.raises(ParameterError, match=text):
+        client.batches("relatorios_in_batches", **arguments)
+    assert service.requests == []
+
+
 def test_values_are_spelled_as_documents_do(client: Client, service: Service) -> None:
     service.script = [listed([], total=0)]
     client.call(
@@ -226,6 +241,8 @@ def test_certificates_that_cannot_be_read_are_named(
         make("https://service.test", TOKEN)
     assert str(caught.value) == f"no certificates can be read: {name} is {tmp_path / kind}, {said}"
     make("http://service.test", TOKEN)
+    with pytest.raises(ParameterError, match=name):
+        make("http://service.test", TOKEN, network=Network(proxy="https://proxy.test"))
 
 
 @pytest.mark.parametrize(
@@ -238,12 +255,14 @@ def test_certificates_that_cannot_be_read_are_named(
         ("http://ana:secret@proxy..test", None),
         ("ftp://ana:secret@proxy.test", None),
         ("ana:secret@", None),
+        ("socks5://ana:secret@proxy.test", None),
     ],
 )
 def test_a_proxy_needs_no_scheme_and_shows_no_password(
     monkeypatch: pytest.MonkeyPatch, proxy: str, shown: str | None
 ) -> None:
     assert "secret" not in repr(Network(proxy=proxy))
+    monkeypatch.setitem(sys.modules, "socksio", None)
     monkeypatch.setenv("http_proxy", proxy)
     monkeypatch.delenv("no_proxy", raising=False)
     if shown:
@@ -273,6 +292,15 @@ def test_a_port_of_no_proxy_is_heeded(monkeypatch: pytest.MonkeyPatch, service: 
         monkeypatch.setenv(f"{scheme}_proxy", "http://proxy.test:3128")
     monkeypatch.setenv("no_proxy", "service.test:8080,other.test:443")
     assert (Network()._proxy(service) is None) == is_direct
+
+
+def test_a_proxy_for_all_stands_for_each_scheme_without_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("https_proxy", "http://own.test")
+    monkeypatch.setenv("all_proxy", "http://all.test")
+    found = [Network()._proxy(f"{scheme}://service.test") for scheme in ("http", "https")]
+    assert [proxy and str(proxy.url) for proxy in found] == ["http://all.test", "http://own.test"]
 
 
 # What goes wrong.
@@ -483,7 +511,14 @@ def test_the_deadline_is_for_all_tries(new_client: NewClient, service: Service, 
     with pytest.raises(DeadlineError):
         new_client(service, limits=Limits(deadline=8)).call("usuario")
     assert len(service.requests) == 2
-    assert service.requests[1].extensions["timeout"]["read"] == 3.75
+    assert service.requests[1].extensions["timeout"] == dict.fromkeys(("connect", "read", "write", "pool"), 3.75)
+
+
+def test_a_call_whose_time_is_over_waits_for_no_less_than_nothing(new_client: NewClient, service: Service) -> None:
+    """As after a pause through which the machine slept: no socket takes a time below zero. An answer may yet come."""
+    with suppress(DeadlineError):
+        new_client(service, limits=Limits(deadline=-1)).call("usuario")
+    assert set(service.requests[0].extensions["timeout"].values()) == {0.001}
 
 
 @pytest.mark.parametrize("answered", [0, 150])
@@ -558,6 +593,18 @@ def test_a_slow_service_makes_no_wait_longer(client: Client, service: Service, c
     assert timeout - 1 <= clock.time <= timeout
 
 
+def test_no_answer_at_the_very_end_is_a_report_that_is_not_ready(
+    client: Client, service: Service, clock: Clock
+) -> None:
+    def late(_: httpx.Request) -> httpx.Response:
+        clock.time += 19.9
+        raise httpx.ReadTimeout("late")
+
+    service.script = [late]
+    with pytest.raises(NotReadyError):
+        client.call("wait_for", numero=relatorio(1)["numero"], timeout=20)
+
+
 def test_a_service_that_does_not_answer_is_no_report_that_is_not_ready(
     client: Client, service: Service, clock: Clock
 ) -> None:
@@ -580,10 +627,20 @@ def test_waiting_ends_with_no_other_report(client: Client, service: Service) -> 
         client.call("wait_for", numero=relatorio(1)["numero"])
 
 
-def test_a_report_may_be_awaited_in_capitals(client: Client, service: Service) -> None:
-    number = relatorio(0xAB)["numero"]
-    service.script = [listed([relatorio(0xAB)], total=1)]
-    assert client.call("wait_for", numero=number.upper()).numero == number
+@pytest.mark.parametrize("timeout", [0, -1, float("nan")])
+def test_waiting_for_no_time_is_refused(client: Client, service: Service, timeout: float) -> None:
+    with pytest.raises(ParameterError, match="timeout must be above 0 seconds"):
+        client.call("wait_for", numero=relatorio(1)["numero"], timeout=timeout)
+    assert service.requests == []
+
+
+@pytest.mark.parametrize(("asked", "answered"), [(str.upper, str.lower), (str.lower, str.upper)])
+def test_a_report_may_be_awaited_and_answered_in_capitals(
+    client: Client, service: Service, asked: Callable[[str], str], answered: Callable[[str], str]
+) -> None:
+    number = str(relatorio(0xAB)["numero"])
+    service.script = [listed([relatorio(0xAB, numero=answered(number))], total=1)]
+    assert client.call("wait_for", numero=asked(number)).numero == answered(number)
 
 
 # What stays secret.

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from contextlib import nullcontext
 from itertools import pairwise
 from random import Random
 from threading import Event
@@ -8,7 +9,7 @@ import pytest
 
 from client.conftest import Client
 from client.service import TOKEN, Service, listed, pessoa, refused, relatorio
-from laudo.client import AnswerError, BadRequestError, Laudo, Relatorio, ServerError
+from laudo.client import AnswerError, BadRequestError, Laudo, Relatorio, ServerError, StatusError
 from laudo.client.calls import Listed
 from laudo.client.questions import pessoas, relatorios
 from laudo.client.walk import Place, Walk
@@ -62,6 +63,18 @@ def test_a_service_with_smaller_pages_is_asked_for_smaller_pages(client: Client,
     service.relatorios = newest_first(1200)
     service.most_rows = most
     assert numeros(client.all("relatorios")) == numeros_of(service)
+
+
+@pytest.mark.parametrize("status", [400, 422])
+@pytest.mark.parametrize(("keys", "asked"), [(["rows"], 2), ([], 2), (["page"], 1)])
+def test_only_a_refusal_that_may_be_of_the_size_lets_it_be_smaller(
+    client: Client, service: Service, status: int, keys: list[str], asked: int
+) -> None:
+    body = {"message": "Não.", "validation": {"source": "query", "keys": keys}}
+    service.script = [httpx.Response(status, json=body)]
+    with nullcontext() if asked > 1 else pytest.raises(StatusError):
+        client.batches("relatorios_in_batches")
+    assert len(service.requests) == asked
 
 
 def test_a_size_that_was_asked_for_is_not_changed(client: Client, service: Service) -> None:
@@ -172,6 +185,13 @@ def test_a_walk_follows_the_cursor_where_there_is_one(client: Client, service: S
     assert [batch.place and batch.place.cursor for batch in batches] == ["a=", "b", None]
 
 
+def test_a_page_that_leads_on_by_cursor_may_have_fewer_items_than_it_says(client: Client, service: Service) -> None:
+    items = newest_first(75)
+    following = {"Link": '</relatorios?cursor=a>; rel="next"'}
+    service.script = [listed(items[:10], total=75, rows=1000, headers=following), listed(items[10:], total=75)]
+    assert [len(batch.itens) for batch in client.batches("relatorios_in_batches")] == [10, 65]
+
+
 @pytest.mark.parametrize(("before", "circle"), [(0, 1), (0, 2), (1, 1), (2, 3), (20, 7)])
 def test_cursors_that_lead_in_a_circle_end_the_walk(client: Client, service: Service, before: int, circle: int) -> None:
     def answer(request: httpx.Request) -> httpx.Response:
@@ -254,15 +274,34 @@ def test_the_token_follows_no_link_to_elsewhere(client: Client, service: Service
     assert {request.url.host for request in service.requests} == {"service.test"}
 
 
+@pytest.mark.parametrize("change", [insert, delete])
+@pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("stop", range(1, 5))
-def test_a_walk_goes_on_from_where_it_stopped(client: Client, service: Service, stop: int) -> None:
+def test_a_walk_goes_on_from_where_it_stopped(
+    client: Client, service: Service, change: Callable[[Service], None], workers: int, stop: int
+) -> None:
     service.relatorios = newest_first(110)
     before = numeros_of(service)
-    batches = client.batches("relatorios_in_batches", rows=25)
-    service.relatorios.insert(0, relatorio(999))
+    batches = client.batches("relatorios_in_batches", rows=25, workers=workers)
+    change(service)
     rest = client.batches("relatorios_in_batches", start=batches[stop - 1].place)
     found = [item.numero for batch in (*batches[:stop], *rest) for item in batch.itens]
     assert sorted(found) == sorted(before)
+
+
+def test_a_walk_begun_by_numbers_goes_on_so_where_a_cursor_is_offered(client: Client, service: Service) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        given = service.answer(request)
+        given.headers["Link"] = '</relatorios?cursor=a>; rel="next"'
+        return given
+
+    service.relatorios = newest_first(110)
+    before = numeros_of(service)
+    first, *_ = client.batches("relatorios_in_batches", rows=25, workers=3)
+    insert(service)
+    service.script = [answer] * 10
+    rest = client.batches("relatorios_in_batches", start=first.place)
+    assert sorted(item.numero for batch in (first, *rest) for item in batch.itens) == sorted(before)
 
 
 def test_a_service_that_ignores_the_page_ends_the_walk() -> None:
@@ -274,6 +313,20 @@ def test_a_service_that_ignores_the_page_ends_the_walk() -> None:
         items.relatorios = newest_first(25)
         assert call.item.__name__ == "Relatorio"
     assert seen == 25
+
+
+def test_a_service_whose_total_depends_on_the_page_ends_the_walk() -> None:
+    """The first page says that there are more than the others do, each time that it is read again."""
+    walk, items = Walk(relatorios({}), rows=25), newest_first(100)
+    seen: list[object] = []
+    for _ in range(2000):
+        if not (call := walk.wanted()):
+            break
+        page = int(dict(call.parameters)["page"])
+        answer = listed(items[(page - 1) * 25 : page * 25], total=100 if page == 1 else 90, page=page)
+        seen += walk.take(relatorios({}).read({}, answer.content)).itens
+    assert walk.wanted() is None
+    assert len(seen) == len(set(numeros(seen))) >= 90
 
 
 def test_what_a_walk_remembers_has_a_bound() -> None:
