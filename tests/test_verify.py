@@ -361,6 +361,7 @@ def test_reports_of_an_account_that_is_not_there_are_named_and_stay_until_it_is_
     run(store, gone)
     for found in (differences(store), mended(store)):
         assert "organization 2, account 3: rows of relatorio of an account that is not there: 150" in found
+    assert contents(store.database)["facet"] == before["facet"]
     with store.database.transaction() as connection:
         for table in ("organizacao", "conta")[gone == GONE :]:
             values = ", ".join(map(repr, rows[table][0]))
