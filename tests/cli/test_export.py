@@ -93,6 +93,7 @@ def test_it_goes_on_where_it_was_interrupted_and_appears_when_whole(
     assert {stat.S_IMODE(kept.stat().st_mode) for kept in tmp_path.iterdir()} == {0o600}
     with (tmp_path / f"a.{ending}.part").open("ab") as stream:
         stream.write(b"half a li")
+    (tmp_path / f"a.{ending}.part").chmod(0o644)
     service.relatorios.insert(0, relatorio(5000))
     asked = len(service.requests)
     assert run("relatorios", "-o", str(file)).exit_code == 0
@@ -102,6 +103,25 @@ def test_it_goes_on_where_it_was_interrupted_and_appears_when_whole(
     assert file.read_bytes() == whole.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == [file.name, whole.name]
     assert {stat.S_IMODE(made.stat().st_mode) for made in (file, whole)} == {0o600}
+
+
+def test_what_could_only_not_get_its_name_is_not_asked_for_again(run: Run, service: Service, tmp_path: Path) -> None:
+    file = tmp_path / "a.ndjson"
+    service.after = lambda asked: file.mkdir() if asked == 3 else None
+    assert "kept: 2600 items" in one_line(run("relatorios", "-o", str(file)))
+    file.rmdir()
+    assert run("relatorios", "-o", str(file)).exit_code == 0
+    assert len(service.requests) == 3
+    assert [json.loads(line) for line in file.read_text("utf-8").splitlines()] == service.relatorios
+
+
+def test_a_part_that_has_lost_some_of_what_was_noted_is_begun_anew(run: Run, service: Service, tmp_path: Path) -> None:
+    file, part = tmp_path / "a.ndjson", tmp_path / "a.ndjson.part"
+    service.script = [None, refused(500)]
+    run("relatorios", "-o", str(file))
+    os.truncate(part, part.stat().st_size - 1)
+    assert run("relatorios", "-o", str(file)).exit_code == 0
+    assert [json.loads(line) for line in file.read_text("utf-8").splitlines()] == service.relatorios
 
 
 def test_a_part_of_another_question_is_not_mixed_in(run: Run, service: Service, tmp_path: Path) -> None:

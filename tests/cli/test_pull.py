@@ -1,7 +1,7 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
@@ -14,6 +14,7 @@ from factories import Store, contents, cpf
 from factories import relatorio as stored
 from laudo.core.sql import Statement
 from laudo.server.database import open_store
+from laudo.server.ingest.writer import Ingest
 from shell import Shell, one_line
 from wsgi import NewApp
 
@@ -34,8 +35,12 @@ def pulling(laudo: Shell, base: str, token: str) -> Iterator[Run]:
 @pytest.fixture
 def service() -> Service:
     service = Service([relatorio(number, numero_documento=cpf(number % 700)) for number in range(2600, 0, -1)])
-    service.pessoas = [pessoa(0, cpf=cpf(number), nome=f"Pessoa {number}") for number in range(700)]
+    service.pessoas = [person(number) for number in range(700)]
     return service
+
+
+def person(number: int) -> dict[str, object]:
+    return pessoa(0, cpf=cpf(number), nome=f"Pessoa {number}", atualizado_em="2026-01-01T00:00:00.000Z")
 
 
 @pytest.fixture
@@ -65,15 +70,26 @@ def count(laudo: Shell, table: str) -> int:
 def test_a_service_without_extensions_comes_whole_and_then_only_what_changed(
     run: Run, laudo: Shell, service: Service
 ) -> None:
-    assert run().stdout == "2600 inserted, 0 updated, 301 unchanged, 0 stale, 0 rejected; the service has 2600\n"
+    first = run()
+    assert first.stdout == "2600 inserted, 0 updated, 301 unchanged, 0 stale, 0 rejected; the service has 2600\n"
+    assert "walked again" not in first.stderr
     assert (count(laudo, "relatorio"), count(laudo, "pessoa")) == (2600, 700)
     asked = len(service.requests)
+    migrated_later(laudo)
+    service.most_rows = 500
     service.relatorios.insert(0, relatorio(90_000, numero_documento=cpf(800)))
     service.pessoas.insert(0, pessoa(0, cpf=cpf(800), nome="Nova Pessoa", atualizado_em="2026-02-01T00:00:00.000Z"))
     assert run().stdout.startswith("1 inserted, 0 updated, 301 unchanged, 0 stale, 0 rejected; the service has 2601")
-    assert len(service.requests) - asked == 2
+    assert {each.url.params["page"] for each in service.requests[asked:]} == {"1"}
     assert sorted(path.name for path in laudo.folder.iterdir() if "pull" in path.name) == [STATE]
     assert TOKEN not in (laudo.folder / STATE).read_text()
+
+
+def migrated_later(laudo: Shell) -> None:
+    """Let it be as if the store's schema had grown long after it was made."""
+    later = "UPDATE migration SET applied_at = applied_at + 9 WHERE name <> (SELECT min(name) FROM migration)"
+    with closing(open_store(laudo.store, write=True)) as database, database.transaction() as connection:
+        connection.run_script(later)
 
 
 def test_nothing_is_missed_or_doubled_while_the_list_changes(run: Run, laudo: Shell, service: Service) -> None:
@@ -91,14 +107,16 @@ def test_nothing_is_missed_or_doubled_while_the_list_changes(run: Run, laudo: Sh
     assert run("--whole").stdout.startswith("0 inserted, 0 updated, ")
 
 
-@pytest.mark.parametrize("answered", range(1, 6))
-def test_an_interrupted_pull_goes_on(run: Run, laudo: Shell, service: Service, answered: int) -> None:
+@pytest.mark.parametrize(("answered", "words"), [(1, ()), (2, ()), (3, ("--whole",)), (4, ()), (5, ())])
+def test_an_interrupted_pull_goes_on(
+    run: Run, laudo: Shell, service: Service, answered: int, words: tuple[str, ...]
+) -> None:
     service.script = [*[None] * answered, refused(500)]
     result = run()
     assert result.exit_code == (2 if answered == 1 else 1)
     assert "hint: the same command goes on" in one_line(result)
     asked = len(service.requests)
-    assert run().exit_code == 0
+    assert run(*words).exit_code == 0
     assert len(service.requests) - asked <= 7 - answered + 1
     assert (count(laudo, "relatorio"), count(laudo, "pessoa")) == (2600, 700)
 
@@ -137,6 +155,22 @@ def test_a_report_of_the_future_hides_none_that_come_after_it(run: Run, laudo: S
         service.relatorios.insert(1, relatorio(number, numero_documento=cpf(1), atualizado_em=now))
         assert run().stdout.startswith("1 inserted, 0 updated, ")
     assert count(laudo, "relatorio") == 2603
+    since = json.loads((laudo.folder / STATE).read_text())["since"]
+    assert datetime.fromisoformat(since) <= datetime.now(UTC)
+
+
+def test_what_came_while_an_interrupted_pull_lay_still_is_not_missed(run: Run, laudo: Shell, service: Service) -> None:
+    """Nor where the newest report is one of the future, and the next walk goes by the beginning of this one."""
+    service.relatorios.insert(0, relatorio(80_000, atualizado_em="2099-01-01T00:00:00.000Z"))
+    service.script = [None, None, None, refused(500)]
+    assert run().exit_code == 1
+    state, now = laudo.folder / STATE, datetime.now(UTC)
+    began = {"began": (now - timedelta(hours=1)).isoformat()}
+    state.write_text(json.dumps(json.loads(state.read_text()) | began))
+    came = (now - timedelta(minutes=30)).isoformat(timespec="milliseconds")
+    service.relatorios.insert(1, relatorio(90_000, numero_documento=cpf(1), atualizado_em=came))
+    assert run().exit_code == 0
+    assert count(laudo, "relatorio") == 2602
 
 
 def test_what_cannot_be_a_report_is_counted_and_named_without_its_values(run: Run, service: Service) -> None:
@@ -187,7 +221,7 @@ def test_a_person_renamed_while_the_lists_are_walked_has_the_new_name_at_the_end
             service.relatorios.remove(report)
             service.relatorios.insert(0, {**report, "atualizado_em": now})
             service.pessoas.insert(0, pessoa(0, cpf=cpf(5), nome="Nome Novo", atualizado_em=now))
-            service.pessoas.remove(pessoa(0, cpf=cpf(5), nome="Pessoa 5"))
+            service.pessoas.remove(person(5))
 
     service.after = rename
     assert run().exit_code == 0
@@ -229,6 +263,10 @@ def test_a_store_made_anew_gets_everything_though_the_state_is_known(
     service.script = []
     other = stores.new()
     laudo.prints("organization", "create", "Outro", "--store", other)
+    with closing(open_store(other, write=True)) as database:
+        with database.transaction() as connection:
+            connection.run_script("UPDATE migration SET applied_at = applied_at + 1")
+        Ingest(database, 1).write([stored(90_000)])
     result = run("--store", other)
     assert result.stdout.startswith("2600 inserted, ")
     assert "all is walked again" in result.stderr
@@ -251,11 +289,16 @@ def test_a_pull_into_no_account_leaves_no_file(run: Run, laudo: Shell) -> None:
     assert [path.name for path in laudo.folder.iterdir() if "pull" in path.name] == []
 
 
-def test_a_state_of_another_service_is_refused(run: Run, laudo: Shell) -> None:
+@pytest.mark.parametrize(("name", "other"), [("base_url", "http://elsewhere.test"), ("id_conta", 2)])
+def test_a_state_of_another_service_or_account_is_refused(
+    run: Run, laudo: Shell, service: Service, name: str, other: object
+) -> None:
+    service.relatorios = []
     run()
     state = laudo.folder / STATE
-    state.write_text(json.dumps(json.loads(state.read_text()) | {"base_url": "http://elsewhere.test"}))
-    assert "belongs to a mirror of http://elsewhere.test" in one_line(run())
+    known = json.loads(state.read_text()) | {name: other}
+    state.write_text(json.dumps(known))
+    assert f"belongs to a mirror of {known['base_url']}; hint: another --state, or account" in one_line(run())
 
 
 def test_a_state_that_is_none_is_kept_and_not_to_be_removed(run: Run, laudo: Shell) -> None:
