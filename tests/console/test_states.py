@@ -86,25 +86,36 @@ def test_filters_that_the_server_refuses_are_said_in_its_words(tab: Console) -> 
 
 
 @pytest.mark.parametrize(
-    ("address", "named", "whole"),
+    ("address", "named", "words", "rest"),
     [
-        ("#/relatorios?status=PENDENTE&sort=inexistente&aberto={}", "sort", "/relatorios?aberto={}"),
-        ("#/relatorios?rows=5000&page=3", "rows", "/relatorios"),
-        ("#/pessoas?sort=status", "sort", "/pessoas"),
+        (
+            "#/relatorios?status=PENDENTE&nome=consultaPessoaDefault&sort=inexistente&rows=50&page=2&aberto={}",
+            "sort",
+            "Ver só com os outros filtros",
+            "/relatorios?status=PENDENTE&nome=consultaPessoaDefault&rows=50&aberto={}",
+        ),
+        (
+            "#/relatorios?status=NENHUM&tipo_pessoa=EMPRESA&sort=nome&rows=5000",
+            "rows",
+            "Ver só com os outros filtros",
+            "/relatorios?tipo_pessoa=EMPRESA&sort=nome",
+        ),
+        ("#/relatorios?rows=5000&page=3", "rows", "Ver a lista inteira", "/relatorios"),
+        ("#/pessoas?sort=status", "sort", "Ver a lista inteira", "/pessoas"),
     ],
 )
-def test_what_no_chip_takes_away_is_left_for_the_whole_list(
-    wide: Console, api: httpx.Client, *, address: str, named: str, whole: str
+def test_what_was_refused_is_left_out_and_what_was_accepted_stays(
+    wide: Console, api: httpx.Client, *, address: str, named: str, words: str, rest: str
 ) -> None:
     numero = first(api)["numero"]
     wide.refusals_expected = True
     wide.enter(address.format(numero))
     trouble = wide.page.locator(".list > .trouble")
     assert named in trouble.locator("p").inner_text()
-    assert trouble.get_by_role("button").all_inner_texts() == ["Ver a lista inteira"]
+    assert trouble.get_by_role("button").all_inner_texts() == [words]
     trouble.get_by_role("button").click()
     wide.rows.first.wait_for()
-    assert wide.hash == whole.format(numero)
+    assert wide.hash == rest.format(numero)
     assert wide.page.evaluate("document.activeElement.id") == "titulo"
 
 

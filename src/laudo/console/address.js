@@ -85,6 +85,15 @@ export function narrow(place, change) {
   return { ...place, filters, page: 1 };
 }
 
+/** The place without what was refused, on its first page; nothing but the list itself where it is not said what that was.
+ * @param {Place} place @param {string[]} keys parameters of the API @returns {Place} */
+export function accepted(place, keys) {
+  const whole = { ...at(place.view), open: place.open };
+  if (!keys.length) return whole;
+  const filters = Object.fromEntries(Object.entries(place.filters).filter(([name]) => !keys.includes(name)));
+  return { ...whole, filters, rows: keys.includes("rows") ? ROWS : place.rows, sort: keys.includes("sort") ? "" : place.sort };
+}
+
 /** The parameters of the API for a list. @param {Place} place @returns {Record<string, string>} */
 export function parameters(place) {
   const asked = filtersOf(place);

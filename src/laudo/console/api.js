@@ -5,13 +5,14 @@
  * @typedef {{body: any, etag: string, next: string, unchanged: boolean, size: number}} Answer
  */
 
-/** Why there is no answer; `message` is for people, `retryAfter` in seconds. */
+/** Why there is no answer; `message` is for people, `keys` are the parameters at fault, `retryAfter` in seconds. */
 export class Refusal extends Error {
-  /** @param {Kind} kind @param {string} message @param {{status?: number, retryAfter?: number, requestId?: string}} [more] */
-  constructor(kind, message, { status = 0, retryAfter = 0, requestId = "" } = {}) {
+  /** @param {Kind} kind @param {string} message @param {{status?: number, keys?: string[], retryAfter?: number, requestId?: string}} [more] */
+  constructor(kind, message, { status = 0, keys = [], retryAfter = 0, requestId = "" } = {}) {
     super(message);
     this.kind = kind;
     this.status = status;
+    this.keys = keys;
     this.retryAfter = retryAfter;
     this.requestId = requestId;
   }
@@ -109,6 +110,7 @@ function refusal(answer, body) {
   const message = typeof body?.message === "string" ? body.message : `O servidor respondeu ${answer.status}.`;
   return new Refusal(KINDS[answer.status] ?? "server", message, {
     status: answer.status,
+    keys: body?.validation?.keys,
     retryAfter: Number(answer.headers.get("Retry-After")) || 0,
     requestId: answer.headers.get("X-Request-Id") ?? "",
   });

@@ -1,7 +1,9 @@
 // Small pieces that several views draw.
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
+import { accepted } from "./address.js";
 import { isPersonal, mask, punctuate } from "./documents.js";
 import { ago, day, exact, RESULTADO, STATUS, time } from "./format.js";
+import { go } from "./router.js";
 import { say, useStore } from "./store.js";
 
 const PATHS = {
@@ -104,9 +106,9 @@ async function put(text) {
   }
 }
 
-/** Why there is no answer, and what can be done: what the server does not accept is not tried again, `whole` leads out of it.
- * @param {{refusal: import("./api.js").Refusal, wait: number, retry: () => void, whole?: () => void, stale?: boolean}} props */
-export function Trouble({ refusal, wait, retry, whole, stale = false }) {
+/** Why there is no answer, and what can be done: what of a list's place the server does not accept is not tried again, but left out.
+ * @param {{refusal: import("./api.js").Refusal, wait: number, retry: () => void, place?: import("./address.js").Place, stale?: boolean}} props */
+export function Trouble({ refusal, wait, retry, place, stale = false }) {
   /** @type {Record<string, string>} */
   const titles = {
     invalid: "O servidor não aceitou esta consulta",
@@ -122,8 +124,13 @@ export function Trouble({ refusal, wait, retry, whole, stale = false }) {
       ${refusal.requestId && refusal.kind === "server" && html`<span class="muted">Requisição <code>${refusal.requestId}</code>.</span>`}
     </p>
     ${refusal.kind !== "invalid" && html`<button type="button" onClick=${retry}>Tentar de novo${wait > 0 && html`<span aria-hidden="true"> (em ${wait} s)</span>`}</button>`}
-    ${refusal.kind === "invalid" && whole && html`<button type="button" onClick=${whole}>Ver a lista inteira</button>`}
+    ${refusal.kind === "invalid" && place && html`<${WayOut} place=${accepted(place, refusal.keys)} />`}
   </div>`;
+}
+
+/** @param {{place: import("./address.js").Place}} props  without what was refused */
+function WayOut({ place }) {
+  return html`<button type="button" onClick=${() => go(place)}>${Object.keys(place.filters).length ? "Ver só com os outros filtros" : "Ver a lista inteira"}</button>`;
 }
 
 /** The voice for those who cannot see. A modal dialog has its own, as what is outside of it is not heard; it says what is new there. */

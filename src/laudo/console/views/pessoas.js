@@ -40,7 +40,7 @@ export function Pessoas({ place }) {
     <${Search} place=${place} />
     <${Chips} place=${place} />
     <${News} list=${list} subject=${["pessoa", "pessoas"]} item="cpf" />
-    ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} whole=${() => go(at("pessoas"))} stale=${known} />`}
+    ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} place=${place} stale=${known} />`}
     ${known ? html`<${Shown} place=${place} list=${list} total=${total} />` : list.loading ? html`<${Skeleton} />` : empty && html`<${Empty} place=${place} total=${total} />`}
   </section>`;
 }

@@ -1,6 +1,6 @@
 // The list of reports: its filters, its table, its pages.
 import { html, useEffect, useState } from "../vendor/preact.js";
-import { at, filtersOf, instant, parameters } from "../address.js";
+import { filtersOf, instant, parameters } from "../address.js";
 import { Chips } from "../chips.js";
 import { doubt, isPersonal } from "../documents.js";
 import { clock, integer, plural } from "../format.js";
@@ -43,7 +43,7 @@ export function Relatorios({ place }) {
       </header>
       <${Chips} place=${place} />
       <${News} list=${list} subject=${["relatório", "relatórios"]} item="numero" />
-      ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} whole=${() => go({ ...at("relatorios"), open: place.open })} stale=${known} />`}
+      ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} place=${place} stale=${known} />`}
       ${known ? html`<${Shown} place=${place} list=${list} total=${total} />` : list.loading ? html`<${Skeleton} />` : empty && html`<${Empty} place=${place} total=${total} />`}
     </section>
   </div>`;
