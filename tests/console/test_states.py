@@ -48,6 +48,23 @@ def test_what_was_known_stays_while_the_connection_is_lost(tab: Console) -> None
     tab.until("!document.querySelector('.trouble') && !document.querySelector('[aria-busy=true]')")
 
 
+def test_counts_that_were_refused_are_asked_for_again(wide: Console) -> None:
+    wide.refusals_expected = True
+    refused: list[str] = []
+
+    def once(route: Route) -> None:
+        if refused:
+            route.continue_()
+        else:
+            refused.append(route.request.url)
+            answers(503, "Aguarde.", Retry_After="1")(route)
+
+    wide.page.route(re.compile(r"resultado=INVALID"), once)
+    wide.enter()
+    wide.until("[...document.querySelectorAll('[data-filter] .number')].every((one) => one.textContent)")
+    assert refused
+
+
 def test_nothing_of_another_list_stands_below_filters_that_were_refused(wide: Console, api: httpx.Client) -> None:
     one, other = (first(api, tipo_pessoa=tipo)["numero_documento"] for tipo in ("PESSOA", "EMPRESA"))
     wide.refusals_expected = True

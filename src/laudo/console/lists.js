@@ -74,7 +74,7 @@ export function useOnce(question, ask) {
 }
 
 /** Something that may be done again: how often it was, and how to. @returns {[number, () => void]} */
-function useTurn() {
+export function useTurn() {
   const [turn, setTurn] = useState(0);
   return [turn, useCallback(() => setTurn((/** @type {number} */ count) => count + 1), [])];
 }
@@ -86,7 +86,7 @@ function waitFor(refusal) {
 }
 
 /** Try again what was refused, when it may have passed; gives the seconds until then. @param {Refusal|null} refusal @param {() => void} again */
-function useCountdown(refusal, again) {
+export function useCountdown(refusal, again) {
   const [wait, setWait] = useState(0);
   useEffect(() => setWait(waitFor(refusal)), [refusal]);
   useEffect(() => {

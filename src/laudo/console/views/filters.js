@@ -3,7 +3,7 @@ import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { filtersOf, instant, narrow } from "../address.js";
 import { recognize, WRONG } from "../documents.js";
 import { FIELDS, inputDay, integer, plural } from "../format.js";
-import { refused, useOnce } from "../lists.js";
+import { refused, useCountdown, useOnce, useTurn } from "../lists.js";
 import { Beside, Icon, Trouble } from "../parts.js";
 import { go } from "../router.js";
 import { api } from "../session.js";
@@ -34,16 +34,23 @@ export function Filters({ place, checked, close }) {
  * @param {string} question @param {unknown} checked @param {Record<string, string>} filters */
 function useCounts(question, checked, filters) {
   const [counts, setCounts] = useState(/** @type {Record<string, number>} */ ({}));
+  const [refusal, setRefusal] = useState(/** @type {import("../api.js").Refusal|null} */ (null));
+  const [turn, again] = useTurn();
+  useCountdown(refusal, again);
   useEffect(() => {
     if (!checked) return undefined;
     const stop = new AbortController();
-    countChoices(api(), filters, stop.signal, (name, choice, total) => setCounts((/** @type {Record<string, number>} */ old) => ({ ...old, [`${name}=${choice}`]: total }))).catch((error) => {
-      if (stop.signal.aborted) return;
-      setCounts({});
-      if (error.kind === "auth") refused(error);
-    });
+    countChoices(api(), filters, stop.signal, (name, choice, total) => setCounts((/** @type {Record<string, number>} */ old) => ({ ...old, [`${name}=${choice}`]: total })))
+      .then(() => setRefusal(null))
+      .catch((error) => {
+        if (stop.signal.aborted) return;
+        stop.abort();
+        setCounts({});
+        if (error.kind === "auth") refused(error);
+        else setRefusal(error);
+      });
     return () => stop.abort();
-  }, [question, checked]);
+  }, [question, checked, turn]);
   return counts;
 }
 
