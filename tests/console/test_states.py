@@ -65,6 +65,18 @@ def test_counts_that_were_refused_are_asked_for_again(wide: Console) -> None:
     assert refused
 
 
+def test_a_refusal_is_heard_once(wide: Console) -> None:
+    wide.refusals_expected = True
+    wide.enter()
+    wide.page.context.set_offline(True)
+    wide.rows.first.click()
+    wide.page.locator(".others .trouble").wait_for()
+    wide.page.locator(".detalhe > .trouble").wait_for()
+    wide.page.get_by_text("Não foi possível consultar.").wait_for()
+    said = wide.page.locator("[role=status] p, [role=alert]", has_text="O servidor não respondeu.")
+    assert said.count() == 1
+
+
 def test_nothing_of_another_list_stands_below_filters_that_were_refused(wide: Console, api: httpx.Client) -> None:
     one, other = (first(api, tipo_pessoa=tipo)["numero_documento"] for tipo in ("PESSOA", "EMPRESA"))
     wide.refusals_expected = True

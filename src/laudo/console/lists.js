@@ -147,10 +147,18 @@ function newer({ result: shown, news }, result) {
   return same(shown) ? null : same(news) ? news : result;
 }
 
-/** Make any failure a refusal; one of the token ends the session. @param {unknown} error @returns {Refusal} */
+/** Within this, the same words are of one outage, which refuses several requests and is heard once. */
+const OUTAGE_MS = 1000;
+let heard = { message: "", at: 0 };
+
+/** Make any failure a refusal and say it; one of the token ends the session. @param {unknown} error @returns {Refusal} */
 export function refused(error) {
   const refusal = error instanceof Refusal ? error : new Refusal("server", "A resposta não pôde ser lida.");
   if (refusal.kind === "auth") leave("O token deixou de ser aceito. Entre de novo.");
-  else say(refusal.message);
+  else {
+    const at = performance.now();
+    if (refusal.message !== heard.message || at - heard.at > OUTAGE_MS) say(refusal.message);
+    heard = { message: refusal.message, at };
+  }
   return refusal;
 }

@@ -106,7 +106,8 @@ async function put(text) {
   }
 }
 
-/** Why there is no answer, and what can be done: what of a list's place the server does not accept is not tried again, but left out.
+/** Why there is no answer, which `refused` says aloud, and what can be done: what of a list's place the server does not accept is
+ * not tried again, but left out.
  * @param {{refusal: import("./api.js").Refusal, wait: number, retry: () => void, place?: import("./address.js").Place, stale?: boolean}} props */
 export function Trouble({ refusal, wait, retry, place, stale = false }) {
   /** @type {Record<string, string>} */
@@ -117,7 +118,7 @@ export function Trouble({ refusal, wait, retry, place, stale = false }) {
     offline: navigator.onLine ? "O servidor não respondeu" : "Você está sem conexão",
     server: "Algo deu errado no servidor",
   };
-  return html`<div class="trouble ${stale ? "stale" : ""}" role="alert" data-kind=${refusal.kind}>
+  return html`<div class="trouble ${stale ? "stale" : ""}" data-kind=${refusal.kind}>
     <strong>${titles[refusal.kind] ?? titles.server}</strong>
     <p>
       ${refusal.message} ${stale && "Abaixo, os últimos dados recebidos."}

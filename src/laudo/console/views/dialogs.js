@@ -112,7 +112,9 @@ function Export({ place }) {
 
 /** @param {{state: {at: string, done: number, total: number, why: string}}} props */
 function Progress({ state }) {
-  if (state.why) return html`<p class=${state.at === "failed" ? "wrong" : "hint"} role="alert">${state.why}</p>`;
+  // What failed `refused` has said.
+  if (state.at === "failed") return html`<p class="wrong">${state.why}</p>`;
+  if (state.why) return html`<p class="hint" role="alert">${state.why}</p>`;
   if (state.at === "done") return html`<p class="good" data-exported>${plural(state.done, "linha exportada", "linhas exportadas")}.</p>`;
   if (state.at !== "running") return null;
   return html`<p class="progress">
