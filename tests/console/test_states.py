@@ -163,10 +163,13 @@ def test_while_the_first_answer_is_awaited_its_place_is_held(tab: Console) -> No
     tab.page.goto(tab.base)
     tab.page.locator(".skeleton").wait_for()
     assert tab.page.locator("section[aria-busy=true]").count() == 1
+    tab.page.locator(".checked", has_text="Ainda buscando…").wait_for()
+    tab.until("document.querySelector('[role=status]').textContent === 'Ainda buscando…'")
     held_back = False
     for route in held:
         route.continue_()
     tab.rows.first.wait_for()
+    tab.page.locator(".checked", has_text="atualizado às").wait_for()
 
 
 @pytest.mark.parametrize("view", ["relatorios", "pessoas"])

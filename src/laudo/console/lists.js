@@ -6,6 +6,7 @@ import { say } from "./store.js";
 
 const REFRESH_MS = 20_000;
 const MOST_WAIT_S = 60;
+const LATE_MS = 1500;
 
 /**
  * @typedef {object} Asked
@@ -71,6 +72,20 @@ export function useOnce(question, ask) {
   }, [question, turn]);
   const { value, refusal } = found.question === question ? found : { value: null, refusal: null };
   return { value, refusal, wait: useCountdown(refusal, retry), retry };
+}
+
+/** Whether something goes on for longer than one waits without a word. @param {boolean} going */
+export function useLate(going) {
+  const [late, setLate] = useState(false);
+  useEffect(() => {
+    if (!going) return undefined;
+    const timer = setTimeout(() => setLate(true), LATE_MS);
+    return () => {
+      clearTimeout(timer);
+      setLate(false);
+    };
+  }, [going]);
+  return late;
 }
 
 /** Something that may be done again: how often it was, and how to. @returns {[number, () => void]} */

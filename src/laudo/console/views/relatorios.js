@@ -5,7 +5,7 @@ import { Chips } from "../chips.js";
 import { doubt, isPersonal } from "../documents.js";
 import { clock, integer, plural } from "../format.js";
 import { difference } from "../totals.js";
-import { useList } from "../lists.js";
+import { useLate, useList } from "../lists.js";
 import { Pager } from "../pager.js";
 import { Icon, Skeleton, Trouble, useMedia, usePageTop } from "../parts.js";
 import { go } from "../router.js";
@@ -14,6 +14,8 @@ import { Filters, NARROW } from "./filters.js";
 import { RelatorioTable } from "./table.js";
 
 /** @typedef {import("../address.js").Place} Place */
+
+const STILL = "Ainda buscando…";
 
 /** @param {{place: Place}} props */
 export function Relatorios({ place }) {
@@ -78,8 +80,13 @@ function Empty({ place, total }) {
   </div>`;
 }
 
-/** When the list was last known to be true. @param {{list: import("../lists.js").Asked}} props */
+/** When the list was last known to be true, or that it is still being asked for. @param {{list: import("../lists.js").Asked}} props */
 export function Checked({ list }) {
+  const late = useLate(list.loading);
+  useEffect(() => {
+    if (late) say(STILL);
+  }, [late]);
+  if (late) return html`<p class="checked off">${STILL}</p>`;
   if (!list.checked) return null;
   return html`<p class="checked ${list.stale ? "off" : ""}" title="Verificado a cada 20 segundos">${list.stale ? "sem atualização desde" : "atualizado às"} ${clock(list.checked)}</p>`;
 }
