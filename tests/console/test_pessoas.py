@@ -60,13 +60,18 @@ def test_a_search_survives_a_reload_outside_the_address(tab: Console, api: httpx
     assert "silva" not in tab.page.url
 
 
-def test_a_search_that_found_somebody_is_cleared_by_mouse(every: Console, api: httpx.Client) -> None:
+def test_searches_are_cleared_by_mouse(every: Console, api: httpx.Client) -> None:
     every.enter()
     every.find("silva")
     every.await_total(people(api, busca="silva"))
-    clear = every.page.get_by_role("button", name="Apagar a busca")
+    clear = every.page.get_by_role("button", name="Apagar a busca", exact=True)
+    quick = every.page.get_by_role("button", name="Apagar a busca rápida")
+    assert not quick.count()
+    every.page.locator("[data-find]").fill("ma")
     assert every.violations() == []
     assert every.page.evaluate(SMALL) == []
+    quick.click()
+    assert every.page.locator("[data-find]:focus").input_value() == ""
     every.page.emulate_media(media="print")
     assert not clear.is_visible()
     every.page.emulate_media(media="screen")

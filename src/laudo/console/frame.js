@@ -2,7 +2,7 @@
 import { html, useState } from "./vendor/preact.js";
 import { at, write } from "./address.js";
 import { recognize, WRONG } from "./documents.js";
-import { Icon, Mark, Voice } from "./parts.js";
+import { Clear, Icon, Mark, Voice } from "./parts.js";
 import { go, link } from "./router.js";
 import { leave, reveal } from "./session.js";
 import { store, useStore } from "./store.js";
@@ -84,7 +84,7 @@ function Find() {
       onInput=${(/** @type {any} */ event) => type(event.target.value)}
       onBlur=${() => setWrong("")}
     />
-    <kbd aria-hidden="true">/</kbd>
+    ${text ? html`<${Clear} label="Apagar a busca rápida" clear=${() => type("")} />` : html`<kbd aria-hidden="true">/</kbd>`}
     ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
   </form>`;
 }

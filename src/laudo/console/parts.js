@@ -65,6 +65,15 @@ export function Documento({ value }) {
   >`;
 }
 
+/** Takes back what was typed into the search that it stands in. @param {{label: string, clear: () => void}} props */
+export function Clear({ label, clear }) {
+  const press = (/** @type {any} */ event) => {
+    clear();
+    event.currentTarget.form.querySelector("input").focus();
+  };
+  return html`<button type="button" class="quiet" title=${label} aria-label=${label} onClick=${press}><${Icon} name="close" /></button>`;
+}
+
 /** @param {{iso: string}} props */
 export function Instant({ iso }) {
   return html`<time datetime=${iso} title=${`${exact(iso)} (${ago(iso)})`}>${day(iso)} <span class="hour">${time(iso)}</span></time>`;

@@ -6,7 +6,7 @@ import { plain, recognize, WRONG } from "../documents.js";
 import { integer, plural } from "../format.js";
 import { useList } from "../lists.js";
 import { Pager } from "../pager.js";
-import { Documento, Icon, Instant, Skeleton, Trouble, usePageTop } from "../parts.js";
+import { Clear, Documento, Icon, Instant, Skeleton, Trouble, usePageTop } from "../parts.js";
 import { go, link } from "../router.js";
 import { say, store, useStore } from "../store.js";
 import { Beyond, Checked, News } from "./relatorios.js";
@@ -63,15 +63,10 @@ function Search({ place }) {
     const timer = setTimeout(() => apply.current(), PAUSE_MS);
     return () => clearTimeout(timer);
   }, [asked, given]);
-  const field = useRef(/** @type {HTMLInputElement|null} */ (null));
-  const clear = () => {
-    setText("");
-    field.current?.focus();
-  };
   return html`<form class="search" role="search" aria-label="Pessoas" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
     <${Icon} name="search" />
-    <input ref=${field} type="search" name="busca" autocomplete="off" spellcheck=${false} maxlength="200" placeholder="Nome, em qualquer ordem, ou início do CPF" aria-label="Buscar pessoas por nome ou início do CPF" aria-invalid=${wrong ? "true" : undefined} value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
-    ${text && html`<button type="button" class="quiet" title="Apagar a busca" aria-label="Apagar a busca" onClick=${clear}><${Icon} name="close" /></button>`}
+    <input type="search" name="busca" autocomplete="off" spellcheck=${false} maxlength="200" placeholder="Nome, em qualquer ordem, ou início do CPF" aria-label="Buscar pessoas por nome ou início do CPF" aria-invalid=${wrong ? "true" : undefined} value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
+    ${text && html`<${Clear} label="Apagar a busca" clear=${() => setText("")} />`}
     ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
   </form>`;
 }
@@ -102,9 +97,15 @@ function Empty({ place, total }) {
   if (total) return html`<${Beyond} place=${place} />`;
   return html`<div class="empty">
     <p class="big">${Object.keys(filtersOf(place)).length ? "Ninguém corresponde a esta busca." : "Nenhum CPF foi consultado ainda."}</p>
-    ${place.filters.busca && html`<p>Cada palavra deve iniciar um dos nomes da pessoa; acentos e maiúsculas não importam.</p>`}
+    ${place.filters.busca && html`<p>${begun(place.filters.busca)}</p>`}
     ${Object.keys(place.filters).length > 0 && html`<button type="button" onClick=${() => go({ ...place, filters: {}, page: 1 })}>Limpar a busca</button>`}
   </div>`;
+}
+
+/** What the server takes a search for, in words. @param {string} busca */
+function begun(busca) {
+  if (!/^\d+$/.test(busca)) return "Cada palavra deve iniciar um dos nomes da pessoa; acentos e maiúsculas não importam.";
+  return `Nenhum CPF consultado começa com ${busca}. O número de um relatório se procura inteiro.`;
 }
 
 /** @param {{item: any}} props */
