@@ -80,8 +80,17 @@ def test_it_says_when_it_was_counted_and_counts_again(wide: Console, api: httpx.
     wide.until("!document.querySelector('.checked').textContent.includes('mudanças')")
     wide.until("document.querySelector('.volume tbody .number').textContent === '54.321'")
     assert wide.total == number(wide.page.locator("[data-pending]").inner_text()) == 54321
-    wide.page.route("**/relatorios**", lambda route: route.abort())
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    wide.page.route("**/relatorios**", hold)
     wide.page.keyboard.press("Enter")
+    wide.page.locator(".head").get_by_text("Ainda buscando…").wait_for()
+    wide.page.route("**/relatorios**", lambda route: route.abort())
+    for route in held:
+        route.abort()
     wide.page.get_by_text("Abaixo, os últimos dados recebidos.").wait_for()
     assert wide.total == number(wide.page.locator("[data-pending]").inner_text()) == 54321
     assert again.evaluate("(e) => e === document.activeElement")

@@ -57,21 +57,22 @@ export function useList(path, parameters) {
 /**
  * Ask something once for each value of `question`, not while that is null; what was known of it stays when it is refused.
  * @template T @param {string|null} question @param {(signal: AbortSignal) => Promise<T>} ask
- * @returns {{value: T|null, refusal: Refusal|null, wait: number, retry: () => void}}
+ * @returns {{value: T|null, loading: boolean, refusal: Refusal|null, wait: number, retry: () => void}}
  */
 export function useOnce(question, ask) {
-  const [found, setFound] = useState(/** @type {{question: string|null, value: T|null, refusal: Refusal|null}} */ ({ question: null, value: null, refusal: null }));
+  const [found, setFound] = useState(/** @type {{question: string|null, turn: number, value: T|null, refusal: Refusal|null}} */ ({ question: null, turn: 0, value: null, refusal: null }));
   const [turn, retry] = useTurn();
   useEffect(() => {
     if (question === null) return undefined;
     const stop = new AbortController();
     ask(stop.signal)
-      .then((value) => !stop.signal.aborted && setFound({ question, value, refusal: null }))
-      .catch((error) => !stop.signal.aborted && setFound((old) => ({ question, value: old.question === question ? old.value : null, refusal: refused(error) })));
+      .then((value) => !stop.signal.aborted && setFound({ question, turn, value, refusal: null }))
+      .catch((error) => !stop.signal.aborted && setFound((old) => ({ question, turn, value: old.question === question ? old.value : null, refusal: refused(error) })));
     return () => stop.abort();
   }, [question, turn]);
   const { value, refusal } = found.question === question ? found : { value: null, refusal: null };
-  return { value, refusal, wait: useCountdown(refusal, retry), retry };
+  const loading = question !== null && (found.question !== question || found.turn !== turn);
+  return { value, loading, refusal, wait: useCountdown(refusal, retry), retry };
 }
 
 /** Whether something goes on for longer than one waits without a word. @param {boolean} going */

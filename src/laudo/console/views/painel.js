@@ -8,6 +8,7 @@ import { link } from "../router.js";
 import { api } from "../session.js";
 import { say } from "../store.js";
 import { CHOICES, countChoices, slowly } from "../totals.js";
+import { Late } from "./relatorios.js";
 import { Volume } from "./volume.js";
 
 const SHOWN = 4;
@@ -20,6 +21,7 @@ export function Painel({ place }) {
     <header class="head">
       <h1 tabindex="-1" data-home>Painel</h1>
       <p class="total">${found && html`<strong data-total>${plural(found.total, "relatório", "relatórios")}</strong>`}</p>
+      <${Late} going=${asked.loading} />
       ${found && html`<${Counted} key=${found.at} total=${found.total} at=${found.at} />
         <div class="actions"><button type="button" data-news onClick=${asked.retry}>Contar de novo <kbd aria-hidden="true">r</kbd></button></div>`}
     </header>

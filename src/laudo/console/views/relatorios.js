@@ -80,13 +80,22 @@ function Empty({ place, total }) {
   </div>`;
 }
 
-/** When the list was last known to be true, or that it is still being asked for. @param {{list: import("../lists.js").Asked}} props */
-export function Checked({ list }) {
-  const late = useLate(list.loading);
+/** That what is asked for takes longer than a moment; until then what else there is to say. @param {{going: boolean, children?: any}} props */
+export function Late({ going, children }) {
+  const late = useLate(going);
   useEffect(() => {
     if (late) say(STILL);
   }, [late]);
-  if (late) return html`<p class="checked off">${STILL}</p>`;
+  return late ? html`<p class="checked off">${STILL}</p>` : children;
+}
+
+/** When the list was last known to be true, or that it is still being asked for. @param {{list: import("../lists.js").Asked}} props */
+export function Checked({ list }) {
+  return html`<${Late} going=${list.loading}><${Since} list=${list} /><//>`;
+}
+
+/** @param {{list: import("../lists.js").Asked}} props */
+function Since({ list }) {
   if (!list.checked) return null;
   return html`<p class="checked ${list.stale ? "off" : ""}" title="Verificado a cada 20 segundos">${list.stale ? "sem atualização desde" : "atualizado às"} ${clock(list.checked)}</p>`;
 }
