@@ -63,18 +63,19 @@ def test_login_asks_for_what_it_was_not_given_and_shows_no_token(run: Run, base:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "given", "said"),
     [
-        (["login"], "Base URL: \nerror: standard input has ended"),
-        (["login", "--url", "http://127.0.0.1:9"], "error: there is no terminal to ask at"),
+        (["login"], "", "Base URL: \nerror: standard input has ended"),
+        (["login"], "http://127.0.0.1:9\n", "Base URL: \nerror: there is no terminal to ask at"),
+        (["login", "--url", "http://127.0.0.1:9"], "", "error: there is no terminal to ask at"),
     ],
 )
-def test_login_where_nobody_can_answer_says_how_else(tmp_path: Path, words: list[str], said: str) -> None:
+def test_login_where_nobody_can_answer_says_how_else(tmp_path: Path, words: list[str], given: str, said: str) -> None:
     done = subprocess.run(
         [LAUDO, *words],
         check=False,
         capture_output=True,
-        stdin=subprocess.DEVNULL,
+        input=given,
         start_new_session=True,  # which has no terminal
         env=Shell(tmp_path).environment,
         text=True,

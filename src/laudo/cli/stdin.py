@@ -38,7 +38,7 @@ def asked(what: str, *, hint: str, hidden: bool = False) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", getpass.GetPassWarning)
-            return str(click.prompt(what, hide_input=hidden, err=True))
+            answer = str(click.prompt(what, hide_input=hidden, err=True))
     except getpass.GetPassWarning:
         raise output.Failure(f"there is no terminal to ask at; hint: {hint}") from None
     except click.Abort as error:
@@ -46,3 +46,6 @@ def asked(what: str, *, hint: str, hidden: bool = False) -> str:
             raise
         output.note("")  # The question has left its line open.
         raise output.Failure(f"standard input has ended; hint: {hint}") from None
+    if not hidden and not sys.stdin.isatty():
+        output.note("")  # Nobody has pressed Enter.
+    return answer
