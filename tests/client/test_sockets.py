@@ -1,5 +1,6 @@
 """Both clients over real connections: what a broken service does to them, and that nothing outlasts the deadline."""
 
+import asyncio
 import gzip
 import socket
 import ssl
@@ -11,6 +12,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,7 @@ from laudo.client import (
     ServerError,
     TransportError,
     calls,
+    transports,
 )
 
 HURRY = Limits(deadline=0.6, connect=0.3, read=0.3, retries=0)
@@ -216,6 +219,28 @@ def test_a_lost_connection_is_tried_again(ask: Ask) -> None:
 
     with serving(serve) as base:
         assert repr(ask(base, Limits())) == "Usuario(id_organizacao='7')"
+
+
+def test_however_often_callers_leave_others_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They leave at every step of a question, first of one that is not answered."""
+    monkeypatch.setattr(transports, "MOST", 2)
+    answers = chain([stalling], repeat(answering(PROFILE)))
+
+    def serve(connection: socket.socket) -> None:
+        next(answers)(connection)
+
+    async def ask(base: str) -> object:
+        async with AsyncLaudo(base, "token", limits=Limits(deadline=PATIENCE, retries=0)) as client:
+            for steps in (1000, *list(range(20)) * 5):
+                task = asyncio.create_task(client.usuario())
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+                task.cancel()
+            profile = await client.usuario()
+        return profile, asyncio.all_tasks() - {asyncio.current_task()}
+
+    with serving(serve) as base:
+        assert repr(awaiting.run(ask(base))) == "(Usuario(id_organizacao='7'), set())"
 
 
 FORKING = """

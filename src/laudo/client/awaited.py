@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
-from typing import Generic, Self, TypeVar, Unpack
+from typing import Any, Final, Generic, Self, TypeVar, Unpack
 
 import httpx
 
-from laudo.client import errors, questions
+from laudo.client import errors, questions, transports
 from laudo.client.calls import Body, Call, I, ListCall, Listed, Unchanged, UsuarioCall, Wire
 from laudo.client.errors import AnswerError, DeadlineError, LaudoError, StatusError
 from laudo.client.items import Pessoa, PessoaFilters, Relatorio, RelatorioFilters, Usuario
@@ -66,6 +66,8 @@ class AsyncLaudo:
         self._transport = transport or (network or Network()).async_transport(self._wire.base_url)
         self._timing = timing or Timing()
         self._budget = Budget()
+        self._places = asyncio.Semaphore(transports.MOST)
+        self._left: set[asyncio.Task[Any]] = set()
         self._closed = False
 
     async def relatorios(
@@ -132,6 +134,9 @@ class AsyncLaudo:
         """Close the connections; what is asked afterwards is a RuntimeError."""
         self._closed = True
         await self._transport.aclose()
+        for exchange in self._left:
+            exchange.cancel()
+        await asyncio.gather(*self._left, return_exceptions=True)
 
     async def __aenter__(self) -> Self:
         return self
@@ -202,20 +207,47 @@ class AsyncLaudo:
             await self._timing.asleep(attempts.pause(answer))
 
     async def _try(self, call: Call[A], attempts: Attempts) -> A | Unchanged | LaudoError:
-        """Send once. A failure is given back, not raised: httpx's exceptions, which hold the address, end here."""
+        """Send once; a failure is given back, not raised."""
         if self._closed:
             raise RuntimeError(errors.CLOSED)
+        exchange = asyncio.create_task(self._exchange(call, attempts.timeout()))
         try:
             async with asyncio.timeout(attempts.left):
-                body = Body()
-                response = await self._transport.handle_async_request(self._wire.request(call, attempts.timeout()))
+                return await asyncio.shield(exchange)
+        except TimeoutError:
+            return self._late()
+        finally:
+            self._leave(exchange)
+
+    async def _exchange(self, call: Call[A], waits: dict[str, float | None]) -> A | Unchanged | LaudoError:
+        """Ask, and read what is answered: httpx's exceptions, which hold the address, end here."""
+        body = Body()
+        try:
+            async with self._places:
+                response = await self._transport.handle_async_request(self._wire.request(call, waits))
                 try:
                     async for part in response.aiter_bytes():
                         body.add(part)
                 finally:
                     await response.aclose()
-        except (httpx.TimeoutException, TimeoutError):
-            return DeadlineError(f"no answer in time from {self._wire.base_url}")
+        except httpx.TimeoutException:
+            return self._late()
         except (httpx.RequestError, httpx.StreamError) as error:
             return errors.unanswered(self._wire.base_url, error)
         return self._wire.answer(call, response.status_code, response.headers, body.whole())
+
+    def _leave(self, exchange: asyncio.Task[Any]) -> None:
+        """End what nobody waits for any more, a moment later.
+
+        httpcore keeps a connection for ever where it is cancelled as an exchange begins or ends (encode/httpcore#1093).
+        """
+        if not exchange.done():
+            self._left.add(exchange)
+            exchange.add_done_callback(self._left.discard)
+            asyncio.get_running_loop().call_later(_MOMENT, exchange.cancel)
+
+    def _late(self) -> DeadlineError:
+        return DeadlineError(f"no answer in time from {self._wire.base_url}")
+
+
+_MOMENT: Final = 1.0

@@ -17,7 +17,11 @@ import httpx
 
 from laudo.client.errors import ParameterError
 
-CONNECTIONS: Final = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=30)
+MOST: Final = 100
+"""Connections that a client has at a time."""
+
+CONNECTIONS: Final = httpx.Limits(max_connections=MOST, max_keepalive_connections=20, keepalive_expiry=30)
+UNCOUNTED: Final = httpx.Limits(max_keepalive_connections=20, keepalive_expiry=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +37,9 @@ class Network:
         return OfOneProcess(lambda: httpx.HTTPTransport(verify=trust, proxy=proxy, limits=CONNECTIONS))
 
     def async_transport(self, base_url: str) -> httpx.AsyncHTTPTransport:
+        """Whoever uses it counts to MOST: nobody can safely be cancelled who waits for a place in httpcore's pool."""
         proxy = self._proxy(base_url)
-        return httpx.AsyncHTTPTransport(verify=self._trust(base_url, proxy), proxy=proxy, limits=CONNECTIONS)
+        return httpx.AsyncHTTPTransport(verify=self._trust(base_url, proxy), proxy=proxy, limits=UNCOUNTED)
 
     def _trust(self, base_url: str, proxy: httpx.Proxy | None) -> ssl.SSLContext | bool:
         """Spare the reading of certificates, some 20 ms, where none will be looked at."""
