@@ -334,6 +334,21 @@ def test_an_exception_undoes_all(writer: Postgres, kind: type[BaseException], be
     assert writer.fetch(ALL) == []
 
 
+def test_an_exception_after_a_write_that_fails_leaves_the_connection_as_good_as_before(
+    writer: Postgres, opened: Callable[..., Postgres]
+) -> None:
+    again = opened(write=True, pool_size=1)
+    pid = again.fetch(PID)
+    with pytest.raises(ValueError), again.transaction() as connection:  # noqa: PT011, PT012
+        connection.write(INSERT, [(1, "a", 1, None), (1, "a", 2, None)])
+        connection.write(ADD, [(1, "b", 1)])
+        raise ValueError
+    with again.transaction() as connection:
+        connection.write(ADD, [(1, "b", 1)])
+        assert connection.fetch_each([ONE, PID]) == [[(1,)], pid]
+    assert writer.fetch(ALL) == [("b", 1, None)]
+
+
 def test_a_write_that_fails_fails_the_transaction_at_the_next_reading_or_at_the_end(writer: Postgres) -> None:
     for steps in ([insert_a, insert_a], [insert_a, insert_a, fetch_all]):
         with pytest.raises(psycopg.errors.UniqueViolation) as caught:

@@ -117,11 +117,15 @@ class Session:
             self._flush()
 
     def leave(self) -> None:
-        """Let the server do what was sent; its answers are met, and passed over, with the next ones."""
+        """Let the server do what was sent; its answers are met, and passed over, with the next ones.
+
+        What was to be prepared with it may have failed: it is prepared anew.
+        """
         with self._exchange:
             self._libpq.pipeline_sync()
             self._flush()
             self._left += 1
+        self._forget()
 
     def receive(self) -> list[Row]:
         """Wait for what was sent to be done, and give the rows of its last statement; raises the first failure."""
@@ -138,9 +142,7 @@ class Session:
             self._flush()
             answers, failure = self._answers()
         if failure is not None:
-            for key in self._fresh:
-                del self._prepared[key]
-            self._fresh.clear()
+            self._forget()
             raise failures.failed(failure)
         self._fresh.clear()
         return answers
@@ -177,6 +179,11 @@ class Session:
             self._fresh.append(key)
             self._libpq.send_prepare(name, query, types)
         return name
+
+    def _forget(self) -> None:
+        for key in self._fresh:
+            del self._prepared[key]
+        self._fresh.clear()
 
     def _answers(self) -> tuple[list[PGresult], PGresult | None]:
         """Read to the end of what was sent; give the results of what nobody has left, and the first failure."""

@@ -152,5 +152,6 @@ class PostgresConnection:
 
     def _roll_back(self) -> None:
         with suppress(Unavailable):
+            self._session.leave()  # A write that has failed passes over all until then: the rollback is not to be.
             self._session.send("ROLLBACK")
             self._session.leave()
