@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from time import monotonic, sleep
@@ -15,7 +16,8 @@ import pytest
 from engines import Stores
 from factories import NOON, SMALL, Account, Store, contents, cpf, relatorio
 from forwarding import Forwarding, ForwardingConnection
-from laudo.core.sql import Write
+from laudo.core.sql import Statement, Write
+from laudo.server import sqlite as sqlite_store
 from laudo.server.database import Connection, Database, Row, Unavailable, open_store
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.verify import verify
@@ -238,3 +240,17 @@ def test_a_store_that_was_replaced_takes_no_more_reports_and_gives_no_more_answe
     while asking.get("/relatorios").status == 200 and monotonic() < ends:
         sleep(0.01)  # A worker notices soon after, not at once.
     assert {asking.get(path).status for path in ("/relatorios", "/relatorios?page=2", "/usuario", "/ready")} == {503}
+
+
+@pytest.mark.engines("sqlite", reason="only a file can be put in the place of another one")
+def test_who_opens_a_store_after_it_was_replaced_never_reads_another_one_than_those_before(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_store, "_LOOK_SECONDS", 60.0)
+    first, second = (Path(stores.new().removeprefix("sqlite:///")) for _ in range(2))
+    one = Statement("SELECT 1", ())
+    with closing(open_store(f"sqlite:///{first}")) as database, ThreadPoolExecutor(1) as thread:
+        assert database.fetch(one) == [(1,)]
+        second.rename(first)
+        with pytest.raises(Unavailable, match="replaced or removed while it was open"):
+            thread.submit(database.fetch, one).result()

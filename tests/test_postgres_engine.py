@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
-from time import monotonic, sleep
+from time import monotonic, sleep, thread_time
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from between import Between
 from laudo.core.sql import How, Statement, Write
 from laudo.core.sql.writes import Table
 from laudo.server.database import Bounds, Busy, Connection, Locked, Lost, Row, Slow, StoreError, Unavailable, read
-from laudo.server.postgres import Postgres
+from laudo.server.postgres import Postgres, failures, pool
 from laudo.server.postgres.session import Hung
 from postgres_server import Server
 
@@ -407,6 +407,13 @@ def test_writers_who_hold_one_name_take_turns(writer: Postgres) -> None:
     assert writer.fetch(ALL) == [("a", 40, None)]
 
 
+def test_what_was_held_alone_is_let_go_with_the_block(server: Server, writer: Postgres) -> None:
+    alone = writer.alone()
+    with alone as connection:
+        connection.hold("a")
+    until(lambda: server.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == [(0,)])
+
+
 def test_names_are_held_apart(writer: Postgres) -> None:
     with writer.transaction() as one, writer.transaction() as other:
         one.hold("a")
@@ -563,6 +570,25 @@ def test_a_wrong_user_or_database_is_told_at_once_without_the_password(
         assert type(caught.value) is StoreError
         assert "heim" not in str(caught.value)
         assert server.password not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("FATAL:  terminating connection due to administrator command", Lost),
+        ("FATAL:  terminando conexão por causa de um comando do administrador", Lost),
+        ("server closed the connection unexpectedly", Lost),
+        ("FATAL:  sorry, too many clients already", Busy),
+        ("FATAL:  desculpe, muitos clientes conectados", Busy),
+        ("FATAL:  no more connections allowed (max_client_conn)", Busy),
+        ('FATAL:  autenticação do tipo senha falhou para usuário "laudo"', StoreError),
+        ('FATAL:  banco de dados "laudo" não existe', StoreError),
+        ("FATAL:  the database system is starting up", Unavailable),
+        ("Connection refused", Unavailable),
+    ],
+)
+def test_what_is_said_in_place_of_a_connection_tells_whether_to_try_again(said: str, kind: type[StoreError]) -> None:
+    assert type(failures.refused(psycopg.OperationalError(f'connection to server at "x" failed: {said}'))) is kind
 
 
 def test_a_server_that_is_too_old_is_refused() -> None:
@@ -788,6 +814,17 @@ def test_all_sessions_ended_under_load_are_no_error(server: Server, opened: Call
 
 
 @pytest.mark.timed
+def test_waiting_costs_nothing_also_after_much_was_sent(writer: Postgres) -> None:
+    with writer.transaction() as connection:
+        for n in range(20):
+            connection.write(INSERT, [(n, "a", 1, bytes(1_000_000))])
+        connection.fetch(ONE)
+        before = thread_time()
+        connection.fetch(ask("SELECT pg_sleep(1)"))
+        assert thread_time() - before < 0.1
+
+
+@pytest.mark.timed
 @pytest.mark.parametrize(
     "stop", [Server.stop, partial(Server.stop, mode="immediate"), Server.kill9], ids=["fast", "immediate", "kill9"]
 )
@@ -827,6 +864,48 @@ def test_a_server_that_hangs_is_met_by_unavailable_in_time_and_its_return_is_not
     assert len(hung) > 50, "one of six threads waits at a time, and the others are refused at once"
     assert min(at for at, answer in answers if at > resumed and isinstance(answer, list)) < resumed + 1
     assert max(at for at, answer in answers if isinstance(answer, Unavailable)) < resumed + 2
+
+
+@pytest.mark.parametrize("lifetime_ms", [PATIENCE * 1000, 0], ids=["to answer", "to be connected"])
+def test_nobody_else_waits_for_a_server_for_which_one_has_waited_in_vain(
+    server: Server, opened: Callable[..., Postgres], monkeypatch: pytest.MonkeyPatch, lifetime_ms: int
+) -> None:
+    monkeypatch.setattr(pool, "_REST_SECONDS", PATIENCE)
+    store = opened(pool_size=2, statement_timeout_ms=1000, lifetime_ms=lifetime_ms)
+    store.fetch(ONE)
+    with server.paused():
+        with pytest.raises(Hung):
+            store.fetch(ONE)
+        with pytest.raises(Unavailable, match="did not answer a moment ago"):
+            store.fetch(ONE)
+
+
+def test_after_a_rest_one_tries_for_all_and_whatever_it_finds_the_next_one_tries_again(
+    server: Server, opened: Callable[..., Postgres], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "_REST_SECONDS", 0)
+    store = opened(pool_size=2, statement_timeout_ms=1000, connect_timeout_ms=2 * PATIENCE * 1000)
+    with ThreadPoolExecutor(2) as threads:
+        with server.paused():
+            with pytest.raises(Hung):
+                store.fetch(ONE)
+            both = [threads.submit(store.fetch, ONE) for _ in range(2)]
+            until(lambda: any(each.done() for each in both))
+            [refused] = [each for each in both if each.done()]
+            with pytest.raises(Unavailable, match="did not answer a moment ago"):
+                refused.result()
+        [tried] = [each for each in both if each is not refused]
+        assert tried.result(PATIENCE) == [(1,)]
+    with server.paused(), pytest.raises(Hung):
+        store.fetch(ONE)
+    server.stop()
+    try:
+        for _ in range(2):
+            with pytest.raises(Unavailable, match="cannot be reached"):
+                store.fetch(ONE)
+    finally:
+        server.start()
+    assert store.fetch(ONE) == [(1,)]
 
 
 def test_a_reader_may_start_before_its_server_and_a_writer_may_not(

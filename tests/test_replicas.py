@@ -19,10 +19,13 @@ import pytest
 
 import postgres_server
 from factories import Account, Store, relatorio
+from forwarding import Forwarding
 from laudo.core.sql import Statement
 from laudo.server import app, migrations, roles
 from laudo.server.config import Settings
 from laudo.server.database import Bounds, Connection, Database, Slow, StoreError, Unavailable, open_store, read
+from laudo.server.heartbeats import Server as Watched
+from laudo.server.heartbeats import Watch
 from laudo.server.replicas import Replicas
 from live.server import Place, free_port, serving
 from postgres_server import Server
@@ -328,6 +331,20 @@ def test_a_clock_that_is_ahead_hides_no_lag(opened: Open, cluster: Cluster) -> N
     finally:
         cluster.heal()
         cluster.primary.execute("UPDATE heartbeat SET at_ms = 0")
+
+
+def test_a_heartbeat_tells_nothing_of_what_was_stored_after_it_was_sent(cluster: Cluster) -> None:
+    begun: list[float] = []
+
+    class Timed(Forwarding):
+        def writing(self, connection: Connection) -> Connection:
+            begun.append(time.monotonic())
+            return connection
+
+    with closing(Timed(open_store(cluster.primary.url(), write=True))) as primary:
+        watch = Watch(Watched(0, "", primary), (), lag_ms=LONG_MS, bounds=Bounds(), report=None)
+        watch._beat(primary)
+        assert watch._beats.moment(watch._beats.last()) <= begun[0]
 
 
 def test_the_heartbeat_of_several_workers_never_goes_back(opened: Open, cluster: Cluster) -> None:

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import count
 from time import monotonic, process_time, sleep
 from typing import Final
 
 import pytest
 
+from laudo.server.postgres import slots as waits
 from laudo.server.postgres.slots import Slots
 
 PATIENCE: Final = 30.0
@@ -84,6 +86,44 @@ def test_any_number_may_wait_again_once_waits_are_short(threads: ThreadPoolExecu
     for each in queue:
         slots.give_back()
         assert each.result(PATIENCE)
+
+
+def test_a_wait_in_vain_was_a_long_one_until_a_slot_is_free(
+    threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waits, "_LONG_SECONDS", PATIENCE)
+    slots = Slots(1)
+    assert slots.take(0)
+    assert not slots.take(0)
+    [patient, other] = waiting(threads, slots, 2, PATIENCE)
+    assert other.done()
+    assert not other.result()
+    slots.give_back()
+    assert patient.result(PATIENCE)
+    assert not slots.take(0)
+    slots.give_back()
+    assert slots.take(0)
+    for each in waiting(threads, slots, 3, PATIENCE):
+        slots.give_back()
+        assert each.result(PATIENCE)
+
+
+def test_a_slot_that_is_handed_on_just_when_the_wait_is_up_is_not_lost() -> None:
+    slots = Slots(1)
+    assert slots.take(0)
+    lock, entries = slots._lock, count()
+
+    class Contested:
+        def __enter__(self) -> None:
+            if next(entries) == 1:  # Whose wait is up looks once more, and somebody else comes before.
+                slots.give_back()
+            lock.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            lock.release()
+
+    slots._lock = Contested()  # type: ignore[assignment]
+    assert slots.take(0)
 
 
 def test_nobody_is_refused_while_slots_go_round(threads: ThreadPoolExecutor) -> None:
