@@ -15,7 +15,7 @@ import pytest
 import postgres_server
 from laudo.core.sql import Statement
 from laudo.core.sql.writes import BUCKET, FACET, PESSOA, RELATORIO, TALLY, WORD
-from laudo.server import migrations
+from laudo.server import migrations, roles
 from laudo.server.database import Database, StoreError, Unavailable, open_store
 from postgres_server import Server
 
@@ -262,6 +262,30 @@ def test_a_search_path_without_a_schema_is_told(server: Server, database_name: s
     with closing(open_store(url, write=True)) as database, pytest.raises(StoreError, match="search_path") as told:
         migrations.migrate(database)
     assert "laudo migrate" not in str(told.value)
+
+
+@pytest.fixture
+def elsewhere(server: Server, database_name: str) -> Iterator[str]:
+    """Make a store in a schema to which only the role's settings lead, and give an option that names it."""
+    server.execute('CREATE SCHEMA "Lau do"', database=database_name)
+    settings = f"ALTER ROLE CURRENT_USER IN DATABASE {database_name}"
+    server.execute(f'{settings} SET search_path = "Lau do"')
+    with closing(open_store(server.url(database_name), write=True)) as database:
+        assert migrations.migrate(database)
+        roles.grant(database)
+    server.execute(f"{settings} RESET search_path")
+    yield "?options=-c%20search_path%3D%22Lau%5C%20do%22"
+    server.execute(
+        f"DROP OWNED BY {', '.join(roles.ROLES)} CASCADE; DROP ROLE {', '.join(roles.ROLES)}", database=database_name
+    )
+
+
+def test_a_store_may_lie_in_a_schema_whose_name_needs_quotes(
+    server: Server, database_name: str, elsewhere: str
+) -> None:
+    with closing(open_store(server.url(database_name) + elsewhere, write=True)) as database:
+        assert migrations.migrate(database) == []
+        assert roles.grant(database) == []
 
 
 def test_who_may_not_make_tables_is_told_which_right_is_missing(server: Server, database_name: str) -> None:

@@ -164,18 +164,18 @@ WHERE datname = current_database() AND NOT EXISTS (
 """What a connection says of its own mode is not what others have: one that writes has its own."""
 _OTHERS: Final = """
 SELECT relname::text FROM pg_class
-WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+WHERE relnamespace = quote_ident(current_schema())::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
   AND relname <> ALL(?)
   AND oid NOT IN (SELECT objid FROM pg_depend WHERE classid = 'pg_class'::regclass AND deptype = 'e')
 ORDER BY relname
 """
 _WITH_PAGES: Final = """
 SELECT relname::text FROM pg_class
-WHERE relnamespace = current_schema()::regnamespace AND relname = ANY(?) AND pg_relation_size(oid) > 0
+WHERE relnamespace = quote_ident(current_schema())::regnamespace AND relname = ANY(?) AND pg_relation_size(oid) > 0
 ORDER BY relname
 """
 _LYING: Final = """
 SELECT relname::text, column_to_column_name(logicalrelid, partkey), repmodel = 't', colocationid::bigint
 FROM pg_dist_partition JOIN pg_class ON pg_class.oid = logicalrelid
-WHERE relnamespace = current_schema()::regnamespace
+WHERE relnamespace = quote_ident(current_schema())::regnamespace
 """

@@ -153,7 +153,8 @@ _USER: Final = """
 SELECT rolname::text, rolsuper,
     EXISTS (SELECT FROM pg_database WHERE datname = current_database() AND datdba = pg_roles.oid) OR EXISTS (
         SELECT FROM pg_class
-        WHERE relnamespace = current_schema()::regnamespace AND relname = ANY(?) AND relowner = pg_roles.oid
+        WHERE relnamespace = quote_ident(current_schema())::regnamespace
+          AND relname = ANY(?) AND relowner = pg_roles.oid
     )
 FROM pg_roles WHERE rolname = current_user
 """
@@ -167,14 +168,15 @@ SELECT has_database_privilege(?::name, current_database(), 'CONNECT'),
 """
 _OWNER_OF_TABLES: Final = """
 SELECT relname::text, pg_get_userbyid(relowner)::text FROM pg_class
-WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND relname = ANY(?) ORDER BY relname
+WHERE relnamespace = quote_ident(current_schema())::regnamespace AND relkind IN ('r', 'p') AND relname = ANY(?)
+ORDER BY relname
 """
 _OWNER_OF_STATISTICS: Final = """
 SELECT stxname::text, pg_get_userbyid(stxowner)::text FROM pg_statistic_ext JOIN pg_class ON pg_class.oid = stxrelid
-WHERE relnamespace = current_schema()::regnamespace AND relname = ANY(?) ORDER BY stxname
+WHERE relnamespace = quote_ident(current_schema())::regnamespace AND relname = ANY(?) ORDER BY stxname
 """
 _GRANTED: Final = """
 SELECT relname::text, privilege_type FROM pg_class, aclexplode(relacl)
-WHERE relnamespace = current_schema()::regnamespace AND relname = ANY(?)
+WHERE relnamespace = quote_ident(current_schema())::regnamespace AND relname = ANY(?)
   AND pg_get_userbyid(grantee)::text = ?
 """

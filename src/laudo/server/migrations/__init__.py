@@ -164,7 +164,7 @@ _WAIT: Final = "SET lock_timeout = 0"
 """Nobody waits behind one that builds an index concurrently, however long that waits itself."""
 _INVALID: Final = """
 SELECT relname::text FROM pg_index JOIN pg_class ON oid = indexrelid
-WHERE relname = ? AND relnamespace = current_schema()::regnamespace AND NOT indisvalid
+WHERE relname = ? AND relnamespace = quote_ident(current_schema())::regnamespace AND NOT indisvalid
 """
 _COMMENT: Final = re.compile(r"('[^']*')|--.*").sub
 _STATEMENT: Final = re.compile(r"(?:'[^']*'|[^;'])+").findall
