@@ -288,6 +288,29 @@ def test_a_store_may_lie_in_a_schema_whose_name_needs_quotes(
         assert roles.grant(database) == []
 
 
+def test_a_second_store_in_a_database_is_made_only_where_the_url_names_its_schema(
+    server: Server, database_name: str, elsewhere: str
+) -> None:
+    with closing(open_store(server.url(database_name), write=True)) as database, pytest.raises(StoreError) as told:
+        migrations.migrate(database)
+    assert str(told.value) == (
+        'the database has a store in the schema "Lau do", and search_path leads to public; end the URL in '
+        f"{elsewhere} to use that one, in ?options=-c%20search_path%3Dpublic to make another one"
+    )
+    for options, is_made in ((elsewhere, False), ("?options=-c%20search_path%3Dpublic", True), ("", False)):
+        with closing(open_store(server.url(database_name) + options, write=True)) as database:
+            assert bool(migrations.migrate(database)) is is_made
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_store_that_the_user_may_not_enter_is_none_of_its_business(server: Server, database_name: str) -> None:
+    user = f"of_{database_name}"
+    server.execute(f"CREATE ROLE {user} LOGIN PASSWORD '{server.password}'")
+    server.execute(f"CREATE SCHEMA AUTHORIZATION {user}", database=database_name)
+    with closing(open_store(server.url(database_name, user=user), write=True)) as database:
+        assert migrations.migrate(database)
+
+
 def test_who_may_not_make_tables_is_told_which_right_is_missing(server: Server, database_name: str) -> None:
     user = f"of_{database_name}"
     server.execute(f"CREATE ROLE {user} LOGIN PASSWORD '{server.password}'")

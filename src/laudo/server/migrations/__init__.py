@@ -12,6 +12,7 @@ from functools import partial
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Final
+from urllib.parse import quote
 
 from laudo.core import axes
 from laudo.core.sql import Dialect, Owner, Statement
@@ -28,15 +29,14 @@ def migrate(database: Database, *, folder: Traversable | None = None, seconds: f
     """Bring the store's schema up to date; gives the names applied, none when it already was.
 
     Raises StoreError when others hold a table, or another migration runs, for so many seconds. What was applied until
-    then stays, and the rest can be applied later. Raises it too for another application's file.
+    then stays, and the rest can be applied later. Raises it too for another application's file, and where a store is in
+    another schema of the database, unless who connects has chosen the schema for a second one.
     """
     files = _files(folder or _folder(database.dialect))
     with database.snapshot() as connection:
         known = _applied(connection)
-        is_ours = not known.isdisjoint(file.name for file in files)
-        if not is_ours and connection.dialect.name == "sqlite" and connection.fetch(_OTHERS):
-            message = "another application's table is in the way; give laudo a file of its own"
-            raise StoreError(message)
+        if known.isdisjoint(file.name for file in files):
+            _require_place(connection)
     applied = []
     for file in files:
         if file.name in known:
@@ -67,6 +67,23 @@ def require_none_newer(connection: Connection) -> None:
     if not _applied(connection) <= {file.name for file in _files(_folder(connection.dialect))}:
         message = "a newer version of laudo has migrated the store; write reports with that one"
         raise StoreError(message)
+
+
+def _require_place(connection: Connection) -> None:
+    if connection.dialect.name == "postgres":
+        for there, here in connection.fetch(Statement(_ELSEWHERE, ())):
+            message = (
+                f"the database has a store in the schema {there}, and search_path leads to {here}; end the URL in "
+                f"{_chosen(there)} to use that one, in {_chosen(here)} to make another one"
+            )
+            raise StoreError(message)
+    elif connection.fetch(_OTHERS):
+        message = "another application's table is in the way; give laudo a file of its own"
+        raise StoreError(message)
+
+
+def _chosen(schema: str) -> str:
+    return "?options=-c%20search_path%3D" + quote(schema.replace(" ", r"\ "))
 
 
 def _folder(dialect: Dialect) -> Traversable:
@@ -157,6 +174,15 @@ _FILLS: Final = {
 }
 """What a file's tables are filled with, in the same transaction."""
 _OTHERS: Final = Statement("SELECT name FROM sqlite_schema LIMIT 1", ())
+_ELSEWHERE: Final = """
+SELECT quote_ident(nspname), quote_ident(current_schema()) FROM pg_namespace
+WHERE nspname <> current_schema() AND has_schema_privilege(pg_namespace.oid, 'USAGE')
+  AND (SELECT count(*) FROM pg_class WHERE relnamespace = pg_namespace.oid AND relkind IN ('r', 'p')
+       AND relname IN ('migration', 'organizacao', 'relatorio', 'tally')) = 4
+  AND (SELECT source FROM pg_settings WHERE name = 'search_path') <> 'client'
+ORDER BY nspname LIMIT 1
+"""
+"""Stores that a search_path which nobody gave with this connection passes by."""
 _LOCK: Final = "migrations"
 _CONCURRENT: Final = ".concurrent.sql"
 _WAIT_SHORTLY: Final = "SET lock_timeout = '500ms'; SET statement_timeout = 0"
