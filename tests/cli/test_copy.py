@@ -99,9 +99,9 @@ def test_the_variable_for_the_store_plays_no_part(laudo: Shell, target: str) -> 
 @pytest.mark.parametrize(
     ("source", "target", "line"),
     [
-        ("laudo.db", "laudo.db", "error: --from and --to are the same store"),
-        ("target.db", "linked.db", "error: --from and --to are the same store"),
-        ("target.db", "named.db", "error: --from and --to are the same store"),
+        ("laudo.db", "laudo.db", "error: the source and the target are the same store"),
+        ("target.db", "linked.db", "error: the source and the target are the same store"),
+        ("target.db", "named.db", "error: the source and the target are the same store"),
         ("none.db", "target.db", r"error: --from: there is no store at .*none.db; run `laudo migrate` to make one"),
         ("laudo.db", "none.db", r"error: --to: there is no store at .*none.db; run `laudo migrate` to make one"),
         ("laudo.db", "bare.db", "error: --to: the store has no schema, or an older one; run `laudo migrate`"),
@@ -117,6 +117,11 @@ def test_a_copy_that_cannot_begin_is_one_line_and_2(laudo: Shell, source: str, t
     assert result.exit_code == 2
     assert re.fullmatch(line, one_line(result))
     assert not (laudo.folder / "none.db").exists()
+
+
+def test_a_store_on_a_server_is_not_copied_onto_itself_by_another_url(laudo: Shell, server: str) -> None:
+    result = laudo("copy", "--from", server, "--to", f"{server}?options=-c%20timezone%3DAsia/Tokyo")
+    assert (result.exit_code, one_line(result)) == (2, "error: the source and the target are the same store")
 
 
 @pytest.mark.parametrize(

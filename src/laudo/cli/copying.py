@@ -44,7 +44,7 @@ def copy_store(settings: Settings, *, source_url: str, target_url: str) -> int:
     from laudo.server.ingest.copying import Copy
 
     if _identity(source_url) == _identity(target_url):
-        raise output.Failure("--from and --to are the same store")
+        raise output.Failure("the source and the target are the same store")
     with ExitStack() as stack:
         source = _opened(stack, "--from", replace(settings, store=source_url))
         target = _opened(stack, "--to", replace(settings, store=target_url), write=True)

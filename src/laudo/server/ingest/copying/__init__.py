@@ -12,7 +12,7 @@ from laudo.core import axes
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import CONTA, ORGANIZACAO
 from laudo.server import migrations
-from laudo.server.database import Connection, Database, StoreError
+from laudo.server.database import Connection, Database, Row, StoreError
 from laudo.server.ingest import words
 from laudo.server.ingest.changes import begin
 from laudo.server.ingest.copying import callers, reports
@@ -47,6 +47,7 @@ class Copy:
         self._sizes: dict[Owner, int] = {}
         self.done = Done()
         with source.snapshot() as right, target.snapshot() as kept:
+            _refuse_itself(right, kept)
             migrations.require_none_newer(kept)
             self._callers, self._known = callers.read(right), callers.read(kept)
             self._versions = _versions(right)
@@ -135,6 +136,18 @@ class Copy:
         self.done.accounts += 1
 
 
+def _refuse_itself(source: Connection, target: Connection) -> None:
+    """Raise StoreError where two URLs lead to the same tables; of files, their names have told."""
+    both = (source, target)
+    if {each.dialect.name for each in both} == {"postgres"} and len({*map(_tables, both)}) == 1:
+        message = "the source and the target are the same store"
+        raise StoreError(message)
+
+
+def _tables(connection: Connection) -> Row:
+    return connection.fetch(Statement(_TABLES, ()))[0]
+
+
 def _refuse_uncounted(connection: Connection, versions: dict[Owner, int]) -> None:
     """Raise StoreError for an account whose reports were never counted: a copy into this store was not finished."""
     for owner, version in sorted(versions.items()):
@@ -164,6 +177,11 @@ def _name(owner: Owner) -> str:
     return f"account {owner.id_conta}" if owner.id_conta else f"organization {owner.id_organizacao}"
 
 
+_TABLES: Final = """
+SELECT CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS bigint),
+       (SELECT oid FROM pg_database WHERE datname = current_database()), to_regclass('relatorio')::oid
+"""
+"""Whose they are: no two servers, a store and its copy neither, start in the same microsecond."""
 _COUNT: Final = "hint: finish the copy that made it, or run `laudo verify --repair` there"
 _TOTAL: Final = "SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM facet"
 _ANY: Final = "SELECT 1 FROM relatorio WHERE id_organizacao = ? AND id_conta = ? LIMIT 1"
