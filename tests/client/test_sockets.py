@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain, repeat
 from pathlib import Path
 
+import httpx
 import pytest
 
 import awaiting
@@ -241,6 +242,37 @@ def test_however_often_callers_leave_others_are_answered(monkeypatch: pytest.Mon
 
     with serving(serve) as base:
         assert repr(awaiting.run(ask(base))) == "(Usuario(id_organizacao='7'), set())"
+
+
+class Waiting(httpx.AsyncBaseTransport):
+    """Answers nothing until it is closed."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.times = 0
+        self._closed = asyncio.Event()
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        self.times += 1
+        self.asked.set()
+        await self._closed.wait()
+        raise httpx.ReadError("closed", request=request)
+
+    async def aclose(self) -> None:
+        self._closed.set()
+
+
+def test_what_waits_for_a_connection_makes_none_once_the_client_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transports, "MOST", 1)
+
+    async def ask() -> tuple[list[type], int]:
+        transport = Waiting()
+        async with AsyncLaudo("http://service.test", "token", limits=Limits(retries=0), transport=transport) as client:
+            calls = [asyncio.create_task(client.usuario()) for _ in range(2)]
+            await transport.asked.wait()
+        return [type(each) for each in await asyncio.gather(*calls, return_exceptions=True)], transport.times
+
+    assert awaiting.run(ask()) == ([TransportError, RuntimeError], 1)
 
 
 FORKING = """

@@ -208,8 +208,6 @@ class AsyncLaudo:
 
     async def _try(self, call: Call[A], attempts: Attempts) -> A | Unchanged | LaudoError:
         """Send once; a failure is given back, not raised."""
-        if self._closed:
-            raise RuntimeError(errors.CLOSED)
         exchange = asyncio.create_task(self._exchange(call, attempts.timeout()))
         try:
             async with asyncio.timeout(attempts.left):
@@ -224,6 +222,8 @@ class AsyncLaudo:
         body = Body()
         try:
             async with self._places:
+                if self._closed:
+                    raise RuntimeError(errors.CLOSED)
                 response = await self._transport.handle_async_request(self._wire.request(call, waits))
                 try:
                     async for part in response.aiter_bytes():
