@@ -1,6 +1,7 @@
 """Both clients over real connections: what a broken service does to them, and that nothing outlasts the deadline."""
 
 import asyncio
+import gc
 import gzip
 import socket
 import ssl
@@ -245,9 +246,10 @@ def test_however_often_callers_leave_others_are_answered(monkeypatch: pytest.Mon
 
 
 class Waiting(httpx.AsyncBaseTransport):
-    """Answers nothing until it is closed."""
+    """Answers nothing until it is closed, and then fails unless it has an answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, answer: httpx.Response | None = None) -> None:
+        self._answer = answer
         self.asked = asyncio.Event()
         self.times = 0
         self._closed = asyncio.Event()
@@ -256,6 +258,8 @@ class Waiting(httpx.AsyncBaseTransport):
         self.times += 1
         self.asked.set()
         await self._closed.wait()
+        if self._answer:
+            return self._answer
         raise httpx.ReadError("closed", request=request)
 
     async def aclose(self) -> None:
@@ -273,6 +277,28 @@ def test_what_waits_for_a_connection_makes_none_once_the_client_is_closed(monkey
         return [type(each) for each in await asyncio.gather(*calls, return_exceptions=True)], transport.times
 
     assert awaiting.run(ask()) == ([TransportError, RuntimeError], 1)
+
+
+def test_what_is_wrong_with_an_answer_that_nobody_waits_for_is_not_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(calls, "LARGEST", len(BODY) - 1)
+    transport = Waiting(httpx.Response(200, content=BODY))
+
+    async def ask() -> None:
+        client = AsyncLaudo("http://service.test", "token", transport=transport)
+        call = asyncio.create_task(client.usuario())
+        await transport.asked.wait()
+        call.cancel()
+        await asyncio.wait((call,))
+        [left] = asyncio.all_tasks() - {asyncio.current_task()}
+        await transport.aclose()
+        await asyncio.wait((left,))
+        del left
+        gc.collect()
+
+    awaiting.run(ask())
+    assert caplog.messages == []
 
 
 FORKING = """

@@ -210,10 +210,8 @@ class AsyncLaudo:
         """Send once; a failure is given back, not raised."""
         exchange = asyncio.create_task(self._exchange(call, attempts.timeout()))
         try:
-            async with asyncio.timeout(attempts.left):
-                return await asyncio.shield(exchange)
-        except TimeoutError:
-            return self._late()
+            await asyncio.wait((exchange,), timeout=attempts.left)
+            return exchange.result() if exchange.done() else self._late()
         finally:
             self._leave(exchange)
 
@@ -243,8 +241,13 @@ class AsyncLaudo:
         """
         if not exchange.done():
             self._left.add(exchange)
-            exchange.add_done_callback(self._left.discard)
+            exchange.add_done_callback(self._forget)
             asyncio.get_running_loop().call_later(_MOMENT, exchange.cancel)
+
+    def _forget(self, exchange: asyncio.Task[Any]) -> None:
+        self._left.discard(exchange)
+        if not exchange.cancelled():
+            exchange.exception()  # Else asyncio would log that nobody has asked for it.
 
     def _late(self) -> DeadlineError:
         return DeadlineError(f"no answer in time from {self._wire.base_url}")
