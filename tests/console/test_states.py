@@ -120,7 +120,7 @@ def test_filters_that_the_server_refuses_are_said_in_its_words(tab: Console) -> 
         (
             "#/relatorios?status=PENDENTE&nome=consultaPessoaDefault&sort=inexistente&rows=50&page=2&aberto={}",
             "sort",
-            "Ver só com os outros filtros",
+            "Ver com os mesmos filtros",
             "/relatorios?status=PENDENTE&nome=consultaPessoaDefault&rows=50&aberto={}",
         ),
         (

@@ -134,13 +134,16 @@ export function Trouble({ refusal, wait, retry, place, stale = false }) {
       ${refusal.requestId && refusal.kind === "server" && html`<span class="muted">Requisição <code>${refusal.requestId}</code>.</span>`}
     </p>
     ${refusal.kind !== "invalid" && html`<button type="button" onClick=${retry}>Tentar de novo${wait > 0 && html`<span aria-hidden="true"> (em ${wait} s)</span>`}</button>`}
-    ${refusal.kind === "invalid" && place && html`<${WayOut} place=${accepted(place, refusal.keys)} />`}
+    ${refusal.kind === "invalid" && place && html`<${WayOut} place=${place} keys=${refusal.keys} />`}
   </div>`;
 }
 
-/** @param {{place: import("./address.js").Place}} props  without what was refused */
-function WayOut({ place }) {
-  return html`<button type="button" onClick=${() => go(place)}>${Object.keys(place.filters).length ? "Ver só com os outros filtros" : "Ver a lista inteira"}</button>`;
+/** To the place without what was refused. @param {{place: import("./address.js").Place, keys: string[]}} props */
+function WayOut({ place, keys }) {
+  const rest = accepted(place, keys);
+  const [before, left] = [place, rest].map(({ filters }) => Object.keys(filters).length);
+  const words = !left ? "Ver a lista inteira" : left < before ? "Ver só com os outros filtros" : "Ver com os mesmos filtros";
+  return html`<button type="button" onClick=${() => go(rest)}>${words}</button>`;
 }
 
 /** The voice for those who cannot see. A modal dialog has its own, as what is outside of it is not heard; it says what is new there. */
