@@ -246,11 +246,17 @@ def test_a_store_that_was_replaced_takes_no_more_reports_and_gives_no_more_answe
 def test_who_opens_a_store_after_it_was_replaced_never_reads_another_one_than_those_before(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_store, "_LOOK_SECONDS", 60.0)
+    """Nor while somebody else is looking whether it was."""
     first, second = (Path(stores.new().removeprefix("sqlite:///")) for _ in range(2))
     one = Statement("SELECT 1", ())
-    with closing(open_store(f"sqlite:///{first}")) as database, ThreadPoolExecutor(1) as thread:
+    with closing(sqlite_store.Sqlite(first, write=False)) as database, ThreadPoolExecutor(1) as thread:
         assert database.fetch(one) == [(1,)]
         second.rename(first)
+
+        def another_looks() -> float:
+            database._next_look = 60.0
+            return 0.0
+
+        monkeypatch.setattr(sqlite_store, "monotonic", another_looks)
         with pytest.raises(Unavailable, match="replaced or removed while it was open"):
             thread.submit(database.fetch, one).result()

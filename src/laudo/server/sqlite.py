@@ -149,8 +149,11 @@ class Sqlite:
         except apsw.Error as error:
             _translate(error, self._path)
             raise
-        self._place = self._place or _place(self._path)
-        self._next_look = 0.0  # What was opened now may be another file than what the other threads have open.
+        place = _place(self._path)
+        self._place = self._place or place
+        if place != self._place:
+            connection.close()
+            raise Unavailable(_REPLACED)
         return connection
 
 
