@@ -294,8 +294,8 @@ def test_a_second_store_in_a_database_is_made_only_where_the_url_names_its_schem
     with closing(open_store(server.url(database_name), write=True)) as database, pytest.raises(StoreError) as told:
         migrations.migrate(database)
     assert str(told.value) == (
-        'the database has a store in the schema "Lau do", and search_path leads to public; end the URL in '
-        f"{elsewhere} to use that one, in ?options=-c%20search_path%3Dpublic to make another one"
+        'the database has a store in the schema "Lau do", and search_path leads to public; give the URL '
+        f"{elsewhere[1:]} to use that one, options=-c%20search_path%3Dpublic to make another one"
     )
     for options, is_made in ((elsewhere, False), ("?options=-c%20search_path%3Dpublic", True), ("", False)):
         with closing(open_store(server.url(database_name) + options, write=True)) as database:

@@ -73,8 +73,8 @@ def _require_place(connection: Connection) -> None:
     if connection.dialect.name == "postgres":
         for there, here in connection.fetch(Statement(_ELSEWHERE, ())):
             message = (
-                f"the database has a store in the schema {there}, and search_path leads to {here}; end the URL in "
-                f"{_chosen(there)} to use that one, in {_chosen(here)} to make another one"
+                f"the database has a store in the schema {there}, and search_path leads to {here}; give the URL "
+                f"{_chosen(there)} to use that one, {_chosen(here)} to make another one"
             )
             raise StoreError(message)
     elif connection.fetch(_OTHERS):
@@ -83,7 +83,7 @@ def _require_place(connection: Connection) -> None:
 
 
 def _chosen(schema: str) -> str:
-    return "?options=-c%20search_path%3D" + quote(schema.replace(" ", r"\ "))
+    return "options=-c%20search_path%3D" + quote(schema.replace(" ", r"\ "))
 
 
 def _folder(dialect: Dialect) -> Traversable:
