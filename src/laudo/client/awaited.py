@@ -254,3 +254,4 @@ class AsyncLaudo:
 
 
 _MOMENT: Final = 1.0
+"""Seconds after which an exchange that was left is ended: most have come by then to where that does no harm."""

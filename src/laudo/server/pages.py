@@ -170,7 +170,7 @@ class Pages:
         return version, facets
 
     def _before(self, owner: Owner, version: int, query: Query, after: After | None) -> tuple[After | None, int | None]:
-        """Give the item before a page, if the page before was made of the same state of the list, and its total."""
+        """Give the item before a page and the total, each if it was found in this very state of the list."""
         seen = query.offset if after is None else after.seen if after.version == version else 0
         end = self._ends.get((owner, version, query.question, seen)) if seen else None
         return end or after, self._totals.get((query.resource.name, owner, version, query.asked))
