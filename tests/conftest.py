@@ -46,6 +46,11 @@ def pytest_xdist_auto_num_workers() -> int | None:
     return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else config.cores() + 1
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """A long value is named by its parameter: a report of failures is to be read."""
+    return f"long-{argname}" if isinstance(val, str | bytes) and len(val) > 500 else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what a test with `engines` is not for, and try again what is `timed`."""
     for item in items:

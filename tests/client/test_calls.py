@@ -35,6 +35,8 @@ from laudo.core.resources import PESSOAS, RELATORIOS
 from laudo.core.resources import PROFILE as PROFILE_FIELDS
 
 RESET = httpx.ReadError("reset")
+DEEP = b'{"x": ' + b"[" * 1_000_000
+"""Deeper than any stack: since Python 3.14 its bytes are the limit, no number of calls."""
 
 
 # What a call gives.
@@ -326,7 +328,7 @@ def test_a_refused_parameter(client: Client, service: Service) -> None:
     assert caught.value.keys == ("rows",)
 
 
-@pytest.mark.parametrize("body", [b"<html>no</html>", b"\xff", b'{"x": ' + b"[" * 100_000])
+@pytest.mark.parametrize("body", [b"<html>no</html>", b"\xff", DEEP])
 def test_a_refusal_of_another_form(client: Client, service: Service, body: bytes) -> None:
     service.script = [httpx.Response(404, content=body)]
     with pytest.raises(StatusError) as caught:
@@ -344,8 +346,7 @@ LIST = b'{"itens": [], "paginacao": {"atual": 1, "linhas": 25, "total": 7}}'
         (b"[]", ": Expected `object`, got `array`"),
         (b"{}", ": Object missing required field `result`"),
         (b"\xff", ": JSON is malformed: invalid character (byte 0)"),
-        (b"[" * 100_000, ": Expected `object`, got `array`"),
-        (b'{"x": ' + b"[" * 100_000, ""),
+        (DEEP, ""),
         (
             b'{"result": %s}' % LIST.replace(b"7", b"null"),
             ": Expected `int | str`, got `null` - at `$.result.paginacao.total`",
