@@ -12,7 +12,7 @@ DEV_STAMP := .venv/.installed-dev
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench screenshots clean
+.PHONY: help demo test oldest check format bench screenshots clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 18
@@ -24,6 +24,13 @@ demo: $(RUN_STAMP)  ## serve 10,000 invented reports; PORT= and STORE= may be gi
 test: $(DEV_STAMP)  ## run every test; those of the console need a Chromium, which is installed where that is allowed
 	@tests/console/install-browser || true
 	@$(BIN)/pytest -q -n auto --dist loadgroup $(ARGS)
+
+oldest:  ## run the tests with the oldest versions of the packages that laudo may stand beside
+	@$(PYTHON) -m venv --clear .venv-oldest
+	@.venv-oldest/bin/python tests/oldest.py >.venv-oldest/oldest.txt
+	@.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]' \
+		--constraint .venv-oldest/oldest.txt
+	@.venv-oldest/bin/pytest -q -n auto --dist loadgroup $(ARGS)
 
 check: $(DEV_STAMP)  ## lint, format, types, import contracts
 	@$(BIN)/ruff check .
@@ -43,7 +50,7 @@ screenshots: $(DEV_STAMP)  ## draw docs/screenshots anew
 	@$(BIN)/python tests/console/screenshots.py
 
 clean:  ## remove the environment, the demo's data and caches
-	@rm -rf .venv .demo .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf .venv .venv-oldest .demo .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "laudo needs Python 3.11 or newer; try make PYTHON=python3.13")'

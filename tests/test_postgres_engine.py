@@ -467,8 +467,10 @@ def test_threads_that_share_few_connections_take_turns(opened: Callable[..., Pos
     store = opened(pool_size=2, pool_timeout_ms=PATIENCE * 1000)
     with ExitStack() as stack:
         asked = [stack.enter_context(asking(store, threads=1)) for _ in range(4)]
-        until(lambda: sum(map(len, asked)) > 1000)
-        shares = [len(answers) for answers in asked]
+        until(lambda: all(asked))
+        begun = [len(answers) for answers in asked]
+        until(lambda: sum(map(len, asked)) > sum(begun) + 1000)
+        shares = [len(answers) - before for answers, before in zip(asked, begun, strict=True)]
     assert [answer for answers in asked for _, answer in answers if not isinstance(answer, list)] == []
     assert min(shares) > sum(shares) / 10
 

@@ -6,8 +6,9 @@ from click.shell_completion import BashComplete, CompletionItem, FishComplete, S
 from click.shell_completion import add_completion_class as add
 
 
+# Of what kind an item's value is stands in quotes: click 8.4 asks nothing of the sort.
 class _Values(ShellComplete):
-    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
+    def get_completions(self, args: list[str], incomplete: str) -> "list[CompletionItem[str]]":
         """Complete also a value that begins with -, and one that = parts from its option."""
         flag, sign, value = incomplete.partition("=")
         if sign and flag.startswith("--"):
@@ -30,7 +31,7 @@ class Bash(_Values, BashComplete):
         args, incomplete = super().get_completion_args()
         return [each for each in args if each != "="], incomplete
 
-    def format_completion(self, item: CompletionItem[str]) -> str:
+    def format_completion(self, item: "CompletionItem[str]") -> str:
         word = os.environ["COMP_WORDS"].split("\n")[int(os.environ["COMP_CWORD"]) :][:1]
         is_quoted = "".join(word).startswith(("'", '"'))
         blank = " " if is_quoted else r"\\ "  # What reads the line takes one of the two away.

@@ -4,23 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from laudo.core.resources import Filter, Resource
 
 Command = Callable[..., int | None]
-
-
-class Value(click.ParamType[str]):
-    """A text whose possible values, if there are few, complete; what is accepted is for the client to say."""
-
-    name = "text"
-
-    def __init__(self, choices: tuple[str, ...]) -> None:
-        self._choices = choices
-
-    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return [CompletionItem(each) for each in self._choices if each.upper().startswith(incomplete.upper())]
+Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
 def filters(resource: Resource) -> Callable[[Command], Command]:
@@ -29,7 +17,7 @@ def filters(resource: Resource) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         orders = tuple(f"{sign}{field.name}" for field in resource.fields for sign in ("", "-"))
         text = "Field to sort by, with - before it for descending."
-        command = click.option("--sort", metavar="FIELD", type=Value(orders), help=text)(command)
+        command = click.option("--sort", metavar="FIELD", shell_complete=_begun(orders), help=text)(command)
         for filter_ in reversed(resource.filters):
             command = _option(filter_)(command)
         return command
@@ -46,5 +34,10 @@ def given(resource: Resource, options: dict[str, Any]) -> dict[str, Any]:
 def _option(filter_: Filter) -> Callable[[Command], Command]:
     flag = f"--{filter_.name.replace('_', '-')}"
     shown = "|".join(filter_.kind.choices) or filter_.kind.example
-    kind = Value(filter_.kind.choices)
-    return click.option(flag, filter_.name, metavar=shown, type=kind, help=filter_.description)
+    complete = _begun(filter_.kind.choices)
+    return click.option(flag, filter_.name, metavar=shown, shell_complete=complete, help=filter_.description)
+
+
+def _begun(choices: tuple[str, ...]) -> Complete:
+    """Complete a text whose values, if they are few, are these; what is accepted is for the client to say."""
+    return lambda _context, _parameter, begun: [each for each in choices if each.upper().startswith(begun.upper())]
