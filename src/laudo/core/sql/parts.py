@@ -1,7 +1,7 @@
 """The parts of which statements are made: the owner's clause first, then ranges, facets, orders and sources."""
 
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -9,6 +9,9 @@ from laudo.core.axes import Axis, Key
 from laudo.core.facets import Numbers
 from laudo.core.query import Period
 from laudo.core.sql.dialect import Clause, Dialect, Owner
+
+ON_AXIS: Final = "id_organizacao = ? AND id_conta = ? AND axis = ?"
+"""Asks for the buckets or tallies of one axis of who is their owner (`tallied`)."""
 
 
 class Statement(Struct, frozen=True):

@@ -6,7 +6,7 @@ from laudo.core.axes import PESSOA_CPF, Axis
 from laudo.core.facets import Numbers
 from laudo.core.lookups import At, Before, Children, Count, Holding
 from laudo.core.sql.dialect import Dialect, Owner
-from laudo.core.sql.parts import Statement, Where, source, tallied
+from laudo.core.sql.parts import ON_AXIS, Statement, Where, source, tallied
 
 
 def total(table: str, owner: Owner) -> Statement:
@@ -83,28 +83,27 @@ def _source(axis: Axis, numbers: Numbers, dialect: Dialect) -> str:
 _FEW: Final = 128
 """Up to so many facets' own ranges are counted sooner than a bucket's rows, each of whose facet must be tested."""
 _EACH: Final = " GROUP BY facet"
-_AXIS: Final = "id_organizacao = ? AND id_conta = ? AND axis = ?"
-_BELOW: Final = f"{_AXIS} AND parent = ?"
+_BELOW: Final = f"{ON_AXIS} AND parent = ?"
 _REPORTS: Final = "SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM facet WHERE id_organizacao = ? AND id_conta = ?"
-_PERSONS: Final = f"SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM bucket WHERE {_AXIS} AND parent = 0"
+_PERSONS: Final = f"SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM bucket WHERE {ON_AXIS} AND parent = 0"
 _HOLDING: Final = f"""
 WITH coarse AS (
-    SELECT bucket, lower FROM bucket WHERE {_AXIS} AND parent = 0 AND lower <= ? ORDER BY lower DESC LIMIT 1
+    SELECT bucket, lower FROM bucket WHERE {ON_AXIS} AND parent = 0 AND lower <= ? ORDER BY lower DESC LIMIT 1
 ), fine AS (
-    SELECT parent, lower, total FROM bucket WHERE {_AXIS} AND parent = (SELECT bucket FROM coarse) AND lower <= ?
+    SELECT parent, lower, total FROM bucket WHERE {ON_AXIS} AND parent = (SELECT bucket FROM coarse) AND lower <= ?
     ORDER BY lower DESC LIMIT 1
 )
 SELECT fine.lower,
     coalesce(
-        (SELECT lower FROM bucket WHERE {_AXIS} AND parent = fine.parent AND lower > ? ORDER BY lower LIMIT 1),
-        (SELECT lower FROM bucket WHERE {_AXIS} AND parent = 0 AND lower > ? ORDER BY lower LIMIT 1)
+        (SELECT lower FROM bucket WHERE {ON_AXIS} AND parent = fine.parent AND lower > ? ORDER BY lower LIMIT 1),
+        (SELECT lower FROM bucket WHERE {ON_AXIS} AND parent = 0 AND lower > ? ORDER BY lower LIMIT 1)
     ),
     fine.total,
     (SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM bucket
-        WHERE {_AXIS} AND parent = fine.parent AND lower < fine.lower),
+        WHERE {ON_AXIS} AND parent = fine.parent AND lower < fine.lower),
     coarse.bucket,
     coarse.lower,
     (SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM bucket
-        WHERE {_AXIS} AND parent = 0 AND lower < coarse.lower)
+        WHERE {ON_AXIS} AND parent = 0 AND lower < coarse.lower)
 FROM coarse CROSS JOIN fine
 """

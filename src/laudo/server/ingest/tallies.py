@@ -16,6 +16,7 @@ from laudo.core import sql
 from laudo.core.axes import Axis, Key
 from laudo.core.lookups import At, Count
 from laudo.core.sql import How, Owner, Statement, Write
+from laudo.core.sql.parts import ON_AXIS
 from laudo.core.sql.writes import BUCKET, TALLY
 from laudo.core.tally import COARSE
 from laudo.server.database import Connection, StoreError
@@ -191,10 +192,9 @@ class Tally:
         number, self._next = self._next, self._next + 1
         self._insert(connection, [(COARSE, number, second[0][0], 0)])
         moved = [each.number for _, each in second]
+        among_moved = connection.dialect.member("bucket")
         for table in ("bucket", "tally"):
-            text = (
-                f"UPDATE {table} SET parent = ? WHERE {_AXIS} AND parent = ? AND {connection.dialect.member('bucket')}"
-            )
+            text = f"UPDATE {table} SET parent = ? WHERE {ON_AXIS} AND parent = ? AND {among_moved}"
             connection.fetch(Statement(text, (number, *self._place, parent, moved)))
         for _, each in second:
             each.parent = number
@@ -216,18 +216,17 @@ class Tally:
         connection.write(_INSERT_BUCKET, [(*self._place, *row) for row in rows])
 
 
-_AXIS: Final = "id_organizacao = ? AND id_conta = ? AND axis = ?"
-_BUCKETS: Final = f"SELECT parent, bucket, lower, total FROM bucket WHERE {_AXIS}"
+_BUCKETS: Final = f"SELECT parent, bucket, lower, total FROM bucket WHERE {ON_AXIS}"
 _INSERT_BUCKET: Final = Write(How.INSERT, BUCKET, ("lower", "total"))
 _ADD_TOTAL: Final = Write(How.ADD, BUCKET, ("total",))
 _DELETE_BUCKET: Final = Write(How.DELETE, BUCKET)
 _ADD_TALLY: Final = Write(How.COUNT, TALLY, ("total",))
 _CLEAN_TALLY: Final = Write(How.DELETE_EMPTY, TALLY)
-_DELETE_COARSE: Final = f"DELETE FROM tally WHERE {_AXIS} AND parent = 0 AND bucket = ?"
+_DELETE_COARSE: Final = f"DELETE FROM tally WHERE {ON_AXIS} AND parent = 0 AND bucket = ?"
 _SUM_COARSE: Final = f"""
 INSERT INTO tally (id_organizacao, id_conta, axis, parent, facet, bucket, total)
-SELECT id_organizacao, id_conta, axis, 0, facet, parent, sum(total) FROM tally WHERE {_AXIS} AND parent = ?
+SELECT id_organizacao, id_conta, axis, 0, facet, parent, sum(total) FROM tally WHERE {ON_AXIS} AND parent = ?
 GROUP BY id_organizacao, id_conta, axis, facet, parent
 """
-_FORGET_TALLY: Final = f"DELETE FROM tally WHERE {_AXIS}"
-_FORGET_BUCKETS: Final = f"DELETE FROM bucket WHERE {_AXIS}"
+_FORGET_TALLY: Final = f"DELETE FROM tally WHERE {ON_AXIS}"
+_FORGET_BUCKETS: Final = f"DELETE FROM bucket WHERE {ON_AXIS}"

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from laudo.core.axes import Axis, Key
 from laudo.core.sql import Owner, Statement
+from laudo.core.sql.parts import ON_AXIS
 from laudo.core.tally import COARSE
 from laudo.server.database import Connection
 from laudo.server.ingest import counting
@@ -123,7 +124,6 @@ class Buckets:
         return self._axis.decode(lower) or ()
 
 
-_AXIS: Final = "id_organizacao = ? AND id_conta = ? AND axis = ?"
-_BUCKETS: Final = f"SELECT parent, bucket, lower, total FROM bucket WHERE {_AXIS} ORDER BY lower, bucket"
-_TALLY: Final = f"SELECT bucket, facet, total FROM tally WHERE {_AXIS} AND parent = ?"
-_PARENTS: Final = f"SELECT parent, count(*) FROM tally WHERE {_AXIS} GROUP BY parent"
+_BUCKETS: Final = f"SELECT parent, bucket, lower, total FROM bucket WHERE {ON_AXIS} ORDER BY lower, bucket"
+_TALLY: Final = f"SELECT bucket, facet, total FROM tally WHERE {ON_AXIS} AND parent = ?"
+_PARENTS: Final = f"SELECT parent, count(*) FROM tally WHERE {ON_AXIS} GROUP BY parent"
