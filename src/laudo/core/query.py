@@ -201,7 +201,7 @@ def _split(query_string: str, accepted: tuple[str, ...]) -> tuple[dict[str, str]
 
 def _problem(name: str | None, value: str | None, accepted: tuple[str, ...]) -> str:
     if name is None:
-        return "O nome de um parâmetro deve estar em UTF-8, codificado para URL, com até 200 caracteres."
+        return f"O nome de um parâmetro deve estar em UTF-8, codificado para URL, com até {MOST_CHARACTERS} caracteres."
     if name not in accepted:
         return _unknown(name, accepted)
     if value is None:
