@@ -25,7 +25,7 @@ from test_statements import Counting
 pytestmark = pytest.mark.xdist_group("cluster")
 
 DONE: Final = "the tables are distributed as planned\n"
-FIRST: Final = "SET LOCAL citus.multi_shard_modify_mode = 'sequential'"
+FIRST: Final = ("SET LOCAL citus.multi_shard_modify_mode = 'sequential'", "SET LOCAL search_path = public")
 BY_TABLE: Final = [
     *(f"SELECT create_reference_table('{table}')" for table in REFERENCE),
     "SELECT create_distributed_table('organizacao', 'id_organizacao', colocate_with => 'none')",
@@ -50,7 +50,7 @@ def script(*statements: str) -> str:
 
 
 def whole(url: str) -> str:
-    return script(FIRST, *BY_TABLE, *COPIED, last(url))
+    return script(*FIRST, *BY_TABLE, *COPIED, last(url))
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,7 @@ def test_what_is_distributed_already_is_left(laudo: Shell, url: str) -> None:
     assert len(done) == 3
     execute(url, *done)
     left = [each for each in BY_TABLE if each not in done]
-    assert laudo("citus", "apply").stdout == script(FIRST, *left, *COPIED, last(url))
+    assert laudo("citus", "apply").stdout == script(*FIRST, *left, *COPIED, last(url))
     check(url)
 
 

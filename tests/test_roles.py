@@ -176,9 +176,9 @@ def test_what_was_given_or_taken_by_hand_is_put_right(server: Server, ask: Askin
     server.execute("ALTER TABLE facet OWNER TO deploy", database=GRANTED)
     database = opened(server, GRANTED, "deploy")
     assert set(roles.grant(database)) == {
-        "ALTER TABLE facet OWNER TO laudo_owner",
-        "GRANT SELECT ON token TO laudo_reader",
-        "REVOKE DELETE, TRUNCATE ON relatorio FROM laudo_reader",
+        "ALTER TABLE public.facet OWNER TO laudo_owner",
+        "GRANT SELECT ON public.token TO laudo_reader",
+        "REVOKE DELETE, TRUNCATE ON public.relatorio FROM laudo_reader",
     }
     database.close()
     assert may(ask, "api", "relatorio") == may(ask, "api", "token") == {"SELECT"}
@@ -235,7 +235,7 @@ def test_a_schema_in_which_everybody_makes_tables_is_closed(server: Server) -> N
     migrations.migrate(database)
     with pytest.raises(roles.RolesError) as refused:
         roles.grant(database)
-    assert 'REVOKE CREATE ON SCHEMA "public" FROM PUBLIC' in refused.value.statements
+    assert "REVOKE CREATE ON SCHEMA public FROM PUBLIC" in refused.value.statements
     for statement in refused.value.statements:
         server.execute(statement, database="open")
     assert roles.grant(database) == []
@@ -255,7 +255,7 @@ def test_granting_waits_for_who_reads_a_table(server: Server) -> None:
         reader.execute("SELECT * FROM relatorio")
         with pytest.raises(Exception, match=r"^granting had to wait for longer than 0\.6 s"):
             roles.grant(database, seconds=0.6)
-    assert "ALTER TABLE relatorio OWNER TO laudo_owner" in roles.grant(database)
+    assert "ALTER TABLE public.relatorio OWNER TO laudo_owner" in roles.grant(database)
     database.close()
 
 
@@ -320,19 +320,26 @@ def test_granting_names_what_it_did_and_next_time_that_nothing_was_left(work: Wo
     assert work.run("deploy", "migrate", "--grants") == "the roles are current"
 
 
-def test_granting_without_the_right_to_prints_what_to_run(server: Server, tmp_path: Path) -> None:
-    server.execute("CREATE DATABASE told OWNER stranger")
-    result = Shell(tmp_path)(
-        "migrate", "--grants", env={"LAUDO_STORE": server.url("told", user="stranger", password=PASSWORD)}
-    )
+@pytest.mark.parametrize(("name", "schema"), [("told", "public"), ("apart", '"Minha loja"')])
+def test_granting_without_the_right_to_prints_what_to_run(
+    server: Server, tmp_path: Path, name: str, schema: str
+) -> None:
+    """Also to somebody whose search_path does not lead to the store."""
+    server.execute(f"CREATE DATABASE {name} OWNER stranger")
+    server.execute(f"CREATE SCHEMA IF NOT EXISTS {schema} AUTHORIZATION stranger", database=name)
+    server.execute(f"ALTER ROLE stranger IN DATABASE {name} SET search_path = {schema}")
+    url = server.url(name, user="stranger", password=PASSWORD)
+    result = Shell(tmp_path)("migrate", "--grants", env={"LAUDO_STORE": url})
     *applied, refusal = result.stderr.splitlines()
     assert (result.exit_code, applied[0]) == (2, "applied 0001_store.sql")
     assert all(line.startswith("applied ") for line in applied)
     assert refusal.startswith("error: the store's user may not make roles, or does not own")
-    assert 'GRANT laudo_owner TO "stranger";' in result.stdout.splitlines()
-    server.execute(result.stdout, database="told")
-    owners = server.execute("SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'", database="told")
+    assert "GRANT laudo_owner TO stranger;" in result.stdout.splitlines()
+    server.execute(result.stdout, database=name)
+    owners = server.execute("SELECT tableowner FROM pg_tables WHERE tablename = 'tally'", database=name)
     assert owners == [("laudo_owner",)]
+    assert Shell(tmp_path)("migrate", "--grants", env={"LAUDO_STORE": url}).stdout == "the roles are current\n"
+    server.execute("REVOKE laudo_owner FROM stranger")
 
 
 @pytest.mark.parametrize("user", ["api", "importer"])

@@ -88,6 +88,8 @@ def _apply(database: Database) -> list[str]:
 def _missing(connection: Reader, found: Mapping[str, str]) -> Iterator[str]:
     if missing := [table for table in _PLANNED if table not in found]:
         yield _SEQUENTIALLY
+        [(schema,)] = connection.fetch(Statement(_SCHEMA, ()))
+        yield f"SET LOCAL search_path = {schema}"  # Whoever runs it elsewhere may have another one.
         yield from (_STATEMENTS[table] for table in missing)
     # Rows that were there before have been copied; what is left of them is seen by nobody.
     for (table,) in connection.fetch(Statement(_WITH_PAGES, (missing,))):
@@ -162,6 +164,7 @@ WHERE datname = current_database() AND NOT EXISTS (
 )
 """
 """What a connection says of its own mode is not what others have: one that writes has its own."""
+_SCHEMA: Final = "SELECT quote_ident(current_schema())"
 _OTHERS: Final = """
 SELECT relname::text FROM pg_class
 WHERE relnamespace = quote_ident(current_schema())::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition

@@ -6,7 +6,7 @@ granted by default to what a later migration makes; `follow` does that, in the m
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from laudo.core.sql import Statement
 from laudo.server import patience
@@ -32,6 +32,13 @@ RIGHTS: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
     READER: _READ | {"heartbeat": _KEPT},
 }
 """Role -> table -> privileges."""
+
+
+class Place(NamedTuple):
+    """Where the store is: names as statements have them, quoted where they must be."""
+
+    database: str
+    schema: str
 
 
 class RolesError(StoreError):
@@ -82,13 +89,15 @@ def _require_all(connection: Connection) -> None:
 
 
 def _missing(connection: Connection) -> Iterator[str]:
+    """Give what is missing as statements that name the schema: whoever runs them may have another search_path."""
     known = {name for (name,) in connection.fetch(Statement(_KNOWN, (list(ROLES),)))}
+    place = Place(*connection.fetch(Statement(_PLACE, ()))[0])
     yield from (f"CREATE ROLE {role} NOLOGIN" for role in ROLES if role not in known)
     yield from _membership(connection, known)
-    yield from _places(connection, known)
-    yield from _ownership(connection)
+    yield from _places(connection, place, known)
+    yield from _ownership(connection, place)
     for role, rights in RIGHTS.items():
-        yield from _privileges(connection, role, rights)
+        yield from _privileges(connection, place, role, rights)
 
 
 def _membership(connection: Connection, known: Iterable[str]) -> Iterator[str]:
@@ -96,24 +105,23 @@ def _membership(connection: Connection, known: Iterable[str]) -> Iterator[str]:
     [(user, is_superuser, has_own)] = connection.fetch(Statement(_USER, (list(TABLES),)))
     is_member = OWNER in known and connection.fetch(Statement(_IS_MEMBER, (OWNER,))) == [(True,)]
     if has_own and not is_superuser and not is_member:
-        yield f"GRANT {OWNER} TO {_quoted(user)}"
+        yield f"GRANT {OWNER} TO {user}"
 
 
-def _places(connection: Connection, known: Iterable[str]) -> Iterator[str]:
+def _places(connection: Connection, place: Place, known: Iterable[str]) -> Iterator[str]:
     """Let all in, and none but the owner make tables, which every role may in PostgreSQL 14's schema `public`."""
-    [(database, schema)] = connection.fetch(Statement(_PLACE, ()))
     is_open = _may(connection, "public")[2]
     for role in ROLES:
         asked = role if role in known else "public"
         connects, uses, creates = _may(connection, asked)
         if not connects:
-            yield f"GRANT CONNECT ON DATABASE {_quoted(database)} TO {role}"
+            yield f"GRANT CONNECT ON DATABASE {place.database} TO {role}"
         if not uses:
-            yield f"GRANT USAGE ON SCHEMA {_quoted(schema)} TO {role}"
+            yield f"GRANT USAGE ON SCHEMA {place.schema} TO {role}"
         if role == OWNER and (is_open or not creates):
-            yield f"GRANT CREATE ON SCHEMA {_quoted(schema)} TO {role}"
+            yield f"GRANT CREATE ON SCHEMA {place.schema} TO {role}"
     if is_open:
-        yield f"REVOKE CREATE ON SCHEMA {_quoted(schema)} FROM PUBLIC"
+        yield f"REVOKE CREATE ON SCHEMA {place.schema} FROM PUBLIC"
 
 
 def _may(connection: Connection, role: str) -> tuple[bool, bool, bool]:
@@ -122,35 +130,32 @@ def _may(connection: Connection, role: str) -> tuple[bool, bool, bool]:
     return connects, uses, creates
 
 
-def _ownership(connection: Connection) -> Iterator[str]:
+def _ownership(connection: Connection, place: Place) -> Iterator[str]:
     for kind, text in (("TABLE", _OWNER_OF_TABLES), ("STATISTICS", _OWNER_OF_STATISTICS)):
-        owners = _owners(connection, text)
-        yield from (f"ALTER {kind} {name} OWNER TO {OWNER}" for name, owner in owners.items() if owner != OWNER)
+        for name, owner in _owners(connection, text).items():
+            if owner != OWNER:
+                yield f"ALTER {kind} {place.schema}.{name} OWNER TO {OWNER}"
 
 
 def _owners(connection: Connection, text: str) -> dict[str, str]:
     return {str(name): str(owner) for name, owner in connection.fetch(Statement(text, (list(TABLES),)))}
 
 
-def _privileges(connection: Connection, role: str, rights: Mapping[str, frozenset[str]]) -> Iterator[str]:
+def _privileges(connection: Connection, place: Place, role: str, rights: Mapping[str, frozenset[str]]) -> Iterator[str]:
     granted: dict[str, set[str]] = {}
     for table, privilege in connection.fetch(Statement(_GRANTED, (list(TABLES), role))):
         granted.setdefault(table, set()).add(privilege)
     for table, wanted in rights.items():
         held = granted.get(table, set())
         if lacking := sorted(wanted - held):
-            yield f"GRANT {', '.join(lacking)} ON {table} TO {role}"
+            yield f"GRANT {', '.join(lacking)} ON {place.schema}.{table} TO {role}"
         if excess := sorted(held - wanted):
-            yield f"REVOKE {', '.join(excess)} ON {table} FROM {role}"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+            yield f"REVOKE {', '.join(excess)} ON {place.schema}.{table} FROM {role}"
 
 
 _KNOWN: Final = "SELECT rolname::text FROM pg_roles WHERE rolname = ANY(?)"
 _USER: Final = """
-SELECT rolname::text, rolsuper,
+SELECT quote_ident(rolname), rolsuper,
     EXISTS (SELECT FROM pg_database WHERE datname = current_database() AND datdba = pg_roles.oid) OR EXISTS (
         SELECT FROM pg_class
         WHERE relnamespace = quote_ident(current_schema())::regnamespace
@@ -160,7 +165,7 @@ FROM pg_roles WHERE rolname = current_user
 """
 """Who asks, whether that is a superuser, and whether it owns the database or a table."""
 _IS_MEMBER: Final = "SELECT pg_has_role(?, 'USAGE')"
-_PLACE: Final = "SELECT current_database()::text, current_schema()::text"
+_PLACE: Final = "SELECT quote_ident(current_database()), quote_ident(current_schema())"
 _MAY: Final = """
 SELECT has_database_privilege(?::name, current_database(), 'CONNECT'),
        has_schema_privilege(?::name, current_schema(), 'USAGE'),
