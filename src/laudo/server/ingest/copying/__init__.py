@@ -6,6 +6,7 @@ no reports, and the next run knows what to count. Then it has the source's versi
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from laudo.core import axes
@@ -137,15 +138,19 @@ class Copy:
 
 
 def _refuse_itself(source: Connection, target: Connection) -> None:
-    """Raise StoreError where two URLs lead to the same tables; of files, their names have told."""
-    both = (source, target)
-    if {each.dialect.name for each in both} == {"postgres"} and len({*map(_tables, both)}) == 1:
+    """Raise StoreError where two URLs lead to the same tables."""
+    if _place(source) == _place(target):
         message = "the source and the target are the same store"
         raise StoreError(message)
 
 
-def _tables(connection: Connection) -> Row:
-    return connection.fetch(Statement(_TABLES, ()))[0]
+def _place(connection: Connection) -> Row:
+    """Tell where a store's tables are, by whatever name they go."""
+    if connection.dialect.name == "postgres":
+        return connection.fetch(Statement(_TABLES, ()))[0]
+    [(file,)] = connection.fetch(Statement(_FILE, ()))
+    found = Path(file).stat()
+    return found.st_dev, found.st_ino
 
 
 def _refuse_uncounted(connection: Connection, versions: dict[Owner, int]) -> None:
@@ -182,6 +187,7 @@ SELECT CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS bigint),
        (SELECT oid FROM pg_database WHERE datname = current_database()), to_regclass('relatorio')::oid
 """
 """Whose they are: no two servers, a store and its copy neither, start in the same microsecond."""
+_FILE: Final = "SELECT file FROM pragma_database_list WHERE name = 'main'"
 _COUNT: Final = "hint: finish the copy that made it, or run `laudo verify --repair` there"
 _TOTAL: Final = "SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM facet"
 _ANY: Final = "SELECT 1 FROM relatorio WHERE id_organizacao = ? AND id_conta = ? LIMIT 1"
