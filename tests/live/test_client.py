@@ -37,7 +37,7 @@ def test_counts_are_those_of_the_walk(client: Laudo) -> None:
 
 
 def test_a_wrong_token(server: Server) -> None:
-    with Laudo(server.url, "wrong-token") as client, pytest.raises(UnauthorizedError) as caught:
+    with Laudo(server.url, "nobodys-wrong-token") as client, pytest.raises(UnauthorizedError) as caught:
         client.usuario()
     assert caught.value.request_id
 

@@ -63,7 +63,7 @@ def test_lines_of_two_workers_never_mix(place: Place) -> None:
 def test_no_log_means_none(place: Place) -> None:
     with serving(place, "--no-log") as server:
         assert server.ask("/usuario").status == 200
-        assert server.ask("/usuario", "Authorization: wrong-token").status == 401
+        assert server.ask("/usuario", "Authorization: nobodys-wrong-token").status == 401
     assert server.out.read_bytes() == b""
 
 

@@ -81,7 +81,7 @@ def test_a_page_of_an_allowed_origin_may_send_the_token(place: Place) -> None:
 
 def test_a_refusal_can_be_read_by_an_allowed_origin(place: Place) -> None:
     with serving(place, "--allowed-origins", ORIGIN) as server:
-        answer = server.ask("/usuario", f"Origin: {ORIGIN}", "Authorization: wrong-token")
+        answer = server.ask("/usuario", f"Origin: {ORIGIN}", "Authorization: nobodys-wrong-token")
     assert answer.status == 401
     assert answer.headers["access-control-allow-origin"] == ORIGIN
 
@@ -92,7 +92,7 @@ def test_a_refusal_can_be_read_by_an_allowed_origin(place: Place) -> None:
 def test_a_token_that_asks_too_fast_is_told_when_to_come_back(place: Place) -> None:
     with serving(place, "--workers", "1", "--rate-limit", "5") as server:
         answers = [server.ask("/usuario") for _ in range(30)]
-        wrong = [server.ask("/usuario", "Authorization: wrong-token") for _ in range(30)]
+        wrong = [server.ask("/usuario", "Authorization: nobodys-wrong-token") for _ in range(30)]
         free = [server.ask("/health") for _ in range(30)]
     assert [answer.status for answer in answers[:5]] == [200] * 5
     refused = [answer for answer in answers if answer.status == 429]
@@ -127,7 +127,7 @@ def test_metrics_count_over_both_workers_on_a_port_of_their_own(place: Place) ->
     with serving(place, "--workers", "2", "--metrics-port", str(port)) as server:
         for _ in range(100):
             assert server.ask("/usuario").status == 200
-        server.ask("/usuario", "Authorization: wrong-token")
+        server.ask("/usuario", "Authorization: nobodys-wrong-token")
         server.ask("/52998224725", method="BREW")
         text = scrape(port)
         assert server.ask("/metrics").status == 404

@@ -25,7 +25,7 @@ _KEY_BYTES: Final = 32
 _OTHERS: Final = 0o077
 _LOST: Final = "without the key no token works; hint: restore it, or name it with --key-file"
 
-_plausible: Final = re.compile(r"[!-+\--~]{8,200}").fullmatch  # visible ASCII without the comma
+_plausible: Final = re.compile(r"[!-+\--~]{16,200}").fullmatch  # visible ASCII without the comma
 _ours: Final = re.compile(rf"{PREFIX}[0-9A-Za-z]{{{_BODY + _CHECKSUM}}}").fullmatch
 
 _HOLDER: Final = """
@@ -123,7 +123,7 @@ def derived_token(key: bytes, purpose: str) -> str:
 def adopted_token(text: str) -> str:
     """Check a token made elsewhere, 16–200 characters; raises AuthError."""
     token = text.strip(" \t\r\n")
-    if not re.fullmatch(r"[!-+\--~]{16,200}", token):
+    if not _plausible(token):
         raise AuthError("a token is 16 to 200 visible ASCII characters, without blanks and commas")
     if token.startswith(PREFIX) and _is_damaged(token):
         raise AuthError(f"the token begins with {PREFIX}, but its checksum is wrong; hint: copy all of it")
