@@ -89,7 +89,8 @@ def main() -> None:
         store, key_file = arguments.store or f"sqlite:///{folder}/laudo.db", Path(folder) / "laudo.key"
         writing = stack.enter_context(closing(open_store(store, write=True)))
         migrations.migrate(writing)
-        accesses = demo.fill(writing, auth.load_key(key_file, create=True), count=arguments.reports).accesses
+        auth.make_key(key_file)
+        accesses = demo.fill(writing, auth.load_key(key_file), count=arguments.reports).accesses
 
         def client(cache_bytes: int) -> Client:
             settings = Settings(store=store, key_file=str(key_file), log=False, cache_bytes=cache_bytes)

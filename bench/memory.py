@@ -58,7 +58,8 @@ def _arguments() -> argparse.Namespace:
 
 def _fill(folder: Path, number: int) -> None:
     """Make a store of so many accounts of as many organizations, and a file of their tokens."""
-    key, reports, tokens = auth.load_key(folder / "laudo.key", create=True), list(invent.relatorios(_REPORTS)), []
+    auth.make_key(folder / "laudo.key")
+    key, reports, tokens = auth.load_key(folder / "laudo.key"), list(invent.relatorios(_REPORTS)), []
     with closing(open_store(_store(folder), write=True)) as database:
         migrations.migrate(database)
         for each in range(number):

@@ -142,7 +142,8 @@ def _arguments() -> argparse.Namespace:
 def fill(store: str, folder: Path, count: int) -> str:
     """Make the store, unless it is there, and give a token to ask with."""
     folder.mkdir(parents=True, exist_ok=True)
-    key = auth.load_key(folder / "laudo.key", create=True)
+    auth.make_key(folder / "laudo.key")
+    key = auth.load_key(folder / "laudo.key")
     with closing(open_store(store, write=True)) as database:
         migrations.migrate(database)
         return demo.fill(database, key, count=count).accesses[0].token

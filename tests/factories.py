@@ -81,7 +81,8 @@ class Store:
     def __init__(self, database: Database, key_file: Path) -> None:
         self.database = database
         self.key_file = key_file
-        self._key = auth.load_key(key_file, create=True)
+        auth.make_key(key_file)
+        self._key = auth.load_key(key_file)
 
     def account(self, id_organizacao: int | None = None, *, nome: str = "Acme", webhook_url: str = "") -> Account:
         """Make an account with one user and one token, in a new organization unless one is named."""

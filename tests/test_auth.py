@@ -179,15 +179,17 @@ def test_who_is_disabled_has_no_caller_until_enabled_again(store: Database, leve
 
 def test_a_key_is_made_on_first_use_and_then_stays(tmp_path: Path) -> None:
     file = tmp_path / "laudo.key"
-    key = auth.load_key(file, create=True)
+    assert auth.make_key(file)
+    key = auth.load_key(file)
     assert len(key) == 32
     assert file.read_text() == key.hex() + "\n"
-    assert auth.load_key(file, create=True) == auth.load_key(file, create=False) == key
+    assert not auth.make_key(file)
+    assert auth.load_key(file) == key
 
 
 def test_a_key_is_readable_by_its_owner_only_and_nothing_else_is_left(tmp_path: Path) -> None:
     file = tmp_path / "laudo.key"
-    auth.load_key(file, create=True)
+    auth.make_key(file)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert list(tmp_path.iterdir()) == [file]
 
@@ -198,7 +200,8 @@ def test_processes_that_begin_at_once_agree_on_one_key(tmp_path: Path) -> None:
 
     def begin() -> None:
         barrier.wait()
-        keys.append(auth.load_key(tmp_path / "laudo.key", create=True))
+        auth.make_key(tmp_path / "laudo.key")
+        keys.append(auth.load_key(tmp_path / "laudo.key"))
 
     threads = [threading.Thread(target=begin) for _ in range(8)]
     for thread in threads:
@@ -211,17 +214,17 @@ def test_processes_that_begin_at_once_agree_on_one_key(tmp_path: Path) -> None:
 
 def test_a_missing_key_is_not_made_unasked(tmp_path: Path) -> None:
     with pytest.raises(AuthError, match="does not exist"):
-        auth.load_key(tmp_path / "laudo.key", create=False)
+        auth.load_key(tmp_path / "laudo.key")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])
 def test_a_key_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> None:
     file = tmp_path / "laudo.key"
-    auth.load_key(file, create=True)
+    auth.make_key(file)
     file.chmod(mode)
     with pytest.raises(AuthError, match="can be read by others; hint: chmod 600"):
-        auth.load_key(file, create=True)
+        auth.load_key(file)
 
 
 @pytest.mark.parametrize("content", [b"", b"00" * 31, b"00" * 33, b"zz" * 32, b"00" * 32 + b"\n\n", b"\xff" * 64])
@@ -230,16 +233,17 @@ def test_a_malformed_key_is_refused_and_not_shown(tmp_path: Path, content: bytes
     file.write_bytes(content)
     file.chmod(0o600)
     with pytest.raises(AuthError, match="is not 64 hexadecimal digits") as error:
-        auth.load_key(file, create=True)
+        auth.load_key(file)
     assert "0000" not in str(error.value).replace(str(file), "")
 
 
 def test_a_folder_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(AuthError, match="cannot make the key file"):
-        auth.load_key(tmp_path / "none" / "laudo.key", create=True)
+        auth.make_key(tmp_path / "none" / "laudo.key")
 
 
 def test_a_key_may_be_a_link_as_mounted_secrets_are(tmp_path: Path) -> None:
-    key = auth.load_key(tmp_path / "real.key", create=True)
+    auth.make_key(tmp_path / "real.key")
     (tmp_path / "laudo.key").symlink_to(tmp_path / "real.key")
-    assert auth.load_key(tmp_path / "laudo.key", create=True) == key
+    assert not auth.make_key(tmp_path / "laudo.key")
+    assert auth.load_key(tmp_path / "laudo.key") == auth.load_key(tmp_path / "real.key")

@@ -120,7 +120,7 @@ def test_who_asks_is_read_for_each_request_and_never_taken_from_another_one(
     store: Store, store_url: str, account: Account
 ) -> None:
     with closing(open_store(store_url)) as opened:
-        database, callers = Ready(opened), Callers(auth.load_key(store.key_file, create=False), Limits(0))
+        database, callers = Ready(opened), Callers(auth.load_key(store.key_file), Limits(0))
         callers.admit(database, None, account.token)
 
         def admit(_number: int) -> None:

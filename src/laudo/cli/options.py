@@ -84,7 +84,7 @@ def key(settings: Settings, *, create: bool) -> bytes:
 
     if create and auth.make_key(settings.key_file):
         output.note(f"made the key file {Path(settings.key_file).absolute()}; keep a copy, without it no token works")
-    return auth.load_key(settings.key_file, create=False)
+    return auth.load_key(settings.key_file)
 
 
 def as_json(command: Command) -> Command:

@@ -67,7 +67,7 @@ class Service:
         """Raises AuthError when the key file cannot be used."""
         self.settings = settings
         self.database = database
-        key = auth.load_key(settings.key_file, create=False)
+        key = auth.load_key(settings.key_file)
         limits = Limits(settings.rate_limit)
         self.callers = Callers(key, limits)
         self.pages = Pages(key, cache_bytes=settings.cache_bytes)

@@ -130,14 +130,12 @@ def adopted_token(text: str) -> str:
     return token
 
 
-def load_key(path: str | Path, *, create: bool) -> bytes:
-    """Read the key (32 bytes) under which tokens are hashed; with `create`, make a missing file first.
+def load_key(path: str | Path) -> bytes:
+    """Read the key (32 bytes) under which tokens are hashed.
 
     Raises AuthError when the file is missing, malformed or may be read by others.
     """
     file = Path(path)
-    if create:
-        make_key(file)
     try:
         with file.open("rb") as stream:
             mode, text = os.fstat(stream.fileno()).st_mode, stream.read(1024)
