@@ -20,8 +20,9 @@ from laudo.demo import invent
 from laudo.server import accounts, migrations
 from laudo.server.database import Connection, Database, open_store
 from laudo.server.ingest.facets import FacetNumbers
+from laudo.server.ingest.progress import SILENT
 from laudo.server.ingest.records import Relatorio
-from laudo.server.ingest.verify import recount
+from laudo.server.ingest.verify import repair
 from laudo.server.ingest.writer import Ingest
 
 ORGANIZACAO: Final = "Organização Exemplo"
@@ -146,7 +147,10 @@ def _fill(database: Database, plan: Plan, indexes_are: str) -> None:
     with database.transaction() as connection:
         for _, text in indexes:
             connection.run_script(text)
-    recount(database, owner.id_organizacao)
+    with database.transaction() as connection:
+        repair.conta(connection, owner, SILENT)
+    with database.transaction() as connection:
+        repair.organizacao(connection, owner.id_organizacao, SILENT)
     _add_small_ones(database, plan.among)
 
 

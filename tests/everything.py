@@ -125,7 +125,6 @@ def done(url: str, key_file: Path, *, opened: Opening = open_store) -> Record:
         _damage(plain)
         verify.mend(writing, verify.verify(writing), sizes=SMALL)
         assert list(verify.verify(writing)) == []
-        verify.recount(writing, asking[0].id_organizacao, sizes=SMALL)
     writing.close()
     reading.close()
     return record

@@ -13,13 +13,13 @@ from engines import Engine, Stores
 from factories import Store
 from forwarding import Forwarding, ForwardingConnection
 from laudo import demo
-from laudo.core.sql import Statement
+from laudo.core.sql import Owner, Statement
 from laudo.server.database import Connection, Database, Row, StoreError, open_store
 from laudo.server.ingest import statistics
 from laudo.server.ingest.copying import Copy
 from laudo.server.ingest.progress import SILENT
 from laudo.server.ingest.statistics import GROWTH, LEAST
-from laudo.server.ingest.verify import pessoas, recount
+from laudo.server.ingest.verify import pessoas, repair
 from laudo.server.ingest.writer import Ingest
 
 MANY = LEAST * GROWTH
@@ -101,7 +101,8 @@ def test_a_store_that_was_never_looked_at_is_before_it_is_counted_anew(database:
     with database.transaction() as connection:
         connection.run_script(f"UPDATE pg_class SET reltuples = {LEAST} WHERE oid = 'relatorio'::regclass")
     assert (known(database), known(database, "tally")) == (LEAST, 0)
-    recount(database, account.id_organizacao)
+    with database.transaction() as connection:
+        repair.conta(connection, Owner(account.id_organizacao, account.id_conta), SILENT)
     assert known(database, "tally") > 0
 
 

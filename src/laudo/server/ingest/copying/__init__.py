@@ -84,9 +84,8 @@ class Copy:
             contas = [owner for owner in stale if owner.id_conta]
             organizacoes = sorted({owner.id_organizacao for owner in stale})
             owners = [owner for id_organizacao in organizacoes for owner in self._callers.owners(id_organizacao)]
-            work_on_persons = (1 + len(axes.OF_PESSOA)) * pessoas.count(connection, owners)
-        work = len(axes.OF_RELATORIO) * sum(self._sizes[owner] for owner in contas)
-        progress = Progress(told, work + work_on_persons)
+            work = len(axes.OF_RELATORIO) * sum(self._sizes[owner] for owner in contas)
+            progress = Progress(told, work + pessoas.work(connection, owners))
         for owner in contas:
             with self._target.transaction() as writing:
                 repair.conta(writing, owner, progress)

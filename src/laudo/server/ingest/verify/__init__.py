@@ -19,7 +19,7 @@ from laudo.server.ingest.verify import items, orphans, pessoas, repair
 from laudo.server.ingest.verify.buckets import Buckets
 from laudo.server.ingest.verify.differences import Difference, named
 
-__all__ = ["Difference", "mend", "recount", "verify"]
+__all__ = ["Difference", "mend", "verify"]
 
 ITEMS: Final = "items that are not what their columns say"
 UNDATED: Final = "reports of an instant beyond the years 1 to 9999"
@@ -29,7 +29,7 @@ def verify(database: Database, told: Told | None = None) -> Iterator[Difference]
     """Give all that differs, of every account and organization."""
     with database.snapshot() as connection:
         owners = _owners(connection)
-        progress = Progress(told, _work(connection, owners, passes=_PASSES + 1) + _work_on_persons(connection, owners))
+        progress = Progress(told, _work(connection, owners, passes=_PASSES + 1) + pessoas.work(connection, owners))
         organizacoes = _organizacoes(connection)
         yield from orphans.differences(connection)
     for owner in owners:
@@ -53,7 +53,7 @@ def mend(
         contas = sorted(owner for owner in named & there if owner.id_conta)
         organizacoes = {owner.id_organizacao for owner in named & there if not owner.id_conta}
         others = [owner for owner in owners if owner.id_organizacao in organizacoes]
-        progress = Progress(told, _work(connection, contas, passes=_PASSES) + _work_on_persons(connection, others))
+        progress = Progress(told, _work(connection, contas, passes=_PASSES) + pessoas.work(connection, others))
     for owner in sorted(named - there):
         with database.transaction() as connection:
             orphans.clear(connection, owner)
@@ -67,19 +67,6 @@ def mend(
     for id_organizacao in sorted(organizacoes):
         with database.transaction() as connection:
             repair.organizacao(connection, id_organizacao, progress, sizes=sizes)
-    progress.end()
-
-
-def recount(database: Database, id_organizacao: int, told: Told | None = None, *, sizes: Sizes = SIZES) -> None:
-    """Write all that is kept of an organization's reports, where only they and their facets have been written."""
-    with database.snapshot() as connection:
-        owners = [owner for owner in _owners(connection) if owner.id_organizacao == id_organizacao]
-        progress = Progress(told, _work(connection, owners, passes=_PASSES) + _work_on_persons(connection, owners))
-    for owner in owners:
-        with database.transaction() as connection:
-            repair.conta(connection, owner, progress, sizes=sizes)
-    with database.transaction() as connection:
-        repair.organizacao(connection, id_organizacao, progress, sizes=sizes)
     progress.end()
 
 
@@ -134,11 +121,6 @@ def _organizacoes(connection: Connection) -> list[int]:
 def _work(connection: Connection, owners: Iterable[Owner], *, passes: int) -> int:
     """Count the rows of accounts that are to be read."""
     return passes * sum(counting.totals(connection, owner).total() for owner in owners)
-
-
-def _work_on_persons(connection: Connection, owners: Iterable[Owner]) -> int:
-    """Count the rows of persons that are to be read; more where accounts share persons."""
-    return (1 + len(axes.OF_PESSOA)) * pessoas.count(connection, owners)
 
 
 _PASSES: Final = len(axes.OF_RELATORIO)

@@ -93,10 +93,14 @@ def mend(connection: Connection, id_organizacao: int, progress: Progress) -> Non
     _replace(connection, id_organizacao, wrong, new)
 
 
-def count(connection: Connection, owners: Iterable[Owner]) -> int:
-    """Count the CPFs of each account: so many rows `differences` and `mend` are done with."""
+def work(connection: Connection, owners: Iterable[Owner]) -> int:
+    """Count the rows of persons to be read: each account's CPFs, once as they are and once for each axis.
+
+    That is too many where accounts share persons.
+    """
     text = _COUNT.format(source=_by_documento(connection))
-    return sum(connection.fetch(Statement(text, (*owner, CPF_LENGTH)))[0][0] for owner in owners)
+    cpfs = sum(connection.fetch(Statement(text, (*owner, CPF_LENGTH)))[0][0] for owner in owners)
+    return int(cpfs) * (1 + len(axes.OF_PESSOA))
 
 
 def _faults(stored: Row | None, said: Row | None) -> list[str]:
