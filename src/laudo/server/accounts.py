@@ -1,4 +1,4 @@
-"""Organizations, accounts, users and tokens: the only writer of who may ask.
+"""Organizations, accounts, users and tokens: makes them, lists them, and ends what they may.
 
 Every function works in the connection it is given; who calls opens the transaction. Ids of accounts, users
 and tokens are unique over the whole store: on the command line one number names one thing. Instants are
@@ -17,9 +17,8 @@ from laudo.server.database import Connection, Row
 FIRST_CONTA: Final = "principal"
 """Name of the account with which an organization starts."""
 _IDS: Final = "accounts"
-"""What whoever makes one of these holds, so that what was looked at before stays so."""
+"""What whoever makes one of these holds: two must not choose the same id, and what was looked at before stays so."""
 _MOST_WEBHOOK: Final = 2000
-"""What is held while an id is chosen: two writers must not choose the same."""
 
 
 class AccountError(Exception):

@@ -1,4 +1,4 @@
-"""The only place that writes reports: a batch is one transaction, durable when `Ingest.write` returns."""
+"""Writes reports that come, and deletes them: a batch is one transaction, durable when `Ingest.write` returns."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
