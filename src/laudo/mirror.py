@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from laudo.client import Batch, Laudo, Pessoa, Place
+from laudo.client import Batch, Laudo, ParameterError, Pessoa, Place
 from laudo.client import Relatorio as Listed
 from laudo.client.items import Item
 from laudo.core.values import PESSOA
@@ -171,7 +171,8 @@ class Mirror:
 
         A service that does not know the filter gives others.
         """
-        self._names.keep(self._client.pessoas(cpf=cpf).itens if _may_be_cpf(cpf) else ())
+        with suppress(ParameterError):  # It is of no form that a CPF has.
+            self._names.keep(self._client.pessoas(cpf=cpf).itens)
         return self._names.of({cpf}).get(cpf) or self._ingest.nome(cpf) or UNNAMED
 
 
@@ -231,10 +232,3 @@ def _known(instant: datetime | None) -> tuple[datetime, ...]:
 
 def _instants(batch: Batch[Listed]) -> list[datetime]:
     return [item.atualizado_em for item in batch.itens]
-
-
-def _may_be_cpf(text: str) -> bool:
-    return len(text) == _CPF and text.isascii() and text.isdecimal()
-
-
-_CPF: Final = 11
