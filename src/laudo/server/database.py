@@ -11,6 +11,10 @@ from laudo.core.sql import Dialect, Statement, Write
 Row = tuple[Any, ...]
 T = TypeVar("T")
 
+NO_SCHEMA: Final = "the store has no schema, or an older one; run `laudo migrate`"
+LOCKED: Final = "the store is locked by another writer; try again when it has finished"
+"""What both engines say."""
+
 _ATTEMPTS: Final = 3
 """At what is lost: the second may meet a server that is going down, or another transaction in the way."""
 

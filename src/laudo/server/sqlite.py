@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 import apsw
 
 from laudo.core.sql import SQLITE, Dialect, Statement, Write
-from laudo.server.database import PATIENT, Bounds, Locked, Mark, Row, Slow, StoreError, Unavailable
+from laudo.server.database import LOCKED, NO_SCHEMA, PATIENT, Bounds, Locked, Mark, Row, Slow, StoreError, Unavailable
 
 OLDEST: Final = 3_051_003
 """Before 3.51.3 two connections that write can corrupt a database in WAL mode."""
@@ -281,15 +281,13 @@ def _translate(error: apsw.Error, path: str) -> None:
             message = "the store did not finish a statement within its time limit"
             raise Slow(message) from error
         case apsw.BusyError() | apsw.LockedError():
-            message = "the store is locked by another writer; try again when it has finished"
-            raise Locked(message) from error
+            raise Locked(LOCKED) from error
         case apsw.CantOpenError() | apsw.IOError() | apsw.FullError() | apsw.ReadOnlyError() | apsw.PermissionsError():
             name = type(error).__name__
             message = f"the store {path} cannot be read or written ({name}): check its path, rights and disk"
             raise Unavailable(message) from error
         case apsw.SQLError() if "no such table" in str(error):
-            message = "the store has no schema, or an older one; run `laudo migrate`"
-            raise Unavailable(message) from error
+            raise Unavailable(NO_SCHEMA) from error
         case apsw.NotADBError() | apsw.CorruptError():
             message = f"{path} is not a store of laudo, or it is damaged; restore it from a backup"
             raise StoreError(message) from error

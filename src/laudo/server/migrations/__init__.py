@@ -17,7 +17,7 @@ from urllib.parse import quote
 from laudo.core import axes
 from laudo.core.sql import Dialect, Owner, Statement
 from laudo.server import patience, roles
-from laudo.server.database import Connection, Database, StoreError
+from laudo.server.database import NO_SCHEMA, Connection, Database, StoreError
 from laudo.server.ingest import vocabulary
 from laudo.server.ingest.changes import begin
 from laudo.server.ingest.tallies import Tally
@@ -55,8 +55,7 @@ def is_current(connection: Connection) -> bool:
 def require_current(connection: Connection) -> None:
     """Raise StoreError when the schema is missing or older than this version."""
     if not is_current(connection):
-        message = "the store has no schema, or an older one; run `laudo migrate`"
-        raise StoreError(message)
+        raise StoreError(NO_SCHEMA)
 
 
 def require_none_newer(connection: Connection) -> None:

@@ -8,7 +8,7 @@ import psycopg
 from psycopg import pq
 from psycopg.pq.abc import PGresult
 
-from laudo.server.database import Busy, Locked, Lost, Slow, StoreError, Unavailable
+from laudo.server.database import LOCKED, NO_SCHEMA, Busy, Locked, Lost, Slow, StoreError, Unavailable
 
 LOST: Final = "the connection to PostgreSQL was lost; ask again"
 HUNG: Final = "PostgreSQL does not answer in time; check its server and the network"
@@ -76,7 +76,6 @@ _ENDED: Final = {
     "user (SQLSTATE 25P04)",
 }
 """Why the server has ended a session, where that is the transaction's own doing."""
-_SCHEMA: Final = "the store has no schema, or an older one; run `laudo migrate`"
 _RIGHTS: Final = (
     "the store's user lacks a right; run `laudo migrate --grants` as whoever owns the tables, "
     "and grant the user laudo_reader, or laudo_writer to write"
@@ -102,12 +101,12 @@ _CODES: Final[dict[str, tuple[type[Exception], str]]] = {
     "3F000": (StoreError, "no schema of the user's search_path exists, or may be used; create one, or correct it"),
     "40": (Lost, "PostgreSQL has undone the transaction because of another one; it may be repeated"),
     "42501": (StoreError, _RIGHTS),
-    "42703": (Unavailable, _SCHEMA),
-    "42P01": (Unavailable, _SCHEMA),
+    "42703": (Unavailable, NO_SCHEMA),
+    "42P01": (Unavailable, NO_SCHEMA),
     "42P05": (Unavailable, _UNPREPARED),
     "42P07": (StoreError, "another application's table is in the way; give laudo a database or schema of its own"),
     "53": (Unavailable, "PostgreSQL lacks disk, memory or connections"),
-    "55P03": (Locked, "the store is locked by another writer; try again when it has finished"),
+    "55P03": (Locked, LOCKED),
     "57": (Unavailable, "PostgreSQL cannot go on now"),
     "57014": (Slow, "PostgreSQL did not finish a statement within its time limit"),
     "58": (Unavailable, "PostgreSQL cannot read or write its files; check its disk and its log"),
