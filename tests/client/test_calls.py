@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import httpx
 import pytest
@@ -31,7 +31,7 @@ from laudo.client import (
     TransportError,
     UnauthorizedError,
 )
-from laudo.core.resources import PESSOAS, RELATORIOS
+from laudo.core.resources import PESSOAS, RELATORIOS, Resource
 from laudo.core.resources import PROFILE as PROFILE_FIELDS
 
 RESET = httpx.ReadError("reset")
@@ -164,9 +164,13 @@ def test_every_text_that_can_be_stored_can_be_asked_for(client: Client, service:
     assert [item.nome for item in client.call("relatorios", nome=nome).itens] == [nome]
 
 
-def test_the_typed_filters_are_those_of_the_table() -> None:
-    assert list(RelatorioFilters.__annotations__) == [each.name for each in RELATORIOS.filters]
-    assert list(PessoaFilters.__annotations__) == [each.name for each in PESSOAS.filters]
+@pytest.mark.parametrize(("typed", "resource"), [(RelatorioFilters, RELATORIOS), (PessoaFilters, PESSOAS)])
+def test_the_typed_filters_and_their_values_are_those_of_the_table(typed: type, resource: Resource) -> None:
+    types = get_type_hints(typed)
+    assert list(types) == [each.name for each in resource.filters]
+    for each in resource.filters:
+        if each.kind.choices and each.kind.json_type == "string":
+            assert get_args(get_args(types[each.name])[0]) == each.kind.choices
 
 
 NO_ADDRESSES = [None, b"http://h", "", "service.test", "ftp://service.test", "http://", "http://u:p@h", "http://h/?x=1"]
