@@ -50,7 +50,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_serve_answers_and_a_signal_ends_it_with_0(laudo: Shell, number: int) -> None:
     token = laudo.prints("token", "create", "--user", "1")
     laudo.prints("import", str(ndjson(laudo.folder, 5)), "--account", "1")
@@ -60,6 +60,18 @@ def test_serve_answers_and_a_signal_ends_it_with_0(laudo: Shell, number: int) ->
         assert server.stop(number) == 0
         assert server.process.stderr
         assert server.process.stderr.read() == b""
+
+
+def test_with_nohup_the_end_of_its_terminal_is_not_its_own(laudo: Shell) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with serving(laudo, "serve", "--workers", "1") as server:
+            status = Path(f"/proc/{server.process.pid}/status").read_text("ascii")
+            masks = {name: int(mask, 16) for name, mask in re.findall(r"Sig(\w+):\t(\w+)", status)}
+            assert masks["Ign"] & (1 << signal.SIGHUP - 1)
+            assert not masks["Blk"] & (1 << signal.SIGHUP - 1)
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_many_signals_end_it_with_0_too(laudo: Shell) -> None:

@@ -16,7 +16,9 @@ from laudo.server.config import SETTINGS, Settings
 DEMO_STORE: Final = "sqlite:///demo.db"
 
 
-@click.command(epilog="SIGTERM and Ctrl-C finish what is in flight and exit with 0; a start that fails exits with 2.")
+@click.command(
+    epilog="SIGTERM, SIGHUP and Ctrl-C finish what is in flight and exit with 0; a start that fails exits with 2."
+)
 @with_settings(*ALL)
 def serve(settings: Settings) -> None:
     """Serve the API. The store's schema must be current: see `laudo migrate`."""

@@ -28,8 +28,6 @@ _STARTING_SECONDS: Final = 0.5
 _LOOKING_SECONDS: Final = 0.01
 """How often a worker that begins looks whether it has that handler yet."""
 
-_STOPPING: Final = {signal.SIGINT, signal.SIGTERM}
-
 _LOG: Final[dict[str, Any]] = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "generic", "stream": "ext://sys.stderr"}},
     "loggers": {"_granian": {"handlers": ["stderr"], "level": "ERROR", "propagate": False}},
@@ -74,6 +72,7 @@ def _server(settings: Settings) -> "AbstractServer[Any]":
         workers_kill_timeout=_STOP_SECONDS,
     )
     server.on_startup(partial(_announce, settings))
+    server.on_startup(partial(signal.signal, signal.SIGHUP, signal.getsignal(signal.SIGHUP)))  # Granian would reload
     return server
 
 
@@ -117,18 +116,25 @@ def heed_signals_from_birth() -> None:
     os.register_at_fork(after_in_child=_heed_signals)
 
 
+def _stopping() -> set[signal.Signals]:
+    """Give what ends the service: SIGHUP, which comes when its terminal is closed, unless nohup has it ignored."""
+    is_heeded = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
+    return {signal.SIGINT, signal.SIGTERM} | ({signal.SIGHUP} if is_heeded else set())
+
+
 def _hold_signals() -> None:
-    signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _stopping())
 
 
 def _let_signals() -> None:
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _stopping())
 
 
 def _heed_signals() -> None:
     """Until a new worker has its own handlers, the parent's would swallow the signal that should end it."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the parent then ends its workers
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # a terminal sends it to all; the parent then ends its workers
     _let_signals()
 
 
@@ -139,10 +145,11 @@ def _end_when_told(server: "AbstractServer[Any]") -> None:
     may after the process was stopped, would not wake it up; and one that comes as it takes the lock would wait for
     ever for the same.
     """
+    stopping = _stopping()
 
     def hand_on() -> None:
         while True:
-            signal.sigwait(_STOPPING)
+            signal.sigwait(stopping)
             server.signal_handler_interrupt()  # type: ignore[no-untyped-call]
 
     threading.Thread(target=hand_on, daemon=True).start()
