@@ -18,7 +18,7 @@ from shell import LAUDO, Shell, ndjson, one_line
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A process that serves, and a client of it that waits until it does."""
+    """A process that serves, and a client of it."""
 
     process: subprocess.Popen[bytes]
     client: httpx.Client
@@ -30,11 +30,11 @@ class Server:
 
 @contextmanager
 def serving(laudo: Shell, *words: str) -> Iterator[Server]:
+    """Serve for the length of a block, which begins when it says so."""
     port = free_port()
-    transport = httpx.HTTPTransport(retries=7)
     with (
         laudo.starts(*words, "--port", str(port)) as process,
-        httpx.Client(base_url=f"http://127.0.0.1:{port}", transport=transport) as client,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}") as client,
     ):
         try:
             assert process.stderr

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -223,3 +224,12 @@ def wait_for_port(process: "subprocess.Popen[bytes]", port: int) -> None:
         with suppress(subprocess.TimeoutExpired):
             raise AssertionError(f"it ended with {process.wait(0.02)}")
     raise AssertionError(f"nothing listens on {port}")
+
+
+def wait_for_text(file: Path) -> None:
+    """Return when something stands in a file; fails when that takes too long."""
+    for _ in range(int(_PATIENCE / 0.02)):
+        if file.stat().st_size:
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"{file} stays empty")

@@ -13,7 +13,7 @@ from awaiting import readable
 from engines import Stores, sqlite_file
 from laudo.core.sql import Statement
 from laudo.server.database import open_store
-from live.server import Client, Place, Server, free_port, request, serving, wait_for_port
+from live.server import Client, Place, Server, free_port, request, serving, wait_for_port, wait_for_text
 
 # What is in flight.
 
@@ -56,6 +56,7 @@ def test_it_starts_again_on_the_same_port_at_once(place: Place) -> None:
 def test_it_says_where_it_serves_and_no_more(place: Place) -> None:
     with serving(place, "--workers", "1") as server:
         assert server.ask("/health").status == 200
+        wait_for_text(server.err)
     assert server.err.read_text("utf-8") == f"laudo serves {server.url} with 1 worker; Ctrl-C stops it\n"
 
 

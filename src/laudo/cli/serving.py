@@ -26,7 +26,10 @@ _STARTING_SECONDS: Final = 0.5
 """How long a worker that has Granian's handler of signals may take until it heeds it."""
 
 _LOOKING_SECONDS: Final = 0.01
-"""How often a worker that begins looks whether it has that handler yet."""
+"""How often it is looked whether a worker that begins has that handler yet, and whether one listens."""
+
+_CONNECTING_SECONDS: Final = 1
+"""How long it is tried whether one does."""
 
 _LOG: Final[dict[str, Any]] = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "generic", "stream": "ext://sys.stderr"}},
@@ -49,6 +52,7 @@ def run(settings: Settings) -> None:
             unless_served.pop_all()
             heed_signals_from_birth()
             _end_when_told(server)
+            _announce(settings, server)
             server.serve(target_loader=partial(application, settings), wrap_loader=False)
 
 
@@ -71,7 +75,6 @@ def _server(settings: Settings) -> "AbstractServer[Any]":
         respawn_failed_workers=True,
         workers_kill_timeout=_STOP_SECONDS,
     )
-    server.on_startup(partial(_announce, settings))
     server.on_startup(partial(signal.signal, signal.SIGHUP, signal.getsignal(signal.SIGHUP)))  # Granian would reload
     return server
 
@@ -198,9 +201,22 @@ def _end_with_parent() -> None:
     threading.Thread(target=stop, daemon=True).start()
 
 
-def _announce(settings: Settings) -> None:
-    workers = f"{settings.workers} worker{'s' if settings.workers > 1 else ''}"
-    output.note(f"laudo serves {base_url(settings)} with {workers}; Ctrl-C stops it")
+def _announce(settings: Settings, server: "AbstractServer[Any]") -> None:
+    """Say where it serves as soon as that is true, once nothing is forked any more that a thread could disturb."""
+
+    def announce() -> None:
+        while len(server.wrks) < settings.workers or not _accepts(settings):
+            time.sleep(_LOOKING_SECONDS)
+        workers = f"{settings.workers} worker{'s' if settings.workers > 1 else ''}"
+        output.note(f"laudo serves {base_url(settings)} with {workers}; Ctrl-C stops it")
+
+    threading.Thread(target=announce, daemon=True).start()
+
+
+def _accepts(settings: Settings) -> bool:
+    with suppress(OSError), socket.create_connection((settings.host, settings.port), _CONNECTING_SECONDS):
+        return True
+    return False
 
 
 def _require_store(settings: Settings) -> None:
