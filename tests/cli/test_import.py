@@ -186,6 +186,7 @@ def test_on_a_terminal_a_bar_shows_the_rate(laudo: Shell) -> None:
     assert "1201 lines" in shown
     assert re.search(r"[0-9]+ lines/s", shown)
     assert "line 1: " in shown
+    assert "\x1b[?25l" not in shown, "a cursor that is hidden stays so when the process is stopped or killed"
 
 
 def _interrupted(process: subprocess.Popen[bytes]) -> int:

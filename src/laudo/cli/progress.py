@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, Protocol
 from laudo.cli import output
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.progress import Progress, TaskID
 
     from laudo.server.ingest.progress import Told
@@ -37,10 +36,7 @@ def following(source: "Source", doing: str) -> Iterator[Report]:
     if not sys.stderr.isatty():
         yield Plain()
         return
-    from rich.console import Console
-
-    console = Console(stderr=True, highlight=False)
-    with _bar(console) as bar:
+    with _bar() as bar:
         yield Bar(source, bar, bar.add_task(doing, total=source.size, count="0 lines", rate=""))
 
 
@@ -51,9 +47,7 @@ def counting(doing: str, unit: str = "rows") -> "Iterator[Told]":
     if not sys.stderr.isatty():
         yield _plainly(doing, unit, since)
         return
-    from rich.console import Console
-
-    with _bar(Console(stderr=True, highlight=False)) as bar:
+    with _bar() as bar:
         task = bar.add_task(doing, total=None, count=f"0 {unit}", rate="")
 
         def told(done: int, total: int) -> None:
@@ -111,8 +105,14 @@ def _plainly(doing: str, unit: str, since: float) -> "Told":
     return told
 
 
-def _bar(console: "Console") -> "Progress":
+def _bar() -> "Progress":
+    from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    class Stderr(Console):
+        def show_cursor(self, show: bool = True) -> bool:  # noqa: ARG002, FBT002 - rich's signature
+            """Leave the cursor as it is: what is stopped or killed could not bring it back."""
+            return False
 
     return Progress(
         TextColumn("{task.description}"),
@@ -121,7 +121,7 @@ def _bar(console: "Console") -> "Progress":
         TextColumn("{task.fields[count]}"),
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
-        console=console,
+        console=Stderr(stderr=True, highlight=False),
     )
 
 
