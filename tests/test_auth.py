@@ -1,7 +1,9 @@
+import os
 import re
 import stat
 import string
 import threading
+from errno import ENOSPC
 from pathlib import Path
 
 import pytest
@@ -192,6 +194,16 @@ def test_a_key_is_readable_by_its_owner_only_and_nothing_else_is_left(tmp_path: 
     auth.make_key(file)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_key_that_finds_no_room_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(AuthError, match="No space left on device"):
+        auth.load_key(tmp_path / "laudo.key", create=True)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_processes_that_begin_at_once_agree_on_one_key(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import re
 import secrets
 import string
 import zlib
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -168,6 +169,9 @@ def make_key(path: str | Path) -> bool:
         return _publish(temporary, file)
     except OSError as error:
         raise AuthError(f"cannot make the key file {file}: {error.strerror}") from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
 
 
 def _publish(temporary: Path, file: Path) -> bool:
@@ -175,8 +179,6 @@ def _publish(temporary: Path, file: Path) -> bool:
         file.hardlink_to(temporary)
     except FileExistsError:
         return False
-    finally:
-        temporary.unlink()
     folder = os.open(file.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
