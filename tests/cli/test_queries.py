@@ -225,6 +225,13 @@ def test_values_complete(run: Run, words: str, offered: list[str]) -> None:
     assert [line.partition(",")[2] for line in result.stdout.splitlines()] == offered
 
 
+@pytest.mark.parametrize("words", ["serve --key-file ", "serve --config ", "import "])
+def test_files_complete(run: Run, words: str) -> None:
+    count = len(words.split(" "))
+    result = run(_LAUDO_COMPLETE="bash_complete", COMP_WORDS=f"laudo {words}", COMP_CWORD=str(count))
+    assert result.stdout == "file,\n"
+
+
 @pytest.mark.parametrize(
     ("words", "offered"),
     [

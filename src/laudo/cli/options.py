@@ -13,6 +13,7 @@ import click
 from laudo.cli import output
 from laudo.server import config
 from laudo.server.config import SETTINGS, Setting, Settings
+from laudo.server.config.kinds import FILE
 
 if TYPE_CHECKING:
     from laudo.server.database import Database
@@ -106,7 +107,8 @@ def _flag(setting: Setting) -> Callable[[Command], Command]:
         names = f"{setting.flag}/--no-{setting.flag.removeprefix('--')}"
         return click.option(names, setting.name, default=None, help=f"{text}.  [default: {shown}]")
     kind = "N" if isinstance(setting.default, int) else "TEXT"
-    return click.option(setting.flag, setting.name, metavar=kind, help=f"{text}.  [default: {shown}]")
+    shape = click.Path(readable=False) if setting.accepts == FILE.accepts else None  # What shells complete.
+    return click.option(setting.flag, setting.name, metavar=kind, type=shape, help=f"{text}.  [default: {shown}]")
 
 
 def _over(defaults: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:
