@@ -139,6 +139,37 @@ def test_on_paper_the_whole_volume_is_in_the_table(wide: Console) -> None:
     )
 
 
+KEEP_PRINTS = """
+window.prints = []
+const ask = window.matchMedia
+window.matchMedia = (query) => {
+    const media = ask(query)
+    if (query === 'print') window.prints.push(media)
+    return media
+}
+"""
+DRAWN_WHEN_TOLD = """() => {
+    prints.at(-1).dispatchEvent(new Event('change'))
+    const canvas = document.querySelector('.volume canvas')
+    return canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some(Boolean)
+}"""
+WIDER = """() => {
+    const wrap = document.querySelector('.u-wrap')
+    wrap.style.width = '998px'
+    return [wrap.querySelector('canvas').getBoundingClientRect().right, wrap.getBoundingClientRect().right]
+}"""
+
+
+def test_on_paper_the_chart_is_drawn_and_whole_as_some_browsers_copy_it(wide: Console) -> None:
+    wide.page.add_init_script(KEEP_PRINTS)
+    wide.enter("#/painel")
+    wide.page.locator(".volume canvas").wait_for()
+    assert wide.page.evaluate(DRAWN_WHEN_TOLD)
+    wide.page.set_viewport_size({"width": A4, "height": 1000})
+    wide.page.emulate_media(media="print")
+    assert all(right <= A4 for right in wide.page.evaluate(WIDER))
+
+
 OUTLINED = "(selector) => getComputedStyle(document.querySelector(selector)).outlineStyle"
 FILLED = """([selector, pseudo]) => {
     const { backgroundColor } = getComputedStyle(document.querySelector(selector), pseudo)

@@ -105,7 +105,12 @@ function keepDrawn(uPlot, element, { by, spans: shown, counts }, signal) {
   const draw = () => {
     chart?.destroy();
     width = element.clientWidth;
-    chart = new uPlot(options(uPlot, element, { by, spans: shown, counts }), [shown.map((_, index) => index), counts], element);
+    // At once: some browsers print a page as it is when they have told it that they will.
+    const atOnce = (/** @type {any} */ made, /** @type {() => void} */ begin) => {
+      element.append(made.root);
+      made.batch(begin);
+    };
+    chart = new uPlot(options(uPlot, element, { by, spans: shown, counts }), [shown.map((_, index) => index), counts], atOnce);
   };
   draw();
   const room = new ResizeObserver(() => element.clientWidth !== width && draw());
