@@ -228,6 +228,21 @@ def test_one_refused_request_is_said_in_its_place_and_tried_again(
     assert not trouble.count()
 
 
+def test_what_breaks_off_because_the_page_is_being_left_is_not_called_a_silence_of_the_server(wide: Console) -> None:
+    wide.refusals_expected = True
+    wide.page.clock.install()
+    wide.enter()
+    wide.page.evaluate("dispatchEvent(new Event('beforeunload'))")
+    wide.page.route(re.compile(r"sort=nome"), lambda route: route.abort())
+    with wide.page.expect_event("requestfailed"):
+        wide.page.locator("th.c-nome button").click()
+    wide.page.clock.run_for(5_000)
+    assert not wide.page.locator(".trouble").count()
+    assert wide.page.locator("[aria-busy=true]").count()
+    wide.page.clock.run_for(10_000)
+    wide.page.locator(".list > .trouble").wait_for()
+
+
 def test_a_rate_limit_only_slows_the_panel(wide: Console, api: httpx.Client) -> None:
     wide.refusals_expected = True
     refused: list[str] = []

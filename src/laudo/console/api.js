@@ -20,6 +20,13 @@ export class Refusal extends Error {
 
 const REMEMBERED = 64;
 const PATIENCE_MS = 20_000;
+/** For how long a page that is about to be left may still be seen. */
+const LEAVING_MS = 10_000;
+let leaving = -LEAVING_MS;
+addEventListener("beforeunload", () => {
+  leaving = performance.now();
+});
+
 /** @type {Record<number, Kind>} */
 const KINDS = { 400: "invalid", 401: "auth", 429: "limit", 502: "unavailable", 503: "unavailable", 504: "unavailable" };
 
@@ -91,6 +98,9 @@ async function send(address, headers, signal) {
     });
     return { answer, text: await answer.text() };
   } catch (error) {
+    // Some browsers break off what a page asks as soon as it is to be left, which says nothing of the server.
+    const left = leaving + LEAVING_MS - performance.now();
+    if (left > 0) await new Promise((done) => setTimeout(done, left));
     if (signal?.aborted) throw error;
     throw new Refusal("offline", "O servidor não respondeu. Verifique a conexão.");
   }
