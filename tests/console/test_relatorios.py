@@ -111,6 +111,23 @@ def test_a_filter_that_the_field_of_days_cannot_hold_stays_in_force(wide: Consol
     assert wide.hash == "/relatorios?atualizado_em_de=2026-09-02"
 
 
+def test_a_day_that_is_not_whole_is_said_to_filter_nothing_once_it_is_left(tab: Console, api: httpx.Client) -> None:
+    tab.enter()
+    tab.filters()
+    field = tab.page.locator("[name=atualizado_em_de]")
+    said = tab.page.locator(".period [role=alert]")
+    field.focus()
+    tab.page.keyboard.type("11")
+    assert not said.count()
+    field.blur()
+    assert "não filtra" in said.inner_text()
+    assert field.get_attribute("aria-invalid") == "true"
+    assert tab.hash == "/relatorios"
+    field.fill("2026-09-02")
+    tab.await_total(count(api, atualizado_em_de="2026-09-02T03:00:00Z"))
+    assert not said.count()
+
+
 def test_more_matrices_than_are_named_are_said_to_be_there(wide: Console, api: httpx.Client) -> None:
     item = first(api)
 

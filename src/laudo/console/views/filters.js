@@ -102,17 +102,19 @@ export function Period({ place }) {
 }
 
 /** A day, in force once it is whole and the typing pauses or ends: a year passes through 0002, 0020 and 0202. What is corrected
- * while the field has the focus stays one step of the history. A filter that no field of days can hold, as an address may bring
+ * while the field has the focus stays one step of the history; what no day came of is said when it is left. A filter that no field of days can hold, as an address may bring
  * it, is left alone until a day is typed.
  * @param {{words: string, name: string, min: string, max: string, value: string, set: (change: Record<string, string>, replace: boolean) => void}} props */
 function Day({ words, name, min, max, value, set }) {
   const held = instant(value, false) === value ? "" : value;
   const [text, setText] = useState(held);
+  const [wrong, setWrong] = useState(false);
   const place = useRef(/** @type {HTMLInputElement|null} */ (null));
   const typed = useRef(false);
   const stepped = useRef(false);
   useEffect(() => {
     setText(held);
+    setWrong(false);
     typed.current = false;
   }, [value]);
   const apply = () => {
@@ -131,12 +133,15 @@ function Day({ words, name, min, max, value, set }) {
   const type = (/** @type {any} */ event) => {
     typed.current = true;
     setText(event.target.value);
+    setWrong(false);
   };
   const leave = () => {
     latest.current();
     stepped.current = false;
+    setWrong(place.current?.validity.badInput ?? false);
   };
-  return html`<label>${words} <input type="date" ref=${place} name=${name} min=${min} max=${max} value=${text} onInput=${type} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Enter" && apply()} onBlur=${leave} /></label>`;
+  return html`<label>${words} <input type="date" ref=${place} name=${name} min=${min} max=${max} value=${text} aria-invalid=${wrong ? "true" : undefined} onInput=${type} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Enter" && apply()} onBlur=${leave} /></label>
+    ${wrong && html`<p class="wrong" role="alert">Este dia não existe ou não está inteiro: ele não filtra.</p>`}`;
 }
 
 /** The matrices of the account, found when the list of them is opened. @param {{place: Place, filters: Record<string, string>}} props */
