@@ -86,11 +86,15 @@ function addressOf(path, parameters) {
 
 /** Send, and receive all of the answer. @param {string} address @param {Record<string, string>} headers @param {AbortSignal} [signal] */
 async function send(address, headers, signal) {
-  const patience = AbortSignal.timeout(PATIENCE_MS);
+  const stop = new AbortController();
+  const end = () => stop.abort();
+  const timer = setTimeout(end, PATIENCE_MS);
+  signal?.addEventListener("abort", end);
   try {
+    signal?.throwIfAborted();
     const answer = await fetch(address, {
       headers,
-      signal: signal ? AbortSignal.any([signal, patience]) : patience,
+      signal: stop.signal,
       cache: "no-store",
       credentials: "omit",
       redirect: "error",
@@ -103,6 +107,9 @@ async function send(address, headers, signal) {
     if (left > 0) await new Promise((done) => setTimeout(done, left));
     if (signal?.aborted) throw error;
     throw new Refusal("offline", "O servidor não respondeu. Verifique a conexão.");
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", end);
   }
 }
 

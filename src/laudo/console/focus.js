@@ -14,7 +14,7 @@ export function keepFocus(root) {
   const pass = () => {
     if (!around.length || around[0].isConnected || document.activeElement !== document.body) return;
     const homes = around.filter((element) => element.isConnected).flatMap((element) => [...element.querySelectorAll(HOME)]);
-    const home = homes.find((element) => element.checkVisibility());
+    const home = homes.find((element) => element.getClientRects().length);
     if (home instanceof HTMLElement) home.focus({ preventScroll: true });
   };
   new MutationObserver(pass).observe(root, { childList: true, subtree: true });

@@ -143,7 +143,7 @@ function options(uPlot, element, { by, spans: shown, counts }) {
   };
 }
 
-/** The color that a custom property has here and now; canvases do not know `light-dark()`.
+/** The color that a custom property has here and now; canvases know no custom properties.
  * @param {HTMLElement} element @param {string} name */
 function resolve(element, name) {
   const probe = document.createElement("span");
