@@ -104,6 +104,10 @@ def test_filters_of_the_address_are_shown_and_can_be_taken_away(tab: Console, ap
     tab.await_total(people(api))
 
 
+MARKED = """(part) => [...document.querySelectorAll('tbody tr')].flatMap((row, at) =>
+    getComputedStyle(part === 'row' ? row : row.cells[0]).boxShadow === 'none' ? [] : [at])"""
+
+
 def test_back_finds_its_place_in_the_page(tab: Console) -> None:
     tab.enter("#/pessoas")
     row = tab.rows.nth(22)
@@ -118,6 +122,8 @@ def test_back_finds_its_place_in_the_page(tab: Console) -> None:
     tab.until("Math.abs(scrollY - given) < 2", place)
     tab.settle()
     assert abs(tab.page.evaluate("scrollY") - place) < 2
+    # Not every browser draws the shadow of a row that is not a card.
+    assert tab.page.evaluate(MARKED, "row" if tab.phone else "cell") == [22]
     tab.page.keyboard.press("ArrowDown")
     assert tab.rows.nth(23).evaluate("(row) => row === document.activeElement")
     tab.page.keyboard.press("/")
