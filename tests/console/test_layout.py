@@ -110,3 +110,21 @@ def test_numbers_of_ten_millions_have_room(wide: Console) -> None:
     days = sorted((text for text in drawn if "/" in text["words"]), key=lambda text: text["left"])
     assert all(one["right"] < other["left"] for one, other in pairwise(days)), days
     wide.page.unroute_all(behavior="wait")
+
+
+SMALL = """[...document.querySelectorAll('input:not(.sr, [type=checkbox]), select')].filter((field) =>
+    parseFloat(getComputedStyle(field).fontSize) < 16).map(({ name }) => name)"""
+
+
+def test_no_field_is_so_small_that_a_phone_enlarges_the_page_around_it(phone: Console) -> None:
+    phone.page.context.new_cdp_session(phone.page).send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    phone.page.goto(phone.base)
+    assert phone.page.evaluate("matchMedia('(pointer: coarse)').matches")
+    assert phone.page.evaluate(SMALL) == []
+    for view in ("docs", "#/relatorios", "#/pessoas"):
+        phone.enter(view)
+        if view == "#/relatorios":
+            phone.filters()
+        assert phone.page.locator("input").count()
+        assert phone.page.evaluate(SMALL) == [], view
+        assert phone.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view

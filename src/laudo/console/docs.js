@@ -48,7 +48,7 @@ function Input({ parameter, value, set }) {
   if (choices) {
     return html`<label>${name}<select name=${name} value=${value} onChange=${change}><option value="">–</option>${choices.map((choice) => html`<option key=${choice} value=${choice}>${choice}</option>`)}</select></label>`;
   }
-  return html`<label>${name}<input name=${name} autocomplete="off" spellcheck=${false} placeholder=${String(schema.default ?? example ?? "")} value=${value} onInput=${change} /></label>`;
+  return html`<label>${name}<input name=${name} autocomplete="off" spellcheck=${false} autocorrect=${false} placeholder=${String(schema.default ?? example ?? "")} value=${value} onInput=${change} /></label>`;
 }
 
 /** @param {string} path @param {Record<string, string>} asked @param {string} token @param {AbortSignal} signal

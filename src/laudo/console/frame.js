@@ -76,6 +76,7 @@ function Find() {
       name="q"
       autocomplete="off"
       spellcheck=${false}
+      autocorrect=${false}
       maxlength="200"
       aria-label="Busca rápida: CPF, CNPJ, número do relatório ou nome"
       placeholder="CPF, CNPJ, número ou nome"

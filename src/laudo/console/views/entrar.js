@@ -42,6 +42,7 @@ export function Entrar() {
           autocomplete="current-password"
           autocapitalize="off"
           spellcheck=${false}
+          autocorrect=${false}
           autofocus
           aria-invalid=${trouble ? "true" : undefined}
           aria-describedby=${trouble ? "trouble" : "hint"}

@@ -185,7 +185,7 @@ function Exact({ name, hint, place }) {
   return html`<form class="exact" onSubmit=${apply}>
     <label for=${`exact-${name}`}>${FIELDS[name]}</label>
     <div class="field">
-      <input id=${`exact-${name}`} name=${name} autocomplete="off" spellcheck=${false} maxlength="60" placeholder=${hint} aria-invalid=${wrong ? "true" : undefined} value=${text} onInput=${(/** @type {any} */ event) => type(event.target.value)} />
+      <input id=${`exact-${name}`} name=${name} autocomplete="off" spellcheck=${false} autocorrect=${false} maxlength="60" placeholder=${hint} aria-invalid=${wrong ? "true" : undefined} value=${text} onInput=${(/** @type {any} */ event) => type(event.target.value)} />
       <button type="submit" class="quiet" aria-label=${`Filtrar por ${FIELDS[name].toLowerCase()}`}>Filtrar</button>
     </div>
     ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}

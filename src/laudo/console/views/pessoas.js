@@ -65,7 +65,7 @@ function Search({ place }) {
   }, [asked, given]);
   return html`<form class="search" role="search" aria-label="Pessoas" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
     <${Icon} name="search" />
-    <input type="search" name="busca" autocomplete="off" spellcheck=${false} maxlength="200" placeholder="Nome, em qualquer ordem, ou início do CPF" aria-label="Buscar pessoas por nome ou início do CPF" aria-invalid=${wrong ? "true" : undefined} value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
+    <input type="search" name="busca" autocomplete="off" spellcheck=${false} autocorrect=${false} maxlength="200" placeholder="Nome, em qualquer ordem, ou início do CPF" aria-label="Buscar pessoas por nome ou início do CPF" aria-invalid=${wrong ? "true" : undefined} value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
     ${text && html`<${Clear} label="Apagar a busca" clear=${() => setText("")} />`}
     ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
   </form>`;

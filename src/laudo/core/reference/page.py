@@ -28,6 +28,7 @@ def page(document: Json, *, base: str) -> bytes:
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
+<meta name="format-detection" content="telephone=no, date=no, address=no, email=no">
 <title>Referência da API · {escape(info["title"])}</title>
 <link rel="icon" href="{base}/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="{base}/base.css">
