@@ -374,6 +374,19 @@ def test_the_keyboard_is_enough(tab: Console) -> None:
     assert not tab.page.locator("dialog[open]").count()
 
 
+def test_a_key_that_is_held_goes_along_the_rows_and_turns_one_page(wide: Console) -> None:
+    wide.enter()
+    for key in ("ArrowDown", "j", "ArrowRight"):
+        for _ in range(3):
+            wide.page.keyboard.down(key)
+            wide.settle()
+        wide.page.keyboard.up(key)
+        if key == "j":
+            focused = wide.page.evaluate("document.activeElement.title")
+            assert focused == wide.rows.nth(5).get_attribute("title")
+    assert wide.hash == "/relatorios?page=2"
+
+
 def test_arrows_with_shift_are_for_what_is_selected(wide: Console) -> None:
     wide.enter()
     wide.page.locator("td.c-nome").nth(2).evaluate(

@@ -33,6 +33,8 @@ export function listen(store) {
     const fromSearch = event.key === "ArrowDown" && event.target instanceof HTMLInputElement && event.target.type === "search";
     if ((isField(event.target) && !fromSearch) || document.querySelector("dialog:modal")) return;
     if (!keys && !row && event.key !== "Escape") return;
+    // A key that is held goes along the rows; a page for each repetition is more than browsers let a history have.
+    if (event.repeat && !row && !/^[jk]$/.test(event.key)) return;
     if (press(event.key, store)) event.preventDefault();
   });
 }
