@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
-from itertools import pairwise, product
+from itertools import count, pairwise, product
 from pathlib import Path
 from typing import Final
 
@@ -18,10 +18,10 @@ import pytest
 
 import cluster
 from factories import NOON, SMALL, Account, Store, numero, relatorio
-from forwarding import Forwarding
-from laudo.core.sql import Statement
+from forwarding import Forwarding, ForwardingConnection
+from laudo.core.sql import Statement, Write
 from laudo.server import accounts
-from laudo.server.database import Bounds, Connection, Database, Lost, open_store
+from laudo.server.database import Bounds, Connection, Database, Lost, Row, open_store
 from laudo.server.ingest.changes import begin
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.verify import verify
@@ -263,6 +263,50 @@ def test_a_batch_that_is_undone_each_time_is_not_stored(store: Store, account: A
     with pytest.raises(Lost):
         ingest.write([relatorio(1)])
     assert ingest.write([relatorio(1)]) == Counts(inserted=1)
+    assert not list(verify(store.database))
+
+
+class Breaking(Forwarding):
+    """A store of which a write transaction is undone once, when `left` more statements have been asked."""
+
+    left = -1
+
+    def writing(self, connection: Connection) -> Connection:
+        return Broken(connection, self)
+
+
+class Broken(ForwardingConnection):
+    def __init__(self, connection: Connection, store: Breaking) -> None:
+        super().__init__(connection)
+        self._store = store
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        self._asked()
+        return super().fetch(statement)
+
+    def write(self, write: Write, rows: Iterable[Row]) -> None:
+        self._asked()
+        super().write(write, rows)
+
+    def _asked(self) -> None:
+        self._store.left -= 1
+        if self._store.left == -1:
+            raise Lost
+
+
+def test_a_batch_that_is_undone_at_any_of_its_statements_leaves_no_trace_in_the_writer(
+    store: Store, account: Account
+) -> None:
+    breaking = Breaking(store.database)
+    ingest = Ingest(breaking, account.id_conta, sizes=SMALL)
+    ingest.write([relatorio(0)])
+    for statements in count():
+        breaking.left = statements
+        moved = relatorio(0, nome=f"modelo {statements}", atualizado_em=NOON + 1 + statements)
+        assert ingest.write([moved, relatorio(1 + statements)]) == Counts(inserted=1, updated=1)
+        if breaking.left >= 0:
+            break
+    assert statements > 20
     assert not list(verify(store.database))
 
 

@@ -109,17 +109,19 @@ def test_the_versions_grow_with_what_the_lists_show_and_only_then(store: Store, 
     assert grown() == (True, False, True)
 
 
-def test_a_version_follows_the_clock_and_grows_even_where_that_stands_still(store: Store, account: Account) -> None:
+def test_a_version_follows_the_clock_and_grows_even_where_that_stands_still(
+    store: Store, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """So a store restored from a backup comes to no version, and no ETag, that it showed before with other reports."""
     began = time.time_ns() // 1_000_000
     store.write(account, [relatorio(1)])
     version = versions(store.database)[-1]
     assert began <= version <= time.time_ns() // 1_000_000
     ahead = version + 3_600_000
-    with store.database.transaction() as connection:
-        connection.fetch(Statement("UPDATE conta SET version = ?", (ahead,)))
-    store.write(account, [relatorio(2)])
-    assert versions(store.database)[-1] == ahead + 1
+    for number, (clock, grown) in enumerate(((ahead, ahead), (ahead, ahead + 1), (version, ahead + 2))):
+        monkeypatch.setattr("laudo.server.ingest.versions.time_ns", lambda now=clock: now * 1_000_000)
+        store.write(account, [relatorio(2, atualizado_em=NOON + 1 + number)])
+        assert set(versions(store.database)) == {grown}
 
 
 # People.
