@@ -490,6 +490,24 @@ def test_a_promoted_replica_is_the_primary_of_a_url_that_names_both(
         assert {by_both.get("/relatorios").total for _ in range(20)} == {2}
 
 
+def test_a_replica_that_is_promoted_beside_the_primary_is_asked_only_once_that_is_away(
+    serve: Serve, store: Store, account: Account, cluster: Cluster
+) -> None:
+    """It may be the next primary, of which this service is not told: another one has begun to write there."""
+    with cluster.primary.replica(wal_retrieve_retry_interval="100ms") as heir:
+        client = serve(SHORT_MS, read_store=(heir.url(),), settled=False)
+        until(lambda: client.get("/relatorios").total == 1 and "FROM token" in heir.log)
+        heir.promote()
+        settings = Settings(store=heir.url(), read_store=(heir.url(),), read_lag_ms=200)
+        with closing(app.open_served(settings)) as another:
+            another.fetch(WHICH)
+            store.write(account, [relatorio(2)])
+            until(lambda: {client.get("/relatorios").total for _ in range(20)} == {2})
+        cluster.primary.stop("immediate")
+        until(lambda: client.get("/relatorios").status == 200)
+        assert client.get("/relatorios").total == 1
+
+
 # A replica is away.
 
 
@@ -697,6 +715,23 @@ def test_a_copy_that_was_promoted_answers_nothing_where_nobody_has_written_to_it
         cluster.primary.stop("immediate")
         told(capfd, "^store: the primary does not answer: ")
         assert {client.get("/relatorios").status for _ in range(20)} == {503}
+
+
+def test_a_replica_that_no_heartbeat_has_reached_yet_is_not_said_to_be_of_another_store(
+    opened: Open, cluster: Cluster, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As it is when a service begins with a store that has just been made."""
+    behind, other = cluster.replicas
+    cluster.primary.execute("DELETE FROM heartbeat")
+    behind.catch_up(cluster.primary)
+    halt(behind)
+    database = opened(settled=False)
+    until(lambda: asked(database, 6) == {other.port: 6})
+    checks = behind.log.count("FROM heartbeat")
+    until(lambda: behind.log.count("FROM heartbeat") >= checks + 2)
+    replay(behind)
+    until(lambda: {*asked(database, 6)} == ports(behind, other))
+    assert "another store" not in capfd.readouterr().err
 
 
 # Rights, settings, and what is told.
