@@ -6,6 +6,7 @@ import tracemalloc
 from collections.abc import Callable
 from contextlib import closing
 from itertools import product
+from urllib.parse import quote
 
 import falcon
 import pytest
@@ -231,6 +232,11 @@ def test_long_questions_weigh_what_they_are(
     reached.clear()
     assert asking.get("/relatorios?nome=x").status == 200
     assert len(reached) == 1
+    urls = [f"/relatorios?nome={number}{quote('ç' * 190)}" for number in range(25)]
+    for url in (*urls, urls[0]):
+        reached.clear()
+        assert asking.get(url).status == 200
+    assert len(reached) == 1, "each link of an answer has the question once more"
 
 
 def test_answers_that_were_given_long_ago_make_room_for_others(

@@ -44,13 +44,18 @@ def test_a_slot_goes_to_whoever_has_waited_longest(threads: ThreadPoolExecutor) 
     assert slots.take(0)
 
 
-def test_a_wait_ends_when_its_time_is_up(threads: ThreadPoolExecutor) -> None:
+def test_a_wait_ends_when_its_time_is_up(threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waits, "_LONG_SECONDS", 2 * PATIENCE)
     slots = Slots(1)
     assert slots.take(0)
     [one, other] = [*waiting(threads, slots, 1, 0.05), *waiting(threads, slots, 1, PATIENCE)]
     assert not one.result(PATIENCE)
     slots.give_back()
     assert other.result(PATIENCE)
+    [patient, behind] = [*waiting(threads, slots, 1, PATIENCE), *waiting(threads, slots, 1, 0.05)]
+    assert not behind.result(PATIENCE)
+    slots.give_back()
+    assert patient.result(PATIENCE)
 
 
 def test_as_many_as_there_are_slots_go_on_waiting_and_the_others_are_refused_once_waits_are_long(

@@ -302,13 +302,18 @@ def test_a_page_that_is_not_as_long_as_its_total_says_is_500_and_not_sent(
     assert capsys.readouterr().err.count("bug: LookupError at ") == 1
 
 
-@pytest.mark.usefixtures("let_pass")
-def test_more_requests_than_configured_are_429_with_the_seconds_to_wait(account: Account, client: NewClient) -> None:
+def test_more_requests_than_configured_are_429_with_the_seconds_to_wait(
+    account: Account, client: NewClient, let_pass: Callable[[float], None]
+) -> None:
     asking = client(account.token, rate_limit=2)
     answers = [asking.get("/usuario") for _ in range(4)]
     assert [answer.status for answer in answers] == [200, 200, 429, 429]
     assert_shape(answers[-1], 429, "Too Many Requests")
     assert answers[-1].headers["retry-after"] == "1"
+    let_pass(0.25)
+    assert asking.get("/usuario").status == 429
+    let_pass(0.25)
+    assert asking.get("/usuario").status == 200, "a request that was refused costs nothing"
 
 
 def test_each_token_has_a_rate_of_its_own(store: Store, new_app: NewApp) -> None:
