@@ -8,9 +8,9 @@ from itertools import islice, product
 import pytest
 
 from effort import lines
-from factories import Account, Store, relatorio
+from factories import Account, Store, cpf, relatorio
 from forwarding import Forwarding, ForwardingConnection
-from laudo.core import query
+from laudo.core import plan, query, reading
 from laudo.core.sql import Statement
 from laudo.server import logs
 from laudo.server.database import Connection, Database, Mark, Row, StoreError, Unavailable, open_store
@@ -300,6 +300,24 @@ def test_a_page_that_is_not_as_long_as_its_total_says_is_500_and_not_sent(
     assert len(acme.get("/relatorios").itens) == 25
     assert_shape(acme.ask("GET", "/relatorios?page=2"), 500, "Internal Server Error")
     assert capsys.readouterr().err.count("bug: LookupError at ") == 1
+
+
+def test_a_page_ends_where_more_reports_of_a_document_are_counted_than_there_are(
+    ail: Ail, account: Account, store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for module, name in ((plan, "FEW"), (reading, "FARTHEST")):
+        monkeypatch.setattr(module, name, 0)
+    statuses = ("CONCLUIDO", "PENDENTE")
+    counted = [
+        {"numero_documento": cpf(each % 3), "status": statuses[each // 3 % 2], "nome": f"m{each * 7 // 3 % 3}"}
+        for each in range(300)
+    ]
+    store.write(account, [relatorio(number, **given) for number, given in enumerate(counted)])
+    with store.database.transaction() as connection:
+        connection.run_script("UPDATE tally SET total = total + 8 WHERE axis = 3 AND parent > 0")
+    url = f"/relatorios?numero_documento={cpf(1)}&status=CONCLUIDO&sort=numero_documento&page=2"
+    assert ail(1_000, RuntimeError("still asked")).get(url).status == 500
+    assert capsys.readouterr().err.startswith("bug: LookupError at ")
 
 
 def test_more_requests_than_configured_are_429_with_the_seconds_to_wait(

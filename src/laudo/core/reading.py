@@ -145,6 +145,8 @@ def _up(collected: Reading, stretch: Stretch, most: int, *, lower: Key | None, p
         before = collected.count
         key = yield from locate(axis, group, place)
         yield from _read(collected, stretch, collected.wanted - rest, lower=key, upper=stretch.upper)
+        if collected.count == before:
+            return
         place += collected.count - before
 
 
