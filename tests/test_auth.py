@@ -202,7 +202,7 @@ def test_a_key_that_finds_no_room_leaves_nothing(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(AuthError, match="No space left on device"):
-        auth.load_key(tmp_path / "laudo.key", create=True)
+        auth.make_key(tmp_path / "laudo.key")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -105,6 +105,22 @@ def test_nothing_that_a_client_sends_is_logged(own_place: Place, text: str) -> N
     assert own_place.token not in server.said()
 
 
+LOGGED_IDS = {
+    "52998224725": "***",
+    "529.982.247-25": "***",
+    "cpf_52998224725-1": "cpf_***-1",
+    "1764000000000": "1764000000000",
+    "0192f3a4-7c1e-7b2a-9f00-1234567890ab": "0192f3a4-7c1e-7b2a-9f00-1234567890ab",
+}
+
+
+def test_what_may_be_a_cpf_in_a_clients_request_id_is_echoed_and_not_logged(place: Place) -> None:
+    with serving(place, "--workers", "1") as server:
+        answers = [server.ask("/health", f"X-Request-Id: {given}") for given in LOGGED_IDS]
+    assert [answer.headers["x-request-id"] for answer in answers] == list(LOGGED_IDS)
+    assert [line["request_id"] for line in server.log()] == list(LOGGED_IDS.values())
+
+
 MISTAKES = {
     "sqlite": ("ALTER TABLE relatorio RENAME COLUMN item TO items", "SQLError"),
     "postgres": (

@@ -99,15 +99,10 @@ def test_every_answer_forbids_sniffing_and_has_a_request_id_of_its_own(
     assert first.headers["x-request-id"] != second.headers["x-request-id"]
 
 
-@pytest.mark.parametrize("given", ["1", "consulta-42", "A.b_c-9", "x" * 64, "1764000000000", "a52998224725-1"])
+@pytest.mark.parametrize("given", ["1", "consulta-42", "A.b_c-9", "x" * 64, "52998224725", "529.982.247-25"])
 @pytest.mark.parametrize("path", ["/relatorios", "/relatorios?page=0", "/none", "/health"])
 def test_a_clients_request_id_is_echoed(acme: Client, path: str, given: str) -> None:
     assert acme.ask("GET", path, headers={"X-Request-Id": given}).headers["x-request-id"] == given
-
-
-@pytest.mark.parametrize("given", ["52998224725", "529.982.247-25", "529982247-25", "cpf_52998224725-1"])
-def test_a_request_id_that_may_hold_a_cpf_is_replaced_since_it_is_logged(empty: Client, given: str) -> None:
-    assert given not in empty.ask("GET", "/health", headers={"X-Request-Id": given}).headers["x-request-id"]
 
 
 @pytest.mark.parametrize("given", ["", "x" * 65, "a b", "a,b", "é", "a\r\nSet-Cookie: b", "a\n", "<b>", "\x00"])

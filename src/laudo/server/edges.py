@@ -28,8 +28,6 @@ TOLD_AGAIN_AFTER: Final = 10
 """Seconds between two notices of a worker that the store does not answer for the same reason."""
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
-_CPF: Final = re.compile(r"(?<![0-9A-Za-z])[0-9]{3}\.?[0-9]{3}\.?[0-9]{3}-?[0-9]{2}(?![0-9A-Za-z])").search
-"""Finds what may be one: a client may call its request after the person that it asks for, and the id is logged."""
 _METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
 """Any other is `other` to all that follows: it is a text that a client made up, and may be one that Falcon uses."""
 
@@ -102,10 +100,8 @@ class Edges:
         self._tell(request_id, request.method, context.started, told)
 
     def _request_id(self, environ: dict[str, Any]) -> str:
-        given: str | None = environ.get("HTTP_X_REQUEST_ID")
-        if given and _REQUEST_ID(given) and not _CPF(given):
-            return given
-        return f"{self._prefix}-{next(self._numbers):x}"
+        given = environ.get("HTTP_X_REQUEST_ID")
+        return given if given and _REQUEST_ID(given) else f"{self._prefix}-{next(self._numbers):x}"
 
     def _tell(self, request_id: str, method: str, started: float, told: Told) -> None:
         """Count an answer and log it."""

@@ -5,6 +5,7 @@ cannot be written, on a full disk or to a reader that is gone, is no reason to r
 """
 
 import os
+import re
 import sys
 import threading
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ from typing import Final
 import msgspec
 
 _STDOUT: Final = 1
+_CPF: Final = re.compile(r"(?<![0-9A-Za-z])[0-9]{3}\.?[0-9]{3}\.?[0-9]{3}-?[0-9]{2}(?![0-9A-Za-z])")
+"""What may be one, set apart: a client may call its request after the person that it asks for."""
 _encoder: Final = msgspec.json.Encoder()
 
 
@@ -48,7 +51,7 @@ def request_line(request_id: str, method: str, seconds: float, told: Told) -> No
     """Write one line, whole, in one system call, so that lines of several workers never mix."""
     ms = int(seconds * 1_000_000) / 1000
     now, size, id_token = datetime.now(UTC), told.size, told.id_token
-    line = Line(now, request_id, told.route, method, told.status, ms, size, id_token, told.filters)
+    line = Line(now, _CPF.sub("***", request_id), told.route, method, told.status, ms, size, id_token, told.filters)
     with suppress(OSError):
         os.write(_STDOUT, _encoder.encode(line) + b"\n")
 

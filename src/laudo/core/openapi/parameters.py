@@ -13,8 +13,8 @@ REQUEST_ID: Final[Json] = {
     "name": "X-Request-Id",
     "in": "header",
     "description": (
-        "Identificador próprio da requisição. Com 1 a 64 letras, dígitos, pontos, sublinhados ou hifens, e sem o que "
-        "possa ser um CPF, é repetido na resposta; qualquer outro é ignorado."
+        "Identificador próprio da requisição. Com 1 a 64 letras, dígitos, pontos, sublinhados ou hifens é repetido "
+        "na resposta; qualquer outro é ignorado."
     ),
     "schema": {"type": "string"},
     "example": "consulta-42",
