@@ -86,3 +86,23 @@ def test_walks_and_pages_in_turn_come_to_the_whole_list(
         assert walked == whole, question
         pages = [turner.get(f"/relatorios?{question}&page={page}") for page in range(1, len(whole) // 25 + 2)]
         assert [item for answer in pages for item in answer.itens] == whole, question
+
+
+@pytest.mark.parametrize("sort", ["numero_documento", "-numero_documento"])
+def test_a_walk_through_the_reports_of_one_document_with_a_filter_misses_none(
+    account: Account, store: Store, acme: Client, monkeypatch: pytest.MonkeyPatch, sort: str
+) -> None:
+    for module, name in ((plan, "FEW"), (reading, "FARTHEST")):
+        monkeypatch.setattr(module, name, 0)
+    given = [(cpf(number % 3), STATUSES[number // 3 % 2]) for number in range(360)]
+    store.write(
+        account,
+        [
+            relatorio(number, nome=f"matriz{number % 7}", status=status, numero_documento=document)
+            for number, (document, status) in enumerate(given)
+        ],
+    )
+    for document in {document for document, _ in given}:
+        pages = acme.walk(f"/relatorios?numero_documento={document}&status=CONCLUIDO&sort={sort}")
+        numeros = [item["numero"] for page in pages for item in page.itens]
+        assert len(numeros) == len(set(numeros)) == 60
