@@ -102,8 +102,8 @@ export function Period({ place }) {
 }
 
 /** A day, in force once it is whole and the typing pauses or ends: a year passes through 0002, 0020 and 0202. What is corrected
- * while the field has the focus stays one step of the history; what no day came of is said when it is left. A filter that no field of days can hold, as an address may bring
- * it, is left alone until a day is typed.
+ * while the field has the focus stays one step of the history; what no day came of is said when it is left. A filter that no
+ * field of days can hold, as an address may bring it, is left alone until a day is typed.
  * @param {{words: string, name: string, min: string, max: string, value: string, set: (change: Record<string, string>, replace: boolean) => void}} props */
 function Day({ words, name, min, max, value, set }) {
   const held = instant(value, false) === value ? "" : value;
