@@ -6,7 +6,7 @@ from click.shell_completion import BashComplete, CompletionItem, FishComplete, S
 from click.shell_completion import add_completion_class as add
 
 
-# Of what kind an item's value is stands in quotes: click 8.4 asks nothing of the sort.
+# CompletionItem[str] is quoted, since click 8.4 only knows it without a type.
 class _Values(ShellComplete):
     def get_completions(self, args: list[str], incomplete: str) -> "list[CompletionItem[str]]":
         """Complete also a value that begins with -, and one that = parts from its option."""

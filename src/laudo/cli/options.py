@@ -107,7 +107,7 @@ def _flag(setting: Setting) -> Callable[[Command], Command]:
         names = f"{setting.flag}/--no-{setting.flag.removeprefix('--')}"
         return click.option(names, setting.name, default=None, help=f"{text}.  [default: {shown}]")
     kind = "N" if isinstance(setting.default, int) else "TEXT"
-    shape = click.Path(readable=False) if setting.accepts == FILE.accepts else None  # What shells complete.
+    shape = click.Path(readable=False) if setting.parse is FILE.parse else None  # What shells complete.
     return click.option(setting.flag, setting.name, metavar=kind, type=shape, help=f"{text}.  [default: {shown}]")
 
 
