@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from factories import NOON, SMALL, Account, Store, contents, cpf, empresa, relatorio, versions
+from factories import NOON, SMALL, Account, Store, contents, cpf, empresa, numero, relatorio, versions
+from laudo.core.axes import numero_key
 from laudo.core.sql import Statement
 from laudo.server.database import StoreError
 from laudo.server.ingest.writer import Counts, Ingest
@@ -221,6 +222,20 @@ def test_a_writer_ends_when_a_newer_version_migrates_the_store_under_it(store: S
         with pytest.raises(StoreError, match="has been migrated meanwhile"):
             writing()
     assert contents(store.database) == before
+
+
+def test_a_writer_ends_when_the_store_has_lost_what_it_acknowledged(store: Store, ingest: Ingest) -> None:
+    """As when a standby takes over that the last batches had not come to: else nobody would bring them again."""
+    ingest.write([relatorio(1)])
+    with store.database.snapshot() as connection:
+        [(before,)] = connection.fetch(Statement("SELECT version FROM conta", ()))
+    ingest.write([relatorio(2)])
+    with store.database.transaction() as connection:
+        connection.fetch(Statement("DELETE FROM relatorio WHERE numero = ?", (numero_key(numero(2)),)))
+        connection.fetch(Statement("UPDATE conta SET version = ?", (before,)))
+    for asking in (lambda: ingest.write([relatorio(3)]), lambda: ingest.delete([numero(1)]), ingest.standing):
+        with pytest.raises(StoreError, match="no longer has all that it had acknowledged"):
+            asking()
 
 
 def test_a_store_that_a_newer_version_migrated_has_no_writer_of_this_one(store: Store, account: Account) -> None:

@@ -39,6 +39,7 @@ class Ingest:
         self._pessoas = Pessoas(self.owner.id_organizacao, sizes)
         self._statistics = Statistics()
         self._versions: tuple[int, ...] = ()
+        self._acknowledged = 0
 
     def write(self, batch: Sequence[Relatorio], *, equal_wins: bool = False) -> Counts:
         """Write a batch: the newer `atualizado_em` wins, one not newer changes nothing; all of it or nothing.
@@ -53,9 +54,11 @@ class Ingest:
         return repeated(self._transaction, lambda connection: self._delete(connection, keys))
 
     def standing(self) -> versions.Standing:
-        """Tell where the account stands."""
+        """Tell where the account stands; raises StoreError when that is before what was written here."""
         with self._database.snapshot() as connection:
-            return versions.standing(connection, self.owner)
+            standing = versions.standing(connection, self.owner)
+        self._require_all(standing.version)
+        return standing
 
     def nome(self, cpf: str) -> str | None:
         """Give the name by which the account's organization knows a person."""
@@ -71,11 +74,18 @@ class Ingest:
                 if self._read_versions(connection) != self._versions:
                     self._load(connection)
                 yield connection
-                self._versions = self._read_versions(connection)
+                self._versions = written = self._read_versions(connection)
+            self._acknowledged = written[0]
         except BaseException:
             self._versions = ()
             self._statistics = Statistics()
             raise
+
+    def _require_all(self, version: int) -> None:
+        """What was acknowledged is there, unless a server has taken over that had not got it yet."""
+        if version < self._acknowledged:
+            message = "the store no longer has all that it had acknowledged, as after a failover: begin again"
+            raise StoreError(message)
 
     def _load(self, connection: Connection) -> None:
         self._facets.load(connection)
@@ -88,6 +98,7 @@ class Ingest:
         if applied != self._migrations:
             message = "the store has been migrated meanwhile; write reports with the version of laudo that did so"
             raise StoreError(message)
+        self._require_all(read[0])
         return tuple(read)
 
     def _write(self, connection: Connection, batch: Sequence[Relatorio], *, equal_wins: bool) -> Counts:
