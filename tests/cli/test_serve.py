@@ -62,6 +62,16 @@ def test_serve_answers_and_a_signal_ends_it_with_0(laudo: Shell, number: int) ->
         assert server.process.stderr.read() == b""
 
 
+def test_systemd_is_told_once_it_serves(laudo: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(b"")  # a name of the abstract kind, which Linux chooses
+        systemd.settimeout(60)
+        monkeypatch.setenv("NOTIFY_SOCKET", systemd.getsockname().replace(b"\0", b"@", 1).decode())
+        with serving(laudo, "serve", "--workers", "2") as server:
+            assert systemd.recv(100) == b"READY=1"
+            assert server.client.get("/ready").status_code == 200
+
+
 def test_with_nohup_the_end_of_its_terminal_is_not_its_own(laudo: Shell) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:

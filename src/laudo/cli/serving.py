@@ -209,8 +209,16 @@ def _announce(settings: Settings, server: "AbstractServer[Any]") -> None:
             time.sleep(_LOOKING_SECONDS)
         workers = f"{settings.workers} worker{'s' if settings.workers > 1 else ''}"
         output.note(f"laudo serves {base_url(settings)} with {workers}; Ctrl-C stops it")
+        _tell_systemd()
 
     threading.Thread(target=announce, daemon=True).start()
+
+
+def _tell_systemd() -> None:
+    """Let a unit of `Type=notify`, and what waits for it, begin only now."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as telling:
+        telling.sendto(b"READY=1", f"\0{address[1:]}" if address.startswith("@") else address)
 
 
 def _accepts(settings: Settings) -> bool:
