@@ -162,7 +162,7 @@ def test_differences_are_lines_and_exit_1(laudo: Shell, target: str) -> None:
     assert run(laudo, target)[0] == 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_interrupted_copy_goes_on_where_it_was(laudo: Shell, target: str, number: signal.Signals) -> None:
     with closing(open_store(laudo.store, write=True)) as store:
         Ingest(store, 1).write(many(MANY))
@@ -174,8 +174,8 @@ def test_an_interrupted_copy_goes_on_where_it_was(laudo: Shell, target: str, num
         said = process.stderr.read().decode()
     kept = len(rows(target))
     assert kept > 0
-    if number == signal.SIGINT:
-        assert code == 130
+    assert code == (130 if number == signal.SIGINT else -number)
+    if number != signal.SIGKILL:
         told = re.fullmatch(
             r"error: interrupted; kept: 1 organizations, [01] accounts; reports: (\d+) written, 0 deleted, "
             r"0 unchanged; hint: run it again, it goes on from there\n",

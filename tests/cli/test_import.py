@@ -155,7 +155,8 @@ def test_what_comes_through_a_pipe_is_stored_while_more_is_due(laudo: Shell) -> 
         assert process.stdout.read() == b"5 inserted, 0 updated, 2 unchanged, 0 stale, 0 rejected\n"
 
 
-def test_ctrl_c_says_what_was_kept_and_running_again_finishes(laudo: Shell) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_has_it_say_what_was_kept_and_running_again_finishes(laudo: Shell, number: int) -> None:
     """A rejection in the second batch is told once that batch is written; the pipe stays open, so that more is due."""
     lines = ndjson(laudo.folder, 3 * BATCH).read_bytes().splitlines(keepends=True)
     with laudo.starts("import", "-", "--account", "1", stdin=subprocess.PIPE) as process:
@@ -165,7 +166,7 @@ def test_ctrl_c_says_what_was_kept_and_running_again_finishes(laudo: Shell) -> N
         process.stdin.writelines(sent)
         process.stdin.flush()
         assert process.stderr.readline().startswith(b"line %d: " % (BATCH + 501))
-        assert _interrupted(process) == 130
+        assert _interrupted(process, number) == (130 if number == signal.SIGINT else -number)
         said = process.stderr.read().decode()
     kept = re.fullmatch(r"error: interrupted; kept: (\d+) lines \((\d+) inserted, .*\); hint: run it again.*\n", said)
     assert kept, said
@@ -189,10 +190,10 @@ def test_on_a_terminal_a_bar_shows_the_rate(laudo: Shell) -> None:
     assert "\x1b[?25l" not in shown, "a cursor that is hidden stays so when the process is stopped or killed"
 
 
-def _interrupted(process: subprocess.Popen[bytes]) -> int:
-    """Press Ctrl-C, and once more when Python has met it right before it began to wait for input."""
+def _interrupted(process: subprocess.Popen[bytes], number: int) -> int:
+    """Send a signal, as Ctrl-C does, and once more when Python has met it right before it began to wait for input."""
     for _ in range(4):
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         with suppress(subprocess.TimeoutExpired):
             return process.wait(timeout=5)
     return process.wait(timeout=0)

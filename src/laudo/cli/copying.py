@@ -88,9 +88,10 @@ def _opened(stack: ExitStack, flag: str, settings: Settings, *, write: bool = Fa
 def _kept(copy: "Copy") -> Iterator[None]:
     """When it cannot go on, say what is in the target and how to get the rest."""
     try:
-        yield
-    except KeyboardInterrupt:
-        output.fail(f"interrupted; {_so_far(copy)}", code=output.INTERRUPTED)
+        with output.interruptible():
+            yield
+    except KeyboardInterrupt as error:
+        output.interrupted(error, _so_far(copy))
     except Exception as error:
         if not copy.done.organizations:
             raise

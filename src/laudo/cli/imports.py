@@ -201,9 +201,10 @@ def _holds_something_else(path: Path) -> bool:
 def kept(done: Counted) -> Iterator[None]:
     """When it cannot go on, say what is on disk and how to get the rest."""
     try:
-        yield
-    except KeyboardInterrupt:
-        output.fail(f"interrupted; {_so_far(done)}", code=output.INTERRUPTED)
+        with output.interruptible():
+            yield
+    except KeyboardInterrupt as error:
+        output.interrupted(error, _so_far(done))
     except Exception as error:
         if not done.lines:
             raise

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -92,6 +93,31 @@ def fail(text: str, *, code: int = NOTHING_DONE) -> NoReturn:
     """Print the line and exit."""
     note(" ".join(text.split()), label="error: ")
     leave(code)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let SIGTERM, and SIGHUP unless nohup has it ignored, interrupt the block as Ctrl-C does; see `interrupted`."""
+
+    def interrupt(number: int, _frame: object) -> NoReturn:
+        raise KeyboardInterrupt(number)
+
+    heeded = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is signal.SIG_DFL]
+    for number in heeded:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number in heeded:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def interrupted(by: KeyboardInterrupt, so_far: str) -> NoReturn:
+    """Say what was kept and exit; who was sent a signal other than Ctrl-C's is ended by it, as others see."""
+    note(f"interrupted; {' '.join(so_far.split())}", label="error: ")
+    for number in by.args:
+        os.kill(os.getpid(), number)
+    leave(INTERRUPTED)
 
 
 def note(text: str, *, label: str = "") -> None:

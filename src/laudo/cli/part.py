@@ -75,9 +75,10 @@ class Part:
         with _held(self._part) as self._stream:
             self._resume()
             try:
-                yield
-            except KeyboardInterrupt:
-                output.fail(f"interrupted; {self._so_far}", code=output.INTERRUPTED)
+                with output.interruptible():
+                    yield
+            except KeyboardInterrupt as error:
+                output.interrupted(error, self._so_far)
             except (LaudoError, OSError) as error:
                 if not self.items:
                     raise

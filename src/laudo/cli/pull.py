@@ -66,9 +66,10 @@ def _end(mirror: "Mirror") -> int:
 def _kept(mirror: "Mirror") -> Iterator[None]:
     """When it cannot go on, say what is in the store and how to get the rest."""
     try:
-        yield
-    except KeyboardInterrupt:
-        output.fail(f"interrupted; {_so_far(mirror)}", code=output.INTERRUPTED)
+        with output.interruptible():
+            yield
+    except KeyboardInterrupt as error:
+        output.interrupted(error, _so_far(mirror))
     except Exception as error:  # noqa: BLE001 - the command ends here, whatever it was
         code = output.IN_PART if mirror.summary.kept else output.NOTHING_DONE
         output.fail(f"{output.reason(error)}; {_so_far(mirror)}", code=code)
