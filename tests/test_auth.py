@@ -3,6 +3,7 @@ import re
 import stat
 import string
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from errno import ENOSPC
 from pathlib import Path
 
@@ -197,31 +198,35 @@ def test_a_key_is_readable_by_its_owner_only_and_nothing_else_is_left(tmp_path: 
 
 
 def test_a_key_that_finds_no_room_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = tmp_path / "there.key"
+    auth.make_key(there)
+
     def full(_: int) -> None:
         raise OSError(ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(AuthError, match="No space left on device"):
         auth.make_key(tmp_path / "laudo.key")
-    assert list(tmp_path.iterdir()) == []
+    assert not auth.make_key(there)
+    assert list(tmp_path.iterdir()) == [there]
 
 
-def test_processes_that_begin_at_once_agree_on_one_key(tmp_path: Path) -> None:
-    keys: list[bytes] = []
-    barrier = threading.Barrier(8)
+def test_processes_that_begin_at_once_agree_on_one_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has found no key before the first of them has made one."""
+    file, written = tmp_path / "laudo.key", threading.Barrier(8)
 
-    def begin() -> None:
-        barrier.wait()
-        auth.make_key(tmp_path / "laudo.key")
-        keys.append(auth.load_key(tmp_path / "laudo.key"))
+    def wait(descriptor: int) -> None:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            written.wait(60)
 
-    threads = [threading.Thread(target=begin) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(keys) == 8
-    assert len(set(keys)) == 1
+    def begin(_: int) -> tuple[bool, bytes]:
+        return auth.make_key(file), auth.load_key(file)
+
+    monkeypatch.setattr(os, "fsync", wait)
+    with ThreadPoolExecutor(8) as pool:
+        begun = list(pool.map(begin, range(8)))
+    assert sorted(made for made, _ in begun) == [*[False] * 7, True]
+    assert {key for _, key in begun} == {auth.load_key(file)}
 
 
 def test_a_missing_key_is_not_made_unasked(tmp_path: Path) -> None:

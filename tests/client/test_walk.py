@@ -123,6 +123,22 @@ def test_items_that_move_up_because_others_go_are_not_missed(client: Client, ser
     assert before - gone <= set(found)
 
 
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_list_that_loses_nearly_all_its_items_is_read_once_more(
+    client: Client, service: Service, workers: int
+) -> None:
+    service.relatorios = newest_first(500)
+
+    def delete(asked: int) -> None:
+        if asked == 5:
+            del service.relatorios[:-30]
+
+    service.after = delete
+    found = numeros(client.all("relatorios", rows=25, workers=workers))
+    assert {*numeros_of(service)} <= {*found}
+    assert len(service.requests) <= 5 + workers + 2
+
+
 def insert(items: Service) -> None:
     newest = int(str(items.relatorios[0]["numero"])[:8], 16)
     items.relatorios[:0] = [relatorio(newest + number) for number in range(7, 0, -1)]
