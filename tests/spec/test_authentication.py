@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from factories import Account, Store, relatorio
+from laudo.core.sql import Statement
 from laudo.server import auth
 from laudo.server.accounts import Level
 from wsgi import Answer, Client, NewClient
@@ -116,6 +117,23 @@ def test_revoking_one_token_of_a_user_leaves_the_others(store: Store, account: A
     assert acme.get("/usuario").status == 200
     store.revoke(account.id_token)
     assert_refused(acme.get("/usuario"))
+
+
+def test_a_token_that_a_restored_store_gives_to_another_never_shows_whose_it_was(
+    store: Store, account: Account, acme: Client
+) -> None:
+    """At most it is refused once."""
+    other = store.account(account.id_organizacao)
+    store.write(other, [relatorio(1)])
+    assert acme.get("/usuario").json["result"]["email"] == "analista1@example.com"
+    assert acme.get("/relatorios").total == 0
+    text = "UPDATE token SET id_conta = ?, id_usuario = ? WHERE id_token = ?"
+    with store.database.transaction() as connection:
+        connection.fetch(Statement(text, (other.id_conta, other.id_usuario, account.id_token)))
+    asked = [acme.get("/usuario") for _ in range(3)]
+    assert [answer.status for answer in asked[1:]] == [200, 200]
+    shown = {answer.json["result"]["email"] for answer in asked if answer.status == 200}
+    assert (shown, acme.get("/relatorios").total) == ({"analista2@example.com"}, 1)
 
 
 @pytest.mark.parametrize("level", Level)

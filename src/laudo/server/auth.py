@@ -90,13 +90,14 @@ def caller(reader: Reader, token_hash: bytes, *, now_ms: int) -> Caller | None:
 def caller_again(
     database: Database, token_hash: bytes, before: Caller, beside: Statement | None, *, now_ms: int
 ) -> tuple[Caller | None, list[Row] | None]:
-    """The same, of a token whose caller was found `before`: to whom it was given never changes.
+    """The same, of a token whose caller was found `before`; None too where a restored store gives it to somebody else.
 
     One more query may go `beside` it, after it; its rows come with the caller.
     """
-    asked = [Statement(_CALLER_AGAIN, (token_hash, now_ms, *before.owner, before.id_usuario))]
+    whose = (*before.owner, before.id_usuario)
+    asked = [Statement(_CALLER_AGAIN, (token_hash, now_ms, *whose))]
     callers, *others = database.fetch_each(asked if beside is None else [*asked, beside])
-    return next((Caller(*row) for row in callers), None), others[0] if others else None
+    return next((Caller(*row) for row in callers if row[:3] == whose), None), others[0] if others else None
 
 
 def presented(header: str | None) -> str | None:
