@@ -9,7 +9,7 @@ import pytest
 
 from client.conftest import Client
 from client.service import TOKEN, Service, listed, pessoa, refused, relatorio
-from laudo.client import AnswerError, BadRequestError, Laudo, Relatorio, ServerError, StatusError
+from laudo.client import AnswerError, BadRequestError, Laudo, Relatorio, StatusError
 from laudo.client.calls import Listed
 from laudo.client.questions import pessoas, relatorios
 from laudo.client.walk import Place, Walk
@@ -179,11 +179,13 @@ def test_failures_on_the_way_are_tried_again(client: Client, service: Service) -
     assert len(client.all("relatorios")) == 2500
 
 
-def test_a_lasting_failure_ends_the_walk(client: Client, service: Service) -> None:
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_lasting_failure_ends_the_walk(client: Client, service: Service, status: int) -> None:
     service.relatorios = newest_first(2500)
-    service.script = [None, None, refused(500)]
-    with pytest.raises(ServerError):
+    service.script = [None, None, refused(status)]
+    with pytest.raises(StatusError):
         client.all("relatorios")
+    assert len(service.requests) == 3
 
 
 def test_a_walk_follows_the_cursor_where_there_is_one(client: Client, service: Service) -> None:
@@ -199,6 +201,22 @@ def test_a_walk_follows_the_cursor_where_there_is_one(client: Client, service: S
     assert [dict(request.url.params).get("cursor") for request in service.requests] == [None, "a=", "b"]
     assert all(dict(request.url.params)["status"] == "CONCLUIDO" for request in service.requests)
     assert [batch.place and batch.place.cursor for batch in batches] == ["a=", "b", None]
+
+
+def test_a_walk_by_cursor_goes_on_so_whatever_the_workers(client: Client, service: Service) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        page = int(request.url.params.get("cursor", "0"))
+        following = {"Link": f'</relatorios?cursor={page + 1}>; rel="next"'} if page < 3 else {}
+        return listed(service.relatorios[page * 25 :][:25], total=100, headers=following)
+
+    service.relatorios = newest_first(100)
+    service.script = [answer] * 10
+    places = [batch.place for batch in client.batches("relatorios_in_batches", rows=25)]
+    assert [place and place.page for place in places] == [2, 3, 4, None]
+    for place in places[:2]:
+        rest = client.batches("relatorios_in_batches", start=place, workers=3)
+        assert numeros([item for batch in rest for item in batch.itens]) == numeros_of(service)[(place.page - 1) * 25 :]
+        assert rest[-1].place is None
 
 
 def test_a_page_that_leads_on_by_cursor_may_have_fewer_items_than_it_says(client: Client, service: Service) -> None:
@@ -353,7 +371,8 @@ def test_what_a_walk_remembers_has_a_bound() -> None:
         items = [pessoa(page * 1000 + number) for number in range(1000)]
         place = walk.take(pessoas({}).read({}, listed(items, total="100000", page=page, rows=1000).content)).place
     assert place is not None
-    assert (place.page, len(place.seen), len(walk._seen._keys)) == (60, 2000, 20_000)
+    assert (place.page, len(walk._seen._keys)) == (60, 20_000)
+    assert place.seen == tuple(f"{number:011}" for number in range(58_000, 60_000))
 
 
 def test_parallel_pages_are_taken_in_order(client: Client, service: Service) -> None:

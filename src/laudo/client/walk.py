@@ -54,7 +54,7 @@ class Walk(Generic[I]):
         self._next = start.page if start else 1
         self._last = self._next
         self._cursor = start.cursor if start else None
-        self._circle = _Circle(self._cursor)
+        self._circle = _Circle()
         self._started = self._done = False
         self._total = start.total if start else 0
         self._left: int | None = None
@@ -65,14 +65,12 @@ class Walk(Generic[I]):
         """Give the next call to make; None when nothing is left, or an answer must come first."""
         if self._done or (self._asked and (self._cursor or not self._started)):
             return None
-        if self._cursor:
-            self._asked.append(self._next)
-            return self._call.at(cursor=self._cursor, rows=str(self._rows))
-        if self._next > self._last:
+        if not self._cursor and self._next > self._last:
             return None
         page, self._next = self._next, self._next + 1
         self._asked.append(page)
-        return self._call.at(page=str(page), rows=str(self._rows))
+        where = {"cursor": self._cursor} if self._cursor else {"page": str(page)}
+        return self._call.at(**where, rows=str(self._rows))
 
     def refused(self, error: LaudoError) -> None:
         """Try smaller pages when the very first is refused and nobody asked for its size; else raises the error."""
@@ -117,7 +115,6 @@ class Walk(Generic[I]):
         self._circle.follow(listed.cursor)
         self._cursor = listed.cursor
         self._done = listed.cursor is None
-        self._next += 1
         return Batch(listed.itens, listed.total, None if self._done else Place(self._rows, self._next, listed.cursor))
 
     def _place(self, rows: int) -> Place | None:
@@ -147,8 +144,8 @@ class _Circle:
 
     __slots__ = ("_left", "_length", "_mark")
 
-    def __init__(self, start: str | None) -> None:
-        self._mark = start
+    def __init__(self) -> None:
+        self._mark: str | None = None
         self._length = self._left = 1
 
     def follow(self, cursor: str | None) -> None:
