@@ -42,7 +42,7 @@ class Limits:
         with self._lock:
             now = monotonic()
             left = self._left(id_token, now)
-            self._buckets.keep(id_token, (max(left - 1, left if left < 1 else 0), now))
+            self._buckets.keep(id_token, (left if left < 1 else left - 1, now))
         if left < 1:
             raise TooManyError(ceil((1 - left) / self._per_second))
 
