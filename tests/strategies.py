@@ -194,7 +194,7 @@ PESSOA_VALUES: Final[Values] = {
         "mar",
         "Sílva",
         "1 2",
-        "１２",
+        "²",
         "z",
         "2",
     ),
