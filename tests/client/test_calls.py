@@ -440,6 +440,12 @@ def test_what_may_pass_is_tried_again_twice(
     assert clock.pauses == [0.25, 0.5]
 
 
+def test_each_pause_is_twice_the_one_before(new_client: NewClient, service: Service, clock: Clock) -> None:
+    service.script = [RESET] * 5
+    new_client(service, limits=Limits(retries=5)).call("usuario")
+    assert clock.pauses == [0.25, 0.5, 1, 2, 4]
+
+
 @pytest.mark.parametrize(
     ("failure", "kind"),
     [
