@@ -166,6 +166,14 @@ DAMAGE = {
         )""",
         r"account 1, axis 2 \(relatorio by numero\), bucket \d+: total of the bucket is \d+, counted \d+",
     ),
+    "a coarse lower apart from its first fine one's": (
+        f"""UPDATE bucket SET lower = (
+            SELECT numero FROM relatorio WHERE {FIRST} AND numero < bucket.lower ORDER BY numero DESC LIMIT 1
+        ) WHERE {FIRST} AND axis = 2 AND parent = 0 AND lower = (
+            SELECT max(lower) FROM bucket AS b WHERE {FIRST} AND b.axis = 2 AND b.parent = 0
+        )""",
+        r"account 1, axis 2 \(relatorio by numero\), bucket \d+: bucket out of place",
+    ),
     "a lower that is out of order": (
         "UPDATE bucket SET lower = x'ff' WHERE id_conta = 1 AND axis = 1 AND bucket = 2",
         r"account 1, axis 1 \(relatorio by recency\), bucket \d+: bucket out of place",
