@@ -225,6 +225,16 @@ def test_a_page_that_is_kept_is_not_shown_once_its_token_has_expired(
 # The cache.
 
 
+def test_what_a_list_did_not_have_before_is_there_once_it_is_written(
+    store: Store, account: Account, acme: Client
+) -> None:
+    """Also where who asks, and that nothing matches, was known of the list as it was."""
+    for number, status in enumerate(STATUS):
+        assert acme.get("/relatorios").total == number
+        store.write(account, [relatorio(number, status=status)])
+        assert acme.get("/relatorios", status=status).total == 1
+
+
 @pytest.mark.parametrize("cache_bytes", [0, 3_000, 60_000, 1 << 24])
 def test_a_kept_body_is_never_another_owners_nor_another_questions(
     store: Store, new_app: NewApp, cache_bytes: int
