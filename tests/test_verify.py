@@ -19,7 +19,7 @@ from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.tallies import Sizes
 from laudo.server.ingest.writer import Ingest
 
-NAMES = ("Maria da Silva", "José Álvares", "Ana Maria de Souza", "Zé", "Mário D'Ávila")
+NAMES = ("Maria da Silva", "José Álvares", "Ana Maria de Souza", "Zé Zé", "Mário D'Ávila")
 
 
 SMALL = Sizes(most_rows=8, most_children=6)
@@ -42,7 +42,7 @@ def reports(count: int, *, seed: int, instants: int = 40) -> list[Relatorio]:
             resultado=rng.choice(("VALID", None)),
             atualizado_em=NOON + rng.randrange(instants) * 1000,
             mensagem=rng.choice(("", "Válido.")),
-            numero_documento=cpf(number) if number < 30 else cnpj(number),
+            numero_documento=cpf(number * 34_000_000) if number < 30 else cnpj(number),
             tipo_pessoa="Pessoa" if number < 30 else "Empresa",
             nome_pessoa=rng.choice(NAMES),
         )
@@ -146,6 +146,11 @@ DAMAGE = {
     ),
     "a facet's row": (
         "DELETE FROM facet WHERE id_conta = 1 AND facet = 2",
+        r"organization 1, account 1, facet 2: total of the facet is missing, counted \d+",
+    ),
+    "a facet's row, and items of it": (
+        f"""DELETE FROM facet WHERE {FIRST} AND facet = 2;
+        UPDATE relatorio SET item = replace(item, '"mensagem":"', '"mensagem":"x') WHERE {FIRST} AND facet = 2""",
         r"organization 1, account 1, facet 2: total of the facet is missing, counted \d+",
     ),
     "a fine bucket's total": (
@@ -305,6 +310,12 @@ WORDS_DAMAGE = {
         "INSERT INTO pessoa_words (rowid, words) VALUES (4321, '2·rui')",
         r"organization 2: words with other entries in the index: 1 \(kept \d+, counted \d+\)",
     ),
+    "words at another id": (
+        """INSERT INTO pessoa_words (rowid, words)
+        SELECT 4321, '1·' || replace(nome_busca, ' ', ' 1·') FROM pessoa WHERE id = 4;
+        DELETE FROM pessoa_words WHERE rowid = 4""",
+        r"organization 1: words with other entries in the index: \d \(kept \d+, counted \d+\)",
+    ),
     "words of another person": (
         "DELETE FROM pessoa_words WHERE rowid = 4; INSERT INTO pessoa_words (rowid, words) VALUES (4, '1·zé 2·zé')",
         r"organization 2: words with other entries in the index: 1 \(kept \d+, counted \d+\)",
@@ -325,9 +336,10 @@ def test_damage_to_the_index_of_words_is_named_and_mended(store: Store, what: st
     be_named_and_mended(store, *WORDS_DAMAGE[what])
 
 
-def test_a_report_that_lost_its_instant_twice_is_named_and_stays(store: Store, account: Account) -> None:
+@pytest.mark.parametrize("item", ["", "{}", '{"atualizado_em":null}', '{"atualizado_em":"hoje"}'])
+def test_a_report_that_lost_its_instant_twice_is_named_and_stays(store: Store, account: Account, item: str) -> None:
     ingest(store, account).write(reports(50, seed=1))
-    run(store, "UPDATE relatorio SET recency = 9223372036854775807, item = '{}' WHERE numero < x'80'")
+    run(store, f"UPDATE relatorio SET recency = 9223372036854775807, item = '{item}' WHERE numero < x'80'")
     for _ in range(2):
         [left] = mended(store)
         assert re.search(r"account 1: reports of an instant beyond the years 1 to 9999: [1-9]\d*$", left)
