@@ -540,6 +540,13 @@ def test_damage_is_found_and_mended_by_the_next_run(world: World, what: str) -> 
     assert state(target) == state(world.source)
 
 
+def test_a_facet_that_is_another_one_is_told(files: World) -> None:
+    target = files.target()
+    copy = copied(files.source, target)
+    damage(target, "UPDATE facet SET nome = nome || '!' WHERE id_conta = 1 AND facet = 1")
+    assert list(copy.compare()) == [OTHERS]
+
+
 def test_a_damaged_index_of_words_is_made_anew(files: World) -> None:
     target = files.target()
     copy = copied(files.source, target)

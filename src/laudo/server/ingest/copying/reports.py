@@ -59,8 +59,7 @@ def copy(reading: Connection, target: Database, owner: Owner) -> Iterator[Counts
 
 def has_others(target: Connection, source: Connection, owner: Owner) -> bool:
     """Tell whether the target has facets that the source has not: as none ever goes, they come from elsewhere."""
-    kept = _facets(target, owner)
-    return bool(kept) and not set(kept) <= set(_facets(source, owner))
+    return not set(_facets(target, owner)) <= set(_facets(source, owner))
 
 
 def digest(connection: Connection, owner: Owner, progress: Progress) -> tuple[int, bytes]:
