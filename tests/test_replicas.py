@@ -667,6 +667,19 @@ def test_a_store_of_another_server_is_not_asked_until_a_replica_stands_in_its_pl
         told(capfd, "^store: the replica 2 is well again$")
         before = right.log.count("FROM token")
         until(lambda: client.get("/relatorios").status == 200 and right.log.count("FROM token") > before)
+        # And when it has gone again: that the place was fresh once is no sign for who stands there next.
+        right.stop()
+        right.port = free_port()
+        right.start()
+        right.promote()
+        right.stop()
+        other_server.start()
+        told(capfd, FOREIGN)
+        other_server.stop()
+        told(capfd, "^store: the replica 2 does not answer: ")
+        right.port = other_server.port
+        right.start()
+        told(capfd, f"{FOREIGN}.* has been promoted")
 
 
 def test_another_database_of_the_primary_is_no_replica_of_the_store(
