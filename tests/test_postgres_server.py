@@ -51,8 +51,20 @@ def test_the_newest_version_starts_unless_another_is_named() -> None:
     known = list(postgres_server.versions())
     assert known == sorted(known)
     with postgres_server.start(version=known[0], work_mem="1234kB") as server:
-        assert server.execute("SELECT current_setting('server_version_num')::int / 10000") == [(known[0],)]
+        assert _major(server) == known[0]
         assert server.execute("SHOW work_mem") == [("1234kB",)]
+
+
+def test_an_installation_is_named_by_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    oldest, folder = next(iter(postgres_server.versions().items()))
+    monkeypatch.setenv("LAUDO_TEST_PG", str(folder))
+    with postgres_server.start() as server:
+        assert _major(server) == oldest
+
+
+def _major(server: Server) -> int:
+    [(version,)] = server.execute("SELECT current_setting('server_version_num')::int / 10000")
+    return int(version)
 
 
 def test_a_version_that_the_wheel_lacks_is_named() -> None:
