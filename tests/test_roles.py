@@ -34,6 +34,12 @@ BEFORE: Final = ("deploy", "other", "stranger", "guest")
 """Those that are there before there are roles."""
 
 
+AS_SINCE_15: Final = (
+    "ALTER SCHEMA public OWNER TO pg_database_owner",
+    "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
+)
+"""What PostgreSQL 14 does not do by itself: who owns a database owns its schema, and nobody else makes tables there."""
+
 GRANTED: Final = "granted"
 """A store to which `deploy`, who is no superuser, has granted the roles: its database."""
 
@@ -42,6 +48,8 @@ GRANTED: Final = "granted"
 def server() -> Iterator[Server]:
     """Start a server on which each login is what it is, whichever test comes first."""
     with postgres_server.start() as started:
+        for text in AS_SINCE_15:
+            started.execute(text, database="template1")
         for name in BEFORE:
             login(started, name)
         started.execute(f"CREATE DATABASE {GRANTED} OWNER deploy")
@@ -233,7 +241,7 @@ def test_a_schema_in_which_everybody_makes_tables_is_closed(server: Server) -> N
         server.execute(text, database="open")
     database = opened(server, "open", "deploy")
     migrations.migrate(database)
-    with pytest.raises(roles.RolesError) as refused:
+    with pytest.raises(roles.RolesError, match="does not own the database, its schema or") as refused:
         roles.grant(database)
     assert "REVOKE CREATE ON SCHEMA public FROM PUBLIC" in refused.value.statements
     for statement in refused.value.statements:

@@ -45,7 +45,7 @@ class RolesError(StoreError):
     """The store's user may not do it; whoever may can run the `statements`."""
 
     def __init__(self, statements: list[str]) -> None:
-        super().__init__("the store's user may not make roles, or does not own the database or the tables")
+        super().__init__("the store's user may not make roles, or does not own the database, its schema or the tables")
         self.statements = statements
 
 
