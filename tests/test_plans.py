@@ -32,8 +32,8 @@ REPORTS: Final = 20_000
 OFTEN: Final = "11144477735"
 MOST_ROWS: Final = 4_500
 """That one step of a plan may meet: those of one bucket, which does not grow with the account."""
-SOME: Final = 2_400
-"""The same, where many share a value and few are read."""
+SOME: Final = 2_600
+"""The same, where many share a value and few are read. Before version 17 rows of other facets are met, and let fall."""
 
 DAY: Final = 20_000
 DAY_MS: Final = 86_400_000
@@ -262,6 +262,20 @@ def test_reports_of_one_document_are_not_sorted_for_a_period(asked: Asked, sort:
     url = f"/relatorios?atualizado_em_de=2025-01-01&sort={sort}"
     urls = (url, f"{url}&page=2", asked.other.get(f"{url}&page={page}").links["next"])
     look(asked._replace(client=asked.other), urls, most=SOME)
+
+
+@pytest.mark.parametrize(
+    ("sort", "ordered"),
+    [("-mensagem", "relatorio_mensagem_recency"), ("numero_documento&page=4", "relatorio_documento")],
+)
+def test_few_reports_are_not_sought_in_all_of_an_order(asked: Asked, sort: str, ordered: str) -> None:
+    """Its index has all columns that are asked for, which the server likes, but does not begin with what they share.
+
+    What an index lets fall is no row that a plan of version 17 has met.
+    """
+    page = f"/relatorios?status=PENDENTE&tipo_pessoa=EMPRESA&sort={sort}"
+    walk = asked.client.get(page).links["next"]
+    assert ordered not in look(asked, [page, walk])
 
 
 @pytest.mark.parametrize("filters", ["", "&cpf={documento}", "&busca=12", "&atualizado_em_de=2026-10-01"])

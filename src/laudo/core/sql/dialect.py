@@ -35,6 +35,10 @@ class Dialect(Protocol):
         """Tell whether the words of names are in a table of their own, which the writer keeps."""
 
     @property
+    def chooses(self) -> bool:
+        """Tell whether the engine reads whichever index it likes: one that has all columns asked for, even if whole."""
+
+    @property
     def position(self) -> str:
         """The function that finds a text within another one, counting from 1; 0 when it is not there."""
 
@@ -61,8 +65,8 @@ class Dialect(Protocol):
     def key(self, table: str) -> str:
         """Give the column by which `items` finds the rows of a table again, as `key`."""
 
-    def items(self, table: str, keys: Clause, owner: Owner) -> Clause:
-        """Select the items of the rows whose `key` a SELECT gives, in its order."""
+    def items(self, table: str, keys: Clause, owner: Owner, *, columns: str = "item") -> Clause:
+        """Select the items, or other columns, of the rows whose `key` a SELECT gives, in its order."""
 
     def collected(self, table: str, source: str, where: Clause, ordered: Sequence[str]) -> Clause:
         """Select the `key` of few rows: find all of them, sort, then pass over and take as many as two numbers say."""

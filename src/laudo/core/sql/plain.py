@@ -24,13 +24,18 @@ def plain(lookup: Plain, owner: Owner, dialect: Dialect) -> Statement:
     counted = Clause("NULL", ())
     if lookup.counted:
         counted = _counted(lookup, source, _both(within, filters))
+    apart = Clauses() if dialect.chooses and _is_sorted_apart(lookup) else None
     if lookup.after is not None:
-        _add_after(within, lookup.order, lookup.after)
+        _add_after(within if apart is None else apart, lookup.order, lookup.after)
     if lookup.few:
         where = _both(within, filters)
         if lookup.most is not None:
             source = f"(SELECT {counted.text} AS counted) AS before CROSS JOIN {source}"
             where = Clause(f"{where.text} AND counted < ?", (*counted.params, *where.params, lookup.most))
+        if apart is not None:
+            led = Clause(f"SELECT {dialect.key(table)} FROM {source} WHERE {where.text}", where.params)
+            rows = dialect.items(table, led, owner, columns=", ".join(_names(lookup.order)))
+            source, where = f"({rows.text}) AS {table}", Clause(str(apart), (*rows.params, *apart.params))
         keys = dialect.collected(table, source, where, _order(lookup.order))
     else:
         exact = (each.filter.name for each in query.exact)
@@ -56,6 +61,13 @@ def _counted(lookup: Plain, source: str, where: Clause) -> Clause:
         return Clause(f"(SELECT count(*) FROM {source} WHERE {where.text})", where.params)
     matched = f"SELECT 1 FROM {source} WHERE {where.text} LIMIT ?"
     return Clause(f"(SELECT count(*) FROM ({matched}) AS matched)", (*where.params, lookup.most))
+
+
+def _is_sorted_apart(lookup: Plain) -> bool:
+    """Tell whether few rows are led to by an index that has not what they are sorted by, and another one has both."""
+    newest = lookup.query.resource.newest_axis
+    leads = _index(lookup) in {newest.index, newest.facet_index or newest.index}
+    return lookup.few and leads and not set(_names(lookup.order)) <= set(newest.names)
 
 
 def _walked(lookup: Plain, looked_at: str, within: Where, filters: Clauses) -> Clause:
@@ -159,7 +171,7 @@ def _order(asked: Order) -> list[str]:
     return [*nulls, f"{field.name} DESC" if falling else field.name, "numero"]
 
 
-def _add_after(where: Where, asked: Order, after: After) -> None:
+def _add_after(where: Clauses, asked: Order, after: After) -> None:
     """Leave out what stands up to an item, in the order asked for."""
     field = asked.field
     if field.axis is not None:

@@ -19,6 +19,7 @@ class Postgres:
 
     name: Final = "postgres"
     keeps_words: Final = False
+    chooses: Final = True
     position: Final = "strpos"
     most_fetched: Final = 10
     """To find a row by its key takes 4 µs among millions."""
@@ -39,11 +40,11 @@ class Postgres:
     def key(self, table: str) -> str:
         return f"{table}.{_KEYS[table]} AS key"
 
-    def items(self, table: str, keys: Clause, owner: Owner) -> Clause:
+    def items(self, table: str, keys: Clause, owner: Owner, *, columns: str = "item") -> Clause:
         owned = "id_organizacao = ? AND id_conta = ?" if table == "relatorio" else "id_organizacao = ?"
         text = (
-            f"SELECT item FROM ({keys.text}) AS keys CROSS JOIN LATERAL "
-            f"(SELECT item FROM {table} WHERE {owned} AND {_KEYS[table]} = keys.key OFFSET 0) AS found"
+            f"SELECT {columns} FROM ({keys.text}) AS keys CROSS JOIN LATERAL "
+            f"(SELECT {columns} FROM {table} WHERE {owned} AND {_KEYS[table]} = keys.key OFFSET 0) AS found"
         )
         return Clause(text, (*keys.params, *owner[: owned.count("?")]))
 

@@ -14,6 +14,7 @@ class Sqlite:
 
     name: Final = "sqlite"
     keeps_words: Final = True
+    chooses: Final = False
     position: Final = "instr"
     most_fetched: Final = 0
     analyze: Final = ""
@@ -33,8 +34,8 @@ class Sqlite:
     def key(self, table: str) -> str:
         return f"{table}.rowid AS key"
 
-    def items(self, table: str, keys: Clause, _owner: Owner) -> Clause:
-        return Clause(f"SELECT item FROM ({keys.text}) CROSS JOIN {table} ON {table}.rowid = key", keys.params)
+    def items(self, table: str, keys: Clause, _owner: Owner, *, columns: str = "item") -> Clause:
+        return Clause(f"SELECT {columns} FROM ({keys.text}) CROSS JOIN {table} ON {table}.rowid = key", keys.params)
 
     def collected(self, table: str, source: str, where: Clause, ordered: Sequence[str]) -> Clause:
         text = (
