@@ -43,6 +43,14 @@ def test_generated_clients_have_names_for_everything_and_nothing_that_is_unused(
         assert set(schema.get("required", ())) <= set(schema.get("properties", ()))
 
 
+def test_generated_clients_invent_no_name_and_know_the_type_of_everything() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    inner = [part for schema in schemas.values() for part in parts(schema) if part is not schema]
+    assert [part for part in inner if isinstance(part.get("properties"), dict) and "type" in part] == []
+    assert [part for part in inner if "const" in part and "type" not in part] == []
+    assert [part for part in inner if None in part.get("enum", ())] == []
+
+
 def parts(whole: object) -> Iterator[dict[str, Any]]:
     """Give every object inside of one."""
     if isinstance(whole, dict):
@@ -55,17 +63,36 @@ def parts(whole: object) -> Iterator[dict[str, Any]]:
 # Every check that schemathesis has, on valid and invalid requests, the same ones in each run.
 
 
-def without_cursors() -> dict[str, Any]:
-    """Leave out the parameter of which no schema can tell good values: only the service makes them."""
+PRINTABLE = r"[^\x00-\x1f\x7f-\x9f]"
+WORD = (
+    r"[0-9A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02c1\u1e00-\u1eff"  # Latin
+    r"\u0391-\u03a1\u03a3-\u03f5\u0400-\u0481\u048a-\u052f"  # Greek, Cyrillic
+    r"\u0531-\u0556\u0561-\u0587\u10d0-\u10fa\u05d0-\u05ea\u0620-\u064a\u0671-\u06d3"  # Armenian to Arabic
+    r"\u0904-\u0939\u0e01-\u0e30\u3041-\u3096\u30a1-\u30fa"  # Devanagari, Thai, Japanese
+    r"\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]"  # Chinese, Korean
+)
+TEXT = f"^{PRINTABLE}+$"
+NAME = f"^{PRINTABLE}*{WORD}{PRINTABLE}*$"
+TEXTS = {
+    "/relatorios": {"nome": TEXT, "limit": TEXT},
+    "/pessoas": {"nome": NAME, "busca": f"^$|{NAME}", "limit": TEXT},
+}
+
+
+def to_generate_from() -> dict[str, Any]:
+    """Say of texts what the document cannot for every language; leave out cursors, which only the service makes."""
     document: dict[str, Any] = json.loads(openapi.encode(DOCUMENT))
-    for methods in document["paths"].values():
+    for path, methods in document["paths"].items():
+        texts = TEXTS.get(path, {})
         for operation in methods.values():
             operation["parameters"] = [each for each in operation["parameters"] if each["name"] != "cursor"]
+            for each in operation["parameters"]:
+                each["schema"] |= {"pattern": texts[each["name"]]} if each["name"] in texts else {}
     return document
 
 
 schema = schemathesis.openapi.from_dict(
-    without_cursors(),
+    to_generate_from(),
     config=SchemathesisConfig.from_dict(
         {
             "seed": 1,

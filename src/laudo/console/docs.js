@@ -8,7 +8,7 @@ const TOKEN = "laudo.token";
 
 /**
  * @typedef {{name: string, in: string, example?: unknown, schema: Schema}} Parameter
- * @typedef {{enum?: string[], default?: unknown, anyOf?: Schema[]}} Schema
+ * @typedef {{enum?: string[], default?: unknown}} Schema
  * @typedef {{status: string, size: number, ms: number, text: string}} Outcome
  */
 
@@ -44,7 +44,7 @@ function Try({ path, parameters, needsToken }) {
 function Input({ parameter, value, set }) {
   const { name, schema, example } = parameter;
   const change = (/** @type {any} */ event) => set(event.target.value);
-  const { enum: choices } = schema.anyOf?.[0] ?? schema;
+  const { enum: choices } = schema;
   if (choices) {
     return html`<label>${name}<select name=${name} value=${value} onChange=${change}><option value="">–</option>${choices.map((choice) => html`<option key=${choice} value=${choice}>${choice}</option>`)}</select></label>`;
   }

@@ -16,7 +16,7 @@ def headers(*names: str) -> Json:
 
 def content(schema: str, shown: Json | None = None) -> Json:
     """Describe a body by the name of its schema, with an example."""
-    body: Json = {"schema": {"$ref": f"#/components/schemas/{schema}"}}
+    body: Json = {"schema": _refer(schema)}
     return {"application/json": body if shown is None else body | {"example": shown}}
 
 
@@ -38,22 +38,19 @@ def resolved(answer: Json) -> Json:
 
 
 def schemas() -> Json:
-    """Describe every body."""
+    """Describe every body, each object by a name of its own: generators of clients invent one otherwise."""
     error = {"error": {"type": "string"}, "message": {"type": "string"}}
-    validation = _object({"source": {"const": "query"}, "keys": {"type": "array", "items": {"type": "string"}}})
-    itself = {"openapi": {"type": "string"}, "info": {"type": "object"}, "paths": {"type": "object"}}
-    items = {
-        f"item_{resource.name}": _object({field.name: _field(resource, field) for field in resource.fields})
-        for resource in LISTS
-    }
+    whole = {"type": "object", "additionalProperties": True}
+    lists = [schema for resource in LISTS for schema in _list(resource).items()]
     return {
-        **{resource.name: _list(resource) for resource in LISTS},
-        **items,
-        "usuario": _envelope(_object({name: {"type": "string", "description": text} for name, text in PROFILE})),
+        **dict(lists),
+        "usuario": _envelope("perfil"),
+        "perfil": _object({name: {"type": "string", "description": text} for name, text in PROFILE}),
         "erro": _object({**error, "status_code": {"type": "integer"}}),
-        "erro_validacao": _object({**error, "validation": validation, "status_code": {"const": 400}}),
-        "ok": _object({"status": {"const": "ok"}}),
-        "openapi": _object(itself) | {"additionalProperties": True},
+        "erro_validacao": _object({**error, "validation": _refer("validacao"), "status_code": _constant(400)}),
+        "validacao": _object({"source": _constant("query"), "keys": {"type": "array", "items": {"type": "string"}}}),
+        "ok": _object({"status": _constant("ok")}),
+        "openapi": _object({"openapi": {"type": "string"}, "info": whole, "paths": whole}) | whole,
     }
 
 
@@ -76,27 +73,43 @@ def _refusal(kind: Kind) -> Json:
 def _list(resource: Resource) -> Json:
     total = {"type": "string", "pattern": "^[0-9]+$"} if resource.total_is_text else {"type": "integer", "minimum": 0}
     whole = {"type": "integer", "minimum": 1}
-    item = {"$ref": f"#/components/schemas/item_{resource.name}"}
-    result = {
-        "itens": {"type": "array", "items": item},
-        "paginacao": _object({"atual": whole, "linhas": whole, "total": total}),
+    item, page, paginacao = f"item_{resource.name}", f"pagina_{resource.name}", f"paginacao_{resource.name}"
+    result = {"itens": {"type": "array", "items": _refer(item)}, "paginacao": _refer(paginacao)}
+    return {
+        resource.name: _envelope(page),
+        page: _object({"busca": {"type": "string"}} | result if resource.echo else result),
+        paginacao: _object({"atual": whole, "linhas": whole, "total": total}),
+        item: _object({field.name: _field(resource, field) for field in resource.fields}),
+        **{field.name: _value(field) for field in resource.fields if field.nullable},
     }
-    return _envelope(_object({"busca": {"type": "string"}} | result if resource.echo else result))
 
 
 def _field(resource: Resource, field: Field) -> Json:
-    kind = field.kind
-    schema: Json = {"type": [kind.json_type, "null"] if field.nullable else kind.json_type}
-    if kind.choices and kind.json_type == "string":
-        stored = [kind.parse(choice) for choice in kind.choices]
-        schema["enum"] = [*stored, None] if field.nullable else stored
-    if kind.format:
-        schema["format"] = kind.format
+    # null beside a named schema: few generators of clients read it among the values of an enumeration.
+    schema = {"anyOf": [_refer(field.name), {"type": "null"}]} if field.nullable else _value(field)
     return schema | {"description": field.description, "examples": [example(resource, field)]}
 
 
-def _envelope(result: Json) -> Json:
-    return _object({"result": result, "status_code": {"const": 200}})
+def _value(field: Field) -> Json:
+    kind = field.kind
+    schema: Json = {"type": kind.json_type}
+    if kind.choices and kind.json_type == "string":
+        schema["enum"] = [kind.parse(choice) for choice in kind.choices]
+    if kind.format:
+        schema["format"] = kind.format
+    return schema
+
+
+def _envelope(result: str) -> Json:
+    return _object({"result": _refer(result), "status_code": _constant(200)})
+
+
+def _constant(value: str | int) -> Json:
+    return {"type": "integer" if isinstance(value, int) else "string", "const": value}
+
+
+def _refer(schema: str) -> Json:
+    return {"$ref": f"#/components/schemas/{schema}"}
 
 
 def _object(properties: Json) -> Json:

@@ -64,10 +64,9 @@ def routes(document: Json) -> Iterator[Route]:
 def accepted(parameter: Json) -> str:
     """Say in a few words what a parameter takes."""
     schema = parameter["schema"]
-    listed = schema.get("anyOf", [schema])[0]
-    if "enum" in listed:
-        return ", ".join(listed["enum"])
-    if listed["type"] == "integer":
+    if "enum" in schema:
+        return ", ".join(schema["enum"])
+    if schema["type"] == "integer":
         step = f", múltiplo de {schema['multipleOf']}" if "multipleOf" in schema else ""
         return f"de {schema['minimum']} a {schema['maximum']}{step}"
     return "texto"
@@ -106,11 +105,10 @@ def _answer(document: Json, status: str, answer: Json) -> Answer:
 
 def _fields(document: Json, name: str) -> Iterator[Field]:
     schemas = document["components"]["schemas"]
-    described = schemas.get(f"item_{name}") or schemas.get(name, {}).get("properties", {}).get("result", {})
+    described = schemas.get("perfil" if name == "usuario" else f"item_{name}", {})
     for field, schema in described.get("properties", {}).items():
-        kind = schema.get("type", "")
-        kinds = " ou ".join(kind) if isinstance(kind, list) else kind
-        yield Field(field, kinds, schema.get("description", ""))
+        kinds = " ou ".join(_resolved(document, each)["type"] for each in schema.get("anyOf", [schema]))
+        yield Field(field, kinds, schema["description"])
 
 
 def _resolved(document: Json, part: Json) -> Json:
