@@ -196,6 +196,27 @@ def test_no_list_of_reports_sorts_or_scans_an_account(asked: Asked, filters: str
     look(asked, (f"/relatorios?sort={sort}&page={page}{given}" for sort, page in product(RELATORIO_SORTS, PAGES)))
 
 
+@pytest.mark.parametrize(
+    ("resource", "sorts", "filters"),
+    [
+        ("relatorios", RELATORIO_SORTS, ""),
+        ("relatorios", RELATORIO_SORTS, "&tipo_pessoa=EMPRESA"),
+        ("relatorios", RELATORIO_SORTS, "&atualizado_em_de=2025-06-01"),
+        ("pessoas", PESSOA_SORTS, ""),
+        ("pessoas", PESSOA_SORTS, "&atualizado_em_de=2025-06-01"),
+    ],
+)
+def test_no_first_page_sorts_an_account_that_memory_does_not_hold(
+    asked: Asked, resource: str, sorts: tuple[str, ...], filters: str
+) -> None:
+    """An index is dear to follow there: to sort all rows seems cheaper than to follow it to a tenth of them."""
+    asked.looking.execute("SET random_page_cost = 16")
+    try:
+        look(asked, (f"/{resource}?sort={sort}{filters}" for sort in sorts))
+    finally:
+        asked.looking.execute("RESET random_page_cost")
+
+
 @pytest.mark.parametrize("given", ["", "&status=PENDENTE"])
 def test_the_first_page_of_a_range_in_another_order_sorts_or_scans_no_account(asked: Asked, given: str) -> None:
     days = ("2024-03-01", "2025-06-01", "2026-10-01")

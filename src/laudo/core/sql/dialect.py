@@ -68,6 +68,9 @@ class Dialect(Protocol):
     def items(self, table: str, keys: Clause, owner: Owner, *, columns: str = "item") -> Clause:
         """Select the items, or other columns, of the rows whose `key` a SELECT gives, in its order."""
 
+    def first(self, rows: str, most: int) -> str:
+        """Take from rows in the order of an index, `most` at most, as many as two numbers say, after as many others."""
+
     def collected(self, table: str, source: str, where: Clause, ordered: Sequence[str]) -> Clause:
         """Select the `key` of few rows: find all of them, sort, then pass over and take as many as two numbers say."""
 

@@ -76,9 +76,8 @@ def _in_order(lookup: Read, column: str, where: Where, dialect: Dialect) -> Clau
 
 
 def _first(lookup: Read, columns: str, where: Where, ordered: str, dialect: Dialect, *page: int) -> Clause:
-    rows = f"FROM {source(lookup.axis, dialect)} WHERE {where} ORDER BY {ordered} LIMIT ?"
+    rows = f"FROM {source(lookup.axis, dialect)} WHERE {where} ORDER BY {ordered}"
     if lookup.most is None:
-        return Clause(f"SELECT {columns} {rows} OFFSET ?", (*where.params, *page))
-    having = f"WHERE {dialect.member('facet')} LIMIT ? OFFSET ?"
-    text = f"SELECT * FROM (SELECT {columns}, facet {rows}) AS tested {having}"
-    return Clause(text, (*where.params, lookup.most, list(lookup.facets or ()), *page))
+        return Clause(dialect.first(f"SELECT {columns} {rows}", sum(page)), (*where.params, *page))
+    tested = f"SELECT * FROM (SELECT {columns}, facet {rows} LIMIT ?) AS tested WHERE {dialect.member('facet')}"
+    return Clause(dialect.first(tested, sum(page)), (*where.params, lookup.most, list(lookup.facets or ()), *page))

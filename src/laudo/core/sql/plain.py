@@ -1,6 +1,7 @@
 """The plain way, for questions that name few rows or that no tally answers: filter, sort, skip."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Final
 
 from laudo.core.axes import PESSOA_CPF, RELATORIO_DOCUMENTO, RELATORIO_NUMERO, numero_key
@@ -40,7 +41,7 @@ def plain(lookup: Plain, owner: Owner, dialect: Dialect) -> Statement:
     else:
         exact = (each.filter.name for each in query.exact)
         tested = ", ".join(dict.fromkeys((*_TESTED[table], *exact, *_names(lookup.order))))
-        keys = _walked(lookup, f"SELECT {dialect.key(table)}, {tested} FROM {source}", within, filters)
+        keys = _walked(lookup, f"SELECT {dialect.key(table)}, {tested} FROM {source}", within, filters, dialect)
     items = dialect.items(table, Clause(keys.text, (*keys.params, lookup.limit, lookup.skip)), owner)
     page = dialect.joined(items.text)
     return Statement(page.replace("SELECT", f"SELECT {counted.text},", 1), (*counted.params, *items.params))
@@ -70,13 +71,14 @@ def _is_sorted_apart(lookup: Plain) -> bool:
     return lookup.few and leads and not set(_names(lookup.order)) <= set(newest.names)
 
 
-def _walked(lookup: Plain, looked_at: str, within: Where, filters: Clauses) -> Clause:
+def _walked(lookup: Plain, looked_at: str, within: Where, filters: Clauses, dialect: Dialect) -> Clause:
     """Walk down an order, or up from its end."""
     asked = _order(lookup.order)
     walked = _backwards(asked) if lookup.backwards else asked
     apart = lookup.order.field.axis is not None and len({each.endswith(" DESC") for each in walked}) > 1
-    found = (_met_apart if apart else _met)(lookup, looked_at, within, filters, walked)
-    text = f"{found.text} LIMIT ? OFFSET ?"
+    met = partial(_met_apart, dialect=dialect) if apart else _met
+    found = met(lookup, looked_at, within, filters, walked)
+    text = dialect.first(found.text, lookup.limit + lookup.skip)
     if lookup.backwards:
         text = f"SELECT * FROM ({text}) AS last ORDER BY {', '.join(asked)}"
     return Clause(f"SELECT key FROM ({text}) AS found", found.params)
@@ -89,7 +91,9 @@ def _met(lookup: Plain, looked_at: str, within: Where, filters: Clauses, walked:
     return Clause(f"SELECT * FROM ({first}) AS walked WHERE {filters}", (*within.params, *most, *filters.params))
 
 
-def _met_apart(lookup: Plain, looked_at: str, within: Where, filters: Clauses, walked: list[str]) -> Clause:
+def _met_apart(
+    lookup: Plain, looked_at: str, within: Where, filters: Clauses, walked: list[str], *, dialect: Dialect
+) -> Clause:
     """Test the same where ties go the other way than values, which no index does, and all may be ties.
 
     What stands before the last value that is reached is taken as it is met, and what shares it from its first one on.
@@ -100,12 +104,12 @@ def _met_apart(lookup: Plain, looked_at: str, within: Where, filters: Clauses, w
     within.add(f"{value} = (SELECT {value} FROM reached)")
     tied = _met(lookup, looked_at, within, filters, walked[1:])
     text = (
-        f"WITH met AS MATERIALIZED ({met.text} LIMIT ?), "
+        f"WITH met AS MATERIALIZED ({dialect.first(met.text, wanted)}), "
         f"reached AS MATERIALIZED (SELECT {last}({value}) AS {value} FROM met) "
         f"SELECT met.* FROM met JOIN reached ON met.{value} {beyond_it} reached.{value} "
-        f"UNION ALL SELECT * FROM ({tied.text} LIMIT ?) AS tied ORDER BY {', '.join(walked)}"
+        f"UNION ALL SELECT * FROM ({dialect.first(tied.text, wanted)}) AS tied ORDER BY {', '.join(walked)}"
     )
-    return Clause(text, (*met.params, wanted, *tied.params, wanted))
+    return Clause(text, (*met.params, wanted, 0, *tied.params, wanted, 0))
 
 
 def _backwards(asked: Iterable[str]) -> list[str]:

@@ -48,6 +48,10 @@ class Postgres:
         )
         return Clause(text, (*keys.params, *owner[: owned.count("?")]))
 
+    def first(self, rows: str, most: int) -> str:
+        """Say how many about, which the planner else takes for a tenth of all: it would sooner sort the account."""
+        return f"SELECT * FROM ({rows} LIMIT {10 ** len(str(most - 1))}) AS first LIMIT ? OFFSET ?"
+
     def collected(self, table: str, source: str, where: Clause, ordered: Sequence[str]) -> Clause:
         named = [f"{each.removesuffix(' DESC')} AS by{number}" for number, each in enumerate(ordered)]
         again = [f"by{number}{' DESC' if each.endswith(' DESC') else ''}" for number, each in enumerate(ordered)]

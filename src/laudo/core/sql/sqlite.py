@@ -37,6 +37,9 @@ class Sqlite:
     def items(self, table: str, keys: Clause, _owner: Owner, *, columns: str = "item") -> Clause:
         return Clause(f"SELECT {columns} FROM ({keys.text}) CROSS JOIN {table} ON {table}.rowid = key", keys.params)
 
+    def first(self, rows: str, _most: int) -> str:
+        return f"{rows} LIMIT ? OFFSET ?"
+
     def collected(self, table: str, source: str, where: Clause, ordered: Sequence[str]) -> Clause:
         text = (
             f"SELECT {self.key(table)} FROM {source} WHERE {where.text} ORDER BY {', '.join(ordered)} LIMIT ? OFFSET ?"
