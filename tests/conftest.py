@@ -2,6 +2,7 @@
 
 import os
 import resource
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -35,6 +36,10 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (_MOST, _MOST))
 # many tests. What a killed process has committed stays; commands and servers that tests start as processes do wait.
 patch.object(os, "fsync", lambda _descriptor: None).start()
 patch.object(sqlite_store, "_WRITE", (*sqlite_store._WRITE, "PRAGMA synchronous = OFF")).start()
+
+# Under nohup, what tests start would ignore it too, and not end as it does elsewhere; what is handled is not handed on.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 # How long an example takes says how busy the machine is.
 settings.register_profile("laudo", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -360,6 +360,7 @@ def test_the_keyboard_is_enough(tab: Console) -> None:
     assert tab.page.evaluate("document.activeElement.title") == second
     press("ArrowRight")
     tab.page.wait_for_url("**/#/relatorios?page=2")
+    tab.settle()
     press("/")
     assert tab.page.evaluate("document.activeElement.hasAttribute('data-find')")
     tab.page.keyboard.type("?")
