@@ -11,7 +11,9 @@ from msgspec.structs import replace
 
 from engines import Engine, Stores
 from factories import NOON
-from laudo.core import periods
+from laudo.core import periods, points, sql
+from laudo.core.lookups import Count, LookUp
+from laudo.core.sql import Dialect, Owner, Statement
 from laudo.core.values import render_instant
 from laudo.server import app
 from laudo.server.config import Settings
@@ -105,6 +107,7 @@ def test_each_page_is_found_with_few_questions_however_reports_lie(
     resource, sort = order
     for name, value in (("GUESSING", 0), ("COUNTED", REPORTS), ("NEAR", near[0]), ("FEW", near[1])):
         monkeypatch.setattr(periods, name, value)
+    monkeypatch.setattr(points, "APART", 30)
     instants = [render_instant(NOON + minute * MINUTE) for minute in (40, 350, 950)]
     spans = [f"atualizado_em_de={instants[1]}", f"atualizado_em_ate={instants[2]}"]
     spans += [f"atualizado_em_de={instants[0]}&atualizado_em_ate={instants[1]}", f"atualizado_em_de={instants[2]}"]
@@ -117,3 +120,37 @@ def test_each_page_is_found_with_few_questions_however_reports_lie(
             assert len(kept.database.statements) <= most, question
             asked += 1
     assert asked > 6
+
+
+@pytest.mark.parametrize("field", ["numero", "numero_documento", "mensagem"])
+@pytest.mark.parametrize("sign", ["", "-"])
+@pytest.mark.parametrize("filters", ["", "&tipo_pessoa=PESSOA"])
+def test_a_page_begins_from_what_was_counted_for_others(
+    made: Written, kept: Kept, monkeypatch: pytest.MonkeyPatch, *, field: str, sign: str, filters: str
+) -> None:
+    for name, value in (("GUESSING", 0), ("COUNTED", REPORTS), ("NEAR", 10), ("FEW", 2)):
+        monkeypatch.setattr(periods, name, value)
+    monkeypatch.setattr(points, "APART", 20)
+    monkeypatch.setattr(points, "MOST", 100)
+    settings = Settings(store=made.url, key_file=str(made.key_file), log=False)
+    keeping = Client(app.create(settings, database=kept.database), made.accounts[0].token)
+    ask, counted, asking = sql.statement, {kept.client: 0, keeping: 0}, keeping
+
+    def counting(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
+        if isinstance(lookup, Count) and lookup.period:
+            rows = ask(replace(lookup, period=None, facets=None), owner, dialect)
+            counted[asking] += kept.database.fetch(rows)[0][0]
+        return ask(lookup, owner, dialect)
+
+    question = f"/relatorios?sort={sign}{field}&atualizado_em_de={render_instant(NOON + 350 * MINUTE)}{filters}"
+    last = kept.client.get(question).total // 25
+    monkeypatch.setattr(sql, "statement", counting)
+    # None of the pages follows one that was asked before.
+    for pages in (range(2, last, 3), range(4, last, 3)):
+        counted = dict.fromkeys(counted, 0)
+        for page in pages:
+            bodies = set()
+            for asking in counted:
+                bodies.add(asking.get(f"{question}&page={page}").body)
+            assert len(bodies) == 1, page
+    assert 4 * counted[keeping] < counted[kept.client], counted

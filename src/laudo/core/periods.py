@@ -1,11 +1,13 @@
 """A period in another order than that of time. No tally counts both, so rows are counted, as few as can be.
 
 Of the rows that stand before a key the tally knows how many there are, and an index tells how many the period has of
-them. Between two keys of which that is known a third is guessed, until they are near the rows of the page.
+them. Between two keys of which that is known a third is guessed, until they are near the rows of the page. What was
+counted for one page tells where to begin for another one, as long as the list stays as it is.
 """
 
+from itertools import accumulate, pairwise
 from math import isqrt
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 
@@ -14,6 +16,7 @@ from laudo.core.axes import Axis, Key
 from laudo.core.cursor import After
 from laudo.core.facets import Facets, Group, Numbers
 from laudo.core.lookups import PATIENCE, Asking, At, Count, Read, together
+from laudo.core.points import Counted, Known, Point, Points
 from laudo.core.query import Order, Period, Query
 from laudo.core.reading import Reading
 from laudo.core.resources import RELATORIOS
@@ -33,20 +36,13 @@ AHEAD: Final = 8
 _BY_NUMERO: Final = Order(next(field for field in RELATORIOS.fields if field.name == "numero"), descending=False)
 
 
-class Point(NamedTuple):
-    """A key of an order, how many rows of a group stand before it, and how many of these the period holds."""
-
-    key: Key | None
-    place: int
-    held: int
-
-
 class Part(Struct, frozen=True):
     """What a period has of a group, in the order of an axis: `matching.total` of the group's rows."""
 
     axis: Axis
     group: Group
     matching: Matching
+    points: Points
     ranges: Numbers
     """The facets in whose own ranges rows are looked for, None where the axis' index has the instant."""
 
@@ -79,9 +75,10 @@ def read(
     bounds: Bounds,
     *,
     after: After | None,
-    total: int | None,
-) -> Asking[int]:
-    """Collect a page: what follows an item, or number `query.page`. Gives how many rows there are in all."""
+    counted: Counted | None,
+) -> Asking[Counted]:
+    """Collect a page: what follows an item, or number `query.page`. Gives what is counted by then."""
+    total, known = (counted.total, counted.points) if counted else (None, {})
     groups = reading.groups(query, facets, group, after)
     # What one axis orders is one group; of several the first one is enough for most pages that are asked for.
     whole, ahead = [group] if total is None else [], [] if query.order.field.axis else groups[:1]
@@ -96,11 +93,12 @@ def read(
         if number == len(held):
             held += yield from _held(bounds, facets, groups[number : AHEAD * (number + 1)])
         if skip < held[number]:
-            part = _part(query, facets, each, held[number])
+            part = _part(query, facets, each, held[number], known)
             passed = after if query.order.field.axis or (after and after.value == each.value) else None
             yield from _take(collected, part, min(collected.wanted, part.total - skip), skip, passed)
+            known = {**known, (part.axis, each.numbers): part.points.spread}
         skip = max(0, skip - held[number])
-    return total
+    return Counted(total, known)
 
 
 def _held(bounds: Bounds, facets: Facets, groups: list[Group]) -> Asking[list[int]]:
@@ -110,22 +108,26 @@ def _held(bounds: Bounds, facets: Facets, groups: list[Group]) -> Asking[list[in
     return [sum(held[number] for number in part) for part in parts]
 
 
-def _part(query: Query, facets: Facets, group: Group, total: int) -> Part:
+def _part(query: Query, facets: Facets, group: Group, total: int, known: Known) -> Part:
     axis, order = query.order.field.axis, query.order
     if axis is None:
         axis, order = axes.RELATORIO_NUMERO, _BY_NUMERO
     ranges = None if axis.covers_recency else group.numbers or facets.numbers
-    return Part(axis, group, Matching(query, group.numbers, order, total, facets.total), ranges)
+    points = Points(known.get((axis, group.numbers), ()), end=Point(None, group.total, total))
+    return Part(axis, group, Matching(query, group.numbers, order, total, facets.total), points, ranges)
 
 
 def _take(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
     """Collect rows of one part, in the way that likely costs least."""
     matching = part.matching
     size = part.group.total if part.ranges else matching.of
-    place = skip * size // part.total
+    row = part.total - 1 - skip if part.falling else skip
+    low, high = part.points.around(row)
+    place = low.place + (row - low.held) * (high.place - low.place) // (high.held - low.held)
+    near = min(place - low.place, high.place - place) * size // part.group.total
     # Down the values of an axis a page is found twice: in all of them, and in its own.
     counts = 2 ** ((part.numbers is not None) + (part.falling and part.axis.repeats))
-    guessing = counts * min(place, size - place) // COUNTED + limit * size // part.total + GUESSING
+    guessing = counts * near // COUNTED + limit * size // part.total + GUESSING
     walking = matching.walking(matching.passed(limit, skip))
     if matching.collecting <= min(guessing, walking):
         rows = yield matching.collected(limit, skip, after)
@@ -142,52 +144,83 @@ def _take(collected: Reading, part: Part, limit: int, skip: int, after: After | 
 def _guessed(collected: Reading, part: Part, limit: int, skip: int) -> Asking[None]:
     """Collect rows from near where the first of them stands; by the facets' ranges, up to near the last one."""
     first, last = (part.total - skip - limit, part.total - 1 - skip) if part.falling else (skip, skip + limit - 1)
-    start, end = yield from _whole(part)
+    yield from _find_ends(part)
     if part.ranges or not part.falling:
-        start, high = yield from _narrowed(part, first, start, end)
-        end = high if high.held > last else end
+        yield from _narrow(part, first)
     if part.ranges or part.falling:
-        low, end = yield from _narrowed(part, last, start, end, upper=True)
-        start = low if low.held <= first else start
+        yield from _narrow(part, last, upper=True)
+    (start, _), (_, end) = part.points.around(first), part.points.around(last)
     passed = end.held - 1 - last if part.falling else first - start.held
     yield from _read(collected, part, limit, passed, lower=start.key, upper=end.key, falling=part.falling)
 
 
-def _whole(part: Part) -> Asking[tuple[Point, Point]]:
-    """Give the beginning and the end; those of some facets may lie far within where rows go by values."""
-    first, last, group = None, None, part.group
-    if part.axis.repeats and group.numbers:
-        places = (locate(part.axis, group, place) for place in (0, group.total - 1))
-        first, last = yield from together(*places)
-        last = part.axis.past(last)
-    return Point(first, 0, 0), Point(last, group.total, part.total)
+def _find_ends(part: Part) -> Asking[None]:
+    """Find the first row and the last; those of some facets may lie far within where rows go by values."""
+    axis, group = part.axis, part.group
+    if axis.repeats and group.numbers:
+        first, last = yield from together(*(locate(axis, group, place) for place in (0, group.total - 1)))
+        part.points.add(Point(first, 0, 0), Point(axis.past(last), group.total, part.total))
 
 
-def _narrowed(part: Part, row: int, low: Point, high: Point, *, upper: bool = False) -> Asking[tuple[Point, Point]]:
-    """Bring two points between which row `row` of the period stands nearer to it: the lower one or the `upper` one.
+def _narrow(part: Part, row: int, *, upper: bool = False) -> Asking[None]:
+    """Count at keys near row `row` of the period, until the point below it is near, or the `upper` one.
 
     Each guess aims short of the row by as much as rows that lie evenly by chance may stray. Where they lie otherwise
     and it does not come nearer twice, the next one halves.
     """
-    missed = 0
+    missed, (low, high) = 0, part.points.around(row)
     while (apart := _apart(row, low, high, upper=upper)) > NEAR:
         width, held = high.place - low.place, high.held - low.held
         short = (NEAR + isqrt(abs(row - (high if upper else low).held)) * width // held) // 2
         even = low.place + (row - low.held) * width // held + (short if upper else -short)
         guess = low.place + width // 2 if missed > 1 and missed % 2 == 0 else even
         place = min(max(guess, low.place + 1), high.place - 1)
-        key = yield from locate(part.axis, part.group, place)
-        if upper or not part.axis.repeats:
-            key = part.axis.floor(key[0])
+        key = _begun(part, (yield from locate(part.axis, part.group, place)))
         if key in (low.key, high.key):
             break
-        if place - low.place < high.place - place:
-            point = Point(key, place, low.held + (yield from part.counted(low.key, key)))
-        else:
-            point = Point(key, place, high.held - (yield from part.counted(key, high.key)))
-        low, high = (point, high) if point.held <= row else (low, point)
+        yield from _count_to(part, key, place)
+        low, high = part.points.around(row)
         missed = missed + 1 if 2 * _apart(row, low, high, upper=upper) > apart else 0
-    return low, high
+
+
+def _count_to(part: Part, key: Key, place: int) -> Asking[Point]:
+    """Count what the period has before a key, from or to the nearest point where that is known.
+
+    A long way is counted from each coarse bucket to the next, which are points for other pages.
+    """
+    low, high = part.points.beside(key)
+    if high.key == key:
+        return high
+    at, rises = Point(key, place, 0), place - low.place < high.place - place
+    begin, end = (low, at) if rises else (at, high)
+    way = [begin, *(yield from _between(part, begin, end)), end]
+    counts = yield from together(*(_counted(part, *each) for each in pairwise(way)))
+    before = low.held if rises else high.held - sum(counts)
+    points = [point._replace(held=held) for point, held in zip(way, accumulate(counts, initial=before), strict=True)]
+    part.points.add(*(points[1:] if rises else points[:-1]))
+    return points[-1] if rises else points[0]
+
+
+def _counted(part: Part, low: Point, high: Point) -> Asking[int]:
+    """Count what the period has between two points: nothing where none of the group's rows stands."""
+    return 0 if low.place == high.place else (yield from part.counted(low.key, high.key))
+
+
+def _between(part: Part, low: Point, high: Point) -> Asking[list[Point]]:
+    """Give the points at which coarse buckets begin on a long way, before anything is counted there."""
+    if high.place - low.place <= part.points.apart:
+        return []
+    begun = {_begun(part, key): place for key, place in (yield from tally.beginnings(part.axis, part.group))}
+    return [
+        Point(key, place, 0)
+        for key, place in begun.items()
+        if (low.key is None or low.key < key) and (high.key is None or key < high.key)
+    ]
+
+
+def _begun(part: Part, key: Key) -> Key:
+    """Give the key at which counting begins for one: where few rows share a value, these are not parted."""
+    return key if part.axis.repeats else part.axis.floor(key[0])
 
 
 def _apart(row: int, low: Point, high: Point, *, upper: bool) -> int:
@@ -222,18 +255,18 @@ def _down_values(collected: Reading, part: Part, limit: int, skip: int, after: A
 def _value_at(part: Part, skip: int) -> Asking[tuple[Key, int]]:
     """Find the row that `skip` others precede downwards; gives a key with its value, and how many stand between."""
     axis, row = part.axis, part.total - 1 - skip
-    low, _ = yield from _narrowed(part, row, *(yield from _whole(part)))
+    yield from _find_ends(part)
+    yield from _narrow(part, row)
+    low, _ = part.points.around(row)
     [key] = yield At(axis, low.key, None, part.numbers, row - low.held, part.period)
     floor, ceiling = axis.floor(key[0]), axis.ceiling(key[0])
     first, end = yield from together(*(rank(axis, part.group, each) for each in (floor, ceiling)))
-    if low.key is None or low.key < floor:
-        below = low.held + (yield from part.counted(low.key, floor))
-    else:
-        below = low.held - (yield from part.counted(floor, low.key))
-    upto = low.held + (yield from part.counted(low.key, ceiling))
+    below = yield from _count_to(part, floor, first)
+    upto = yield from _count_to(part, ceiling, end)
     # Ties rise where values fall: as many rows of the value precede it as stand below the one looked for.
-    row = below + skip - (part.total - upto)
-    low, _ = yield from _narrowed(part, row, Point(floor, first, below), Point(ceiling, end, upto))
+    row = below.held + skip - (part.total - upto.held)
+    yield from _narrow(part, row)
+    low, _ = part.points.around(row)
     return low.key or floor, row - low.held
 
 

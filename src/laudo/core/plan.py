@@ -18,6 +18,7 @@ from laudo.core.axes import Axis
 from laudo.core.cursor import After
 from laudo.core.facets import Facets, Group
 from laudo.core.lookups import Asking, Count, Found, Plain, Read, Whole, together
+from laudo.core.points import Counted, Known
 from laudo.core.query import Query
 from laudo.core.reading import Reading, Stretch, skipped
 from laudo.core.tally import Bounds, Span
@@ -35,16 +36,18 @@ class Page(Struct, frozen=True):
     total: int
     shown: int
     items: bytes
+    points: Known = {}
 
 
 Steps = Asking[Page]
 
 
-def page(query: Query, facets: Facets, after: After | None = None, total: int | None = None) -> Steps:
+def page(query: Query, facets: Facets, after: After | None = None, counted: Counted | None = None) -> Steps:
     """Plan a page of a list: the one that follows `after`, if given, or number `query.page`.
 
-    `total` is how many rows the list has, if that is known of the same state of it.
+    `counted` is what has been counted before of the same state of it.
     """
+    total = counted.total if counted else None
     group = facets.matching(query)
     bounds = _bounds(query)
     if not group.total:
@@ -57,7 +60,7 @@ def page(query: Query, facets: Facets, after: After | None = None, total: int | 
     if query.words:
         return (yield from _searched(query, facets, group, after=after, total=total))
     if bounds:
-        return (yield from _bounded(query, facets, group, bounds[0], after=after, total=total))
+        return (yield from _bounded(query, facets, group, bounds[0], after=after, counted=counted))
     return (yield from _ordered(query, facets, group, after))
 
 
@@ -106,15 +109,15 @@ def _leaves_few(query: Query, group: Group, wanted: int, of: int) -> bool:
 
 
 def _bounded(
-    query: Query, facets: Facets, group: Group, bounds: Bounds, *, after: After | None, total: int | None
+    query: Query, facets: Facets, group: Group, bounds: Bounds, *, after: After | None, counted: Counted | None
 ) -> Steps:
     """A range of one axis beside the facets: the total is a difference of ranks, and the range has an order."""
     axis = query.order.field.axis
     if query.period and axis is not bounds.axis and (axis is None or axis.facet_index or axis.covers_recency):
         collected = Reading(query.rows, of=facets.total)
-        total = yield from periods.read(collected, query, facets, group, bounds, after=after, total=total)
-        return Page(total, collected.count, collected.items)
-    found = Span(0, total) if after and total else (yield from tally.span(bounds, group))
+        counted = yield from periods.read(collected, query, facets, group, bounds, after=after, counted=counted)
+        return Page(counted.total, collected.count, collected.items, counted.points)
+    found = Span(0, counted.total) if after and counted else (yield from tally.span(bounds, group))
     if axis is not bounds.axis:
         return (yield from _walked(query, replace(group, total=found.total), facets.total, after))
     return (yield from _ranged(query, facets, group, bounds, found, after=after))
@@ -209,7 +212,8 @@ def _named(query: Query, facets: Facets, group: Group, *, after: After | None, t
     document = query.exact[0].value
     bounds = Bounds(_DOCUMENTO, _DOCUMENTO.floor(document), _DOCUMENTO.ceiling(document))
     if query.period is None:
-        return (yield from _bounded(query, facets, group, bounds, after=after, total=total))
+        counted = None if total is None else Counted(total)
+        return (yield from _bounded(query, facets, group, bounds, after=after, counted=counted))
     if total is None:
         total = yield from tally.counted(_DOCUMENTO, group.numbers, bounds.lower, bounds.upper, query.period)
     return (yield from _walked(query, replace(group, total=total), facets.total, after))

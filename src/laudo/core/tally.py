@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from laudo.core.axes import Axis, Key
@@ -64,6 +65,14 @@ def locate(axis: Axis, group: Group, position: int) -> Asking[Key]:
         bucket, position = _at(children, position)
     [key] = yield At(axis, axis.decode(bucket.lower), _decoded(axis, bucket.upper), group.numbers, position)
     return key
+
+
+def beginnings(axis: Axis, group: Group) -> Asking[list[tuple[Key, int]]]:
+    """Give the key at which each coarse bucket but the first begins, and how many of a group's rows stand before it."""
+    rows = yield Children(axis, COARSE, group.numbers, group.others)
+    buckets = _buckets(rows, _WHOLE)
+    places = accumulate(bucket.total for bucket in buckets)
+    return [(key, place) for each, place in zip(buckets, places, strict=True) if (key := _decoded(axis, each.upper))]
 
 
 def span(bounds: Bounds, group: Group) -> Asking[Span]:

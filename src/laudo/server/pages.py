@@ -4,6 +4,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from hashlib import blake2b
+from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct
@@ -14,6 +15,7 @@ from laudo.core.errors import ApiError
 from laudo.core.facets import Facets
 from laudo.core.lookups import Asked, LookUp, Plain, Read, Rows, Together, Whole
 from laudo.core.plan import Page
+from laudo.core.points import Counted
 from laudo.core.query import Query
 from laudo.core.resources import Resource
 from laudo.core.sql import Dialect, Owner, Statement
@@ -26,7 +28,9 @@ from laudo.server.recent import Recent
 _FACETS: Final = 32_000_000
 """Bytes of facets that a worker remembers: of 220 owners with a hundred each, or of 1,600 with five."""
 _ENDS: Final = 4096
-"""Pages of which a worker remembers the last item, after which the next one begins; and filters whose total it does."""
+"""Pages of which a worker remembers the last item, after which the next one begins."""
+_COUNTED: Final = 2_500_000
+"""Bytes of what was counted that it remembers: of 5,000 lists their totals, or of 30 all points of an order, too."""
 _Filtered = tuple[str, Owner, int, tuple[tuple[str, Stored], ...]]
 """A list in one state, and the filters asked for."""
 _REST: Final = 1_000
@@ -68,7 +72,7 @@ class Pages:
         self._facets: Recent[tuple[Resource, Owner], tuple[int, Facets]] = Recent(_FACETS, _facets_weight)
         self._answers: Recent[tuple[Owner, int, bytes, bytes], Answer] = Recent(cache_bytes, _weight)
         self._ends: Recent[tuple[Owner, int, bytes, int], After] = Recent(_ENDS if cache_bytes else 0)
-        self._totals: Recent[_Filtered, int] = Recent(_ENDS if cache_bytes else 0)
+        self._counted: Recent[_Filtered, Counted] = Recent(_COUNTED if cache_bytes else 0, attrgetter("weight"))
 
     def kept(self, caller: Caller, query: Query, *, known: str | None) -> Answer | str | None:
         """Give what is kept for a question, its ETag alone when `known` (If-None-Match) lists it, None when nothing is.
@@ -139,7 +143,7 @@ class Pages:
         page = query.page if after is None else after.page
         if after is None and found.shown != max(0, min(query.rows, found.total - query.offset)):
             raise LookupError(_DISAGREE)
-        self._totals.keep((query.resource.name, owner, version, query.asked), found.total)
+        self._keep_counted((query.resource.name, owner, version, query.asked), found)
         following = None
         if (end := _end(query, found, after, version)) is not None:
             following = cursor.seal(end, query, secret=self._secret, owner=owner)
@@ -153,13 +157,19 @@ class Pages:
         self._answers.keep((owner, version, query.question, query.place), answer)
         return answer
 
+    def _keep_counted(self, filtered: _Filtered, found: Page) -> None:
+        """Keep what is counted of a list; pages in other orders may have found points before."""
+        before = self._counted.get(filtered)
+        points = found.points or (before.points if before else {})
+        self._counted.keep(filtered, Counted(found.total, points))
+
     def _planned(self, query: Query, owner: Owner, version: int, after: After | None) -> plan.Steps | None:
         """Plan a page, None when that needs facets of which those of this version are not remembered."""
-        before, total = self._before(owner, version, query, after)
+        before, counted = self._before(owner, version, query, after)
         kept = self._facets.get((query.resource, owner))
         if kept and kept[0] == version:
-            return plan.page(query, kept[1], before, total)
-        return plan.whole(query, before, total)
+            return plan.page(query, kept[1], before, counted)
+        return plan.whole(query, before, counted.total if counted else None)
 
     def _read_facets(self, connection: Connection, resource: Resource, owner: Owner) -> tuple[int, Facets]:
         """Give the version of a list that a snapshot sees, and its facets."""
@@ -169,11 +179,13 @@ class Pages:
         self._facets.keep((resource, owner), (version, facets))
         return version, facets
 
-    def _before(self, owner: Owner, version: int, query: Query, after: After | None) -> tuple[After | None, int | None]:
-        """Give the item before a page and the total, each if it was found in this very state of the list."""
+    def _before(
+        self, owner: Owner, version: int, query: Query, after: After | None
+    ) -> tuple[After | None, Counted | None]:
+        """Give the item before a page and what was counted, each if it was found in this very state of the list."""
         seen = query.offset if after is None else after.seen if after.version == version else 0
         end = self._ends.get((owner, version, query.question, seen)) if seen else None
-        return end or after, self._totals.get((query.resource.name, owner, version, query.asked))
+        return end or after, self._counted.get((query.resource.name, owner, version, query.asked))
 
     def _etag(self, owner: Owner, version: int, query: Query) -> str:
         """Name a state of an answer: another version, owner or question has another name."""
