@@ -78,6 +78,7 @@ def read(
     counted: Counted | None,
 ) -> Asking[Counted]:
     """Collect a page: what follows an item, or number `query.page`. Gives what is counted by then."""
+    after = reading.right_before(query, after)
     total, known = (counted.total, counted.points) if counted else (None, {})
     groups = reading.groups(query, facets, group, after)
     # What one axis orders is one group; of several the first one is enough for most pages that are asked for.

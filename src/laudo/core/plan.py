@@ -20,7 +20,7 @@ from laudo.core.facets import Facets, Group
 from laudo.core.lookups import Asking, Count, Found, Plain, Read, Whole, together
 from laudo.core.points import Counted, Known
 from laudo.core.query import Query
-from laudo.core.reading import Reading, Stretch, skipped
+from laudo.core.reading import Reading, Stretch, right_before, skipped
 from laudo.core.tally import Bounds, Span
 from laudo.core.values import beyond
 from laudo.core.walking import Matching
@@ -43,9 +43,10 @@ Steps = Asking[Page]
 
 
 def page(query: Query, facets: Facets, after: After | None = None, counted: Counted | None = None) -> Steps:
-    """Plan a page of a list: the one that follows `after`, if given, or number `query.page`.
+    """Plan a page of a list: the one that follows `after`, if that is a cursor's, or number `query.page`.
 
-    `counted` is what has been counted before of the same state of it.
+    Before the latter `after` may stand anywhere: a long walk begins there. `counted` is what has been counted of the
+    same state of the list.
     """
     total = counted.total if counted else None
     group = facets.matching(query)
@@ -89,6 +90,7 @@ def _whole(read: Read, total: int | None) -> Steps:
 
 def _ordered(query: Query, facets: Facets, group: Group, after: After | None) -> Steps:
     """Any filters that facets answer, in any order: the total is a sum, and the page lies in known stretches."""
+    after = right_before(query, after)
     skip = skipped(query, after)
     if skip >= group.total:
         return Page(group.total, 0, b"")
@@ -117,10 +119,11 @@ def _bounded(
         collected = Reading(query.rows, of=facets.total)
         counted = yield from periods.read(collected, query, facets, group, bounds, after=after, counted=counted)
         return Page(counted.total, collected.count, collected.items, counted.points)
-    found = Span(0, counted.total) if after and counted else (yield from tally.span(bounds, group))
-    if axis is not bounds.axis:
+    behind, own = right_before(query, after), axis is bounds.axis
+    found = Span(0, counted.total) if counted and (behind or not own) else (yield from tally.span(bounds, group))
+    if not own:
         return (yield from _walked(query, replace(group, total=found.total), facets.total, after))
-    return (yield from _ranged(query, facets, group, bounds, found, after=after))
+    return (yield from _ranged(query, facets, group, bounds, found, after=behind))
 
 
 def _ranged(query: Query, facets: Facets, group: Group, bounds: Bounds, found: Span, *, after: After | None) -> Steps:
@@ -155,7 +158,7 @@ def _searched(query: Query, facets: Facets, group: Group, *, after: After | None
         bounds = Bounds(axis, axis.floor(word), axis.floor(beyond(word)))
         found = yield from tally.span(bounds, group)
         if found.total == total:
-            return (yield from _ranged(query, facets, group, bounds, found, after=after))
+            return (yield from _ranged(query, facets, group, bounds, found, after=right_before(query, after)))
     return (yield from _walked(query, replace(group, total=total), facets.total, after))
 
 
@@ -253,9 +256,9 @@ def _walked(query: Query, group: Group, of: int, after: After | None) -> Steps:
 
 def _taken(query: Query, matching: Matching, after: After | None) -> Steps:
     """Walk or collect: cost grows with the page number, or with the rows that match."""
-    skip = skipped(query, after)
-    if skip >= matching.total:
+    if not query.cursor and query.offset >= matching.total:
         return Page(matching.total, 0, b"")
+    skip = skipped(query, after)
     [(_, shown, items)] = yield from matching.take(query.rows, skip, after)
     return Page(matching.total, shown, items or b"")
 

@@ -69,7 +69,14 @@ class Reading:
 
 def skipped(query: Query, after: After | None) -> int:
     """Tell how many items stand between where the page is looked for, which is the beginning or an item, and it."""
-    return 0 if after else query.offset
+    if after is None:
+        return query.offset
+    return 0 if query.cursor else query.offset - after.seen
+
+
+def right_before(query: Query, after: After | None) -> After | None:
+    """Give the item only if the page begins right behind it."""
+    return None if skipped(query, after) else after
 
 
 def groups(query: Query, facets: Facets, group: Group, after: After | None) -> list[Group]:

@@ -40,7 +40,7 @@ class Matching(Struct, frozen=True):
 
     def take(self, limit: int, skip: int, after: After | None) -> Asking[Rows]:
         """Take rows in the way that likely costs less."""
-        if self.collecting <= self.walking(self.passed(limit, skip)):
+        if self.collecting <= self.walking(self.passed(limit, skip, after)):
             return (yield self.collected(limit, skip, after))
         return (yield from self.walked(limit, skip, after))
 
@@ -59,12 +59,14 @@ class Matching(Struct, frozen=True):
             return self.of * (SORT + FETCH)  # No index has this order.
         return rows * self.of // max(self.total, 1) * self._testing(axis)
 
-    def passed(self, limit: int, skip: int) -> int:
+    def passed(self, limit: int, skip: int, after: After | None = None) -> int:
         """Tell how many rows that match a walk to some of them passes, these included, from the end that is nearer."""
-        return limit + min(skip, self._behind(limit, skip))
+        return limit + min(skip, self._behind(limit, skip, after))
 
-    def _behind(self, limit: int, skip: int) -> int:
-        return max(0, self.total - skip - limit)
+    def _behind(self, limit: int, skip: int, after: After | None) -> int:
+        # Who goes on from an item by cursor may have seen what is no longer there.
+        seen = after.seen if after and skip else 0
+        return max(0, self.total - seen - skip - limit)
 
     def collected(self, limit: int, skip: int, after: After | None) -> Plain:
         """Ask for rows, all of which are collected and sorted."""
@@ -72,10 +74,10 @@ class Matching(Struct, frozen=True):
 
     def walked(self, limit: int, skip: int, after: After | None) -> Asking[Rows]:
         """Walk, but no longer than for twice of what it costs to collect all rows: they may lie unevenly."""
-        axis, behind = self.order.field.axis, self._behind(limit, skip)
+        axis, behind = self.order.field.axis, self._behind(limit, skip, after)
         most = LEAST + 2 * self.collecting // self._testing(axis) if axis else 0
         plain = replace(self.collected(limit, skip, after), few=False, most=most if most < self.of else None)
-        wanted = limit if after else min(limit, self.total - skip)
+        wanted = min(limit, self.total - skip - (after.seen if after else 0)) if skip or not after else limit
         if behind < skip:
             plain = replace(plain, limit=wanted, skip=behind, backwards=True)
         rows = yield plain

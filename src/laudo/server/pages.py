@@ -29,6 +29,8 @@ _FACETS: Final = 32_000_000
 """Bytes of facets that a worker remembers: of 220 owners with a hundred each, or of 1,600 with five."""
 _ENDS: Final = 4096
 """Pages of which a worker remembers the last item, after which the next one begins."""
+_NEAR: Final = 8
+"""Pages before one, whose ends are as good where a walk is long: of who asks for several at a time each comes early."""
 _COUNTED: Final = 2_500_000
 """Bytes of what was counted that it remembers: of 5,000 lists their totals, or of 30 all points of an order, too."""
 _Filtered = tuple[str, Owner, int, tuple[tuple[str, Stored], ...]]
@@ -184,8 +186,10 @@ class Pages:
     ) -> tuple[After | None, Counted | None]:
         """Give the item before a page and what was counted, each if it was found in this very state of the list."""
         seen = query.offset if after is None else after.seen if after.version == version else 0
-        end = self._ends.get((owner, version, query.question, seen)) if seen else None
-        return end or after, self._counted.get((query.resource.name, owner, version, query.asked))
+        pages = _NEAR if after is None and (query.words or query.period or query.exact) else 1
+        ends = range(seen, max(0, seen - pages * query.rows), -query.rows)
+        kept = (self._ends.get((owner, version, query.question, each)) for each in ends)
+        return next(filter(None, kept), after), self._counted.get((query.resource.name, owner, version, query.asked))
 
     def _etag(self, owner: Owner, version: int, query: Query) -> str:
         """Name a state of an answer: another version, owner or question has another name."""

@@ -1,0 +1,92 @@
+"""Pages asked for in any order, as who has several under way does: each goes on from the nearest one before it."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from random import Random
+from typing import Final
+
+import pytest
+from msgspec.structs import replace
+
+from factories import Account, Store
+from laudo.core import plan, sql, walking
+from laudo.core.lookups import LookUp, Plain
+from laudo.core.sql import Dialect, Owner, Statement
+from laudo.server.database import Database, open_store
+from strategies import any_relatorio
+from wsgi import Client, NewApp
+
+REPORTS: Final = 1_200
+DOCUMENT: Final = "11144477735"
+LISTS: Final = (
+    "pessoas?nome=m",
+    "pessoas?nome=m&sort=nome",
+    "pessoas?nome=m&sort=-nome",
+    "pessoas?nome=ma+s&sort=cpf",
+    "pessoas?busca=m&sort=-cpf",
+    "pessoas?nome=m&atualizado_em_de=1970-01-02",
+    "pessoas?nome=m&atualizado_em_de=1970-01-02&sort=-cpf",
+    "pessoas?atualizado_em_de=1970-01-02&sort=cpf",
+    f"relatorios?numero_documento={DOCUMENT}&atualizado_em_de=1970-01-02",
+    f"relatorios?numero_documento={DOCUMENT}&sort=-numero",
+    f"relatorios?numero_documento={DOCUMENT}&sort=status",
+    f"relatorios?numero_documento={DOCUMENT}&sort=-mensagem",
+)
+
+
+@pytest.fixture
+def database(store_url: str, store: Store, account: Account) -> Iterator[Database]:
+    """A store in which every second report is of one document, and the others of as many persons."""
+    seeded = Random(8)
+    reports = [any_relatorio(seeded, number) for number in range(REPORTS)]
+    for number in range(0, REPORTS, 2):
+        reports[number] = replace(reports[number], numero_documento=DOCUMENT, tipo_pessoa="Pessoa", nome_pessoa="Ana")
+    for number in range(1, REPORTS, 2):
+        name = seeded.choice(("Maria Silva", "Marcos Souza", "Ana Moura", "José Lima"))
+        reports[number] = replace(
+            reports[number], numero_documento=f"{number:011}", tipo_pessoa="Pessoa", nome_pessoa=name
+        )
+    store.write(account, reports)
+    with closing(open_store(store_url)) as database:
+        yield database
+
+
+@pytest.mark.parametrize("sort", [0, 10_000], ids=["collecting", "walking"])
+@pytest.mark.parametrize("asked", [*LISTS, "pessoas?atualizado_em_de=1970-01-02&sort=-nome"])
+def test_pages_in_any_order_are_those_of_a_service_that_keeps_nothing(
+    database: Database, new_app: NewApp, account: Account, monkeypatch: pytest.MonkeyPatch, *, asked: str, sort: int
+) -> None:
+    monkeypatch.setattr(plan, "FEW", 0)
+    monkeypatch.setattr(walking, "SORT", sort)
+    plain = Client(new_app(database, cache_bytes=0), account.token)
+    keeping = Client(new_app(database), account.token)
+    pages = list(range(1, plain.get(f"/{asked}").total // 25 + 3))
+    Random(9).shuffle(pages)
+    for page in pages:
+        one, other = (each.get(f"/{asked}&page={page}") for each in (plain, keeping))
+        assert one.body == other.body, page
+        assert one.stable_headers["etag"] == other.stable_headers["etag"]
+
+
+@pytest.mark.parametrize("asked", LISTS)
+def test_who_has_several_pages_under_way_has_none_walked_to_from_the_beginning(
+    database: Database, new_app: NewApp, account: Account, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    monkeypatch.setattr(plan, "FEW", 0)
+    skipped: list[int] = []
+    write = sql.statement
+
+    def noting(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
+        if isinstance(lookup, Plain):
+            skipped.append(lookup.skip)
+        return write(lookup, owner, dialect)
+
+    monkeypatch.setattr(sql, "statement", noting)
+    keeping = Client(new_app(database), account.token)
+    last = keeping.get(f"/{asked}").total // 25
+    assert last > 8
+    for page in range(1, last, 4):
+        for each in (page + 1, page, page + 3, page + 2):
+            assert keeping.get(f"/{asked}&page={each}").status == 200
+    assert skipped
+    assert max(skipped) <= 6 * 25
