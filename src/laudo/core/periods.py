@@ -97,7 +97,8 @@ def read(
             part = _part(query, facets, each, held[number], known)
             passed = after if query.order.field.axis or (after and after.value == each.value) else None
             yield from _take(collected, part, min(collected.wanted, part.total - skip), skip, passed)
-            known = {**known, (part.axis, each.numbers): part.points.spread}
+            if part.points.have_grown:
+                known = {**known, (part.axis, each.numbers): part.points.spread}
         skip = max(0, skip - held[number])
     return Counted(total, known)
 

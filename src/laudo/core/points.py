@@ -46,12 +46,13 @@ class Counted(Struct, frozen=True):
 class Points:
     """Points of one order of one group, from its beginning to its end: those known before, and those counted now."""
 
-    __slots__ = ("_points", "apart")
+    __slots__ = ("_points", "apart", "have_grown")
 
     def __init__(self, known: Iterable[Point], *, end: Point) -> None:
         """Start with those known, in order."""
         self._points = [Point(None, 0, 0), *known, end]
         self.apart = max(APART, end.place // MOST)
+        self.have_grown = False
 
     @property
     def spread(self) -> tuple[Point, ...]:
@@ -74,6 +75,7 @@ class Points:
 
     def add(self, *points: Point) -> None:
         """Add points, each with a key."""
+        self.have_grown = True
         for point in points:
             insort(self._points, point, lo=1, hi=len(self._points) - 1, key=_KEY)
 

@@ -162,8 +162,8 @@ class Pages:
     def _keep_counted(self, filtered: _Filtered, found: Page) -> None:
         """Keep what is counted of a list; pages in other orders may have found points before."""
         before = self._counted.get(filtered)
-        points = found.points or (before.points if before else {})
-        self._counted.keep(filtered, Counted(found.total, points))
+        if before is None or (found.points and found.points is not before.points):
+            self._counted.keep(filtered, Counted(found.total, found.points))
 
     def _planned(self, query: Query, owner: Owner, version: int, after: After | None) -> plan.Steps | None:
         """Plan a page, None when that needs facets of which those of this version are not remembered."""
