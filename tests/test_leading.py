@@ -19,6 +19,7 @@ from wsgi import Client, NewApp
 REPORTS: Final = 800
 DOCUMENT: Final = "11144477735"
 LISTS: Final = (
+    "pessoas?busca=0",
     "pessoas?nome=m",
     "pessoas?nome=m&sort=nome",
     "pessoas?nome=m&sort=-nome",
