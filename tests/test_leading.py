@@ -34,6 +34,15 @@ LISTS: Final = (
     f"relatorios?numero_documento={DOCUMENT}&sort=-mensagem",
 )
 
+LED_OTHERWISE: Final = (
+    "pessoas?atualizado_em_de=1970-01-02&sort=-nome",
+    "pessoas?nome=mar&sort=nome",
+    "relatorios?sort=status&tipo_pessoa=PESSOA",
+    "relatorios?sort=-mensagem",
+    "relatorios?atualizado_em_de=1970-01-02",
+)
+"""By the tally, or only from the page right before."""
+
 
 @pytest.fixture
 def database(store_url: str, store: Store, account: Account) -> Iterator[Database]:
@@ -60,7 +69,7 @@ def test_pages_in_any_order_are_those_of_a_service_that_keeps_nothing(
     monkeypatch.setattr(walking, "SORT", sort)
     plain = Client(new_app(database, cache_bytes=0), account.token)
     keeping = Client(new_app(database), account.token)
-    for asked in (*LISTS, "pessoas?atualizado_em_de=1970-01-02&sort=-nome"):
+    for asked in (*LISTS, *LED_OTHERWISE):
         pages = list(range(1, plain.get(f"/{asked}").total // 25 + 3))
         Random(9).shuffle(pages)
         for url in (f"/{asked}&page={page}" for page in pages):

@@ -186,9 +186,8 @@ class Pages:
     ) -> tuple[After | None, Counted | None]:
         """Give the item before a page and what was counted, each if it was found in this very state of the list."""
         seen = query.offset if after is None else after.seen if after.version == version else 0
-        walks = query.words or query.prefix or query.period or query.exact
-        pages = _NEAR if walks and after is None else 1
-        ends = range(seen, max(0, seen - pages * query.rows), -query.rows)
+        farthest = seen - query.rows * (_NEAR if after is None else 1)
+        ends = range(seen, max(0, farthest), -query.rows)
         kept = (self._ends.get((owner, version, query.question, each)) for each in ends)
         return next(filter(None, kept), after), self._counted.get((query.resource.name, owner, version, query.asked))
 
