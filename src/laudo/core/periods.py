@@ -204,8 +204,12 @@ def _count_to(part: Part, key: Key, place: int) -> Asking[Point]:
 
 
 def _counted(part: Part, low: Point, high: Point) -> Asking[int]:
-    """Count what the period has between two points: nothing where none of the group's rows stands."""
-    return 0 if low.place == high.place else (yield from part.counted(low.key, high.key))
+    """Count what the period has between two points: nothing where none of the group's rows stands.
+
+    Where values are not parted, some of those with a key's value may stand before the row whose place it has.
+    """
+    none = part.axis.repeats and low.place == high.place
+    return 0 if none else (yield from part.counted(low.key, high.key))
 
 
 def _between(part: Part, low: Point, high: Point) -> Asking[list[Point]]:

@@ -1,0 +1,91 @@
+"""Lists whose places are counted or walked to: however their reports lie, every page is the reference's, in any order.
+
+What a plan takes for few, near or dear is made so small that stores of some hundred reports take every way.
+"""
+
+from collections import Counter
+from itertools import product
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import pytest
+from msgspec.structs import replace
+
+from engines import Stores
+from factories import NOON
+from laudo.core import periods, plan, points, walking
+from laudo.core.values import render_instant
+from laudo.server.ingest.tallies import Sizes
+from strategies import PESSOA_SORTS, RELATORIO_SORTS, History, any_relatorio
+from test_against_reference import List, World, opened, written
+
+SEED: Final = 2
+STORES: Final = 20
+LISTS: Final = 12
+"""Asked of each store."""
+MOST_PAGES: Final = 8
+"""Asked of each list."""
+REPORTS: Final = (60, 200, 400)
+MINUTE: Final = 60_000
+CHOICES: Final = {
+    (periods, "GUESSING"): (0, 0, 20),
+    (periods, "COUNTED"): (4, 1_000_000),
+    (periods, "NEAR"): (0, 1, 5, 30),
+    (periods, "FEW"): (0, 1, 5),
+    (points, "APART"): (1, 3, 10, 60),
+    (points, "MOST"): (5, 1000),
+    (plan, "FEW"): (0, 0, 50),
+    (walking, "SORT"): (0, 4, 1_000_000),
+    (walking, "LEAST"): (0, 256),
+}
+SIZES: Final = tuple(Sizes(*each) for each in product((2, 8, 50), (2, 3, 10)))
+FILTERS: Final[dict[List, tuple[str, ...]]] = {
+    "relatorios": ("", "status=CONCLUIDO", "tipo_pessoa=PESSOA", "resultado=VALID", "pendente_validacao_manual=true"),
+    "pessoas": ("", "nome=m", "nome=mar", "nome=mar+s", "busca=0", "busca=1", "busca=silva"),
+}
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_every_page_is_the_references_whatever_was_asked_before(
+    stores: Stores, key_file: Path, monkeypatch: pytest.MonkeyPatch, part: int
+) -> None:
+    answered = Counter[str]()
+    for number in range(STORES):
+        seeded = Random(f"{SEED} {part} {number}")
+        chosen = {name: seeded.choice(values) for name, values in CHOICES.items()}
+        for (module, name), value in chosen.items():
+            monkeypatch.setattr(module, name, value)
+        history, instants = _history(seeded)
+        with (
+            stores.passing() as url,
+            opened(written(url, key_file, history, sizes=seeded.choice(SIZES))) as world,
+        ):
+            for _ in range(LISTS):
+                answered.update(_asked(seeded, world, instants))
+    assert answered["items"] > answered.total() / 5, answered
+
+
+def _history(seeded: Random) -> tuple[History, list[int]]:
+    """Give reports of one account, and their instants: all the same, few or many; of few documents or many."""
+    count = seeded.choice(REPORTS)
+    instants = [NOON + minute * MINUTE for minute in range(seeded.choice((1, 5, 40, count)))]
+    reports = [any_relatorio(seeded, number, instants=instants) for number in range(count)]
+    if seeded.random() < 0.5:
+        documents = [f"{number:011}" for number in range(20)]
+        reports = [replace(each, numero_documento=seeded.choice(documents), tipo_pessoa="Pessoa") for each in reports]
+    return History((1,), ((0, tuple(reports)),)), instants
+
+
+def _asked(seeded: Random, world: World, instants: list[int]) -> list[str]:
+    resource: List = seeded.choice(("relatorios", "relatorios", "pessoas"))
+    sort = seeded.choice(RELATORIO_SORTS if resource == "relatorios" else PESSOA_SORTS)
+    since, until = sorted(seeded.choice(instants) + seeded.choice((-1, 0, 1)) for _ in range(2))
+    bounds = [f"atualizado_em_de={render_instant(since)}", f"atualizado_em_ate={render_instant(until)}"]
+    filters = [seeded.choice(FILTERS[resource]), *seeded.sample(bounds, seeded.choice((0, 1, 1, 2)))]
+    asked = [f"sort={sort}", *filter(None, filters), f"rows={seeded.choice((25, 25, 50))}"]
+    pages = range(1, len(world.api.reports) // 25 + 2)
+    return [
+        world.compare(resource, 0, "&".join((*asked, f"page={page}")))
+        for page in seeded.sample(pages, min(MOST_PAGES, len(pages)))
+    ]
