@@ -62,9 +62,14 @@ class Part(Struct, frozen=True):
     def numbers(self) -> Numbers:
         return self.ranges or self.group.numbers
 
-    def counted(self, lower: Key | None, upper: Key | None) -> Asking[int]:
-        """Count the rows between two keys."""
-        return counted(self.axis, self.numbers, lower, upper, self.period)
+    def counted(self, low: Point, high: Point) -> Asking[int]:
+        """Count the rows between two points: none where none of the group's stands.
+
+        Where values are not parted, some of those with a key's value may stand before the row whose place it has.
+        """
+        if self.axis.repeats and low.place == high.place:
+            return 0
+        return (yield from counted(self.axis, self.numbers, low.key, high.key, self.period))
 
 
 def read(
@@ -196,20 +201,11 @@ def _count_to(part: Part, key: Key, place: int) -> Asking[Point]:
     at, rises = Point(key, place, 0), place - low.place < high.place - place
     begin, end = (low, at) if rises else (at, high)
     way = [begin, *(yield from _between(part, begin, end)), end]
-    counts = yield from together(*(_counted(part, *each) for each in pairwise(way)))
+    counts = yield from together(*(part.counted(*each) for each in pairwise(way)))
     before = low.held if rises else high.held - sum(counts)
     points = [point._replace(held=held) for point, held in zip(way, accumulate(counts, initial=before), strict=True)]
     part.points.add(*(points[1:] if rises else points[:-1]))
     return points[-1] if rises else points[0]
-
-
-def _counted(part: Part, low: Point, high: Point) -> Asking[int]:
-    """Count what the period has between two points: nothing where none of the group's rows stands.
-
-    Where values are not parted, some of those with a key's value may stand before the row whose place it has.
-    """
-    none = part.axis.repeats and low.place == high.place
-    return 0 if none else (yield from part.counted(low.key, high.key))
 
 
 def _between(part: Part, low: Point, high: Point) -> Asking[list[Point]]:
