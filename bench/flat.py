@@ -4,8 +4,9 @@
 
 Builds a store of each size (kept in --folder; 10 M reports of 3 M persons take some 8 GB), asks it in process, with
 nothing kept of other answers, and prints the median and the 99th percentile beside the plain way, COUNT and OFFSET, on
-the same store; last, those of pages at random where what was counted for eight others is kept. With --picture it draws
-the curves for docs/performance.md; with --json it writes every figure.
+the same store. Last come, where what was seen of others is kept, pages at random after eight others, and pages from the
+middle on of which four are under way. With --picture it draws the curves for docs/performance.md; with --json it writes
+every figure.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import cycle
 from pathlib import Path
 from random import Random
 from statistics import median, quantiles
@@ -31,7 +33,7 @@ from laudo.server.database import Database, open_store, read
 from laudo.server.pages import Answer, Pages
 from stores import Built, Plan, build
 
-PAGES: Final = ("first", "middle", "last", "random")
+PAGES: Final = ("first", "middle", "last", "random", "abreast")
 SLOWEST_MS: Final = 3.0
 SLOWEST_ON_SERVER_MS: Final = 8.0
 GROWTH: Final = 1.5
@@ -158,6 +160,7 @@ def _measure(built: Built, *, plain: bool) -> dict[str, list[Figure]]:
         found[row.name] = [
             *(asker.figure(row.resource, asked, page=page, plain=plain) for page in (1, (last + 1) // 2, last)),
             asker.anywhere(row.resource, asked, last=last),
+            asker.abreast(row.resource, asked, last=last),
         ]
         print(f"  {row.name:68} {total:>10,}  " + "  ".join(f"{each.p50:8.3f}" for each in found[row.name]), flush=True)
     database.close()
@@ -201,14 +204,18 @@ class _Asker:
         query = _parsed(resource, asked, page)
         samples = self._timed(lambda: self._answer(query))
         plainly = self._timed(lambda: self._plainly(query), least=1, most=3) if plain else [0.0]
-        return Figure(median(samples), quantiles(samples, n=100)[98] if len(samples) > 1 else samples[0], min(plainly))
+        return _figure(samples, min(plainly))
 
     def anywhere(self, resource: Resource, asked: str, *, last: int) -> Figure:
         seeded = Random(last)
         for part in range(_WARMING):
             self._answer(_parsed(resource, asked, 1 + (2 * part + 1) * last // (2 * _WARMING)), self._led)
-        samples = self._timed(lambda: self._answer(_parsed(resource, asked, seeded.randint(1, last)), self._led))
-        return Figure(median(samples), quantiles(samples, n=100)[98] if len(samples) > 1 else samples[0], 0.0)
+        return _figure(self._timed(lambda: self._answer(_parsed(resource, asked, seeded.randint(1, last)), self._led)))
+
+    def abreast(self, resource: Resource, asked: str, *, last: int) -> Figure:
+        led = Pages(bytes(32), cache_bytes=1)
+        pages = cycle(first + each for first in range((last + 1) // 2, last + 1, 4) for each in (1, 0, 3, 2))
+        return _figure(self._timed(lambda: self._answer(_parsed(resource, asked, next(pages)), led)))
 
     def _answer(self, query: Query, pages: Pages | None = None) -> bytes:
         asked = pages or self._pages
@@ -234,6 +241,10 @@ class _Asker:
             ask()
             samples.append((time.perf_counter() - started) * 1000)
         return samples[1:] or samples
+
+
+def _figure(samples: list[float], plain: float = 0.0) -> Figure:
+    return Figure(median(samples), quantiles(samples, n=100)[98] if len(samples) > 1 else samples[0], plain)
 
 
 def _parsed(resource: Resource, asked: str, page: int) -> Query:

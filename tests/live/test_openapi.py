@@ -1,5 +1,4 @@
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -10,6 +9,7 @@ from schemathesis.config import SchemathesisConfig
 from laudo.core import openapi
 from laudo.server.config import Settings
 from live.server import Server
+from test_schemas import parts
 
 DOCUMENT: dict[str, Any] = openapi.document(max_rows=Settings().max_rows)
 
@@ -49,15 +49,6 @@ def test_generated_clients_invent_no_name_and_know_the_type_of_everything() -> N
     assert [part for part in inner if isinstance(part.get("properties"), dict) and "type" in part] == []
     assert [part for part in inner if "const" in part and "type" not in part] == []
     assert [part for part in inner if None in part.get("enum", ())] == []
-
-
-def parts(whole: object) -> Iterator[dict[str, Any]]:
-    """Give every object inside of one."""
-    if isinstance(whole, dict):
-        yield whole
-    if isinstance(whole, dict | list):
-        for part in whole.values() if isinstance(whole, dict) else whole:
-            yield from parts(part)
 
 
 # Every check that schemathesis has, on valid and invalid requests, the same ones in each run.

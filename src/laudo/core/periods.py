@@ -151,7 +151,7 @@ def _take(collected: Reading, part: Part, limit: int, skip: int, after: After | 
 def _guessed(collected: Reading, part: Part, limit: int, skip: int) -> Asking[None]:
     """Collect rows from near where the first of them stands; by the facets' ranges, up to near the last one."""
     first, last = (part.total - skip - limit, part.total - 1 - skip) if part.falling else (skip, skip + limit - 1)
-    yield from _find_ends(part)
+    yield from _find_ends(part, first)
     if part.ranges or not part.falling:
         yield from _narrow(part, first)
     if part.ranges or part.falling:
@@ -161,10 +161,10 @@ def _guessed(collected: Reading, part: Part, limit: int, skip: int) -> Asking[No
     yield from _read(collected, part, limit, passed, lower=start.key, upper=end.key, falling=part.falling)
 
 
-def _find_ends(part: Part) -> Asking[None]:
+def _find_ends(part: Part, row: int) -> Asking[None]:
     """Find the first row and the last; those of some facets may lie far within where rows go by values."""
     axis, group = part.axis, part.group
-    if axis.repeats and group.numbers:
+    if axis.repeats and group.numbers and any(point.key is None for point in part.points.around(row)):
         first, last = yield from together(*(locate(axis, group, place) for place in (0, group.total - 1)))
         part.points.add(Point(first, 0, 0), Point(axis.past(last), group.total, part.total))
 
@@ -257,7 +257,7 @@ def _down_values(collected: Reading, part: Part, limit: int, skip: int, after: A
 def _value_at(part: Part, skip: int) -> Asking[tuple[Key, int]]:
     """Find the row that `skip` others precede downwards; gives a key with its value, and how many stand between."""
     axis, row = part.axis, part.total - 1 - skip
-    yield from _find_ends(part)
+    yield from _find_ends(part, row)
     yield from _narrow(part, row)
     low, _ = part.points.around(row)
     [key] = yield At(axis, low.key, None, part.numbers, row - low.held, part.period)

@@ -61,12 +61,14 @@ class Matching(Struct, frozen=True):
 
     def passed(self, limit: int, skip: int, after: After | None = None) -> int:
         """Tell how many rows that match a walk to some of them passes, these included, from the end that is nearer."""
-        return limit + min(skip, self._behind(limit, skip, after))
+        return limit + min(skip, max(0, self._left(skip, after) - limit))
 
-    def _behind(self, limit: int, skip: int, after: After | None) -> int:
-        # Who goes on from an item by cursor may have seen what is no longer there.
-        seen = after.seen if after and skip else 0
-        return max(0, self.total - seen - skip - limit)
+    def _left(self, skip: int, after: After | None) -> int:
+        """Tell how many rows that match stand from the first one taken on, at most.
+
+        Who goes on right behind an item, by cursor, may have seen what is no longer there.
+        """
+        return self.total - skip - (after.seen if after and skip else 0)
 
     def collected(self, limit: int, skip: int, after: After | None) -> Plain:
         """Ask for rows, all of which are collected and sorted."""
@@ -74,10 +76,10 @@ class Matching(Struct, frozen=True):
 
     def walked(self, limit: int, skip: int, after: After | None) -> Asking[Rows]:
         """Walk, but no longer than for twice of what it costs to collect all rows: they may lie unevenly."""
-        axis, behind = self.order.field.axis, self._behind(limit, skip, after)
+        axis, left = self.order.field.axis, self._left(skip, after)
+        wanted, behind = min(limit, left), max(0, left - limit)
         most = LEAST + 2 * self.collecting // self._testing(axis) if axis else 0
         plain = replace(self.collected(limit, skip, after), few=False, most=most if most < self.of else None)
-        wanted = min(limit, self.total - skip - (after.seen if after else 0)) if skip or not after else limit
         if behind < skip:
             plain = replace(plain, limit=wanted, skip=behind, backwards=True)
         rows = yield plain
