@@ -1,7 +1,6 @@
 """`laudo copy`: a store into another one, of either engine, compared in the end."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -47,7 +46,8 @@ def copy_store(settings: Settings, *, source_url: str, target_url: str) -> int:
         source = _opened(stack, "--from", replace(settings, store=source_url))
         target = _opened(stack, "--to", replace(settings, store=target_url), write=True)
         copy = Copy(source, target)
-        with _kept(copy):
+        hint = "run it again, it goes on from there"
+        with output.resumable(lambda: f"{copy.done}; hint: {hint}" if copy.done.organizations else ""):
             _copy(copy)
             found = _differences(copy)
     for each in found:
@@ -82,21 +82,3 @@ def _opened(stack: ExitStack, flag: str, settings: Settings, *, write: bool = Fa
         return stack.enter_context(opened(settings, write=write))
     except StoreError as error:
         raise output.Failure(f"{flag}: {error}") from error
-
-
-@contextmanager
-def _kept(copy: "Copy") -> Iterator[None]:
-    """When it cannot go on, say what is in the target and how to get the rest."""
-    try:
-        with output.interruptible():
-            yield
-    except KeyboardInterrupt as error:
-        output.interrupted(error, _so_far(copy))
-    except Exception as error:
-        if not copy.done.organizations:
-            raise
-        output.fail(f"{output.reason(error)}; {_so_far(copy)}", code=output.IN_PART)
-
-
-def _so_far(copy: "Copy") -> str:
-    return f"kept: {copy.done}; hint: run it again, it goes on from there"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 import click
 
 from laudo.cli import output, progress, stdin
-from laudo.cli.imports import batches, kept
+from laudo.cli.imports import batches, resumable
 from laudo.cli.options import opened, with_settings
 from laudo.cli.ranges import Id
 from laudo.server.config import Settings
@@ -52,7 +52,7 @@ def delete_reports(settings: Settings, *, numeros: tuple[str, ...], id_conta: in
     source = Source(cast("BufferedReader", stdin.opened().buffer) if numeros == ("-",) else _stream(numeros))
     with opened(settings, write=True) as database:
         ingest = Ingest(database, id_conta)
-        with kept(done), progress.following(source, "deleting") as report:
+        with resumable(done), progress.following(source, "deleting") as report:
             _delete(ingest, _found(source.lines()), done, report=report, place=place)
     return _end(done, place)
 

@@ -3,7 +3,7 @@
 import gc
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -76,7 +76,7 @@ def import_reports(
         write = _writer(database, id_conta, done, dry_run=dry_run)
         with (
             _uncollected(),
-            kept(done),
+            resumable(done),
             _rejections(errors) as rejections,
             progress.following(source, "importing") as report,
         ):
@@ -197,22 +197,10 @@ def _holds_something_else(path: Path) -> bool:
         return not re.match(rb"line \d+: |\Z", file.read(64))
 
 
-@contextmanager
-def kept(done: Counted) -> Iterator[None]:
-    """When it cannot go on, say what is on disk and how to get the rest."""
-    try:
-        with output.interruptible():
-            yield
-    except KeyboardInterrupt as error:
-        output.interrupted(error, _so_far(done))
-    except Exception as error:
-        if not done.lines:
-            raise
-        output.fail(f"{output.reason(error)}; {_so_far(done)}", code=output.IN_PART)
-
-
-def _so_far(done: Counted) -> str:
-    return f"kept: {done.lines} lines ({done}); hint: run it again to finish, nothing is written twice"
+def resumable(done: Counted) -> AbstractContextManager[None]:
+    """When it cannot go on, say which lines are on disk."""
+    hint = "run it again to finish, nothing is written twice"
+    return output.resumable(lambda: f"{done.lines} lines ({done}); hint: {hint}" if done.lines else "")
 
 
 def _end(done: Done, *, dry_run: bool) -> int:

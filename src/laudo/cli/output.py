@@ -5,7 +5,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final, NoReturn, TextIO
@@ -96,8 +96,25 @@ def fail(text: str, *, code: int = NOTHING_DONE) -> NoReturn:
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
-    """Let SIGTERM, and SIGHUP unless nohup has it ignored, interrupt the block as Ctrl-C does; see `interrupted`."""
+def resumable(so_far: Callable[[], str], code: Callable[[], int] = lambda: IN_PART) -> Iterator[None]:
+    """When a block that another run can go on with is interrupted or fails, say what is kept and how to get the rest.
+
+    `so_far` gives both, nothing when nothing is kept; `code` is that of a failure then.
+    """
+    try:
+        with _interruptible():
+            yield
+    except KeyboardInterrupt as error:
+        _interrupted(error, so_far())
+    except Exception as error:
+        if kept := so_far():
+            fail(f"{reason(error)}; kept: {kept}", code=code())
+        raise
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let SIGTERM, and SIGHUP unless nohup has it ignored, interrupt the block as Ctrl-C does."""
 
     def interrupt(number: int, _frame: object) -> NoReturn:
         raise KeyboardInterrupt(number)
@@ -112,9 +129,9 @@ def interruptible() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-def interrupted(by: KeyboardInterrupt, so_far: str) -> NoReturn:
-    """Say what was kept and exit; who was sent a signal other than Ctrl-C's is ended by it, as others see."""
-    note(f"interrupted; {' '.join(so_far.split())}", label="error: ")
+def _interrupted(by: KeyboardInterrupt, so_far: str) -> NoReturn:
+    """Say what is kept and exit; who was sent a signal other than Ctrl-C's is ended by it, as others see."""
+    note(f"interrupted; kept: {' '.join(so_far.split()) or 'nothing'}", label="error: ")
     for number in by.args:
         os.kill(os.getpid(), number)
     leave(INTERRUPTED)

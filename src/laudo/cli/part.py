@@ -67,26 +67,14 @@ class Part:
 
         Raises Failure when what is there is no file, written by another process, or of another question or token.
         """
-        from laudo.client import LaudoError
-
         for path in (self._part, self._journal):
             if path.exists() and not path.is_file():
                 raise output.Failure(f"{path} is no file; hint: remove it")
         with _held(self._part) as self._stream:
             self._resume()
-            try:
-                with output.interruptible():
-                    yield
-            except KeyboardInterrupt as error:
-                output.interrupted(error, self._so_far)
-            except (LaudoError, OSError) as error:
-                if not self.items:
-                    raise
-                output.fail(f"{output.reason(error)}; {self._so_far}", code=output.IN_PART)
-
-    @property
-    def _so_far(self) -> str:
-        return f"kept: {self.items} items; hint: the same command goes on, and begins anew without {self._journal}"
+            hint = f"the same command goes on, and begins anew without {self._journal}"
+            with output.resumable(lambda: f"{self.items} items; hint: {hint}" if self.items else ""):
+                yield
 
     def _resume(self) -> None:
         known = self._known()

@@ -1,7 +1,6 @@
 """`laudo pull`: a mirror of another service in an account of the local store."""
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -50,7 +49,11 @@ def pull(settings: Settings, *, base_url: str, id_conta: int, whole: bool, state
         ingest = Ingest(database, id_conta)
         with access.client() as client, closing(Names(path.with_name(f"{path.name}.names"))) as names:
             mirror = Mirror(client, ingest, _of_store(known, ingest), names=names, save=lambda each: _save(path, each))
-            with _kept(mirror), progress.of_lists() as report:
+            resumable = output.resumable(
+                lambda: f"{mirror.summary}; hint: the same command goes on",
+                lambda: output.IN_PART if mirror.summary.kept else output.NOTHING_DONE,
+            )
+            with resumable, progress.of_lists() as report:
                 mirror.run(report=report, reject=lambda reason: output.note(f"rejected: {reason}"))
             names.forget()
     return _end(mirror)
@@ -60,23 +63,6 @@ def _end(mirror: "Mirror") -> int:
     unnamed = f", {mirror.summary.unnamed} without a name" if mirror.summary.unnamed else ""
     output.summary(f"{mirror.summary}{unnamed}; the service has {mirror.summary.total}")
     return output.IN_PART if mirror.summary.rejected else 0
-
-
-@contextmanager
-def _kept(mirror: "Mirror") -> Iterator[None]:
-    """When it cannot go on, say what is in the store and how to get the rest."""
-    try:
-        with output.interruptible():
-            yield
-    except KeyboardInterrupt as error:
-        output.interrupted(error, _so_far(mirror))
-    except Exception as error:  # noqa: BLE001 - the command ends here, whatever it was
-        code = output.IN_PART if mirror.summary.kept else output.NOTHING_DONE
-        output.fail(f"{output.reason(error)}; {_so_far(mirror)}", code=code)
-
-
-def _so_far(mirror: "Mirror") -> str:
-    return f"kept: {mirror.summary}; hint: the same command goes on"
 
 
 def _beside(store: str, id_conta: int) -> Path:
