@@ -18,15 +18,16 @@ class Between:
         self.turns = 0
         """How often a client has spoken after the server had."""
         self._cut_at: bytes | None = None
+        self._behind = b""
         self.most_answered: int | None = None
         """Bytes of the server's after which a connection is cut."""
         self._flowing = threading.Event()
         self._flowing.set()
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def cut(self, *, at: bytes | None) -> None:
-        """Cut the connection of a client that says this, instead of handing it on."""
-        self._cut_at = at
+    def cut(self, *, at: bytes | None, behind: bytes = b"") -> None:
+        """Cut the connection of a client that says this, instead of handing it on, once it has said `behind`."""
+        self._cut_at, self._behind = at, behind
 
     def hold(self) -> None:
         """Keep answers back until `let`."""
@@ -53,9 +54,11 @@ class Between:
             answered = [True]
             back = threading.Thread(target=self._answer, args=(server, client, answered), daemon=True)
             back.start()
+            is_behind = False
             with suppress(OSError):
                 while said := client.recv(_CHUNK):
-                    if self._cut_at is not None and self._cut_at in said:
+                    is_behind = is_behind or self._behind in said
+                    if is_behind and self._cut_at is not None and self._cut_at in said:
                         break
                     self.turns += answered[0]
                     answered[0] = False

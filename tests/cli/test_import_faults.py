@@ -13,6 +13,7 @@ from typing import Final
 import pytest
 
 import postgres_server
+from between import Between
 from laudo import demo
 from laudo.cli.imports import BATCH
 from laudo.core.sql import Statement
@@ -129,9 +130,27 @@ def test_an_import_whose_session_is_ended_goes_on_or_says_what_it_has_kept(durab
 
     code, said = broken_off(laudo, file, at=BATCH, by=end)
     if code:
-        assert "not known whether it was stored" in said
+        assert "not known whether it is stored" in said
         assert stored(laudo) - kept(said) in {0, BATCH}
     hold_of_what_is_left(laudo, file)
+
+
+@pytest.mark.parametrize(
+    ("words", "writes"),
+    [(("import", "one.ndjson", "--account", "1"), b"INTO relatorio"), (("organization", "create", "Outra"), b"INSERT")],
+)
+def test_what_may_be_stored_is_not_told_to_be_nothing(
+    durable: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], writes: bytes
+) -> None:
+    laudo = migrated(durable, f"doubtful_{words[0]}", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    Path("one.ndjson").write_bytes(b"".join(demo.ndjson_lines(demo.relatorios(1))))
+    with Between(durable.port) as between:
+        far = Shell(tmp_path, laudo.store.replace(f":{durable.port}/", f":{between.port}/"))
+        between.cut(at=b"COMMIT", behind=writes)
+        result = far(*words)
+    assert result.exit_code == 1, result.stderr
+    assert re.fullmatch(r"error: .* not known whether it is stored; .*\n", result.stderr)
 
 
 def migrated(server: Server, name: str, folder: Path) -> Shell:

@@ -61,7 +61,7 @@ def failures_in_one_line() -> Iterator[None]:
     except Unheard:
         leave(NOTHING_DONE)
     except Exception as error:  # noqa: BLE001 - the program ends here; nothing else may see it
-        fail(reason(error))
+        fail(reason(error), code=_code(error))
 
 
 @contextmanager
@@ -108,7 +108,7 @@ def resumable(so_far: Callable[[], str], code: Callable[[], int] = lambda: IN_PA
         _interrupted(error, so_far())
     except Exception as error:
         if kept := so_far():
-            fail(f"{reason(error)}; kept: {kept}", code=code())
+            fail(f"{reason(error)}; kept: {kept}", code=min(code(), _code(error)))
         raise
 
 
@@ -241,6 +241,11 @@ def reason(error: Exception) -> str:
     if isinstance(error, UnicodeEncodeError) and not error.encoding.startswith("utf"):
         return "the encoding of the output cannot hold what is to be printed; hint: set PYTHONIOENCODING=utf-8"
     return _bug(error)
+
+
+def _code(error: Exception) -> int:
+    """Give the exit code of a failure by itself: where nobody knows whether all is stored, it is no `NOTHING_DONE`."""
+    return IN_PART if _is(error, "laudo.server.database", "Doubtful") else NOTHING_DONE
 
 
 def without_server(name: str) -> str:

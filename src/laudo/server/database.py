@@ -52,6 +52,10 @@ class Lost(Unavailable):
     """The connection was lost in the midst of a transaction, or the store has undone it: all of it may be repeated."""
 
 
+class Doubtful(Unavailable):
+    """The connection was lost as a transaction ended: whether it is stored is not known."""
+
+
 Mark = bytes | None
 """Equal as long as nothing in a store has changed; None from an engine that cannot tell cheaply."""
 

@@ -9,7 +9,7 @@ from typing import Final, Self, TypeVar
 import psycopg
 
 from laudo.core.sql import Dialect, Statement, Write
-from laudo.server.database import Lost, Row, Unavailable
+from laudo.server.database import Doubtful, Lost, Row, Unavailable
 from laudo.server.postgres.binding import columns
 from laudo.server.postgres.failures import LOST
 from laudo.server.postgres.pool import Pool
@@ -32,9 +32,9 @@ SELECT EXISTS (
     WHERE relname = ? AND nspname = ANY(current_schemas(false)) AND relkind IN ('r', 'p') AND attname = ?
 )
 """
-_UNKNOWN: Final = (
-    "the connection to PostgreSQL was lost while the last batch was made durable: it is not known whether it was "
-    "stored, and repeating it is harmless"
+_DOUBTFUL: Final = (
+    "the connection to PostgreSQL was lost while what was written was made durable: it is not known whether it is "
+    "stored; an import may be repeated, else look first"
 )
 
 
@@ -146,7 +146,7 @@ class PostgresConnection:
             self._session.receive()
         except Exception as error:
             if self._session.spoilt:
-                raise Unavailable(_UNKNOWN) from error
+                raise Doubtful(_DOUBTFUL) from error
             self._roll_back()
             raise
 
