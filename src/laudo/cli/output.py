@@ -61,7 +61,7 @@ def failures_in_one_line() -> Iterator[None]:
     except Unheard:
         leave(NOTHING_DONE)
     except Exception as error:  # noqa: BLE001 - the program ends here; nothing else may see it
-        fail(reason(error), code=_code(error))
+        fail(reason(error), code=IN_PART if _is_doubtful(error) else NOTHING_DONE)
 
 
 @contextmanager
@@ -108,7 +108,7 @@ def resumable(so_far: Callable[[], str], code: Callable[[], int] = lambda: IN_PA
         _interrupted(error, so_far())
     except Exception as error:
         if kept := so_far():
-            fail(f"{reason(error)}; kept: {kept}", code=min(code(), _code(error)))
+            fail(f"{reason(error)}; kept: {kept}", code=IN_PART if _is_doubtful(error) else code())
         raise
 
 
@@ -243,9 +243,9 @@ def reason(error: Exception) -> str:
     return _bug(error)
 
 
-def _code(error: Exception) -> int:
-    """Give the exit code of a failure by itself: where nobody knows whether all is stored, it is no `NOTHING_DONE`."""
-    return IN_PART if _is(error, "laudo.server.database", "Doubtful") else NOTHING_DONE
+def _is_doubtful(error: Exception) -> bool:
+    """Tell whether all may be done nevertheless."""
+    return _is(error, "laudo.server.database", "Doubtful")
 
 
 def without_server(name: str) -> str:
