@@ -50,6 +50,8 @@ _WARMING: Final = 8
 """Pages, evenly apart, that are asked for before those at random."""
 _BUDGET: Final = 0.4
 """Seconds spent on one figure, unless one answer takes longer."""
+_LED: Final = 24
+"""Pages asked for at least where what was seen of others leads to them: what is dear of the first ones is no median."""
 
 
 class Row(NamedTuple):
@@ -210,12 +212,15 @@ class _Asker:
         seeded = Random(last)
         for part in range(_WARMING):
             self._answer(_parsed(resource, asked, 1 + (2 * part + 1) * last // (2 * _WARMING)), self._led)
-        return _figure(self._timed(lambda: self._answer(_parsed(resource, asked, seeded.randint(1, last)), self._led)))
+        return self._led_to(resource, asked, iter(lambda: seeded.randint(1, last), 0), self._led)
 
     def abreast(self, resource: Resource, asked: str, *, last: int) -> Figure:
         led = Pages(bytes(32), cache_bytes=1)
         pages = cycle(first + each for first in range((last + 1) // 2, last + 1, 4) for each in (1, 0, 3, 2))
-        return _figure(self._timed(lambda: self._answer(_parsed(resource, asked, next(pages)), led)))
+        return self._led_to(resource, asked, pages, led)
+
+    def _led_to(self, resource: Resource, asked: str, pages: Iterator[int], led: Pages) -> Figure:
+        return _figure(self._timed(lambda: self._answer(_parsed(resource, asked, next(pages)), led), least=_LED))
 
     def _answer(self, query: Query, pages: Pages | None = None) -> bytes:
         asked = pages or self._pages
