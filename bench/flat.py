@@ -50,8 +50,8 @@ _WARMING: Final = 8
 """Pages, evenly apart, that are asked for before those at random."""
 _BUDGET: Final = 0.4
 """Seconds spent on one figure, unless one answer takes longer."""
-_LED: Final = 24
-"""Pages asked for at least where what was seen of others leads to them: what is dear of the first ones is no median."""
+_LEAST_LED: Final = 24
+"""Pages asked for where what was seen of others leads to them, at least: of few the dear first ones were the median."""
 
 
 class Row(NamedTuple):
@@ -220,7 +220,7 @@ class _Asker:
         return self._led_to(resource, asked, pages, led)
 
     def _led_to(self, resource: Resource, asked: str, pages: Iterator[int], led: Pages) -> Figure:
-        return _figure(self._timed(lambda: self._answer(_parsed(resource, asked, next(pages)), led), least=_LED))
+        return _figure(self._timed(lambda: self._answer(_parsed(resource, asked, next(pages)), led), least=_LEAST_LED))
 
     def _answer(self, query: Query, pages: Pages | None = None) -> bytes:
         asked = pages or self._pages

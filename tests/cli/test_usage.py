@@ -7,8 +7,9 @@ from contextlib import closing
 import pytest
 
 from laudo import cli
+from laudo.cli import output
 from laudo.server.config import SETTINGS
-from laudo.server.database import open_store
+from laudo.server.database import Doubtful, StoreError, open_store
 from shell import LAUDO, Shell, ndjson, one_line
 
 
@@ -214,3 +215,26 @@ def test_a_closed_standard_input_is_explained(laudo: Shell, words: list[str]) ->
     command = ["sh", "-c", '"$@" <&-', "sh", LAUDO, *words]
     done = subprocess.run(command, check=False, capture_output=True, env=laudo.environment, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "error: standard input is closed\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "so_far", "code", "said"),
+    [
+        (KeyboardInterrupt(), "", 130, "error: interrupted; kept: nothing\n"),
+        (KeyboardInterrupt(), "2 lines;\n hint: go on", 130, "error: interrupted; kept: 2 lines; hint: go on\n"),
+        (StoreError("it is away"), "2 lines", 2, "error: it is away; kept: 2 lines\n"),
+        (Doubtful("who knows"), "2 lines", 1, "error: who knows; kept: 2 lines\n"),
+    ],
+)
+def test_what_is_kept_is_said(
+    capsys: pytest.CaptureFixture[str], error: BaseException, so_far: str, code: int, said: str
+) -> None:
+    with pytest.raises(SystemExit) as ended, output.resumable(lambda: so_far, lambda: output.NOTHING_DONE):
+        raise error
+    assert ended.value.code == code
+    assert capsys.readouterr().err == said
+
+
+def test_where_nothing_is_kept_a_failure_is_left_to_who_tells_of_all() -> None:
+    with pytest.raises(StoreError, match="it is away"), output.resumable(str):
+        raise StoreError("it is away")
