@@ -60,7 +60,9 @@ def main() -> None:
 def _round(browser: Browser, base: str, token: str) -> dict[str, float]:
     """Measure once, in milliseconds; who comes has a token already."""
     with browser.new_context() as context:
-        context.add_init_script(f"if (location.protocol === 'http:') sessionStorage.setItem('laudo.token', '{token}')")
+        context.add_init_script(
+            f"if (location.protocol === 'http:') sessionStorage.setItem('laudo.token {base}', '{token}')"
+        )
         return {
             "document": _taken(context, f"{base}/docs.md", _LOADED),
             "first list": _taken(context, base, _FIRST_ROW),

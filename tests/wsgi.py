@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
-from urllib.parse import unquote_to_bytes, urlencode
+from urllib.parse import unquote_to_bytes, urlencode, urljoin
 from wsgiref.types import WSGIApplication
 
 from laudo.server.database import Database
@@ -47,8 +47,8 @@ class Answer:
 
     @property
     def links(self) -> dict[str, str]:
-        """The addresses of the `Link` header, by relation."""
-        return {relation: url for url, relation in _LINK(self.headers["link"])}
+        """The addresses of the `Link` header by relation, as seen from the root, where the lists are."""
+        return {relation: urljoin("/", url) for url, relation in _LINK(self.headers["link"])}
 
     @property
     def stable_headers(self) -> dict[str, str]:

@@ -80,13 +80,17 @@ class Console:
 
     def enter(self, address: str = "") -> "Console":
         """Come with a token, as after a reload, and wait until something is there."""
+        token = f"'{self.own('token')}', '{self.token}'"
         self.page.add_init_script(
-            "if (location.protocol === 'http:' && !sessionStorage.getItem('left'))"
-            f" sessionStorage.setItem('laudo.token', '{self.token}')"
+            f"if (location.protocol === 'http:' && !sessionStorage.getItem('left')) sessionStorage.setItem({token})"
         )
         self.page.goto(f"{self.base}/{address}")
         self.settle()
         return self
+
+    def own(self, what: str) -> str:
+        """Name what a tab keeps for the service that it looks at."""
+        return f"laudo.{what} {self.base}"
 
     def settle(self) -> None:
         """Wait until nothing is being loaded."""
@@ -144,9 +148,7 @@ class Console:
 
     def run(self, module: str, expression: str) -> Any:  # noqa: ANN401 - a test knows what it asked for
         """Evaluate an expression with a module of the console as `m`."""
-        base = self.page.locator("script[type=module]").first.get_attribute("src")
-        assert base is not None
-        folder = base.rpartition("/")[0]
+        folder = self.page.locator("script[type=module]").first.evaluate("script => script.src").rpartition("/")[0]
         return self.page.evaluate(f"import('{folder}/{module}').then((m) => {expression})")
 
     def violations(self) -> list[str]:

@@ -23,7 +23,7 @@ POLICY = {
 
 def linked(client: NewClient, page: str) -> list[str]:
     """Give the files that a page names."""
-    return re.findall(r'(?:src|href)="(/console/[^"]+)"', client(None).get(page).body.decode())
+    return [f"/{path}" for path in re.findall(r'(?:src|href)="(console/[^"]+)"', client(None).get(page).body.decode())]
 
 
 @pytest.mark.parametrize("page", ["/", "/docs"])

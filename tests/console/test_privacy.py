@@ -30,7 +30,7 @@ def test_or_for_the_session_which_ends_with_it(tab: Console) -> None:
     tab.settle()
     assert len(WHOLE.findall(tab.page.locator("tbody").inner_text())) == 25
     tab.page.get_by_role("button", name="Sair").click()
-    assert "laudo.revealed" not in tab.page.evaluate("Object.keys(sessionStorage)")
+    assert tab.own("revealed") not in tab.page.evaluate("Object.keys(sessionStorage)")
 
 
 def test_no_view_holds_a_whole_cpf_before_it_is_revealed(tab: Console, api: httpx.Client) -> None:
@@ -70,7 +70,8 @@ def test_a_page_that_the_browser_kept_shows_nothing_of_a_session_that_ended_mean
     wide.page.evaluate("document.body.dataset.kept = ''; sessionStorage.setItem('left', '1')")
     wide.page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
     assert wide.page.locator("[data-kept]").count() == 1
-    wide.page.evaluate("['token', 'session'].forEach((name) => sessionStorage.removeItem(`laudo.${name}`))")
+    for what in ("token", "session"):
+        wide.page.evaluate("name => sessionStorage.removeItem(name)", wide.own(what))
     wide.page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
     wide.page.locator("body:not([data-kept])").wait_for()
     text = "Token de acesso" if not address else "Para experimentar, entre com o seu token"

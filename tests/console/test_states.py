@@ -159,7 +159,7 @@ def test_while_the_first_answer_is_awaited_its_place_is_held(tab: Console) -> No
     held: list[Route] = []
     held_back = True
     tab.page.route(LISTS, lambda route: held.append(route) if held_back else route.continue_())
-    tab.page.add_init_script(f"sessionStorage.setItem('laudo.token', '{tab.token}')")
+    tab.page.add_init_script(f"sessionStorage.setItem('{tab.own('token')}', '{tab.token}')")
     tab.page.goto(tab.base)
     tab.page.locator(".skeleton").wait_for()
     assert tab.page.locator("section[aria-busy=true]").count() == 1

@@ -55,7 +55,7 @@ def test_a_list_is_json_in_utf_8_private_and_depends_on_the_token(acme: Client) 
     headers = acme.get("/relatorios").stable_headers
     assert headers.pop("content-length").isdigit()
     assert re.fullmatch('"[A-Za-z0-9_-]{20}"', headers.pop("etag"))
-    assert headers.pop("link").startswith("</relatorios?page=1&")
+    assert headers.pop("link").startswith("<relatorios?page=1&")
     assert headers == {
         "content-type": "application/json; charset=utf-8",
         "cache-control": "private, no-cache",

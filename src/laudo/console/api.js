@@ -1,4 +1,5 @@
 // The only module that asks the server: public routes, the caller's token in a header, nothing in a cookie or a cache.
+import { SERVICE } from "./service.js";
 
 /**
  * @typedef {"auth"|"invalid"|"limit"|"unavailable"|"offline"|"server"} Kind
@@ -81,7 +82,7 @@ export function connect(token) {
 /** @param {string} path @param {Record<string, string>} parameters */
 function addressOf(path, parameters) {
   const query = new URLSearchParams(parameters).toString();
-  return query ? `${path}?${query}` : path;
+  return SERVICE + path + (query && `?${query}`);
 }
 
 /** Send, and receive all of the answer. @param {string} address @param {Record<string, string>} headers @param {AbortSignal} [signal] */

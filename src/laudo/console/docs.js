@@ -1,10 +1,9 @@
 // Adds "Experimentar" to the reference: a form for each route, asked with the token of this tab.
 import { html, render, useRef, useState } from "./vendor/preact.js";
 import { connect, Refusal } from "./api.js";
-import { renewKept } from "./session.js";
+import { SERVICE } from "./service.js";
+import { kept, renewKept } from "./session.js";
 import { resumeTheme } from "./theme.js";
-
-const TOKEN = "laudo.token";
 
 /**
  * @typedef {{name: string, in: string, example?: unknown, schema: Schema}} Parameter
@@ -17,8 +16,8 @@ function Try({ path, parameters, needsToken }) {
   const [given, setGiven] = useState(/** @type {Record<string, string>} */ ({}));
   const [outcome, setOutcome] = useState(/** @type {Outcome|null} */ (null));
   const last = useRef(new AbortController());
-  const token = sessionStorage.getItem(TOKEN) ?? "";
-  if (needsToken && !token) return html`<details class="try"><summary>Experimentar</summary><p>Para experimentar, <a href="/">entre com o seu token</a> e volte a esta página.</p></details>`;
+  const token = kept();
+  if (needsToken && !token) return html`<details class="try"><summary>Experimentar</summary><p>Para experimentar, <a href="./">entre com o seu token</a> e volte a esta página.</p></details>`;
   const asked = Object.fromEntries(Object.entries(given).filter(([, value]) => value));
   const send = async (/** @type {Event} */ event) => {
     event.preventDefault();
@@ -75,7 +74,7 @@ function hidden(body) {
 async function start() {
   resumeTheme();
   renewKept();
-  const document_ = await (await fetch("/openapi.json", { credentials: "omit", referrerPolicy: "no-referrer" })).json();
+  const document_ = await (await fetch(`${SERVICE}/openapi.json`, { credentials: "omit", referrerPolicy: "no-referrer" })).json();
   for (const section of document.querySelectorAll("section[data-path]")) {
     const path = section.getAttribute("data-path") ?? "";
     const get = document_.paths[path].get;

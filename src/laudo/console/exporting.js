@@ -55,7 +55,7 @@ export async function walk(api, path, parameters, { rows, masked, separator, sig
     count += itens.length;
     progress(count, Math.max(count, Number(paginacao.total)));
     if (!answer.next) return { parts, count };
-    asked = Object.fromEntries(new URL(answer.next, location.origin).searchParams);
+    asked = Object.fromEntries(new URL(answer.next, location.href).searchParams);
   }
 }
 

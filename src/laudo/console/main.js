@@ -4,6 +4,7 @@ import { keepFocus } from "./focus.js";
 import { Frame } from "./frame.js";
 import { listen } from "./keyboard.js";
 import { follow } from "./router.js";
+import { SERVICE } from "./service.js";
 import { renewKept, resume } from "./session.js";
 import { store, useStore } from "./store.js";
 import { resumeTheme } from "./theme.js";
@@ -26,7 +27,7 @@ function Console() {
   useEffect(() => {
     document.body.dataset.view = token ? place.view : "entrar";
   }, [token, place.view]);
-  if (broken) return html`<main class="broken"><h1>Algo deu errado nesta página.</h1><p><a href="/">Recarregar</a></p></main>`;
+  if (broken) return html`<main class="broken"><h1>Algo deu errado nesta página.</h1><p><a href="./">Recarregar</a></p></main>`;
   if (!token) return html`<${Entrar} />`;
   const View = VIEWS[place.view];
   return html`<${Frame} place=${place}>
@@ -38,7 +39,7 @@ function Console() {
 /** The largest page is the server's to say, in the document of its API. */
 async function learnLimits() {
   try {
-    const document_ = await (await fetch("/openapi.json", { credentials: "omit", referrerPolicy: "no-referrer" })).json();
+    const document_ = await (await fetch(`${SERVICE}/openapi.json`, { credentials: "omit", referrerPolicy: "no-referrer" })).json();
     const parameters = document_.paths["/relatorios"].get.parameters;
     const rows = parameters.find((/** @type {any} */ parameter) => parameter.name === "rows");
     store.set({ maxRows: Number(rows.schema.maximum) || store.get().maxRows });
@@ -58,7 +59,7 @@ function keeps() {
 
 /** @param {Element} root */
 function start(root) {
-  if (!keeps()) return render(html`<main class="broken"><h1>O navegador não deixa esta página guardar o token na aba.</h1><p>Permita os dados deste site (cookies e armazenamento) e <a href="/">recarregue</a>.</p></main>`, root);
+  if (!keeps()) return render(html`<main class="broken"><h1>O navegador não deixa esta página guardar o token na aba.</h1><p>Permita os dados deste site (cookies e armazenamento) e <a href="./">recarregue</a>.</p></main>`, root);
   resumeTheme();
   resume();
   renewKept();

@@ -1,18 +1,24 @@
 // The caller's token: in sessionStorage while the tab lives, gone when the caller leaves.
 import { connect } from "./api.js";
 import { forget } from "./router.js";
+import { own } from "./service.js";
 import { store } from "./store.js";
 
-const TOKEN = "laudo.token";
-const SESSION = "laudo.session";
-const REVEALED = "laudo.revealed";
+const TOKEN = own("token");
+const SESSION = own("session");
+const REVEALED = own("revealed");
 
 /** @type {{token: string, api: import("./api.js").Api}|null} */
 let current = null;
 
+/** The token of the session that this tab is in, "" without one. */
+export function kept() {
+  return sessionStorage.getItem(TOKEN) ?? "";
+}
+
 /** Take up the session that a reload interrupted. */
 export function resume() {
-  const token = sessionStorage.getItem(TOKEN);
+  const token = kept() || null;
   store.set({ token, session: token ? named() : "", revealed: sessionStorage.getItem(REVEALED) === "1" });
 }
 
@@ -32,7 +38,7 @@ export function enter(token) {
 
 /** Leave, and forget all that was seen; `notice` says why when the caller did not choose to. @param {string} [notice] */
 export function leave(notice = "") {
-  for (const kept of [TOKEN, SESSION, REVEALED]) sessionStorage.removeItem(kept);
+  for (const name of [TOKEN, SESSION, REVEALED]) sessionStorage.removeItem(name);
   current = null;
   store.set({ token: null, session: "", visited: "", revealed: false, notice, said: [] });
   forget();

@@ -1,4 +1,7 @@
-"""The `Link` header: the first, previous and last page by number, the next by cursor."""
+"""The `Link` header: the first, previous and last page by number, the next by cursor.
+
+Targets are relative to the list itself, so that they hold below any path that a proxy takes off.
+"""
 
 from urllib.parse import quote_plus
 
@@ -15,8 +18,8 @@ def header(query: Query, *, page: int, total: int, following: str | None) -> str
     if following is not None:
         places["next"] = f"cursor={following}"
     places["last"] = f"page={last}"
-    path, question = f"/{query.resource.name}", _question(query)
-    return ", ".join([f'<{path}?{place}{question}>; rel="{relation}"' for relation, place in places.items()])
+    name, question = query.resource.name, _question(query)
+    return ", ".join([f'<{name}?{place}{question}>; rel="{relation}"' for relation, place in places.items()])
 
 
 def _question(query: Query) -> str:

@@ -58,8 +58,8 @@ class Assets(Endpoint):
 
     @property
     def base(self) -> str:
-        """The address that the files are below."""
-        return f"/console/{self._digest}"
+        """The address that the files are below, as the pages see it: their own path may be below another."""
+        return f"console/{self._digest}"
 
     def home(self) -> Constant:
         """The page at `/`: it names the modules that it will need, so that they come at once."""

@@ -7,6 +7,7 @@ import { integer, plural, zone } from "../format.js";
 import { SHORTCUTS, switchKeys } from "../keyboard.js";
 import { refused } from "../lists.js";
 import { Copy, Dialog } from "../parts.js";
+import { SERVICE } from "../service.js";
 import { api } from "../session.js";
 import { remember, say, store, useStore } from "../store.js";
 
@@ -42,9 +43,9 @@ function CopyAs({ place }) {
   const path = `/${place.view}`;
   const asked = parameters(place);
   const forms = [
-    ["curl", curl(location.origin, path, asked)],
-    ["Python", sdk(location.origin, path, filtersAndSort(place))],
-    ["Linha de comando", cli(location.origin, path, asked)],
+    ["curl", curl(SERVICE, path, asked)],
+    ["Python", sdk(SERVICE, path, filtersAndSort(place))],
+    ["Linha de comando", cli(SERVICE, path, asked)],
   ];
   return html`<${Dialog} title="Copiar esta lista como…" close=${close} class="wide">
     ${forms.map(

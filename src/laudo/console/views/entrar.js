@@ -54,7 +54,7 @@ export function Entrar() {
       <p class="wrong" id="trouble" role="alert" hidden=${!trouble}>${trouble}</p>
       <button type="submit" class="primary" aria-disabled=${trying}>${trying ? "Entrando…" : "Entrar"}</button>
       <p class="hint" id="hint">O token fica nesta aba, até você sair ou fechá-la. Não há senha nem cookie.</p>
-      <p class="hint"><a href="/docs">Referência da API</a></p>
+      <p class="hint"><a href="docs">Referência da API</a></p>
     </form>
   </main>`;
 }

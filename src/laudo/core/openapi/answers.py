@@ -145,8 +145,8 @@ HEADERS: Final[Json] = {
     ),
     "ETag": _header("Nomeia o estado da lista; envie em If-None-Match.", '"wET0Ygzs5S5GpYfxdwga"', pattern='^".+"$'),
     "Link": _header(
-        "Endereços de first, prev e last, por número de página, e de next, por cursor.",
-        f'</relatorios?page=1&rows=25>; rel="first", </relatorios?cursor={_CURSOR}&rows=25>; rel="next"',
+        "Endereços, relativos ao da lista, de first, prev e last, por número de página, e de next, por cursor.",
+        f'<relatorios?page=1&rows=25>; rel="first", <relatorios?cursor={_CURSOR}&rows=25>; rel="next"',
     ),
     "WWW-Authenticate": _header("Como se autenticar.", 'Token realm="api"'),
     "Allow": _header("Os métodos aceitos.", "GET, HEAD, OPTIONS"),

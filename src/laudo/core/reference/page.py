@@ -38,9 +38,9 @@ def page(document: Json, *, base: str) -> bytes:
 <body>
 <a class="skip" href="#conteudo">Ir para o conteúdo</a>
 <header class="bar">
-<a class="brand" href="/" aria-label="laudo, início">{_MARK}<span>laudo</span></a>
-<nav class="tabs" aria-label="Seções"><a href="/">Console</a><a href="/docs" aria-current="page">API</a></nav>
-<p class="formats"><a href="/docs.md">Markdown</a> <a href="/openapi.json">OpenAPI {document["openapi"]}</a></p>
+<a class="brand" href="./" aria-label="laudo, início">{_MARK}<span>laudo</span></a>
+<nav class="tabs" aria-label="Seções"><a href="./">Console</a><a href="docs" aria-current="page">API</a></nav>
+<p class="formats"><a href="docs.md">Markdown</a> <a href="openapi.json">OpenAPI {document["openapi"]}</a></p>
 </header>
 <div class="pages">
 <nav class="routes" aria-label="Rotas"><ul>{listed}</ul></nav>
