@@ -75,6 +75,7 @@ def test_as_many_as_there_are_slots_go_on_waiting_and_the_others_are_refused_onc
     assert all(each.result(PATIENCE) for each in patient)
 
 
+@pytest.mark.timed
 def test_any_number_may_wait_again_once_waits_are_short(threads: ThreadPoolExecutor) -> None:
     slots = Slots(1)
     assert slots.take(0)

@@ -175,7 +175,7 @@ DAMAGE = {
         f"""UPDATE bucket SET lower = (
             SELECT numero FROM relatorio WHERE {FIRST} AND numero < bucket.lower ORDER BY numero DESC LIMIT 1
         ) WHERE {FIRST} AND axis = 2 AND parent = 0 AND lower = (
-            SELECT max(lower) FROM bucket AS b WHERE {FIRST} AND b.axis = 2 AND b.parent = 0
+            SELECT b.lower FROM bucket AS b WHERE {FIRST} AND b.axis = 2 AND b.parent = 0 ORDER BY b.lower DESC LIMIT 1
         )""",
         r"account 1, axis 2 \(relatorio by numero\), bucket \d+: bucket out of place",
     ),

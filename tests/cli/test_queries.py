@@ -419,7 +419,7 @@ def test_watch_prints_again_when_something_has_changed(run: Run, service: Servic
 
 
 def test_watch_goes_on_when_the_service_was_away_and_says_so_once(run: Run, service: Service) -> None:
-    away: list[Answer] = [refused(503, Retry_After="0"), httpx.ReadError("dropped")]
+    away: list[Answer] = [refused(503, Retry_After="0"), refused(429, Retry_After="0"), httpx.ReadError("dropped")]
     service.script = [None, *away * 4, listed([pessoa(1, nome="Rita")], total="1"), refused(401)]
     result = run("pessoas", "--watch", "--every", "0.1", "--json", "nome")
     assert result.exit_code == 2

@@ -99,6 +99,12 @@ def test_a_token_is_kept_for_the_service_that_it_was_given_to(below: Console, pr
     assert not [request for request in elsewhere if "authorization" in request.headers]
 
 
+def test_the_document_names_the_path_that_it_lies_below(proxy: str) -> None:
+    document = httpx.get(f"{proxy}{PREFIXES[0]}/openapi.json")
+    [server] = document.json()["servers"]
+    assert str(document.url.join(server["url"])) == f"{proxy}{PREFIXES[0]}/"
+
+
 def test_link_leads_on_below_a_path(proxy: str, server: Server) -> None:
     headers = {"Authorization": server.place.token}
     first = httpx.get(f"{proxy}{PREFIXES[0]}/relatorios", headers=headers)

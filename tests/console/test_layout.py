@@ -125,6 +125,6 @@ def test_no_field_is_so_small_that_a_phone_enlarges_the_page_around_it(phone: Co
         phone.enter(view)
         if view == "#/relatorios":
             phone.filters()
-        assert phone.page.locator("input").count()
+        phone.page.locator("input").first.wait_for(state="attached")
         assert phone.page.evaluate(SMALL) == [], view
         assert phone.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view

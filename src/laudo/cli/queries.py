@@ -151,14 +151,14 @@ def _watch(look: Any, names: list[str], how: dict[str, Any], *, every: float) ->
 
 def _looks(look: Any, every: float) -> Iterator[Any]:  # noqa: ANN401 - the same
     """Give what each look sees, for ever; while the service is away, say so once."""
-    from laudo.client import ServerError, TransportError
+    from laudo.client import RateLimitError, ServerError, TransportError
 
     is_away = False
     while True:
         try:
             yield look()
             is_away = False
-        except (TransportError, ServerError) as error:
+        except (TransportError, ServerError, RateLimitError) as error:
             if not is_away:
                 output.note(f"{error}; looking again every {every:g} s")
             is_away = True

@@ -239,7 +239,9 @@ class AsyncLaudo:
 
         httpcore keeps a connection for ever where it is cancelled as an exchange begins or ends (encode/httpcore#1093).
         """
-        if not exchange.done():
+        if exchange.done():
+            self._forget(exchange)
+        else:
             self._left.add(exchange)
             exchange.add_done_callback(self._forget)
             asyncio.get_running_loop().call_later(_MOMENT, exchange.cancel)

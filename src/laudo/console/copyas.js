@@ -10,7 +10,7 @@ export function python(text) {
   return JSON.stringify(text).replace(/[\u007f-\u009f\u2028\u2029]/g, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** @param {string} base the server's origin @param {string} path @param {Record<string, string>} parameters */
+/** @param {string} base the service's address @param {string} path @param {Record<string, string>} parameters */
 export function curl(base, path, parameters) {
   const lines = [`curl --get ${shell(base + path)}`, '--header "Authorization: $LAUDO_TOKEN"'];
   for (const [name, value] of Object.entries(parameters)) lines.push(`--data-urlencode ${shell(`${name}=${value}`)}`);

@@ -72,7 +72,7 @@ export function useOnce(question, ask) {
   }, [question, turn]);
   const { value, refusal } = found.question === question ? found : { value: null, refusal: null };
   const loading = question !== null && (found.question !== question || found.turn !== turn);
-  return { value, loading, refusal, wait: useCountdown(refusal, retry), retry };
+  return { value, loading, refusal, wait: useCountdown(loading ? null : refusal, retry), retry };
 }
 
 /** Whether something goes on for longer than one waits without a word. @param {boolean} going */

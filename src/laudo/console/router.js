@@ -25,7 +25,7 @@ export function follow() {
 
 /** Be where one begins, and let this entry of the history say nothing of what was looked at. */
 export function forget() {
-  history.replaceState(null, "", location.pathname);
+  history.replaceState(null, "", location.href.split("#")[0]);
   arrive(here());
 }
 

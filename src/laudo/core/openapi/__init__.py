@@ -27,7 +27,7 @@ def document(*, max_rows: int) -> Json:
             ),
             "license": {"name": "MIT", "identifier": "MIT"},
         },
-        "servers": [{"url": "/"}],
+        "servers": [{"url": "."}],  # relative to this document, hence below any path that a proxy takes off
         "tags": [
             {"name": "consulta", "description": "As três consultas."},
             {"name": "sistema", "description": "O estado do serviço e este documento, sem token."},
