@@ -12,6 +12,8 @@ from laudo.core.errors import ApiError
 from laudo.core.query import BAD_CURSOR, Query
 from laudo.core.values import Stored
 
+CHANGED: Final = -1
+"""Instead of a version: the list was of several."""
 _MAC_BYTES: Final = 16
 
 
@@ -19,7 +21,7 @@ class After(msgspec.Struct, array_like=True, frozen=True):
     """The last item that a walk has seen: its value in the order, its key, and the number of the page that follows.
 
     `seen` counts the items up to it, and `version` is the list's when the walk began: while that stays, they tell how
-    many are left.
+    many are left. It is CHANGED for good once a page was of another one: a replica may show the first one again.
     """
 
     page: int

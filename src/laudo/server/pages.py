@@ -234,14 +234,12 @@ def _state(caller: Caller, query: Query) -> tuple[Owner, int]:
 
 
 def _end(query: Query, found: Page, after: After | None, version: int) -> After | None:
-    """Give where a page ends, None when nothing follows.
-
-    Once the list has changed under a walk, a full page is taken for a sign that more follows.
-    """
+    """Give where a page ends, None when nothing follows: a full page is a sign of more once the list has changed."""
     page, before, began = (after.page, after.seen, after.version) if after else (query.page, query.offset, version)
     seen = before + found.shown
-    more = found.shown == query.rows and (began != version or seen < found.total)
-    return cursor.follow(query, found.items, page=page + 1, seen=seen, version=began) if more else None
+    state = version if began == version else cursor.CHANGED
+    more = found.shown == query.rows and (state == cursor.CHANGED or seen < found.total)
+    return cursor.follow(query, found.items, page=page + 1, seen=seen, version=state) if more else None
 
 
 def _next(steps: plan.Steps, rows: Rows | None = None) -> Asked | Page:

@@ -67,7 +67,7 @@ class Replicas:
                 yield connection
         except Slow:
             raise
-        except Unavailable as error:
+        except StoreError as error:
             self._leave(server)
             raise Lost(*error.args) from error
 
