@@ -275,7 +275,9 @@ def _bound(text: str, *, until: bool) -> int:
     _check(accepted=moment.tzinfo is not None)
     elapsed = moment - datetime(1970, 1, 1, tzinfo=UTC)
     _check(accepted=_FIRST <= elapsed < _END)
-    bound = -(-(elapsed + timedelta(days=is_date and until)) // timedelta(milliseconds=1))
+    decimals = re.search("[.,]([0-9]+)", text)
+    finer = decimals is not None and int(decimals[1].ljust(9, "0")) % 1_000_000 > 0
+    bound = (elapsed + timedelta(days=is_date and until)) // timedelta(milliseconds=1) + finer
     _check(accepted=until or bound < _END // timedelta(milliseconds=1))
     return bound
 

@@ -59,6 +59,9 @@ def test_an_instant_between_two_milliseconds_leaves_out_what_was_before_it(dated
     assert hours(dated, path, atualizado_em_de="2026-01-31T01:00:00.0001Z") == [12, 23, 24, 25, 48]
     assert hours(dated, path, atualizado_em_ate="2026-01-31T01:00:00.0001Z") == [-24, -1, 0, 1]
     assert hours(dated, path, atualizado_em_de="2026-01-31T00:59:59.999999Z") == [1, 12, 23, 24, 25, 48]
+    assert hours(dated, path, atualizado_em_de="2026-01-31T01:00:00.000000001Z") == [12, 23, 24, 25, 48]
+    assert hours(dated, path, atualizado_em_ate="2026-01-31T01:00:00,0000001+00:00") == [-24, -1, 0, 1]
+    assert hours(dated, path, atualizado_em_de="2026-01-31T01:00:00.000000000Z") == [1, 12, 23, 24, 25, 48]
     assert hours(dated, path, atualizado_em_ate="9999-12-31T23:59:59.9999Z") == list(HOURS)
     assert dated.get(path, atualizado_em_de="9999-12-31T23:59:59.9999Z").keys == ["atualizado_em_de"]
 
