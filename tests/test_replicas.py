@@ -569,6 +569,18 @@ def test_a_snapshot_that_finds_its_server_gone_is_taken_of_another_one(opened: O
         assert read(database, lambda connection: connection.fetch(WHICH)) == [(other.port,)]
 
 
+def test_a_snapshot_of_a_server_that_is_damaged_is_taken_of_another_one(opened: Open) -> None:
+    seen: list[int] = []
+
+    def work(connection: Connection) -> int:
+        seen.extend(port for (port,) in connection.fetch(WHICH))
+        if len(seen) == 1:
+            raise StoreError("an index of the store is damaged")
+        return seen[-1]
+
+    assert read(opened(), work) == seen[1] != seen[0]
+
+
 def test_a_replica_that_hangs_delays_a_request_and_then_is_left_out(opened: Open, cluster: Cluster) -> None:
     hung, other = cluster.replicas
     database = opened()

@@ -1,4 +1,4 @@
-"""A walk by cursor over replicas that show now one state of the list and now another."""
+"""Replicas that show now one state of a list and now another, or do not have it yet."""
 
 import shutil
 from contextlib import ExitStack, closing
@@ -11,7 +11,7 @@ from laudo.core import query, resources
 from laudo.core.sql import Statement
 from laudo.server import auth, migrations
 from laudo.server.auth import Caller
-from laudo.server.database import open_store
+from laudo.server.database import Lost, open_store
 from laudo.server.ingest.writer import Ingest
 from laudo.server.pages import Answer, Pages
 
@@ -51,3 +51,16 @@ def test_a_walk_that_met_another_state_misses_nothing_when_it_meets_the_first_ag
                 .partition(">")[0]
             )
     assert [each.numero for each in always if each.numero not in walked] == []
+
+
+@pytest.mark.parametrize("asked", ["", "page=2&nome=x", "sort=numero&resultado=VALID"])
+def test_a_server_that_does_not_have_the_account_yet_is_asked_again_or_another_one(tmp_path: Path, asked: str) -> None:
+    with closing(open_store(f"sqlite:///{tmp_path}/laudo.db", write=True)) as database:
+        migrations.migrate(database)
+        auth.make_key(tmp_path / "key")
+        caller = Caller(1, 1, 1, 1, None, ".", ".", ".", ".", 5, 5)
+        pages = Pages(auth.load_key(tmp_path / "key"), cache_bytes=0)
+        question = query.parse(resources.RELATORIOS, asked, max_rows=1000)
+        assert pages.at_once(database, caller, question, None, None) is None
+        with pytest.raises(Lost, match="does not know the account yet"), database.snapshot() as connection:
+            pages.answer(connection, caller, question)

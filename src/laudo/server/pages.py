@@ -21,7 +21,7 @@ from laudo.core.resources import Resource
 from laudo.core.sql import Dialect, Owner, Statement
 from laudo.core.values import Stored
 from laudo.server.auth import Caller
-from laudo.server.database import Connection, Reader, Row
+from laudo.server.database import Connection, Lost, Reader, Row
 from laudo.server.endpoint import lists
 from laudo.server.recent import Recent
 
@@ -39,6 +39,8 @@ _REST: Final = 1_000
 """Bytes that an answer takes up beside its body and its links, about."""
 _PURPOSE: Final = b"laudo pages"
 _DISAGREE: Final = "the items of a page are not as many as its total says; `laudo verify` names what is damaged"
+
+_NOT_YET: Final = "this server of the store does not know the account yet; others, or it in a moment, will"
 
 
 class Answer(Struct, frozen=True):
@@ -64,8 +66,7 @@ class Draft(Struct, frozen=True):
 class Pages:
     """Remembers what the store's versions allow: facets while an owner's version stays, whole answers, totals and ends.
 
-    Whoever goes from page to page is led on from where the page before ended, as by a cursor; for another page or order
-    nothing is counted again.
+    Who turns a page is led on from where it ended, as by a cursor; for another page or order nothing is counted again.
     """
 
     def __init__(self, key: bytes, *, cache_bytes: int) -> None:
@@ -85,10 +86,9 @@ class Pages:
         answer = self._answers.get((owner, version, query.question, query.place))
         if answer is not None:
             return answer.etag if known is not None and lists(known, answer.etag) else answer
-        if known is None or query.cursor is not None:
-            return None
-        etag = self._etag(owner, version, query)
-        return etag if lists(known, etag) else None
+        if known is not None and query.cursor is None and lists(known, etag := self._etag(owner, version, query)):
+            return etag
+        return None
 
     def draft(self, dialect: Dialect, caller: Caller, query: Query) -> Draft | None:
         """Plan an answer of one statement; None when one is not enough, or it takes facets that are not remembered."""
@@ -174,10 +174,12 @@ class Pages:
         return plan.whole(query, before, counted.total if counted else None)
 
     def _read_facets(self, connection: Connection, resource: Resource, owner: Owner) -> tuple[int, Facets]:
-        """Give the version of a list that a snapshot sees, and its facets."""
+        """Give the version of a list that a snapshot sees, and its facets; raises Lost where it has no such owner."""
         rows = connection.fetch(sql.with_version(sql.facets(resource, owner), resource, owner))
-        [(version, *_)] = rows[:1] or connection.fetch(sql.version(resource, owner))
-        facets = Facets([row[1:] for row in rows])
+        seen = rows or connection.fetch(sql.version(resource, owner))
+        if not seen:
+            raise Lost(_NOT_YET)
+        version, facets = seen[0][0], Facets([row[1:] for row in rows])
         self._facets.keep((resource, owner), (version, facets))
         return version, facets
 
@@ -268,8 +270,8 @@ def _drive_if(
     """
     reached = _next(steps)
     first = Together(()) if isinstance(reached, Page) else reached
-    rows, [[(version,)]] = _ask(connection, owner, first, sql.version(resource, owner))
-    if version != expected:
+    rows, [seen] = _ask(connection, owner, first, sql.version(resource, owner))
+    if seen != [(expected,)]:
         return None
     return _drive(steps, reached if isinstance(reached, Page) else _next(steps, rows), connection, owner)
 
