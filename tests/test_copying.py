@@ -558,6 +558,20 @@ def test_a_damaged_index_of_words_is_made_anew(files: World) -> None:
     assert run(files.source, target)[1] == []
 
 
+def test_persons_that_are_to_be_counted_anew_have_not_the_etag_of_none(world: World) -> None:
+    target = world.target()
+    copy = Copy(world.source, target)
+    copy.copy_callers()
+    copy.copy_reports()
+    empty = world.clients(target)[0].get("/pessoas")
+    copy.count()
+    damage(target, "UPDATE bucket SET total = total + 1 WHERE id_conta = 0 AND axis = 6")
+    assert copy.verify()
+    found = world.clients(target)[0].get("/pessoas")
+    assert (empty.total, found.total > 0) == (0, True)
+    assert empty.headers["etag"] != found.headers["etag"]
+
+
 @pytest.mark.parametrize("what", DAMAGE)
 def test_no_difference_holds_a_value_of_a_report(files: World, what: str) -> None:
     target = files.target()

@@ -74,7 +74,7 @@ def digest(connection: Connection, owner: Owner, progress: Progress) -> tuple[in
 
 
 def forget_counts(writing: Connection, owner: Owner) -> None:
-    """Let an account, or an organization (account 0), be as if it had never been counted."""
+    """Let an account, or an organization (account 0), be known as not counted."""
     if owner.id_conta:
         writing.fetch(Statement(_NO_TOTALS, owner))
         writing.fetch(Statement(_NO_VERSION_OF_CONTA, owner))
@@ -137,4 +137,5 @@ _DELETE: Final = Write(How.DELETE, RELATORIO)
 _NEW_FACETS: Final = Write(How.INSERT, FACET, FIELDS)
 _NO_TOTALS: Final = f"UPDATE facet SET total = 0 {_OWNED} AND total <> 0"
 _NO_VERSION_OF_CONTA: Final = f"UPDATE conta SET version = 0 {_OWNED} AND version <> 0"
-_NO_VERSION_OF_ORGANIZACAO: Final = "UPDATE organizacao SET version = 0 WHERE id_organizacao = ?"
+_NO_VERSION_OF_ORGANIZACAO: Final = "UPDATE organizacao SET version = -version WHERE id_organizacao = ? AND version > 0"
+"""Its persons stay to be seen, and 0 is the version of those that have none."""

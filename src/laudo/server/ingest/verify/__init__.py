@@ -93,8 +93,8 @@ def _organizacao(connection: Connection, id_organizacao: int, progress: Progress
     for axis in axes.OF_PESSOA:
         buckets = Buckets(connection, axis, Owner(id_organizacao, 0))
         yield from named(buckets.differences(progress, written=version > 0))
-    if not version and connection.fetch(Statement(_ANY_PESSOA, (id_organizacao,))):
-        yield Difference(id_organizacao=id_organizacao, what="version is 0 though there are persons")
+    if version <= 0 and connection.fetch(Statement(_ANY_PESSOA, (id_organizacao,))):
+        yield Difference(id_organizacao=id_organizacao, what=f"version is {version} though there are persons")
 
 
 def _facets(connection: Connection, owner: Owner, totals: Held) -> Iterator[Difference]:
