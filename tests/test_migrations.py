@@ -248,13 +248,14 @@ def test_a_table_of_migrations_of_another_application_is_told_as_one_in_the_way(
 @pytest.mark.parametrize(
     "script", ["CREATE TABLE notes (text)", "CREATE TABLE migration (name); INSERT INTO migration VALUES ('first')"]
 )
-def test_a_file_of_another_application_is_told_and_left_alone(on_sqlite: Opening, script: str) -> None:
-    database = on_sqlite()
-    with database.transaction() as connection:
-        connection.run_script(script)
-    with pytest.raises(StoreError, match="a file of its own"):
+def test_a_file_of_another_application_is_told_and_left_alone(tmp_path: Path, script: str) -> None:
+    path = tmp_path / "theirs.db"
+    apsw.Connection(str(path)).execute(script).fetchall()
+    before = path.read_bytes()
+    database = open_store(f"sqlite:///{path}", write=True)
+    with closing(database), pytest.raises(StoreError, match="a file of its own"):
         migrations.migrate(database)
-    assert len(rows(database, "SELECT name FROM sqlite_schema")) == 1
+    assert path.read_bytes() == before
 
 
 def test_a_search_path_without_a_schema_is_told(server: Server, database_name: str) -> None:

@@ -113,6 +113,15 @@ def test_a_store_without_schema_is_explained(fresh: Shell, words: list[str]) -> 
     assert "run `laudo migrate`" in one_line(result)
 
 
+def test_a_folder_whose_name_is_not_utf8_is_explained_and_left_empty(empty: Shell) -> None:
+    folder = empty.folder / os.fsdecode(b"\xe9tudes")
+    folder.mkdir()
+    result = empty("migrate", "--store", f"sqlite:///{folder}/laudo.db")
+    assert result.exit_code == 2
+    assert one_line(result).startswith("error: the path of the store is not UTF-8, ")
+    assert [*folder.iterdir()] == []
+
+
 def test_a_file_that_is_no_store_is_explained(empty: Shell) -> None:
     (empty.folder / "laudo.db").write_bytes(b"not a database, but long enough to be looked at" * 100)
     result = empty("user", "list")

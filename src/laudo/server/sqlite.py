@@ -32,13 +32,14 @@ _CHECK: Final = 20_000
 """Steps of SQLite's machine, some tenths of a millisecond, after which a statement's time is looked at."""
 _READ: Final = ("PRAGMA cache_size = -16000", "PRAGMA temp_store = MEMORY", "PRAGMA query_only = ON")
 _WRITE: Final = (
-    "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
     "PRAGMA wal_autocheckpoint = 48000",
     "PRAGMA foreign_keys = ON",
     "PRAGMA cache_size = -96000",
     "PRAGMA temp_store = FILE",  # What is sorted for a new index has the size of the table.
 )
+_BEGIN_TO_WRITE: Final = "PRAGMA journal_mode = WAL; BEGIN IMMEDIATE"
+"""A file keeps its mode: one that is only looked at, as another application's, stays as it was."""
 
 
 class Sqlite:
@@ -51,7 +52,11 @@ class Sqlite:
         if apsw.SQLITE_VERSION_NUMBER < OLDEST:
             message = f"SQLite {apsw.sqlite_lib_version()} can corrupt this store; install apsw with SQLite ≥ 3.51.3"
             raise StoreError(message)
-        self._path = str(path)
+        try:
+            self._path = os.fsencode(path).decode()
+        except UnicodeDecodeError:
+            message = "the path of the store is not UTF-8, as SQLite demands; give laudo another one"
+            raise StoreError(message) from None
         self._write = write
         self._seconds = 0.0 if write else bounds.statement_timeout_ms / 1000
         self._local = threading.local()
@@ -89,7 +94,7 @@ class Sqlite:
 
     def transaction(self) -> "SqliteConnection":
         """Give a connection inside the store's one write transaction."""
-        return SqliteConnection(self._in_place(), "BEGIN IMMEDIATE")
+        return SqliteConnection(self._in_place(), _BEGIN_TO_WRITE)
 
     def alone(self) -> "SqliteConnection":
         """Give the store's one write transaction: nobody else writes while it lasts."""
@@ -186,14 +191,14 @@ class SqliteConnection:
     dialect: Dialect = SQLITE
 
     def __init__(self, connection: _Connection, begin: str) -> None:
-        """`begin` is the statement that opens the transaction."""
+        """`begin` is what opens the transaction."""
         self._connection = connection
         self._begin = begin
 
     def __enter__(self) -> Self:
         """Begin; raises Unavailable, StoreError."""
         try:
-            self._connection.run(self._begin)
+            self._connection.run(self._begin).fetchall()
         except apsw.Error as error:
             _translate(error, self._connection.filename)
             raise
