@@ -86,7 +86,7 @@ class Read(Struct, frozen=True):
 
     With `falling` the first column is read downwards, ties upwards all the same. With `merge` each facet's own index
     range is read and the ranges are merged, with `gather` they are read whole and sorted; otherwise the axis is scanned
-    and each row's facet tested, for at most `most` rows. With `period`, which goes without the other two, those of it.
+    and each row's facet tested, for at most `most` rows. With `period`, those of it.
     """
 
     axis: Axis

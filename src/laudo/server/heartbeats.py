@@ -126,7 +126,7 @@ class Watch:
                 except Exception as error:  # noqa: BLE001 - a thread that ended would leave its server unwatched
                     server.answers = server.number == 0 and not _is_away(error)
                     state = State.UNPROVEN if server.answers else State.AWAY
-                    reason = str(error) if isinstance(error, StoreError) else type(error).__name__
+                    reason = error.reason if isinstance(error, StoreError) else type(error).__name__
                 server.tell(state, reason)
                 if self._report and server.number:
                     with suppress(OSError):
@@ -149,7 +149,7 @@ class Watch:
             raise
         except StoreError as error:
             database.fetch(_SHOWN)
-            return State.UNPROVEN, str(error)
+            return State.UNPROVEN, error.reason
         self._beats.add(beat, sent)
         return State.WELL, ""
 
