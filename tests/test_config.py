@@ -45,6 +45,7 @@ def test_flags_win_over_the_environment(file: Path) -> None:
 
 def test_laudo_config_names_the_file(file: Path) -> None:
     assert config.load({}, {"LAUDO_CONFIG": str(file)}, None).port == 9001
+    assert config.load({}, {"LAUDO_CONFIG": ""}, None).port == 8000
 
 
 def test_it_tells_where_each_setting_came_from(file: Path) -> None:

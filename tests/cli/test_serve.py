@@ -225,7 +225,9 @@ def test_demo_prints_what_to_paste_and_the_same_again(fresh: Shell) -> None:
     assert "http://127.0.0.1:8000" in base
     assert auth.presented(token) == token
     assert pasted == f"curl -H 'Authorization: {token}' 'http://127.0.0.1:8000/relatorios?tipo_pessoa=PESSOA'"
-    assert fresh.prints(*words) == first
+    again = fresh(*words)
+    assert (again.exit_code, again.stdout.strip()) == (0, first)
+    assert again.stderr.count("the store was filled before, and is left as it is") == 1
 
 
 def test_demo_makes_the_folder_of_a_file(empty: Shell) -> None:

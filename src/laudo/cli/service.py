@@ -110,6 +110,8 @@ def _fill(settings: Settings, count: int) -> None:
     key = options.key(settings, create=True)
     with opened(settings, write=True, distributed=False) as store:
         filled = invented.fill(store, key, count=count)
+    if not filled.written:
+        output.note("the store was filled before, and is left as it is; another --store can have another --count")
     base, token = serving.base_url(settings), filled.accesses[0].token
     click.echo(f"base URL  {base}")
     click.echo(f"token     {token}")

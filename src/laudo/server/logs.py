@@ -18,8 +18,8 @@ from typing import Final
 import msgspec
 
 _STDOUT: Final = 1
-_CPF: Final = re.compile(r"(?<![0-9A-Za-z])[0-9]{3}\.?[0-9]{3}\.?[0-9]{3}-?[0-9]{2}(?![0-9A-Za-z])")
-"""What may be one, set apart: a client may call its request after the person that it asks for."""
+_CPF: Final = re.compile(r"(?<![0-9])[0-9]{3}\.?[0-9]{3}\.?[0-9]{3}-?[0-9]{2}(?![0-9])")
+"""What may be one: a client may call its request after the person that it asks for."""
 _encoder: Final = msgspec.json.Encoder()
 
 

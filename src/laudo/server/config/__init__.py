@@ -236,8 +236,8 @@ def _from_file(path: Path | None) -> dict[str, _Given]:
 def _path(environ: Mapping[str, str], file: Path | None) -> Path | None:
     if file is not None:
         return file
-    if "LAUDO_CONFIG" in environ:
-        return Path(environ["LAUDO_CONFIG"])
+    if named := environ.get("LAUDO_CONFIG"):
+        return Path(named)
     return DEFAULT_FILE if DEFAULT_FILE.exists() else None
 
 
