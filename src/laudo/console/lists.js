@@ -17,9 +17,10 @@ const LATE_MS = 1500;
  * @property {any} news          a newer answer that is not shown yet
  * @property {Date|null} checked when the answer was last known to be true
  * @property {boolean} stale     whether it could not be looked at again since
+ * @property {number} turn       how often it was asked for anew
  * @property {() => void} reload
  *
- * @typedef {Omit<Asked, "wait"|"reload"> & {question: string, of: string}} State  what is known, what question that answers, and of what list it is
+ * @typedef {Omit<Asked, "turn"|"wait"|"reload"> & {question: string, of: string}} State  what is known, what question that answers, and of what list it is
  */
 
 /**
@@ -51,7 +52,7 @@ export function useList(path, parameters) {
   }, [question, turn]);
   const wait = useCountdown(state.loading ? null : state.refusal, reload);
   useRefresh(JSON.stringify([question, turn]), path, parameters, state, setState);
-  return { ...state, loading: state.loading || state.question !== question, wait, reload };
+  return { ...state, loading: state.loading || state.question !== question, turn, wait, reload };
 }
 
 /**

@@ -20,18 +20,19 @@ export const slowly = (ask, signal) => patiently(ask, signal, ["limit"]);
 /**
  * Count every choice of every filter, the other filters being as they are.
  * @param {import("./api.js").Api} api @param {Record<string, string>} filters @param {AbortSignal} signal
- * @param {(name: string, choice: string, total: number) => void} found
+ * @returns {Promise<Record<string, number>>} by `filter=choice`
  */
-export async function countChoices(api, filters, signal, found) {
+export async function countChoices(api, filters, signal) {
   const enter = queue(WIDTH);
   const tasks = Object.entries(CHOICES).flatMap(([name, choices]) =>
     Object.keys(choices).map((choice) =>
       enter(async () => {
-        found(name, choice, await slowly(() => api.count("/relatorios", { ...filters, [name]: choice }, signal), signal));
+        const total = await slowly(() => api.count("/relatorios", { ...filters, [name]: choice }, signal), signal);
+        return /** @type {[string, number]} */ ([`${name}=${choice}`, total]);
       }),
     ),
   );
-  await Promise.all(tasks);
+  return Object.fromEntries(await Promise.all(tasks));
 }
 
 /**

@@ -14,14 +14,14 @@ import { CHOICES, countChoices, countMatrices } from "../totals.js";
 /** The width below which the filters are not beside the list. */
 export const NARROW = 900;
 
-/** @param {{place: Place, checked: unknown, close: () => void}} props  `checked` changes when the list was asked for anew */
-export function Filters({ place, checked, close }) {
+/** @param {{place: Place, list: import("../lists.js").Asked, close: () => void}} props */
+export function Filters({ place, list, close }) {
   const filters = filtersOf(place);
-  const counts = useCounts(JSON.stringify(filters), checked, filters);
+  const counted = useCounts(list, filters);
   const choose = (/** @type {string} */ name, /** @type {string} */ value) => go({ ...narrow(place, { [name]: value }), open: "" });
   return html`<${Beside} below=${NARROW} close=${close} class="filters" aria-label="Filtros">
     <header class="only-narrow"><h2>Filtros</h2><button type="button" class="quiet" data-home aria-label="Fechar os filtros" onClick=${close}><${Icon} name="close" /></button></header>
-    ${Object.keys(CHOICES).map((name) => html`<${Choices} key=${name} name=${name} chosen=${place.filters[name] ?? ""} counts=${counts} choose=${choose} />`)}
+    ${Object.keys(CHOICES).map((name) => html`<${Choices} key=${name} name=${name} chosen=${place.filters[name] ?? ""} ...${counted} choose=${choose} />`)}
     <${Period} place=${place} />
     <${Matriz} place=${place} filters=${filters} />
     <${Exact} name="numero_documento" hint="CPF ou CNPJ" place=${place} />
@@ -30,39 +30,44 @@ export function Filters({ place, checked, close }) {
   <//>`;
 }
 
-/** Exact counts by `filter=choice`, asked for after the list itself.
- * @param {string} question @param {unknown} checked @param {Record<string, string>} filters */
-function useCounts(question, checked, filters) {
-  const [counts, setCounts] = useState(/** @type {Record<string, number>} */ ({}));
+/** Exact counts by `filter=choice`, asked for once the list itself is there, and again when that was asked for anew or has another
+ * total. Those of other filters are `old`, and stand until the new ones come.
+ * @param {import("../lists.js").Asked} list @param {Record<string, string>} filters */
+function useCounts(list, filters) {
+  const question = JSON.stringify(filters);
+  const wanted = list.loading || list.refusal ? null : JSON.stringify([question, list.turn, list.result.paginacao.total]);
+  const [known, setKnown] = useState({ wanted: "", question: "", counts: /** @type {Record<string, number>} */ ({}) });
   const [refusal, setRefusal] = useState(/** @type {import("../api.js").Refusal|null} */ (null));
   const [turn, again] = useTurn();
   useCountdown(refusal, again);
   useEffect(() => {
-    if (!checked) return undefined;
+    if (wanted === null || wanted === known.wanted) return undefined;
     const stop = new AbortController();
-    countChoices(api(), filters, stop.signal, (name, choice, total) => setCounts((/** @type {Record<string, number>} */ old) => ({ ...old, [`${name}=${choice}`]: total })))
-      .then(() => setRefusal(null))
+    setRefusal(null);
+    countChoices(api(), filters, stop.signal)
+      .then((counts) => setKnown({ wanted, question, counts }))
       .catch((error) => {
         if (stop.signal.aborted) return;
         stop.abort();
-        setCounts({});
+        setKnown({ wanted: "", question, counts: {} });
         if (error.kind === "auth") refused(error);
         else setRefusal(error);
       });
     return () => stop.abort();
-  }, [question, checked, turn]);
-  return counts;
+  }, [wanted, turn]);
+  const old = known.question !== question;
+  return { counts: old && list.refusal ? {} : known.counts, old };
 }
 
-/** @param {{name: string, chosen: string, counts: Record<string, number>, choose: (name: string, value: string) => void}} props */
-function Choices({ name, chosen, counts, choose }) {
+/** @param {{name: string, chosen: string, counts: Record<string, number>, old: boolean, choose: (name: string, value: string) => void}} props */
+function Choices({ name, chosen, counts, old, choose }) {
   return html`<fieldset class="choices">
     <legend>${FIELDS[name]}</legend>
     ${Object.entries(CHOICES[name]).map(([value, words]) => {
       const total = counts[`${name}=${value}`];
       const on = chosen === value;
       return html`<button key=${value} type="button" aria-pressed=${on} data-filter=${`${name}=${value}`} data-empty=${total === 0} onClick=${() => choose(name, on ? "" : value)}>
-        <span class="words" data-value=${value}>${words}</span><span class="number">${total === undefined ? "" : integer(total)}</span>
+        <span class="words" data-value=${value}>${words}</span><span class="number" aria-busy=${old && total !== undefined}>${total === undefined ? "" : integer(total)}</span>
       </button>`;
     })}
   </fieldset>`;

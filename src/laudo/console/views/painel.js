@@ -42,13 +42,9 @@ function Counted({ total, at: counted }) {
 
 /** @param {AbortSignal} signal */
 async function look(signal) {
-  /** @type {Record<string, number>} */
-  const counts = {};
   const first = async (/** @type {Record<string, string>} */ filters) => (await slowly(() => api().ask("/relatorios", filters, { signal }), signal)).body.result;
   const pending = await first({ pendente_validacao_manual: "true" });
-  await countChoices(api(), {}, signal, (name, choice, total) => {
-    counts[`${name}=${choice}`] = total;
-  });
+  const counts = await countChoices(api(), {}, signal);
   const list = await first({});
   return { counts, pending, total: Number(list.paginacao.total), newest: list.itens[0]?.atualizado_em ?? "", at: new Date() };
 }

@@ -31,7 +31,7 @@ export function Relatorios({ place }) {
     if (list.result && !list.loading && !list.refusal) say(`${plural(total, "relatório", "relatórios")}, página ${integer(place.page)}. ${doubt(place.filters.numero_documento ?? "")}`.trim());
   }, [list.result, list.loading]);
   return html`<div class="split ${filtering ? "filtering" : ""} ${place.open ? "opened" : ""}">
-    ${(filtering || !narrow) && html`<${Filters} place=${place} checked=${list.result} close=${() => setFiltering(false)} />`}
+    ${(filtering || !narrow) && html`<${Filters} place=${place} list=${list} close=${() => setFiltering(false)} />`}
     <section class="list" ref=${top} aria-labelledby="titulo" aria-busy=${list.loading}>
       <header class="head">
         <h1 id="titulo" tabindex="-1" data-home>Relatórios</h1>

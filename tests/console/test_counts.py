@@ -1,0 +1,87 @@
+"""What stands beside the choices of filters, and what it costs to count it."""
+
+import re
+
+import httpx
+from playwright.sync_api import Route
+
+from console.driver import Console
+from console.test_freshness import LOOKS_AGAIN, answered
+from console.test_relatorios import CHOICES, count
+from console.test_states import LISTS, answers
+
+COUNTED = """[...document.querySelectorAll('[data-filter] .number')].every((one) =>
+    one.textContent && !one.matches('[aria-busy=true]'))"""
+ANALYSIS = '[data-filter="status=EM ANALISE"]'
+
+
+def asked_by(console: Console, press: str) -> int:
+    """Press, wait until all is counted, and give how many requests that took."""
+    console.until(COUNTED)
+    before = lists(console)
+    console.page.locator(press).click()
+    console.settle()
+    console.until(COUNTED)
+    return lists(console) - before
+
+
+def lists(console: Console) -> int:
+    return sum(LISTS.search(request.url) is not None for request in console.requests)
+
+
+def test_a_choice_costs_one_request_for_the_list_and_one_for_each_count(wide: Console) -> None:
+    wide.enter()
+    assert asked_by(wide, ANALYSIS) == 1 + len(CHOICES)
+
+
+def test_another_page_or_order_of_the_same_list_is_not_counted_again(wide: Console) -> None:
+    wide.enter()
+    for press in ("a[rel=next]", "th.c-nome button"):
+        assert asked_by(wide, press) == 1, press
+
+
+def test_counts_of_other_filters_are_marked_until_the_new_ones_are_there(wide: Console, api: httpx.Client) -> None:
+    wide.enter()
+    wide.until(COUNTED)
+    valid = wide.page.locator('[data-filter="resultado=VALID"] .number')
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+        if len(held) > 1:
+            route.continue_()
+
+    wide.page.route(re.compile(r"/relatorios\?status=EM\+ANALISE$"), hold)
+    asked = lists(wide)
+    wide.page.locator(ANALYSIS).click()
+    wide.page.locator(".number[aria-busy=true]").first.wait_for()
+    wide.until("getComputedStyle(document.querySelector('.number[aria-busy=true]')).opacity < 1")
+    # The list comes before its counts.
+    assert lists(wide) == asked + 1
+    held[0].continue_()
+    wide.until(COUNTED)
+    assert valid.inner_text().replace(".", "") == str(count(api, status="EM ANALISE", resultado="VALID"))
+
+
+def test_counts_of_other_filters_are_gone_when_the_list_is_refused(wide: Console) -> None:
+    wide.refusals_expected = True
+    wide.enter()
+    wide.until(COUNTED)
+    wide.page.route(LISTS, answers(500, "Erro interno."))
+    wide.page.locator(ANALYSIS).click()
+    wide.page.locator(".list > .trouble").wait_for()
+    assert not any(wide.page.locator("[data-filter] .number").all_inner_texts())
+    wide.page.unroute(LISTS)
+    wide.page.get_by_role("button", name="Tentar de novo").click()
+    wide.until(COUNTED)
+
+
+def test_what_is_new_is_counted_when_it_is_shown(wide: Console) -> None:
+    wide.page.clock.install()
+    wide.enter()
+    wide.until(COUNTED)
+    wide.page.route(LISTS, answered(lambda result: result["paginacao"].update(total=7)))
+    wide.page.clock.fast_forward(LOOKS_AGAIN)
+    wide.page.locator("[data-news]").click()
+    wide.until("[...document.querySelectorAll('[data-filter] .number')].every((one) => one.textContent === '7')")
+    wide.page.unroute_all(behavior="wait")
