@@ -4,10 +4,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 import pytest
 from playwright.sync_api import Route
 
 from console.driver import Console
+from console.test_pessoas import people
 
 FOCUSED = "document.activeElement"
 
@@ -181,6 +183,29 @@ def test_a_dialog_closes_by_a_press_beside_it_alone(wide: Console) -> None:
     assert dialog.is_visible()
     mouse.click(20, 20)
     dialog.wait_for(state="detached")
+
+
+def test_a_search_that_is_pending_leaves_the_dialog_that_was_opened_meanwhile(wide: Console, api: httpx.Client) -> None:
+    wide.page.clock.install(time=0)
+    wide.enter("#/pessoas")
+    wide.page.clock.pause_at(60_000)
+    wide.page.get_by_role("searchbox", name="Buscar pessoas").fill("silva")
+    wide.page.get_by_role("button", name="Copiar como…").click()
+    dialog = wide.page.get_by_role("dialog")
+    wide.page.clock.run_for(1_000)
+    wide.await_total(people(api, busca="silva"))
+    assert "busca=silva" in dialog.inner_text()
+    wide.page.go_back()
+    dialog.wait_for(state="detached")
+    wide.await_total(people(api))
+
+
+def test_another_view_closes_a_dialog(wide: Console) -> None:
+    wide.enter()
+    wide.page.get_by_role("button", name="Exportar").click()
+    wide.page.evaluate("document.querySelector('[data-view=\\'2\\']').click()")
+    wide.page.get_by_role("heading", name="Pessoas").wait_for()
+    assert not wide.page.locator("dialog").count()
 
 
 def test_a_click_beside_it_does_not_end_an_export(wide: Console) -> None:

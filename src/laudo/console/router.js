@@ -13,8 +13,11 @@ export function go(place, { replace = false } = {}) {
   const stays = address === location.hash && JSON.stringify(entry) === JSON.stringify(history.state);
   if (replace || stays) history.replaceState(entry, "", address);
   else history.pushState(entry, "", address);
-  if (place.view !== store.get().place.view) scrollTo(0, 0);
-  arrive(place);
+  const { place: before, dialog } = store.get();
+  const leaves = place.view !== before.view;
+  if (leaves) scrollTo(0, 0);
+  // What was typed before a dialog opened is looked for below it.
+  arrive(place, leaves ? null : dialog);
 }
 
 /** Follow the browser from now on. */
@@ -45,8 +48,8 @@ function here() {
   return read(location.hash, entry?.session === store.get().session ? entry.beside : null);
 }
 
-/** @param {Place} place */
-function arrive(place) {
+/** @param {Place} place @param {string|null} [dialog] the one that is still open there */
+function arrive(place, dialog = null) {
   document.title = `${place.open ? `Relatório ${place.open.slice(0, 8)}` : TITLES[place.view]} · laudo`;
-  store.set({ place, dialog: null });
+  store.set({ place, dialog });
 }
