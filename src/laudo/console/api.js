@@ -3,7 +3,7 @@ import { SERVICE } from "./service.js";
 
 /**
  * @typedef {"auth"|"invalid"|"limit"|"unavailable"|"offline"|"server"} Kind
- * @typedef {{body: any, etag: string, next: string, unchanged: boolean, size: number}} Answer
+ * @typedef {{body: any, etag: string, next: string, size: number}} Answer
  */
 
 /** Why there is no answer; `message` is for people, `keys` are the parameters at fault, `retryAfter` in seconds. */
@@ -48,18 +48,18 @@ export function connect(token) {
     const headers = { Authorization: token };
     if (before?.etag) headers["If-None-Match"] = before.etag;
     const { answer, text } = await send(address, headers, signal);
-    if (answer.status === 304 && before) return keep(address, { ...before, unchanged: true });
+    if (answer.status === 304 && before) return keep(address, before);
     const body = parse(text);
     if (!answer.ok) throw refusal(answer, body);
     const etag = answer.headers.get("ETag") ?? "";
-    const found = { body, etag, next: next(answer.headers.get("Link")), unchanged: false, size: text.length };
+    const found = { body, etag, next: next(answer.headers.get("Link")), size: text.length };
     return remember && etag ? keep(address, found) : found;
   }
 
   /** @param {string} address @param {Answer} answer */
   function keep(address, answer) {
     known.delete(address);
-    known.set(address, { ...answer, unchanged: false });
+    known.set(address, answer);
     const oldest = known.keys().next().value;
     if (known.size > REMEMBERED && oldest !== undefined) known.delete(oldest);
     return answer;
