@@ -6,6 +6,7 @@ import { ago, exact, FIELDS, list as listed, plural, TIPO_PESSOA } from "../form
 import { useList } from "../lists.js";
 import { Beside, Copy, Documento, Icon, Instant, Resultado, Skeleton, Status, Trouble } from "../parts.js";
 import { go, link } from "../router.js";
+import { SERVICE } from "../service.js";
 import { api } from "../session.js";
 import { say } from "../store.js";
 import { Checked } from "./relatorios.js";
@@ -80,7 +81,7 @@ function Report({ item, place }) {
     </dl>
     <div class="actions">
       <${Copy} text=${JSON.stringify(item, null, 2)} label="Copiar o JSON, com o documento por inteiro" class="">Copiar JSON<//>
-      <${Copy} text=${location.origin + location.pathname + write({ ...at("relatorios"), open: item.numero })} label="Copiar o endereço deste relatório" class="">Copiar endereço<//>
+      <${Copy} text=${`${SERVICE}/${write({ ...at("relatorios"), open: item.numero })}`} label="Copiar o endereço deste relatório" class="">Copiar endereço<//>
     </div>
     <${Others} item=${item} place=${place} />`;
 }
