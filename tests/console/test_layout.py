@@ -50,6 +50,39 @@ def test_dialogs_fit_a_small_phone(phone: Console) -> None:
         phone.page.keyboard.press("Escape")
 
 
+LINES = "(all) => all.map((e) => e.getBoundingClientRect()).map(({ top, bottom }) => Math.round((top + bottom) / 2))"
+
+
+def test_on_a_small_phone_what_belongs_together_is_in_one_line(phone: Console) -> None:
+    phone.page.context.new_cdp_session(phone.page).send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    phone.page.set_viewport_size({"width": 360, "height": 780})
+    phone.enter("#/relatorios?status=CONCLUIDO")
+    assert phone.page.locator(".head .count").inner_text() == "1"
+    for together in (".head .actions button", ".sorter :is(label, select, button)"):
+        assert len(set(phone.page.locator(together).evaluate_all(LINES))) == 1, together
+    phone.enter("?#/painel")
+    heights = "(all) => all.map((e) => Math.round(e.getBoundingClientRect().height))"
+    phone.page.locator(".bars a").first.wait_for()
+    assert set(phone.page.locator(".bars a").evaluate_all(heights)) == {24}
+
+
+def test_what_is_wrong_with_a_search_is_clear_of_its_field(tab: Console) -> None:
+    tab.enter("#/pessoas")
+    tab.page.get_by_role("searchbox", name="Buscar pessoas").fill("!!!")
+    field, wrong = (tab.page.locator(place).bounding_box() for place in (".search input", ".search .wrong"))
+    assert field
+    assert wrong
+    text = wrong["y"] + tab.page.locator(".search .wrong").evaluate("(e) => parseFloat(getComputedStyle(e).paddingTop)")
+    # The outline of what has the focus is 4 px beyond it.
+    assert text - field["y"] - field["height"] > 4
+
+
+def test_the_outline_of_a_heading_is_as_wide_as_its_words(wide: Console) -> None:
+    for view in ("relatorios", "pessoas", "painel", "perfil"):
+        wide.enter(f"#/{view}")
+        assert wide.page.locator("h1").bounding_box()["width"] < 200, view  # type: ignore[index]
+
+
 DRAWN = """
 window.drawn = [];
 const fill = CanvasRenderingContext2D.prototype.fillText;
