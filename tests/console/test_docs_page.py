@@ -115,3 +115,13 @@ def test_on_paper_nothing_is_cut_off_covered_or_too_pale(wide: Console) -> None:
     assert wide.page.evaluate("getComputedStyle(document.querySelector('.lead')).color") == "rgb(90, 96, 99)"
     cut = "[...document.querySelectorAll('pre, .scroll')].filter((e) => e.scrollWidth > e.clientWidth).length"
     assert wide.page.evaluate(cut) == 0
+
+
+def test_on_a_phone_nothing_of_a_table_is_out_of_view(phone: Console) -> None:
+    phone.page.set_viewport_size({"width": 320, "height": 640})
+    phone.enter("docs")
+    wide = "(all) => all.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.ariaLabel)"
+    assert phone.page.locator(".scroll").evaluate_all(wide) == []
+    cut = "(all) => all.filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent)"
+    assert phone.page.locator(".scroll tbody :is(th, td)").evaluate_all(cut) == []
+    assert phone.page.get_by_role("table").first.get_by_role("rowheader", name="page", exact=True).is_visible()

@@ -87,9 +87,9 @@ def _parameter(parameter: Json) -> str:
     values = ", ".join(f"<span>{escape(each)}</span>" for each in taken.split(", "))
     choices = f'<br><span class="accepted">{values}</span>' if taken != "texto" else ""
     return (
-        f'<tr><th scope="row"><code>{escape(parameter["name"])}</code>{place}</th>'
-        f"<td>{escape(parameter['description'])}{default}{choices}</td>"
-        f"<td>{example}</td></tr>"
+        f'<tr role="row"><th scope="row" role="rowheader"><code>{escape(parameter["name"])}</code>{place}</th>'
+        f'<td role="cell" class="says">{escape(parameter["description"])}{default}{choices}</td>'
+        f'<td role="cell">{example}</td></tr>'
     )
 
 
@@ -97,8 +97,8 @@ def _fields(route: Route) -> str:
     if not route.fields:
         return ""
     rows = "".join(
-        f'<tr><th scope="row"><code>{escape(field.name)}</code></th><td>{escape(field.kind)}</td>'
-        f"<td>{escape(field.description)}</td></tr>"
+        f'<tr role="row"><th scope="row" role="rowheader"><code>{escape(field.name)}</code></th>'
+        f'<td role="cell">{escape(field.kind)}</td><td role="cell" class="says">{escape(field.description)}</td></tr>'
         for field in route.fields
     )
     return _table(f"Campos de {route.path}", ("nome", "tipo", "o que diz"), rows)
@@ -106,10 +106,12 @@ def _fields(route: Route) -> str:
 
 def _table(label: str, heads: tuple[str, ...], rows: str) -> str:
     title = label.partition(" ")[0]
-    cells = "".join(f'<th scope="col">{head}</th>' for head in heads)
+    # The roles are said because a phone shows each row as a block, of which browsers may think that it is no table.
+    cells = "".join(f'<th scope="col" role="columnheader">{head}</th>' for head in heads)
     return (
         f'<h3>{title}</h3><div class="scroll" tabindex="0" role="region" aria-label="{escape(label)}">'
-        f"<table><thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table></div>"
+        f'<table role="table"><thead role="rowgroup"><tr role="row">{cells}</tr></thead>'
+        f'<tbody role="rowgroup">{rows}</tbody></table></div>'
     )
 
 
