@@ -78,6 +78,37 @@ def test_the_errors_file_is_never_one_that_holds_something_else(laudo: Shell, na
     assert file.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    "other",
+    ["line 2: reason\nmine", "line 2: reason\n\n", "mine\nline 2: reason\n", "line\n", "line 3: " + "x" * 70_000],
+    ids=["at the end", "a blank line", "at the start", "no number", "no end"],
+)
+def test_the_errors_file_is_read_to_its_end_for_something_else(laudo: Shell, other: str) -> None:
+    errors = laudo.folder / "errors.txt"
+    errors.write_text("line 1: a reason that is longer than what was once looked at, so that more follows\n" + other)
+    before = errors.read_bytes()
+    result = laudo("import", str(ndjson(laudo.folder, 5, bad=2)), "--account", "1", "--errors", str(errors))
+    assert (result.exit_code, "holds something else" in one_line(result)) == (2, True)
+    assert errors.read_bytes() == before
+    assert laudo.prints("import", str(ndjson(laudo.folder, 5)), "--account", "1").startswith("5 inserted")
+
+
+@pytest.mark.parametrize("cut", ["l", "line ", "line 12", "line 12:", "line 12: mens"])
+def test_the_errors_file_may_end_where_an_import_was_killed(laudo: Shell, cut: str) -> None:
+    errors = laudo.folder / "errors.txt"
+    errors.write_text("line 1: reason\n" + cut)
+    laudo.prints("import", str(ndjson(laudo.folder, 5)), "--account", "1", "--errors", str(errors))
+    assert errors.read_text() == ""
+
+
+def test_minus_is_no_file_for_errors(laudo: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(laudo.folder)
+    result = laudo("import", str(ndjson(laudo.folder, 5)), "--account", "1", "--errors", "-")
+    said = "error: --errors: - is no file; hint: leave --errors out and they go to stderr"
+    assert (result.exit_code, one_line(result)) == (2, said)
+    assert not (laudo.folder / "-").exists()
+
+
 def test_a_dry_run_writes_nothing(laudo: Shell) -> None:
     file = str(ndjson(laudo.folder, 5, bad=1))
     result = laudo("import", file, "--account", "1", "--dry-run")

@@ -186,6 +186,8 @@ def _rejections(path: Path | None) -> Iterator[TextIO | None]:
     if path is None:
         yield None
         return
+    if path == Path("-"):
+        raise output.Failure("--errors: - is no file; hint: leave --errors out and they go to stderr")
     if path.is_file() and _holds_something_else(path):
         raise output.Failure(f"--errors: {path} holds something else than rejected lines; hint: name another file")
     with path.open("w", encoding="utf-8") as stream:
@@ -194,7 +196,7 @@ def _rejections(path: Path | None) -> Iterator[TextIO | None]:
 
 def _holds_something_else(path: Path) -> bool:
     with path.open("rb") as file:
-        return not re.match(rb"line \d+: |\Z", file.read(64))
+        return any(not _OURS(line) for line in iter(lambda: file.readline(_LONGEST_REJECTION), b""))
 
 
 def resumable(done: Counted) -> AbstractContextManager[None]:
@@ -210,3 +212,9 @@ def _end(done: Done, *, dry_run: bool) -> int:
     if not done.valid:
         raise output.Failure("no line could be accepted")
     return output.IN_PART if done.rejected else 0
+
+
+_OURS: Final = re.compile(rb"line \d+: .*\n|l(i(n(e( (\d+(:.*)?)?)?)?)?)?").fullmatch
+"""A line of the file for rejections, or what an import that was killed has left of the last."""
+_LONGEST_REJECTION: Final = 65_536
+"""More than a reason has, so that no line of something else fills the memory."""
