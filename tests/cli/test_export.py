@@ -115,6 +115,19 @@ def test_what_could_only_not_get_its_name_is_not_asked_for_again(run: Run, servi
     assert [json.loads(line) for line in file.read_text("utf-8").splitlines()] == service.relatorios
 
 
+def test_parquet_that_could_not_get_its_name_is_made_again(run: Run, service: Service, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    file = tmp_path / "a.parquet"
+    service.after = lambda asked: file.mkdir() if asked == 3 else None
+    assert "kept: 2600 items" in one_line(run("relatorios", "-o", str(file)))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"{file.name}{end}" for end in ("", ".part", ".part.json")
+    ]
+    file.rmdir()
+    assert run("relatorios", "-o", str(file)).exit_code == 0
+    assert len(service.requests) == 3
+
+
 def test_a_part_that_has_lost_some_of_what_was_noted_is_begun_anew(run: Run, service: Service, tmp_path: Path) -> None:
     file, part = tmp_path / "a.ndjson", tmp_path / "a.ndjson.part"
     service.script = [None, refused(500)]
@@ -128,14 +141,17 @@ def test_a_part_of_another_question_is_not_mixed_in(run: Run, service: Service, 
     service.script = [None, refused(500)]
     run("relatorios", "-o", str(tmp_path / "a.csv"))
     result = run("relatorios", "-o", str(tmp_path / "a.csv"), "--status", "CONCLUIDO")
-    assert "belongs to another question or token; hint: remove it" in one_line(result)
+    hint = f"remove {tmp_path / 'a.csv.part'} to begin anew"
+    assert f"belongs to another question or token; hint: {hint}" in one_line(result)
+    (tmp_path / "a.csv.part").unlink()
+    assert run("relatorios", "-o", str(tmp_path / "a.csv"), "--status", "CONCLUIDO").exit_code == 0
 
 
 def test_a_part_of_another_token_is_not_mixed_in(run: Run, service: Service, tmp_path: Path) -> None:
     service.script = [None, refused(500)]
     run("relatorios", "-o", str(tmp_path / "a.csv"))
     result = run("relatorios", "-o", str(tmp_path / "a.csv"), LAUDO_TOKEN="token-of-another-account")
-    assert "belongs to another question or token; hint: remove it" in one_line(result)
+    assert "belongs to another question or token; hint: remove " in one_line(result)
     assert TOKEN not in (tmp_path / "a.csv.part.json").read_text()
 
 
@@ -144,9 +160,22 @@ def test_a_note_that_is_none_of_ours_is_named_and_nothing_is_lost(run: Run, tmp_
     part, note = tmp_path / "a.csv.part", tmp_path / "a.csv.part.json"
     part.write_text("kept")
     note.write_text(text, "latin-1")
-    said = f"error: {note} is not what `laudo export` wrote; hint: remove it to begin anew"
+    said = f"error: {note} is not what `laudo export` wrote; hint: remove it, or name another file"
     assert one_line(run("relatorios", "-o", str(tmp_path / "a.csv"))) == said
     assert part.read_text() == "kept"
+
+
+@pytest.mark.parametrize("ending", ["csv", "ndjson"])
+def test_a_part_of_which_no_note_tells_is_somebody_elses(run: Run, tmp_path: Path, ending: str) -> None:
+    file, part = tmp_path / f"a.{ending}", tmp_path / f"a.{ending}.part"
+    part.write_text("mine")
+    part.chmod(0o644)
+    said = f"error: {part} is not what `laudo export` wrote; hint: remove it, or name another file"
+    result = run("relatorios", "-o", str(file))
+    assert (result.exit_code, one_line(result)) == (2, said)
+    assert (part.read_text(), stat.S_IMODE(part.stat().st_mode), list(tmp_path.iterdir())) == ("mine", 0o644, [part])
+    part.write_text("")
+    assert run("relatorios", "-o", str(file)).exit_code == 0
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -169,9 +198,32 @@ def test_a_pipe_in_the_way_is_named_and_not_waited_for(run: Run, tmp_path: Path,
     assert (result.exit_code, one_line(result)) == (2, f"error: {pipe} is no file; hint: remove it")
 
 
-def test_a_refusal_of_the_first_question_is_nothing_done(run: Run, service: Service, tmp_path: Path) -> None:
-    service.script = [refused(500)]
-    assert run("relatorios", "-o", str(tmp_path / "a.csv")).exit_code == 2
+@pytest.mark.parametrize("status", [400, 401, 500])
+@pytest.mark.parametrize("ending", ["csv", "ndjson"])
+def test_a_refusal_of_the_first_question_leaves_nothing_in_the_way_of_another(
+    run: Run, service: Service, tmp_path: Path, status: int, ending: str
+) -> None:
+    file = tmp_path / f"a.{ending}"
+    service.script = [refused(status)] * (4 if status == 400 else 1)
+    assert run("relatorios", "-o", str(file), "--numero-documento", "52998224725").exit_code == 2
+    assert list(tmp_path.iterdir()) == []
+    assert run("relatorios", "-o", str(file), "--status", "CONCLUIDO").exit_code == 0
+
+
+def test_a_note_of_nothing_is_in_the_way_of_no_other_question(run: Run, service: Service, tmp_path: Path) -> None:
+    service.script = [None, refused(500)]
+    run("relatorios", "-o", str(tmp_path / "a.csv"))
+    note = tmp_path / "a.csv.part.json"
+    note.write_text(json.dumps(json.loads(note.read_text()) | {"items": 0, "bytes": 0, "place": None}))
+    assert run("relatorios", "-o", str(tmp_path / "a.csv"), "--status", "CONCLUIDO").exit_code == 0
+    assert (tmp_path / "a.csv").read_text().count("\n") == 2601
+
+
+@pytest.mark.parametrize("option", ["--nome", "--sort", "--status", "--numero"])
+def test_what_is_no_text_is_refused_before_anything_is_written(run: Run, tmp_path: Path, option: str) -> None:
+    result = run("relatorios", "-o", str(tmp_path / "a.csv"), option, "\udcff")
+    assert one_line(result).startswith(f"error: {option.removeprefix('--')} ")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_was_there_stays_until_the_new_one_is_whole(run: Run, service: Service, tmp_path: Path) -> None:
@@ -240,6 +292,20 @@ def test_whatever_ends_it_the_next_run_makes_it_whole(service: Service, tmp_path
         subprocess.run(command, env=environ, check=True, stdout=subprocess.DEVNULL)
     found = [line.partition(",")[0] for line in file.read_text("utf-8").splitlines()[1:]]
     assert found == [item["numero"] for item in service.relatorios]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_is_interrupted_before_anything_came_leaves_nothing(
+    service: Service, tmp_path: Path, number: signal.Signals
+) -> None:
+    with held(service, tmp_path / "a.csv", at=1) as (reached, go_on, command, environ):
+        with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
+            assert reached.wait(20)
+            process.send_signal(number)
+            _, said = process.communicate(timeout=20)
+        go_on.set()
+    assert said == "error: interrupted; kept: nothing\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_of_two_exports_of_one_file_at_once_the_second_is_refused(service: Service, tmp_path: Path) -> None:

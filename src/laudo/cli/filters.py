@@ -26,9 +26,13 @@ def filters(resource: Resource) -> Callable[[Command], Command]:
 
 
 def given(resource: Resource, options: dict[str, Any]) -> dict[str, Any]:
-    """Take the options of `filters` out of all options: those that were given, as the client wants them."""
+    """Take the options of `filters` out of all options: those that were given; ParameterError for a wrong one."""
+    from laudo.client import questions
+
     names = [filter_.name for filter_ in resource.filters]
-    return {name: value for name in ("sort", *names) if (value := options.pop(name)) is not None}
+    asked = {name: value for name in ("sort", *names) if (value := options.pop(name)) is not None}
+    getattr(questions, resource.name)({name: asked[name] for name in asked if name != "sort"}, sort=asked.get("sort"))
+    return asked
 
 
 def _option(filter_: Filter) -> Callable[[Command], Command]:

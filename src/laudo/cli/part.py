@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from laudo.cli import answers, output
 from laudo.cli.login import Access
@@ -54,7 +54,7 @@ class Part:
     def finish(self) -> None:
         """Give the file its name."""
         if self._file.suffix == ".parquet":
-            _to_parquet(self._part, self._names).replace(self._file)
+            _to_parquet(self._part, self._file, self._names)
             self._part.unlink()
         else:
             os.fsync(self._stream.fileno())
@@ -72,25 +72,44 @@ class Part:
                 raise output.Failure(f"{path} is no file; hint: remove it")
         with _held(self._part) as self._stream:
             self._resume()
-            hint = f"the same command goes on, and begins anew without {self._journal}"
-            with output.resumable(lambda: f"{self.items} items; hint: {hint}" if self.items else ""):
+            self._part.chmod(0o600)
+            hint = f"the same command goes on, and begins anew without {self._part}"
+            with output.resumable(lambda: f"{self.items} items; hint: {hint}" if self.items else ""), self._worth_it():
+                if not self.items:
+                    self._begin()
                 yield
 
+    @contextmanager
+    def _worth_it(self) -> Iterator[None]:
+        """Leave nothing where nothing came: what was asked for may hold a CPF, and the next question be another."""
+        try:
+            yield
+        except BaseException:
+            if not self.items:
+                self._part.unlink(missing_ok=True)
+                self._journal.unlink(missing_ok=True)
+            raise
+
     def _resume(self) -> None:
-        known = self._known()
-        if known is None or os.fstat(self._stream.fileno()).st_size < known.bytes:
-            self._begin()
+        """Take what is noted for what there is, unless that is nothing, or has been taken away."""
+        known, size = self._known(), os.fstat(self._stream.fileno()).st_size
+        if known is None and size:
+            raise output.Failure(
+                f"{self._part} is not what `laudo export` wrote; hint: remove it, or name another file"
+            )
+        if known is None or not known.items or size < known.bytes:
             return
         if known.question != self._question:
-            raise output.Failure(f"{self._journal} belongs to another question or token; hint: remove it to begin anew")
+            text = f"{self._journal} belongs to another question or token; hint: remove {self._part} to begin anew"
+            raise output.Failure(text)
         self._bytes, self.items, self.done, self.place = known.bytes, known.items, known.done, known.place
         self._stream.truncate(self._bytes)
 
     def _begin(self) -> None:
-        """Begin with nothing but the heading."""
+        """Begin with nothing but the heading; noted before, so that there never is one that nothing is known of."""
         self._stream.truncate(0)
-        self._append(_heading(self._names) if self._file.suffix == ".csv" else b"")
         self._note()
+        self._append(_heading(self._names) if self._file.suffix == ".csv" else b"")
 
     def _append(self, content: bytes) -> None:
         left = memoryview(content)
@@ -117,12 +136,12 @@ class Part:
         except FileNotFoundError:
             return None
         except (msgspec.DecodeError, UnicodeDecodeError):
-            text = f"{self._journal} is not what `laudo export` wrote; hint: remove it to begin anew"
+            text = f"{self._journal} is not what `laudo export` wrote; hint: remove it, or name another file"
             raise output.Failure(text) from None
 
 
 def _held(part: Path) -> FileIO:
-    """Open a file to append to, for nobody else to write as long as it is open, nor to read while it is not whole."""
+    """Open a file to append to, for nobody else to write as long as it is open; a new one is its owner's to read."""
     while True:
         stream = FileIO(part, "ab", opener=_private)
         try:
@@ -132,7 +151,6 @@ def _held(part: Path) -> FileIO:
         with suppress(FileNotFoundError):
             # Who held it before may have given it its name meanwhile.
             if os.path.samestat(os.fstat(stream.fileno()), part.stat()):
-                part.chmod(0o600)
                 return stream
         stream.close()
 
@@ -165,17 +183,27 @@ def _heading(names: list[str]) -> bytes:
     return f"{','.join(names)}\n".encode()
 
 
-def _to_parquet(part: Path, names: list[str]) -> Path:
-    """Turn lines of JSON into row groups, of as many items as one reading gives."""
+def _to_parquet(part: Path, file: Path, names: list[str]) -> None:
+    """Turn lines of JSON into row groups, of as many items as one reading gives; the file appears when it is whole."""
+    made = part.with_name(f"{part.name}.parquet")
+    try:
+        with output.new_file(made) as stream:
+            _write_groups(stream, part, names)
+            stream.flush()
+            os.fsync(stream.fileno())
+        made.replace(file)
+    finally:
+        made.unlink(missing_ok=True)
+
+
+def _write_groups(stream: BinaryIO, part: Path, names: list[str]) -> None:
     pa = _pyarrow()
     schema = pa.schema([(name, _arrow_type(pa, name)) for name in names])
-    made = part.with_name(f"{part.name}.parquet")
     options = import_module("pyarrow.json").ParseOptions(explicit_schema=schema)
-    with output.new_file(made) as stream, import_module("pyarrow.parquet").ParquetWriter(stream, schema) as writer:
+    with import_module("pyarrow.parquet").ParquetWriter(stream, schema) as writer:
         if part.stat().st_size:
             for batch in import_module("pyarrow.json").open_json(part, parse_options=options):
                 writer.write_batch(batch)
-    return made
 
 
 def _arrow_type(pa: Any, name: str) -> Any:  # noqa: ANN401 - pyarrow is optional, and its types with it
