@@ -241,6 +241,21 @@ def test_failures_on_the_way_do_not_show(run: Run, service: Service, tmp_path: P
     assert run("relatorios", "-o", str(tmp_path / "a.csv")).exit_code == 0
 
 
+@pytest.mark.parametrize("name", ["ALL.CSV", "All.Ndjson", "all.PARQUET"])
+def test_an_ending_may_be_of_any_case(run: Run, tmp_path: Path, name: str) -> None:
+    if name.endswith("PARQUET"):
+        pytest.importorskip("pyarrow")
+    assert run("relatorios", "-o", str(tmp_path / name)).exit_code == 0
+    starts = {"C": b"numero,", "N": b'{"numero"', "P": b"PAR1"}
+    assert (tmp_path / name).read_bytes().startswith(starts[name.partition(".")[2][0].upper()])
+
+
+@pytest.mark.parametrize("ending", [".csv", ".CSV"])
+def test_an_ending_is_no_name(run: Run, tmp_path: Path, ending: str) -> None:
+    said = f"error: {tmp_path / ending} is an ending without a name; hint: {tmp_path / 'relatorios'}{ending}"
+    assert one_line(run("relatorios", "-o", str(tmp_path / ending))) == said
+
+
 def test_another_ending_is_refused(run: Run, tmp_path: Path) -> None:
     assert "must end in .csv, .ndjson, .parquet" in one_line(run("relatorios", "-o", str(tmp_path / "a.xlsx")))
     assert os.listdir(tmp_path) == []  # noqa: PTH208 - names only

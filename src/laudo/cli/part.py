@@ -27,16 +27,21 @@ class Part:
     """
 
     def __init__(self, file: Path, resource: Resource, *, access: Access, question: Mapping[str, object]) -> None:
-        """Raises Failure when the name has no known ending."""
-        if file.suffix not in FORMATS:
+        """Raises Failure when the name has no known ending, or nothing else."""
+        if file.name.lower() in FORMATS:
+            raise output.Failure(
+                f"{file} is an ending without a name; hint: {file.with_name(resource.name + file.name)}"
+            )
+        self._format = file.suffix.lower()
+        if self._format not in FORMATS:
             raise output.Failure(f"{file} must end in {', '.join(FORMATS)}")
-        if file.suffix == ".parquet":
+        if self._format == ".parquet":
             _pyarrow()
         self._file = file
         self._part = file.with_name(f"{file.name}.part")
         self._journal = file.with_name(f"{file.name}.part.json")
         self._names = [field.name for field in resource.fields]
-        self._encode = FORMATS[file.suffix]
+        self._encode = FORMATS[self._format]
         self._question = {"list": resource.name, **access.named(), **question}
         self.items = 0
         self.place: Place | None = None
@@ -53,7 +58,7 @@ class Part:
 
     def finish(self) -> None:
         """Give the file its name."""
-        if self._file.suffix == ".parquet":
+        if self._format == ".parquet":
             _to_parquet(self._part, self._file, self._names)
             self._part.unlink()
         else:
@@ -109,7 +114,7 @@ class Part:
         """Begin with nothing but the heading; noted before, so that there never is one that nothing is known of."""
         self._stream.truncate(0)
         self._note()
-        self._append(_heading(self._names) if self._file.suffix == ".csv" else b"")
+        self._append(_heading(self._names) if self._format == ".csv" else b"")
 
     def _append(self, content: bytes) -> None:
         left = memoryview(content)
