@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from laudo.client import Batch, Laudo, ParameterError, Pessoa, Place
+from laudo.client import Batch, Laudo, ParameterError, Pessoa, Place, StatusError
 from laudo.client import Relatorio as Listed
 from laudo.client.items import Item
 from laudo.core.values import PESSOA
@@ -38,6 +38,8 @@ class State(msgspec.Struct, kw_only=True):
 
     base_url: str
     id_conta: int
+    whole: bool = False
+    """The walk not ended was asked for: to ask again goes on with it."""
     since: datetime | None = None
     began: datetime | None = None
     newest: datetime | None = None
@@ -45,6 +47,10 @@ class State(msgspec.Struct, kw_only=True):
     place: Place | None = None
     made_at: int = 0
     version: int = 0
+
+    def anew(self, *, whole: bool = False) -> "State":
+        """Give that of the same mirror before anything came."""
+        return State(base_url=self.base_url, id_conta=self.id_conta, whole=whole)
 
     def is_of(self, standing: Standing) -> bool:
         """Tell whether the store still has all that was written: it was neither made anew nor taken back."""
@@ -75,6 +81,8 @@ class Summary:
 
 Report = Callable[[str, int, int], None]
 """Told the list, how many items have come, and the total."""
+Tell = Callable[[str], None]
+"""Told what a person should know, in one line."""
 
 
 class Mirror:
@@ -88,35 +96,58 @@ class Mirror:
         self._state = state
         self._names = names
         self._save = save
+        self._saved = False
         self.summary = Summary()
 
-    def run(self, *, report: Report, reject: Callable[[str], None]) -> None:
+    @property
+    def kept(self) -> bool:
+        """Whether the next run has less to do for this one."""
+        return self._saved or self.summary.kept > 0
+
+    def run(self, *, report: Report, tell: Tell) -> None:
         """Bring the account up to date; raises LaudoError or StoreError, and can then be run again.
 
         The first time everything is walked, and then what changed under that walk.
         """
         if self._state.since is None:
-            self._whole(report, reject)
-        if self._state.since is not None:
-            self._changes(self._state.since, report, reject)
+            self._whole(report, tell)
+        try:
+            if self._state.since is not None:
+                self._changes(self._state.since, report, tell)
+        finally:
+            self._names.forget()
 
-    def _whole(self, report: Report, reject: Callable[[str], None]) -> None:
+    def _whole(self, report: Report, tell: Tell) -> None:
         state = self._state
         state.began = state.began or datetime.now(UTC)
         if state.list == "pessoas":
-            for people in _counted("pessoas", self._client.pessoas_in_batches(start=state.place), report):
+            for people in _counted("pessoas", self._noted(self._client.pessoas_in_batches, tell), report):
                 self._names.keep(people.itens)
                 self._note("pessoas", people.place)
             self._note("relatorios", None)
-        for batch in _counted("relatorios", self._client.relatorios_in_batches(start=state.place), report):
-            self._write(batch, reject)
+        for batch in _counted("relatorios", self._noted(self._client.relatorios_in_batches, tell), report):
+            self._write(batch, tell)
             state.newest = max((*_known(state.newest), *_instants(batch)), default=None)
             self._note("relatorios", batch.place)
         state.since = state.newest and min(state.newest, state.began)
         state.began = state.newest = None
+        state.whole = False
         self._note("pessoas", None)
 
-    def _changes(self, known: datetime, report: Report, reject: Callable[[str], None]) -> None:
+    def _noted(self, walk: Callable[..., Iterator[Batch[I]]], tell: Tell) -> Iterator[Batch[I]]:
+        """Walk from the place noted, or from the start when the service has forgotten it: its key or limit changed."""
+        place, came = self._state.place, False
+        try:
+            for batch in walk(start=place):
+                came = True
+                yield batch
+        except StatusError as error:
+            if place is None or came or error.status not in _REFUSED:
+                raise
+            tell(f"the service has forgotten how far {self._state.list} were: they are walked from the start")
+            yield from walk()
+
+    def _changes(self, known: datetime, report: Report, tell: Tell) -> None:
         """Walk both lists, the newest first, until what they hold is known."""
         began = datetime.now(UTC)
         newest = min(known, began)
@@ -126,7 +157,7 @@ class Mirror:
             if any(item.atualizado_em < since for item in people.itens):
                 break
         for batch in _counted("relatorios", self._client.relatorios_in_batches(), report):
-            self._write(batch, reject, since)
+            self._write(batch, tell, since)
             newest = max((newest, *_instants(batch)))
             if any(item.atualizado_em < since for item in batch.itens):
                 break
@@ -140,19 +171,20 @@ class Mirror:
     def _keep(self) -> None:
         self._state.made_at, self._state.version = self._ingest.standing()
         self._save(self._state)
+        self._saved = True
 
-    def _write(self, batch: Batch[Listed], reject: Callable[[str], None], since: datetime | None = None) -> None:
+    def _write(self, batch: Batch[Listed], tell: Tell, since: datetime | None = None) -> None:
         """Write what is not older than `since`."""
         self.summary.total = batch.total
         recent = [item for item in batch.itens if since is None or item.atualizado_em >= since]
         # A name may have been asked for before it changed, with the very report that changed it.
-        counts = self._ingest.write(list(self._accepted(recent, reject)), equal_wins=True)
+        counts = self._ingest.write(list(self._accepted(recent, tell)), equal_wins=True)
         self.summary.inserted += counts.inserted
         self.summary.updated += counts.updated
         self.summary.unchanged += counts.unchanged
         self.summary.stale += counts.stale
 
-    def _accepted(self, itens: Sequence[Listed], reject: Callable[[str], None]) -> Iterator[Relatorio]:
+    def _accepted(self, itens: Sequence[Listed], tell: Tell) -> Iterator[Relatorio]:
         names = self._names.of({item.numero_documento for item in itens if item.tipo_pessoa == PESSOA})
         for item in itens:
             cpf, name = item.numero_documento, ""
@@ -164,7 +196,7 @@ class Mirror:
                 yield fields.accept(draft, verify=False)
             except FaultError as fault:
                 self.summary.rejected += 1
-                reject(str(fault))
+                tell(f"rejected: {fault}")
 
     def _ask_name(self, cpf: str) -> str:
         """Ask for one person who was not in the list when it was walked; if in vain, the name known before stays.
@@ -183,13 +215,14 @@ class Names:
     """
 
     def __init__(self, path: Path) -> None:
-        path.touch(mode=0o600)
+        """Raises StoreError when there is a file that is none of ours; where there is none, `keep` makes it."""
         self._path = path
-        with self._explained():
-            self._connection = sqlite3.connect(path)
-            self._connection.execute("CREATE TABLE IF NOT EXISTS nome (cpf TEXT PRIMARY KEY, nome TEXT) WITHOUT ROWID")
+        self._connection = self._open() if path.exists() else None
 
     def keep(self, pessoas: Sequence[Pessoa]) -> None:
+        if not pessoas:
+            return
+        self._connection = self._connection or self._open()
         with self._explained(), self._connection:
             self._connection.executemany(
                 "INSERT INTO nome VALUES (?, ?) ON CONFLICT (cpf) DO UPDATE SET nome = excluded.nome",
@@ -197,17 +230,35 @@ class Names:
             )
 
     def of(self, cpfs: set[str]) -> dict[str, str]:
+        if self._connection is None:
+            return {}
         with self._explained(), closing(self._connection.cursor()) as cursor:
             found = (cursor.execute("SELECT cpf, nome FROM nome WHERE cpf = ?", (cpf,)).fetchone() for cpf in cpfs)
             return dict(row for row in found if row)
 
     def close(self) -> None:
-        self._connection.close()
+        if self._connection:
+            self._connection.close()
 
     def forget(self) -> None:
         """Delete the file: what it held is in the store."""
         self.close()
         self._path.unlink(missing_ok=True)
+
+    def _open(self) -> sqlite3.Connection:
+        """Open the file; what is neither empty nor of our one table is not touched."""
+        if not self._path.exists():
+            self._path.touch(mode=0o600)
+        with self._explained():
+            with closing(sqlite3.connect(self._path)) as looking:
+                found = [row[0] for row in looking.execute("SELECT sql FROM sqlite_master")]
+            if found != [f"CREATE TABLE {_TABLE}"] and self._path.stat().st_size:
+                raise StoreError(
+                    f"{self._path} is not what `laudo pull` wrote; hint: remove it, or name another --state"
+                )
+            connection = sqlite3.connect(self._path)
+            connection.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE}")
+            return connection
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -232,3 +283,8 @@ def _known(instant: datetime | None) -> tuple[datetime, ...]:
 
 def _instants(batch: Batch[Listed]) -> list[datetime]:
     return [item.atualizado_em for item in batch.itens]
+
+
+_TABLE: Final = "nome (cpf TEXT PRIMARY KEY, nome TEXT) WITHOUT ROWID"
+_REFUSED: Final = (400, 422)
+"""How services answer to a place that they do not know."""

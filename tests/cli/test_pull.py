@@ -1,4 +1,5 @@
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -81,7 +82,7 @@ def test_a_service_without_extensions_comes_whole_and_then_only_what_changed(
     service.pessoas.insert(0, pessoa(0, cpf=cpf(800), nome="Nova Pessoa", atualizado_em="2026-02-01T00:00:00.000Z"))
     assert run().stdout.startswith("1 inserted, 0 updated, 301 unchanged, 0 stale, 0 rejected; the service has 2601")
     assert {each.url.params["page"] for each in service.requests[asked:]} == {"1"}
-    assert sorted(path.name for path in laudo.folder.iterdir() if "pull" in path.name) == [STATE]
+    assert pulled(laudo) == [STATE]
     assert TOKEN not in (laudo.folder / STATE).read_text()
 
 
@@ -112,13 +113,77 @@ def test_an_interrupted_pull_goes_on(
     run: Run, laudo: Shell, service: Service, answered: int, words: tuple[str, ...]
 ) -> None:
     service.script = [*[None] * answered, refused(500)]
-    result = run()
+    result = run(*words)
     assert result.exit_code == (2 if answered == 1 else 1)
     assert "hint: the same command goes on" in one_line(result)
     asked = len(service.requests)
     assert run(*words).exit_code == 0
     assert len(service.requests) - asked <= 7 - answered + 1
     assert (count(laudo, "relatorio"), count(laudo, "pessoa")) == (2600, 700)
+
+
+def test_to_ask_for_everything_goes_on_with_no_walk_that_was_not_to_bring_it(
+    run: Run, laudo: Shell, service: Service
+) -> None:
+    service.script = [None, None, None, refused(500)]
+    assert run().exit_code == 1
+    service.relatorios[900] |= {"mensagem": "Outra."}
+    assert run("--whole").stdout.startswith("600 inserted, 1 updated, ")
+    assert count(laudo, "relatorio") == 2600
+
+
+@pytest.mark.parametrize("answer", [refused(400), refused(401), refused(500)])
+def test_a_pull_that_never_began_leaves_nothing_and_says_so(
+    run: Run, laudo: Shell, service: Service, answer: httpx.Response
+) -> None:
+    service.script = [answer] * 4
+    result = run()
+    assert (result.exit_code, one_line(result)) == (2, f"error: Não. (status {answer.status_code}, request abc-1)")
+    assert pulled(laudo) == []
+
+
+def pulled(laudo: Shell) -> list[str]:
+    """The files that a pull has left."""
+    return sorted(path.name for path in laudo.folder.iterdir() if "pull" in path.name)
+
+
+@pytest.mark.parametrize("answered", [0, 1])
+def test_a_later_pull_that_brings_nothing_keeps_no_names(
+    run: Run, laudo: Shell, service: Service, answered: int
+) -> None:
+    assert run().exit_code == 0
+    service.script = [*[None] * answered, refused(500)]
+    result = run()
+    assert (result.exit_code, one_line(result)) == (2, "error: Não. (status 500, request abc-1)")
+    assert pulled(laudo) == [STATE]
+
+
+@pytest.mark.parametrize("answered", [1, 4])
+@pytest.mark.parametrize("words", [(), ("--whole",)])
+def test_a_list_whose_place_the_service_has_forgotten_is_walked_from_its_start(
+    run: Run, laudo: Shell, service: Service, answered: int, words: tuple[str, ...]
+) -> None:
+    service.pessoas = [person(number) for number in range(2600)]
+    service.script = [*[None] * answered, refused(500)]
+    run(*words)
+    service.most_rows = 500
+    name = "pessoas" if answered == 1 else "relatorios"
+    result = run(*words)
+    assert f"the service has forgotten how far {name} were: they are walked from the start" in result.stderr
+    assert (result.exit_code, count(laudo, "relatorio"), count(laudo, "pessoa")) == (0, 2600, 700)
+    assert pulled(laudo) == [STATE]
+
+
+@pytest.mark.parametrize("made", ["CREATE TABLE mine (a)", "CREATE TABLE nome (a)", "PRAGMA user_version = 7"])
+def test_a_file_of_names_that_is_somebody_elses_is_not_touched(run: Run, laudo: Shell, made: str) -> None:
+    file = laudo.folder / f"{STATE}.names"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(made)
+    before = (file.read_bytes(), file.stat().st_mtime_ns)
+    said = f"error: {file} is not what `laudo pull` wrote; hint: remove it, or name another --state"
+    result = run()
+    assert (result.exit_code, one_line(result)) == (2, said)
+    assert (file.read_bytes(), file.stat().st_mtime_ns) == before
 
 
 @pytest.mark.parametrize(
@@ -286,7 +351,7 @@ def test_a_store_taken_back_gets_what_it_had_once_more(
 
 def test_a_pull_into_no_account_leaves_no_file(run: Run, laudo: Shell) -> None:
     assert one_line(run("--account", "9")) == "error: there is no account 9; `laudo account list` shows them"
-    assert [path.name for path in laudo.folder.iterdir() if "pull" in path.name] == []
+    assert pulled(laudo) == []
 
 
 @pytest.mark.parametrize(("name", "other"), [("base_url", "http://elsewhere.test"), ("id_conta", 2)])
@@ -301,11 +366,12 @@ def test_a_state_of_another_service_or_account_is_refused(
     assert f"belongs to a mirror of {known['base_url']}; hint: another --state, or account" in one_line(run())
 
 
-def test_a_state_that_is_none_is_kept_and_not_to_be_removed(run: Run, laudo: Shell) -> None:
-    (laudo.folder / STATE).write_bytes(b"SQLite format 3\0")
+@pytest.mark.parametrize("content", [b"SQLite format 3\0", b'{"base_url": "\xff"}'])
+def test_a_state_that_is_none_is_kept_and_not_to_be_removed(run: Run, laudo: Shell, content: bytes) -> None:
+    (laudo.folder / STATE).write_bytes(content)
     reason = f"{laudo.folder / STATE} is not what `laudo pull` wrote; hint: another --state begins anew"
     assert one_line(run()) == f"error: {reason}"
-    assert (laudo.folder / STATE).read_bytes() == b"SQLite format 3\0"
+    assert (laudo.folder / STATE).read_bytes() == content
 
 
 @pytest.mark.engines("sqlite", reason="a store on a server has no place beside which the state could lie")

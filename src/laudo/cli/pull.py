@@ -44,18 +44,19 @@ def pull(settings: Settings, *, base_url: str, id_conta: int, whole: bool, state
 
     access = login.access(base_url)
     path = state or _beside(settings.store, id_conta)
-    known = _known(path, access.base_url, id_conta, whole=whole)
+    known = _known(path, access.base_url, id_conta)
+    if whole and not known.whole:  # else such a walk goes on
+        known = known.anew(whole=True)
     with opened(settings, write=True) as database:
         ingest = Ingest(database, id_conta)
         with access.client() as client, closing(Names(path.with_name(f"{path.name}.names"))) as names:
             mirror = Mirror(client, ingest, _of_store(known, ingest), names=names, save=lambda each: _save(path, each))
             resumable = output.resumable(
-                lambda: f"{mirror.summary}; hint: the same command goes on",
+                lambda: f"{mirror.summary}; hint: the same command goes on" if mirror.kept else "",
                 lambda: output.IN_PART if mirror.summary.kept else output.NOTHING_DONE,
             )
             with resumable, progress.of_lists() as report:
-                mirror.run(report=report, reject=lambda reason: output.note(f"rejected: {reason}"))
-            names.forget()
+                mirror.run(report=report, tell=output.note)
     return _end(mirror)
 
 
@@ -72,7 +73,8 @@ def _beside(store: str, id_conta: int) -> Path:
     return file.with_name(f"{file.name}.pull-{id_conta}.json")
 
 
-def _known(path: Path, base_url: str, id_conta: int, *, whole: bool) -> "State":
+def _known(path: Path, base_url: str, id_conta: int) -> "State":
+    """Read how far it is; Failure when that is none of ours, or of another mirror."""
     import msgspec
 
     from laudo.mirror import State
@@ -82,18 +84,16 @@ def _known(path: Path, base_url: str, id_conta: int, *, whole: bool) -> "State":
         known = msgspec.json.decode(path.read_bytes(), type=State)
     except FileNotFoundError:
         return fresh
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         raise output.Failure(f"{path} is not what `laudo pull` wrote; hint: another --state begins anew") from None
-    if (known.base_url, known.id_conta) != (base_url, id_conta):
+    if (known.base_url, known.id_conta) != (fresh.base_url, fresh.id_conta):
         raise output.Failure(f"{path} belongs to a mirror of {known.base_url}; hint: another --state, or account")
-    return fresh if whole and known.since else known
+    return known
 
 
 def _of_store(known: "State", ingest: "Ingest") -> "State":
     """Begin anew where the store is not the one that the state tells of: it has not what would not be asked for."""
-    from laudo.mirror import State
-
-    if known == (fresh := State(base_url=known.base_url, id_conta=known.id_conta)) or known.is_of(ingest.standing()):
+    if known == (fresh := known.anew(whole=known.whole)) or known.is_of(ingest.standing()):
         return known
     output.note("the store is another one than that of the last run, or an older state of it: all is walked again")
     return fresh
