@@ -33,11 +33,13 @@ class State(msgspec.Struct, kw_only=True):
     """How far a mirror is: all older than `since` is here, but for late writes; the rest tells of a walk not ended.
 
     `since` is never later than the beginning of the walk that it came of, whatever dates reports bear. What was written
-    is in the store that was made at `made_at`, whose account had then come to `version`.
+    is in the store that was made at `made_at`, whose account had then come to `version`. `token` is the hash of the one
+    that asks: another may see another account.
     """
 
     base_url: str
     id_conta: int
+    token: str = ""
     whole: bool = False
     """The walk not ended was asked for: to ask again goes on with it."""
     since: datetime | None = None
@@ -50,7 +52,7 @@ class State(msgspec.Struct, kw_only=True):
 
     def anew(self, *, whole: bool = False) -> "State":
         """Give that of the same mirror before anything came."""
-        return State(base_url=self.base_url, id_conta=self.id_conta, whole=whole)
+        return State(base_url=self.base_url, id_conta=self.id_conta, token=self.token, whole=whole)
 
     def is_of(self, standing: Standing) -> bool:
         """Tell whether the store still has all that was written: it was neither made anew nor taken back."""

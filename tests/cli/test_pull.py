@@ -366,6 +366,33 @@ def test_a_state_of_another_service_or_account_is_refused(
     assert f"belongs to a mirror of {known['base_url']}; hint: another --state, or account" in one_line(run())
 
 
+@pytest.mark.parametrize("words", [(), ("--whole",)])
+def test_a_state_of_another_token_goes_on_only_where_that_was_renewed(
+    run: Run, laudo: Shell, service: Service, words: tuple[str, ...]
+) -> None:
+    service.script = [None, None, None, refused(500)]
+    run()
+    state = laudo.folder / STATE
+    known = json.loads(state.read_text())
+    state.write_text(json.dumps(known | {"token": "0" * 64}))
+    hint = "--token-renewed if it sees the same account, else another --state and --account"
+    said = f"error: {state} belongs to another token; hint: {hint}"
+    assert one_line(run(*words)) == said
+    assert run(*words, "--token-renewed").exit_code == 0
+    assert json.loads(state.read_text())["token"] == known["token"]
+    assert TOKEN not in state.read_text()
+
+
+def test_a_state_of_no_token_takes_that_of_the_next_run(run: Run, laudo: Shell, service: Service) -> None:
+    service.script = [None, None, None, refused(500)]
+    run()
+    state = laudo.folder / STATE
+    known = json.loads(state.read_text())
+    state.write_text(json.dumps({name: value for name, value in known.items() if name not in ("token", "whole")}))
+    assert run().stdout.startswith("600 inserted, ")
+    assert json.loads(state.read_text())["token"] == known["token"]
+
+
 @pytest.mark.parametrize("content", [b"SQLite format 3\0", b'{"base_url": "\xff"}'])
 def test_a_state_that_is_none_is_kept_and_not_to_be_removed(run: Run, laudo: Shell, content: bytes) -> None:
     (laudo.folder / STATE).write_bytes(content)

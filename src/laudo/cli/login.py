@@ -37,7 +37,7 @@ class Access:
 
     def named(self) -> dict[str, str]:
         """Tell this access from others, without the token itself."""
-        return {"base_url": self.base_url, "token": hashlib.sha256(self.token.encode()).hexdigest()}
+        return {"base_url": self.base_url, "token": hashlib.sha256(self.token.encode("utf-8", "replace")).hexdigest()}
 
 
 @click.command(epilog=f"{URL} and {TOKEN} win over what is kept; `laudo login` checks them before it keeps them.")

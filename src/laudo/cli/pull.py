@@ -32,9 +32,12 @@ the store; run again, it goes on, and later brings only what has changed. The se
 @click.option("--from", "base_url", metavar="URL", required=True, help="Base address of the service.")
 @click.option("--account", "id_conta", metavar="ID", type=Id, required=True, help="Id of the account to fill.")
 @click.option("--whole", is_flag=True, help="Walk everything again, not only what changed.")
+@click.option("--token-renewed", is_flag=True, help="The token is another than before, and sees the same account.")
 @click.option("--state", type=click.Path(path_type=Path), help="File that says how far it is.")
 @with_settings("store")
-def pull(settings: Settings, *, base_url: str, id_conta: int, whole: bool, state: Path | None) -> int:
+def pull(
+    settings: Settings, *, base_url: str, id_conta: int, whole: bool, token_renewed: bool, state: Path | None
+) -> int:
     """Mirror another service into an account of the store.
 
     Reports and persons' names, first whole, then only what has changed since.
@@ -44,7 +47,7 @@ def pull(settings: Settings, *, base_url: str, id_conta: int, whole: bool, state
 
     access = login.access(base_url)
     path = state or _beside(settings.store, id_conta)
-    known = _known(path, access.base_url, id_conta)
+    known = _known(path, access, id_conta, token_renewed=token_renewed)
     if whole and not known.whole:  # else such a walk goes on
         known = known.anew(whole=True)
     with opened(settings, write=True) as database:
@@ -73,13 +76,13 @@ def _beside(store: str, id_conta: int) -> Path:
     return file.with_name(f"{file.name}.pull-{id_conta}.json")
 
 
-def _known(path: Path, base_url: str, id_conta: int) -> "State":
+def _known(path: Path, access: login.Access, id_conta: int, *, token_renewed: bool) -> "State":
     """Read how far it is; Failure when that is none of ours, or of another mirror."""
     import msgspec
 
     from laudo.mirror import State
 
-    fresh = State(base_url=base_url, id_conta=id_conta)
+    fresh = State(base_url=access.base_url, id_conta=id_conta, token=access.named()["token"])
     try:
         known = msgspec.json.decode(path.read_bytes(), type=State)
     except FileNotFoundError:
@@ -88,6 +91,10 @@ def _known(path: Path, base_url: str, id_conta: int) -> "State":
         raise output.Failure(f"{path} is not what `laudo pull` wrote; hint: another --state begins anew") from None
     if (known.base_url, known.id_conta) != (fresh.base_url, fresh.id_conta):
         raise output.Failure(f"{path} belongs to a mirror of {known.base_url}; hint: another --state, or account")
+    if known.token not in ("", fresh.token) and not token_renewed:
+        hint = "--token-renewed if it sees the same account, else another --state and --account"
+        raise output.Failure(f"{path} belongs to another token; hint: {hint}")
+    known.token = fresh.token
     return known
 
 
