@@ -134,6 +134,23 @@ def test_a_file_that_login_did_not_write_is_one_line(run: Run, tmp_path: Path, k
     assert said == f"error: {path} is not what `laudo login` wrote; hint: laudo login"
 
 
+def test_what_is_kept_is_not_looked_at_where_the_environment_says_all(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "laudo" / "login.json"
+    path.parent.mkdir()
+    for damage in (lambda: path.write_text("{"), lambda: path.chmod(0o644), path.unlink, path.mkdir):
+        damage()
+        assert run("relatorios", "--count").stdout == "3\n"
+    assert run("relatorios", LAUDO_TOKEN="").exit_code == 2
+
+
+def test_a_home_is_needed_only_for_what_is_kept(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME")
+    monkeypatch.setitem(sys.modules, "pwd", None)
+    assert run("relatorios", "--count", XDG_CONFIG_HOME="").stdout == "3\n"
+    said = "error: there is no home folder; hint: set HOME, or LAUDO_URL and LAUDO_TOKEN"
+    assert one_line(run("relatorios", XDG_CONFIG_HOME="", LAUDO_TOKEN="")) == said
+
+
 def test_without_a_service_the_hint_says_what_to_do(run: Run) -> None:
     result = run("pessoas", LAUDO_URL="", LAUDO_TOKEN="")
     assert one_line(result).endswith("hint: laudo login, or set LAUDO_URL and LAUDO_TOKEN")

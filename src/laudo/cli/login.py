@@ -59,23 +59,28 @@ def login(*, url: str | None, with_token: bool) -> None:
 
 
 def access(base_url: str | None = None) -> Access:
-    """Give what the environment says, else what is kept; Failure when there is neither.
+    """Give what the environment says, else what is kept, which is not looked at before; Failure when there is neither.
 
     A kept token goes to the service that it was kept for and to no other.
     """
-    kept = _read()
-    wanted = (base_url or os.environ.get(URL) or (kept.base_url if kept else "")).rstrip("/")
+    wanted, token = base_url or os.environ.get(URL), os.environ.get(TOKEN)
+    kept = None if wanted and token else _read()
+    wanted = (wanted or (kept.base_url if kept else "")).rstrip("/")
     if not wanted:
         raise output.Failure(f"it is not known which service to ask; {_HINT}")
-    token = os.environ.get(TOKEN) or (kept.token if kept and kept.base_url == wanted else "")
+    token = token or (kept.token if kept and kept.base_url == wanted else "")
     if not token:
         raise output.Failure(f"there is no token for {wanted}; {_HINT}")
     return Access(wanted, token)
 
 
 def file() -> Path:
-    folder = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    return Path(folder) / "laudo" / "login.json"
+    """Name the file of what is kept; Failure where there is no home to keep it in."""
+    try:
+        folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    except RuntimeError:
+        raise output.Failure(f"there is no home folder; hint: set HOME, or {URL} and {TOKEN}") from None
+    return folder / "laudo" / "login.json"
 
 
 def _read() -> Access | None:
