@@ -49,6 +49,16 @@ def test_csv(run: Run, service: Service, tmp_path: Path) -> None:
     assert rows[0] == {**relatorio(2600), "pendente_validacao_manual": "false"}
 
 
+@pytest.mark.parametrize("mensagem", ["a\rb", "a\nb", "a\r\nb", "\r", 'a "b", c', "", " a "])
+def test_csv_gives_when_it_is_read_what_the_service_has(
+    run: Run, service: Service, tmp_path: Path, mensagem: str
+) -> None:
+    service.relatorios = [relatorio(2, mensagem=mensagem), relatorio(1)]
+    assert run("relatorios", "-o", str(tmp_path / "a.csv")).exit_code == 0
+    with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as stream:
+        assert [row["mensagem"] for row in csv.DictReader(stream)] == [mensagem, "Válido."]
+
+
 def test_ndjson_of_a_filter_by_several_workers(run: Run, service: Service, tmp_path: Path) -> None:
     service.pessoas = [pessoa(number, nome="Ana" if number % 2 else "Eva") for number in range(3000)]
     file = tmp_path / "people.ndjson"

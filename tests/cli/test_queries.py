@@ -366,10 +366,12 @@ def test_csv_has_a_heading(run: Run) -> None:
     assert run("pessoas", "--csv").stdout == f"cpf,nome,atualizado_em\n{CPF},Maria da Silva,2026-01-31T12:00:00.000Z\n"
 
 
-def test_csv_has_whole_values_and_columns_one_line(run: Run, service: Service) -> None:
-    nome = "Maria  da\u00a0Silva\n"
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_csv_has_whole_values_and_columns_one_line(run: Run, service: Service, end: str) -> None:
+    nome = f"Maria  da\u00a0Silva{end}"
     service.pessoas = [pessoa(52998224725, nome=nome)]
-    assert next(csv.DictReader(io.StringIO(run("pessoas", "--csv").stdout)))["nome"] == nome
+    printed = io.StringIO(run("pessoas", "--csv").stdout_bytes.decode(), newline="")
+    assert next(csv.DictReader(printed))["nome"] == nome
     assert run("pessoas").stdout.split("\t")[1] == "Maria da Silva"
 
 

@@ -4,7 +4,7 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from itertools import chain
 from typing import Final
@@ -106,8 +106,23 @@ def pairs(item: Wire) -> None:
         click.echo(f"{name:{width}}  {_shown(value)}".rstrip() if sys.stdout.isatty() else f"{name}\t{_shown(value)}")
 
 
-def cell(value: str | bool | None) -> str:
-    """Write a value into CSV."""
+def csv_lines(rows: Iterable[Sequence[str | bool | None]]) -> Iterator[str]:
+    """Write rows of CSV, each ended by a line feed, which give the same texts when they are read."""
+    writer = csv.writer(_Line(), lineterminator=_Line.END)
+    return (writer.writerow(map(_cell, row)) for row in rows)
+
+
+class _Line:
+    """A stream that gives back what is written: one row. It ends so that the writer quotes either end of a line."""
+
+    END: Final = "\r\n"
+
+    def write(self, text: str) -> str:
+        return text.removesuffix(self.END) + "\n"
+
+
+def _cell(value: str | bool | None) -> str:
+    """Write a value into CSV or a column."""
     return str(value).lower() if isinstance(value, bool) else value or ""
 
 
@@ -137,21 +152,13 @@ def _array(items: Iterable[Wire]) -> None:
 
 def _csv(items: Iterable[Wire], fields: Sequence[str]) -> None:
     rows = ([item[name] for name in fields] for item in items)
-    writer = csv.writer(_Echo(), lineterminator="\n")
-    for row in chain([fields], rows):
-        writer.writerow(cell(value) for value in row)
-
-
-class _Echo:
-    """A stream that prints as all else is printed: also where the output's encoding is said to be ASCII."""
-
-    def write(self, text: str) -> None:
-        click.echo(text, nl=False)
+    for line in csv_lines(chain([fields], rows)):
+        click.echo(line, nl=False)
 
 
 def _shown(value: str | bool | None) -> str:
     """Write a value into a column, where blanks are as good as one."""
-    return output.plain(" ".join(cell(value).split()))
+    return output.plain(" ".join(_cell(value).split()))
 
 
 _DOCUMENTS: Final = ("cpf", "numero_documento")

@@ -1,7 +1,5 @@
 """A file that grows beside its name until it is whole; the only place that writes exports, and knows how far one is."""
 
-import csv
-import io
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -178,10 +176,7 @@ def _ndjson(items: list[dict[str, Any]], _names: list[str]) -> bytes:
 
 
 def _csv(items: list[dict[str, Any]], names: list[str]) -> bytes:
-    lines = io.StringIO()
-    writer = csv.writer(lines, lineterminator="\n")
-    writer.writerows([answers.cell(item[name]) for name in names] for item in items)
-    return lines.getvalue().encode()
+    return "".join(answers.csv_lines([item[name] for name in names] for item in items)).encode()
 
 
 def _heading(names: list[str]) -> bytes:
