@@ -198,6 +198,20 @@ def test_a_wrong_value_is_refused_before_it_is_sent(run: Run, service: Service) 
         "--count --csv",
         "--json nome --csv",
         "--jq . --csv",
+        "--count --page 2",
+        "--count --rows 50",
+        "--count --sort nome",
+        "--count --all",
+        "--count --reveal",
+        "--curl --count",
+        "--curl --watch",
+        "--curl --csv",
+        "--curl --jq .",
+        "--curl --json nome",
+        "--curl --reveal",
+        "--csv --reveal",
+        "--json nome --reveal",
+        "--jq . --reveal",
     ],
 )
 @pytest.mark.parametrize("name", ["relatorios", "pessoas"])
@@ -207,6 +221,19 @@ def test_options_of_which_one_would_be_ignored_are_refused(run: Run, service: Se
     said = one_line(result)
     assert said.endswith(f" contradict each other; hint: laudo {name} --help")
     assert all(word in said for word in words.split() if word.startswith("--"))
+
+
+@pytest.mark.parametrize("words", ["--curl --json email", "--curl --jq .", "--curl --reveal"])
+def test_so_are_those_of_the_profile(run: Run, service: Service, words: str) -> None:
+    result = run("usuario", *words.split())
+    assert one_line(result).endswith(" contradict each other; hint: laudo usuario --help")
+    assert service.requests == []
+
+
+def test_what_a_request_depends_on_is_no_contradiction(run: Run) -> None:
+    words = ("--curl", "--page", "2", "--rows", "50", "--sort", "nome", "--status", "PENDENTE")
+    assert "/relatorios?page=2&rows=50&sort=nome&status=PENDENTE'" in run("relatorios", *words).stdout
+    assert run("relatorios", "--json", "nome", "--jq", ".[].nome").stdout.startswith("consulta")
 
 
 @pytest.mark.parametrize(
@@ -450,6 +477,7 @@ def test_watch_goes_on_when_the_service_was_away_and_says_so_once(run: Run, serv
 
 def test_the_profile_hides_its_token(run: Run) -> None:
     assert "api_token\t***\nemail\tana@example.com\n" in run("usuario").stdout
+    assert json.loads(run("usuario", "--json", "api_token").stdout) == {"api_token": "***"}
     assert json.loads(run("usuario", "--json", "api_token", "--reveal").stdout) == {"api_token": TOKEN}
 
 

@@ -23,18 +23,15 @@ Where nothing else is said: a table on a terminal, item by item where it is too 
 separated by tabs elsewhere. CPFs are masked. --json, --jq and --csv print whole values.
 """
 _CLEAR: Final = "\x1b[H\x1b[2J"
-_CONTRADICTIONS: Final = (
-    ("--all", "--page"),
-    ("--all", "--watch"),
-    ("--all", "--curl"),
-    ("--count", "--watch"),
-    ("--count", "--json"),
-    ("--count", "--jq"),
-    ("--count", "--csv"),
-    ("--csv", "--json"),
-    ("--csv", "--jq"),
-)
-"""Options of which one would be ignored."""
+_CONTRADICTIONS: Final = {
+    "--all": ("--page", "--watch"),
+    "--count": ("--all", "--csv", "--jq", "--json", "--page", "--reveal", "--rows", "--sort", "--watch"),
+    "--csv": ("--jq", "--json", "--reveal"),
+    "--curl": ("--all", "--count", "--csv", "--jq", "--json", "--reveal", "--watch"),
+    "--jq": ("--reveal",),
+    "--json": ("--reveal",),
+}
+"""Option -> those of which one would be ignored beside it."""
 _COMPLEMENTS: Final = (("--workers", "--all"), ("--every", "--watch"))
 """Options that would be ignored without another one."""
 
@@ -77,6 +74,7 @@ pessoas: Final = asking(PESSOAS)
 @click.option("--curl", is_flag=True, help="Print the request instead of sending it.")
 def usuario(*, json_: str | None, jq: str | None, reveal: bool, curl: bool) -> None:
     """Show who asks: the profile that belongs to the token."""
+    _refuse_what_is_ignored(click.get_current_context(), beside=("--curl",))
     access = login.access()
     if curl:
         click.echo(_curl_of(f"{access.base_url}/usuario"))
@@ -95,13 +93,13 @@ def usuario(*, json_: str | None, jq: str | None, reveal: bool, curl: bool) -> N
         answers.pairs(shown)
 
 
-def _refuse_what_is_ignored(context: click.Context) -> None:
+def _refuse_what_is_ignored(context: click.Context, *, beside: Iterable[str] = tuple(_CONTRADICTIONS)) -> None:
     given = {
         option.opts[0]
         for option in context.command.params
         if option.name and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
     }
-    for pair in _CONTRADICTIONS:
+    for pair in ((name, other) for name in beside for other in _CONTRADICTIONS[name]):
         if given.issuperset(pair):
             raise click.UsageError(f"{' and '.join(pair)} contradict each other", context)
     for name, needed in _COMPLEMENTS:
