@@ -156,14 +156,49 @@ def test_nobody_listens(ask: Ask) -> None:
     assert failure(ask, f"http://127.0.0.1:{port}") == "ConnectError, Connection refused"
 
 
-def failure(ask: Ask, base: str) -> str:
-    """Give what is said of a connection after the service that it was to."""
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_that_is_not_there_is_what_does_not_answer(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    through(monkeypatch, f"http://ana:secret@127.0.0.1:{port}")
+    base = f"{scheme}://service.invalid"
+    assert failure(ask, base, "the proxy before ") == "ConnectError, Connection refused"
+
+
+def through(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
+    """Let the environment name a proxy for every service."""
+    for name in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, proxy)
+    monkeypatch.delenv("no_proxy", raising=False)
+
+
+def test_a_proxy_that_refuses_says_nothing_of_the_service(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(answering(b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")) as proxy:
+        through(monkeypatch, proxy)
+        assert failure(ask, "https://service.invalid", "the proxy before ") == "ProxyError"
+
+
+def test_tls_that_fails_behind_a_proxy_may_be_the_services(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    def tunnelling(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        connection.recv(65536)
+        connection.sendall(b"HTTP/1.1 400 No\r\n\r\n")
+
+    with serving(tunnelling) as proxy:
+        through(monkeypatch, proxy)
+        assert failure(ask, "https://service.invalid") == "ConnectError, WRONG_VERSION_NUMBER"
+
+
+def failure(ask: Ask, base: str, before: str = "") -> str:
+    """Give what is said of a connection after the service, or what stands before it, that it was to."""
     with pytest.raises(TransportError) as caught:
         ask(base, HURRY)
     assert caught.value.__context__ is None
     said = str(caught.value)
-    assert said.startswith(f"no whole answer from {base}: ")
-    return said.removeprefix(f"no whole answer from {base}: ")
+    assert said.startswith(f"no whole answer from {before}{base}: ")
+    return said.removeprefix(f"no whole answer from {before}{base}: ")
 
 
 def test_a_failure_that_the_caller_was_handling_is_none_of_the_connection(ask: Ask) -> None:

@@ -63,7 +63,9 @@ class AsyncLaudo:
         """`transport` and `timing` are for tests; with a `transport`, `network` is not used."""
         self._wire = Wire(base_url, token)
         self._limits = limits or Limits()
-        self._transport = transport or (network or Network()).async_transport(self._wire.base_url)
+        network = network or Network()
+        self._transport = transport or network.async_transport(self._wire.base_url)
+        self._is_proxied = not transport and network.is_proxied(self._wire.base_url)
         self._timing = timing or Timing()
         self._budget = Budget()
         self._places = asyncio.Semaphore(transports.MOST)
@@ -231,7 +233,7 @@ class AsyncLaudo:
         except httpx.TimeoutException:
             return self._late()
         except (httpx.RequestError, httpx.StreamError) as error:
-            return errors.unanswered(self._wire.base_url, error)
+            return errors.unanswered(self._wire.base_url, error, proxied=self._is_proxied)
         return self._wire.answer(call, response.status_code, response.headers, body.whole())
 
     def _leave(self, exchange: asyncio.Task[Any]) -> None:

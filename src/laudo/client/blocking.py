@@ -67,7 +67,9 @@ class Laudo:
         """`transport` and `timing` are for tests; with a `transport`, `network` is not used."""
         self._wire = Wire(base_url, token)
         self._limits = limits or Limits()
-        self._transport = transport or (network or Network()).transport(self._wire.base_url)
+        network = network or Network()
+        self._transport = transport or network.transport(self._wire.base_url)
+        self._is_proxied = not transport and network.is_proxied(self._wire.base_url)
         self._timing = timing or Timing()
         self._budget = Budget()
         self._closed = False
@@ -210,7 +212,7 @@ class Laudo:
         except httpx.TimeoutException:
             return DeadlineError(f"no answer in time from {self._wire.base_url}")
         except (httpx.RequestError, httpx.StreamError) as error:
-            return errors.unanswered(self._wire.base_url, error)
+            return errors.unanswered(self._wire.base_url, error, proxied=self._is_proxied)
         return self._wire.answer(call, response.status_code, response.headers, body)
 
 

@@ -103,9 +103,10 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes) -> LaudoError:
     return error
 
 
-def unanswered(base_url: str, error: Exception) -> TransportError:
-    """Make the exception for a connection that failed."""
-    return TransportError(f"no whole answer from {base_url}: {type(error).__name__}{_of_system(error)}")
+def unanswered(base_url: str, error: Exception, *, proxied: bool) -> TransportError:
+    """Make the exception for a connection that failed, to the service or to a proxy before it."""
+    asked = f"the proxy before {base_url}" if proxied and _is_of_proxy(error) else base_url
+    return TransportError(f"no whole answer from {asked}: {type(error).__name__}{_of_system(error)}")
 
 
 class _Validation(msgspec.Struct):
@@ -123,6 +124,13 @@ def _shown(body: bytes) -> _Shown:
         return _decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return _Shown()
+
+
+def _is_of_proxy(error: Exception) -> bool:
+    """Tell whether a proxy is at fault: where there is one, nobody else is connected to; TLS may be the service's."""
+    if isinstance(error, httpx.ConnectError):
+        return not any(isinstance(each, ssl.SSLError) for each in _below(error))
+    return isinstance(error, httpx.ProxyError)
 
 
 def _of_system(error: Exception) -> str:

@@ -41,6 +41,9 @@ class Network:
         proxy = self._proxy(base_url)
         return httpx.AsyncHTTPTransport(verify=self._trust(base_url, proxy), proxy=proxy, limits=UNCOUNTED)
 
+    def is_proxied(self, base_url: str) -> bool:
+        return self._proxy(base_url) is not None
+
     def _trust(self, base_url: str, proxy: httpx.Proxy | None) -> ssl.SSLContext | bool:
         """Spare the reading of certificates, some 20 ms, where none will be looked at."""
         schemes = {httpx.URL(base_url).scheme, proxy.url.scheme if proxy else ""}
