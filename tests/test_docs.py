@@ -21,6 +21,7 @@ from laudo.core.resources import LISTS, PROFILE
 from laudo.server.config import SETTINGS
 from laudo.server.ingest import ndjson
 from laudo.server.ingest.fields import ACCEPTED, OPTIONAL
+from laudo.server.ingest.lines import LONGEST
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -71,6 +72,10 @@ def test_operating_lists_every_field_of_an_import() -> None:
     ]
     listed = [line for line in _section(OPERATING, "Import").splitlines() if line.startswith("| `")]
     assert listed == rows, "docs/operating.md should have these rows:\n" + "\n".join(rows)
+
+
+def test_operating_says_how_long_a_line_of_an_import_may_be() -> None:
+    assert f"{LONGEST // 1024} KiB" in _section(OPERATING, "Import")
 
 
 def test_the_pages_list_every_command() -> None:
