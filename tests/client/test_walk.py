@@ -1,3 +1,4 @@
+from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
 from itertools import pairwise
@@ -321,6 +322,19 @@ def test_a_walk_goes_on_from_where_it_stopped(
     rest = client.batches("relatorios_in_batches", start=batches[stop - 1].place)
     found = [item.numero for batch in (*batches[:stop], *rest) for item in batch.itens]
     assert sorted(found) == sorted(before)
+
+
+def test_a_walk_that_goes_on_after_many_new_items_repeats_what_it_does_not_remember_and_misses_none(
+    client: Client, service: Service
+) -> None:
+    service.relatorios = newest_first(200)
+    before = numeros_of(service)
+    batches = client.batches("relatorios_in_batches", rows=25)
+    service.relatorios = [relatorio(number) for number in range(1100, 1000, -1)] + service.relatorios
+    rest = client.batches("relatorios_in_batches", start=batches[3].place)
+    found = Counter(item.numero for batch in (*batches[:4], *rest) for item in batch.itens)
+    assert [numero for numero in before if found[numero] == 2] == before[:50]
+    assert set(before) <= set(found)
 
 
 def test_a_walk_begun_by_numbers_goes_on_so_where_a_cursor_is_offered(client: Client, service: Service) -> None:

@@ -1,10 +1,12 @@
 """A walk over all items of a list: which page to ask for next, and which of its items are new; it sends nothing.
 
 By cursor where the service offers one, which neither repeats nor misses an item that stays as it is. Else by page
-numbers: items pushed on to the next page, because others came before them, are recognized and left out. As long as
-only such come, an item stays as far from the end; where a page begins nearer to it than the one before has ended,
-items have moved: up, to pages already read, when others went, or on, when the page was answered before the one
-before. The walk then goes back, and on from there.
+numbers: items pushed on to the next page, because others came before them, are recognized and left out, as far as they
+are remembered: 20,000 by a walk, those of two pages by one that goes on from a place, which repeats what was pushed
+farther. As long as only such come, an item stays as far from the end; where a page begins nearer to it than the one
+before has ended, items have moved: up, to pages already read, when others went, or on, when the page was answered
+before the one before. The walk then goes back, and on from there. What no total tells, in an order in which changed
+items come anywhere, or with several pages under way, may hide an item.
 """
 
 from collections import deque
@@ -22,8 +24,8 @@ ROWS: Final = (1000, 500, 100, 25)
 class Place:
     """Where a walk goes on: by cursor if it has one, else by number.
 
-    `seen` are keys of items before it, to recognize those that are pushed on; `total` is what the list had when the
-    page before it was read, from which follows whether items have moved since.
+    `seen` are keys of items before it, of two pages, to recognize those that are pushed on; `total` is what the list
+    had when the page before it was read, from which follows whether items have moved since.
     """
 
     rows: int
