@@ -2,12 +2,15 @@
 
 import json
 import random
+import shutil
 import tracemalloc
 from collections.abc import Callable
 from contextlib import closing
 from itertools import product
+from pathlib import Path
 from urllib.parse import quote
 
+import apsw
 import falcon
 import pytest
 
@@ -15,7 +18,9 @@ from factories import NOON, Account, Store, relatorio
 from forwarding import Forwarding
 from laudo.server import app
 from laudo.server.accounts import Level
+from laudo.server.config import Settings
 from laudo.server.database import Mark, open_store
+from laudo.server.ingest.writer import Ingest
 from strategies import many
 from wsgi import Answer, Client, NewApp, NewClient
 
@@ -66,6 +71,25 @@ def test_a_request_that_repeats_goes_no_further_while_the_store_does_not_change(
         store.write(account, [relatorio(60 + number)])
         assert [acme.get(url).status for _ in range(2)] == [200, 200]
         assert len(reached) == (1 if marked else 2)
+
+
+@pytest.mark.engines("sqlite", reason="only a file has companions")
+def test_a_copy_put_beside_what_another_store_has_left_is_never_answered_as_it_was(
+    store: Store, store_url: str, account: Account, key_file: Path, tmp_path: Path
+) -> None:
+    """It has no log until somebody writes, and who writes takes the companion there is, and then deletes it."""
+    store.write(account, many(60))
+    restored = tmp_path / "restored.db"
+    with closing(apsw.Connection(store_url.removeprefix("sqlite:///"))) as connection:
+        connection.execute("VACUUM INTO ?", (str(restored),)).fetchall()
+    shutil.copy(f"{store_url.removeprefix('sqlite:///')}-shm", f"{restored}-shm")
+    asking = Client(
+        app.create(Settings(store=f"sqlite:///{restored}", key_file=str(key_file), log=False)), account.token
+    )
+    for number in range(60, 64):
+        assert [asking.get("/relatorios").total for _ in range(2)] == [number, number]
+        with closing(open_store(f"sqlite:///{restored}", write=True)) as database:
+            Ingest(database, account.id_conta).write([relatorio(number)])
 
 
 class _Counting(Forwarding):

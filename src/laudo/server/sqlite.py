@@ -64,8 +64,8 @@ class Sqlite:
         self._place: tuple[int, int] | None = None
         self._next_look = 0.0
         self._is_in_place = True
-        self._connection()
-        self._wal_index = None if write else _wal_index(self._path)
+        has_log = self.fetch(Statement("PRAGMA journal_mode", ())) == [("wal",)]
+        self._wal_index = _wal_index(self._path) if has_log and not write else None
 
     def fetch(self, statement: Statement) -> list[Row]:
         """Run one statement in a snapshot of its own; raises Unavailable, StoreError."""
@@ -82,7 +82,8 @@ class Sqlite:
     def mark(self) -> Mark:
         """Mark the state of the file as it is now, without asking SQLite.
 
-        None from a store opened to write, and, from soon after, where the file has gone: what was kept ends then.
+        None from a store opened to write, or before it had a log, and, from soon after, where the file has gone: what
+        was kept ends then.
         """
         if self._wal_index is None:
             return None
