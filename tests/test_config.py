@@ -76,7 +76,7 @@ def test_what_resembles_nothing_is_answered_with_what_is_known() -> None:
         config.load({}, {"LAUDO_ZZZZZZZZZZ": "50"}, None)
 
 
-@pytest.mark.parametrize("name", config.FOREIGN)
+@pytest.mark.parametrize("name", [*config.FOREIGN, "LAUDO_TEST_PG"])
 def test_variables_of_other_parts_are_known(name: str, file: Path) -> None:
     assert config.load({}, {name: str(file)}, file).port == 9001
 
@@ -183,6 +183,7 @@ def test_switches_have_several_spellings(text: str) -> None:
         f"postgresql://laudo:{PASSWORD}/{PASSWORD}@db/laudo",
         f"postgresql://db/laudo?user=laudo&password={PASSWORD}",
         f"postgresql://db/laudo?sslpassword={PASSWORD}&user=laudo",
+        f"postgresql://db/laudo?user=laudo&pass%77ord={PASSWORD}",
     ],
 )
 def test_no_password_of_a_store_is_ever_shown(store: str) -> None:

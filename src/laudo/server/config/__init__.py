@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import unquote
 
 from laudo.server.config.kinds import ADDRESS, FILE, ORIGINS, STORE, STORES, SWITCH, Kind, number
 
@@ -22,8 +23,9 @@ T = TypeVar("T")
 
 PREFIX: Final = "LAUDO_"
 DEFAULT_FILE: Final = Path("laudo.toml")
-FOREIGN: Final = ("LAUDO_CONFIG", "LAUDO_URL", "LAUDO_TOKEN", "LAUDO_TEST_PG", "LAUDO_TEST_WALKS", "LAUDO_TEST_OUTAGE")
+FOREIGN: Final = ("LAUDO_CONFIG", "LAUDO_URL", "LAUDO_TOKEN")
 """Variables with our prefix that are no settings: other parts read them."""
+_OF_TESTS: Final = "LAUDO_TEST_"
 
 
 class ConfigError(Exception):
@@ -40,7 +42,12 @@ def cores() -> int:
 def mask(url: str) -> str:
     """Give a store's URL without its passwords."""
     without = re.sub(r"://([^:@/?]*):.*@", r"://\1:***@", url)
-    return re.sub(r"(?i)([?&][a-z]*password=)[^&]*", r"\1***", without)
+    return re.sub(r"([?&])([^=&]*)=[^&]*", _masked, without)
+
+
+def _masked(parameter: re.Match[str]) -> str:
+    """Hide a password; that a name is encoded hides it from nobody, as libpq decodes it."""
+    return f"{parameter[1]}{parameter[2]}=***" if "password" in unquote(parameter[2]).lower() else parameter[0]
 
 
 def _row(kind: Kind[T], default: T, about: str, *, shown: str | None = None) -> T:
@@ -215,7 +222,7 @@ def _from_flags(flags: Mapping[str, object]) -> dict[str, _Given]:
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
     table = {setting.variable: setting for setting in SETTINGS}
-    ours = [name for name in environ if name.startswith(PREFIX) and name not in FOREIGN]
+    ours = [name for name in environ if name.startswith(PREFIX) and not (name in FOREIGN or name.startswith(_OF_TESTS))]
     for name in ours:
         if name not in table:
             raise ConfigError(f"unknown environment variable {name!r}{_suggestion(name, (*table, *FOREIGN))}")
