@@ -20,7 +20,7 @@ export const SHOWN = {
 };
 
 /** What identifies a person: never in an address, a title or a referrer. @type {Record<View, string[]>} */
-export const PRIVATE = {
+const PRIVATE = {
   relatorios: ["numero_documento"],
   pessoas: ["busca", "cpf", "nome"],
   painel: [],

@@ -31,6 +31,11 @@ addEventListener("beforeunload", () => {
 /** @type {Record<number, Kind>} */
 const KINDS = { 400: "invalid", 401: "auth", 429: "limit", 502: "unavailable", 503: "unavailable", 504: "unavailable" };
 
+/** Give the document of the API: what is the server's to say of it. @returns {Promise<any>} */
+export async function description() {
+  return (await fetch(`${SERVICE}/openapi.json`, { credentials: "omit", referrerPolicy: "no-referrer" })).json();
+}
+
 /** Make a client for one caller. @param {string} token */
 export function connect(token) {
   /** Answers by address, oldest first, so that what has not changed costs a 304. @type {Map<string, Answer>} */

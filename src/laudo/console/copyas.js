@@ -21,7 +21,7 @@ export function curl(base, path, parameters) {
 export function sdk(base, path, parameters) {
   const given = Object.entries(parameters).map(([name, value]) => `${name}=${typed(name, value)}`);
   const call = given.length > 2 ? `\n    ${given.join(",\n    ")},\n` : given.join(", ");
-  const body = path === "/usuario" ? "print(client.usuario())" : `for item in client.${path.slice(1)}(${call}):\n    print(item)`;
+  const body = `for item in client.${path.slice(1)}(${call}):\n    print(item)`;
   return `import os\n\nfrom laudo.client import Laudo\n\nclient = Laudo(${python(base)}, os.environ["LAUDO_TOKEN"])\n${body}`;
 }
 
@@ -34,5 +34,5 @@ export function cli(base, path, parameters) {
 /** @param {string} name @param {string} value */
 function typed(name, value) {
   if (name === "pendente_validacao_manual") return value === "true" ? "True" : "False";
-  return name === "page" || name === "rows" ? value : python(value);
+  return python(value);
 }

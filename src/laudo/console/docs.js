@@ -1,7 +1,6 @@
 // Adds "Experimentar" to the reference: a form for each route, asked with the token of this tab.
 import { html, render, useRef, useState } from "./vendor/preact.js";
-import { connect, Refusal } from "./api.js";
-import { SERVICE } from "./service.js";
+import { connect, description, Refusal } from "./api.js";
 import { kept, renewKept } from "./session.js";
 import { resumeTheme } from "./theme.js";
 
@@ -74,7 +73,7 @@ function hidden(body) {
 async function start() {
   resumeTheme();
   renewKept();
-  const document_ = await (await fetch(`${SERVICE}/openapi.json`, { credentials: "omit", referrerPolicy: "no-referrer" })).json();
+  const document_ = await description();
   for (const section of document.querySelectorAll("section[data-path]")) {
     const path = section.getAttribute("data-path") ?? "";
     const get = document_.paths[path].get;

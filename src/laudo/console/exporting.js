@@ -1,4 +1,4 @@
-// A list as CSV: walks it by cursor, tells how far it is, can be stopped. Pure but for the client given.
+// A list as CSV: walks it by cursor, tells how far it is, can be stopped.
 import { mask, punctuate } from "./documents.js";
 import { patiently } from "./patience.js";
 

@@ -20,8 +20,8 @@ export const STATUS = {
   PENDENTE: "Pendente",
 };
 export const RESULTADO = { VALID: "Válido", INVALID: "Inválido" };
-export const TIPO_PESSOA = { PESSOA: "Pessoa", EMPRESA: "Empresa" };
-export const PENDENTE = { true: "Pendente", false: "Não depende" };
+const TIPO_PESSOA = { PESSOA: "Pessoa", EMPRESA: "Empresa" };
+const PENDENTE = { true: "Pendente", false: "Não depende" };
 
 /** @type {Record<string, string>} */
 export const FIELDS = {
@@ -99,11 +99,15 @@ export function zone() {
   return timeZone.replaceAll("_", " ");
 }
 
+/** The choices of each filter that has few, and their words. @type {Record<string, Record<string, string>>} */
+export const CHOICES = { status: STATUS, resultado: RESULTADO, tipo_pessoa: TIPO_PESSOA, pendente_validacao_manual: PENDENTE };
+
+/** The word for an item's kind of person, which the API writes otherwise than filters do. @param {string} tipo */
+export const kindOf = (tipo) => CHOICES.tipo_pessoa[tipo.toUpperCase()] ?? tipo;
+
 /** The words for a filter's value; `mask` writes documents. @param {string} name @param {string} value @param {(text: string) => string} mask */
 export function valueWords(name, value, mask) {
-  /** @type {Record<string, Record<string, string>>} */
-  const words = { status: STATUS, resultado: RESULTADO, tipo_pessoa: TIPO_PESSOA, pendente_validacao_manual: PENDENTE };
-  if (words[name]) return words[name][value] ?? value;
+  if (CHOICES[name]) return CHOICES[name][value] ?? value;
   if (name === "numero_documento" || name === "cpf") return mask(value);
   if (/^\d{4}-\d\d-\d\d$/.test(value)) return value.split("-").reverse().join("/");
   return value;

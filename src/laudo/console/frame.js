@@ -28,7 +28,7 @@ export function Frame({ place, children }) {
           ([view, words], index) =>
             html`<a key=${view} href=${write(at(view))} data-view=${index + 1} onClick=${link(at(view))} aria-current=${place.view === view ? "page" : undefined}>${words}</a>`,
         )}
-        <a class="docs" href="docs">API</a>
+        <a href="docs">API</a>
       </nav>
       <${Find} />
       <${Tools} />

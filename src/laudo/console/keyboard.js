@@ -1,5 +1,5 @@
 // Shortcuts: single keys that can be switched off, and that take no key from a field but the arrow from a search to what it found.
-import { remember } from "./store.js";
+import { remember, store } from "./store.js";
 
 const KEYS = "laudo.keys";
 
@@ -15,14 +15,14 @@ export const SHORTCUTS = [
   ["?", "Estes atalhos"],
 ];
 
-/** Switch the shortcuts on or off. @param {typeof import("./store.js").store} store @param {boolean} keys */
-export function switchKeys(store, keys) {
+/** Switch the shortcuts on or off. @param {boolean} keys */
+export function switchKeys(keys) {
   remember(KEYS, keys ? "1" : "0");
   store.set({ keys });
 }
 
-/** @param {typeof import("./store.js").store} store */
-export function listen(store) {
+/** Heed keys from now on. */
+export function listen() {
   store.set({ keys: localStorage.getItem(KEYS) !== "0" });
   addEventListener("keydown", (event) => {
     const { keys, token } = store.get();
@@ -35,7 +35,7 @@ export function listen(store) {
     if (!keys && !row && event.key !== "Escape") return;
     // A key that is held goes along the rows; a page for each repetition is more than browsers let a history have.
     if (event.repeat && !row && !/^[jk]$/.test(event.key)) return;
-    if (press(event.key, store)) event.preventDefault();
+    if (press(event.key)) event.preventDefault();
   });
 }
 
@@ -44,8 +44,8 @@ function isField(target) {
   return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName));
 }
 
-/** Do what a key says; gives whether it says anything. @param {string} key @param {typeof import("./store.js").store} store */
-function press(key, store) {
+/** Do what a key says; gives whether it says anything. @param {string} key */
+function press(key) {
   if (key === "?") store.set({ dialog: "atalhos" });
   else if (key === "/") focus("[data-find]");
   else if (key === "ArrowDown" || key === "j") return step(1);

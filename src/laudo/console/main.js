@@ -1,10 +1,10 @@
 // Starts the console: who asks, where they are, and which view draws that.
 import { html, render, useEffect, useErrorBoundary } from "./vendor/preact.js";
+import { description } from "./api.js";
 import { keepFocus } from "./focus.js";
 import { Frame } from "./frame.js";
 import { listen } from "./keyboard.js";
 import { follow } from "./router.js";
-import { SERVICE } from "./service.js";
 import { renewKept, resume } from "./session.js";
 import { store, useStore } from "./store.js";
 import { resumeTheme } from "./theme.js";
@@ -39,8 +39,7 @@ function Console() {
 /** The largest page is the server's to say, in the document of its API. */
 async function learnLimits() {
   try {
-    const document_ = await (await fetch(`${SERVICE}/openapi.json`, { credentials: "omit", referrerPolicy: "no-referrer" })).json();
-    const parameters = document_.paths["/relatorios"].get.parameters;
+    const parameters = (await description()).paths["/relatorios"].get.parameters;
     const rows = parameters.find((/** @type {any} */ parameter) => parameter.name === "rows");
     store.set({ maxRows: Number(rows.schema.maximum) || store.get().maxRows });
   } catch {
@@ -64,7 +63,7 @@ function start(root) {
   resume();
   renewKept();
   follow();
-  listen(store);
+  listen();
   keepFocus(root);
   return render(html`<${Console} />`, root);
 }

@@ -21,7 +21,6 @@ const PATHS = {
   light: "M8 10.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5ZM8 1.5v1.5M8 13v1.5M1.5 8H3M13 8h1.5M3.400 3.400l1.100 1.100M11.5 11.5l1.100 1.100M3.400 12.600l1.100-1.100M11.5 4.5l1.100-1.100",
   dark: "M13.5 9.5A6 6 0 0 1 6.5 2.5a6 6 0 1 0 7 7Z",
   auto: "M8 2a6 6 0 1 0 0 12ZM8 2a6 6 0 0 1 0 12",
-  link: "M6.5 9.5l3-3M7 4.5l1.200-1.200a3 3 0 0 1 4.5 4.400L11.5 9M9 11.5l-1.200 1.200a3 3 0 0 1-4.5-4.400L4.5 7",
   keys: "M1.5 4h13v8h-13zM4 6.5h.5M6.5 6.5H7M9 6.5h.5M11.5 6.5h.5M5 9.5h6",
   leave: "M6.5 2.5h-4v11h4M7 8h7M11 5l3 3-3 3",
 };
@@ -127,7 +126,7 @@ export function Trouble({ refusal, wait, retry, place, stale = false }) {
     offline: navigator.onLine ? "O servidor não respondeu" : "Você está sem conexão",
     server: "Algo deu errado no servidor",
   };
-  return html`<div class="trouble ${stale ? "stale" : ""}" data-kind=${refusal.kind}>
+  return html`<div class="trouble" data-kind=${refusal.kind}>
     <strong>${titles[refusal.kind] ?? titles.server}</strong>
     <p>
       ${refusal.message} ${stale && "Abaixo, os últimos dados recebidos."}

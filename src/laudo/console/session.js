@@ -74,5 +74,5 @@ export function reveal(revealed) {
 
 /** Tell whether a text could be a token at all. @param {string} text */
 export function plausible(text) {
-  return /^[\x21-\x2b\x2d-\x7e]{8,200}$/.test(text);
+  return /^[\x21-\x2b\x2d-\x7e]{16,200}$/.test(text);
 }

@@ -21,7 +21,7 @@ import { useEffect, useState } from "./vendor/preact.js";
 const SAID = 3;
 
 /** @param {State} initial */
-export function createStore(initial) {
+function createStore(initial) {
   let state = initial;
   /** @type {Set<() => void>} */
   const listeners = new Set();

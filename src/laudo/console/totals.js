@@ -1,15 +1,7 @@
 // Exact counts beside each choice: totals are cheap, so they are asked for, never estimated.
 import { queue } from "./api.js";
 import { patiently } from "./patience.js";
-import { PENDENTE, RESULTADO, STATUS, TIPO_PESSOA } from "./format.js";
-
-/** The choices of each filter that has few. @type {Record<string, Record<string, string>>} */
-export const CHOICES = {
-  status: STATUS,
-  resultado: RESULTADO,
-  tipo_pessoa: TIPO_PESSOA,
-  pendente_validacao_manual: PENDENTE,
-};
+import { CHOICES } from "./format.js";
 
 const WIDTH = 4;
 const MOST_MATRICES = 40;

@@ -2,7 +2,7 @@
 import { html, useEffect, useRef } from "../vendor/preact.js";
 import { at, parameters, write } from "../address.js";
 import { isPersonal } from "../documents.js";
-import { ago, exact, FIELDS, list as listed, plural, TIPO_PESSOA } from "../format.js";
+import { ago, exact, FIELDS, kindOf, list as listed, plural } from "../format.js";
 import { useList } from "../lists.js";
 import { Beside, Copy, Documento, Icon, Instant, Resultado, Skeleton, Status, Trouble } from "../parts.js";
 import { go, link } from "../router.js";
@@ -58,7 +58,6 @@ function changed(before, now) {
 
 /** @param {{item: any, place: Place}} props */
 function Report({ item, place }) {
-  const tipo = /** @type {Record<string, string>} */ (TIPO_PESSOA)[item.tipo_pessoa.toUpperCase()] ?? item.tipo_pessoa;
   return html`<div class="badges">
       <${Status} value=${item.status} />${item.resultado && html`<${Resultado} value=${item.resultado} />`}
       ${item.pendente_validacao_manual && html`<span class="manual">Validação manual pendente</span>`}
@@ -69,7 +68,7 @@ function Report({ item, place }) {
       <dd><${Documento} value=${item.numero_documento} /><${Copy} text=${item.numero_documento} label="Copiar o documento, por inteiro" /></dd>
       ${isPersonal(item.numero_documento) && html`<${Nome} cpf=${item.numero_documento} />`}
       <dt>${FIELDS.tipo_pessoa}</dt>
-      <dd>${tipo}</dd>
+      <dd>${kindOf(item.tipo_pessoa)}</dd>
       <dt>${FIELDS.nome}</dt>
       <dd>${item.nome}</dd>
       <dt>${FIELDS.resultado}</dt>

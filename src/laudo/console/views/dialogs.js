@@ -33,7 +33,7 @@ function Shortcuts() {
     <dl class="shortcuts">
       ${SHORTCUTS.map(([names, words]) => html`<dt key=${`${names}-keys`}>${names.split(" ").map((name) => html`<kbd key=${name}>${name}</kbd>`)}</dt><dd key=${names}>${words}</dd>`)}
     </dl>
-    <label class="check"><input type="checkbox" checked=${keys} onChange=${() => switchKeys(store, !keys)} /> Usar teclas simples como atalhos</label>
+    <label class="check"><input type="checkbox" checked=${keys} onChange=${() => switchKeys(!keys)} /> Usar teclas simples como atalhos</label>
     <p class="hint">Datas e horas no fuso ${zone()}.</p>
   <//>`;
 }

@@ -2,12 +2,12 @@
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { filtersOf, instant, narrow } from "../address.js";
 import { recognize, WRONG } from "../documents.js";
-import { FIELDS, inputDay, integer, plural } from "../format.js";
+import { CHOICES, FIELDS, inputDay, integer, plural } from "../format.js";
 import { refused, useCountdown, useOnce, useTurn } from "../lists.js";
 import { Beside, Icon, Trouble } from "../parts.js";
 import { go } from "../router.js";
 import { api } from "../session.js";
-import { CHOICES, countChoices, countMatrices } from "../totals.js";
+import { countChoices, countMatrices } from "../totals.js";
 
 /** @typedef {import("../address.js").Place} Place */
 

@@ -1,13 +1,13 @@
 // The account at a glance: what waits for a person first, then totals, then volume.
 import { html, useEffect } from "../vendor/preact.js";
 import { at, write } from "../address.js";
-import { clock, FIELDS, integer, plural, share } from "../format.js";
+import { CHOICES, clock, FIELDS, integer, plural, share } from "../format.js";
 import { useList, useOnce } from "../lists.js";
 import { Documento, Instant, Skeleton, Status, Trouble } from "../parts.js";
 import { link } from "../router.js";
 import { api } from "../session.js";
 import { say } from "../store.js";
-import { CHOICES, countChoices, slowly } from "../totals.js";
+import { countChoices, slowly } from "../totals.js";
 import { Late } from "./relatorios.js";
 import { Volume } from "./volume.js";
 

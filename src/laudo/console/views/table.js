@@ -1,14 +1,14 @@
 // The table of reports: sorted by its headers, walked by arrows, its columns as wide as there is room.
 import { html } from "../vendor/preact.js";
 import { write } from "../address.js";
-import { FIELDS, TIPO_PESSOA } from "../format.js";
+import { FIELDS, kindOf } from "../format.js";
 import { Documento, Instant, Resultado, Status } from "../parts.js";
 import { go, link } from "../router.js";
 
 /** @typedef {import("../address.js").Place} Place */
 
 /** The column that a list is sorted by and how, the default spelled out. @param {Place} place */
-export function sorting(place) {
+function sorting(place) {
   const sort = place.sort || "-atualizado_em";
   return { field: sort.replace(/^-/, ""), descending: sort.startsWith("-") };
 }
@@ -57,11 +57,10 @@ function Row({ place, item }) {
   const click = (/** @type {any} */ event) => {
     if (!event.target.closest("a, button") && !getSelection()?.toString()) go(opened);
   };
-  const tipo = /** @type {Record<string, string>} */ (TIPO_PESSOA)[item.tipo_pessoa.toUpperCase()] ?? item.tipo_pessoa;
   return html`<tr role="row" class=${place.open === item.numero ? "open" : ""} onClick=${click}>
     <td role="cell" class="c-numero"><a data-row href=${write(opened)} onClick=${link(opened)} title=${item.numero} aria-label=${`Abrir o relatório ${item.numero.slice(0, 8)}`}>${item.numero.slice(0, 8)}</a></td>
     <td role="cell" class="c-numero_documento"><${Documento} value=${item.numero_documento} /></td>
-    <td role="cell" class="c-tipo_pessoa">${tipo}</td>
+    <td role="cell" class="c-tipo_pessoa">${kindOf(item.tipo_pessoa)}</td>
     <td role="cell" class="c-status"><${Status} value=${item.status} /></td>
     <td role="cell" class="c-resultado"><${Resultado} value=${item.resultado} /></td>
     <td role="cell" class="c-nome" title=${item.nome}>${item.nome}</td>
