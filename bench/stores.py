@@ -27,7 +27,6 @@ from laudo.server.ingest.writer import Ingest
 
 ORGANIZACAO: Final = "Organização Exemplo"
 _BATCH: Final = 50_000
-_SPAN_MS: Final = 1095 * 86_400_000
 """The time in which invented reports came."""
 INSERT: Final = Write(
     How.INSERT, RELATORIO, ("facet", "recency", "numero_documento", "nome_pessoa", "mensagem", "item")
@@ -176,7 +175,7 @@ def _changed(reports: Iterator[Relatorio], plan: Plan) -> Iterator[Relatorio]:
 
 def _held(instant: int, instants: int) -> int:
     """Give the one of so many instants at equal distances that was last."""
-    begins, distance = invent.NOW_MS - _SPAN_MS, _SPAN_MS // instants
+    begins, distance = invent.NOW_MS - invent.SPAN_MS, invent.SPAN_MS // instants
     return begins + (instant - begins) // distance * distance
 
 

@@ -87,7 +87,7 @@ def _now_ms() -> int:
 
 
 def _end(now_ms: int, expires_in: str | None, expires_at: str | None) -> int | None:
-    from laudo.core.values import INSTANT
+    from laudo.core.values import parse_instant
 
     if expires_in is not None and expires_at is not None:
         raise output.Failure("give --expires-in or --expires-at, not both")
@@ -99,7 +99,7 @@ def _end(now_ms: int, expires_in: str | None, expires_at: str | None) -> int | N
     if expires_at is None:
         return None
     try:
-        return int(str(INSTANT.parse(expires_at)))
+        return parse_instant(expires_at)
     except ValueError:
         raise output.Failure("--expires-at is not an instant such as 2027-01-31T12:00:00Z") from None
 
@@ -116,7 +116,7 @@ def _given_token() -> str:
 
     given = stdin.opened()
     if given.isatty():
-        return auth.adopted_token(str(click.prompt("Token", hide_input=True, err=True)))
+        return auth.adopted_token(stdin.asked("Token", hidden=True, hint="pipe it in"))
     return auth.adopted_token(given.buffer.read(_LONGEST_INPUT).decode("ascii", "replace"))
 
 

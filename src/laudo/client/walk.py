@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, Generic
 
 from laudo.client.calls import I, ListCall, Listed
-from laudo.client.errors import AnswerError, BadRequestError, LaudoError, StatusError
+from laudo.client.errors import AnswerError, StatusError
 
 ROWS: Final = (1000, 500, 100, 25)
 """Sizes of pages to try, unless one is asked for: the first that the service accepts, and fills, stays."""
@@ -74,7 +74,7 @@ class Walk(Generic[I]):
         where = {"cursor": self._cursor} if self._cursor else {"page": str(page)}
         return self._call.at(**where, rows=str(self._rows))
 
-    def refused(self, error: LaudoError) -> None:
+    def refused(self, error: StatusError) -> None:
         """Try smaller pages when the very first is refused and nobody asked for its size; else raises the error."""
         if self._started or len(self._sizes) == 1 or not _may_be_rows(error):
             raise error
@@ -187,13 +187,12 @@ def _missing(listed: Listed[I], page: int, rows: int) -> int:
     return min(rows, listed.total - (page - 1) * rows) - len(listed.itens)
 
 
-def _may_be_rows(error: LaudoError) -> bool:
+def _may_be_rows(error: StatusError) -> bool:
     """Tell whether a refusal may be about `rows`: it says so, or does not say what it is about."""
-    refused = isinstance(error, BadRequestError) or (isinstance(error, StatusError) and error.status == _UNPROCESSABLE)
-    return refused and isinstance(error, StatusError) and (not error.keys or "rows" in error.keys)
+    return error.status in _REFUSED and (not error.keys or "rows" in error.keys)
 
 
-_UNPROCESSABLE: Final = 422
+_REFUSED: Final = (400, 422)
 _REMEMBERED: Final = 20_000
 _MOST_REREADS: Final = 1000
 _MOST_APART: Final = 2

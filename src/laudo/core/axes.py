@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from laudo.core.values import INSTANT, words
+from laudo.core.values import parse_instant, words
 
 Key = tuple[Any, ...]
 """Where a row stands on an axis: the values of the axis' columns."""
@@ -105,7 +105,7 @@ def numero_key(numero: str) -> bytes:
 
 
 def _recency(shown: str) -> int:
-    return -int(INSTANT.parse(shown) or 0)
+    return -parse_instant(shown)
 
 
 def _encode_number(value: int) -> bytes:

@@ -1,10 +1,12 @@
 """★ How a page is found: Query + the account's facets + a few look-ups → the exact total, and where the page starts.
 
-Nothing here counts or skips rows. Filters act on *facets* (the distinct combinations of the five fields with few
+Mostly nothing is counted or skipped. Filters act on *facets* (the distinct combinations of the five fields with few
 values), whose totals are kept; places in an order are found by walking the *tally* (how many reports of each facet
-lie in each bucket of an axis). Where nothing is filtered, the first page brings the facets' sum along (`whole`). A plan
-is a generator: it yields look-ups, is sent their rows, and returns a Page; who drives it decides how a look-up is asked
-(`sql`) and of whom (`server.database`).
+lie in each bucket of an axis). Where nothing is filtered, the first page brings the facets' sum along (`whole`). What
+neither knows, as words, one document or two ranges at once, is walked or collected, whichever likely costs less.
+
+A plan is a generator: it yields look-ups, is sent their rows, and returns a Page; who drives it decides how a look-up
+is asked (`sql`) and of whom (`server.database`).
 """
 
 from collections.abc import Iterator

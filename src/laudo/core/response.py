@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from laudo.core import values
+from laudo.core import errors, values
 from laudo.core.errors import ApiError
 from laudo.core.query import Query
 from laudo.core.resources import PESSOAS, PROFILE, RELATORIOS, Resource
@@ -43,7 +43,7 @@ def profile(fields: Mapping[str, str]) -> bytes:
 def error(refusal: ApiError) -> bytes:
     """Write the body of a refusal, one shape everywhere."""
     body: dict[str, object] = {"error": refusal.kind.error, "message": refusal.message}
-    if refusal.kind.status == 400:  # noqa: PLR2004 - only a 400 has parameters at fault
+    if refusal.kind is errors.INVALID:
         body["validation"] = {"source": "query", "keys": refusal.keys}
     body["status_code"] = refusal.kind.status
     return _encode(body)

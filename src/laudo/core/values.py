@@ -105,7 +105,8 @@ def _matching(pattern: str, convert: Callable[[str], Stored]) -> Callable[[str],
     return parse
 
 
-def _instant(text: str) -> int:
+def parse_instant(text: str) -> int:
+    """Read an instant of the form that INSTANT accepts as UTC milliseconds since 1970; raises ValueError."""
     if not _INSTANT(text):
         raise ValueError
     try:
@@ -149,7 +150,7 @@ def _until(text: str) -> int:
 
 def _bound(text: str) -> int:
     """Give the first millisecond that is not before an instant: of those that are written finer, the next one."""
-    return _instant(text) + (_FINER(text) is not None)
+    return parse_instant(text) + (_FINER(text) is not None)
 
 
 def _day(text: str) -> int:
@@ -212,7 +213,7 @@ DOCUMENTO: Final = Kind(
     pattern="^([0-9]{11}|[0-9A-Za-z]{12}[0-9]{2})$",
 )
 INSTANT: Final = Kind(
-    _instant,
+    parse_instant,
     "um instante ISO 8601 com fuso, como 2026-01-31T12:00:00Z",
     "2026-01-31T12:00:00.000Z",
     format="date-time",

@@ -20,6 +20,8 @@ T = TypeVar("T")
 NOW_MS: Final = 1_790_812_800_000  # 2026-10-01T00:00:00Z: fixed, or the same seed would not give the same data
 
 _DAY_MS: Final = 86_400_000
+SPAN_MS: Final = 1095 * _DAY_MS
+"""From the first report to the last."""
 _HOUR_MS: Final = 3_600_000
 _WEEK_MS: Final = 7 * _DAY_MS
 _FIRST_MONDAY_MS: Final = 4 * _DAY_MS  # 1970-01-01 was a Thursday
@@ -50,10 +52,8 @@ def relatorios(
     *,
     seed: int = 1,
     persons: int | None = None,
-    now_ms: int = NOW_MS,
-    span_days: int = 1095,
 ) -> Iterator[Relatorio]:
-    """Reports in ascending `atualizado_em`, the last shortly before `now_ms`; a fifth are on companies.
+    """Reports in ascending `atualizado_em`, the last shortly before NOW_MS; a fifth are on companies.
 
     `persons` is how many distinct CPFs occur: at most 0.8 × count (more is taken for that), by
     default 0.3 × count. A few return often, most once or twice.
@@ -61,7 +61,7 @@ def relatorios(
     rng = random.Random(seed)
     subject = _subjects(rng)
     outcomes = {tipo: _outcomes(tipo) for tipo in ("Pessoa", "Empresa")}
-    instants = _instants(rng, count, now_ms - span_days * _DAY_MS, now_ms)
+    instants = _instants(rng, count, NOW_MS - SPAN_MS, NOW_MS)
     numbers = _numbers(rng, count, persons)
     uuids = _uuids(rng)
     settled = int(count * _SETTLED)

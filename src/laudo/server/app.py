@@ -12,7 +12,7 @@ from laudo.core.resources import Resource
 from laudo.server import auth, console, metrics, migrations
 from laudo.server.callers import Callers
 from laudo.server.config import Settings
-from laudo.server.database import Database, StoreError, Unavailable, open_store, read
+from laudo.server.database import NO_SCHEMA, Database, StoreError, Unavailable, open_store, read
 from laudo.server.edges import JSON, Edges, Stages, refuse
 from laudo.server.endpoint import Constant, Endpoint
 from laudo.server.limits import Limits
@@ -163,8 +163,7 @@ class Ready(Endpoint):
     def on_get(self, _request: falcon.Request, answer: falcon.Response) -> None:
         """Ask the store; raises Unavailable."""
         if not read(self._service.database, migrations.is_current):
-            message = "the store's schema is not current"
-            raise Unavailable(message)
+            raise Unavailable(NO_SCHEMA)
         answer.data = b'{"status":"ok"}'
         answer.content_type = JSON
 

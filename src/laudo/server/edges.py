@@ -22,6 +22,7 @@ from laudo.server.logs import Told
 from laudo.server.repeats import Repeats
 
 JSON: Final = "application/json; charset=utf-8"
+METHODS: Final = "GET, HEAD, OPTIONS"
 RETRY_AFTER: Final = 1
 """Seconds after which a client may try again what the store could not answer."""
 TOLD_AGAIN_AFTER: Final = 10
@@ -119,7 +120,7 @@ class Edges:
         answer.set_header("Access-Control-Allow-Origin", origin)
         answer.set_header("Access-Control-Expose-Headers", _SHOWN_TO_SCRIPTS)
         if request.method == "OPTIONS":
-            answer.set_header("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS")
+            answer.set_header("Access-Control-Allow-Methods", METHODS)
             answer.set_header(
                 "Access-Control-Allow-Headers", "Authorization, Content-Type, If-None-Match, X-Request-Id"
             )
@@ -186,7 +187,7 @@ def _on_falcon(request: falcon.Request, answer: falcon.Response, error: falcon.H
         _on_refusal(request, answer, ApiError(errors.NOT_FOUND), params)
         return
     _on_refusal(request, answer, ApiError(errors.NOT_ALLOWED), params)
-    answer.set_header("Allow", "GET, HEAD, OPTIONS")
+    answer.set_header("Allow", METHODS)
 
 
 def _on_bug(request: falcon.Request, answer: falcon.Response, error: Exception, params: object) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 import falcon
 
-from laudo.server.edges import JSON
+from laudo.server.edges import JSON, METHODS
 
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -20,7 +20,7 @@ class Endpoint:
     def on_options(self, _request: falcon.Request, answer: falcon.Response, **_place: str) -> None:
         """Name the methods."""
         answer.status = falcon.HTTP_204
-        answer.set_header("Allow", "GET, HEAD, OPTIONS")
+        answer.set_header("Allow", METHODS)
 
 
 class Constant(Endpoint):

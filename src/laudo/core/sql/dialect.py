@@ -1,4 +1,4 @@
-"""What differs between the engines: all of it is asked of a Dialect, and nothing else tells them apart."""
+"""What differs between the engines in asking and writing: all of it is asked of a Dialect."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol

@@ -9,7 +9,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A table; the `key` tells its rows apart, and `types` has every column, in words that both engines know."""
+    """A table; the `key` tells its rows apart, and `types` has every column's, as PostgreSQL calls it."""
 
     name: str
     key: tuple[str, ...]

@@ -11,7 +11,7 @@ from laudo.core.axes import Axis, Key
 from laudo.core.lookups import At
 from laudo.core.sql import Owner, Statement
 from laudo.core.sql.parts import Where, source
-from laudo.server.database import Connection
+from laudo.server.database import Connection, Row
 
 CHUNK: Final = 20_000
 """Rows that are read at once."""
@@ -35,7 +35,7 @@ def rows(connection: Connection, axis: Axis, owner: Owner) -> Iterator[list[Plac
     """Give all rows of an owner in the order of an axis, some 20,000 at once; never an empty list."""
     if axis.table == "relatorio" and not axis.covers_facet:
         return _by_facets(connection, axis, owner)
-    return _by_index(connection, axis, owner)
+    return chunks(connection, axis, owner, "facet" if axis.table == "relatorio" else "0")
 
 
 def between(chunks: Iterable[list[Placed]], ends: Sequence[Key]) -> Iterator[Held]:
@@ -71,23 +71,24 @@ def _counted(part: list[Placed]) -> tuple[Key, Held]:
     return part[0][:-1], Held(map(_FACET, part))
 
 
-def _by_index(connection: Connection, axis: Axis, owner: Owner) -> Iterator[list[Placed]]:
-    """Read an index that has the facet.
+def chunks(connection: Connection, axis: Axis, owner: Owner, columns: str) -> Iterator[list[Row]]:
+    """Read rows in the order of an axis: their keys, then other columns.
 
-    One that orders ties otherwise makes the engine sort them for each chunk: of many ties more are taken at once.
+    An index that orders ties otherwise makes the engine sort them for each chunk: of many ties more are taken at once.
     """
     names = ", ".join(axis.names)
-    facet = "facet" if axis.table == "relatorio" else "0"
     lower, limit = None, CHUNK
     while True:
         where = Where(axis, owner, connection.dialect).between(lower, None)
-        text = f"SELECT {names}, {facet} FROM {source(axis, connection.dialect)} WHERE {where} ORDER BY {names} LIMIT ?"
+        text = (
+            f"SELECT {names}, {columns} FROM {source(axis, connection.dialect)} WHERE {where} ORDER BY {names} LIMIT ?"
+        )
         chunk = connection.fetch(Statement(text, (*where.params, limit)))
         if chunk:
             yield chunk
         if len(chunk) < limit:
             return
-        lower = axis.past(chunk[-1][:-1])
+        lower = axis.past(chunk[-1][: len(axis.names)])
         limit = min(2 * limit, _LARGEST) if chunk[0][0] == chunk[-1][0] else CHUNK
 
 

@@ -11,7 +11,7 @@ from laudo.core.facets import FIELDS
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import FACET, RELATORIO
 from laudo.server.database import Connection, Database, Row
-from laudo.server.ingest.changes import begin
+from laudo.server.ingest.changes import Content, begin
 from laudo.server.ingest.progress import Progress
 from laudo.server.ingest.statistics import Statistics
 
@@ -125,7 +125,7 @@ def _facets(connection: Connection, owner: Owner) -> list[Row]:
 _FIRST: Final = b""
 _LAST: Final = b"\xff" * 17
 """Above every numero, which has 16 bytes."""
-_CONTENT: Final = ("facet", "recency", "numero_documento", "nome_pessoa", "mensagem", "item")
+_CONTENT: Final = (*Content._fields, "item")
 _OWNED: Final = "WHERE id_organizacao = ? AND id_conta = ?"
 _REPORTS: Final = (
     f"SELECT numero, {', '.join(_CONTENT)} FROM {{source}} "

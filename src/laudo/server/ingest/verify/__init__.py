@@ -46,15 +46,15 @@ def mend(
 ) -> None:
     """Write anew what `verify` found to differ. Raises StoreError where a facet is lost altogether."""
     found = list(differences)
-    named = {Owner(each.id_organizacao, each.id_conta or 0) for each in found}
+    affected = {Owner(each.id_organizacao, each.id_conta or 0) for each in found}
     with database.snapshot() as connection:
         owners = _owners(connection)
         there = {*owners, *(Owner(id_organizacao, 0) for id_organizacao in _organizacoes(connection))}
-        contas = sorted(owner for owner in named & there if owner.id_conta)
-        organizacoes = {owner.id_organizacao for owner in named & there if not owner.id_conta}
+        contas = sorted(owner for owner in affected & there if owner.id_conta)
+        organizacoes = {owner.id_organizacao for owner in affected & there if not owner.id_conta}
         others = [owner for owner in owners if owner.id_organizacao in organizacoes]
         progress = Progress(told, _work(connection, contas, passes=_PASSES) + pessoas.work(connection, others))
-    for owner in sorted(named - there):
+    for owner in sorted(affected - there):
         with database.transaction() as connection:
             orphans.clear(connection, owner)
     if any(each.what == pessoas.WORDS for each in found):

@@ -8,9 +8,9 @@ import msgspec
 from laudo.core import axes, response
 from laudo.core.facets import FIELDS
 from laudo.core.sql import How, Owner, Statement, Write
-from laudo.core.sql.parts import Where, source
+from laudo.core.sql.parts import source
 from laudo.core.sql.writes import FACET, RELATORIO
-from laudo.core.values import INSTANT, INSTANTS
+from laudo.core.values import INSTANTS, parse_instant
 from laudo.server.database import Connection, StoreError
 from laudo.server.ingest import counting
 from laudo.server.ingest.progress import SILENT, Progress
@@ -43,7 +43,7 @@ def wrong(connection: Connection, owner: Owner, progress: Progress) -> Iterator[
     Reports are read from the newest on, which is about the order in which they were written.
     """
     facets = _facets(connection, owner)
-    for chunk in progress.following(_chunks(connection, owner)):
+    for chunk in progress.following(counting.chunks(connection, axes.RELATORIO_RECENCY, owner, _COLUMNS)):
         found = Wrong([], [])
         for recency, numero, facet, mensagem, numero_documento, item in chunk:
             if -recency not in INSTANTS:
@@ -87,7 +87,7 @@ def restore_facets(connection: Connection, owner: Owner) -> bool:
 def _instant(item: str) -> int | None:
     """Read an item's `atualizado_em`."""
     try:
-        return int(str(INSTANT.parse(msgspec.json.decode(item, type=dict[str, Any])["atualizado_em"])))
+        return parse_instant(msgspec.json.decode(item, type=dict[str, Any])["atualizado_em"])
     except (msgspec.DecodeError, KeyError, TypeError, ValueError):
         return None
 
@@ -98,27 +98,12 @@ def _facets(connection: Connection, owner: Owner) -> dict[int, tuple[Any, ...]]:
     return {facet: (*values, bool(pendente)) for facet, *values, pendente in rows}
 
 
-def _chunks(connection: Connection, owner: Owner) -> Iterator[list[tuple[Any, ...]]]:
-    axis, last = axes.RELATORIO_RECENCY, None
-    while True:
-        where = Where(axis, owner, connection.dialect).between(last, None)
-        text = (
-            f"SELECT {_COLUMNS} FROM {source(axis, connection.dialect)} WHERE {where} ORDER BY recency, numero LIMIT ?"
-        )
-        chunk = connection.fetch(Statement(text, (*where.params, counting.CHUNK)))
-        if chunk:
-            yield chunk
-        if len(chunk) < counting.CHUNK:
-            return
-        last = axis.past(chunk[-1][:2])
-
-
 def _uuid(numero: bytes) -> str:
     digits = numero.hex()
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
-_COLUMNS: Final = "recency, numero, facet, mensagem, numero_documento, item"
+_COLUMNS: Final = "facet, mensagem, numero_documento, item"
 _OWNER: Final = "id_organizacao = ? AND id_conta = ?"
 _FACETS: Final = f"SELECT facet, {', '.join(FIELDS)} FROM facet WHERE {_OWNER}"
 _MEND: Final = Write(How.SET, RELATORIO, ("item",))

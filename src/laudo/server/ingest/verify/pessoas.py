@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import merge
-from itertools import chain
 from typing import Any, Final
 
 from laudo.core import axes
@@ -126,7 +125,7 @@ def _pairs(connection: Connection, id_organizacao: int, progress: Progress) -> I
 
     Persons already given may be written meanwhile.
     """
-    kept = chain.from_iterable(_stored(connection, id_organizacao))
+    kept = _stored(connection, id_organizacao)
     right = _said(connection, id_organizacao, progress)
     stored, said = next(kept, None), next(right, None)
     while stored or said:
@@ -141,11 +140,11 @@ def _pairs(connection: Connection, id_organizacao: int, progress: Progress) -> I
             stored, said = next(kept, None), next(right, None)
 
 
-def _stored(connection: Connection, id_organizacao: int) -> Iterator[list[Row]]:
+def _stored(connection: Connection, id_organizacao: int) -> Iterator[Row]:
     last = ""
     text = _STORED.format(source=connection.dialect.source("pessoa", axes.PESSOA_CPF.index))
     while chunk := connection.fetch(Statement(text, (id_organizacao, last, counting.CHUNK))):
-        yield [(cpf, nome, nome_busca, recency, item) for cpf, nome, nome_busca, recency, item in chunk]
+        yield from chunk
         last = chunk[-1][0]
 
 
