@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
+import apsw
 import msgspec
 import pytest
 
@@ -570,6 +571,17 @@ def test_persons_that_are_to_be_counted_anew_have_not_the_etag_of_none(world: Wo
     found = world.clients(target)[0].get("/pessoas")
     assert (empty.total, found.total > 0) == (0, True)
     assert empty.headers["etag"] != found.headers["etag"]
+
+
+def test_which_of_two_stores_is_damaged_is_told(files: World, tmp_path: Path) -> None:
+    target, damaged = files.target(), tmp_path / "damaged.db"
+    copied(files.source, target)
+    with closing(apsw.Connection(files.source_url.removeprefix("sqlite:///"))) as connection:
+        connection.execute("VACUUM INTO ?", (str(damaged),)).fetchall()
+    content = damaged.read_bytes()
+    damaged.write_bytes(content[: len(content) // 3].ljust(len(content), b"?"))
+    with pytest.raises(StoreError, match=r"^[^ ]*/damaged\.db is not a store of laudo, or it is damaged"):
+        differences(copied(files.open(f"sqlite:///{damaged}"), target))
 
 
 @pytest.mark.parametrize("what", DAMAGE)

@@ -69,11 +69,7 @@ class Sqlite:
 
     def fetch(self, statement: Statement) -> list[Row]:
         """Run one statement in a snapshot of its own; raises Unavailable, StoreError."""
-        try:
-            return self._in_place().rows(statement)
-        except apsw.Error as error:
-            _translate(error, self._path)
-            raise
+        return self._in_place().rows(statement.text, statement.params)
 
     def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """Run some queries, each in a snapshot of its own; raises Unavailable, StoreError."""
@@ -174,15 +170,26 @@ class _Connection(apsw.Connection):
         self._seconds = seconds
         self.set_progress_handler(lambda: monotonic() > self._ends, _CHECK)
 
-    def rows(self, statement: Statement) -> list[Row]:
-        """Run one statement and give its rows."""
-        return self.run(statement.text, statement.params).fetchall()
+    def rows(self, text: str, params: Sequence[Any] = ()) -> list[Row]:
+        """Run statements and give their rows; raises Unavailable, StoreError.
 
-    def run(self, text: str, params: Sequence[Any] = ()) -> apsw.Cursor:
-        """Begin one statement, a short one too: SQLite counts the steps of what is kept prepared from run to run."""
+        A short one has its time, too: SQLite counts the steps of what is kept prepared from run to run.
+        """
         if self._seconds:
             self._ends = monotonic() + self._seconds
-        return self.execute(text, params)
+        try:
+            return self.execute(text, params).fetchall()
+        except apsw.Error as error:
+            _translate(error, self.filename)
+            raise
+
+    def write(self, text: str, rows: Iterable[Row]) -> None:
+        """Run a statement for each of some rows, which may come of another store; raises Unavailable, StoreError."""
+        try:
+            self.executemany(text, rows)
+        except apsw.Error as error:
+            _translate(error, self.filename)
+            raise
 
 
 class SqliteConnection:
@@ -198,49 +205,42 @@ class SqliteConnection:
 
     def __enter__(self) -> Self:
         """Begin; raises Unavailable, StoreError."""
-        try:
-            self._connection.run(self._begin).fetchall()
-        except apsw.Error as error:
-            _translate(error, self._connection.filename)
-            raise
+        self._connection.rows(self._begin)
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         """End; raises Unavailable, StoreError."""
         try:
             if self._connection.in_transaction:
-                self._connection.run("ROLLBACK" if error else "COMMIT")
-        except apsw.Error as failed:
+                self._connection.rows("ROLLBACK" if error else "COMMIT")
+        except BaseException:
             if self._connection.in_transaction:
-                self._connection.run("ROLLBACK")
-            _translate(failed, self._connection.filename)
+                self._connection.rows("ROLLBACK")
             raise
-        if isinstance(error, apsw.Error):
-            _translate(error, self._connection.filename)
 
     def fetch(self, statement: Statement) -> list[Row]:
         """Run one statement and give its rows; a list among its parameters is bound as one array."""
-        return self._connection.rows(statement)
+        return self._connection.rows(statement.text, statement.params)
 
     def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """Run some queries, one after the other."""
-        return [self._connection.rows(statement) for statement in statements]
+        return [self._connection.rows(statement.text, statement.params) for statement in statements]
 
     def write(self, write: Write, rows: Iterable[Row]) -> None:
         """Write rows, all of one organization."""
-        self._connection.executemany(self.dialect.written(write), rows)
+        self._connection.write(self.dialect.written(write), rows)
 
     def hold(self, _name: str) -> None:
         """Return at once: a write transaction has the store for itself."""
 
     def run_script(self, text: str) -> None:
         """Run several statements without parameters."""
-        self._connection.run(text).fetchall()
+        self._connection.rows(text)
 
     def has_column(self, table: str, name: str) -> bool:
         """Tell whether a table has this column; the pragma alone may tell of before another connection made it."""
         text = "SELECT 1 FROM sqlite_schema AS t, pragma_table_info(t.name) AS c WHERE t.name = ? AND c.name = ?"
-        return bool(self._connection.run(text, (table, name)).fetchall())
+        return bool(self._connection.rows(text, (table, name)))
 
 
 def _make(path: str) -> None:
