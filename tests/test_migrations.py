@@ -303,6 +303,16 @@ def test_a_second_store_in_a_database_is_made_only_where_the_url_names_its_schem
             assert bool(migrations.migrate(database)) is is_made
 
 
+def test_a_schema_that_came_before_the_stores_own_is_told(server: Server, database_name: str) -> None:
+    with closing(open_store(server.url(database_name), write=True)) as database:
+        assert migrations.migrate(database)
+    [(user,)] = server.execute("SELECT current_user::text", database=database_name)
+    server.execute(f"CREATE SCHEMA {user}", database=database_name)
+    database = open_store(server.url(database_name), write=True)
+    with closing(database), pytest.raises(StoreError, match=f"in the schema public, and search_path leads to {user}; "):
+        migrations.migrate(database)
+
+
 @pytest.mark.usefixtures("elsewhere")
 def test_a_store_that_the_user_may_not_enter_is_none_of_its_business(server: Server, database_name: str) -> None:
     user = f"of_{database_name}"

@@ -1,14 +1,16 @@
 import re
 import stat
 import subprocess
+from collections.abc import Callable
 from contextlib import closing
 
 import pytest
 
 from laudo.cli.options import opened
 from laudo.core.sql import Statement
+from laudo.server import patience
 from laudo.server.config import SETTINGS, Settings
-from laudo.server.database import open_store
+from laudo.server.database import Unavailable, open_store
 from shell import LAUDO, Shell
 
 
@@ -36,6 +38,22 @@ def test_config_reads_the_file_of_the_working_folder(empty: Shell) -> None:
 def test_migrate_may_be_repeated(fresh: Shell) -> None:
     assert fresh.prints("migrate").startswith("applied 0001_")
     assert fresh.prints("migrate") == "the store is current"
+
+
+def test_a_migration_that_breaks_off_says_what_was_applied(fresh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    patiently = patience.patiently
+
+    def breaking(work: Callable[[], bool], what: str, seconds: float) -> bool:
+        if "0001_" not in what:
+            raise Unavailable("the disk is full")
+        return patiently(work, what, seconds)
+
+    monkeypatch.setattr(patience, "patiently", breaking)
+    result = fresh("migrate")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert re.search(r"^error: the disk is full; kept: 0001_\w+\.sql; hint: run `laudo migrate` again", result.stderr)
+    monkeypatch.undo()
+    assert fresh.prints("migrate").startswith("applied 0002_")
 
 
 @pytest.mark.engines("sqlite", reason="a file has a mode")

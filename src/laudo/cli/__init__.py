@@ -71,8 +71,8 @@ EPILOG: Final = """
 \b
 Exit codes:
   0    done
-  1    done in part: `import`, `delete`, `copy`, `export` or `pull` could not do all of it, or `create` not print
-       what it made; or `verify` or `copy` found differences
+  1    done in part: `import`, `delete`, `copy`, `export`, `pull` or `migrate` could not do all of it, or `create` not
+       print what it made; or `verify` or `copy` found differences
   2    nothing done: usage, settings, store or service; stderr says why
   130  interrupted
 

@@ -83,8 +83,11 @@ def _migrate(settings: Settings) -> list[str]:
     from laudo.server.database import open_store
     from laudo.server.migrations import migrate as bring_up_to_date
 
-    with closing(open_store(settings.store, write=True)) as database:
-        return bring_up_to_date(database)
+    applied: list[str] = []
+    hint = "run `laudo migrate` again to finish"
+    kept = output.resumable(lambda: f"{', '.join(applied)}; hint: {hint}" if applied else "")
+    with kept, closing(open_store(settings.store, write=True)) as database:
+        return bring_up_to_date(database, told=applied.append)
 
 
 def _grant(settings: Settings) -> None:

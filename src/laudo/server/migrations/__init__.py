@@ -7,7 +7,7 @@ statement, each outside of any transaction, and from the first one again if it w
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -25,7 +25,17 @@ from laudo.server.ingest.tallies import Tally
 APPLIED: Final = Statement("SELECT name FROM migration ORDER BY name", ())
 
 
-def migrate(database: Database, *, folder: Traversable | None = None, seconds: float = patience.SECONDS) -> list[str]:
+Told = Callable[[str], object]
+"""Told the name of a file that has been applied."""
+
+
+def migrate(
+    database: Database,
+    *,
+    folder: Traversable | None = None,
+    seconds: float = patience.SECONDS,
+    told: Told = lambda _name: None,
+) -> list[str]:
     """Bring the store's schema up to date; gives the names applied, none when it already was.
 
     Raises StoreError when others hold a table, or another migration runs, for so many seconds. What was applied until
@@ -35,8 +45,7 @@ def migrate(database: Database, *, folder: Traversable | None = None, seconds: f
     files = _files(folder or _folder(database.dialect))
     with database.snapshot() as connection:
         known = _applied(connection)
-        if known.isdisjoint(file.name for file in files):
-            _require_place(connection)
+        _require_place(connection, is_new=known.isdisjoint(file.name for file in files))
     applied = []
     for file in files:
         if file.name in known:
@@ -44,6 +53,7 @@ def migrate(database: Database, *, folder: Traversable | None = None, seconds: f
         apply = _build if file.name.endswith(_CONCURRENT) else _apply
         if patience.patiently(partial(apply, database, file), f"the migration {file.name}", seconds):
             applied.append(file.name)
+            told(file.name)
     return applied
 
 
@@ -68,7 +78,7 @@ def require_none_newer(connection: Connection) -> None:
         raise StoreError(message)
 
 
-def _require_place(connection: Connection) -> None:
+def _require_place(connection: Connection, *, is_new: bool) -> None:
     if connection.dialect.name == "postgres":
         for there, here in connection.fetch(Statement(_ELSEWHERE, ())):
             message = (
@@ -76,7 +86,7 @@ def _require_place(connection: Connection) -> None:
                 f"{_chosen(there)} to use that one, {_chosen(here)} to make another one"
             )
             raise StoreError(message)
-    elif connection.fetch(_OTHERS):
+    elif is_new and connection.fetch(_OTHERS):
         message = "another application's table is in the way; give laudo a file of its own"
         raise StoreError(message)
 
@@ -179,9 +189,10 @@ WHERE nspname <> current_schema() AND has_schema_privilege(pg_namespace.oid, 'US
   AND (SELECT count(*) FROM pg_class WHERE relnamespace = pg_namespace.oid AND relkind IN ('r', 'p')
        AND relname IN ('migration', 'organizacao', 'relatorio', 'tally')) = 4
   AND (SELECT source FROM pg_settings WHERE name = 'search_path') <> 'client'
+  AND to_regclass(quote_ident(current_schema()) || '.migration') IS NULL
 ORDER BY nspname LIMIT 1
 """
-"""Stores that a search_path which nobody gave with this connection passes by."""
+"""Stores that a search_path which nobody gave with this connection passes by, or comes to only after another schema."""
 _LOCK: Final = "migrations"
 _CONCURRENT: Final = ".concurrent.sql"
 _WAIT_SHORTLY: Final = "SET lock_timeout = '500ms'; SET statement_timeout = 0"
