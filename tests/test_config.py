@@ -184,6 +184,8 @@ def test_switches_have_several_spellings(text: str) -> None:
         f"postgresql://db/laudo?user=laudo&password={PASSWORD}",
         f"postgresql://db/laudo?sslpassword={PASSWORD}&user=laudo",
         f"postgresql://db/laudo?user=laudo&pass%77ord={PASSWORD}",
+        f"postgresql://laudo@server:{PASSWORD}@db/laudo",
+        f"postgresql://laudo:{PASSWORD}%40db/laudo",
     ],
 )
 def test_no_password_of_a_store_is_ever_shown(store: str) -> None:

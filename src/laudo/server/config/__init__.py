@@ -41,7 +41,8 @@ def cores() -> int:
 
 def mask(url: str) -> str:
     """Give a store's URL without its passwords."""
-    without = re.sub(r"://([^:@/?]*):.*@", r"://\1:***@", url)
+    without = re.sub(r"://([^:/?]*):.*@", r"://\1:***@", url)
+    without = re.sub(r"://([^:/?@[]*):(?!\d*([,/?]|$))[^/?@]*(?=[/?]|$)", r"://\1:***", without)
     return re.sub(r"([?&])([^=&]*)=[^&]*", _masked, without)
 
 
