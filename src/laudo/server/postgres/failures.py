@@ -143,6 +143,7 @@ _REFUSALS: Final = (
     (
         re.compile(
             "certificate|does not support SSL|channel binding required|invalid .* value|invalid value|invalid .*option"
+            "|unrecognized configuration parameter|definition of service"
         ),
         "a parameter of the store's URL is wrong, or the server does not offer what it demands",
     ),
