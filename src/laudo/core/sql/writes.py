@@ -37,7 +37,7 @@ class How(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One kind of writing. Its rows are all of one organization, in the key's order, no two with the same key."""
+    """One kind of writing. Its rows are all of one organization, no two with the same key."""
 
     how: How
     table: Table
