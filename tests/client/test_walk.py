@@ -1,16 +1,18 @@
 from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 from threading import Event
 
 import httpx
+import msgspec
 import pytest
 
 from client.conftest import Client
 from client.service import TOKEN, Service, listed, pessoa, refused, relatorio
-from laudo.client import AnswerError, BadRequestError, Laudo, Relatorio, StatusError
+from laudo.client import AnswerError, BadRequestError, Laudo, ParameterError, Relatorio, StatusError
 from laudo.client.calls import Listed
 from laudo.client.questions import pessoas, relatorios
 from laudo.client.walk import Place, Walk
@@ -350,6 +352,50 @@ def test_a_walk_begun_by_numbers_goes_on_so_where_a_cursor_is_offered(client: Cl
     service.script = [answer] * 10
     rest = client.batches("relatorios_in_batches", start=first.place)
     assert sorted(item.numero for batch in (first, *rest) for item in batch.itens) == sorted(before)
+
+
+@pytest.mark.parametrize("offered", [None, '</relatorios?cursor=a>; rel="next"'], ids=["by number", "by cursor"])
+@pytest.mark.parametrize(
+    ("method", "other"),
+    [
+        ("relatorios_in_batches", {"status": "CONCLUIDO"}),
+        ("relatorios_in_batches", {"status": "CONCLUIDO", "sort": "-nome"}),
+        ("relatorios_in_batches", {"status": "PENDENTE", "sort": "nome"}),
+        ("relatorios_in_batches", {"sort": "nome"}),
+        ("pessoas_in_batches", {"sort": "nome"}),
+    ],
+)
+def test_a_place_of_another_question_is_refused_before_anything_is_sent(
+    client: Client, service: Service, method: str, other: dict[str, str], offered: str | None
+) -> None:
+    asked = {"status": "CONCLUIDO", "sort": "nome"}
+    headers = {"Link": offered} if offered else {}
+    service.script = [listed(newest_first(25), total=26, headers=headers), listed([relatorio(26)], total=26)]
+    place = client.batches("relatorios_in_batches", rows=25, **asked)[0].place
+    assert "CONCLUIDO" not in str(msgspec.json.encode(place))
+    service.requests.clear()
+    with pytest.raises(ParameterError, match="start is a place in another list"):
+        client.batches(method, start=place, **other)
+    assert service.requests == []
+    service.script = [listed([relatorio(26)], total=26)]
+    assert len(client.batches("relatorios_in_batches", start=place, **asked)) == 1
+
+
+def test_the_question_of_a_place_is_that_of_any_page_whatever_the_order_of_its_parameters() -> None:
+    call = relatorios({"status": "CONCLUIDO"}, sort="nome")
+    turned = replace(call, parameters=call.parameters[::-1]).at(page="3", rows="50", cursor="a")
+    walk = Walk(call, rows=25)
+    assert walk.wanted()
+    place = walk.take(call.read({}, listed(newest_first(25), total=26).content)).place
+    assert Walk(turned, rows=None, start=place).wanted()
+
+
+def test_a_place_stored_before_it_knew_its_question_goes_on(client: Client, service: Service) -> None:
+    service.relatorios = newest_first(60)
+    place = client.batches("relatorios_in_batches", rows=25)[0].place
+    stored = {name: text for name, text in msgspec.to_builtins(place).items() if name != "question"}
+    rest = client.batches("relatorios_in_batches", start=msgspec.convert(stored, Place), status="CONCLUIDO")
+    assert sum(len(batch.itens) for batch in rest) == 35
 
 
 def test_a_service_that_ignores_the_page_ends_the_walk() -> None:

@@ -11,10 +11,12 @@ items come anywhere, or with several pages under way, may hide an item.
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Final, Generic
+from hashlib import sha256
+from typing import Any, Final, Generic
+from urllib.parse import urlencode
 
 from laudo.client.calls import I, ListCall, Listed
-from laudo.client.errors import AnswerError, StatusError
+from laudo.client.errors import AnswerError, ParameterError, StatusError
 
 ROWS: Final = (1000, 500, 100, 25)
 """Sizes of pages to try, unless one is asked for: the first that the service accepts, and fills, stays."""
@@ -25,7 +27,8 @@ class Place:
     """Where a walk goes on: by cursor if it has one, else by number.
 
     `seen` are keys of items before it, of two pages, to recognize those that are pushed on; `total` is what the list
-    had when the page before it was read, from which follows whether items have moved since.
+    had when the page before it was read, from which follows whether items have moved since. `question` is a digest of
+    the list, its filters and order; that of a place stored before there was one is "".
     """
 
     rows: int
@@ -33,6 +36,7 @@ class Place:
     cursor: str | None = field(default=None, repr=False)
     seen: tuple[str, ...] = field(default=(), repr=False)
     total: int = 0
+    question: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +52,14 @@ class Walk(Generic[I]):
     """One walk. Ask `wanted` until it gives None, answer in the same order with `take` if it `fits`."""
 
     def __init__(self, call: ListCall[I], *, rows: int | None, workers: int = 1, start: Place | None = None) -> None:
-        """`workers` above 1 walks by page numbers, which alone can be asked for out of order; a place says how."""
+        """`workers` above 1 walks by page numbers, which alone can be asked for out of order; a place says how.
+
+        Raises ParameterError when the place is one in another list, or of other filters or another order.
+        """
         self._call = call
+        self._question = _digest(call)
+        if start and start.question not in {"", self._question}:
+            raise ParameterError("start is a place in another list, or of other filters or another order")
         self._by_number = workers > 1 if start is None else start.cursor is None
         self._sizes = deque((start.rows,) if start else (rows,) if rows else ROWS)
         self._asked: deque[int] = deque()
@@ -117,7 +127,8 @@ class Walk(Generic[I]):
         self._circle.follow(listed.cursor)
         self._cursor = listed.cursor
         self._done = listed.cursor is None
-        return Batch(listed.itens, listed.total, None if self._done else Place(self._rows, self._next, listed.cursor))
+        place = None if self._done else Place(self._rows, self._next, listed.cursor, question=self._question)
+        return Batch(listed.itens, listed.total, place)
 
     def _place(self, rows: int) -> Place | None:
         """Give the earliest page not answered: one on its way, or the next."""
@@ -125,7 +136,8 @@ class Walk(Generic[I]):
             return None
         earliest = min((*self._asked, self._next))
         expected = (self._left or 0) + (earliest - 1) * rows
-        return Place(self._rows, earliest, None, self._seen.last(2 * self._rows), expected)
+        seen = self._seen.last(2 * self._rows)
+        return Place(self._rows, earliest, seen=seen, total=expected, question=self._question)
 
     def _follow(self, total: int, page: int, rows: int) -> None:
         """Note how many items are left behind a page, and go back when it does not follow what was read before."""
@@ -182,6 +194,12 @@ class _Seen:
         return tuple(self._keys)[-count:]
 
 
+def _digest(call: ListCall[Any]) -> str:
+    """Tell questions apart by what they ask, not by where in the list; shows none of their values."""
+    asked = sorted(pair for pair in call.parameters if pair[0] not in _WHERE)
+    return sha256(f"{call.path}?{urlencode(asked)}".encode()).hexdigest()[:16]
+
+
 def _missing(listed: Listed[I], page: int, rows: int) -> int:
     """Count the items that a page of this number should have, by the total that came with it, and has not."""
     return min(rows, listed.total - (page - 1) * rows) - len(listed.itens)
@@ -192,6 +210,7 @@ def _may_be_rows(error: StatusError) -> bool:
     return error.status in _REFUSED and (not error.keys or "rows" in error.keys)
 
 
+_WHERE: Final = ("page", "rows", "cursor")
 _REFUSED: Final = (400, 422)
 _REMEMBERED: Final = 20_000
 _MOST_REREADS: Final = 1000
