@@ -139,14 +139,16 @@ def test_no_answer_fills_the_memory(ask: Ask, packed: bool, monkeypatch: pytest.
 
     def flooding(connection: socket.socket) -> None:
         packer = zlib.compressobj(wbits=31)
-        connection.sendall(OK + (b"Content-Encoding: gzip\r\n" if packed else b"") + b"Connection: close\r\n\r\n")
+        connection.sendall(OK + (b"Content-Encoding: gzip\r\n" if packed else b""))
+        connection.sendall(b"X-Request-Id: abc-3\r\nConnection: close\r\n\r\n")
         with suppress(OSError):
             for _ in range(200):
                 part = b" " * 100_000
                 connection.sendall(packer.compress(part) + packer.flush(zlib.Z_SYNC_FLUSH) if packed else part)
 
-    with serving(flooding) as base, pytest.raises(AnswerError, match=r"^the answer is larger than 3 MB$") as caught:
+    with serving(flooding) as base, pytest.raises(AnswerError, match=r"^the answer is larger than 3 MB ") as caught:
         ask(base, Limits(retries=2))
+    assert (caught.value.status, caught.value.request_id) == (200, "abc-3")
     assert caught.value.__context__ is None
 
 

@@ -219,12 +219,12 @@ class AsyncLaudo:
 
     async def _exchange(self, call: Call[A], waits: dict[str, float | None]) -> A | Unchanged | LaudoError:
         """Ask, and read what is answered: httpx's exceptions, which hold the address, end here."""
-        body = Body()
         try:
             async with self._places:
                 if self._closed:
                     raise RuntimeError(errors.CLOSED)
                 response = await self._transport.handle_async_request(self._wire.request(call, waits))
+                body = Body(response)
                 try:
                     async for part in response.aiter_bytes():
                         body.add(part)

@@ -235,7 +235,7 @@ def _apart(ask: Callable[[], A]) -> Callable[[], A]:
 
 def _read(response: httpx.Response, attempts: Attempts) -> bytes:
     """Read the body; raises AnswerError when it is too large, httpx.ReadTimeout when the deadline passes meanwhile."""
-    body = Body()
+    body = Body(response)
     for part in response.iter_bytes():
         body.add(part)
         if attempts.left <= 0:

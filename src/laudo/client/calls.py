@@ -100,9 +100,10 @@ class UsuarioCall:
 class Body:
     """The body of an answer as it comes, unpacked: memory is not the service's to fill."""
 
-    __slots__ = ("_left", "_parts")
+    __slots__ = ("_left", "_parts", "_response")
 
-    def __init__(self) -> None:
+    def __init__(self, response: httpx.Response) -> None:
+        self._response = response
         self._left = LARGEST
         self._parts: list[bytes] = []
 
@@ -111,7 +112,8 @@ class Body:
         self._left -= len(part)
         if self._left < 0:
             message = f"the answer is larger than {LARGEST // 1_000_000} MB"
-            raise AnswerError(message)
+            status, request_id = self._response.status_code, self._response.headers.get("x-request-id")
+            raise AnswerError(message, status=status, request_id=request_id)
         self._parts.append(part)
 
     def whole(self) -> bytes:
