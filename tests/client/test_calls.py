@@ -412,7 +412,7 @@ def test_the_total_may_be_number_or_text_in_both_lists(client: Client, service: 
 def test_an_answer_to_another_question_is_none(client: Client, service: Service) -> None:
     """Unchanged is nothing that was asked about, unless an ETag was sent."""
     service.script = [httpx.Response(304, headers={"ETag": '"1"'})]
-    with pytest.raises(AnswerError) as caught:
+    with pytest.raises(AnswerError, match="has not changed, but was not asked") as caught:
         client.call("relatorios")
     assert caught.value.status == 304
 

@@ -196,7 +196,7 @@ class AsyncLaudo:
     async def _ask(self, call: Call[A]) -> A:
         answer = await self._answer(call, self._limits)
         if isinstance(answer, Unchanged):
-            raise AnswerError("the service says that an answer has not changed, but was not asked")
+            raise AnswerError(errors.UNASKED)
         return answer
 
     async def _answer(self, call: Call[A], limits: Limits) -> A | Unchanged:

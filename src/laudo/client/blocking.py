@@ -187,7 +187,7 @@ class Laudo:
     def _ask(self, call: Call[A]) -> A:
         answer = self._answer(call, self._limits)
         if isinstance(answer, Unchanged):
-            raise AnswerError("the service says that an answer has not changed, but was not asked")
+            raise AnswerError(errors.UNASKED)
         return answer
 
     def _answer(self, call: Call[A], limits: Limits) -> A | Unchanged:

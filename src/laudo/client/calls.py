@@ -152,7 +152,7 @@ class Wire:
         self, call: Call[A_co], status: int, headers: Mapping[str, str], body: bytes
     ) -> A_co | Unchanged | LaudoError:
         """Read an answer: the value, or the exception to raise."""
-        if status == _NOT_MODIFIED and call.etag:
+        if status == errors.NOT_MODIFIED and call.etag:
             return Unchanged()
         if status != _OK:
             return errors.refusal(status, headers, body)
@@ -211,7 +211,6 @@ def _cursor(link: str | None) -> str | None:
 
 
 _OK: Final = 200
-_NOT_MODIFIED: Final = 304
 _TOKEN: Final = re.compile(r"[!-~]{1,4000}").fullmatch
 _ADDRESS: Final = re.compile(r"https?://[^/?#@\s\\]+(/[^?#\s]*)?", re.IGNORECASE).fullmatch
 _NEXT: Final = re.compile(r'<([^<>]*)>\s*;\s*rel="?next"?').search

@@ -25,7 +25,9 @@ from typing import Final
 import httpx
 import msgspec
 
+NOT_MODIFIED: Final = 304
 CLOSED: Final = "the client is closed, and asks no more"
+UNASKED: Final = "the service says that an answer has not changed, but was not asked"
 
 
 class LaudoError(Exception):
@@ -94,8 +96,7 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes) -> LaudoError:
     """Make the exception for an answer that is no 200."""
     request_id = headers.get("x-request-id")
     if status < _FIRST_REFUSAL:
-        text = "the service redirects, which is not followed" if status >= _FIRST_REDIRECT else "no 200"
-        return AnswerError(text, status=status, request_id=request_id)
+        return AnswerError(_no_refusal(status), status=status, request_id=request_id)
     shown = _shown(body)
     error = _kind(status)(shown.message or "the service refused", status=status, request_id=request_id)
     error.keys = shown.validation.keys
@@ -116,6 +117,12 @@ class _Validation(msgspec.Struct):
 class _Shown(msgspec.Struct):
     message: str = ""
     validation: _Validation = msgspec.field(default_factory=_Validation)
+
+
+def _no_refusal(status: int) -> str:
+    if status == NOT_MODIFIED:
+        return UNASKED
+    return "the service redirects, which is not followed" if status >= _FIRST_REDIRECT else "no 200"
 
 
 def _shown(body: bytes) -> _Shown:
