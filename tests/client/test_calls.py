@@ -355,7 +355,10 @@ LIST = b'{"itens": [], "paginacao": {"atual": 1, "linhas": 25, "total": 7}}'
             b'{"result": %s}' % LIST.replace(b"7", b"null"),
             ": Expected `int | str`, got `null` - at `$.result.paginacao.total`",
         ),
-        (b'{"result": %s}' % LIST.replace(b"7", b'"many"'), ""),
+        (
+            b'{"result": %s}' % LIST.replace(b"7", b"-1"),
+            ": Expected `int` >= 0 - at `$.result.paginacao.total`",
+        ),
         (
             b'{"result": %s}' % LIST.replace(b"7", b"1.5"),
             ": Expected `int | str`, got `float` - at `$.result.paginacao.total`",
@@ -407,6 +410,15 @@ def test_the_total_may_be_number_or_text_in_both_lists(client: Client, service: 
     service.script = [listed([], total=total), listed([], total=total)]
     assert client.call("contar") == 7
     assert client.call("contar_pessoas") == 7
+
+
+@pytest.mark.parametrize("total", [-1, "-7", "1_0", "+7", " 7", "7\n", "\u0663", "\u00b2", "", "many", True], ids=ascii)
+def test_a_total_that_is_no_number_from_0_on_is_none(client: Client, service: Service, total: object) -> None:
+    service.script = [listed([], total=total), listed([], total=total)]
+    for method in ("contar", "contar_pessoas"):
+        with pytest.raises(AnswerError, match=r"^the answer is not of this contract") as caught:
+            client.call(method)
+        assert caught.value.status == 200
 
 
 def test_an_answer_to_another_question_is_none(client: Client, service: Service) -> None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Generic, Protocol, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import httpx
@@ -188,7 +188,7 @@ def address(base_url: str, call: Call[Any]) -> str:
 class _Paginacao(msgspec.Struct, gc=False):
     atual: int
     linhas: int
-    total: int | str
+    total: Annotated[int, msgspec.Meta(ge=0)] | Annotated[str, msgspec.Meta(pattern=r"^[0-9]+\Z")]
 
 
 class _Itens(msgspec.Struct, Generic[I], gc=False):
