@@ -332,6 +332,25 @@ def test_a_refused_parameter(client: Client, service: Service) -> None:
     assert caught.value.keys == ("rows",)
 
 
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"message": None, "validation": {"keys": ["rows"]}}, ("the service refused", ("rows",))),
+        ({"message": ["Não."], "validation": {"keys": ["rows"]}}, ("the service refused", ("rows",))),
+        ({"message": "Não.", "validation": None}, ("Não.", ())),
+        ({"message": "Não.", "validation": {"keys": "rows"}}, ("Não.", ())),
+        ({"message": "Não.", "validation": {"keys": ["rows", 1]}}, ("Não.", ())),
+    ],
+)
+def test_what_a_refusal_says_in_our_form_is_read_whatever_else_is_not(
+    client: Client, service: Service, body: dict[str, object], said: tuple[str, tuple[str, ...]]
+) -> None:
+    service.script = [httpx.Response(400, json=body)]
+    with pytest.raises(BadRequestError) as caught:
+        client.call("relatorios")
+    assert (caught.value.message, caught.value.keys) == said
+
+
 @pytest.mark.parametrize("body", [b"<html>no</html>", b"\xff", DEEP])
 def test_a_refusal_of_another_form(client: Client, service: Service, body: bytes) -> None:
     service.script = [httpx.Response(404, content=body)]

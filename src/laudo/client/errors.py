@@ -20,10 +20,12 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from time import time
-from typing import Final
+from typing import Final, TypeVar
 
 import httpx
 import msgspec
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 NOT_MODIFIED: Final = 304
 CLOSED: Final = "the client is closed, and asks no more"
@@ -97,9 +99,9 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes) -> LaudoError:
     request_id = headers.get("x-request-id")
     if status < _FIRST_REFUSAL:
         return AnswerError(_no_refusal(status), status=status, request_id=request_id)
-    shown = _shown(body)
-    error = _kind(status)(shown.message or "the service refused", status=status, request_id=request_id)
-    error.keys = shown.validation.keys
+    message = _shown(body, _Message).message or "the service refused"
+    error = _kind(status)(message, status=status, request_id=request_id)
+    error.keys = _shown(body, _Fault).validation.keys
     error.retry_after = _seconds(headers.get("retry-after"))
     return error
 
@@ -110,12 +112,15 @@ def unanswered(base_url: str, error: Exception, *, proxied: bool) -> TransportEr
     return TransportError(f"no whole answer from {asked}: {type(error).__name__}{_of_system(error)}")
 
 
+class _Message(msgspec.Struct):
+    message: str = ""
+
+
 class _Validation(msgspec.Struct):
     keys: tuple[str, ...] = ()
 
 
-class _Shown(msgspec.Struct):
-    message: str = ""
+class _Fault(msgspec.Struct):
     validation: _Validation = msgspec.field(default_factory=_Validation)
 
 
@@ -125,12 +130,12 @@ def _no_refusal(status: int) -> str:
     return "the service redirects, which is not followed" if status >= _FIRST_REDIRECT else "no 200"
 
 
-def _shown(body: bytes) -> _Shown:
-    """Read what a refusal says; one that is not of our form, such as a proxy's page, says nothing."""
+def _shown(body: bytes, kind: type[S]) -> S:
+    """Read one thing that a refusal says; what is not of our form, such as a proxy's page, says nothing."""
     try:
-        return _decode(body)
+        return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return _Shown()
+        return kind()
 
 
 def _is_of_proxy(error: Exception) -> bool:
@@ -186,4 +191,3 @@ _FIRST_REDIRECT: Final = 300
 _FIRST_REFUSAL: Final = 400
 _FIRST_FAULT: Final = 500
 _KINDS: Final[dict[int, type[StatusError]]] = {400: BadRequestError, 401: UnauthorizedError, 429: RateLimitError}
-_decode: Final = msgspec.json.Decoder(_Shown).decode
