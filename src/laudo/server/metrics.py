@@ -7,9 +7,11 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
+from laudo.server import logs
 from laudo.server.config import Settings
 
 if TYPE_CHECKING:
@@ -20,6 +22,9 @@ Observe = Callable[[str, str, int, float], None]
 
 _FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client reads it when it is imported
 _BUCKETS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
+_BYTES: Final = 1 << 18
+"""Of each file, more than all routes, methods and statuses take: prometheus_client never lets it grow."""
+_told: Final = logs.Sparing(10)
 
 
 class MetricsError(Exception):
@@ -46,13 +51,13 @@ def start(settings: Settings) -> Iterator[None]:
 
 
 def observer(settings: Settings) -> Observe | None:
-    """Give the function that a worker calls after each request, or None when metrics are off."""
-    return observe if settings.metrics_port and _FOLDER in os.environ else None
+    """Give the function that a worker calls after each request, or None when metrics are off or have no room."""
+    return observe if _has_room(settings, "counter", "histogram") else None
 
 
 def reporter(settings: Settings) -> Callable[[int, float], None] | None:
-    """Give the function that a worker calls after each look at a replica, or None when metrics are off."""
-    return report_lag if settings.metrics_port and _FOLDER in os.environ else None
+    """Give the function that a worker calls after each look at a replica, or None as above."""
+    return report_lag if _has_room(settings, "gauge_mostrecent") else None
 
 
 def report_lag(number: int, seconds: float) -> None:
@@ -65,6 +70,35 @@ def observe(route: str, method: str, status: int, seconds: float) -> None:
     count, time = _instruments(route, method, status)
     count()
     time(seconds)
+
+
+def _has_room(settings: Settings, *kinds: str) -> bool:
+    """Take the room of this worker's files now, if metrics are on; tell whether it has it.
+
+    prometheus_client maps files of which the disk holds nothing yet: a full one would kill who writes into them.
+    """
+    if not settings.metrics_port or _FOLDER not in os.environ:
+        return False
+    try:
+        for kind in kinds:
+            _reserve(Path(os.environ[_FOLDER], f"{kind}_{os.getpid()}.db"))
+    except OSError as error:
+        _told.notice(f"metrics: {error.strerror}; this worker counts nothing")
+        return False
+    return True
+
+
+def _reserve(file: Path) -> None:
+    """Make a file of zeros, whole or not at all; one that an earlier process of this id has left goes on."""
+    if file.exists():
+        return
+    part = file.with_suffix(".part")
+    try:
+        part.write_bytes(bytes(_BYTES))
+        part.rename(file)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
 
 
 @lru_cache(maxsize=1024)

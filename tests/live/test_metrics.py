@@ -1,0 +1,93 @@
+"""What becomes of a service whose metrics have no room: no request is refused for it."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from awaiting import readable
+from laudo.core import errors
+from live.server import Client, Place, Server, free_port, request, serving, wait_for_port
+
+on_one_engine = pytest.mark.engines("sqlite", reason="the engine makes no difference")
+
+ROUTES: Final = [f"relatorios_{number:02}" for number in range(12)]
+METHODS: Final = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "other"]
+STATUSES: Final = [200, 204, 304, *(kind.status for kind in errors.TABLE)]
+COUNT: Final = """
+import sys
+from laudo.server import metrics
+from laudo.server.config import Settings
+
+settings = Settings(metrics_port=1)
+observe, report = metrics.observer(settings), metrics.reporter(settings)
+for line in sys.stdin:
+    route, method, status = line.split()
+    observe(route, method, int(status), 0.01)
+for number in range(20):
+    report(number, 0.5)
+"""
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which servers make theirs."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return folder
+
+
+def scrape(port: int) -> str:
+    with Client(port) as client:
+        client.send(request("/metrics", "Connection: close"))
+        return client.rest().decode()
+
+
+def replace_worker(server: Server) -> None:
+    [worker] = server.workers()
+    watched = os.pidfd_open(worker)
+    os.kill(worker, signal.SIGKILL)
+    assert readable(watched, 30)
+    os.close(watched)
+    wait_for_port(server.process, server.port)
+
+
+@on_one_engine
+def test_a_worker_has_the_room_of_its_metrics_before_it_answers(place: Place, temporary: Path) -> None:
+    """Else a disk that is full when it first writes there would end it, by SIGBUS."""
+    with serving(place, "--workers", "1", "--metrics-port", str(free_port())) as server:
+        assert server.ask("/usuario").status == 200
+        made = {file.name.partition("_")[0]: file.stat() for file in temporary.glob("laudo-metrics-*/*")}
+    assert made.keys() == {"counter", "histogram"}
+    assert all(file.st_blocks * 512 >= file.st_size for file in made.values())
+
+
+def test_what_is_counted_never_outgrows_that_room(tmp_path: Path) -> None:
+    counted = "\n".join(f"{route} {method} {status}" for route, method, status in product(ROUTES, METHODS, STATUSES))
+    environ = os.environ | {"PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", COUNT], env=environ, input=counted, text=True, check=True)
+    assert {file.stat().st_size for file in tmp_path.iterdir()} == {1 << 18}
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+@on_one_engine
+def test_a_worker_whose_metrics_have_no_room_answers_and_says_so_once(place: Place, temporary: Path) -> None:
+    port = free_port()
+    with serving(place, "--workers", "1", "--metrics-port", str(port)) as server:
+        assert server.ask("/usuario").status == 200
+        before = {file.name for file in temporary.glob("laudo-metrics-*/*")}
+        _, most = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (50_000, most))  # SQLite wants 32 KB
+        replace_worker(server)
+        assert {server.ask("/usuario").status for _ in range(20)} == {200}
+        assert {file.name for file in temporary.glob("laudo-metrics-*/*")} == before
+        assert 'laudo_requests_total{method="GET",route="usuario",status="200"} 1.0' in scrape(port)
+        assert "Traceback" not in server.said()
+        assert server.said().count("metrics: File too large; this worker counts nothing\n") == 1
