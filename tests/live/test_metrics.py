@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -91,3 +92,18 @@ def test_a_worker_whose_metrics_have_no_room_answers_and_says_so_once(place: Pla
         assert 'laudo_requests_total{method="GET",route="usuario",status="200"} 1.0' in scrape(port)
         assert "Traceback" not in server.said()
         assert server.said().count("metrics: File too large; this worker counts nothing\n") == 1
+
+
+@on_one_engine
+def test_a_request_is_answered_when_the_folder_of_metrics_was_removed(place: Place, temporary: Path) -> None:
+    port = free_port()
+    with serving(place, "--workers", "1", "--metrics-port", str(port)) as server:
+        [folder] = temporary.iterdir()
+        shutil.rmtree(folder)
+        assert {server.ask("/usuario").status for _ in range(20)} == {200}
+        assert server.said().count("metrics: No such file or directory; a request is not counted\n") == 1
+        replace_worker(server)
+        assert {server.ask("/usuario").status for _ in range(20)} == {200}
+        assert server.said().count("metrics: No such file or directory; this worker counts nothing\n") == 1
+        assert scrape(port).startswith("HTTP/1.0 200")
+        assert "Traceback" not in server.said()

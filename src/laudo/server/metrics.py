@@ -66,10 +66,13 @@ def report_lag(number: int, seconds: float) -> None:
 
 
 def observe(route: str, method: str, status: int, seconds: float) -> None:
-    """Count one request; route and method are names that are known, never texts that a client made up."""
-    count, time = _instruments(route, method, status)
-    count()
-    time(seconds)
+    """Count one request, if that can be done; route and method are known names, never texts that a client made up."""
+    try:
+        count, time = _instruments(route, method, status)
+        count()
+        time(seconds)
+    except OSError as error:
+        _told.notice(f"metrics: {error.strerror}; a request is not counted")
 
 
 def _has_room(settings: Settings, *kinds: str) -> bool:
