@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
+from awaiting import readable
+
 LAUDO: Final = Path(sys.executable).with_name("laudo")
 _PATIENCE: Final = 30.0
 """Seconds after which something that should have happened has not."""
@@ -184,6 +186,22 @@ class Server:
     def said(self) -> str:
         """All that it has written."""
         return self.out.read_text("utf-8") + self.err.read_text("utf-8")
+
+    def wait_to_say(self, text: str) -> None:
+        """Return when it has written this; fails when that takes too long."""
+        for _ in range(int(_PATIENCE / 0.02)):
+            if text in self.said():
+                return
+            time.sleep(0.02)
+        raise AssertionError(f"it does not say: {text}")
+
+    @staticmethod
+    def kill(worker: int) -> None:
+        """Return when a worker is dead; another one takes its place soon."""
+        watched = os.pidfd_open(worker)
+        os.kill(worker, signal.SIGKILL)
+        assert readable(watched, _PATIENCE)
+        os.close(watched)
 
     def log(self) -> list[dict[str, Any]]:
         """The request log so far."""

@@ -3,7 +3,6 @@
 import os
 import resource
 import shutil
-import signal
 import subprocess
 import sys
 from itertools import product
@@ -12,7 +11,6 @@ from typing import Final
 
 import pytest
 
-from awaiting import readable
 from laudo.core import errors
 from live.server import Client, Place, Server, free_port, request, serving, wait_for_port
 
@@ -53,10 +51,7 @@ def scrape(port: int) -> str:
 
 def replace_worker(server: Server) -> None:
     [worker] = server.workers()
-    watched = os.pidfd_open(worker)
-    os.kill(worker, signal.SIGKILL)
-    assert readable(watched, 30)
-    os.close(watched)
+    server.kill(worker)
     wait_for_port(server.process, server.port)
 
 

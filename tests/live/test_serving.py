@@ -2,6 +2,7 @@ import os
 import re
 import signal
 import socket
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
@@ -77,13 +78,70 @@ def test_two_workers_answer(place: Place) -> None:
 def test_a_worker_that_dies_is_replaced(place: Place) -> None:
     with serving(place, "--workers", "1") as server:
         [worker] = server.workers()
-        watched = os.pidfd_open(worker)
-        os.kill(worker, signal.SIGKILL)
-        assert readable(watched, 30)
-        os.close(watched)
+        server.kill(worker)
         wait_for_port(server.process, server.port)
         assert server.ask("/usuario").status == 200
         assert worker not in server.workers()
+
+
+def test_workers_that_die_are_replaced_when_the_key_file_is_away(own_place: Place) -> None:
+    with serving(own_place, "--workers", "2") as server:
+        server.wait_to_say("laudo serves")
+        own_place.key_file.unlink()
+        before = server.workers()
+        for worker in before:
+            server.kill(worker)
+        wait_for_port(server.process, server.port)
+        assert server.ask("/usuario").status == 200
+        assert set(before).isdisjoint(server.workers())
+    assert "Traceback" not in server.said()
+
+
+@pytest.fixture
+def waiting(own_place: Place) -> Iterator[Server]:
+    """Has a worker that answers, and another one that came when the store had been moved away."""
+    store = sqlite_file(own_place.store)
+    with serving(own_place, "--workers", "2") as server:
+        server.wait_to_say("laudo serves")
+        store.rename(store.with_suffix(".away"))
+        server.kill(server.workers()[0])
+        server.wait_to_say(f"store: there is no store at {store}; run `laudo migrate` to make one\n")
+        yield server
+    assert "Traceback" not in server.said()
+
+
+@pytest.mark.engines("sqlite", reason="it is about files")
+def test_a_worker_that_starts_while_the_store_is_away_waits_for_it(waiting: Server) -> None:
+    assert waiting.ask("/health").status == 200
+    assert waiting.ask("/usuario").status == 503
+    store = sqlite_file(waiting.place.store)
+    store.with_suffix(".away").rename(store)
+    answered: set[str] = set()
+    began = monotonic()
+    while len(answered) < 2:
+        assert monotonic() < began + 30
+        answer = waiting.ask("/usuario")
+        answered |= {answer.headers["x-request-id"].rpartition("-")[0]} if answer.status == 200 else set()
+    assert waiting.said().count("run `laudo migrate`") <= 2  # of each worker once
+
+
+@pytest.mark.timed
+@pytest.mark.engines("sqlite", reason="it is about files")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_service_ends_at_once_while_a_worker_waits_for_the_store(waiting: Server, number: signal.Signals) -> None:
+    began = monotonic()
+    waiting.interrupt(number)
+    assert waiting.ended() == 0
+    assert monotonic() - began < 2
+
+
+@pytest.mark.engines("sqlite", reason="it is about files")
+def test_a_worker_that_waits_for_the_store_ends_with_its_parent(waiting: Server) -> None:
+    watched = [os.pidfd_open(worker) for worker in waiting.workers()]
+    waiting.process.kill()
+    for worker in watched:
+        assert readable(worker, 30)
+        os.close(worker)
 
 
 @pytest.mark.engines("sqlite", reason="the engine makes no difference")

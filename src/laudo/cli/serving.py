@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from contextlib import ExitStack, suppress
@@ -31,6 +32,9 @@ _LOOKING_SECONDS: Final = 0.01
 _CONNECTING_SECONDS: Final = 1
 """How long it is tried whether one does."""
 
+_OPENING_SECONDS: Final = 1
+"""How long a worker waits until it tries again to open the store."""
+
 _LOG: Final[dict[str, Any]] = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "generic", "stream": "ext://sys.stderr"}},
     "loggers": {"_granian": {"handlers": ["stderr"], "level": "ERROR", "propagate": False}},
@@ -43,7 +47,7 @@ def run(settings: Settings) -> None:
     from laudo.server import metrics
 
     _require_replicas(settings)
-    _require_store(settings)
+    key = _require_store(settings)
     with ExitStack() as unless_served:
         _hold_signals()  # before there are other threads
         unless_served.callback(_let_signals)
@@ -53,7 +57,7 @@ def run(settings: Settings) -> None:
             heed_signals_from_birth()
             _end_when_told(server)
             _announce(settings, server)
-            server.serve(target_loader=partial(application, settings), wrap_loader=False)
+            server.serve(target_loader=lambda: application(settings, key), wrap_loader=False)
 
 
 def _server(settings: Settings) -> "AbstractServer[Any]":
@@ -91,15 +95,33 @@ def _require_modules() -> None:
             raise output.Failure(output.without_server(name))
 
 
-def application(settings: Settings) -> "WSGIApplication":
+def application(settings: Settings, key: bytes) -> "WSGIApplication":
     """Build a worker's application, in the worker."""
-    from laudo.server import app
-
-    made = app.create(settings)
+    made = _built(settings, key)
     finish_first()
     _defer_stopping()
     _end_with_parent()
     return made
+
+
+def _built(settings: Settings, key: bytes) -> "WSGIApplication":
+    """Build it once the store can be opened: a worker that failed would soon end the service, as Granian has it.
+
+    Until then a signal ends it at once, and so does the end of its parent.
+    """
+    from multiprocessing import parent_process
+
+    from laudo.server import app, logs
+    from laudo.server.database import StoreError
+
+    told = logs.Sparing()
+    while (parent := parent_process()) and parent.is_alive():
+        try:
+            return app.create(settings, key=key)
+        except StoreError as error:
+            told.notice(f"store: {error.reason}")
+            parent.join(_OPENING_SECONDS)
+    sys.exit()
 
 
 def base_url(settings: Settings) -> str:
@@ -227,8 +249,11 @@ def _accepts(settings: Settings) -> bool:
     return False
 
 
-def _require_store(settings: Settings) -> None:
-    """A store must be whole. A new one gets its key now; the key under which its tokens were made must be there."""
+def _require_store(settings: Settings) -> bytes:
+    """A store must be whole. A new one gets its key now; the key under which its tokens were made must be there.
+
+    Gives that key, for all workers that are ever forked.
+    """
     from laudo.server import accounts
     from laudo.server.database import Unavailable
 
@@ -240,7 +265,7 @@ def _require_store(settings: Settings) -> None:
             raise
         is_new = False  # it may come back, and its replicas answer meanwhile
         output.note(f"the store does not answer yet: {error}")
-    options.key(settings, create=is_new)
+    return options.key(settings, create=is_new)
 
 
 def _require_replicas(settings: Settings) -> None:

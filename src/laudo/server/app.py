@@ -21,9 +21,9 @@ from laudo.server.repeats import MARK, Repeats
 from laudo.server.replicas import Replicas
 
 
-def create(settings: Settings, *, database: Database | None = None) -> WSGIApplication:
+def create(settings: Settings, *, database: Database | None = None, key: bytes | None = None) -> WSGIApplication:
     """Build the application; raises StoreError or AuthError when it could not answer."""
-    service = Service(settings, database or open_served(settings))
+    service = Service(settings, database or open_served(settings), key or auth.load_key(settings.key_file))
     edges = Edges(settings, service.repeats)
     app = falcon.App(middleware=[edges])
     document = openapi.document(max_rows=settings.max_rows)
@@ -63,11 +63,10 @@ def open_served(settings: Settings) -> Database:
 class Service:
     """What the endpoints share: the store, who may ask, and the answers that are kept."""
 
-    def __init__(self, settings: Settings, database: Database) -> None:
-        """Raises AuthError when the key file cannot be used."""
+    def __init__(self, settings: Settings, database: Database, key: bytes) -> None:
+        """Answer under the key with which tokens are hashed."""
         self.settings = settings
         self.database = database
-        key = auth.load_key(settings.key_file)
         limits = Limits(settings.rate_limit)
         self.callers = Callers(key, limits)
         self.pages = Pages(key, cache_bytes=settings.cache_bytes)

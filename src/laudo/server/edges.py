@@ -25,8 +25,6 @@ JSON: Final = "application/json; charset=utf-8"
 METHODS: Final = "GET, HEAD, OPTIONS"
 RETRY_AFTER: Final = 1
 """Seconds after which a client may try again what the store could not answer."""
-TOLD_AGAIN_AFTER: Final = 10
-"""Seconds between two notices of a worker that the store does not answer for the same reason."""
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
 _METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
@@ -173,7 +171,7 @@ class _Unanswered:
     """Refuses what the store does not answer, also where only the operator can change that, who is told why."""
 
     def __init__(self) -> None:
-        self._told = logs.Sparing(TOLD_AGAIN_AFTER)
+        self._told = logs.Sparing()
 
     def __call__(self, request: falcon.Request, answer: falcon.Response, error: StoreError, params: object) -> None:
         self._told.notice(f"store: {error.reason}")

@@ -20,6 +20,7 @@ import msgspec
 _STDOUT: Final = 1
 _CPF: Final = re.compile(r"(?<![0-9])[0-9]{3}\.?[0-9]{3}\.?[0-9]{3}-?[0-9]{2}(?![0-9])")
 """What may be one: a client may call its request after the person that it asks for."""
+_AGAIN_SECONDS: Final = 10
 _encoder: Final = msgspec.json.Encoder()
 
 
@@ -63,11 +64,10 @@ def notice(text: str) -> None:
 
 
 class Sparing:
-    """Notices of which each text is written at most once in so many seconds; they are few, and so all remembered."""
+    """Notices of which each text is written at most once in ten seconds; they are few, and so all remembered."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self) -> None:
         """Nothing was written yet."""
-        self._seconds = seconds
         self._written: dict[str, float] = {}
         self._lock = threading.Lock()
 
@@ -75,7 +75,7 @@ class Sparing:
         """Write a line for the operator, unless it is not long since it was."""
         now = monotonic()
         with self._lock:
-            if now - self._written.get(text, -inf) < self._seconds:
+            if now - self._written.get(text, -inf) < _AGAIN_SECONDS:
                 return
             self._written[text] = now
         notice(text)

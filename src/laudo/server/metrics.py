@@ -24,7 +24,7 @@ _FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client reads it when i
 _BUCKETS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 _BYTES: Final = 1 << 18
 """Of each file, more than all routes, methods and statuses take: prometheus_client never lets it grow."""
-_told: Final = logs.Sparing(10)
+_told: Final = logs.Sparing()
 
 
 class MetricsError(Exception):
