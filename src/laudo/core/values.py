@@ -46,8 +46,7 @@ unwritable: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]").search
 def words(text: str) -> tuple[str, ...]:
     """Give the folded words of a name; whatever is neither letter nor digit separates them.
 
-    One letter may fold to eighteen: what comes after the 500th is left out, so that an index can hold the rest, and
-    nobody can ask for more.
+    One letter may fold to eighteen: what comes after the 500th is left out, so that an index can hold the rest.
     """
     folded = fold(text)[:_MOST_FOLDED]
     if folded.isascii() and folded.replace(" ", "").isalnum():
@@ -129,7 +128,7 @@ def _truth(text: str) -> bool:
 
 
 def _with_words(text: str) -> str:
-    if not words(text) or len(fold(text)) > _MOST_FOLDED:
+    if not words(text):
         raise ValueError
     return text
 
