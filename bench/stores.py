@@ -27,7 +27,6 @@ from laudo.server.ingest.writer import Ingest
 
 ORGANIZACAO: Final = "Organização Exemplo"
 _BATCH: Final = 50_000
-"""The time in which invented reports came."""
 INSERT: Final = Write(
     How.INSERT, RELATORIO, ("facet", "recency", "numero_documento", "nome_pessoa", "mensagem", "item")
 )
