@@ -324,12 +324,13 @@ def test_a_wrong_token(new_client: NewClient, service: Service) -> None:
     assert len(service.requests) == 1
 
 
-def test_a_refused_parameter(client: Client, service: Service) -> None:
+@pytest.mark.parametrize("status", [400, 422])
+def test_a_refused_parameter(client: Client, service: Service, status: int) -> None:
     body = {"error": "Bad Request", "message": "Não.", "validation": {"source": "query", "keys": ["rows"]}}
-    service.script = [httpx.Response(400, json=body | {"status_code": 400})]
+    service.script = [httpx.Response(status, json=body | {"status_code": status})]
     with pytest.raises(BadRequestError) as caught:
         client.call("relatorios")
-    assert caught.value.keys == ("rows",)
+    assert (caught.value.status, caught.value.keys) == (status, ("rows",))
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,8 @@ def pull(
 
     Reports and persons' names, first whole, then only what has changed since.
     """
-    from laudo.mirror import Mirror, Names
+    from laudo.mirror import Mirror
+    from laudo.mirror.names import Names
     from laudo.server.ingest.writer import Ingest
 
     access = login.access(base_url)

@@ -6,7 +6,7 @@ LaudoError
 │   └── DeadlineError   nor any in time
 ├── AnswerError         an answer that is not of this contract
 ├── StatusError         an answer that refuses
-│   ├── BadRequestError     400, `keys` names the parameters
+│   ├── BadRequestError     400, or 422 as others answer; `keys` names the parameters
 │   ├── UnauthorizedError   401
 │   ├── RateLimitError      429, `retry_after` in seconds
 │   └── ServerError         500 and above, `retry_after` in seconds
@@ -79,7 +79,7 @@ class StatusError(LaudoError):
 
 
 class BadRequestError(StatusError):
-    """400: a parameter is not accepted."""
+    """400, or 422 as others answer: a parameter is not accepted."""
 
 
 class UnauthorizedError(StatusError):
@@ -190,4 +190,9 @@ def _seconds(text: str | None) -> float | None:
 _FIRST_REDIRECT: Final = 300
 _FIRST_REFUSAL: Final = 400
 _FIRST_FAULT: Final = 500
-_KINDS: Final[dict[int, type[StatusError]]] = {400: BadRequestError, 401: UnauthorizedError, 429: RateLimitError}
+_KINDS: Final[dict[int, type[StatusError]]] = {
+    400: BadRequestError,
+    401: UnauthorizedError,
+    422: BadRequestError,
+    429: RateLimitError,
+}

@@ -16,7 +16,7 @@ from typing import Any, Final, Generic
 from urllib.parse import urlencode
 
 from laudo.client.calls import I, ListCall, Listed
-from laudo.client.errors import AnswerError, ParameterError, StatusError
+from laudo.client.errors import AnswerError, BadRequestError, ParameterError, StatusError
 
 ROWS: Final = (1000, 500, 100, 25)
 """Sizes of pages to try, unless one is asked for: the first that the service accepts, and fills, stays."""
@@ -207,11 +207,10 @@ def _missing(listed: Listed[I], page: int, rows: int) -> int:
 
 def _may_be_rows(error: StatusError) -> bool:
     """Tell whether a refusal may be about `rows`: it says so, or does not say what it is about."""
-    return error.status in _REFUSED and (not error.keys or "rows" in error.keys)
+    return isinstance(error, BadRequestError) and (not error.keys or "rows" in error.keys)
 
 
 _WHERE: Final = ("page", "rows", "cursor")
-_REFUSED: Final = (400, 422)
 _REMEMBERED: Final = 20_000
 _MOST_REREADS: Final = 1000
 _MOST_APART: Final = 2

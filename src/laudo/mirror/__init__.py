@@ -1,20 +1,18 @@
 """Mirrors a service of this contract into an account of the local store: first whole, then only what changed since."""
 
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Final, TypeVar
 
 import msgspec
 
-from laudo.client import Batch, Laudo, ParameterError, Pessoa, Place, StatusError
+from laudo.client import BadRequestError, Batch, Laudo, ParameterError, Place
 from laudo.client import Relatorio as Listed
 from laudo.client.items import Item
 from laudo.core.values import PESSOA
-from laudo.server.database import StoreError
+from laudo.mirror.names import Names
 from laudo.server.ingest import fields
 from laudo.server.ingest.fields import Draft, FaultError, Relatorio
 from laudo.server.ingest.versions import Standing
@@ -91,7 +89,7 @@ class Mirror:
     """One account's mirror of one service. What a run has written is not asked for again by the next."""
 
     def __init__(
-        self, client: Laudo, ingest: Ingest, state: State, *, names: "Names", save: Callable[[State], None]
+        self, client: Laudo, ingest: Ingest, state: State, *, names: Names, save: Callable[[State], None]
     ) -> None:
         self._client = client
         self._ingest = ingest
@@ -143,8 +141,8 @@ class Mirror:
             for batch in walk(start=place):
                 came = True
                 yield batch
-        except StatusError as error:
-            if place is None or came or error.status not in _REFUSED:
+        except BadRequestError:
+            if place is None or came:
                 raise
             tell(f"the service has forgotten how far {self._state.list} were: they are walked from the start")
             yield from walk()
@@ -210,67 +208,6 @@ class Mirror:
         return self._names.of({cpf}).get(cpf) or self._ingest.nome(cpf) or UNNAMED
 
 
-class Names:
-    """CPF → name, in a file of its own: there may be more than memory holds.
-
-    One connection without a WAL, for which the standard library's SQLite is sound. Its failures are StoreErrors.
-    """
-
-    def __init__(self, path: Path) -> None:
-        """Raises StoreError when there is a file that is none of ours; where there is none, `keep` makes it."""
-        self._path = path
-        self._connection = self._open() if path.exists() else None
-
-    def keep(self, pessoas: Sequence[Pessoa]) -> None:
-        if not pessoas:
-            return
-        self._connection = self._connection or self._open()
-        with self._explained(), self._connection:
-            self._connection.executemany(
-                "INSERT INTO nome VALUES (?, ?) ON CONFLICT (cpf) DO UPDATE SET nome = excluded.nome",
-                [(pessoa.cpf, pessoa.nome) for pessoa in pessoas],
-            )
-
-    def of(self, cpfs: set[str]) -> dict[str, str]:
-        if self._connection is None:
-            return {}
-        with self._explained(), closing(self._connection.cursor()) as cursor:
-            found = (cursor.execute("SELECT cpf, nome FROM nome WHERE cpf = ?", (cpf,)).fetchone() for cpf in cpfs)
-            return dict(row for row in found if row)
-
-    def close(self) -> None:
-        if self._connection:
-            self._connection.close()
-
-    def forget(self) -> None:
-        """Delete the file: what it held is in the store."""
-        self.close()
-        self._path.unlink(missing_ok=True)
-
-    def _open(self) -> sqlite3.Connection:
-        """Open the file; what is neither empty nor of our one table is not touched."""
-        if not self._path.exists():
-            self._path.touch(mode=0o600)
-        with self._explained():
-            with closing(sqlite3.connect(self._path)) as looking:
-                found = [row[0] for row in looking.execute("SELECT sql FROM sqlite_master")]
-            if found != [f"CREATE TABLE {_TABLE}"] and self._path.stat().st_size:
-                raise StoreError(
-                    f"{self._path} is not what `laudo pull` wrote; hint: remove it, or name another --state"
-                )
-            connection = sqlite3.connect(self._path)
-            connection.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE}")
-            return connection
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            todo = "make room on its disk, or remove it if it is damaged: names are then asked for one by one"
-            raise StoreError(f"cannot use the file of names {self._path}: {error}; hint: {todo}") from error
-
-
 def _counted(name: str, batches: Iterator[Batch[I]], report: Report) -> Iterator[Batch[I]]:
     seen = 0
     for batch in batches:
@@ -285,8 +222,3 @@ def _known(instant: datetime | None) -> tuple[datetime, ...]:
 
 def _instants(batch: Batch[Listed]) -> list[datetime]:
     return [item.atualizado_em for item in batch.itens]
-
-
-_TABLE: Final = "nome (cpf TEXT PRIMARY KEY, nome TEXT) WITHOUT ROWID"
-_REFUSED: Final = (400, 422)
-"""How services answer to a place that they do not know."""

@@ -1,0 +1,74 @@
+"""What a mirror has learned of names, until the reports come that need them."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final
+
+from laudo.client import Pessoa
+from laudo.server.database import StoreError
+
+
+class Names:
+    """CPF → name, in a file of its own: there may be more than memory holds.
+
+    One connection without a WAL, for which the standard library's SQLite is sound. Its failures are StoreErrors.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Raises StoreError when there is a file that is none of ours; where there is none, `keep` makes it."""
+        self._path = path
+        self._connection = self._open() if path.exists() else None
+
+    def keep(self, pessoas: Sequence[Pessoa]) -> None:
+        if not pessoas:
+            return
+        self._connection = self._connection or self._open()
+        with self._explained(), self._connection:
+            self._connection.executemany(
+                "INSERT INTO nome VALUES (?, ?) ON CONFLICT (cpf) DO UPDATE SET nome = excluded.nome",
+                [(pessoa.cpf, pessoa.nome) for pessoa in pessoas],
+            )
+
+    def of(self, cpfs: set[str]) -> dict[str, str]:
+        if self._connection is None:
+            return {}
+        with self._explained(), closing(self._connection.cursor()) as cursor:
+            found = (cursor.execute("SELECT cpf, nome FROM nome WHERE cpf = ?", (cpf,)).fetchone() for cpf in cpfs)
+            return dict(row for row in found if row)
+
+    def close(self) -> None:
+        if self._connection:
+            self._connection.close()
+
+    def forget(self) -> None:
+        """Delete the file: what it held is in the store."""
+        self.close()
+        self._path.unlink(missing_ok=True)
+
+    def _open(self) -> sqlite3.Connection:
+        """Open the file; what is neither empty nor of our one table is not touched."""
+        if not self._path.exists():
+            self._path.touch(mode=0o600)
+        with self._explained():
+            with closing(sqlite3.connect(self._path)) as looking:
+                found = [row[0] for row in looking.execute("SELECT sql FROM sqlite_master")]
+            if found != [f"CREATE TABLE {_TABLE}"] and self._path.stat().st_size:
+                raise StoreError(
+                    f"{self._path} is not what `laudo pull` wrote; hint: remove it, or name another --state"
+                )
+            connection = sqlite3.connect(self._path)
+            connection.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE}")
+            return connection
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            todo = "make room on its disk, or remove it if it is damaged: names are then asked for one by one"
+            raise StoreError(f"cannot use the file of names {self._path}: {error}; hint: {todo}") from error
+
+
+_TABLE: Final = "nome (cpf TEXT PRIMARY KEY, nome TEXT) WITHOUT ROWID"
