@@ -138,6 +138,22 @@ def test_parquet_that_could_not_get_its_name_is_made_again(run: Run, service: Se
     assert len(service.requests) == 3
 
 
+def test_what_could_not_be_noted_is_not_said_to_be_kept(run: Run, service: Service, tmp_path: Path) -> None:
+    file, note = tmp_path / "a.ndjson", tmp_path / "a.ndjson.part.json"
+
+    def hinder(asked: int) -> None:
+        if asked == 2:
+            note.rename(tmp_path / "aside")
+            note.mkdir()
+
+    service.after = hinder
+    assert "kept: 1000 items" in one_line(run("relatorios", "-o", str(file)))
+    note.rmdir()
+    (tmp_path / "aside").rename(note)
+    assert run("relatorios", "-o", str(file)).exit_code == 0
+    assert [json.loads(line) for line in file.read_text("utf-8").splitlines()] == service.relatorios
+
+
 def test_a_part_that_has_lost_some_of_what_was_noted_is_begun_anew(run: Run, service: Service, tmp_path: Path) -> None:
     file, part = tmp_path / "a.ndjson", tmp_path / "a.ndjson.part"
     service.script = [None, refused(500)]

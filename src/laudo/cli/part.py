@@ -49,10 +49,7 @@ class Part:
     def write(self, batch: "Batch[Any]") -> None:
         """Add the items of a batch, and note where to go on."""
         self._append(self._encode([item.to_wire() for item in batch.itens], self._names))
-        self.items += len(batch.itens)
-        self.place = batch.place
-        self.done = batch.place is None
-        self._note()
+        self._note(self.items + len(batch.itens), batch.place, done=batch.place is None)
 
     def finish(self) -> None:
         """Give the file its name."""
@@ -111,7 +108,7 @@ class Part:
     def _begin(self) -> None:
         """Begin with nothing but the heading; noted before, so that there never is one that nothing is known of."""
         self._stream.truncate(0)
-        self._note()
+        self._note(0, None, done=False)
         self._append(_heading(self._names) if self._format == ".csv" else b"")
 
     def _append(self, content: bytes) -> None:
@@ -120,11 +117,13 @@ class Part:
             left = left[self._stream.write(left) :]
         self._bytes += len(content)
 
-    def _note(self) -> None:
+    def _note(self, items: int, place: "Place | None", *, done: bool) -> None:
+        """Write down how far it is; it is no farther than that."""
         import msgspec
 
-        known = {"question": self._question, "bytes": self._bytes, "items": self.items, "done": self.done}
-        output.write_whole(self._journal, msgspec.json.encode({**known, "place": self.place}).decode())
+        known = {"question": self._question, "bytes": self._bytes, "items": items, "done": done, "place": place}
+        output.write_whole(self._journal, msgspec.json.encode(known).decode())
+        self.items, self.place, self.done = items, place, done
 
     def _known(self) -> Any:  # noqa: ANN401 - made here, since the client is loaded no earlier
         """Read what `_note` wrote, None where it wrote nothing; Failure when somebody else wrote it."""
