@@ -37,7 +37,6 @@ PAGES: Final = ("first", "middle", "last", "random", "abreast")
 SLOWEST_MS: Final = 3.0
 SLOWEST_ON_SERVER_MS: Final = 8.0
 GROWTH: Final = 1.5
-SEARCH_MS: Final = 10.0
 SHAPES: Final = {
     "among": "how many accounts with two reports each the store has besides",
     "names": "how many values the reports' nome has, other than the usual few",

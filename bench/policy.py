@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from requests import LAUDO, Question, Row, Server, asked, fill, is_whole, load, running
+from requests import LAUDO, Question, Row, Server, asked, fill, is_whole, load, more, running
 
 POLICIES: Final = {"SCHED_BATCH": os.SCHED_BATCH, "SCHED_OTHER": os.SCHED_OTHER}
 _BURNERS: Final = (0, 1, 2)
@@ -108,7 +108,7 @@ def _alone(question: Question) -> float:
             started, received = time.perf_counter(), b""
             client.sendall(question.request)
             while not is_whole(received, question):
-                received += client.recv(262_144)
+                received += more(client)
             samples.append((time.perf_counter() - started) * 1000)
             time.sleep(_APART)
     return median(samples)

@@ -268,15 +268,24 @@ def load(question: Question, connections: int, seconds: float) -> Sample:
         answered, cpu, began = 0, server.cpu(), time.perf_counter()
         for client in clients.values():
             client.sendall(question.request)
-        while time.perf_counter() < began + seconds:
-            for number, _ in ready.poll():
-                received[number] += clients[number].recv(262_144)
+        while (left := began + seconds - time.perf_counter()) > 0:
+            for number, _ in ready.poll(left):
+                received[number] += more(clients[number])
                 if is_whole(received[number], question):
                     received[number] = b""
                     clients[number].sendall(question.request)
                     answered += 1
         elapsed, used = time.perf_counter() - began, server.cpu() - cpu
+    if not answered:
+        raise SystemExit(f"{server.name} gives no answer")
     return Sample(answered / elapsed, used / answered * 1e6)
+
+
+def more(client: socket.socket) -> bytes:
+    """Give what has arrived of an answer; ends the program when the server has ended the connection."""
+    if arrived := client.recv(262_144):
+        return arrived
+    raise SystemExit("a server ended a connection")
 
 
 def is_whole(answer: bytes, question: Question) -> bool:

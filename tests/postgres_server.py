@@ -140,10 +140,6 @@ class Server:
         if not wait_gone(left):
             raise self._error("has processes that survive SIGKILL")
 
-    def restart(self, mode: Literal["fast", "immediate"] = "fast") -> None:
-        self.stop(mode)
-        self.start()
-
     def pause(self) -> None:
         """Let every process of the server hang until `resume`: connections stay open, and nothing answers."""
         self._running().send_signal(signal.SIGSTOP)  # the first process first: it starts no others then

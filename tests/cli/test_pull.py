@@ -50,16 +50,6 @@ def run(laudo: Shell, service: Service) -> Iterator[Run]:
         yield run
 
 
-def rows(laudo: Shell) -> dict[str, dict[str, object]]:
-    """What the account holds: numero → item and name."""
-    database = open_store(laudo.store)
-    try:
-        found = contents(database)
-    finally:
-        database.close()
-    return {repr(row): {} for row in found["relatorio"]}
-
-
 def count(laudo: Shell, table: str) -> int:
     database = open_store(laudo.store)
     try:

@@ -19,7 +19,7 @@ INTERRUPTED: Final = 130
 _STDOUT: Final = 1
 
 SERVER: Final = ("apsw", "falcon", "granian", "prometheus_client")
-"""What the extra `server` installs."""
+"""What a service imports, whatever its store."""
 
 _EXPECTED: Final = (
     ("laudo.client.errors", "LaudoError"),

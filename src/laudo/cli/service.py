@@ -54,7 +54,9 @@ def migrate(settings: Settings, *, grants: bool) -> None:
     (serve). A login gets the rights of one by `GRANT laudo_reader TO login`. What later migrations make is granted
     as well.
     """
-    if grants and settings.store.startswith("sqlite:"):
+    from laudo.server import database
+
+    if grants and database.file(settings.store):
         raise output.Failure("a store in a file has no roles; whoever may read or write the file may use the store")
     applied = _migrate(settings)
     tell = output.note if grants else output.summary  # What may have to be run stands alone on stdout.

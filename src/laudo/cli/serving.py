@@ -85,7 +85,9 @@ def _server(settings: Settings) -> "AbstractServer[Any]":
 
 def _threads(settings: Settings) -> int:
     """On SQLite one: more would fight for the interpreter."""
-    return 1 if settings.store.startswith("sqlite:") else settings.bounds.threads(1 + len(settings.read_store))
+    from laudo.server import database
+
+    return 1 if database.file(settings.store) else settings.bounds.threads(1 + len(settings.read_store))
 
 
 def _require_modules() -> None:
@@ -254,14 +256,13 @@ def _require_store(settings: Settings) -> bytes:
 
     Gives that key, for all workers that are ever forked.
     """
-    from laudo.server import accounts
-    from laudo.server.database import Unavailable
+    from laudo.server import accounts, database
 
     try:
-        with opened(settings) as database, database.snapshot() as connection:
+        with opened(settings) as store, store.snapshot() as connection:
             is_new = not accounts.tokens(connection)
-    except Unavailable as error:
-        if settings.store.startswith("sqlite:"):
+    except database.Unavailable as error:
+        if database.file(settings.store):
             raise
         is_new = False  # it may come back, and its replicas answer meanwhile
         output.note(f"the store does not answer yet: {error}")

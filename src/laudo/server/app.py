@@ -12,7 +12,7 @@ from laudo.core.resources import Resource
 from laudo.server import auth, console, metrics, migrations
 from laudo.server.callers import Callers
 from laudo.server.config import Settings
-from laudo.server.database import NO_SCHEMA, Database, StoreError, Unavailable, open_store, read
+from laudo.server.database import NO_SCHEMA, Database, StoreError, Unavailable, file, open_store, read
 from laudo.server.edges import JSON, Edges, Stages, refuse
 from laudo.server.endpoint import Constant, Endpoint
 from laudo.server.limits import Limits
@@ -49,7 +49,7 @@ def open_served(settings: Settings) -> Database:
     """Open what requests are answered from: the store, or also its replicas; raises StoreError."""
     if not settings.read_store:
         return open_store(settings.store, bounds=settings.bounds)
-    if not settings.store.startswith("postgres"):
+    if file(settings.store):
         raise StoreError("read_store is given, but the store is not on PostgreSQL: a store in a file has no replicas")
     return Replicas(
         settings.store,

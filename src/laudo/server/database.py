@@ -16,7 +16,7 @@ LOCKED: Final = "the store is locked by another writer; try again when it has fi
 """What both engines say."""
 
 _ATTEMPTS: Final = 3
-"""At what is lost: the second may meet a server that is going down, or another transaction in the way."""
+"""At what is lost: the second finds no old connection, but may meet one that is closing, or another transaction."""
 
 
 class StoreError(Exception):
@@ -175,8 +175,17 @@ def repeated(begin: Callable[[], AbstractContextManager[Connection]], work: Call
     A transaction that writes is lost only when nothing of it was stored: its connection was gone before its end, or it
     was undone so that another one could go on.
     """
-    for _ in range(_ATTEMPTS - 1):
-        with suppress(Lost), begin() as connection:
+
+    def attempt() -> T:
+        with begin() as connection:
             return work(connection)
-    with begin() as connection:
-        return work(connection)
+
+    return again(attempt)
+
+
+def again(work: Callable[[], T]) -> T:
+    """Do something, and again when it was lost, which is no sign that the server is away; raises Unavailable."""
+    for _ in range(_ATTEMPTS - 1):
+        with suppress(Lost):
+            return work()
+    return work()

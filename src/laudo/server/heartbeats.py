@@ -14,13 +14,12 @@ from enum import Enum
 from functools import partial
 from math import inf
 from time import monotonic, time_ns
-from typing import Final, TypeVar
+from typing import Final
 
 from laudo.core.sql import Statement
 from laudo.server import logs
-from laudo.server.database import Bounds, Busy, Database, Lost, Row, Slow, StoreError, Unavailable, open_store
+from laudo.server.database import Bounds, Busy, Database, Lost, Row, Slow, StoreError, Unavailable, again, open_store
 
-T = TypeVar("T")
 Report = Callable[[int, float], None]
 """(number of a replica, from 1; seconds by which it may be behind) -> None."""
 
@@ -121,7 +120,7 @@ class Watch:
                     if database is None:
                         opened = open_store(server.url, write=server.number == 0, bounds=self._bounds)
                         database = stack.enter_context(closing(opened))
-                    state, reason = _again(partial(check, database))
+                    state, reason = again(partial(check, database))
                     server.answers = state is not State.FOREIGN
                 except Exception as error:  # noqa: BLE001 - a thread that ended would leave its server unwatched
                     server.answers = server.number == 0 and not _is_away(error)
@@ -204,13 +203,6 @@ class _Beats:
         """Give the latest moment of which a replica with this heartbeat shows all that was durable then."""
         with self._lock:
             return next((sent for beat, sent in reversed(self._sent) if beat <= shown), -inf)
-
-
-def _again(work: Callable[[], T]) -> T:
-    """Do something once more if its connection was lost: an old one is no sign that the server is away."""
-    with suppress(Lost):
-        return work()
-    return work()
 
 
 def _with_origin(server: Server, database: Database, *statements: Statement) -> list[list[Row]]:

@@ -52,7 +52,10 @@ def start(settings: Settings) -> Iterator[None]:
 
 def observer(settings: Settings) -> Observe | None:
     """Give the function that a worker calls after each request, or None when metrics are off or have no room."""
-    return observe if _has_room(settings, "counter", "histogram") else None
+    if not _has_room(settings, "counter", "histogram"):
+        return None
+    _families()  # before there are threads: of two counters of one name each would overwrite the other's counts
+    return observe
 
 
 def reporter(settings: Settings) -> Callable[[int, float], None] | None:

@@ -10,10 +10,9 @@ from laudo.server.ingest import fields, ndjson, tabular
 from laudo.server.ingest.fields import Draft, FaultError, Relatorio
 from laudo.server.ingest.lines import Line, NotGzipError, Source, Unread
 
-__all__ = ["FORMATS", "Format", "Found", "RecordsError", "Rejected", "Relatorio", "Source", "read"]
+__all__ = ["Format", "Found", "RecordsError", "Rejected", "Relatorio", "Source", "read"]
 
 Format = Literal["ndjson", "csv"]
-FORMATS: Final[tuple[Format, ...]] = ("ndjson", "csv")
 
 
 @dataclass(frozen=True, slots=True)

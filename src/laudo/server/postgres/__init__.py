@@ -1,19 +1,15 @@
 """The PostgreSQL engine, over psycopg's binding of libpq: a store that many processes and machines share."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Final
 
 from laudo.core.sql import POSTGRES, Dialect, Statement
-from laudo.server.database import Bounds, Lost, Mark, Row, Unavailable
+from laudo.server.database import Bounds, Mark, Row, Unavailable, again
 from laudo.server.postgres import address
 from laudo.server.postgres.pool import Pool
 from laudo.server.postgres.session import Session
 from laudo.server.postgres.transaction import ALONE, SNAPSHOT, TRANSACTION, PostgresConnection
-
-_ATTEMPTS: Final = 3
-"""Of a read whose connection is lost: the second one finds no old connection, the third a server that is closing."""
 
 _MARGIN_SECONDS: Final = 0.5
 """How much longer than a statement may take the server can be silent before it counts as hung."""
@@ -60,10 +56,8 @@ class Postgres:
 
     def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """The same, of several in one round trip."""
-        for _ in range(0 if self._write else _ATTEMPTS - 1):
-            with suppress(Lost):
-                return self._fetch(statements)
-        return self._fetch(statements)
+        ask = partial(self._fetch, statements)
+        return ask() if self._write else again(ask)
 
     def mark(self) -> Mark:
         """Give None: what has changed is known only by asking."""
