@@ -510,6 +510,43 @@ def test_retry_after_is_heeded(client: Client, service: Service, clock: Clock) -
     assert clock.pauses == [7.25]
 
 
+def test_who_is_told_when_to_come_back_does_so_in_time(client: Client, service: Service, clock: Clock) -> None:
+    service.script = [refused(429, Retry_After="7")] * 7 + [None]
+    assert client.call("contar") == 0
+    service.script = [refused(429, Retry_After="7")] * 100
+    with pytest.raises(RateLimitError):
+        client.call("contar")
+    assert (len(service.requests), clock.pauses) == (17, [7.25] * 15)
+
+
+def test_who_wants_no_retries_is_told_at_once(new_client: NewClient, service: Service, clock: Clock) -> None:
+    service.script = [refused(429, Retry_After="1")]
+    with pytest.raises(RateLimitError):
+        new_client(service, limits=Limits(retries=0)).call("contar")
+    assert clock.pauses == []
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan")])
+def test_a_limit_that_is_no_time_is_refused(seconds: float) -> None:
+    with pytest.raises(ParameterError, match="deadline must be above 0 seconds"):
+        Limits(deadline=seconds)
+    with pytest.raises(ParameterError, match="connect must be above 0 seconds"):
+        Limits(connect=seconds)
+    with pytest.raises(ParameterError, match="read must be above 0 seconds"):
+        Limits(read=seconds)
+
+
+def test_a_number_of_retries_below_none_is_refused() -> None:
+    with pytest.raises(ParameterError, match="retries must not be below 0"):
+        Limits(retries=-1)
+
+
+def test_a_limit_beyond_all_time_is_as_long_as_sockets_take(new_client: NewClient, service: Service) -> None:
+    endless = float("inf")
+    new_client(service, limits=Limits(deadline=endless, connect=endless, read=endless)).call("usuario")
+    assert set(service.requests[0].extensions["timeout"].values()) == {1e6}
+
+
 def test_a_retry_after_beyond_the_deadline_ends_the_call(client: Client, service: Service, clock: Clock) -> None:
     service.script = [refused(503, Retry_After="3600")]
     with pytest.raises(ServerError) as caught:
@@ -560,7 +597,7 @@ def test_the_deadline_is_for_all_tries(new_client: NewClient, service: Service, 
 def test_a_call_whose_time_is_over_waits_for_no_less_than_nothing(new_client: NewClient, service: Service) -> None:
     """As after a pause through which the machine slept: no socket takes a time below zero. An answer may yet come."""
     with suppress(DeadlineError):
-        new_client(service, limits=Limits(deadline=-1)).call("usuario")
+        new_client(service, limits=Limits(deadline=1e-9)).call("usuario")
     assert set(service.requests[0].extensions["timeout"].values()) == {0.001}
 
 
@@ -651,10 +688,38 @@ def test_no_answer_at_the_very_end_is_a_report_that_is_not_ready(
 def test_a_service_that_does_not_answer_is_no_report_that_is_not_ready(
     client: Client, service: Service, clock: Clock
 ) -> None:
-    service.script = [httpx.ReadTimeout("late")] * 3
+    service.script = [httpx.ReadTimeout("late")] * 1000
     with pytest.raises(DeadlineError):
         client.call("wait_for", numero=relatorio(1)["numero"])
-    assert clock.time == 0.75
+    assert clock.time == 599
+
+
+@pytest.mark.parametrize("failure", [RESET, httpx.ConnectError("no"), refused(502), refused(503), refused(429)])
+def test_an_outage_is_waited_through(
+    client: Client, service: Service, clock: Clock, failure: httpx.Response | Exception
+) -> None:
+    service.script = [listed([], total=0), *[failure] * 20, None]
+    service.relatorios = [relatorio(1)]
+    assert client.call("wait_for", numero=relatorio(1)["numero"]).status == "CONCLUIDO"
+    assert clock.time > 60
+
+
+def test_a_wait_comes_back_no_earlier_than_it_was_asked_to(client: Client, service: Service, clock: Clock) -> None:
+    service.script = [refused(503, Retry_After="100"), None]
+    service.relatorios = [relatorio(1)]
+    client.call("wait_for", numero=relatorio(1)["numero"])
+    assert clock.pauses == [100]
+    service.script = [refused(503, Retry_After="1000")]
+    with pytest.raises(ServerError):
+        client.call("wait_for", numero=relatorio(1)["numero"])
+    assert clock.pauses == [100]
+
+
+def test_what_will_not_pass_is_not_waited_for(client: Client, service: Service, clock: Clock) -> None:
+    service.script = [refused(401)]
+    with pytest.raises(UnauthorizedError):
+        client.call("wait_for", numero=relatorio(1)["numero"])
+    assert clock.pauses == []
 
 
 @pytest.mark.parametrize("numero", [None, "", "1", 1, True])

@@ -179,7 +179,24 @@ def through(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
 def test_a_proxy_that_refuses_says_nothing_of_the_service(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(answering(b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")) as proxy:
         through(monkeypatch, proxy)
-        assert failure(ask, "https://service.invalid", "the proxy before ") == "ProxyError"
+        assert failure(ask, "https://service.invalid", "the proxy before ") == "ProxyError (status 403)"
+
+
+@pytest.mark.parametrize(("status", "tries"), [(403, 1), (407, 1), (503, 3)])
+def test_a_proxy_that_refuses_for_good_is_not_asked_again(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, status: int, tries: int
+) -> None:
+    asked: list[int] = []
+
+    def refusing(connection: socket.socket) -> None:
+        asked.append(status)
+        connection.sendall(b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % status)
+
+    with serving(refusing) as proxy:
+        through(monkeypatch, proxy)
+        with pytest.raises(TransportError) as caught:
+            ask("https://service.invalid", Limits(retries=2))
+    assert (caught.value.status, len(asked)) == (status, tries)
 
 
 def test_tls_that_fails_behind_a_proxy_may_be_the_services(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:

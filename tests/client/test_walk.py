@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from client.conftest import Client
-from client.service import TOKEN, Service, listed, pessoa, refused, relatorio
-from laudo.client import AnswerError, BadRequestError, Laudo, ParameterError, Relatorio, StatusError
+from client.service import TOKEN, Clock, Service, listed, pessoa, refused, relatorio
+from laudo.client import AnswerError, BadRequestError, Laudo, ParameterError, RateLimitError, Relatorio, StatusError
 from laudo.client.calls import Listed
 from laudo.client.questions import pessoas, relatorios
 from laudo.client.walk import Place, Walk
@@ -180,6 +180,26 @@ def test_failures_on_the_way_are_tried_again(client: Client, service: Service) -
     service.relatorios = newest_first(2500)
     service.script = [None, refused(503), None, refused(429, Retry_After="1"), None]
     assert len(client.all("relatorios")) == 2500
+
+
+def test_a_rate_limit_delays_a_walk_however_low_it_is(client: Client, service: Service, clock: Clock) -> None:
+    service.relatorios = newest_first(40_000)
+    service.script = [each for _ in range(40) for each in (refused(429, Retry_After="1"), None)]
+    assert len(client.all("relatorios")) == 40_000
+    assert clock.pauses == [1.25] * 40
+
+
+def test_a_walk_waits_a_quarter_of_an_hour_for_a_page_and_no_longer(
+    client: Client, service: Service, clock: Clock
+) -> None:
+    service.relatorios = newest_first(2500)
+    service.script = [None, *[refused(429, Retry_After="60")] * 14, None, refused(429, Retry_After="800"), None]
+    assert len(client.all("relatorios")) == 2500
+    assert clock.pauses == [60.25] * 14 + [800.25]
+    service.script = [None, *[refused(429, Retry_After="60")] * 100]
+    with pytest.raises(RateLimitError):
+        client.all("relatorios")
+    assert clock.pauses[15:] == [60.25] * 14
 
 
 @pytest.mark.parametrize("status", [400, 500])
@@ -370,15 +390,23 @@ def test_a_place_of_another_question_is_refused_before_anything_is_sent(
 ) -> None:
     asked = {"status": "CONCLUIDO", "sort": "nome"}
     headers = {"Link": offered} if offered else {}
-    service.script = [listed(newest_first(25), total=26, headers=headers), listed([relatorio(26)], total=26)]
+    service.script = [listed(newest_first(25), total=26, headers=headers), listed([relatorio(26)], total=26, page=2)]
     place = client.batches("relatorios_in_batches", rows=25, **asked)[0].place
     assert "CONCLUIDO" not in str(msgspec.json.encode(place))
     service.requests.clear()
     with pytest.raises(ParameterError, match="start is a place in another list"):
         client.batches(method, start=place, **other)
     assert service.requests == []
-    service.script = [listed([relatorio(26)], total=26)]
+    service.script = [listed([relatorio(26)], total=26, page=2)]
     assert len(client.batches("relatorios_in_batches", start=place, **asked)) == 1
+
+
+def test_another_page_than_the_one_asked_for_ends_the_walk(client: Client, service: Service) -> None:
+    """As where something before the service drops the query: all that came would be what was seen."""
+    service.script = [listed(newest_first(25), total=250)] * 10
+    with pytest.raises(AnswerError, match="another page than the one asked for"):
+        client.batches("relatorios_in_batches", rows=25)
+    assert len(service.requests) == 2
 
 
 def test_the_question_of_a_place_is_that_of_any_page_whatever_the_order_of_its_parameters() -> None:

@@ -14,7 +14,7 @@ from laudo.client import errors, questions, transports
 from laudo.client.calls import Body, Call, I, ListCall, Listed, Unchanged, UsuarioCall, Wire
 from laudo.client.errors import AnswerError, DeadlineError, LaudoError, StatusError
 from laudo.client.items import Pessoa, PessoaFilters, Relatorio, RelatorioFilters, Usuario
-from laudo.client.retries import Attempts, Budget, Limits, Timing
+from laudo.client.retries import PATIENCE, Attempts, Budget, Limits, Timing
 from laudo.client.transports import Network
 from laudo.client.walk import Batch, Place, Walk
 from laudo.client.watch import Watch
@@ -101,11 +101,10 @@ class AsyncLaudo:
         watch = Watch(numero, timeout=timeout, timing=self._timing)
         while True:
             try:
-                answer = await self._answer(watch.call(), watch.limits(self._limits))
-            except DeadlineError as error:
-                raise watch.late(error) from None
-            if done := watch.see(answer):
-                return done
+                if done := watch.see(await self._answer(watch.call(), watch.limits(self._limits))):
+                    return done
+            except LaudoError as error:
+                watch.missed(error)
             await self._timing.asleep(watch.pause())
 
     def relatorios_in_batches(
@@ -177,7 +176,7 @@ class AsyncLaudo:
         try:
             while True:
                 while len(pending) < workers and (call := walk.wanted()):
-                    pending.append(asyncio.create_task(self._ask(call)))
+                    pending.append(asyncio.create_task(self._ask(call, patience=PATIENCE)))
                 if not pending:
                     return
                 try:
@@ -193,14 +192,14 @@ class AsyncLaudo:
                 task.cancel()
             await asyncio.gather(*pending, return_exceptions=True)
 
-    async def _ask(self, call: Call[A]) -> A:
-        answer = await self._answer(call, self._limits)
+    async def _ask(self, call: Call[A], *, patience: float = 0.0) -> A:
+        answer = await self._answer(call, self._limits, patience=patience)
         if isinstance(answer, Unchanged):
             raise AnswerError(errors.UNASKED)
         return answer
 
-    async def _answer(self, call: Call[A], limits: Limits) -> A | Unchanged:
-        attempts = Attempts(limits, self._budget, self._timing)
+    async def _answer(self, call: Call[A], limits: Limits, *, patience: float = 0.0) -> A | Unchanged:
+        attempts = Attempts(limits, self._budget, self._timing, patience=patience)
         while True:
             answer = await self._try(call, attempts)
             if not isinstance(answer, LaudoError):

@@ -15,7 +15,7 @@ from laudo.client import errors, questions
 from laudo.client.calls import Body, Call, I, ListCall, Listed, Unchanged, UsuarioCall, Wire
 from laudo.client.errors import AnswerError, DeadlineError, LaudoError, StatusError
 from laudo.client.items import Pessoa, PessoaFilters, Relatorio, RelatorioFilters, Usuario
-from laudo.client.retries import Attempts, Budget, Limits, Timing
+from laudo.client.retries import PATIENCE, Attempts, Budget, Limits, Timing
 from laudo.client.transports import Network
 from laudo.client.walk import Batch, Place, Walk
 from laudo.client.watch import Watch
@@ -103,11 +103,10 @@ class Laudo:
         watch = Watch(numero, timeout=timeout, timing=self._timing)
         while True:
             try:
-                answer = self._answer(watch.call(), watch.limits(self._limits))
-            except DeadlineError as error:
-                raise watch.late(error) from None
-            if done := watch.see(answer):
-                return done
+                if done := watch.see(self._answer(watch.call(), watch.limits(self._limits))):
+                    return done
+            except LaudoError as error:
+                watch.missed(error)
             self._timing.sleep(watch.pause())
 
     def relatorios_in_batches(
@@ -172,7 +171,7 @@ class Laudo:
         pending: deque[Callable[[], Listed[I]]] = deque()
         while True:
             while len(pending) < workers and (call := walk.wanted()):
-                ask = partial(self._ask, call)
+                ask = partial(self._ask, call, patience=PATIENCE)
                 pending.append(_apart(ask) if workers > 1 else ask)
             if not pending:
                 return
@@ -184,14 +183,14 @@ class Laudo:
                 if walk.fits(listed):
                     yield walk.take(listed)
 
-    def _ask(self, call: Call[A]) -> A:
-        answer = self._answer(call, self._limits)
+    def _ask(self, call: Call[A], *, patience: float = 0.0) -> A:
+        answer = self._answer(call, self._limits, patience=patience)
         if isinstance(answer, Unchanged):
             raise AnswerError(errors.UNASKED)
         return answer
 
-    def _answer(self, call: Call[A], limits: Limits) -> A | Unchanged:
-        attempts = Attempts(limits, self._budget, self._timing)
+    def _answer(self, call: Call[A], limits: Limits, *, patience: float = 0.0) -> A | Unchanged:
+        attempts = Attempts(limits, self._budget, self._timing, patience=patience)
         while True:
             answer = self._try(call, attempts)
             if not isinstance(answer, LaudoError):

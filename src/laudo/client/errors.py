@@ -14,6 +14,7 @@ LaudoError
 """
 
 import os
+import re
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
@@ -35,7 +36,8 @@ UNASKED: Final = "the service says that an answer has not changed, but was not a
 class LaudoError(Exception):
     """Any failure of a call.
 
-    `status` is that of the answer and `request_id` its X-Request-Id, both None where there is none. No text holds a
+    `status` is that of the answer, or of a proxy's refusal, and `request_id` its X-Request-Id, both None where there is
+    none. No text holds a
     token or a value of a parameter, unless the service put one into `message`.
     """
 
@@ -109,7 +111,9 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes) -> LaudoError:
 def unanswered(base_url: str, error: Exception, *, proxied: bool) -> TransportError:
     """Make the exception for a connection that failed, to the service or to a proxy before it."""
     asked = f"the proxy before {base_url}" if proxied and _is_of_proxy(error) else base_url
-    return TransportError(f"no whole answer from {asked}: {type(error).__name__}{_of_system(error)}")
+    refused = _REFUSED_BY_PROXY(str(error)) if isinstance(error, httpx.ProxyError) else None
+    text = f"no whole answer from {asked}: {type(error).__name__}{_of_system(error)}"
+    return TransportError(text, status=int(refused[1]) if refused else None)
 
 
 class _Message(msgspec.Struct):
@@ -187,6 +191,7 @@ def _seconds(text: str | None) -> float | None:
         return None
 
 
+_REFUSED_BY_PROXY: Final = re.compile(r"([45]\d\d)\b", re.ASCII).match
 _FIRST_REDIRECT: Final = 300
 _FIRST_REFUSAL: Final = 400
 _FIRST_FAULT: Final = 500

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from laudo.client.errors import LaudoError, RateLimitError, StatusError, TransportError
+from laudo.client.errors import LaudoError, ParameterError, RateLimitError, StatusError, TransportError
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +22,23 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a call may cost. Seconds: `deadline` for all of it, `connect` and `read` for one wait of one try."""
+    """What a call may cost. Seconds: `deadline` for all of it, `connect` and `read` for one wait of one try.
+
+    `retries` are made where the service may be in trouble; one that says when to come back (429 with Retry-After) is
+    asked then, unless there are to be none. Raises ParameterError for what is not above 0.
+    """
 
     deadline: float = 60.0
     connect: float = 10.0
     read: float = 30.0
     retries: int = 2
+
+    def __post_init__(self) -> None:
+        for name in ("deadline", "connect", "read"):
+            if not getattr(self, name) > 0:
+                raise ParameterError(f"{name} must be above 0 seconds")
+        if self.retries < 0:
+            raise ParameterError("retries must not be below 0")
 
 
 class Budget:
@@ -55,12 +66,14 @@ class Budget:
 class Attempts:
     """The tries of one call."""
 
-    __slots__ = ("_budget", "_end", "_limits", "_timing", "_tries")
+    __slots__ = ("_budget", "_end", "_limits", "_patience", "_timing", "_tries")
 
-    def __init__(self, limits: Limits, budget: Budget, timing: Timing) -> None:
+    def __init__(self, limits: Limits, budget: Budget, timing: Timing, *, patience: float = 0.0) -> None:
+        """`patience` are the seconds beyond the deadline for which to wait where the service says when to come back."""
         self._limits = limits
         self._budget = budget
         self._timing = timing
+        self._patience = patience
         self._end = timing.now() + limits.deadline
         self._tries = 0
 
@@ -71,7 +84,7 @@ class Attempts:
 
     def timeout(self) -> dict[str, float | None]:
         """Give the timeouts of the next try, in the form of httpx."""
-        left = max(self.left, _LEAST)
+        left = min(max(self.left, _LEAST), _MOST_SECONDS)
         connect, read = min(self._limits.connect, left), min(self._limits.read, left)
         return {"connect": connect, "read": read, "write": read, "pool": left}
 
@@ -81,12 +94,19 @@ class Attempts:
 
     def pause(self, failure: LaudoError) -> float:
         """Give the seconds to wait before the next try; raises the failure when there is to be none."""
-        pause = self._backoff(failure)
-        final = self._tries >= self._limits.retries or not _is_passing(failure) or pause >= self.left
-        if final or not self._budget.spend():
+        pause, is_told = self._backoff(failure), _is_told(failure)
+        if is_told and pause <= self._patience:
+            self._patience -= pause
+            self._end += pause
+        if pause >= self.left or not self._limits.retries or not (is_told or self._may_retry(failure)):
             raise failure
-        self._tries += 1
         return pause
+
+    def _may_retry(self, failure: LaudoError) -> bool:
+        if self._tries >= self._limits.retries or not is_passing(failure) or not self._budget.spend():
+            return False
+        self._tries += 1
+        return True
 
     def _backoff(self, failure: LaudoError) -> float:
         """Double from a quarter of a second, between half and all of it; never less than the service asks for."""
@@ -95,10 +115,21 @@ class Attempts:
         return pause if asked is None else asked + pause
 
 
-def _is_passing(failure: LaudoError) -> bool:
-    return isinstance(failure, TransportError | RateLimitError) or failure.status in _PASSING
+def _is_told(failure: LaudoError) -> bool:
+    """Tell whether the service has said when to come back, and is in no trouble: to do so is no burden to it."""
+    return isinstance(failure, RateLimitError) and failure.retry_after is not None
 
 
+def is_passing(failure: LaudoError) -> bool:
+    """Tell whether the same call may have an answer a little later; a proxy that refuses it goes on to do so."""
+    lost = isinstance(failure, TransportError) and failure.status is None
+    return lost or isinstance(failure, RateLimitError) or failure.status in _PASSING
+
+
+PATIENCE: Final = 900.0
+"""Seconds for which a walk waits in all for one page: a limit by the minute, or by the hour's quarter, stops none."""
+_MOST_SECONDS: Final = 1e6
+"""More than anybody waits, and less than what sockets refuse."""
 _MOST: Final = 10.0
 _EARNED: Final = 0.1
 _FIRST_PAUSE: Final = 0.25

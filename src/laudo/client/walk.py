@@ -105,6 +105,8 @@ class Walk(Generic[I]):
         self._by_number = self._by_number or not (self._cursor or listed.cursor)
         if not self._by_number:
             return self._take_by_cursor(listed)
+        if listed.pagina != page:
+            raise AnswerError("the answer is another page than the one asked for")
         rows = listed.linhas if listed.linhas > 0 else self._rows
         self._last = -(-listed.total // rows)
         is_filled = page > 1 or rows <= ROWS[-1]

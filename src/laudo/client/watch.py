@@ -5,9 +5,9 @@ from typing import Final
 
 from laudo.client import questions
 from laudo.client.calls import ListCall, Listed, Unchanged
-from laudo.client.errors import AnswerError, DeadlineError, LaudoError, NotReadyError, ParameterError
+from laudo.client.errors import AnswerError, DeadlineError, LaudoError, NotReadyError, ParameterError, StatusError
 from laudo.client.items import Relatorio
-from laudo.client.retries import Limits, Timing
+from laudo.client.retries import Limits, Timing, is_passing
 
 DONE: Final = "CONCLUIDO"
 
@@ -15,7 +15,7 @@ DONE: Final = "CONCLUIDO"
 class Watch:
     """One wait. An answer that has not changed costs the service, where it knows ETags, next to nothing."""
 
-    __slots__ = ("_call", "_end", "_etag", "_last", "_numero", "_pause", "_timing")
+    __slots__ = ("_call", "_end", "_etag", "_failure", "_last", "_least", "_numero", "_pause", "_timing")
 
     def __init__(self, numero: str, *, timeout: float, timing: Timing) -> None:
         """`timeout` in seconds, above 0; raises ParameterError, also when `numero` is none."""
@@ -28,16 +28,19 @@ class Watch:
         self._last = min(_LAST, timeout / 10)
         self._pause = _FIRST
         self._etag: str | None = None
+        self._failure: LaudoError | None = None
+        self._least = 0.0
 
     def call(self) -> ListCall[Relatorio]:
         return self._call.unless(self._etag)
 
     def limits(self, usual: Limits) -> Limits:
         """Give those of the next call, which takes no longer than the wait."""
-        return replace(usual, deadline=min(usual.deadline, self._left))
+        return replace(usual, deadline=max(min(usual.deadline, self._left), _LEAST))
 
     def see(self, answer: Listed[Relatorio] | Unchanged) -> Relatorio | None:
         """Give the report if it is done; raises AnswerError when another one came."""
+        self._failure, self._least = None, 0.0
         if isinstance(answer, Unchanged):
             return None
         self._etag = answer.etag
@@ -45,31 +48,41 @@ class Watch:
             raise AnswerError("the answer holds another report than the one asked for")
         return next((item for item in answer.itens if item.status == DONE), None)
 
+    def missed(self, failure: LaudoError) -> None:
+        """Note why there was no answer; raises the failure when it will not pass while the wait lasts.
+
+        That a question was cut off by the end of the wait is none.
+        """
+        asked = isinstance(failure, StatusError) and failure.retry_after
+        if not is_passing(failure) or (asked and asked > self._until_last):
+            raise failure
+        if self._until_last > 0 or not isinstance(failure, DeadlineError):
+            self._failure = failure
+        self._least = asked or 0.0
+
     def pause(self) -> float:
         """Give the seconds until the next question, more each time; raises NotReadyError when the time is over.
 
-        The last question comes a second before that, or less, so that it can be answered.
+        When the last questions had no answer, it is their failure that is raised. The last one comes a second before
+        the end, or less, so that it can be answered.
         """
-        left = self._left - self._last
+        left = self._until_last
         if left <= 0:
-            raise _not_ready()
-        pause = min(left, self._pause * (0.75 + self._timing.chance() / 2))
+            raise self._failure or NotReadyError("the report is not CONCLUIDO, and the time to wait is over")
+        pause = min(left, max(self._least, self._pause * (0.75 + self._timing.chance() / 2)))
         self._pause = min(_LONGEST, self._pause * _GROWTH)
         return pause
-
-    def late(self, error: DeadlineError) -> LaudoError:
-        """Give what a call without an answer means: when the time is over too, that this was why."""
-        return _not_ready() if self._left <= self._last else error
 
     @property
     def _left(self) -> float:
         return self._end - self._timing.now()
 
+    @property
+    def _until_last(self) -> float:
+        return self._left - self._last
 
-def _not_ready() -> NotReadyError:
-    return NotReadyError("the report is not CONCLUIDO, and the time to wait is over")
 
-
+_LEAST: Final = 0.001
 _FIRST: Final = 0.5
 _LAST: Final = 1.0
 _GROWTH: Final = 1.5
