@@ -1,3 +1,5 @@
+from contextlib import suppress
+
 import pytest
 
 from live.server import Client, Server, request
@@ -175,6 +177,13 @@ def test_a_target_is_answered_as_its_bytes_say(server: Server, token: str, targe
 def test_what_is_no_http_is_refused_and_nothing_follows_it(server: Server, raw: bytes) -> None:
     assert server.statuses(raw) in ([], [400], [414], [431])
     assert server.ask("/health").status == 200
+
+
+def test_a_head_without_end_is_refused_before_it_takes_up_much_memory(server: Server) -> None:
+    with Client(server.port) as client, suppress(BrokenPipeError, ConnectionResetError):
+        client.send(b"GET /health HTTP/1.1\r\nHost: test\r\nX: " + b"y" * 300_000)
+        assert client.rest().startswith(b"HTTP/1.1 431 ")
+    assert server.ask("/health", "X: " + "y" * 60_000).status == 200
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
-"""What becomes of a service whose metrics have no room: no request is refused for it."""
+"""Metrics where something is in their way: no room, who hangs up, many threads. No request is refused for it."""
 
 import os
 import resource
 import shutil
+import socket
+import struct
 import subprocess
 import sys
 from itertools import product
@@ -31,6 +33,32 @@ for line in sys.stdin:
     observe(route, method, int(status), 0.01)
 for number in range(20):
     report(number, 0.5)
+"""
+THREADS: Final = """
+import sys
+from threading import Barrier, Thread
+from laudo.server import metrics
+from laudo.server.config import Settings
+
+sys.setswitchinterval(1e-6)
+observe = metrics.observer(Settings(metrics_port=1))
+barrier = Barrier(10)
+
+def work():
+    barrier.wait()
+    for _ in range(100):
+        observe("usuario", "GET", 200, 0.01)
+
+threads = [Thread(target=work) for _ in range(10)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+registry = CollectorRegistry()
+MultiProcessCollector(registry)
+sys.stdout.buffer.write(generate_latest(registry))
 """
 
 
@@ -71,6 +99,28 @@ def test_what_is_counted_never_outgrows_that_room(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", COUNT], env=environ, input=counted, text=True, check=True)
     assert {file.stat().st_size for file in tmp_path.iterdir()} == {1 << 18}
     assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_threads_that_begin_at_once_count_together(tmp_path: Path) -> None:
+    environ = os.environ | {"PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    ended = subprocess.run([sys.executable, "-c", THREADS], env=environ, stdout=subprocess.PIPE, text=True, check=True)
+    assert 'laudo_requests_total{method="GET",route="usuario",status="200"} 1000.0' in ended.stdout
+    assert 'laudo_request_seconds_count{route="usuario"} 1000.0' in ended.stdout
+
+
+@on_one_engine
+def test_who_hangs_up_is_one_line_without_an_address(place: Place) -> None:
+    port = free_port()
+    with serving(place, "--workers", "1", "--metrics-port", str(port)) as server:
+        for _ in range(10):
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                client.sendall(b"GET /metrics HT")
+        assert scrape(port).startswith("HTTP/1.0 200")
+        said = server.said()
+    assert said.count("metrics: ConnectionResetError; a request for them is not answered\n") == 1
+    assert "Traceback" not in said
+    assert "127.0.0.1'" not in said
 
 
 @on_one_engine

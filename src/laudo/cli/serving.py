@@ -35,6 +35,9 @@ _CONNECTING_SECONDS: Final = 1
 _OPENING_SECONDS: Final = 1
 """How long a worker waits until it tries again to open the store."""
 
+_HEAD_BYTES: Final = 65_536
+"""What a connection may send before a request's head ends: it is kept, of whoever connects, in the worker's memory."""
+
 _LOG: Final[dict[str, Any]] = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "generic", "stream": "ext://sys.stderr"}},
     "loggers": {"_granian": {"handlers": ["stderr"], "level": "ERROR", "propagate": False}},
@@ -62,6 +65,7 @@ def run(settings: Settings) -> None:
 
 def _server(settings: Settings) -> "AbstractServer[Any]":
     from granian.constants import HTTPModes, Interfaces
+    from granian.http import HTTP1Settings
     from granian.log import LogLevels
     from granian.server import Server
 
@@ -73,6 +77,7 @@ def _server(settings: Settings) -> "AbstractServer[Any]":
         workers=settings.workers,
         blocking_threads=_threads(settings),
         http=HTTPModes.http1,
+        http1_settings=HTTP1Settings(max_buffer_size=_HEAD_BYTES),
         websockets=False,
         log_level=LogLevels.error,
         log_dictconfig=_LOG,

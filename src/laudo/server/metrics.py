@@ -4,6 +4,7 @@ Workers count in files of one temporary folder; the main process adds them up on
 """
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -144,8 +145,15 @@ def _listen(host: str, port: int) -> Callable[[], None]:
         reason = f"cannot serve metrics on {host}:{port}: {error.strerror}"
         raise MetricsError(f"{reason}; hint: choose another metrics_port") from error
 
+    server.handle_error = _unanswered  # type: ignore[assignment]
+
     def stop() -> None:
         server.shutdown()
         server.server_close()
 
     return stop
+
+
+def _unanswered(_request: object, _address: object) -> None:
+    """Say in one line what Python's servers say in a traceback with the client's address, as for each that hangs up."""
+    _told.notice(f"metrics: {type(sys.exception()).__name__}; a request for them is not answered")

@@ -47,8 +47,9 @@ def mask(url: str) -> str:
 
 
 def _masked(parameter: re.Match[str]) -> str:
-    """Hide a password; that a name is encoded hides it from nobody, as libpq decodes it."""
-    return f"{parameter[1]}{parameter[2]}=***" if "password" in unquote(parameter[2]).lower() else parameter[0]
+    """Hide a password or a client's secret; that a name is encoded hides it from nobody, as libpq decodes it."""
+    is_secret = re.search("password|secret", unquote(parameter[2]), re.IGNORECASE)
+    return f"{parameter[1]}{parameter[2]}=***" if is_secret else parameter[0]
 
 
 def _row(kind: Kind[T], default: T, about: str, *, shown: str | None = None) -> T:
