@@ -204,6 +204,27 @@ def test_an_import_killed_in_the_middle_of_a_batch_and_repeated_gives_the_store_
     whole.close()
 
 
+@pytest.mark.engines("sqlite", reason="a server's files are for its vacuum to clear")
+def test_nothing_of_a_deleted_report_is_left_in_the_file(store: Store, store_url: str, account: Account) -> None:
+    """Once who deleted it has closed the store, also while others have it open."""
+    ingest = Ingest(store.database, account.id_conta)
+    for first in range(0, 3000, 500):
+        ingest.write([relatorio(n, numero_documento=cpf(n), nome_pessoa=f"Ana {n}") for n in range(first, first + 500)])
+    secret = relatorio(3000, numero_documento=cpf(3000), nome_pessoa="Hermenegilda Kwyzbrrt", mensagem="Xilofone.")
+    ingest.write([secret])
+    ingest.write([relatorio(3001, numero_documento=cpf(1), nome_pessoa="Ana Zwinglio", atualizado_em=NOON + 1)])
+    with closing(open_store(store_url)) as reading:
+        assert list(reading.fetch(Statement("SELECT count(*) FROM relatorio", ()))) == [(3002,)]
+        with closing(open_store(store_url, write=True)) as database:
+            Ingest(database, account.id_conta).delete([secret.numero, relatorio(3001).numero])
+        file = store_url.removeprefix("sqlite:///")
+        left = b"".join(Path(f"{file}{end}").read_bytes() for end in ("", "-wal")).lower()
+    gone = (cpf(3000), "hermenegilda", "kwyzbrrt", "xilofone", "zwinglio")
+    assert not [text for text in gone if text.encode() in left]
+    assert b"ana 2999" in left
+    assert not list(verify(store.database))
+
+
 @pytest.mark.engines("sqlite", reason="only a file can be put in the place of another one")
 def test_a_link_that_leads_elsewhere_is_noticed_and_another_working_folder_is_not(
     stores: Stores, tmp_path: Path, key_file: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,6 +1,5 @@
 """The SQLite engine, over apsw, which brings its own SQLite."""
 
-import mmap
 import os
 import threading
 from array import array
@@ -13,17 +12,14 @@ from typing import Any, Final, Self
 import apsw
 
 from laudo.core.sql import SQLITE, Dialect, Statement, Write
+from laudo.server import files
 from laudo.server.database import LOCKED, NO_SCHEMA, PATIENT, Bounds, Locked, Mark, Row, Slow, StoreError, Unavailable
 
 OLDEST: Final = 3_051_003
 """Before 3.51.3 two connections that write can corrupt a database in WAL mode."""
 
-_HEADER_BYTES: Final = 48
-_WAL_INDEXES: Final[dict[tuple[int, int], mmap.mmap]] = {}
-"""By device and inode, and never closed: to close any descriptor of a file drops all locks that the process has on it,
-SQLite's too."""
-
 _WAIT_SECONDS: Final = 30
+_SETTLING_MS: Final = 1000
 _LOOK_SECONDS: Final = 0.1
 """How often a reader looks whether the file is still in its place: a look costs three microseconds, of the twenty that
 a page takes to read."""
@@ -36,6 +32,7 @@ _WRITE: Final = (
     "PRAGMA wal_autocheckpoint = 48000",
     "PRAGMA foreign_keys = ON",
     "PRAGMA cache_size = -96000",
+    "PRAGMA secure_delete = ON",  # What is deleted leaves the file, too.
     "PRAGMA temp_store = FILE",  # What is sorted for a new index has the size of the table.
 )
 _BEGIN_TO_WRITE: Final = "PRAGMA journal_mode = WAL; BEGIN IMMEDIATE"
@@ -65,7 +62,7 @@ class Sqlite:
         self._next_look = 0.0
         self._is_in_place = True
         has_log = self.fetch(Statement("PRAGMA journal_mode", ())) == [("wal",)]
-        self._wal_index = _wal_index(self._path) if has_log and not write else None
+        self._wal_index = files.wal_index(self._path) if has_log and not write else None
 
     def fetch(self, statement: Statement) -> list[Row]:
         """Run one statement in a snapshot of its own; raises Unavailable, StoreError."""
@@ -83,7 +80,7 @@ class Sqlite:
         """
         if self._wal_index is None:
             return None
-        return self._wal_index[:_HEADER_BYTES] if self._look() else None
+        return self._wal_index[: files.HEADER_BYTES] if self._look() else None
 
     def snapshot(self) -> "SqliteConnection":
         """Give a connection inside one read transaction."""
@@ -98,8 +95,10 @@ class Sqlite:
         return self.transaction()
 
     def close(self) -> None:
-        """Close every thread's connection."""
+        """Close every thread's connection; what was written is in the file then, unless somebody reads for long."""
         for connection in self._opened:
+            if self._write:
+                connection.settle()
             connection.close()
         self._opened.clear()
         self._wal_index = None
@@ -127,7 +126,7 @@ class Sqlite:
         now = monotonic()
         if self._write or now >= self._next_look:
             self._next_look = now + _LOOK_SECONDS
-            self._is_in_place = _place(self._path) == self._place
+            self._is_in_place = files.place(self._path) == self._place
         return self._is_in_place
 
     def _open(self) -> "_Connection":
@@ -135,7 +134,7 @@ class Sqlite:
             message = f"there is no store at {self._path}; run `laudo migrate` to make one"
             raise StoreError(message)
         if self._write:
-            _make(self._path)
+            files.make(self._path)
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if self._write else apsw.SQLITE_OPEN_READONLY
         try:
             connection = _Connection(self._path, flags=flags, statementcachesize=200)
@@ -151,7 +150,7 @@ class Sqlite:
         except apsw.Error as error:
             _translate(error, self._path)
             raise
-        place = _place(self._path)
+        place = files.place(self._path)
         self._place = self._place or place
         if place != self._place:
             connection.close()
@@ -169,6 +168,12 @@ class _Connection(apsw.Connection):
         """End each statement that takes longer than so many seconds."""
         self._seconds = seconds
         self.set_progress_handler(lambda: monotonic() > self._ends, _CHECK)
+
+    def settle(self) -> None:
+        """Write the log into the file and empty it, which the last one to close does only if it may write."""
+        self.set_busy_timeout(_SETTLING_MS)
+        with suppress(apsw.Error):
+            self.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def rows(self, text: str, params: Sequence[Any] = ()) -> list[Row]:
         """Run statements and give their rows; raises Unavailable, StoreError.
@@ -241,36 +246,6 @@ class SqliteConnection:
         """Tell whether a table has this column; the pragma alone may tell of before another connection made it."""
         text = "SELECT 1 FROM sqlite_schema AS t, pragma_table_info(t.name) AS c WHERE t.name = ? AND c.name = ?"
         return bool(self._connection.rows(text, (table, name)))
-
-
-def _make(path: str) -> None:
-    """Make a file that is missing, for its owner alone, as its companions then are; what hinders it SQLite tells."""
-    with suppress(OSError):
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-
-
-def _place(path: str) -> tuple[int, int] | None:
-    """Tell which file a path leads to: its device and inode."""
-    with suppress(OSError):
-        status = os.stat(path)  # noqa: PTH116 - a Path would be made for nothing
-        return status.st_dev, status.st_ino
-    return None
-
-
-def _wal_index(path: str) -> mmap.mmap | None:
-    """Give the memory that all connections to a store share, whose first bytes change with every commit.
-
-    They hold a counter, how many frames the log has, and their checksum (https://sqlite.org/walformat.html, 2.1). To
-    read them costs a tenth of a microsecond; a statement costs some four, with the waits for the interpreter lock.
-    """
-    with suppress(OSError, ValueError):
-        status = os.stat(f"{path}-shm")  # noqa: PTH116 - a Path would be made for nothing
-        place = (status.st_dev, status.st_ino)
-        if place not in _WAL_INDEXES:
-            descriptor = os.open(f"{path}-shm", os.O_RDONLY)
-            _WAL_INDEXES[place] = mmap.mmap(descriptor, _HEADER_BYTES, access=mmap.ACCESS_READ)
-        return _WAL_INDEXES[place]
-    return None
 
 
 def _array(_cursor: object, _number: int, members: Any) -> Any:  # noqa: ANN401 - apsw hands over what it cannot bind

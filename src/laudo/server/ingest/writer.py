@@ -10,7 +10,7 @@ from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import RELATORIO
 from laudo.server import migrations
 from laudo.server.database import Connection, Database, StoreError, repeated
-from laudo.server.ingest import versions
+from laudo.server.ingest import versions, words
 from laudo.server.ingest.changes import Change, Content, Counts, begin
 from laudo.server.ingest.facets import FacetNumbers
 from laudo.server.ingest.pessoas import Pessoas
@@ -130,6 +130,8 @@ class Ingest:
         changes = [Change(key, content, None) for key, content in before.items()]
         connection.write(_DELETE, [(*self.owner, change.numero) for change in changes])
         self._count(connection, changes)
+        if changes:
+            words.forget(connection)
         return len(changes)
 
     def _content(self, relatorio: Relatorio) -> Content:
