@@ -1,3 +1,4 @@
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ from laudo.server.database import (
     Unavailable,
     read,
 )
-from laudo.server.postgres import Postgres, failures, pool
+from laudo.server.postgres import Postgres, address, failures, pool
 from laudo.server.postgres.session import Hung
 from postgres_server import Server
 
@@ -620,10 +621,9 @@ def test_a_server_that_is_too_old_is_refused() -> None:
 
         greeting = threading.Thread(target=greet)
         greeting.start()
-        with pytest.raises(StoreError, match=r"^postgresql://127\.0\.0\.1/x: PostgreSQL 13 is too old"):
-            Postgres(
-                f"postgresql://127.0.0.1:{listener.getsockname()[1]}/x?sslmode=disable", write=False, bounds=Bounds()
-            )
+        store = f"postgresql://127.0.0.1:{listener.getsockname()[1]}/x"
+        with pytest.raises(StoreError, match=f"^{re.escape(store)}: PostgreSQL 13 is too old"):
+            Postgres(f"{store}?sslmode=disable", write=False, bounds=Bounds())
         greeting.join(PATIENCE)
 
 
@@ -632,13 +632,32 @@ def test_the_first_host_of_the_url_that_answers_is_used(server: Server, opened: 
     assert opened(url=url).fetch(ONE) == [(1,)]
 
 
-def test_a_store_shows_neither_user_nor_password(store: Postgres) -> None:
-    assert repr(store) == "Postgres(postgresql://127.0.0.1/postgres)"
+def test_a_store_shows_neither_user_nor_password(store: Postgres, server: Server) -> None:
+    assert repr(store) == f"Postgres(postgresql://127.0.0.1:{server.port}/postgres)"
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://api:secret@db/laudo", "postgresql://db/laudo"),
+        ("postgresql://api:secret@db:5433/laudo", "postgresql://db:5433/laudo"),
+        ("postgresql://db1:5432,db2:5433/laudo", "postgresql://db1:5432,db2:5433/laudo"),
+        ("postgresql://db1,db2:5433/laudo", "postgresql://db1,db2:5433/laudo"),
+        ("postgresql:///laudo?host=db1,db2&port=5433", "postgresql://db1:5433,db2:5433/laudo"),
+        ("postgresql://api@[::1]:5433/laudo", "postgresql://[::1]:5433/laudo"),
+        ("postgresql://[::1]/laudo", "postgresql://[::1]/laudo"),
+        ("postgresql:///laudo?host=/run/postgresql&port=5433", "postgresql:///run/postgresql/laudo"),
+        ("postgresql:///laudo", "postgresql:///laudo"),
+    ],
+)
+def test_a_store_is_named_by_what_tells_it_from_others(url: str, shown: str) -> None:
+    assert address.shown(address.conninfo(url, Bounds(), write=False)) == shown
 
 
 def test_a_database_of_another_encoding_is_refused(server: Server, opened: Callable[..., Postgres]) -> None:
     server.execute("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
-    with pytest.raises(StoreError, match=r"^postgresql://127\.0\.0\.1/latin: the database has the encoding LATIN1: "):
+    store = re.escape(f"postgresql://127.0.0.1:{server.port}/latin")
+    with pytest.raises(StoreError, match=f"^{store}: the database has the encoding LATIN1: "):
         opened(url=server.url("latin"))
 
 

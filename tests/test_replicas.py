@@ -665,7 +665,8 @@ def test_a_store_of_another_server_is_not_asked_until_a_replica_stands_in_its_pl
     client = serve(read_store=(replica.url(), other_server.url()), settled=False)
     assert {client.get("/relatorios").status for _ in range(20)} == {200}
     said = told(capfd, FOREIGN)
-    assert "postgresql://127.0.0.1/postgres is no streaming replica of postgresql://127.0.0.1/postgres" in said
+    names = [f"postgresql://127.0.0.1:{server.port}/postgres" for server in (other_server, cluster.primary)]
+    assert " is no streaming replica of ".join(names) in said
     assert cluster.primary.password not in said
     cluster.primary.stop("immediate")
     told(capfd, "^store: the primary does not answer: ")
@@ -700,7 +701,7 @@ def test_another_database_of_the_primary_is_no_replica_of_the_store(
     urls = (cluster.replicas[0].url(), cluster.primary.url(other_database))
     client = serve(read_store=urls, settled=False)
     assert {client.get("/relatorios").status for _ in range(20)} == {200}
-    told(capfd, f"{FOREIGN}postgresql://127.0.0.1/other is no streaming replica")
+    told(capfd, f"{FOREIGN}postgresql://127.0.0.1:{cluster.primary.port}/other is no streaming replica")
 
 
 def test_a_copy_that_has_become_a_primary_is_no_replica_whoever_writes_heartbeats_there(

@@ -45,9 +45,20 @@ def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
 
 
 def shown(conninfo: str) -> str:
-    """Name the store without its user and password."""
+    """Name the store by its hosts, their ports where they are given, and its database: no user, no password."""
     told = conninfo_to_dict(conninfo)
-    return f"postgresql://{told.get('host', '')}/{told.get('dbname', '')}"
+    hosts, ports = (str(told.get(name, "")).split(",") for name in ("host", "port"))
+    # One port is that of every host.
+    pairs = zip(hosts, ports * len(hosts) if len(ports) == 1 else ports, strict=False)
+    return f"postgresql://{','.join(_server(*pair) for pair in pairs)}/{told.get('dbname', '')}"
+
+
+def _server(host: str, port: str) -> str:
+    """Name a server as a URL has it; one behind a Unix socket by the socket's folder."""
+    if host.startswith("/"):
+        return host
+    name = f"[{host}]" if ":" in host else host
+    return f"{name}:{port}" if port else name
 
 
 _MALFORMED: Final = (
