@@ -760,6 +760,82 @@ def test_a_replica_that_no_heartbeat_has_reached_yet_is_not_said_to_be_of_anothe
     assert "another store" not in capfd.readouterr().err
 
 
+def test_a_replica_that_has_not_replayed_the_primarys_last_starts_lags_and_answers_once_the_primary_is_away(
+    serve: Serve, opened: Open, cluster: Cluster, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As it is when replication is broken or paused, or when laudo is started as soon as its server."""
+    behind = cluster.replicas[0]
+    opened().close()
+    halt(behind)
+    for _ in range(2):
+        cluster.primary.stop()
+        cluster.primary.start()
+        with closing(opened(SHORT_MS, read_store=(behind.url(),), settled=False)) as database:
+            assert asked(database, 4) == {cluster.primary.port: 4}
+            said = told(capfd, "^store: the replica 1 ")
+            assert re.search(r"lags, and is not asked for now: by \d\.\d s$", said, re.MULTILINE), said
+    client = serve(SHORT_MS, read_store=(behind.url(),), settled=False)
+    assert client.get("/relatorios").status == 200
+    cluster.primary.stop("immediate")
+    said = told(capfd, "^store: the primary does not answer: ")
+    assert {client.get("/relatorios").total for _ in range(4)} == {1}
+    assert "another store" not in said
+
+
+def test_of_replicas_that_have_not_replayed_the_primarys_last_start_the_newest_answers_once_that_is_away(
+    opened: Open, store: Store, account: Account, cluster: Cluster, capfd: pytest.CaptureFixture[str]
+) -> None:
+    older, newer = cluster.replicas
+    with closing(opened(SHORT_MS)) as database:
+        halt(older)
+        store.write(account, [relatorio(2)])
+        asked_for(2 * SHORT_MS / 1000, lambda: asked(database, 1))
+        newer.catch_up(cluster.primary)
+        halt(newer)
+    cluster.primary.stop()
+    cluster.primary.start()
+    capfd.readouterr()
+    client = Client(served(opened(SHORT_MS, settled=False), store), account.token)
+    assert client.get("/relatorios").total == 2
+    told(capfd, r"^store: the replica [12] lags, .*\n(.*\n)*store: the replica [12] lags, ")
+    cluster.primary.stop("immediate")
+    told(capfd, "^store: the primary does not answer: ")
+    until(lambda: client.get("/relatorios").status == 200)
+    assert {client.get("/relatorios").total for _ in range(20)} == {2}
+
+
+def test_a_standby_of_a_former_primary_that_goes_on_is_told_from_one_that_lags(
+    opened: Open, cluster: Cluster, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The new primary knows the former one's start, but not what was written there once it had left it."""
+    former = cluster.primary
+    with former.replica(wal_retrieve_retry_interval="100ms") as heir:
+        until(lambda: {*asked(opened(SHORT_MS), 6)} == ports(*cluster.replicas))
+        behind, follower = cluster.replicas
+        halt(behind)
+        heir.catch_up(former)
+        heir.promote()
+        beat = "SELECT at_ms FROM heartbeat WHERE id = 1"
+        until(lambda: follower.execute(beat) > heir.execute(beat))
+        both = (behind.url(), follower.url())
+        database = opened(SHORT_MS, store=heir.url(), read_store=both, settled=False)
+        until(lambda: asked(database, 4) == {heir.port: 4})
+        said = told(capfd, f"{FOREIGN}.* shows what was written on another server")
+        said += told(capfd, "^store: the replica 1 lags")
+        assert "replica 1 is of another store" not in said
+
+
+def test_a_service_of_the_version_before_finds_the_primarys_start_where_it_was(opened: Open, cluster: Cluster) -> None:
+    """It may run beside this one, and reads one row of two values."""
+    read = "SELECT at_ms > 1, (SELECT at_ms FROM heartbeat WHERE id = 2) AS started FROM heartbeat WHERE id = 1"
+    started = "SELECT true, CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS bigint)"
+    opened()
+    for _ in range(2):
+        until(lambda: cluster.primary.execute(read) == cluster.primary.execute(started))
+        cluster.primary.stop()
+        cluster.primary.start()
+
+
 # Rights, settings, and what is told.
 
 

@@ -82,6 +82,8 @@ class Watch:
         """Of the primary's heartbeat, as it was found last; nothing before."""
         self._started: int | None = None
         """When the primary started, as it was found last."""
+        self._ended: dict[int, int] = {}
+        """Each of its earlier starts, with the last heartbeat that it wrote before the next one."""
         self._stopped = threading.Event()
         self._threads: list[threading.Thread] = []
         self._starting = threading.Lock()
@@ -137,13 +139,20 @@ class Watch:
     def _beat(self, database: Database) -> "_Found":
         """Write a heartbeat; raises StoreError when the primary answers neither that nor a question."""
         sent = monotonic()
-        [[self._origin]] = _with_origin(self._primary, database)
+        [(started,)], [self._origin] = _with_origin(self._primary, database, _STARTED)
         try:
             with database.transaction() as connection:
                 connection.fetch(_ALONE)
+                [(last, former)] = connection.fetch(_SHOWN)
                 connection.fetch(Statement(_BEAT, (time_ns() // 1_000_000,)))
-                connection.fetch(_START)
-                beat, self._started = connection.fetch(_SHOWN)[0]
+                if former != started:
+                    connection.fetch(Statement(_KEEP, (2, started)))
+                    if former is not None:
+                        connection.fetch(Statement(_KEEP, (former, last)))
+                if self._started != started:
+                    self._ended = dict(connection.fetch(_ENDED))
+                    self._started = started
+                [(beat, _)] = connection.fetch(_SHOWN)
         except Lost:
             raise
         except StoreError as error:
@@ -155,21 +164,20 @@ class Watch:
     def _look(self, server: Server, database: Database) -> "_Found":
         """Look up which heartbeat a replica shows, and whose; raises StoreError when it does not answer."""
         before = self._beats.last()
-        beats, [(replays,)], [origin] = _with_origin(server, database, _SHOWN, _REPLAYS)
-        shown, started = beats[0] if beats else (0, None)
+        [(shown, started)], [(replays,)], [origin] = _with_origin(server, database, _SHOWN, _REPLAYS)
         as_of = self._beats.moment(shown)
         # Only now: where a heartbeat of ours was found, it is known whose.
         if not _is_same(origin, self._origin):
             server.shown, server.as_of = 0, -inf
             return State.FOREIGN, f"{server.database} is no streaming replica of {self._primary.database}"
-        is_apart = self._started not in {None, started}
+        is_apart = self._started not in {None, started} and shown > self._ended.get(started, -1)
         # One that has been fresh before may be the next primary, of which this worker is not told.
         if server.as_of == -inf:
             if is_apart and started is not None:
                 return State.FOREIGN, f"{server.database} shows what was written on another server"
             if not replays and shown < before:
                 return State.FOREIGN, f"{server.database} has been promoted, and is no replica any more"
-        # Else it does not show yet that the primary has been started, or never will: what is known of it stays.
+        # Else it does not show yet that the primary was ever started, or never will: what is known of it stays.
         if not is_apart:
             server.shown, server.as_of = shown, as_of
         return (State.LAGS, f"by {server.behind():.1f} s") if self._lags(server) else (State.WELL, "")
@@ -241,8 +249,16 @@ _END_SECONDS: Final = 5.0
 _REMEMBERED: Final = 4_096
 
 _SHOWN: Final = Statement(
-    "SELECT at_ms, (SELECT at_ms FROM heartbeat WHERE id = 2) AS started FROM heartbeat WHERE id = 1", ()
+    """
+SELECT coalesce(max(at_ms) FILTER (WHERE id = 1), 0), max(at_ms) FILTER (WHERE id = 2) FROM heartbeat WHERE id <= 2
+""",
+    (),
 )
+"""The heartbeat, and the start of the primary that wrote it, by which a copy that has become one is told."""
+_ENDED: Final = Statement("SELECT id, at_ms FROM heartbeat WHERE id > 2", ())
+"""Its earlier starts, which a replica that lags may still show; of a copy, the heartbeat is one that came later."""
+_STARTED: Final = Statement("SELECT CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS bigint)", ())
+"""When a server was started: no two, of all copies of a store, in the same microsecond."""
 _REPLAYS: Final = Statement("SELECT pg_is_in_recovery()", ())
 """What a replica does until it is promoted; only the primary itself shows each heartbeat without."""
 _ORIGIN: Final = Statement(
@@ -264,14 +280,4 @@ ON CONFLICT (id) DO UPDATE SET at_ms = greatest(heartbeat.at_ms + 1, excluded.at
 """
 """Every write makes it larger, whoever writes and however wrong a clock is, so that its order is that of the writes."""
 
-_START: Final = Statement(
-    """
-INSERT INTO heartbeat (id, at_ms)
-SELECT 2, started
-FROM (SELECT CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS bigint) AS started) AS own
-WHERE NOT EXISTS (SELECT FROM heartbeat WHERE id = 2 AND at_ms = started)
-ON CONFLICT (id) DO UPDATE SET at_ms = excluded.at_ms
-""",
-    (),
-)
-"""Written once after each start of a server: no two, of all copies of a store, start in the same microsecond."""
+_KEEP: Final = "INSERT INTO heartbeat (id, at_ms) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET at_ms = excluded.at_ms"
