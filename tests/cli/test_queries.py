@@ -5,7 +5,9 @@ import os
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -317,14 +319,23 @@ def test_columns_mask_cpfs_unless_they_are_to_be_revealed(run: Run) -> None:
 
 @pytest.fixture
 def on_a_terminal(base: str, tmp_path: Path) -> Callable[..., str]:
-    def run(*words: str, columns: int) -> str:
+    def run(*words: str, columns: int, begun: threading.Event | None = None) -> str:
+        """Give all that is shown; `begun` is set with the first of it."""
         import pty
 
         leader, follower = pty.openpty()
         access = {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN, "COLUMNS": str(columns)}
-        subprocess.run([LAUDO, *words], check=True, stdout=follower, env=Shell(tmp_path).environment | access)
-        os.close(follower)
-        return os.read(leader, 10_000).decode()
+        shown = b""
+        with subprocess.Popen([LAUDO, *words], stdout=follower, env=Shell(tmp_path).environment | access) as process:
+            os.close(follower)
+            with suppress(OSError):  # so Linux says that nobody writes any more
+                while read := os.read(leader, 10_000):
+                    shown += read
+                    if begun:
+                        begun.set()
+        os.close(leader)
+        assert process.returncode == 0
+        return shown.decode()
 
     return run
 
@@ -354,6 +365,31 @@ def test_a_narrow_terminal_gets_a_line_for_each_field(on_a_terminal: Callable[..
     assert "numero                     00000003-0000-4000-8000-000000000000\r\n" in first
     assert "numero_documento           ***982247**" in first
     assert "id_organizacao    " in on_a_terminal("usuario", columns=20)
+
+
+@pytest.mark.parametrize("columns", [80, 240])
+def test_of_all_items_those_of_the_first_page_are_shown_before_the_others_have_come(
+    on_a_terminal: Callable[..., str], service: Service, columns: int
+) -> None:
+    service.relatorios = [relatorio(number) for number in range(60, 0, -1)]
+    begun, seen = threading.Event(), []
+    service.after = lambda asked: seen.append(begun.wait(20)) if asked == 2 else None
+    shown = on_a_terminal("relatorios", "--all", "--rows", "25", columns=columns, begun=begun)
+    assert seen == [True]
+    assert [number for number in range(60, 0, -1) if relatorio(number)["numero"] not in shown] == []
+    assert len(shown.splitlines()) == (1 + 60 if columns == 240 else 60 * 9 + 59)
+
+
+def test_what_is_wider_than_the_first_page_has_it_is_folded(
+    on_a_terminal: Callable[..., str], service: Service
+) -> None:
+    service.relatorios = [relatorio(number) for number in range(50, 0, -1)]
+    service.relatorios[30] |= {"nome": "x" * 50, "mensagem": "Válido, 漢字 e mais."}
+    lines = on_a_terminal("relatorios", "--all", "--rows", "25", columns=240).splitlines()
+    assert len(lines) == 1 + 50 + 2
+    starts = [lines[0].index(name) for name in ("nome", "mensagem", "pendente")]
+    folded = [[line[start : start + 24].split("  ")[0] for line in lines[31:34]] for start in starts]
+    assert folded == [["x" * 21, "x" * 21, "x" * 8], ["Válido,", "漢字 e", "mais."], ["false", "", ""]]
 
 
 def test_help_writes_examples_as_they_would_be_typed(run: Run) -> None:

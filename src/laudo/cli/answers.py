@@ -37,11 +37,17 @@ def chosen(names: Sequence[str], text: str | None) -> tuple[str, ...]:
 
 
 def show(
-    items: Iterable[Wire], names: Sequence[str], *, json_: str | None, jq: str | None, csv_: bool, reveal: bool
+    pages: Iterable[Iterable[Wire]],
+    names: Sequence[str],
+    *,
+    json_: str | None,
+    jq: str | None,
+    csv_: bool,
+    reveal: bool,
 ) -> None:
     """Print items in the one way that the options say: for programs whole, for people with CPFs masked."""
     fields = chosen(names, json_)
-    picked = ({name: item[name] for name in fields} for item in items)
+    picked = ({name: item[name] for name in fields} for item in chain.from_iterable(pages))
     if jq is not None:
         query(list(picked), jq)
     elif json_ is not None:
@@ -49,7 +55,7 @@ def show(
     elif csv_:
         _csv(picked, fields)
     else:
-        table((item if reveal else masked(item) for item in picked), fields)
+        table(([item if reveal else masked(item) for item in page] for page in pages), fields)
 
 
 def query(value: object, expression: str) -> None:
@@ -66,44 +72,37 @@ def query(value: object, expression: str) -> None:
         click.echo(result if isinstance(result, str) else as_json(result))
 
 
-def table(items: Iterable[Wire], fields: Sequence[str]) -> None:
-    """Print columns: aligned on a terminal, item by item where it is too narrow for them; by tabs elsewhere."""
-    rows = ([_shown(item[name]) for name in fields] for item in items)
+def table(pages: Iterable[Iterable[Wire]], fields: Sequence[str]) -> None:
+    """Print columns: on a terminal aligned for the first page, or item by item if that is too wide; else by tabs."""
+    rows = ([[_shown(item[name]) for name in fields] for item in page] for page in pages)
     if not sys.stdout.isatty():
-        for row in rows:
+        for row in chain.from_iterable(rows):
             click.echo("\t".join(row))
         return
-    from rich.console import Console
-    from rich.measure import Measurement
-    from rich.table import Column, Table
-    from rich.text import Text
+    from laudo.cli.columns import fitting
 
-    kept = list(rows)
-    columns = [
-        Column(name, overflow="fold", no_wrap=not any(" " in value for value in values))
-        for name, *values in zip(fields, *kept, strict=True)
-    ]
-    shown = Table(*columns, box=None, pad_edge=False, header_style="bold" if output.colour() is None else "")
-    for row in kept:
-        shown.add_row(*map(Text, row))
-    console = Console(highlight=False)
-    # What a table has no room for it cuts, and with a part of a numero nothing can be asked.
-    unbounded = console.options.update_width(sys.maxsize)
-    if Measurement.get(console, unbounded, shown).minimum <= console.width:
-        console.print(shown)
+    first = next(rows, [])
+    all_rows = chain(first, chain.from_iterable(rows))
+    if columns := fitting([fields, *first]):
+        columns.head(fields)
+        for row in all_rows:
+            columns.show(row)
         return
-    if not kept:
+    if not first:
         click.echo("  ".join(fields))
-    for number, row in enumerate(kept):
+    for number, row in enumerate(all_rows):
         click.echo("\n" if number else "", nl=False)
         pairs(dict(zip(fields, row, strict=True)))
 
 
 def pairs(item: Wire) -> None:
     """Print one item, a line for each field: aligned on a terminal, separated by a tab elsewhere."""
-    width = max(map(len, item))
-    for name, value in item.items():
-        click.echo(f"{name:{width}}  {_shown(value)}".rstrip() if sys.stdout.isatty() else f"{name}\t{_shown(value)}")
+    if sys.stdout.isatty():
+        width = max(map(len, item))
+        lines = [f"{name:{width}}  {_shown(value)}".rstrip() for name, value in item.items()]
+    else:
+        lines = [f"{name}\t{_shown(value)}" for name, value in item.items()]
+    click.echo("\n".join(lines))
 
 
 def csv_lines(rows: Iterable[Sequence[str | bool | None]]) -> Iterator[str]:

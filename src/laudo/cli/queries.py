@@ -4,7 +4,6 @@ import shlex
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -129,9 +128,9 @@ def _ask(
         _watch(lambda: method(page=page, rows=rows, **asked).itens, names, how, every=every)
     elif all_:
         batches = getattr(client, f"{resource.name}_in_batches")(rows=rows, workers=workers, **asked)
-        answers.show(_wires(chain.from_iterable(batch.itens for batch in batches)), names, **how)
+        answers.show((_wires(batch.itens) for batch in batches), names, **how)
     else:
-        answers.show(_wires(method(page=page, rows=rows, **asked).itens), names, **how)
+        answers.show([_wires(method(page=page, rows=rows, **asked).itens)], names, **how)
 
 
 def _wires(itens: Iterable[Any]) -> Iterable[answers.Wire]:
@@ -143,7 +142,7 @@ def _watch(look: Any, names: list[str], how: dict[str, Any], *, every: float) ->
     for itens in _looks(look, every):
         if itens != before:
             click.echo(_CLEAR if sys.stdout.isatty() else "", nl=False)
-            answers.show(_wires(itens), names, **how)
+            answers.show([_wires(itens)], names, **how)
             before = itens
 
 

@@ -1,0 +1,73 @@
+"""Columns on a terminal, as wide as rich makes them for some rows; what is wider in later ones is folded, never cut."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+
+import click
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
+from rich.table import Column, Table
+from rich.text import Text
+
+from laudo.cli import output
+
+
+class Columns:
+    """Prints rows in columns of these widths."""
+
+    def __init__(self, console: Console, widths: Sequence[int]) -> None:
+        self._console = console
+        self._widths = widths
+
+    def head(self, names: Sequence[str]) -> None:
+        for line in self._lines(names):
+            self._console.out(line, style="bold" if output.colour() is None else None, highlight=False)
+
+    def show(self, row: Sequence[str]) -> None:
+        for line in self._lines(row):
+            click.echo(line)
+
+    def _lines(self, row: Sequence[str]) -> Iterator[str]:
+        for parts in zip_longest(*map(self._folded, row, self._widths), fillvalue=""):
+            yield "  ".join(map(set_cell_size, parts, self._widths)).rstrip()
+
+    def _folded(self, value: str, width: int) -> list[str]:
+        if cell_len(value) <= width:
+            return [value]
+        return [line.plain for line in Text(value).wrap(self._console, width, overflow="fold")]
+
+
+def fitting(rows: Sequence[Sequence[str]]) -> Columns | None:
+    """Give columns for such rows, None where the terminal is too narrow for the longest word of each.
+
+    What a table has no room for it cuts, and with a part of a numero nothing can be asked.
+    """
+    console = Console(highlight=False)
+    measured = [_Measured(values) for values in zip(*rows, strict=True)]
+    columns = (Column(no_wrap=not each.has_blanks) for each in measured)
+    table = Table(*columns, box=None, pad_edge=False, show_header=False)
+    table.add_row(*measured)
+    unbounded = console.options.update_width(sys.maxsize)
+    if Measurement.get(console, unbounded, table).minimum > console.width:
+        return None
+    console.render_lines(table)
+    return Columns(console, [each.width for each in measured])
+
+
+class _Measured:
+    """Stands for all values of a column in a table of rich, which shows it how wide that has become."""
+
+    def __init__(self, values: Sequence[str]) -> None:
+        longest_word = max(cell_len(word) for value in values for word in value.split())
+        self._measurement = Measurement(longest_word, max(map(cell_len, values)))
+        self.has_blanks = any(" " in value for value in values)
+        self.width = 0
+
+    def __rich_measure__(self, _console: Console, _options: ConsoleOptions) -> Measurement:
+        return self._measurement
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        self.width = options.max_width
+        return ()
