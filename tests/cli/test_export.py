@@ -18,6 +18,7 @@ from click.testing import Result
 
 from client.service import TOKEN, Service, pessoa, refused, relatorio
 from client.socket_service import listening
+from laudo.cli import progress
 from shell import HEEDING, Shell, one_line
 
 Run = Callable[..., Result]
@@ -113,6 +114,16 @@ def test_it_goes_on_where_it_was_interrupted_and_appears_when_whole(
     assert file.read_bytes() == whole.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == [file.name, whole.name]
     assert {stat.S_IMODE(made.stat().st_mode) for made in (file, whole)} == {0o600}
+
+
+def test_what_an_earlier_run_brought_is_no_speed_of_this_one(
+    run: Run, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "monotonic", lambda: 10.0 * len(service.requests))
+    service.script = [None, None, refused(500)]
+    words = ("relatorios", "-o", str(tmp_path / "a.csv"))
+    assert run(*words).stderr.startswith("relatorios: 1000 of 2600 items, 100 items/s\n")
+    assert run(*words).stderr == "relatorios: 2600 of 2600 items, 60 items/s\n"
 
 
 def test_what_could_only_not_get_its_name_is_not_asked_for_again(run: Run, service: Service, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def _fetch(client: "Laudo", resource: Resource, part: Part, *, workers: int, ask
     if part.done:
         return
     in_batches = getattr(client, f"{resource.name}_in_batches")
-    with progress.counting(resource.name, "items") as report:
+    with progress.counting(resource.name, "items", begun=part.items) as report:
         for batch in in_batches(workers=workers, start=part.place, **asked):
             part.write(batch)
             report(part.items, batch.total)

@@ -1,9 +1,9 @@
 """How far a long command is, on stderr: a bar with its rate on a terminal, plain lines elsewhere."""
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from time import monotonic
 from typing import TYPE_CHECKING, Final, Protocol
 
 from laudo.cli import output
@@ -41,17 +41,21 @@ def following(source: "Source", doing: str) -> Iterator[Report]:
 
 
 @contextmanager
-def counting(doing: str, unit: str = "rows") -> "Iterator[Told]":
-    """Follow what is told how many of its total are done, such as the store's rows, until the block ends."""
-    since = time.monotonic()
+def counting(doing: str, unit: str = "rows", *, begun: int = 0) -> "Iterator[Told]":
+    """Follow what is told how many of its total are done, such as the store's rows, until the block ends.
+
+    So many as were `begun` with are no work of this run.
+    """
+    since = monotonic()
     if not sys.stderr.isatty():
-        yield _plainly(doing, unit, since)
+        yield _plainly(doing, unit, since, begun)
         return
     with _bar() as bar:
-        task = bar.add_task(doing, total=None, count=f"0 {unit}", rate="")
+        task = bar.add_task(doing, total=None, completed=begun, count=f"{begun} {unit}", rate="")
 
         def told(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total, count=f"{done} {unit}", rate=rate(done, since, unit))
+            shown = rate(done - begun, since, unit)
+            bar.update(task, completed=done, total=total, count=f"{done} {unit}", rate=shown)
 
         yield told
 
@@ -60,7 +64,7 @@ class Plain:
     """Writes a line now and then."""
 
     def __init__(self) -> None:
-        self._since = time.monotonic()
+        self._since = monotonic()
         self._next = EVERY
 
     def reached(self, lines: int) -> None:
@@ -76,7 +80,7 @@ class Bar:
     """Moves rich's bar, which counts bytes, for nobody knows how many lines are still to come."""
 
     def __init__(self, source: "Source", bar: "Progress", task: "TaskID") -> None:
-        self._since = time.monotonic()
+        self._since = monotonic()
         self._source = source
         self._bar = bar
         self._task = task
@@ -90,17 +94,17 @@ class Bar:
 
 
 def rate(count: int, since: float, unit: str = "lines") -> str:
-    return f"{round(count / max(time.monotonic() - since, 0.001))} {unit}/s"
+    return f"{round(count / max(monotonic() - since, 0.001))} {unit}/s"
 
 
-def _plainly(doing: str, unit: str, since: float) -> "Told":
+def _plainly(doing: str, unit: str, since: float, begun: int) -> "Told":
     due = since + EVERY_SECONDS
 
     def told(done: int, total: int) -> None:
         nonlocal due
-        if time.monotonic() >= due:
-            due = time.monotonic() + EVERY_SECONDS
-            output.note(f"{doing}: {done} of {total} {unit}, {rate(done, since, unit)}")
+        if monotonic() >= due:
+            due = monotonic() + EVERY_SECONDS
+            output.note(f"{doing}: {done} of {total} {unit}, {rate(done - begun, since, unit)}")
 
     return told
 
