@@ -18,6 +18,7 @@ from laudo.server.config import Settings
 
 if TYPE_CHECKING:
     from laudo.server.database import Database
+    from laudo.server.ingest.changes import Counts
     from laudo.server.ingest.records import Format, Found, Rejected, Relatorio
 
     Write = Callable[[list[Relatorio]], None]
@@ -68,10 +69,11 @@ def import_reports(
     FILE is NDJSON or CSV, also as .gz; - reads stdin.
     """
     from laudo.server.ingest import records
+    from laudo.server.ingest.changes import Counts
 
     source = records.Source(file, getattr(file, "name", ""))
     found = records.read(source, file_format=file_format, accept_invalid_documents=accept_invalid_documents)
-    done = Done()
+    done = Done(Counts())
     with opened(settings, write=not dry_run) as database:
         write = _writer(database, id_conta, done, dry_run=dry_run)
         with (
@@ -88,17 +90,13 @@ def import_reports(
 class Done:
     """What has become of the lines so far; only what is on disk counts."""
 
+    counts: "Counts"
     lines: int = 0
     valid: int = 0
-    inserted: int = 0
-    updated: int = 0
-    unchanged: int = 0
-    stale: int = 0
     rejected: int = 0
 
     def __str__(self) -> str:
-        names = ("inserted", "updated", "unchanged", "stale", "rejected")
-        return ", ".join(f"{getattr(self, name)} {name}" for name in names)
+        return f"{self.counts}, {self.rejected} rejected"
 
 
 class Counted(Protocol):
@@ -151,11 +149,7 @@ def _writer(database: "Database", id_conta: int, done: Done, *, dry_run: bool) -
     ingest = Ingest(database, id_conta)
 
     def write(batch: "list[Relatorio]") -> None:
-        counts = ingest.write(batch)
-        done.inserted += counts.inserted
-        done.updated += counts.updated
-        done.unchanged += counts.unchanged
-        done.stale += counts.stale
+        done.counts = done.counts.plus(ingest.write(batch))
 
     def check(_: "list[Relatorio]") -> None: ...
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypeVar
 
@@ -14,6 +14,7 @@ from laudo.client.items import Item
 from laudo.core.values import PESSOA
 from laudo.mirror.names import Names
 from laudo.server.ingest import fields
+from laudo.server.ingest.changes import Counts
 from laudo.server.ingest.fields import Draft, FaultError, Relatorio
 from laudo.server.ingest.versions import Standing
 from laudo.server.ingest.writer import Ingest
@@ -61,10 +62,7 @@ class State(msgspec.Struct, kw_only=True):
 class Summary:
     """What has become of the reports that came, and how many the service says there are."""
 
-    inserted: int = 0
-    updated: int = 0
-    unchanged: int = 0
-    stale: int = 0
+    counts: Counts = field(default_factory=Counts)
     rejected: int = 0
     unnamed: int = 0
     total: int = 0
@@ -72,11 +70,10 @@ class Summary:
     @property
     def kept(self) -> int:
         """How many of them the store has."""
-        return self.inserted + self.updated + self.unchanged + self.stale
+        return sum(self.counts)
 
     def __str__(self) -> str:
-        names = ("inserted", "updated", "unchanged", "stale", "rejected")
-        return ", ".join(f"{getattr(self, name)} {name}" for name in names)
+        return f"{self.counts}, {self.rejected} rejected"
 
 
 Report = Callable[[str, int, int], None]
@@ -179,10 +176,7 @@ class Mirror:
         recent = [item for item in batch.itens if since is None or item.atualizado_em >= since]
         # A name may have been asked for before it changed, with the very report that changed it.
         counts = self._ingest.write(list(self._accepted(recent, tell)), equal_wins=True)
-        self.summary.inserted += counts.inserted
-        self.summary.updated += counts.updated
-        self.summary.unchanged += counts.unchanged
-        self.summary.stale += counts.stale
+        self.summary.counts = self.summary.counts.plus(counts)
 
     def _accepted(self, itens: Sequence[Listed], tell: Tell) -> Iterator[Relatorio]:
         names = self._names.of({item.numero_documento for item in itens if item.tipo_pessoa == PESSOA})

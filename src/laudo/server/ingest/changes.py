@@ -24,13 +24,19 @@ class Change(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What became of the reports of a batch."""
+    """What became of reports."""
 
     inserted: int = 0
     updated: int = 0
     unchanged: int = 0
     stale: int = 0
     """Not newer than what the store already has under this numero."""
+
+    def __str__(self) -> str:
+        return ", ".join(f"{number} {name}" for name, number in self._asdict().items())
+
+    def plus(self, other: "Counts") -> "Counts":
+        return Counts(*map(sum, zip(self, other, strict=True)))
 
 
 def begin(connection: Connection, id_organizacao: int) -> None:

@@ -17,7 +17,7 @@ from laudo.server.database import Connection, Database, Row, StoreError
 from laudo.server.ingest import words
 from laudo.server.ingest.changes import begin
 from laudo.server.ingest.copying import callers, reports
-from laudo.server.ingest.copying.reports import Counts
+from laudo.server.ingest.copying.reports import Copied
 from laudo.server.ingest.progress import Progress, Told
 from laudo.server.ingest.verify import Difference, pessoas, repair
 from laudo.server.ingest.verify import verify as differing
@@ -31,11 +31,11 @@ class Done:
 
     organizations: int = 0
     accounts: int = 0
-    reports: Counts = field(default_factory=Counts)
+    reports: Copied = field(default_factory=Copied)
 
     def __str__(self) -> str:
-        counts = ", ".join(f"{number} {name}" for name, number in self.reports._asdict().items())
-        return f"{self.organizations} organizations, {self.accounts} accounts; reports: {counts}"
+        copied = ", ".join(f"{number} {name}" for name, number in self.reports._asdict().items())
+        return f"{self.organizations} organizations, {self.accounts} accounts; reports: {copied}"
 
 
 class Copy:
@@ -128,10 +128,10 @@ class Copy:
     def _copy(self, reading: Connection, owner: Owner, version: int, progress: Progress) -> None:
         self._versions[owner] = version
         self._sizes[owner] = 0
-        for counts in reports.copy(reading, self._target, owner):
-            rows = counts.written + counts.unchanged
+        for copied in reports.copy(reading, self._target, owner):
+            rows = copied.written + copied.unchanged
             self._sizes[owner] += rows
-            self.done.reports = Counts(*map(sum, zip(self.done.reports, counts, strict=True)))
+            self.done.reports = self.done.reports.plus(copied)
             progress.add(rows)
         self.done.accounts += 1
 

@@ -19,12 +19,15 @@ CHUNK: Final = 5_000
 """Reports that are read at once, and written in one transaction."""
 
 
-class Counts(NamedTuple):
-    """What became of the reports."""
+class Copied(NamedTuple):
+    """What became of reports."""
 
     written: int = 0
     deleted: int = 0
     unchanged: int = 0
+
+    def plus(self, other: "Copied") -> "Copied":
+        return Copied(*map(sum, zip(self, other, strict=True)))
 
 
 class Range(NamedTuple):
@@ -35,7 +38,7 @@ class Range(NamedTuple):
     rows: list[Row]
 
 
-def copy(reading: Connection, target: Database, owner: Owner) -> Iterator[Counts]:
+def copy(reading: Connection, target: Database, owner: Owner) -> Iterator[Copied]:
     """Make an account's facets and reports those that a snapshot of the source has; gives each chunk's counts.
 
     A chunk is durable before it is counted. Whatever changes, the account's counts are forgotten with it.
@@ -88,7 +91,7 @@ def _add_facets(writing: Connection, owner: Owner, facets: list[Row]) -> None:
     writing.write(_NEW_FACETS, [(*owner, *row) for row in facets if row not in known])
 
 
-def _match(writing: Connection, owner: Owner, right: Range) -> Counts:
+def _match(writing: Connection, owner: Owner, right: Range) -> Copied:
     """Read what the target has in a range, and write what differs."""
     missing = {row[0]: row for row in right.rows}
     deleted = unchanged = 0
@@ -105,7 +108,7 @@ def _match(writing: Connection, owner: Owner, right: Range) -> Counts:
     if missing:
         forget_counts(writing, owner)
         writing.write(_WRITE, [(*owner, *row) for row in missing.values()])
-    return Counts(len(missing), deleted, unchanged)
+    return Copied(len(missing), deleted, unchanged)
 
 
 def _ranges(connection: Connection, owner: Owner, above: bytes, upto: bytes) -> Iterator[Range]:
