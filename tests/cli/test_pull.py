@@ -228,13 +228,20 @@ def test_what_came_while_an_interrupted_pull_lay_still_is_not_missed(run: Run, l
     assert count(laudo, "relatorio") == 2602
 
 
-def test_what_cannot_be_a_report_is_counted_and_named_without_its_values(run: Run, service: Service) -> None:
+def test_what_cannot_be_a_report_is_counted_and_told_once_by_its_numero_and_without_other_values(
+    run: Run, service: Service
+) -> None:
     service.relatorios = [relatorio(2, numero="x-secret"), relatorio(1, numero_documento=cpf(1))]
     service.relatorios += [relatorio(3, numero_documento="٥٢٩٩٨٢٢٤٧٢٥")]  # digits, but none of a CPF
+    service.relatorios += [relatorio(4, numero="y-secret", tipo_pessoa="z-secret")]
     result = run()
     assert result.exit_code == 1
-    assert result.stdout.startswith("1 inserted, 0 updated, 1 unchanged, 0 stale, 4 rejected")
-    assert "rejected: numero is not accepted" in result.stderr
+    assert result.stdout.startswith("1 inserted, 0 updated, 1 unchanged, 0 stale, 3 rejected")
+    assert [line.partition("; accepted: ")[0] for line in result.stderr.splitlines()] == [
+        "rejected: numero is not accepted",
+        f"rejected: {relatorio(3)['numero']}: numero_documento is not accepted for Pessoa",
+        "rejected: tipo_pessoa is not accepted",
+    ]
     assert "secret" not in result.output
 
 

@@ -11,7 +11,7 @@ import msgspec
 from laudo.client import BadRequestError, Batch, Laudo, ParameterError, Place
 from laudo.client import Relatorio as Listed
 from laudo.client.items import Item
-from laudo.core.values import PESSOA
+from laudo.core.values import PESSOA, UUID
 from laudo.mirror.names import Names
 from laudo.server.ingest import fields
 from laudo.server.ingest.changes import Counts
@@ -23,6 +23,9 @@ I = TypeVar("I", bound=Item)  # noqa: E741 - an item
 
 MARGIN: Final = timedelta(minutes=5)
 """How far behind the newest report known a later run looks again, for clocks that differ and writes that come late."""
+
+_REMEMBERED: Final = 10_000
+"""Reports rejected by the first walk that the next one may meet again: those that came first are the newest."""
 
 UNNAMED: Final = "Nome não informado"
 """Stands for the name of a person whom the service lists in a report and has never listed among its persons."""
@@ -94,6 +97,7 @@ class Mirror:
         self._names = names
         self._save = save
         self._saved = False
+        self._rejected: set[str] = set()
         self.summary = Summary()
 
     @property
@@ -189,8 +193,19 @@ class Mirror:
             try:
                 yield fields.accept(draft, verify=False)
             except FaultError as fault:
-                self.summary.rejected += 1
-                tell(f"rejected: {fault}")
+                self._reject(item.numero, fault, tell)
+
+    def _reject(self, numero: str, fault: FaultError, tell: Tell) -> None:
+        """Count and tell a report once in a run; its numero is told if it is one, else it could hold anything."""
+        if numero in self._rejected:
+            return
+        if len(self._rejected) < _REMEMBERED:
+            self._rejected.add(numero)
+        self.summary.rejected += 1
+        named = ""
+        with suppress(ValueError):
+            named = f"{UUID.parse(numero)}: "
+        tell(f"rejected: {named}{fault}")
 
     def _ask_name(self, cpf: str) -> str:
         """Ask for one person who was not in the list when it was walked; if in vain, the name known before stays.
