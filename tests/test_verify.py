@@ -246,6 +246,17 @@ DAMAGE = {
         ),
         r"organization 2: persons too many: 1",
     ),
+    "a person too many, without a CPF": (
+        (
+            "INSERT INTO pessoa (id_organizacao, cpf, nome, nome_busca, recency, item) "
+            "VALUES (2, '', 'Rui', 'rui', 0, '{}')"
+        ),
+        r"organization 2: persons too many: 1",
+    ),
+    "a person who lost the CPF": (
+        f"UPDATE pessoa SET cpf = '' WHERE {ONE}",
+        r"organization 1: persons too many: 1",
+    ),
     "persons that are stale": (
         f"UPDATE pessoa SET recency = recency + 1 WHERE {ONE}",
         r"organization 1: persons with another recency: 1",
@@ -315,6 +326,14 @@ WORDS_DAMAGE = {
         SELECT 4321, '1·' || replace(nome_busca, ' ', ' 1·') FROM pessoa WHERE id = 4;
         DELETE FROM pessoa_words WHERE rowid = 4""",
         r"organization 1: words with other entries in the index: \d \(kept \d+, counted \d+\)",
+    ),
+    "words of a person whose id is none": (
+        "UPDATE pessoa SET id = -4 WHERE id = 4",
+        r"organization 1: words with other entries in the index: \d \(kept \d+, counted \d+\)",
+    ),
+    "a word without letters": (
+        "INSERT INTO pessoa_words (rowid, words) VALUES (4321, '2·')",
+        r"organization 2: words with other entries in the index: 1 \(kept \d+, counted \d+\)",
     ),
     "words of another person": (
         "DELETE FROM pessoa_words WHERE rowid = 4; INSERT INTO pessoa_words (rowid, words) VALUES (4, '1·zé 2·zé')",

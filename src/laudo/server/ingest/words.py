@@ -6,7 +6,8 @@ An entry is a word, with its organization before it, and the id of a person whos
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from laudo.core.sql import How, Statement, Write
+from laudo.core import axes
+from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.sqlite import indexed
 from laudo.core.sql.writes import NUMBER, TEXT, Table
 from laudo.core.values import beyond
@@ -37,7 +38,7 @@ def forget(connection: Connection) -> None:
 def rebuild(connection: Connection) -> None:
     """Make the whole index anew: it is one for all organizations."""
     connection.run_script(_CLEAR)
-    last = 0
+    last = _BEFORE_ALL
     while chunk := connection.fetch(Statement(_ALL, (last, counting.CHUNK))):
         connection.write(
             _ENTER, ((id_, _entered(id_organizacao, nome_busca)) for id_, id_organizacao, nome_busca in chunk)
@@ -47,20 +48,18 @@ def rebuild(connection: Connection) -> None:
 
 def named(connection: Connection, id_organizacao: int) -> Iterator[tuple[int, str]]:
     """Give the ids of an organization's persons, and nome_busca of each."""
-    last = ""
-    while chunk := connection.fetch(Statement(_NAMED, (id_organizacao, last, counting.CHUNK))):
-        yield from ((id_, nome_busca) for id_, nome_busca, _ in chunk)
-        last = chunk[-1][2]
+    for chunk in counting.chunks(connection, axes.PESSOA_CPF, Owner(id_organizacao, 0), "id, nome_busca"):
+        yield from ((id_, nome_busca) for _, id_, nome_busca in chunk)
 
 
 def held(connection: Connection, id_organizacao: int) -> Iterator[tuple[str, int, int]]:
     """Give the words of an organization, in order: each with how many entries it has, and the sum of their ids."""
     _open_vocabulary(connection)
-    last = prefix = indexed(id_organizacao, "")
-    while chunk := connection.fetch(Statement(_HELD, (last, beyond(prefix), counting.CHUNK))):
+    lower = prefix = indexed(id_organizacao, "")
+    while chunk := connection.fetch(Statement(_HELD, (lower, beyond(prefix), counting.CHUNK))):
         for term, entries, ids in chunk:
             yield term[len(prefix) :], entries, ids
-        last = chunk[-1][0]
+        lower = chunk[-1][0] + "\0"
 
 
 def _ids(connection: Connection, id_organizacao: int, cpfs: Iterable[str]) -> list[Row]:
@@ -85,16 +84,14 @@ _IDS: Final = "SELECT id, cpf FROM pessoa WHERE id_organizacao = ?"
 _ENTER: Final = Write(How.INSERT, _WORDS, ("words",))
 _REMOVE: Final = Write(How.DELETE, _WORDS)
 _ALL: Final = "SELECT id, id_organizacao, nome_busca FROM pessoa WHERE id > ? ORDER BY id LIMIT ?"
-_NAMED: Final = """
-SELECT id, nome_busca, cpf FROM pessoa INDEXED BY pessoa_cpf
-WHERE id_organizacao = ? AND cpf > ? ORDER BY cpf LIMIT ?
-"""
+_BEFORE_ALL: Final = -(1 << 63)
+"""No id that was given is below 1; one of a store that was damaged may be."""
 _MERGE: Final = "INSERT INTO pessoa_words (pessoa_words) VALUES ('optimize')"
 _CLEAR: Final = "INSERT INTO pessoa_words (pessoa_words) VALUES ('delete-all')"
 _VOCABULARY: Final = (
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.pessoa_vocabulary USING fts5vocab (main, pessoa_words, instance)"
 )
 _HELD: Final = """
-SELECT term, count(*), sum(doc) FROM temp.pessoa_vocabulary WHERE term > ? AND term < ?
+SELECT term, count(*), sum(doc) FROM temp.pessoa_vocabulary WHERE term >= ? AND term < ?
 GROUP BY term ORDER BY term LIMIT ?
 """

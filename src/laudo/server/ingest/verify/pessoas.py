@@ -141,11 +141,8 @@ def _pairs(connection: Connection, id_organizacao: int, progress: Progress) -> I
 
 
 def _stored(connection: Connection, id_organizacao: int) -> Iterator[Row]:
-    last = ""
-    text = _STORED.format(source=connection.dialect.source("pessoa", axes.PESSOA_CPF.index))
-    while chunk := connection.fetch(Statement(text, (id_organizacao, last, counting.CHUNK))):
+    for chunk in counting.chunks(connection, axes.PESSOA_CPF, Owner(id_organizacao, 0), _BESIDES):
         yield from chunk
-        last = chunk[-1][0]
 
 
 def _said(connection: Connection, id_organizacao: int, progress: Progress) -> Iterator[Row]:
@@ -183,10 +180,8 @@ def _by_documento(connection: Connection) -> str:
 
 
 _CONTAS: Final = "SELECT id_conta FROM conta WHERE id_organizacao = ?"
-_STORED: Final = f"""
-SELECT {", ".join(_COLUMNS)} FROM {{source}}
-WHERE id_organizacao = ? AND cpf > ? ORDER BY cpf LIMIT ?
-"""
+_BESIDES: Final = ", ".join(_COLUMNS[1:])
+"""What is read of a person with the CPF."""
 _AFTER_ALL: Final = "~"
 _END: Final = """
 SELECT numero_documento FROM {source}
