@@ -363,6 +363,29 @@ def test_a_report_that_lost_its_instant_twice_is_named_and_stays(store: Store, a
         [left] = mended(store)
         assert re.search(r"account 1: reports of an instant beyond the years 1 to 9999: [1-9]\d*$", left)
     assert len(contents(store.database)["relatorio"]) == 50
+    [difference] = verify.verify(store.database)
+    assert difference.remedy == "restore a backup of reports whose items have no instant either"
+
+
+def test_reports_that_lost_their_instant_are_told_by_whether_their_items_have_it(
+    store: Store, account: Account
+) -> None:
+    ingest(store, account).write([relatorio(number) for number in range(5)])
+    newest = "SELECT numero FROM relatorio ORDER BY numero LIMIT 2"
+    run(store, "UPDATE relatorio SET recency = 9223372036854775807")
+    run(store, f"UPDATE relatorio SET item = '{{}}' WHERE numero IN ({newest})")
+    found = [each for each in verify.verify(store.database) if "reports of an instant" in each.what]
+    assert [(each.rows, each.remedy is None) for each in found] == [(3, True), (2, False)]
+
+
+@pytest.mark.usefixtures("accounts")
+def test_mending_writes_nothing_where_it_could_do_nothing(store: Store) -> None:
+    run(store, GONE_ORGANIZATION)
+    before, known = contents(store.database), versions(store.database)
+    found = list(verify.verify(store.database))
+    assert [each.remedy is None for each in found] == [False]
+    verify.mend(store.database, found, sizes=SMALL)
+    assert (contents(store.database), versions(store.database)) == (before, known)
 
 
 GONE = "DELETE FROM token; DELETE FROM usuario; DELETE FROM conta WHERE id_conta = 3"

@@ -49,6 +49,47 @@ def test_repair_ends_with_a_second_pass(laudo: Shell) -> None:
     assert (again.exit_code, again.stdout, again.stderr) == (0, "", "nothing differs\n")
 
 
+GONE = """
+DELETE FROM token; DELETE FROM usuario; DELETE FROM conta WHERE id_conta = 1;
+DELETE FROM organizacao WHERE id_organizacao = 1
+"""
+ORPHANS = "organization 1, account 1: rows of relatorio of an account that is not there: 50"
+REMEDY = (
+    "write the row of an account that is not there anew, or delete its reports, either by SQL: "
+    "docs/operating.md, Verify"
+)
+
+
+def test_of_reports_that_no_repair_concerns_the_hint_is_what_helps(laudo: Shell) -> None:
+    laudo.prints("import", str(ndjson(laudo.folder, 50)), "--account", "1")
+    damage(laudo, GONE)
+    result = laudo("verify")
+    assert (result.exit_code, result.stdout) == (1, ORPHANS + "\n")
+    assert result.stderr == f"1 difference; hint: {REMEDY}\n"
+    [difference] = json.loads(laudo("verify", "--json").stdout)
+    assert difference["remedy"] == REMEDY
+    result = laudo("verify", "--repair")
+    assert (result.exit_code, result.stdout) == (1, ORPHANS + "\n")
+    assert result.stderr == (
+        f"left: {ORPHANS}\n1 difference, not repaired; a second pass found 1 difference; hint: {REMEDY}\n"
+    )
+
+
+def test_only_what_was_written_counts_as_repaired(laudo: Shell) -> None:
+    laudo.prints("import", str(ndjson(laudo.folder, 50)), "--account", "1")
+    laudo.prints("organization", "create", "Outra")
+    laudo.prints("import", str(ndjson(laudo.folder, 20)), "--account", "2")
+    damage(laudo, GONE)
+    damage(laudo, "UPDATE facet SET total = total + 1 WHERE id_conta = 2 AND facet = 1")
+    result = laudo("verify")
+    assert result.stderr == f"2 differences; hint: laudo verify --repair writes anew what differs; hint: {REMEDY}\n"
+    result = laudo("verify", "--repair")
+    assert result.exit_code == 1
+    assert result.stderr == (
+        f"left: {ORPHANS}\n2 differences, 1 of them repaired; a second pass found 1 difference; hint: {REMEDY}\n"
+    )
+
+
 def test_without_a_store_nothing_can_be_told(empty: Shell) -> None:
     result = empty("verify", "--repair")
     assert result.exit_code == 2

@@ -25,8 +25,9 @@ Exit codes:
 
 Counts all reports again and compares: the facets' totals, the buckets and tallies of each order, persons, the index of
 their words, versions, items. Each difference is one line of numbers, never a name or document. The service may go on
-meanwhile; while --repair writes an account or organization, other writers wait. Reports of an account that is not there
-are only named: nothing deletes a report but `laudo delete`.
+meanwhile; while --repair writes an account or organization, other writers wait. What it can do nothing about is named
+with what helps, which --json calls the remedy: reports of an account that is not there, since nothing deletes a report
+but `laudo delete`, and reports whose instant is lost in their items too.
 """
 
 
@@ -45,12 +46,15 @@ def verify(settings: Settings, *, repair: bool, json_: bool) -> int:
             output.note("nothing differs")
             return 0
         if not repair:
-            output.note(f"{_count(found)}; hint: laudo verify --repair writes anew what differs")
+            output.note("; ".join([_count(found), *_hints(found)]))
             return DIFFERS
         with progress.counting("repairing") as told:
             mend(database, found, told)
         left = _differences(database)
-    output.note(f"{_count(found)}, repaired; a second pass found {_count(left) if left else 'none'}")
+    for each in left:
+        output.note(f"left: {each}")
+    second = f"a second pass found {_count(left) if left else 'none'}"
+    output.note("; ".join([f"{_count(found)}, {_repaired(found)}", second, *_hints(left)]))
     return DIFFERS if left else 0
 
 
@@ -66,5 +70,21 @@ def _name(found: "list[Difference]") -> None:
         click.echo(str(each))
 
 
+def _repaired(found: "list[Difference]") -> str:
+    written = sum(not each.remedy for each in found)
+    if written == len(found):
+        return "repaired"
+    return f"{written} of them repaired" if written else "not repaired"
+
+
+def _hints(found: "list[Difference]") -> list[str]:
+    """Say what helps, each once; --repair first."""
+    remedies = sorted({each.remedy or "" for each in found})
+    return [f"hint: {remedy or _REPAIR}" for remedy in remedies]
+
+
 def _count(found: "list[Difference]") -> str:
     return f"{len(found)} difference{'s' if len(found) > 1 else ''}"
+
+
+_REPAIR: Final = "laudo verify --repair writes anew what differs"

@@ -23,6 +23,7 @@ __all__ = ["Difference", "mend", "verify"]
 
 ITEMS: Final = "items that are not what their columns say"
 UNDATED: Final = "reports of an instant beyond the years 1 to 9999"
+LOST: Final = "restore a backup of reports whose items have no instant either"
 
 
 def verify(database: Database, told: Told | None = None) -> Iterator[Difference]:
@@ -45,7 +46,7 @@ def mend(
     database: Database, differences: Iterable[Difference], told: Told | None = None, *, sizes: Sizes = SIZES
 ) -> None:
     """Write anew what `verify` found to differ. Raises StoreError where a facet is lost altogether."""
-    found = list(differences)
+    found = [each for each in differences if not each.remedy]
     affected = {Owner(each.id_organizacao, each.id_conta or 0) for each in found}
     with database.snapshot() as connection:
         owners = _owners(connection)
@@ -79,11 +80,12 @@ def _conta(connection: Connection, owner: Owner, progress: Progress) -> Iterator
         yield Difference(**owner._asdict(), what="version is 0 though there are reports")
     for axis in axes.OF_RELATORIO:
         yield from named(Buckets(connection, axis, owner).differences(progress, written=version > 0))
-    wrong = Counter[str]()
+    wrong = Counter[tuple[str, str]]()
     for found in items.wrong(connection, owner, progress):
-        wrong.update({ITEMS: len(found.items), UNDATED: len(found.undated)})
-    for what, rows in sorted((+wrong).items()):
-        yield Difference(**owner._asdict(), what=what, rows=rows)
+        wrong[ITEMS, ""] += len(found.items)
+        wrong.update((UNDATED, LOST if instant is None else "") for _, instant in found.undated)
+    for (what, remedy), rows in sorted((+wrong).items()):
+        yield Difference(**owner._asdict(), what=what, rows=rows, remedy=remedy or None)
 
 
 def _organizacao(connection: Connection, id_organizacao: int, progress: Progress) -> Iterator[Difference]:

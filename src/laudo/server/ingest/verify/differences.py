@@ -17,7 +17,7 @@ class Difference:
 
     `what` is kept as `stored`, None where nothing is, and is `counted` by the reports, None where nothing should be
     kept. Without both, `rows` tells how many rows are as `what` says, None for one. What is the organization's has no
-    account.
+    account. `remedy` says what helps where `--repair` can do nothing.
     """
 
     id_organizacao: int
@@ -29,6 +29,7 @@ class Difference:
     stored: int | None = None
     counted: int | None = None
     rows: int | None = None
+    remedy: str | None = None
 
     def __str__(self) -> str:
         names = {"organization": self.id_organizacao, "account": self.id_conta, "axis": _shown(self.axis)}

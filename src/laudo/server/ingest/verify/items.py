@@ -17,10 +17,10 @@ from laudo.server.ingest.progress import SILENT, Progress
 
 
 class Wrong(NamedTuple):
-    """Reports of a chunk, each by numero: `items` with what they should be, `undated` with what they are."""
+    """Reports of a chunk, each by numero: `items` with what they should be, `undated` with the instant of the item."""
 
     items: list[tuple[bytes, str]]
-    undated: list[tuple[bytes, str]]
+    undated: list[tuple[bytes, int | None]]
 
 
 class _Report(msgspec.Struct, gc=False):
@@ -47,7 +47,7 @@ def wrong(connection: Connection, owner: Owner, progress: Progress) -> Iterator[
         found = Wrong([], [])
         for recency, numero, facet, mensagem, numero_documento, item in chunk:
             if -recency not in INSTANTS:
-                found.undated.append((numero, item))
+                found.undated.append((numero, _instant(item)))
             elif facet in facets:
                 report = _Report(_uuid(numero), -recency, mensagem, numero_documento, *facets[facet])
                 right = response.relatorio(report)
@@ -60,8 +60,8 @@ def mend(connection: Connection, owner: Owner) -> None:
     """Write anew the items that are wrong, and instants, unless the item has none either."""
     for found in wrong(connection, owner, SILENT):
         connection.write(_MEND, [(*owner, *each) for each in found.items])
-        read = ((numero, _instant(item)) for numero, item in found.undated)
-        connection.write(_DATE, [(*owner, numero, -instant) for numero, instant in read if instant is not None])
+        dated = [(*owner, numero, -instant) for numero, instant in found.undated if instant is not None]
+        connection.write(_DATE, dated)
 
 
 def restore_facets(connection: Connection, owner: Owner) -> bool:

@@ -4,6 +4,7 @@ Where there are reports, all that is counted of them stays: with the account's r
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from laudo.core.sql import Owner, Statement
@@ -12,6 +13,11 @@ from laudo.server.ingest import counting
 from laudo.server.ingest.changes import begin
 from laudo.server.ingest.pessoas import remove
 from laudo.server.ingest.verify.differences import Difference
+
+REMEDY: Final = (
+    "write the row of an account that is not there anew, or delete its reports, either by SQL: "
+    "docs/operating.md, Verify"
+)
 
 
 class _Level(NamedTuple):
@@ -25,11 +31,12 @@ class _Level(NamedTuple):
 
 def differences(connection: Connection) -> Iterator[Difference]:
     """Name what has no owner, table by table."""
-    yield from _found(connection, _CONTA, "relatorio", _without("relatorio", _CONTA.table, _CONTA.key))
+    alone = _without("relatorio", _CONTA.table, _CONTA.key)
+    yield from (replace(each, remedy=REMEDY) for each in _found(connection, _CONTA, "relatorio", alone))
     for level in (_CONTA, _ORGANIZACAO):
         for table, which in level.counted.items():
-            alone = (_without(table, other, level.key) for other in (level.table, "relatorio"))
-            yield from _found(connection, level, table, " AND ".join(filter(None, (which, *alone))))
+            lacking = (_without(table, other, level.key) for other in (level.table, "relatorio"))
+            yield from _found(connection, level, table, " AND ".join(filter(None, (which, *lacking))))
 
 
 def clear(connection: Connection, owner: Owner) -> None:

@@ -61,9 +61,7 @@ def _vocabulary(connection: Connection, id_organizacao: int) -> Iterator[Differe
     for entries, found in (right, vocabulary.counted), (kept, vocabulary.held):
         for (word, shared), total in found(connection, id_organizacao):
             entries.add(f"{word} {shared}", total, 0)
-    if rows := kept.differing(right):
-        totals = {"stored": kept.entries.total(), "counted": right.entries.total()}
-        yield Difference(id_organizacao=id_organizacao, what="words with other totals", rows=rows, **totals)
+    yield from _compared(id_organizacao, "words with other totals", kept, right)
 
 
 def _words(connection: Connection, id_organizacao: int) -> Iterator[Difference]:
@@ -74,9 +72,13 @@ def _words(connection: Connection, id_organizacao: int) -> Iterator[Difference]:
             right.add(word, 1, id_)
     for word, entries, ids in words.held(connection, id_organizacao):
         kept.add(word, entries, ids)
+    yield from _compared(id_organizacao, WORDS, kept, right)
+
+
+def _compared(id_organizacao: int, what: str, kept: Entries, right: Entries) -> Iterator[Difference]:
     if rows := kept.differing(right):
-        totals = {"stored": kept.entries.total(), "counted": right.entries.total()}
-        yield Difference(id_organizacao=id_organizacao, what=WORDS, rows=rows, **totals)
+        stored, counted = kept.entries.total(), right.entries.total()
+        yield Difference(id_organizacao=id_organizacao, what=what, rows=rows, stored=stored, counted=counted)
 
 
 def mend(connection: Connection, id_organizacao: int, progress: Progress) -> None:
