@@ -203,7 +203,8 @@ def _damage(database: Database) -> None:
     """Make wrong, behind the writer's back, whatever can be repaired."""
     with database.transaction() as connection:
         connection.run_script(
-            "UPDATE tally SET total = total + 1; DELETE FROM facet WHERE facet = 1; DELETE FROM pessoa WHERE cpf > '5';"
+            "UPDATE tally SET total = total + 1; DELETE FROM pessoa WHERE cpf > '5';"
+            "DELETE FROM facet WHERE facet = (SELECT min(facet) FROM facet WHERE total > 0);"
             "UPDATE relatorio SET item = replace(item, 'CONCLUIDO', 'PENDENTE'); UPDATE bucket SET total = total + 1;"
             "INSERT INTO bucket VALUES (99, 9, 1, 0, 1, '', 0);"
             "INSERT INTO pessoa (id_organizacao, cpf, nome, nome_busca, recency, item) VALUES (99, '1', '', '', 0, '')"

@@ -388,6 +388,47 @@ def test_mending_writes_nothing_where_it_could_do_nothing(store: Store) -> None:
     assert (contents(store.database), versions(store.database)) == (before, known)
 
 
+def test_a_lost_facet_is_what_most_of_its_items_say(store: Store, account: Account) -> None:
+    ingest(store, account).write([relatorio(number) for number in range(30)])
+    before = contents(store.database)
+    for damaged in ("replace(item, 'CONCLUIDO', 'PENDENTE')", "''", "'[]'", "'{}'"):
+        few = "SELECT numero FROM relatorio ORDER BY numero LIMIT 14"
+        run(store, "DELETE FROM facet", f"UPDATE relatorio SET item = {damaged} WHERE numero IN ({few})")
+        assert mended(store) == []
+        after = contents(store.database)
+        assert [after[table] for table in ("relatorio", "facet")] == [before[table] for table in ("relatorio", "facet")]
+
+
+VALUES = {"status": "CONCLUIDO", "tipo_pessoa": "Pessoa", "nome": "A", "resultado": None}
+NO_ITEMS = {
+    "empty": "",
+    "a list": "[]",
+    "null": "null",
+    "without fields": "{}",
+    "a null status": {**VALUES, "status": None, "pendente_validacao_manual": False},
+    "a status that is a list": {**VALUES, "status": ["x"], "pendente_validacao_manual": False},
+    "a number as truth": {**VALUES, "pendente_validacao_manual": 1},
+    "a text that no store holds": {**VALUES, "nome": "\0", "pendente_validacao_manual": False},
+}
+
+
+@pytest.mark.usefixtures("accounts")
+@pytest.mark.parametrize("what", NO_ITEMS)
+def test_a_facet_that_no_item_tells_stays_lost_while_all_else_is_mended(store: Store, what: str) -> None:
+    item = NO_ITEMS[what]
+    text = item if isinstance(item, str) else msgspec.json.encode(item).decode()
+    run(store, f"DELETE FROM facet WHERE {FIRST} AND facet = 2")
+    run(store, f"UPDATE relatorio SET item = '{text}' WHERE {FIRST} AND facet = 2")
+    run(store, "UPDATE tally SET total = total + 1", "DELETE FROM pessoa WHERE id_organizacao = 2")
+    for _ in range(2):
+        [left] = mended(store)
+        assert re.fullmatch(
+            r"organization 1, account 1, facet 2: total of the facet is missing, counted [1-9]\d*", left
+        )
+    [difference] = verify.verify(store.database)
+    assert difference.remedy == "restore a backup of a facet that none of its items tells"
+
+
 GONE = "DELETE FROM token; DELETE FROM usuario; DELETE FROM conta WHERE id_conta = 3"
 GONE_ORGANIZATION = f"{GONE}; DELETE FROM organizacao WHERE id_organizacao = 2"
 LOST = {

@@ -90,6 +90,22 @@ def test_only_what_was_written_counts_as_repaired(laudo: Shell) -> None:
     )
 
 
+def test_a_facet_that_is_lost_with_its_items_keeps_no_other_account_from_being_repaired(laudo: Shell) -> None:
+    laudo.prints("import", str(ndjson(laudo.folder, 50)), "--account", "1")
+    laudo.prints("organization", "create", "Outra")
+    laudo.prints("import", str(ndjson(laudo.folder, 20)), "--account", "2")
+    damage(laudo, "DELETE FROM facet WHERE id_conta = 1 AND facet = 1")
+    damage(laudo, "UPDATE relatorio SET item = '' WHERE id_conta = 1 AND facet = 1")
+    damage(laudo, "UPDATE facet SET total = total + 1 WHERE id_conta = 2 AND facet = 1")
+    result = laudo("verify", "--repair")
+    [first, second] = result.stdout.splitlines()
+    assert (result.exit_code, second.partition(":")[0]) == (1, "organization 2, account 2, facet 1")
+    assert result.stderr == (
+        f"left: {first}\n2 differences, 1 of them repaired; a second pass found 1 difference; "
+        "hint: restore a backup of a facet that none of its items tells\n"
+    )
+
+
 def test_without_a_store_nothing_can_be_told(empty: Shell) -> None:
     result = empty("verify", "--repair")
     assert result.exit_code == 2

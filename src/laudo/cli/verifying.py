@@ -27,7 +27,7 @@ Counts all reports again and compares: the facets' totals, the buckets and talli
 their words, versions, items. Each difference is one line of numbers, never a name or document. The service may go on
 meanwhile; while --repair writes an account or organization, other writers wait. What it can do nothing about is named
 with what helps, which --json calls the remedy: reports of an account that is not there, since nothing deletes a report
-but `laudo delete`, and reports whose instant is lost in their items too.
+but `laudo delete`, and facets and instants that are lost in the reports' items too.
 """
 
 

@@ -12,10 +12,9 @@ from laudo.core.resources import PESSOAS, RELATORIOS, Resource
 from laudo.core.sql import Owner, Statement
 from laudo.server.database import Connection, Database
 from laudo.server.ingest import counting, words
-from laudo.server.ingest.counting import Held
 from laudo.server.ingest.progress import Progress, Told
 from laudo.server.ingest.tallies import SIZES, Sizes
-from laudo.server.ingest.verify import items, orphans, pessoas, repair
+from laudo.server.ingest.verify import facets, items, orphans, pessoas, repair
 from laudo.server.ingest.verify.buckets import Buckets
 from laudo.server.ingest.verify.differences import Difference, named
 
@@ -45,7 +44,7 @@ def verify(database: Database, told: Told | None = None) -> Iterator[Difference]
 def mend(
     database: Database, differences: Iterable[Difference], told: Told | None = None, *, sizes: Sizes = SIZES
 ) -> None:
-    """Write anew what `verify` found to differ. Raises StoreError where a facet is lost altogether."""
+    """Write anew what `verify` found to differ, but for what has another remedy."""
     found = [each for each in differences if not each.remedy]
     affected = {Owner(each.id_organizacao, each.id_conta or 0) for each in found}
     with database.snapshot() as connection:
@@ -74,7 +73,7 @@ def mend(
 def _conta(connection: Connection, owner: Owner, progress: Progress) -> Iterator[Difference]:
     """Compare what is kept of an account."""
     totals = counting.totals(connection, owner)
-    yield from named(_facets(connection, owner, totals))
+    yield from named(facets.differences(connection, owner, totals))
     version = _version(connection, RELATORIOS, owner)
     if totals and not version:
         yield Difference(**owner._asdict(), what="version is 0 though there are reports")
@@ -99,14 +98,6 @@ def _organizacao(connection: Connection, id_organizacao: int, progress: Progress
         yield Difference(id_organizacao=id_organizacao, what=f"version is {version} though there are persons")
 
 
-def _facets(connection: Connection, owner: Owner, totals: Held) -> Iterator[Difference]:
-    stored: dict[int, int] = dict(connection.fetch(Statement(_FACETS, owner)))
-    for facet in sorted(stored.keys() | totals.keys()):
-        kept, counted = stored.get(facet), totals[facet]
-        if kept != counted:
-            yield Difference(**owner._asdict(), what="total of the facet", facet=facet, stored=kept, counted=counted)
-
-
 def _version(connection: Connection, resource: Resource, owner: Owner) -> int:
     [(version,)] = connection.fetch(sql.version(resource, owner))
     return int(version)
@@ -128,5 +119,4 @@ def _work(connection: Connection, owners: Iterable[Owner], *, passes: int) -> in
 _PASSES: Final = len(axes.OF_RELATORIO)
 _OWNERS: Final = "SELECT id_organizacao, id_conta FROM conta ORDER BY id_organizacao, id_conta"
 _ORGANIZACOES: Final = "SELECT id_organizacao FROM organizacao ORDER BY id_organizacao"
-_FACETS: Final = "SELECT facet, total FROM facet WHERE id_organizacao = ? AND id_conta = ?"
 _ANY_PESSOA: Final = "SELECT 1 FROM pessoa WHERE id_organizacao = ? LIMIT 1"

@@ -6,14 +6,13 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from laudo.core import axes, response
-from laudo.core.facets import FIELDS
-from laudo.core.sql import How, Owner, Statement, Write
-from laudo.core.sql.parts import source
-from laudo.core.sql.writes import FACET, RELATORIO
+from laudo.core.sql import How, Owner, Write
+from laudo.core.sql.writes import RELATORIO
 from laudo.core.values import INSTANTS, parse_instant
-from laudo.server.database import Connection, StoreError
+from laudo.server.database import Connection
 from laudo.server.ingest import counting
 from laudo.server.ingest.progress import SILENT, Progress
+from laudo.server.ingest.verify import facets
 
 
 class Wrong(NamedTuple):
@@ -38,18 +37,18 @@ class _Report(msgspec.Struct, gc=False):
 
 
 def wrong(connection: Connection, owner: Owner, progress: Progress) -> Iterator[Wrong]:
-    """Give what is wrong in each chunk; items of facets that are missing are left out.
+    """Give what is wrong in each chunk; items of facets that are lost are left out.
 
     Reports are read from the newest on, which is about the order in which they were written.
     """
-    facets = _facets(connection, owner)
+    known = facets.known(connection, owner)
     for chunk in progress.following(counting.chunks(connection, axes.RELATORIO_RECENCY, owner, _COLUMNS)):
         found = Wrong([], [])
         for recency, numero, facet, mensagem, numero_documento, item in chunk:
             if -recency not in INSTANTS:
                 found.undated.append((numero, _instant(item)))
-            elif facet in facets:
-                report = _Report(_uuid(numero), -recency, mensagem, numero_documento, *facets[facet])
+            elif facet in known:
+                report = _Report(_uuid(numero), -recency, mensagem, numero_documento, *known[facet])
                 right = response.relatorio(report)
                 if right != item:
                     found.items.append((numero, right))
@@ -64,26 +63,6 @@ def mend(connection: Connection, owner: Owner) -> None:
         connection.write(_DATE, dated)
 
 
-def restore_facets(connection: Connection, owner: Owner) -> bool:
-    """Write the rows of facets that reports have and that are missing, out of an item; tells whether any were.
-
-    Raises StoreError when the item is lost too.
-    """
-    source_ = source(axes.RELATORIO_NUMERO, connection.dialect, by_facet=True)
-    missing = connection.fetch(Statement(_MISSING.format(source=source_), owner))
-    for (facet,) in missing:
-        [(item,)] = connection.fetch(Statement(_ITEM.format(source=source_), (*owner, facet)))
-        try:
-            fields = msgspec.json.decode(item, type=dict[str, Any])
-            values = [fields[name] for name in FIELDS]
-        except (msgspec.DecodeError, KeyError):
-            raise StoreError(
-                f"facet {facet} of account {owner.id_conta} is lost, and so are its items; restore a backup"
-            ) from None
-        connection.write(_RESTORE, [(*owner, facet, *values)])
-    return bool(missing)
-
-
 def _instant(item: str) -> int | None:
     """Read an item's `atualizado_em`."""
     try:
@@ -92,27 +71,11 @@ def _instant(item: str) -> int | None:
         return None
 
 
-def _facets(connection: Connection, owner: Owner) -> dict[int, tuple[Any, ...]]:
-    """Give the values of each facet, in the order of FIELDS."""
-    rows = connection.fetch(Statement(_FACETS, owner))
-    return {facet: (*values, bool(pendente)) for facet, *values, pendente in rows}
-
-
 def _uuid(numero: bytes) -> str:
     digits = numero.hex()
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 _COLUMNS: Final = "facet, mensagem, numero_documento, item"
-_OWNER: Final = "id_organizacao = ? AND id_conta = ?"
-_FACETS: Final = f"SELECT facet, {', '.join(FIELDS)} FROM facet WHERE {_OWNER}"
 _MEND: Final = Write(How.SET, RELATORIO, ("item",))
 _DATE: Final = Write(How.SET, RELATORIO, ("recency",))
-_MISSING: Final = f"""
-SELECT DISTINCT facet FROM {{source}} WHERE {_OWNER} AND NOT EXISTS (
-    SELECT 1 FROM facet WHERE facet.id_organizacao = relatorio.id_organizacao
-    AND facet.id_conta = relatorio.id_conta AND facet.facet = relatorio.facet
-)
-"""
-_ITEM: Final = f"SELECT item FROM {{source}} WHERE {_OWNER} AND facet = ? LIMIT 1"
-_RESTORE: Final = Write(How.INSERT, FACET, FIELDS)

@@ -11,7 +11,7 @@ from laudo.server.ingest.changes import begin
 from laudo.server.ingest.progress import Progress
 from laudo.server.ingest.statistics import Statistics
 from laudo.server.ingest.tallies import SIZES, Sizes, Tally
-from laudo.server.ingest.verify import items, pessoas
+from laudo.server.ingest.verify import facets, items, pessoas
 
 
 def conta(
@@ -19,10 +19,10 @@ def conta(
 ) -> None:
     """Count an account's facets and tallies anew, and change its version, so that nobody relies on what was."""
     begin(connection, owner.id_organizacao)
-    restored = items.restore_facets(connection, owner)
+    totals = counting.totals(connection, owner)
+    restored = facets.restore(connection, owner, totals)
     if restored or with_items:
         items.mend(connection, owner)
-    totals = counting.totals(connection, owner)
     Statistics().follow(connection, sum(totals.values()))
     connection.fetch(Statement(_EMPTY, owner))
     connection.write(_TOTAL, [(*owner, facet, total) for facet, total in sorted(totals.items())])

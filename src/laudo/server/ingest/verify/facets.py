@@ -1,0 +1,92 @@
+"""Compares the facets of an account with its reports; one whose row is lost is what most of its items say."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from laudo.core import axes
+from laudo.core.facets import FIELDS
+from laudo.core.sql import How, Owner, Statement, Write
+from laudo.core.sql.parts import source
+from laudo.core.sql.writes import FACET
+from laudo.server.database import Connection
+from laudo.server.ingest import counting
+from laudo.server.ingest.counting import Held
+from laudo.server.ingest.verify.differences import Difference
+
+REMEDY: Final = "restore a backup of a facet that none of its items tells"
+
+_Text = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00-\x1f\x7f-\x9f]*\Z")]
+"""As `values.unwritable` has it."""
+
+
+class Values(msgspec.Struct, frozen=True, gc=False):
+    """The values of a facet, in the order of FIELDS."""
+
+    status: _Text
+    tipo_pessoa: _Text
+    nome: _Text
+    resultado: _Text | None
+    pendente_validacao_manual: bool
+
+
+def differences(connection: Connection, owner: Owner, totals: Held) -> Iterator[Difference]:
+    """Compare the facets of an account with what its reports say, which is `totals` of each."""
+    stored: dict[int, int] = dict(connection.fetch(Statement(_TOTALS, owner)))
+    untold = {facet for facet, values in _lost(connection, owner, totals) if values is None}
+    for facet in sorted(stored.keys() | totals.keys()):
+        kept, counted = stored.get(facet), totals[facet]
+        if kept != counted:
+            remedy = REMEDY if facet in untold else None
+            what = "total of the facet"
+            yield Difference(**owner._asdict(), what=what, facet=facet, stored=kept, counted=counted, remedy=remedy)
+
+
+def restore(connection: Connection, owner: Owner, totals: Held) -> bool:
+    """Write the rows of facets that reports have and that are lost, unless no item tells; says whether it wrote any."""
+    told = [(facet, values) for facet, values in _lost(connection, owner, totals) if values]
+    connection.write(_RESTORE, [(*owner, facet, *msgspec.structs.astuple(values)) for facet, values in told])
+    return bool(told)
+
+
+def known(connection: Connection, owner: Owner) -> dict[int, tuple[Any, ...]]:
+    """Give the values of each facet that is not lost, in the order of FIELDS."""
+    rows = connection.fetch(Statement(_KNOWN, owner))
+    return {facet: (*values, bool(pendente)) for facet, *values, pendente in rows}
+
+
+def _lost(connection: Connection, owner: Owner, totals: Held) -> Iterator[tuple[int, Values | None]]:
+    """Give the facets that reports have and that are lost, each with what its items say."""
+    for facet in sorted(totals.keys() - known(connection, owner).keys()):
+        yield facet, _told(connection, owner, facet)
+
+
+def _told(connection: Connection, owner: Owner, facet: int) -> Values | None:
+    """Give the values that most items of a facet have; None where none can be read."""
+    axis = axes.RELATORIO_NUMERO
+    text = _ITEMS.format(source=source(axis, connection.dialect, by_facet=True))
+    said: Counter[Values | None] = Counter()
+    lower: axes.Key = (b"",)
+    while chunk := connection.fetch(Statement(text, (*owner, facet, *lower, counting.CHUNK))):
+        said.update(_values(item) for _, item in chunk)
+        lower = axis.past((chunk[-1][0],))
+    del said[None]
+    return max(said, key=said.__getitem__, default=None)
+
+
+def _values(item: str) -> Values | None:
+    try:
+        return msgspec.json.decode(item, type=Values)
+    except msgspec.DecodeError:
+        return None
+
+
+_OWNER: Final = "id_organizacao = ? AND id_conta = ?"
+_TOTALS: Final = f"SELECT facet, total FROM facet WHERE {_OWNER}"
+_KNOWN: Final = f"SELECT facet, {', '.join(FIELDS)} FROM facet WHERE {_OWNER}"
+_ITEMS: Final = f"""
+SELECT numero, item FROM {{source}} WHERE {_OWNER} AND facet = ? AND numero >= ? ORDER BY numero LIMIT ?
+"""
+_RESTORE: Final = Write(How.INSERT, FACET, FIELDS)
