@@ -148,6 +148,10 @@ DAMAGE = {
         "DELETE FROM facet WHERE id_conta = 1 AND facet = 2",
         r"organization 1, account 1, facet 2: total of the facet is missing, counted \d+",
     ),
+    "a facet's truth": (
+        "UPDATE facet SET pendente_validacao_manual = 2 WHERE id_conta = 1 AND facet = 2",
+        r"organization 1, account 1, facet 2: pendente_validacao_manual of the facet is 2, counted 0",
+    ),
     "a facet's row, and items of it": (
         f"""DELETE FROM facet WHERE {FIRST} AND facet = 2;
         UPDATE relatorio SET item = replace(item, '"mensagem":"', '"mensagem":"x') WHERE {FIRST} AND facet = 2""",
@@ -397,6 +401,39 @@ def test_a_lost_facet_is_what_most_of_its_items_say(store: Store, account: Accou
         assert mended(store) == []
         after = contents(store.database)
         assert [after[table] for table in ("relatorio", "facet")] == [before[table] for table in ("relatorio", "facet")]
+
+
+def test_a_facet_gets_the_truth_again_that_its_items_tell(store: Store, account: Account) -> None:
+    ingest(store, account).write([relatorio(number, pendente_validacao_manual=number > 2) for number in range(5)])
+    before = contents(store.database)
+    run(store, "UPDATE facet SET pendente_validacao_manual = pendente_validacao_manual - 2")
+    assert differences(store) == [
+        "organization 1, account 1, facet 1: pendente_validacao_manual of the facet is -2, counted 0",
+        "organization 1, account 1, facet 2: pendente_validacao_manual of the facet is -1, counted 1",
+    ]
+    assert mended(store) == []
+    after = contents(store.database)
+    assert [after[table] for table in ("relatorio", "facet")] == [before[table] for table in ("relatorio", "facet")]
+
+
+def test_a_truth_that_no_item_tells_is_not_guessed(store: Store, account: Account) -> None:
+    ingest(store, account).write([relatorio(number) for number in range(5)])
+    run(store, "UPDATE facet SET pendente_validacao_manual = 2", "UPDATE relatorio SET item = '[]'")
+    for found in (differences(store), mended(store)):
+        assert found == [
+            "organization 1, account 1, facet 1: pendente_validacao_manual of the facet is 2, counted none"
+        ]
+    [difference] = verify.verify(store.database)
+    assert difference.remedy == "restore a backup of a facet that none of its items tells"
+
+
+def test_what_an_empty_facet_says_is_not_compared(store: Store, account: Account) -> None:
+    ingest(store, account).write([relatorio(1)])
+    ingest(store, account).delete([relatorio(1).numero])
+    run(store, "UPDATE facet SET pendente_validacao_manual = 2")
+    assert differences(store) == []
+    ingest(store, account).write([relatorio(1)])
+    assert differences(store) == []
 
 
 VALUES = {"status": "CONCLUIDO", "tipo_pessoa": "Pessoa", "nome": "A", "resultado": None}

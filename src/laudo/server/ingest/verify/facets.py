@@ -1,4 +1,7 @@
-"""Compares the facets of an account with its reports; one whose row is lost is what most of its items say."""
+"""Compares the facets of an account with its reports; one that is lost is what most of its items say.
+
+Lost is a facet without a row, and one whose `pendente_validacao_manual` is no truth.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -33,15 +36,22 @@ class Values(msgspec.Struct, frozen=True, gc=False):
 
 
 def differences(connection: Connection, owner: Owner, totals: Held) -> Iterator[Difference]:
-    """Compare the facets of an account with what its reports say, which is `totals` of each."""
-    stored: dict[int, int] = dict(connection.fetch(Statement(_TOTALS, owner)))
-    untold = {facet for facet, values in _lost(connection, owner, totals) if values is None}
+    """Compare an account's facets with its reports, of which each has so many in `totals`."""
+    rows = connection.fetch(Statement(_STORED, owner))
+    stored: dict[int, int] = {facet: total for facet, total, _ in rows}
+    lost = dict(_lost(connection, owner, totals))
     for facet in sorted(stored.keys() | totals.keys()):
         kept, counted = stored.get(facet), totals[facet]
         if kept != counted:
-            remedy = REMEDY if facet in untold else None
+            remedy = REMEDY if kept is None and lost[facet] is None else None
             what = "total of the facet"
             yield Difference(**owner._asdict(), what=what, facet=facet, stored=kept, counted=counted, remedy=remedy)
+    for facet, _, pendente in rows:
+        if facet in lost:
+            values = lost[facet]
+            said, remedy = (None, REMEDY) if values is None else (int(values.pendente_validacao_manual), None)
+            what = "pendente_validacao_manual of the facet"
+            yield Difference(**owner._asdict(), what=what, facet=facet, stored=pendente, counted=said, remedy=remedy)
 
 
 def restore(connection: Connection, owner: Owner, totals: Held) -> bool:
@@ -84,9 +94,11 @@ def _values(item: str) -> Values | None:
 
 
 _OWNER: Final = "id_organizacao = ? AND id_conta = ?"
-_TOTALS: Final = f"SELECT facet, total FROM facet WHERE {_OWNER}"
-_KNOWN: Final = f"SELECT facet, {', '.join(FIELDS)} FROM facet WHERE {_OWNER}"
+_STORED: Final = f"SELECT facet, total, pendente_validacao_manual FROM facet WHERE {_OWNER} ORDER BY facet"
+_KNOWN: Final = f"""
+SELECT facet, {", ".join(FIELDS)} FROM facet WHERE {_OWNER} AND pendente_validacao_manual IN (0, 1)
+"""
 _ITEMS: Final = f"""
 SELECT numero, item FROM {{source}} WHERE {_OWNER} AND facet = ? AND numero >= ? ORDER BY numero LIMIT ?
 """
-_RESTORE: Final = Write(How.INSERT, FACET, FIELDS)
+_RESTORE: Final = Write(How.UPSERT, FACET, FIELDS)
