@@ -1,6 +1,9 @@
+import re
+
 import pytest
 
 from console.driver import Console
+from console.test_freshness import answered
 
 VIEWS = (
     *("#/relatorios", "#/relatorios?status=EM+ANALISE&resultado=VALID", "#/relatorios?page=99999"),
@@ -129,6 +132,25 @@ def test_on_paper_all_columns_are_readable_and_dark_on_light(wide: Console, them
     assert wide.page.evaluate(cut) == 0
     assert wide.page.evaluate("document.documentElement.scrollWidth") <= A4
     assert wide.page.evaluate("getComputedStyle(document.body).color") == "rgb(28, 30, 31)"
+
+
+OFF_PAPER = """() => {
+    const beyond = (e) => e.getBoundingClientRect().right > innerWidth || e.scrollWidth > e.clientWidth
+    return [...document.querySelectorAll('.table th, .table td')].filter(beyond).map((e) => e.className)
+}"""
+
+
+@pytest.mark.parametrize("view", ["relatorios", "pessoas"])
+@pytest.mark.parametrize("letters", [44, 200])
+def test_on_paper_a_name_without_a_blank_leaves_the_other_columns_there(wide: Console, view: str, letters: int) -> None:
+    name = ("consultaPessoaComTodosOsAntecedentes" * 6)[:letters]
+    wide.page.route(re.compile(rf"/{view}$"), answered(lambda result: result["itens"][0].update(nome=name)))
+    wide.enter(f"#/{view}")
+    wide.page.set_viewport_size({"width": A4, "height": 1000})
+    wide.page.emulate_media(media="print")
+    assert wide.page.locator("td.c-nome").first.inner_text() == name
+    assert wide.page.evaluate(OFF_PAPER) == []
+    wide.page.unroute_all(behavior="wait")
 
 
 def test_on_paper_the_whole_volume_is_in_the_table(wide: Console) -> None:
