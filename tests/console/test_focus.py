@@ -101,7 +101,7 @@ def go_from_a_person_to_the_reports(console: Console) -> None:
     console.page.wait_for_url("**/#/pessoas")
     console.settle()
     console.rows.first.press("Enter")
-    console.page.wait_for_url("**/#/relatorios")
+    console.page.wait_for_url("**/#/relatorios?oculto=numero_documento")
 
 
 @pytest.mark.parametrize(

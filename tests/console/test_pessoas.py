@@ -25,7 +25,7 @@ def test_typing_searches_after_a_pause_and_asks_once(tab: Console, api: httpx.Cl
     tab.await_total(people(api, busca="souz mar"))
     searches = [request.url for request in tab.requests[asked:] if "/pessoas" in request.url]
     assert searches == [f"{tab.base}/pessoas?busca=souz+mar"]
-    assert tab.hash == "/pessoas"
+    assert tab.hash == "/pessoas?oculto=busca"
     tab.page.get_by_role("searchbox", name="Buscar pessoas").fill("ninguém chamado assim")
     tab.page.get_by_text("Ninguém corresponde a esta busca.").wait_for()
 
@@ -43,7 +43,7 @@ def test_a_person_leads_to_the_reports(tab: Console, api: httpx.Client) -> None:
     cpf = api.get("/pessoas", params={"sort": "nome"}).json()["result"]["itens"][0]["cpf"]
     tab.enter("#/pessoas?sort=nome")
     tab.rows.first.click()
-    tab.page.wait_for_url("**/#/relatorios")
+    tab.page.wait_for_url("**/#/relatorios?oculto=numero_documento")
     tab.await_total(count(api, numero_documento=cpf))
     assert cpf not in tab.page.url
     tab.page.go_back()
@@ -94,7 +94,7 @@ def test_an_order_that_is_asked_for_before_the_search_begins_stays(wide: Console
     wide.page.clock.run_for(1_000)
     wide.page.clock.resume()
     wide.await_total(people(api, busca="maria"))
-    assert wide.hash == "/pessoas?sort=cpf"
+    assert wide.hash == "/pessoas?oculto=busca&sort=cpf"
 
 
 def test_filters_of_the_address_are_shown_and_can_be_taken_away(tab: Console, api: httpx.Client) -> None:

@@ -67,20 +67,38 @@ def test_only_a_persons_document_is_masked(page: Console) -> None:
 
 
 def test_a_place_is_read_as_it_was_written(page: Console) -> None:
+    shown = {"status": "EM ANALISE", "nome": "a&b=c#d"}
     place = {
         "view": "relatorios",
-        "filters": {"status": "EM ANALISE", "nome": "a&b=c#d", "numero_documento": "52998224725"},
+        "filters": {**shown, "numero_documento": "52998224725"},
         "page": 7,
         "rows": 50,
         "sort": "-numero",
         "open": "6f0c7b52-93a6-4d0e-8a55-1f6f3f1f2a10",
+        "missing": [],
     }
     written = page.page.evaluate("(place) => { window.place = place }", place)
     assert written is None
     hash_ = page.run("address.js", "m.write(place)")
     assert "52998224725" not in hash_
     assert page.run("address.js", "m.read(m.write(place), m.beside(place))") == place
-    assert page.run("address.js", "m.read(m.write(place), null).filters.numero_documento") is None
+    elsewhere = page.run("address.js", "m.read(m.write(place), null)")
+    assert elsewhere == place | {"filters": shown, "missing": ["numero_documento"]}
+    assert page.run("address.js", "m.write(m.read(m.write(place), null))") == hash_
+    asked = page.run("address.js", "m.parameters(m.read(m.write(place), null))")
+    assert asked == shown | {"sort": "-numero", "rows": "50", "page": "7"}
+
+
+@pytest.mark.parametrize(
+    ("hash_", "missing"),
+    [
+        ("#/pessoas?oculto=busca&oculto=cpf&oculto=busca", ["busca", "cpf"]),
+        ("#/pessoas?oculto=numero_documento&oculto=status&oculto=", []),
+        ("#/painel?oculto=busca", []),
+    ],
+)
+def test_an_address_misses_only_what_its_view_keeps_out_of_it(page: Console, hash_: str, missing: list[str]) -> None:
+    assert page.run("address.js", f"m.read({hash_!r}, null).missing") == missing
 
 
 @pytest.mark.parametrize(

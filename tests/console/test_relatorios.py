@@ -238,7 +238,7 @@ def test_the_quick_find_knows_what_was_pasted(tab: Console, api: httpx.Client) -
         for text in (document, punctuated(document), f" {punctuated(document)} "):
             tab.find(text)
             tab.await_total(total)
-            assert tab.hash == "/relatorios"
+            assert tab.hash == "/relatorios?oculto=numero_documento"
             tab.page.get_by_role("button", name="Remover o filtro Documento").click()
             tab.await_total(count(api))
     item = first(api, page="3")
@@ -247,7 +247,7 @@ def test_the_quick_find_knows_what_was_pasted(tab: Console, api: httpx.Client) -
     tab.page.get_by_role("heading", name="Relatório " + item["numero"][:8]).wait_for()
     tab.page.keyboard.press("Escape")
     tab.find("maria da silva")
-    assert tab.hash == "/pessoas"
+    assert tab.hash == "/pessoas?oculto=busca"
     assert tab.page.get_by_role("searchbox", name="Buscar pessoas").input_value() == "maria da silva"
 
 

@@ -1,4 +1,5 @@
-// Where one is, as an address: filters, order and page in it; whatever identifies a person beside it, in the history entry.
+// Where one is, as an address: filters, order and page in it; whatever identifies a person beside it, in the history entry, and
+// only that there is such a filter in the address.
 
 /**
  * @typedef {"relatorios"|"pessoas"|"painel"|"perfil"} View
@@ -9,6 +10,7 @@
  * @property {number} rows
  * @property {string} sort   a field, "-" before it for descending; "" for the newest first
  * @property {string} open   the numero of the report that is open beside the list
+ * @property {string[]} missing  filters that the address says there are, and whose values are not here
  */
 
 /** @type {Record<View, string[]>} */
@@ -32,13 +34,14 @@ const ROWS = 25;
 
 /** @param {View} view @param {Record<string, string>} [filters] @returns {Place} */
 export function at(view, filters = {}) {
-  return { view, filters, page: 1, rows: ROWS, sort: "", open: "" };
+  return { view, filters, page: 1, rows: ROWS, sort: "", open: "", missing: [] };
 }
 
 /** Write a place as the part of an address after "#". @param {Place} place */
 export function write(place) {
   const pairs = new URLSearchParams();
   for (const name of SHOWN[place.view]) if (place.filters[name]) pairs.set(name, place.filters[name]);
+  for (const name of PRIVATE[place.view]) if (place.filters[name] || place.missing.includes(name)) pairs.append("oculto", name);
   if (place.sort) pairs.set("sort", place.sort);
   if (place.page > 1) pairs.set("page", String(place.page));
   if (place.rows !== ROWS) pairs.set("rows", String(place.rows));
@@ -69,6 +72,8 @@ export function read(hash, state) {
   }
   const kept = /** @type {Record<string, unknown>} */ (typeof state === "object" && state ? state : {});
   for (const name of PRIVATE[view]) if (typeof kept[name] === "string" && kept[name]) place.filters[name] = String(kept[name]);
+  const hidden = pairs.getAll("oculto");
+  place.missing = PRIVATE[view].filter((name) => hidden.includes(name) && !place.filters[name]);
   const page = pairs.get("page") ?? "";
   if (/^[1-9][0-9]{0,8}$/.test(page)) place.page = Number(page);
   const rows = Number(pairs.get("rows"));
@@ -85,7 +90,7 @@ export function narrow(place, change) {
   return { ...place, filters, page: 1 };
 }
 
-/** The place without what was refused, on its first page; nothing but the list itself where it is not said what that was.
+/** The place without what was refused or is missing, on its first page; nothing but the list itself where it is not said what that was.
  * @param {Place} place @param {string[]} keys parameters of the API @returns {Place} */
 export function accepted(place, keys) {
   const whole = { ...at(place.view), open: place.open };

@@ -137,10 +137,10 @@ export function Trouble({ refusal, wait, retry, place, stale = false }) {
   </div>`;
 }
 
-/** To the place without what was refused. @param {{place: import("./address.js").Place, keys: string[]}} props */
-function WayOut({ place, keys }) {
+/** To the place without what was refused or is missing. @param {{place: import("./address.js").Place, keys: string[]}} props */
+export function WayOut({ place, keys }) {
   const rest = accepted(place, keys);
-  const [before, left] = [place, rest].map(({ filters }) => Object.keys(filters).length);
+  const [before, left] = [place, rest].map(({ filters, missing }) => Object.keys(filters).length + missing.length);
   const words = !left ? "Ver a lista inteira" : left < before ? "Ver só com os outros filtros" : "Ver com os mesmos filtros";
   return html`<button type="button" onClick=${() => go(rest)}>${words}</button>`;
 }

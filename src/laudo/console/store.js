@@ -44,7 +44,7 @@ export const store = createStore({
   token: null,
   session: "",
   notice: "",
-  place: { view: "relatorios", filters: {}, page: 1, rows: 25, sort: "", open: "" },
+  place: { view: "relatorios", filters: {}, page: 1, rows: 25, sort: "", open: "", missing: [] },
   visited: "",
   revealed: false,
   dialog: null,

@@ -112,6 +112,6 @@ function Others({ item, place }) {
         </li>`,
       )}
     </ol>
-    ${found.paginacao.total > 1 && html`<a class="more" href="#/relatorios" onClick=${link(all)}>Ver os ${plural(found.paginacao.total, "relatório", "relatórios")} deste documento</a>`}
+    ${found.paginacao.total > 1 && html`<a class="more" href=${write(all)} onClick=${link(all)}>Ver os ${plural(found.paginacao.total, "relatório", "relatórios")} deste documento</a>`}
   </section>`;
 }

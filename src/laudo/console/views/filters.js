@@ -1,13 +1,13 @@
 // Every filter of the list of reports as a control, with how many reports each choice has.
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { filtersOf, instant, narrow } from "../address.js";
-import { recognize, WRONG } from "../documents.js";
 import { CHOICES, FIELDS, inputDay, integer, plural } from "../format.js";
 import { refused, useCountdown, useOnce, useTurn } from "../lists.js";
 import { Beside, Icon, Trouble } from "../parts.js";
 import { go } from "../router.js";
 import { api } from "../session.js";
 import { countChoices, countMatrices } from "../totals.js";
+import { Exact } from "./exact.js";
 
 /** @typedef {import("../address.js").Place} Place */
 
@@ -24,8 +24,8 @@ export function Filters({ place, list, close }) {
     ${Object.keys(CHOICES).map((name) => html`<${Choices} key=${name} name=${name} chosen=${place.filters[name] ?? ""} ...${counted} choose=${choose} />`)}
     <${Period} place=${place} />
     <${Matriz} place=${place} filters=${filters} />
-    <${Exact} name="numero_documento" hint="CPF ou CNPJ" place=${place} />
-    <${Exact} name="numero" hint="UUID" place=${place} />
+    <${Exact} name="numero_documento" place=${place} />
+    <${Exact} name="numero" place=${place} />
     <button type="button" class="only-narrow primary" onClick=${close}>Ver a lista</button>
   <//>`;
 }
@@ -168,31 +168,4 @@ function Matriz({ place, filters }) {
       ${found && found.rest > 0 && html`<p class="hint">São as ${integer(found.matrices.length)} primeiras; as outras têm ${plural(found.rest, "relatório", "relatórios")}.</p>`}
     </div>
   </details>`;
-}
-
-/** One report or one document, with or without its punctuation. @param {{name: string, hint: string, place: Place}} props */
-function Exact({ name, hint, place }) {
-  const [text, setText] = useState("");
-  const [wrong, setWrong] = useState("");
-  const type = (/** @type {string} */ typed) => {
-    setText(typed);
-    setWrong("");
-  };
-  const apply = (/** @type {Event} */ event) => {
-    event.preventDefault();
-    const { kind, value } = recognize(text);
-    const fits = name === "numero" ? kind === "numero" : kind === "cpf" || kind === "cnpj";
-    if (kind === "several" || (kind === "part" && name === "numero")) return setWrong(WRONG[kind]);
-    if (!fits) return setWrong(name === "numero" ? "Não é um UUID." : "Não é um CPF nem um CNPJ.");
-    type("");
-    go({ ...narrow(place, { [name]: value }), open: "" });
-  };
-  return html`<form class="exact" onSubmit=${apply}>
-    <label for=${`exact-${name}`}>${FIELDS[name]}</label>
-    <div class="field">
-      <input id=${`exact-${name}`} name=${name} autocomplete="off" spellcheck=${false} autocorrect=${false} maxlength="60" placeholder=${hint} aria-invalid=${wrong ? "true" : undefined} value=${text} onInput=${(/** @type {any} */ event) => type(event.target.value)} />
-      <button type="submit" class="quiet" aria-label=${`Filtrar por ${FIELDS[name].toLowerCase()}`}>Filtrar</button>
-    </div>
-    ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
-  </form>`;
 }

@@ -1,6 +1,6 @@
 // The people that the organization has consulted: searched as one types, each leading to their reports.
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
-import { at, filtersOf, narrow, parameters } from "../address.js";
+import { at, filtersOf, narrow, parameters, write } from "../address.js";
 import { Chips } from "../chips.js";
 import { plain, recognize, WRONG } from "../documents.js";
 import { integer, plural } from "../format.js";
@@ -118,7 +118,7 @@ function Row({ item }) {
     if (!event.target.closest("a") && !getSelection()?.toString()) go(reports);
   };
   return html`<tr role="row" class=${visited ? "visited" : ""} onClick=${click}>
-    <td role="cell" class="c-nome" title=${item.nome}><a data-row href="#/relatorios" onClick=${link(reports)}>${item.nome || "Sem nome"}</a></td>
+    <td role="cell" class="c-nome" title=${item.nome}><a data-row href=${write(reports)} onClick=${link(reports)}>${item.nome || "Sem nome"}</a></td>
     <td role="cell" class="c-cpf"><${Documento} value=${item.cpf} /></td>
     <td role="cell" class="c-atualizado_em"><${Instant} iso=${item.atualizado_em} /></td>
   </tr>`;

@@ -1,0 +1,40 @@
+// A field for what is looked for as a whole, once it is sent: one report, one document, a person.
+import { html, useState } from "../vendor/preact.js";
+import { narrow } from "../address.js";
+import { recognize, WRONG } from "../documents.js";
+import { FIELDS } from "../format.js";
+import { go } from "../router.js";
+
+/** What each field asks for, the kinds of text that is, and what is said of others.
+ * @type {Record<string, {hint: string, kinds: string[], wrong: Record<string, string>, other: string}>} */
+const ASKED = {
+  numero: { hint: "UUID", kinds: ["numero"], wrong: { several: WRONG.several, part: WRONG.part }, other: "Não é um UUID." },
+  numero_documento: { hint: "CPF ou CNPJ", kinds: ["cpf", "cnpj"], wrong: { several: WRONG.several }, other: "Não é um CPF nem um CNPJ." },
+  busca: { hint: "Nome ou início do CPF", kinds: ["nome", "cpf", "cnpj", "numero"], wrong: WRONG, other: WRONG.none },
+};
+
+/** With or without its punctuation. @param {{name: string, place: import("../address.js").Place}} props */
+export function Exact({ name, place }) {
+  const [text, setText] = useState("");
+  const [wrong, setWrong] = useState("");
+  const asked = ASKED[name];
+  const type = (/** @type {string} */ typed) => {
+    setText(typed);
+    setWrong("");
+  };
+  const apply = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const { kind, value } = recognize(text);
+    if (!asked.kinds.includes(kind)) return setWrong(asked.wrong[kind] ?? asked.other);
+    type("");
+    go({ ...narrow(place, { [name]: value }), open: "" });
+  };
+  return html`<form class="exact" onSubmit=${apply}>
+    <label for=${`exact-${name}`}>${FIELDS[name]}</label>
+    <div class="field">
+      <input id=${`exact-${name}`} name=${name} autocomplete="off" spellcheck=${false} autocorrect=${false} maxlength="200" placeholder=${asked.hint} aria-invalid=${wrong ? "true" : undefined} value=${text} onInput=${(/** @type {any} */ event) => type(event.target.value)} />
+      <button type="submit" class="quiet" aria-label=${`Filtrar por ${FIELDS[name].toLowerCase()}`}>Filtrar</button>
+    </div>
+    ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
+  </form>`;
+}

@@ -1,0 +1,165 @@
+"""An address that leaves out who was looked for, where nothing else says who: never another list without a word."""
+
+import re
+from collections.abc import Callable
+
+import httpx
+import pytest
+from playwright.sync_api import Locator
+
+from console.driver import Console
+from console.test_accessibility import SMALL
+from console.test_detalhe import repeated
+from console.test_pessoas import people
+from console.test_relatorios import count, first
+
+MISSING = "[data-missing]"
+
+
+def elsewhere(console: Console, link: Locator) -> Console:
+    """Open a link in a new tab, and enter there."""
+    with console.page.context.expect_page() as opened:
+        link.click(modifiers=["ControlOrMeta"])
+    other = Console(opened.value, console.base, console.token, console.look, console.faults, console.requests)
+    other.page.get_by_label("Token de acesso").wait_for()
+    other.watch()
+    other.page.get_by_label("Token de acesso").fill(other.token)
+    other.page.keyboard.press("Enter")
+    other.page.locator("main h1, main h2").first.wait_for()
+    other.settle()
+    return other
+
+
+def a_person(console: Console, _: httpx.Client) -> Locator:
+    console.enter("#/pessoas")
+    return console.rows.first
+
+
+def the_next_page(console: Console, _: httpx.Client) -> Locator:
+    console.enter()
+    console.find("maria")
+    return console.page.get_by_role("link", name="Próxima página")
+
+
+def all_of_a_document(console: Console, api: httpx.Client) -> Locator:
+    console.enter(f"#/relatorios?aberto={repeated(api)['numero']}")
+    return console.page.get_by_role("link", name="Ver os")
+
+
+@pytest.mark.parametrize(
+    ("link", "what"),
+    [
+        (a_person, "Este endereço não traz o CPF ou CNPJ que foi procurado."),
+        (the_next_page, "Este endereço não traz o nome ou CPF que foi procurado."),
+        (all_of_a_document, "Este endereço não traz o CPF ou CNPJ que foi procurado."),
+    ],
+)
+def test_in_a_new_tab_that_is_said_and_no_other_list_asked_for(
+    wide: Console, api: httpx.Client, link: Callable[[Console, httpx.Client], Locator], what: str
+) -> None:
+    place = link(wide, api)
+    asked = len(wide.requests)
+    other = elsewhere(wide, place)
+    assert other.page.locator(f"{MISSING} .big").inner_text() == what
+    other.until("document.querySelector('[role=status]').lastChild?.textContent === given", what)
+    other.page.reload()
+    other.page.locator(MISSING).wait_for()
+    assert not other.rows.count()
+    lists = [request.url for request in wide.requests[asked:] if re.search(r"/(relatorios|pessoas)(\?|$)", request.url)]
+    assert lists == []
+
+
+def test_the_whole_list_is_one_press_away(tab: Console, api: httpx.Client) -> None:
+    for view, total in (
+        ("pessoas?oculto=busca&page=2", people(api)),
+        ("relatorios?oculto=numero_documento", count(api)),
+    ):
+        tab.enter(f"?{view}#/{view}")
+        tab.page.get_by_role("button", name="Ver a lista inteira").click()
+        tab.await_total(total)
+        assert tab.hash == f"/{view.partition('?')[0]}"
+        assert tab.page.evaluate("document.activeElement.id") == "titulo"
+        tab.page.go_back()
+        tab.page.locator(MISSING).wait_for()
+
+
+def test_who_is_looked_for_again_is_found_with_all_else_that_the_address_says(tab: Console, api: httpx.Client) -> None:
+    item = first(api, tipo_pessoa="PESSOA", status="CONCLUIDO")
+    tab.enter("#/relatorios?status=CONCLUIDO&oculto=numero_documento&sort=numero&page=3")
+    field = tab.page.get_by_role("textbox", name="Documento", exact=True)
+    field.fill("maria")
+    field.press("Enter")
+    assert tab.page.locator(f"{MISSING} [role=alert]").inner_text() == "Não é um CPF nem um CNPJ."
+    field.fill(item["numero_documento"])
+    field.press("Enter")
+    tab.await_total(count(api, status="CONCLUIDO", numero_documento=item["numero_documento"]))
+    assert tab.hash == "/relatorios?status=CONCLUIDO&oculto=numero_documento&sort=numero"
+    tab.page.reload()
+    tab.await_total(count(api, status="CONCLUIDO", numero_documento=item["numero_documento"]))
+
+
+def test_a_person_is_looked_for_again_by_name_or_cpf(wide: Console, api: httpx.Client) -> None:
+    cpf = api.get("/pessoas").json()["result"]["itens"][3]["cpf"]
+    for text, busca in (("silva", "silva"), (f"{cpf[:3]}.{cpf[3:5]}", cpf[:5])):
+        wide.enter(f"?{busca}#/pessoas?oculto=busca")
+        field = wide.page.get_by_role("textbox", name="Busca", exact=True)
+        field.fill("!!!")
+        field.press("Enter")
+        assert "Não há o que procurar" in wide.page.locator(f"{MISSING} [role=alert]").inner_text()
+        field.fill(text)
+        field.press("Enter")
+        wide.await_total(people(api, busca=busca))
+
+
+def test_the_other_filters_alone_are_offered(wide: Console, api: httpx.Client) -> None:
+    wide.enter("#/relatorios?status=CONCLUIDO&oculto=numero_documento")
+    wide.page.get_by_role("button", name="Ver só com os outros filtros").click()
+    wide.await_total(count(api, status="CONCLUIDO"))
+    assert wide.hash == "/relatorios?status=CONCLUIDO"
+
+
+def test_a_report_that_the_address_names_is_there_and_alone_on_paper(wide: Console, api: httpx.Client) -> None:
+    numero = first(api)["numero"]
+    wide.enter(f"#/relatorios?oculto=numero_documento&aberto={numero}")
+    wide.page.locator(".detalhe").get_by_text(numero).wait_for()
+    assert wide.page.locator(MISSING).is_visible()
+    wide.page.emulate_media(media="print")
+    assert not wide.page.locator(MISSING).is_visible()
+    assert wide.page.locator(".detalhe dl").is_visible()
+
+
+def test_whoever_enters_next_is_not_shown_another_list_under_the_address_of_who_left(
+    wide: Console, api: httpx.Client
+) -> None:
+    document = first(api, tipo_pessoa="PESSOA")["numero_documento"]
+    wide.enter()
+    wide.find(document)
+    wide.await_total(count(api, numero_documento=document))
+    wide.page.get_by_role("link", name="Painel").click()
+    wide.page.evaluate("sessionStorage.setItem('left', '1')")
+    wide.page.get_by_role("button", name="Sair").click()
+    wide.page.get_by_label("Token de acesso").fill(wide.token)
+    wide.page.keyboard.press("Enter")
+    wide.await_total(count(api))
+    wide.page.go_back()
+    wide.page.locator(MISSING).wait_for()
+    assert document not in wide.page.content()
+
+
+def test_it_is_accessible(every: Console) -> None:
+    for view in ("pessoas?oculto=busca", "relatorios?status=CONCLUIDO&oculto=numero_documento"):
+        every.enter(f"?{view}#/{view}")
+        every.page.locator(MISSING).wait_for()
+        assert every.violations() == []
+        assert every.page.evaluate(SMALL) == []
+        assert every.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_what_is_copied_asks_for_the_value_and_never_for_what_the_address_calls_it(wide: Console) -> None:
+    wide.enter()
+    wide.find("maria")
+    wide.page.get_by_role("button", name="Copiar como…").click()
+    texts = wide.page.get_by_role("dialog").inner_text()
+    assert "busca=maria" in texts
+    assert "oculto" not in texts
+    assert not [request.url for request in wide.requests if "oculto" in request.url.partition("#")[0]]
