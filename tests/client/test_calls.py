@@ -519,6 +519,13 @@ def test_who_is_told_when_to_come_back_does_so_in_time(client: Client, service: 
     assert (len(service.requests), clock.pauses) == (17, [7.25] * 15)
 
 
+def test_who_is_told_to_come_back_at_once_does_so_no_oftener_than_otherwise(client: Client, service: Service) -> None:
+    service.script = [refused(429, Retry_After="0")] * 100
+    with pytest.raises(RateLimitError):
+        client.call("contar")
+    assert len(service.requests) == 3
+
+
 def test_who_wants_no_retries_is_told_at_once(new_client: NewClient, service: Service, clock: Clock) -> None:
     service.script = [refused(429, Retry_After="1")]
     with pytest.raises(RateLimitError):

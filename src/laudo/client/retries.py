@@ -117,7 +117,7 @@ class Attempts:
 
 def _is_told(failure: LaudoError) -> bool:
     """Tell whether the service has said when to come back, and is in no trouble: to do so is no burden to it."""
-    return isinstance(failure, RateLimitError) and failure.retry_after is not None
+    return isinstance(failure, RateLimitError) and bool(failure.retry_after)
 
 
 def is_passing(failure: LaudoError) -> bool:
