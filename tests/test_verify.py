@@ -403,6 +403,15 @@ def test_a_lost_facet_is_what_most_of_its_items_say(store: Store, account: Accou
         assert [after[table] for table in ("relatorio", "facet")] == [before[table] for table in ("relatorio", "facet")]
 
 
+def test_the_number_of_a_lost_facet_is_given_to_no_other(store: Store, account: Account) -> None:
+    ingest(store, account).write([relatorio(1), relatorio(2, status="PENDENTE")])
+    run(store, "DELETE FROM facet WHERE facet = 2")
+    ingest(store, account).write([relatorio(3, status="PROCESSANDO")])
+    assert mended(store) == []
+    facets = [(facet[2], facet[5]) for facet in contents(store.database)["facet"]]
+    assert facets == [(1, "CONCLUIDO"), (2, "PENDENTE"), (3, "PROCESSANDO")]
+
+
 def test_a_facet_gets_the_truth_again_that_its_items_tell(store: Store, account: Account) -> None:
     ingest(store, account).write([relatorio(number, pendente_validacao_manual=number > 2) for number in range(5)])
     before = contents(store.database)

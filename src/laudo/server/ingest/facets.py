@@ -31,10 +31,10 @@ class FacetNumbers:
         return tuple(self._numbers.values())
 
     def load(self, connection: Connection) -> None:
-        """Remember the facets that the store has."""
-        rows = connection.fetch(Statement(_ALL, self._owner))
+        """Remember the facets that the store has; the number of one that reports have and that is lost is not free."""
+        rows, [(highest,)] = connection.fetch_each([Statement(text, self._owner) for text in (_ALL, _HIGHEST)])
         self._numbers = {tuple(combination): number for number, *combination in rows}
-        self._next = max(self._numbers.values(), default=0) + 1
+        self._next = max(highest or 0, *self._numbers.values(), 0) + 1
         self._moved.clear()
         self._new.clear()
 
@@ -63,5 +63,6 @@ class FacetNumbers:
 
 _combination: Final = attrgetter(*FIELDS)
 _ALL: Final = f"SELECT facet, {', '.join(FIELDS)} FROM facet WHERE id_organizacao = ? AND id_conta = ?"
+_HIGHEST: Final = "SELECT max(facet) FROM relatorio WHERE id_organizacao = ? AND id_conta = ?"
 _NEW: Final = Write(How.INSERT, FACET, FIELDS)
 _ADD: Final = Write(How.ADD, FACET, ("total",))
