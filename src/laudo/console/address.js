@@ -1,5 +1,4 @@
-// Where one is, as an address: filters, order and page in it; whatever identifies a person beside it, in the history entry, and
-// only that there is such a filter in the address.
+// Where one is, as an address; what identifies a person is beside it, in the history entry, and in it only that it is left out.
 
 /**
  * @typedef {"relatorios"|"pessoas"|"painel"|"perfil"} View
