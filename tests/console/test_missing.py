@@ -58,15 +58,14 @@ def test_in_a_new_tab_that_is_said_and_no_other_list_asked_for(
     wide: Console, api: httpx.Client, link: Callable[[Console, httpx.Client], Locator], what: str
 ) -> None:
     place = link(wide, api)
-    asked = len(wide.requests)
     other = elsewhere(wide, place)
     assert other.page.locator(f"{MISSING} .big").inner_text() == what
     other.until("document.querySelector('[role=status]').lastChild?.textContent === given", what)
     other.page.reload()
     other.page.locator(MISSING).wait_for()
     assert not other.rows.count()
-    lists = [request.url for request in wide.requests[asked:] if re.search(r"/(relatorios|pessoas)(\?|$)", request.url)]
-    assert lists == []
+    asked = [request.url for request in other.requests if request.frame.page == other.page]
+    assert asked and not [url for url in asked if re.search(r"/(relatorios|pessoas)(\?|$)", url)]
 
 
 def test_the_whole_list_is_one_press_away(tab: Console, api: httpx.Client) -> None:
