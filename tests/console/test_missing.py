@@ -65,7 +65,8 @@ def test_in_a_new_tab_that_is_said_and_no_other_list_asked_for(
     other.page.locator(MISSING).wait_for()
     assert not other.rows.count()
     asked = [request.url for request in other.requests if request.frame.page == other.page]
-    assert asked and not [url for url in asked if re.search(r"/(relatorios|pessoas)(\?|$)", url)]
+    assert asked
+    assert not [url for url in asked if re.search(r"/(relatorios|pessoas)(\?|$)", url)]
 
 
 def test_the_whole_list_is_one_press_away(tab: Console, api: httpx.Client) -> None:
