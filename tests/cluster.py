@@ -54,6 +54,14 @@ def machines(url: str) -> list[Node]:
     return []
 
 
+def spread(database: Database) -> None:
+    """Distribute what a test has made anew in a store, if that lies on a cluster."""
+    with database.snapshot() as connection:
+        lies_there = bool(named()) and connection.dialect.name == "postgres"
+    if lies_there:
+        citus.apply(database)
+
+
 @contextmanager
 def started() -> Iterator[Cluster]:
     """Give the cluster that LAUDO_TEST_PG names, or else a stand-in."""
@@ -236,6 +244,7 @@ SELECT attrelid::regclass::text, attname, atttypid::regtype::text
 FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
 WHERE relnamespace = 'public'::regnamespace AND attnum > 0 AND NOT attisdropped
 UNION ALL SELECT name, '', '' FROM migration
+UNION ALL SELECT logicalrelid::text, partmethod::text, repmodel::text FROM pg_dist_partition
 ORDER BY 1, 2
 """
 

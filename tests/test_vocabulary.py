@@ -4,6 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import cluster
 from engines import Stores
 from factories import NOON, Account, Store, contents, cpf, relatorio
 from laudo.core import sql
@@ -76,5 +77,6 @@ def test_a_store_of_an_older_version_has_its_words_counted_when_it_is_migrated(
     with store.database.transaction() as connection:
         connection.run_script("DROP TABLE word; DELETE FROM migration WHERE name = '0002_word.sql'")
     assert migrations.migrate(store.database) == ["0002_word.sql"]
+    cluster.spread(store.database)
     assert contents(store.database)["word"] == before != []
     assert not list(verify(store.database))

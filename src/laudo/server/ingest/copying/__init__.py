@@ -173,7 +173,7 @@ def _versions(connection: Connection, id_organizacao: int | None = None) -> dict
     """Give the version of each account, then of each organization as that of account 0."""
     where, params = ("", ()) if id_organizacao is None else (" WHERE id_organizacao = ?", (id_organizacao,))
     texts = (_VERSIONS_OF_CONTAS, _VERSIONS_OF_ORGANIZACOES)
-    rows = [row for text in texts for row in connection.fetch(Statement(text + where, params))]
+    rows = [row for text in texts for row in connection.fetch(Statement(f"{text}{where} ORDER BY 1, 2", params))]
     return {Owner(*owner): version for *owner, version in rows}
 
 
