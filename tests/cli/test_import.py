@@ -57,6 +57,12 @@ def test_rejections_go_to_the_errors_file(laudo: Shell) -> None:
     assert [line.split(":")[0] for line in errors.read_text().splitlines()] == ["line 1", "line 2"]
 
 
+def test_an_errors_file_that_cannot_be_written_is_named(laudo: Shell) -> None:
+    result = laudo("import", str(ndjson(laudo.folder, 5, bad=2)), "--account", "1", "--errors", "/dev/full")
+    assert result.exit_code == 1
+    assert one_line(result).startswith("error: No space left on device: /dev/full; kept: 7 lines (5 inserted, ")
+
+
 def test_the_errors_file_may_hold_those_of_an_earlier_import(laudo: Shell) -> None:
     errors = laudo.folder / "errors.txt"
     for bad in (0, 2, 1):

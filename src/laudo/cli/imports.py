@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from io import BufferedReader
+from io import BufferedReader, BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TextIO, TypeVar
 
@@ -17,6 +17,8 @@ from laudo.cli.ranges import Id
 from laudo.server.config import Settings
 
 if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
     from laudo.server.database import Database
     from laudo.server.ingest.changes import Counts
     from laudo.server.ingest.records import Format, Found, Rejected, Relatorio
@@ -184,8 +186,19 @@ def _rejections(path: Path | None) -> Iterator[TextIO | None]:
         raise output.Failure("--errors: - is no file; hint: leave --errors out and they go to stderr")
     if path.is_file() and _holds_something_else(path):
         raise output.Failure(f"--errors: {path} holds something else than rejected lines; hint: name another file")
-    with path.open("w", encoding="utf-8") as stream:
+    with TextIOWrapper(BufferedWriter(_Named(path, "w")), encoding="utf-8") as stream:
         yield stream
+
+
+class _Named(FileIO):
+    """A file that tells which one it is when it cannot be written: the store may be on another disk."""
+
+    def write(self, buffer: "ReadableBuffer", /) -> int:
+        try:
+            return super().write(buffer)
+        except OSError as error:
+            error.filename = self.name
+            raise
 
 
 def _holds_something_else(path: Path) -> bool:
