@@ -1,7 +1,7 @@
 """Raises the versions that tell readers that a list may have changed, in the transaction that changes it; tells them.
 
 They follow the clock (milliseconds since 1970), so that a store restored from a backup never comes to a version that it
-has shown before with other reports: an ETag names one state for good.
+has shown before with other reports: an ETag names one state for good, as long as no clock was ahead.
 """
 
 from time import time_ns
