@@ -1,14 +1,17 @@
 """An import that is killed, or whose server is: what it had acknowledged is stored, in whole batches."""
 
+import fcntl
 import random
 import re
 import signal
 import subprocess
+import termios
+from array import array
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Final
+from typing import IO, Final
 
 import pytest
 
@@ -18,6 +21,7 @@ from laudo import demo
 from laudo.cli.imports import BATCH
 from laudo.core.sql import Statement
 from laudo.server.database import Database, open_store
+from laudo.server.ingest.changes import begin
 from postgres_server import Server
 from shell import Shell
 
@@ -151,6 +155,33 @@ def test_what_may_be_stored_is_not_told_to_be_nothing(
         result = far(*words)
     assert result.exit_code == 1, result.stderr
     assert re.fullmatch(r"error: .* not known whether it is stored; .*\n", result.stderr)
+
+
+def test_an_import_that_waits_for_another_writer_can_be_interrupted(laudo: Shell) -> None:
+    lines = b"".join(demo.ndjson_lines(demo.relatorios(5)))
+    with closing(open_store(laudo.store, write=True)) as database, database.transaction() as connection:
+        begin(connection, 1)
+        with laudo.starts("import", "-", "--account", "1", stdin=subprocess.PIPE) as process:
+            assert process.stdin
+            process.stdin.write(lines)
+            process.stdin.flush()
+            until_taken(process.stdin)
+            sleep(2)  # What comes through a pipe is written after a second.
+            process.send_signal(signal.SIGINT)
+            # Far less than the half a minute for which a writer waits.
+            process.wait(timeout=10)
+            assert process.returncode == 130
+    assert stored(laudo) == 0
+
+
+def until_taken(pipe: IO[bytes]) -> None:
+    """Return once all that was written to a pipe is read."""
+    deadline = monotonic() + PATIENCE
+    unread = array("i", [1])
+    while unread[0]:
+        fcntl.ioctl(pipe, termios.FIONREAD, unread)
+        assert monotonic() < deadline
+        sleep(0.01)
 
 
 def migrated(server: Server, name: str, folder: Path) -> Shell:

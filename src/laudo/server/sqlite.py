@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, Final, Self
 
 import apsw
@@ -19,6 +19,8 @@ OLDEST: Final = 3_051_003
 """Before 3.51.3 two connections that write can corrupt a database in WAL mode."""
 
 _WAIT_SECONDS: Final = 30
+_NAP_SECONDS: Final = 0.05
+"""How often one that waits for another writer looks again, and heeds a signal."""
 _SETTLING_MS: Final = 1000
 _LOOK_SECONDS: Final = 0.1
 """How often a reader looks whether the file is still in its place: a look costs three microseconds, of the twenty that
@@ -141,7 +143,7 @@ class Sqlite:
             # Else every statement is planned anew for each value bound: 16 µs instead of 3 for a token's owner.
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
             connection.convert_binding = _array
-            connection.set_busy_timeout(_WAIT_SECONDS * 1000)
+            connection.wait_for_writers()
             for pragma in _WRITE if self._write else _READ:
                 connection.execute(pragma).fetchall()
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
@@ -163,6 +165,19 @@ class _Connection(apsw.Connection):
 
     _seconds: float = 0
     _ends: float = 0
+    _gives_up: float = 0
+
+    def wait_for_writers(self) -> None:
+        """Wait for another writer, half a minute at most; SQLite's own waiting would heed no signal."""
+
+        def wait(times: int) -> bool:
+            now = monotonic()
+            if not times:
+                self._gives_up = now + _WAIT_SECONDS
+            sleep(min(0.001 * (times + 1), _NAP_SECONDS))
+            return now < self._gives_up
+
+        self.set_busy_handler(wait)
 
     def end_after(self, seconds: float) -> None:
         """End each statement that takes longer than so many seconds."""
