@@ -132,7 +132,9 @@ def test_a_file_that_is_no_store_is_explained(empty: Shell) -> None:
 def test_a_store_that_cannot_be_made_is_named(empty: Shell) -> None:
     result = empty("migrate", env={"LAUDO_STORE": f"sqlite:///{empty.folder}/away/laudo.db"})
     assert result.exit_code == 2
-    assert one_line(result).startswith(f"error: the store {empty.folder}/away/laudo.db cannot be read or written (")
+    said = one_line(result)
+    assert said.startswith(f"error: the store {empty.folder}/away/laudo.db cannot be read or written (")
+    assert said.endswith("check its path, rights and disk, and those of its -wal and -shm")
 
 
 @pytest.mark.parametrize("url", ["sqlite:///", "sqlite:////"])

@@ -37,6 +37,7 @@ _WRITE: Final = (
     "PRAGMA secure_delete = ON",  # What is deleted leaves the file, too.
     "PRAGMA temp_store = FILE",  # What is sorted for a new index has the size of the table.
 )
+_BESIDE: Final = "and those of its -wal and -shm"
 _BEGIN_TO_WRITE: Final = "PRAGMA journal_mode = WAL; BEGIN IMMEDIATE"
 """A file keeps its mode: one that is only looked at, as another application's, stays as it was."""
 
@@ -280,7 +281,7 @@ def _translate(error: apsw.Error, path: str) -> None:
             raise Locked(LOCKED) from error
         case apsw.CantOpenError() | apsw.IOError() | apsw.FullError() | apsw.ReadOnlyError() | apsw.PermissionsError():
             name = type(error).__name__
-            message = f"the store {path} cannot be read or written ({name}): check its path, rights and disk"
+            message = f"the store {path} cannot be read or written ({name}): check its path, rights and disk, {_BESIDE}"
             raise Unavailable(message) from error
         case apsw.SQLError() if "no such table" in str(error):
             raise Unavailable(NO_SCHEMA) from error
