@@ -19,7 +19,7 @@ from engines import ENGINES, Stores
 from factories import NOON, Account, Store, contents, cpf, numero, relatorio
 from forwarding import Forwarding, ForwardingConnection
 from laudo.core.sql import Statement, Write
-from laudo.core.sql.writes import CONTA, FACET, ORGANIZACAO, PESSOA, RELATORIO, TOKEN, USUARIO
+from laudo.core.sql.writes import CONTA, FACET, ORGANIZACAO, PESSOA, RELATORIO, TOKEN, USUARIO, Table
 from laudo.server import accounts, app, migrations, roles
 from laudo.server.accounts import Level
 from laudo.server.config import Settings
@@ -179,14 +179,18 @@ def run(source: Database, target: Database) -> tuple[tuple[int, ...], list[str]]
 
 
 def state(database: Database) -> dict[str, list[Row]]:
-    """Give all that a store has, but for what depends on its engine or on the order in which it was filled."""
+    """Give all that a store has, but for its engine's, the order in which it was filled, and what copies left."""
     with database.snapshot() as connection:
         return {
             table.name: connection.fetch(
-                Statement(f"SELECT {', '.join(table.types)} FROM {table.name} ORDER BY {', '.join(table.key)}", ())
+                Statement(f"SELECT {_columns(table)} FROM {table.name} ORDER BY {', '.join(table.key)}", ())
             )
             for table in TABLES
         }
+
+
+def _columns(table: Table) -> str:
+    return ", ".join(name for name in table.types if name != "copied")
 
 
 def damage(database: Database, text: str) -> None:
@@ -477,6 +481,27 @@ def test_a_target_with_something_of_its_own_is_refused_before_anything_is_writte
     with pytest.raises(StoreError, match=re.escape(reason) + " hint: copy into a store of its own"):
         Copy(files.source, target)
     assert state(target) == before
+
+
+@pytest.mark.parametrize("what", ["a report", "a report less"])
+def test_what_a_target_has_of_its_own_is_kept_when_the_source_is_written_to_after_it(files: World, what: str) -> None:
+    target = files.target()
+    run(files.source, target)
+    OWN[what][0](Store(target, files.key_file))
+    files.change()
+    before = state(target)
+    with pytest.raises(StoreError, match=re.escape(OWN[what][1])):
+        Copy(files.source, target)
+    assert state(target) == before
+
+
+def test_a_copy_that_a_version_left_which_noted_nothing_is_brought_up_to_date(files: World) -> None:
+    target = files.target()
+    run(files.source, target)
+    damage(target, "UPDATE conta SET copied = 0; UPDATE organizacao SET copied = 0")
+    files.change()
+    run(files.source, target)
+    assert state(target) == state(files.source)
 
 
 def test_a_target_that_a_newer_version_migrated_is_refused(files: World) -> None:

@@ -89,11 +89,13 @@ class Copy:
         for owner in contas:
             with self._target.transaction() as writing:
                 repair.conta(writing, owner, progress)
-                writing.write(_VERSION_OF_CONTA, [(*owner, self._versions[owner])])
+                version = self._versions[owner]
+                writing.write(_COUNTED_CONTA, [(*owner, version, version)])
         for id_organizacao in organizacoes:
             with self._target.transaction() as writing:
                 repair.organizacao(writing, id_organizacao, progress)
-                writing.write(_VERSION_OF_ORGANIZACAO, [(id_organizacao, self._versions[Owner(id_organizacao, 0)])])
+                version = self._versions[Owner(id_organizacao, 0)]
+                writing.write(_COUNTED_ORGANIZACAO, [(id_organizacao, version, version)])
         progress.end()
 
     def compare(self, told: Told | None = None) -> Iterator[str]:
@@ -162,18 +164,23 @@ def _refuse_uncounted(connection: Connection, versions: dict[Owner, int]) -> Non
 def _refuse_others(source: Connection, target: Connection, versions: dict[Owner, int]) -> None:
     """Raise StoreError where others have written reports to the target, which would be deleted.
 
-    A copy has never a version to which the source has not come, nor a facet that the source lacks.
+    A copy has never a version beyond the one that was noted when it was counted, nor one to which the source has not
+    come, nor a facet that the source lacks.
     """
+    copied = _versions(target, column="copied")
     for owner, version in _versions(target).items():
-        if version > versions[owner] or reports.has_others(target, source, owner):
+        highest = min(versions[owner], copied[owner] or versions[owner])
+        if version > highest or reports.has_others(target, source, owner):
             raise StoreError(f"{_name(owner)} of the target has changes of its own; {callers.ELSEWHERE}")
 
 
-def _versions(connection: Connection, id_organizacao: int | None = None) -> dict[Owner, int]:
-    """Give the version of each account, then of each organization as that of account 0."""
+def _versions(
+    connection: Connection, id_organizacao: int | None = None, *, column: str = "version"
+) -> dict[Owner, int]:
+    """Give the version of each account, then of each organization as that of account 0; or what is noted of it."""
     where, params = ("", ()) if id_organizacao is None else (" WHERE id_organizacao = ?", (id_organizacao,))
-    texts = (_VERSIONS_OF_CONTAS, _VERSIONS_OF_ORGANIZACOES)
-    rows = [row for text in texts for row in connection.fetch(Statement(f"{text}{where} ORDER BY 1, 2", params))]
+    texts = [f"{text.format(column)}{where} ORDER BY 1, 2" for text in (_OF_CONTAS, _OF_ORGANIZACOES)]
+    rows = [row for text in texts for row in connection.fetch(Statement(text, params))]
     return {Owner(*owner): version for *owner, version in rows}
 
 
@@ -190,7 +197,7 @@ _FILE: Final = "SELECT file FROM pragma_database_list WHERE name = 'main'"
 _COUNT: Final = "hint: finish the copy that made it, or run `laudo verify --repair` there"
 _TOTAL: Final = "SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM facet"
 _ANY: Final = "SELECT 1 FROM relatorio WHERE id_organizacao = ? AND id_conta = ? LIMIT 1"
-_VERSIONS_OF_CONTAS: Final = "SELECT id_organizacao, id_conta, version FROM conta"
-_VERSIONS_OF_ORGANIZACOES: Final = "SELECT id_organizacao, 0, version FROM organizacao"
-_VERSION_OF_CONTA: Final = Write(How.SET, CONTA, ("version",))
-_VERSION_OF_ORGANIZACAO: Final = Write(How.SET, ORGANIZACAO, ("version",))
+_OF_CONTAS: Final = "SELECT id_organizacao, id_conta, {} FROM conta"
+_OF_ORGANIZACOES: Final = "SELECT id_organizacao, 0, {} FROM organizacao"
+_COUNTED_CONTA: Final = Write(How.SET, CONTA, ("version", "copied"))
+_COUNTED_ORGANIZACAO: Final = Write(How.SET, ORGANIZACAO, ("version", "copied"))
