@@ -371,6 +371,22 @@ def test_a_report_that_lost_its_instant_twice_is_named_and_stays(store: Store, a
     assert difference.remedy == "restore a backup of reports whose items have no instant either"
 
 
+@pytest.mark.parametrize("recency", [-(2**63) + 1, 2**63 - 1])
+def test_a_person_is_what_the_newest_of_the_reports_with_an_instant_says(
+    store: Store, account: Account, recency: int
+) -> None:
+    other = store.account(account.id_organizacao)
+    ingest(store, account).write([relatorio(1, nome_pessoa="Rui", atualizado_em=NOON + 2000)])
+    ingest(store, other).write(
+        [relatorio(2, nome_pessoa="Ana"), relatorio(3, nome_pessoa="Zé", atualizado_em=NOON + 1000)]
+    )
+    run(store, f"UPDATE relatorio SET recency = {recency}, item = '' WHERE nome_pessoa IN ('Rui', 'Zé')")
+    left = mended(store)
+    assert [each for each in left if "reports of an instant" not in each] == []
+    [person] = contents(store.database)["pessoa"]
+    assert "Ana" in person
+
+
 def test_reports_that_lost_their_instant_are_told_by_whether_their_items_have_it(
     store: Store, account: Account
 ) -> None:

@@ -157,7 +157,7 @@ def _said(connection: Connection, id_organizacao: int, progress: Progress) -> It
     each = (_newest(connection, Owner(id_organizacao, id_conta), limit, progress) for id_conta in contas)
     before = None
     for cpf, recency, _, _, nome in merge(*each):
-        if cpf != before and -recency in INSTANTS:
+        if cpf != before:
             yield row(cpf, Newest(recency, nome))
         before = cpf
 
@@ -170,7 +170,7 @@ def _newest(connection: Connection, owner: Owner, limit: int, progress: Progress
         ends = connection.fetch(Statement(_END.format(source=source), (*owner, last, limit)))
         end = ends[0][0] if ends else None
         chunk = connection.fetch(
-            Statement(_NEWEST.format(source=source), (*owner, last, end or _AFTER_ALL, CPF_LENGTH))
+            Statement(_NEWEST.format(source=source), (*owner, last, end or _AFTER_ALL, CPF_LENGTH, *_RECENCIES))
         )
         yield from chunk
         progress.add(len(chunk))
@@ -185,6 +185,7 @@ _CONTAS: Final = "SELECT id_conta FROM conta WHERE id_organizacao = ?"
 _BESIDES: Final = ", ".join(_COLUMNS[1:])
 """What is read of a person with the CPF."""
 _AFTER_ALL: Final = "~"
+_RECENCIES: Final = (-INSTANTS[-1], -INSTANTS[0])
 _END: Final = """
 SELECT numero_documento FROM {source}
 WHERE id_organizacao = ? AND id_conta = ? AND numero_documento > ?
@@ -197,7 +198,7 @@ FROM (
         row_number() OVER (PARTITION BY numero_documento ORDER BY recency, numero) AS place
     FROM {source}
     WHERE id_organizacao = ? AND id_conta = ? AND numero_documento > ? AND numero_documento <= ?
-    AND length(numero_documento) = ?
+    AND length(numero_documento) = ? AND recency BETWEEN ? AND ?
 ) AS newest
 WHERE place = 1
 ORDER BY numero_documento
