@@ -216,7 +216,7 @@ def _asks(node: ast.AST) -> bool:
         return False
     if isinstance(node.func, ast.Attribute):
         return node.func.attr in _ASKING and ast.unparse(node.func.value).endswith(_ASKED)
-    return isinstance(node.func, ast.Name) and node.func.id in _MADE
+    return isinstance(node.func, ast.Name) and node.func.id == _MADE
 
 
 def _module(path: Path) -> str:
@@ -225,4 +225,4 @@ def _module(path: Path) -> str:
 
 _ASKING: Final = ("fetch", "write", "run_script")
 _ASKED: Final = ("connection", "reader", "database")
-_MADE: Final = ("Statement", "Clause")
+_MADE: Final = "Statement"

@@ -7,8 +7,8 @@ from laudo.core.facets import FIELDS
 from laudo.core.lookups import At, Before, Children, Count, Found, Holding, LookUp, Plain, Read, Whole
 from laudo.core.resources import Resource
 from laudo.core.sql import pages, places, plain
-from laudo.core.sql.dialect import Dialect, Owner
-from laudo.core.sql.parts import Statement
+from laudo.core.sql.dialect import Dialect, Owner, Statement
+from laudo.core.sql.parts import beside
 from laudo.core.sql.postgres import POSTGRES
 from laudo.core.sql.sqlite import SQLITE
 from laudo.core.sql.writes import How, Write
@@ -35,8 +35,7 @@ def statement(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
 
 def with_version(asked: Statement, resource: Resource, owner: Owner) -> Statement:
     """Ask the same, and in the same breath for the version of the list: the first column of each row."""
-    seen = version(resource, owner)
-    return Statement(f"SELECT ({seen.text}), * FROM ({asked.text}) AS asked", (*seen.params, *asked.params))
+    return beside(version(resource, owner), asked)
 
 
 def version(resource: Resource, owner: Owner) -> Statement:

@@ -16,8 +16,11 @@ class Owner(NamedTuple):
     id_conta: int
 
 
-class Clause(Struct, frozen=True):
-    """A part of a statement, with `?` placeholders, and its parameters; a list is bound as one array."""
+class Statement(Struct, frozen=True):
+    """A text, or a part of one, with placeholders, `?` in turn or `?N` by number, and its parameters.
+
+    A list is bound as one array.
+    """
 
     text: str
     params: tuple[Any, ...]
@@ -65,24 +68,24 @@ class Dialect(Protocol):
     def key(self, table: str) -> str:
         """Give the column by which `items` finds the rows of a table again, as `key`."""
 
-    def items(self, table: str, keys: Clause, owner: Owner, *, columns: str = "item") -> Clause:
+    def items(self, table: str, keys: Statement, owner: Owner, *, columns: str = "item") -> Statement:
         """Select the items, or other columns, of the rows whose `key` a SELECT gives, in its order."""
 
     def first(self, rows: str, most: int) -> str:
         """Take from rows in the order of an index, `most` at most, as many as two numbers say, after as many others."""
 
-    def collected(self, table: str, source: str, where: Clause, ordered: Sequence[str]) -> Clause:
+    def collected(self, table: str, source: str, where: Statement, ordered: Sequence[str]) -> Statement:
         """Select the `key` of few rows: find all of them, sort, then pass over and take as many as two numbers say."""
 
     def firsts(
-        self, axis: Axis, column: str, within: Clause, facets: Sequence[int], *, ordered: str, most: int
-    ) -> Clause:
+        self, axis: Axis, column: str, within: Statement, facets: Sequence[int], *, ordered: str, most: int
+    ) -> Statement:
         """Select a column and the axis' of the first rows of facets' own ranges: at most so many of each, or of all."""
 
-    def having(self, words: Sequence[str], owner: Owner) -> Clause:
+    def having(self, words: Sequence[str], owner: Owner) -> Statement:
         """Ask that a person's name have words that begin so."""
 
-    def found(self, words: Sequence[str], owner: Owner) -> Clause:
+    def found(self, words: Sequence[str], owner: Owner) -> Statement:
         """Count the persons whose names have words that begin so."""
 
     def written(self, write: Write) -> str:

@@ -1,14 +1,13 @@
 """The items of a range, in the order of its axis."""
 
 from laudo.core.lookups import PATIENCE, Read, Whole
-from laudo.core.sql.dialect import Clause, Dialect, Owner
-from laudo.core.sql.parts import Statement, Where, order, source
+from laudo.core.sql.dialect import Dialect, Owner, Statement
+from laudo.core.sql.parts import Where, beside, order, source
 from laudo.core.sql.places import total
 
 
 def whole(lookup: Whole, owner: Owner, dialect: Dialect) -> Statement:
-    counted, items = total(lookup.read.axis.table, owner), read(lookup.read, owner, dialect)
-    return Statement(f"SELECT ({counted.text}), * FROM ({items.text}) AS items", (*counted.params, *items.params))
+    return beside(total(lookup.read.axis.table, owner), read(lookup.read, owner, dialect))
 
 
 def read(lookup: Read, owner: Owner, dialect: Dialect) -> Statement:
@@ -35,23 +34,23 @@ def _looked_at(lookup: Read) -> int:
     return (lookup.most or 0) // PATIENCE
 
 
-def _merged(lookup: Read, column: str, where: Where, dialect: Dialect) -> Clause:
+def _merged(lookup: Read, column: str, where: Where, dialect: Dialect) -> Statement:
     """Read the first rows of each facet's own range, and of all these the first."""
     ordered, most = order(lookup.axis, falling=lookup.falling), lookup.limit + lookup.skip
     firsts = dialect.firsts(lookup.axis, column, where.clause, lookup.facets or (), ordered=ordered, most=most)
     text = f"SELECT * FROM ({firsts.text}) AS firsts ORDER BY {ordered} LIMIT ? OFFSET ?"
-    return Clause(text, (*firsts.params, lookup.limit, lookup.skip))
+    return Statement(text, (*firsts.params, lookup.limit, lookup.skip))
 
 
-def _gathered(lookup: Read, where: Where, dialect: Dialect) -> Clause:
+def _gathered(lookup: Read, where: Where, dialect: Dialect) -> Statement:
     """Find all rows of the facets' own ranges, sort them, and take the first."""
     where.testing(lookup.period).having(lookup.facets)
     ordered = order(lookup.axis, falling=lookup.falling).split(", ")
     keys = dialect.collected(lookup.axis.table, source(lookup.axis, dialect, by_facet=True), where.clause, ordered)
-    return Clause(keys.text, (*keys.params, lookup.limit, lookup.skip))
+    return Statement(keys.text, (*keys.params, lookup.limit, lookup.skip))
 
 
-def _in_order(lookup: Read, column: str, where: Where, dialect: Dialect) -> Clause:
+def _in_order(lookup: Read, column: str, where: Where, dialect: Dialect) -> Statement:
     """Take the first rows of a range, or of its first `most` rows those that have a facet.
 
     No index has values downwards and ties upwards, and any number of rows may share the last value that is reached:
@@ -72,12 +71,12 @@ def _in_order(lookup: Read, column: str, where: Where, dialect: Dialect) -> Clau
         "SELECT met.* FROM met JOIN reached ON met.value > reached.value "
         f"UNION ALL SELECT * FROM ({tied.text}) AS tied ORDER BY value DESC, tie LIMIT ? OFFSET ?"
     )
-    return Clause(text, (*met.params, *tied.params, *page))
+    return Statement(text, (*met.params, *tied.params, *page))
 
 
-def _first(lookup: Read, columns: str, where: Where, ordered: str, dialect: Dialect, *page: int) -> Clause:
+def _first(lookup: Read, columns: str, where: Where, ordered: str, dialect: Dialect, *page: int) -> Statement:
     rows = f"FROM {source(lookup.axis, dialect)} WHERE {where} ORDER BY {ordered}"
     if lookup.most is None:
-        return Clause(dialect.first(f"SELECT {columns} {rows}", sum(page)), (*where.params, *page))
+        return Statement(dialect.first(f"SELECT {columns} {rows}", sum(page)), (*where.params, *page))
     tested = f"SELECT * FROM (SELECT {columns}, facet {rows} LIMIT ?) AS tested WHERE {dialect.member('facet')}"
-    return Clause(dialect.first(tested, sum(page)), (*where.params, lookup.most, list(lookup.facets or ()), *page))
+    return Statement(dialect.first(tested, sum(page)), (*where.params, lookup.most, list(lookup.facets or ()), *page))

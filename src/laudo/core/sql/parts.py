@@ -3,22 +3,13 @@
 from functools import cache
 from typing import Any, Final
 
-from msgspec import Struct
-
 from laudo.core.axes import Axis, Key
 from laudo.core.facets import Numbers
 from laudo.core.query import Period
-from laudo.core.sql.dialect import Clause, Dialect, Owner
+from laudo.core.sql.dialect import Dialect, Owner, Statement
 
 ON_AXIS: Final = "id_organizacao = ? AND id_conta = ? AND axis = ?"
 """Asks for the buckets or tallies of one axis of who is their owner (`tallied`)."""
-
-
-class Statement(Struct, frozen=True):
-    """A text with placeholders, `?` in turn or `?N` by number, and its parameters; a list is bound as one array."""
-
-    text: str
-    params: tuple[Any, ...]
 
 
 class Clauses:
@@ -39,14 +30,14 @@ class Clauses:
         return tuple(self._params)
 
     @property
-    def clause(self) -> Clause:
-        return Clause(str(self), self.params)
+    def clause(self) -> Statement:
+        return Statement(str(self), self.params)
 
     def add(self, clause: str, *params: Any) -> None:  # noqa: ANN401 - values of columns
         self._clauses.append(clause)
         self._params.extend(params)
 
-    def also(self, clause: Clause) -> None:
+    def also(self, clause: Statement) -> None:
         self.add(clause.text, *clause.params)
 
     def during(self, period: Period | None, column: str = "recency") -> None:
@@ -109,6 +100,11 @@ class Where(Clauses):
         """
         self.during(period, self._dialect.unsought("recency"))
         return self
+
+
+def beside(value: Statement, asked: Statement) -> Statement:
+    """Ask the same, and in the same breath for one value: the first column of each row."""
+    return Statement(f"SELECT ({value.text}), * FROM ({asked.text}) AS asked", (*value.params, *asked.params))
 
 
 @cache

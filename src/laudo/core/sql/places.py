@@ -5,8 +5,8 @@ from typing import Final
 from laudo.core.axes import PESSOA_CPF, Axis
 from laudo.core.facets import Numbers
 from laudo.core.lookups import At, Before, Children, Count, Holding
-from laudo.core.sql.dialect import Dialect, Owner
-from laudo.core.sql.parts import ON_AXIS, Statement, Where, source, tallied
+from laudo.core.sql.dialect import Dialect, Owner, Statement
+from laudo.core.sql.parts import ON_AXIS, Where, source, tallied
 
 
 def total(table: str, owner: Owner) -> Statement:

@@ -8,8 +8,8 @@ from laudo.core.axes import PESSOA_CPF, RELATORIO_DOCUMENTO, RELATORIO_NUMERO, n
 from laudo.core.cursor import After
 from laudo.core.lookups import Found, Plain
 from laudo.core.query import Order
-from laudo.core.sql.dialect import Clause, Dialect, Owner
-from laudo.core.sql.parts import Clauses, Statement, Where, compared, order
+from laudo.core.sql.dialect import Dialect, Owner, Statement
+from laudo.core.sql.parts import Clauses, Where, beside, compared, order
 from laudo.core.values import beyond
 
 
@@ -22,46 +22,42 @@ def plain(lookup: Plain, owner: Owner, dialect: Dialect) -> Statement:
     within, filters = Where(query.resource.newest_axis, owner, dialect), Clauses()
     _add_ranges(within, filters, lookup)
     _add_filters(filters, lookup, owner, dialect)
-    counted = Clause("NULL", ())
-    if lookup.counted:
-        counted = _counted(lookup, source, _both(within, filters))
+    counted = _counted(lookup, source, _both(within, filters)) if lookup.counted else Statement("NULL", ())
     apart = Clauses() if dialect.chooses and _is_sorted_apart(lookup) else None
     if lookup.after is not None:
         _add_after(within if apart is None else apart, lookup.order, lookup.after)
     if lookup.few:
         where = _both(within, filters)
         if lookup.most is not None:
-            source = f"(SELECT {counted.text} AS counted) AS before CROSS JOIN {source}"
-            where = Clause(f"{where.text} AND counted < ?", (*counted.params, *where.params, lookup.most))
+            source = f"(SELECT ({counted.text}) AS counted) AS before CROSS JOIN {source}"
+            where = Statement(f"{where.text} AND counted < ?", (*counted.params, *where.params, lookup.most))
         if apart is not None:
-            led = Clause(f"SELECT {dialect.key(table)} FROM {source} WHERE {where.text}", where.params)
+            led = Statement(f"SELECT {dialect.key(table)} FROM {source} WHERE {where.text}", where.params)
             rows = dialect.items(table, led, owner, columns=", ".join(_names(lookup.order)))
-            source, where = f"({rows.text}) AS {table}", Clause(str(apart), (*rows.params, *apart.params))
+            source, where = f"({rows.text}) AS {table}", Statement(str(apart), (*rows.params, *apart.params))
         keys = dialect.collected(table, source, where, _order(lookup.order))
     else:
         exact = (each.filter.name for each in query.exact)
         tested = ", ".join(dict.fromkeys((*_TESTED[table], *exact, *_names(lookup.order))))
         keys = _walked(lookup, f"SELECT {dialect.key(table)}, {tested} FROM {source}", within, filters, dialect)
-    items = dialect.items(table, Clause(keys.text, (*keys.params, lookup.limit, lookup.skip)), owner)
-    page = dialect.joined(items.text)
-    return Statement(page.replace("SELECT", f"SELECT {counted.text},", 1), (*counted.params, *items.params))
+    items = dialect.items(table, Statement(keys.text, (*keys.params, lookup.limit, lookup.skip)), owner)
+    return beside(counted, Statement(dialect.joined(items.text), items.params))
 
 
 def found(lookup: Found, owner: Owner, dialect: Dialect) -> Statement:
     """Of one word the persons are counted; of several the index tells who has them all."""
     if len(lookup.words) > 1:
-        counted = dialect.found(lookup.words, owner)
-        return Statement(counted.text, counted.params)
+        return dialect.found(lookup.words, owner)
     [word] = lookup.words
     return Statement(_HAVE_WORD, (owner.id_organizacao, word, beyond(word), len(word)))
 
 
-def _counted(lookup: Plain, source: str, where: Clause) -> Clause:
+def _counted(lookup: Plain, source: str, where: Statement) -> Statement:
     """Count what matches, up to `most` where that is given; `plain` then takes rows only if there are fewer."""
     if lookup.most is None:
-        return Clause(f"(SELECT count(*) FROM {source} WHERE {where.text})", where.params)
+        return Statement(f"SELECT count(*) FROM {source} WHERE {where.text}", where.params)
     matched = f"SELECT 1 FROM {source} WHERE {where.text} LIMIT ?"
-    return Clause(f"(SELECT count(*) FROM ({matched}) AS matched)", (*where.params, lookup.most))
+    return Statement(f"SELECT count(*) FROM ({matched}) AS matched", (*where.params, lookup.most))
 
 
 def _is_sorted_apart(lookup: Plain) -> bool:
@@ -71,7 +67,7 @@ def _is_sorted_apart(lookup: Plain) -> bool:
     return lookup.few and leads and not set(_names(lookup.order)) <= set(newest.names)
 
 
-def _walked(lookup: Plain, looked_at: str, within: Where, filters: Clauses, dialect: Dialect) -> Clause:
+def _walked(lookup: Plain, looked_at: str, within: Where, filters: Clauses, dialect: Dialect) -> Statement:
     """Walk down an order, or up from its end."""
     asked = _order(lookup.order)
     walked = _backwards(asked) if lookup.backwards else asked
@@ -81,19 +77,19 @@ def _walked(lookup: Plain, looked_at: str, within: Where, filters: Clauses, dial
     text = dialect.first(found.text, lookup.limit + lookup.skip)
     if lookup.backwards:
         text = f"SELECT * FROM ({text}) AS last ORDER BY {', '.join(asked)}"
-    return Clause(f"SELECT key FROM ({text}) AS found", found.params)
+    return Statement(f"SELECT key FROM ({text}) AS found", found.params)
 
 
-def _met(lookup: Plain, looked_at: str, within: Where, filters: Clauses, walked: Iterable[str]) -> Clause:
+def _met(lookup: Plain, looked_at: str, within: Where, filters: Clauses, walked: Iterable[str]) -> Statement:
     """Test the first rows of an order; a LIMIT, even of all, keeps a planner from another index."""
     limit, most = (_ALL, ()) if lookup.most is None else ("?", (lookup.most,))
     first = f"{looked_at} WHERE {within} ORDER BY {', '.join(walked)} LIMIT {limit}"
-    return Clause(f"SELECT * FROM ({first}) AS walked WHERE {filters}", (*within.params, *most, *filters.params))
+    return Statement(f"SELECT * FROM ({first}) AS walked WHERE {filters}", (*within.params, *most, *filters.params))
 
 
 def _met_apart(
     lookup: Plain, looked_at: str, within: Where, filters: Clauses, walked: list[str], *, dialect: Dialect
-) -> Clause:
+) -> Statement:
     """Test the same where ties go the other way than values, which no index does, and all may be ties.
 
     What stands before the last value that is reached is taken as it is met, and what shares it from its first one on.
@@ -109,15 +105,15 @@ def _met_apart(
         f"SELECT met.* FROM met JOIN reached ON met.{value} {beyond_it} reached.{value} "
         f"UNION ALL SELECT * FROM ({dialect.first(tied.text, wanted)}) AS tied ORDER BY {', '.join(walked)}"
     )
-    return Clause(text, (*met.params, wanted, 0, *tied.params, wanted, 0))
+    return Statement(text, (*met.params, wanted, 0, *tied.params, wanted, 0))
 
 
 def _backwards(asked: Iterable[str]) -> list[str]:
     return [each.removesuffix(" DESC") if each.endswith(" DESC") else f"{each} DESC" for each in asked]
 
 
-def _both(within: Where, filters: Clauses) -> Clause:
-    return Clause(f"{within} AND {filters}", (*within.params, *filters.params))
+def _both(within: Where, filters: Clauses) -> Statement:
+    return Statement(f"{within} AND {filters}", (*within.params, *filters.params))
 
 
 def _add_ranges(within: Where, filters: Clauses, lookup: Plain) -> None:

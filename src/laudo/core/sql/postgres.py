@@ -10,7 +10,7 @@ from functools import cache
 from typing import Final
 
 from laudo.core.axes import Axis
-from laudo.core.sql.dialect import Clause, Owner
+from laudo.core.sql.dialect import Owner, Statement
 from laudo.core.sql.writes import How, Write
 
 
@@ -40,44 +40,44 @@ class Postgres:
     def key(self, table: str) -> str:
         return f"{table}.{_KEYS[table]} AS key"
 
-    def items(self, table: str, keys: Clause, owner: Owner, *, columns: str = "item") -> Clause:
+    def items(self, table: str, keys: Statement, owner: Owner, *, columns: str = "item") -> Statement:
         owned = "id_organizacao = ? AND id_conta = ?" if table == "relatorio" else "id_organizacao = ?"
         text = (
             f"SELECT {columns} FROM ({keys.text}) AS keys CROSS JOIN LATERAL "
             f"(SELECT {columns} FROM {table} WHERE {owned} AND {_KEYS[table]} = keys.key OFFSET 0) AS found"
         )
-        return Clause(text, (*keys.params, *owner[: owned.count("?")]))
+        return Statement(text, (*keys.params, *owner[: owned.count("?")]))
 
     def first(self, rows: str, most: int) -> str:
         """Say how many about, which the planner else takes for a tenth of all: it would sooner sort the account."""
         return f"SELECT * FROM ({rows} LIMIT {10 ** len(str(most - 1))}) AS first LIMIT ? OFFSET ?"
 
-    def collected(self, table: str, source: str, where: Clause, ordered: Sequence[str]) -> Clause:
+    def collected(self, table: str, source: str, where: Statement, ordered: Sequence[str]) -> Statement:
         named = [f"{each.removesuffix(' DESC')} AS by{number}" for number, each in enumerate(ordered)]
         again = [f"by{number}{' DESC' if each.endswith(' DESC') else ''}" for number, each in enumerate(ordered)]
         text = (
             f"SELECT key FROM (SELECT {self.key(table)}, {', '.join(named)} FROM {source} WHERE {where.text} OFFSET 0) "
             f"AS few ORDER BY {', '.join(again)} LIMIT ? OFFSET ?"
         )
-        return Clause(text, where.params)
+        return Statement(text, where.params)
 
     def firsts(
-        self, axis: Axis, column: str, within: Clause, facets: Sequence[int], *, ordered: str, most: int
-    ) -> Clause:
+        self, axis: Axis, column: str, within: Statement, facets: Sequence[int], *, ordered: str, most: int
+    ) -> Statement:
         names = ", ".join(axis.names)
         text = (
             f"SELECT firsts.* FROM unnest(?::bigint[]) AS wanted (facet) CROSS JOIN LATERAL "
             f"(SELECT {column}, {names} FROM {axis.table} WHERE {within.text} "
             f"AND facet = wanted.facet ORDER BY {ordered} LIMIT ?) AS firsts"
         )
-        return Clause(text, (list(facets), *within.params, most))
+        return Statement(text, (list(facets), *within.params, most))
 
-    def having(self, words: Sequence[str], owner: Owner) -> Clause:
-        return Clause(f"{WORDS} @@ ?::tsquery", (_query(words, owner),))
+    def having(self, words: Sequence[str], owner: Owner) -> Statement:
+        return Statement(f"{WORDS} @@ ?::tsquery", (_query(words, owner),))
 
-    def found(self, words: Sequence[str], owner: Owner) -> Clause:
+    def found(self, words: Sequence[str], owner: Owner) -> Statement:
         text = f"SELECT count(*) FROM pessoa WHERE id_organizacao = ? AND {WORDS} @@ ?::tsquery"
-        return Clause(text, (owner.id_organizacao, _query(words, owner)))
+        return Statement(text, (owner.id_organizacao, _query(words, owner)))
 
     def written(self, write: Write) -> str:
         return _written(write)

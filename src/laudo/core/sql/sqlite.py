@@ -5,7 +5,7 @@ from functools import cache
 from typing import Final
 
 from laudo.core.axes import Axis
-from laudo.core.sql.dialect import Clause, Owner
+from laudo.core.sql.dialect import Owner, Statement
 from laudo.core.sql.writes import How, Write
 
 
@@ -34,21 +34,21 @@ class Sqlite:
     def key(self, table: str) -> str:
         return f"{table}.rowid AS key"
 
-    def items(self, table: str, keys: Clause, _owner: Owner, *, columns: str = "item") -> Clause:
-        return Clause(f"SELECT {columns} FROM ({keys.text}) CROSS JOIN {table} ON {table}.rowid = key", keys.params)
+    def items(self, table: str, keys: Statement, _owner: Owner, *, columns: str = "item") -> Statement:
+        return Statement(f"SELECT {columns} FROM ({keys.text}) CROSS JOIN {table} ON {table}.rowid = key", keys.params)
 
     def first(self, rows: str, _most: int) -> str:
         return f"{rows} LIMIT ? OFFSET ?"
 
-    def collected(self, table: str, source: str, where: Clause, ordered: Sequence[str]) -> Clause:
+    def collected(self, table: str, source: str, where: Statement, ordered: Sequence[str]) -> Statement:
         text = (
             f"SELECT {self.key(table)} FROM {source} WHERE {where.text} ORDER BY {', '.join(ordered)} LIMIT ? OFFSET ?"
         )
-        return Clause(text, where.params)
+        return Statement(text, where.params)
 
     def firsts(
-        self, axis: Axis, column: str, within: Clause, facets: Sequence[int], *, ordered: str, most: int
-    ) -> Clause:
+        self, axis: Axis, column: str, within: Statement, facets: Sequence[int], *, ordered: str, most: int
+    ) -> Statement:
         """Take the first of the facets' next rows from a queue, time and again: one short text for any facets."""
         table, source = axis.table, self.source(axis.table, axis.facet_index)
         named = ", ".join(f"{table}.{name}" for name in axis.names)
@@ -63,13 +63,13 @@ class Sqlite:
             f"FROM queue CROSS JOIN {table} ON {table}.rowid = {following.text} ORDER BY {queue} LIMIT ?) "
             "SELECT * FROM queue"
         )
-        return Clause(text, (list(facets), *first.params, *following.params, most))
+        return Statement(text, (list(facets), *first.params, *following.params, most))
 
-    def having(self, words: Sequence[str], owner: Owner) -> Clause:
-        return Clause("id IN (SELECT rowid FROM pessoa_words WHERE pessoa_words MATCH ?)", (_match(words, owner),))
+    def having(self, words: Sequence[str], owner: Owner) -> Statement:
+        return Statement("id IN (SELECT rowid FROM pessoa_words WHERE pessoa_words MATCH ?)", (_match(words, owner),))
 
-    def found(self, words: Sequence[str], owner: Owner) -> Clause:
-        return Clause("SELECT count(*) FROM pessoa_words WHERE pessoa_words MATCH ?", (_match(words, owner),))
+    def found(self, words: Sequence[str], owner: Owner) -> Statement:
+        return Statement("SELECT count(*) FROM pessoa_words WHERE pessoa_words MATCH ?", (_match(words, owner),))
 
     def written(self, write: Write) -> str:
         return _written(write)
@@ -106,19 +106,19 @@ def _match(words: Sequence[str], owner: Owner) -> str:
     return " AND ".join(f'"{indexed(owner.id_organizacao, word)}" *' for word in words)
 
 
-def _next(axis: Axis, source: str, within: Clause, ordered: str) -> tuple[Clause, Clause]:
+def _next(axis: Axis, source: str, within: Statement, ordered: str) -> tuple[Statement, Statement]:
     """Find a facet's first row, and the one that follows a row of the queue."""
     names = ", ".join(axis.names)
     passed = ", ".join(f"queue.{name}" for name in axis.names)
     row = f"SELECT rowid FROM {source} WHERE {within.text} AND facet ="
     behind = f"({names}) {'<' if ordered.endswith(' DESC') else '>'} ({passed})"
     return (
-        Clause(f"({row} wanted.value ORDER BY {ordered} LIMIT 1)", within.params),
-        Clause(f"({row} queue.facet AND {behind} ORDER BY {ordered} LIMIT 1)", within.params),
+        Statement(f"({row} wanted.value ORDER BY {ordered} LIMIT 1)", within.params),
+        Statement(f"({row} queue.facet AND {behind} ORDER BY {ordered} LIMIT 1)", within.params),
     )
 
 
-def _next_downwards(axis: Axis, source: str, within: Clause) -> tuple[Clause, Clause]:
+def _next_downwards(axis: Axis, source: str, within: Statement) -> tuple[Statement, Statement]:
     """Find the same where values fall and ties rise, which no index does: the value first, then the row."""
     value, tie = axis.names
     row = f"SELECT rowid FROM {source} WHERE {within.text} AND facet ="
@@ -126,8 +126,8 @@ def _next_downwards(axis: Axis, source: str, within: Clause) -> tuple[Clause, Cl
     tied = f"{row} queue.facet AND {value} = queue.{value} AND {tie} > queue.{tie} ORDER BY {tie} LIMIT 1"
     below = f"{row} queue.facet AND {value} = ({top} queue.facet AND {value} < queue.{value}) ORDER BY {tie} LIMIT 1"
     return (
-        Clause(f"({row} wanted.value AND {value} = ({top} wanted.value) ORDER BY {tie} LIMIT 1)", within.params * 2),
-        Clause(f"coalesce(({tied}), ({below}))", within.params * 3),
+        Statement(f"({row} wanted.value AND {value} = ({top} wanted.value) ORDER BY {tie} LIMIT 1)", within.params * 2),
+        Statement(f"coalesce(({tied}), ({below}))", within.params * 3),
     )
 
 
