@@ -11,7 +11,8 @@ from msgspec import Struct
 from laudo.core.axes import Axis, Key
 from laudo.core.cursor import After
 from laudo.core.facets import Numbers
-from laudo.core.query import Order, Period, Query
+from laudo.core.query import Period, Query
+from laudo.core.resources import Order
 
 
 class Children(Struct, frozen=True):

@@ -17,9 +17,9 @@ from laudo.core.cursor import After
 from laudo.core.facets import Facets, Group, Numbers
 from laudo.core.lookups import PATIENCE, Asking, At, Count, Read, together
 from laudo.core.points import Counted, Known, Point, Points
-from laudo.core.query import Order, Period, Query
+from laudo.core.query import Period, Query
 from laudo.core.reading import Reading
-from laudo.core.resources import RELATORIOS
+from laudo.core.resources import RELATORIOS, Order
 from laudo.core.tally import Bounds, counted, locate, rank
 from laudo.core.walking import Matching
 
@@ -33,7 +33,7 @@ COUNTED: Final = 4
 """So many rows are counted for what it costs to look at one; of those whose facet is tested, half as many."""
 AHEAD: Final = 8
 """Groups are counted, and rows looked at, so many times as far ahead as the page has passed."""
-_BY_NUMERO: Final = Order(next(field for field in RELATORIOS.fields if field.name == "numero"), descending=False)
+_BY_NUMERO: Final = Order(RELATORIOS.field("numero"), descending=False)
 
 
 class Part(Struct, frozen=True):

@@ -75,7 +75,7 @@ def whole(query: Query, after: After | None, total: int | None) -> Steps | None:
     axis, filtered = query.order.field.axis, query.on_facets or query.exact or query.words or _bounds(query)
     if filtered or axis is None or skipped(query, after):
         return None
-    falling = query.order.descending is not axis.falls
+    falling = query.order.falling
     if falling and (after or axis.repeats):
         return None
     lower = axis.past(axis.key(after.value, after.key)) if after else None
@@ -136,7 +136,7 @@ def _ranged(query: Query, facets: Facets, group: Group, bounds: Bounds, found: S
     collected = Reading(query.rows, of=facets.total * total // group.total)
     stretch = Stretch(
         bounds.axis,
-        falling=query.order.descending is not bounds.axis.falls,
+        falling=query.order.falling,
         group=replace(group, total=total),
         first=found.first,
         lower=bounds.lower,
@@ -271,10 +271,10 @@ def _matching(query: Query, group: Group, of: int) -> Matching:
 
 def _stretches(query: Query, facets: Facets, group: Group, after: After | None) -> Iterator[Stretch]:
     """Give the parts of a list that one axis orders each."""
-    field, descending = query.order.field, query.order.descending
+    axis = query.order.field.axis
     for each in reading.groups(query, facets, group, after):
-        if field.axis is not None:
-            yield Stretch(field.axis, descending is not field.axis.falls, each, after=after)
+        if axis is not None:
+            yield Stretch(axis, query.order.falling, each, after=after)
         else:
             passed = after if after and each.value == after.value else None
             yield Stretch(axes.RELATORIO_NUMERO, falling=False, group=each, after=passed)

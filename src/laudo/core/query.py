@@ -10,7 +10,7 @@ from urllib.parse import unquote_to_bytes
 from laudo.core import errors
 from laudo.core.errors import ApiError
 from laudo.core.likeness import nearest
-from laudo.core.resources import NEWEST, Field, Filter, Match, Resource
+from laudo.core.resources import NEWEST, Filter, Match, Order, Resource
 from laudo.core.values import Stored, unwritable, words
 
 STEP: Final = 25
@@ -24,14 +24,6 @@ MOST_PAIRS: Final = 32
 MOST_CHARACTERS: Final = 200
 MOST_CURSOR_CHARACTERS: Final = 4000
 """A cursor holds a value of the last item, which may be a long text."""
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """The field to sort by; ties are always by the resource's key, ascending."""
-
-    field: Field
-    descending: bool
 
 
 @dataclass(frozen=True, slots=True)

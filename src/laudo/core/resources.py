@@ -39,6 +39,20 @@ class Field:
     nullable: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The field to sort by; ties are always by the resource's key, ascending."""
+
+    field: Field
+    descending: bool
+
+    @property
+    def falling(self) -> bool:
+        """Whether the first column of its axis is read downwards; without an axis, whether the field's values are."""
+        axis = self.field.axis
+        return self.descending is not (axis is not None and axis.falls)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Filter:
     """One query parameter that narrows a list."""

@@ -12,7 +12,8 @@ from laudo.core.axes import Axis
 from laudo.core.cursor import After
 from laudo.core.facets import Numbers
 from laudo.core.lookups import Asking, Plain, Rows
-from laudo.core.query import Order, Query
+from laudo.core.query import Query
+from laudo.core.resources import Order
 
 FETCH: Final = 10
 """What fetching a row costs, of which an index does not hold all that is asked."""

@@ -1,6 +1,6 @@
 """What differs between the engines in asking and writing: all of it is asked of a Dialect."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
@@ -24,6 +24,26 @@ class Statement(Struct, frozen=True):
 
     text: str
     params: tuple[Any, ...]
+
+
+class By(NamedTuple):
+    """A column, or an expression, by which rows are ordered."""
+
+    name: str
+    falling: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name} DESC" if self.falling else self.name
+
+
+def listed(ordered: Iterable[By]) -> str:
+    """Write what stands behind ORDER BY."""
+    return ", ".join(map(str, ordered))
+
+
+def is_mixed(ordered: Iterable[By]) -> bool:
+    """Tell whether an order goes down by one column and up by another, as no index does."""
+    return len({each.falling for each in ordered}) > 1
 
 
 class Dialect(Protocol):
@@ -74,11 +94,11 @@ class Dialect(Protocol):
     def first(self, rows: str, most: int) -> str:
         """Take from rows in the order of an index, `most` at most, as many as two numbers say, after as many others."""
 
-    def collected(self, table: str, source: str, where: Statement, ordered: Sequence[str]) -> Statement:
+    def collected(self, table: str, source: str, where: Statement, ordered: Sequence[By]) -> Statement:
         """Select the `key` of few rows: find all of them, sort, then pass over and take as many as two numbers say."""
 
     def firsts(
-        self, axis: Axis, column: str, within: Statement, facets: Sequence[int], *, ordered: str, most: int
+        self, axis: Axis, column: str, within: Statement, facets: Sequence[int], *, ordered: Sequence[By], most: int
     ) -> Statement:
         """Select a column and the axis' of the first rows of facets' own ranges: at most so many of each, or of all."""
 

@@ -1,8 +1,10 @@
 """The items of a range, in the order of its axis."""
 
+from collections.abc import Sequence
+
 from laudo.core.lookups import PATIENCE, Read, Whole
-from laudo.core.sql.dialect import Dialect, Owner, Statement
-from laudo.core.sql.parts import Where, beside, order, source
+from laudo.core.sql.dialect import By, Dialect, Owner, Statement, is_mixed, listed
+from laudo.core.sql.parts import REACHED, Where, beside, order, reaching, source
 from laudo.core.sql.places import total
 
 
@@ -38,44 +40,34 @@ def _merged(lookup: Read, column: str, where: Where, dialect: Dialect) -> Statem
     """Read the first rows of each facet's own range, and of all these the first."""
     ordered, most = order(lookup.axis, falling=lookup.falling), lookup.limit + lookup.skip
     firsts = dialect.firsts(lookup.axis, column, where.clause, lookup.facets or (), ordered=ordered, most=most)
-    text = f"SELECT * FROM ({firsts.text}) AS firsts ORDER BY {ordered} LIMIT ? OFFSET ?"
+    text = f"SELECT * FROM ({firsts.text}) AS firsts ORDER BY {listed(ordered)} LIMIT ? OFFSET ?"
     return Statement(text, (*firsts.params, lookup.limit, lookup.skip))
 
 
 def _gathered(lookup: Read, where: Where, dialect: Dialect) -> Statement:
     """Find all rows of the facets' own ranges, sort them, and take the first."""
     where.testing(lookup.period).having(lookup.facets)
-    ordered = order(lookup.axis, falling=lookup.falling).split(", ")
+    ordered = order(lookup.axis, falling=lookup.falling)
     keys = dialect.collected(lookup.axis.table, source(lookup.axis, dialect, by_facet=True), where.clause, ordered)
     return Statement(keys.text, (*keys.params, lookup.limit, lookup.skip))
 
 
 def _in_order(lookup: Read, column: str, where: Where, dialect: Dialect) -> Statement:
-    """Take the first rows of a range, or of its first `most` rows those that have a facet.
-
-    No index has values downwards and ties upwards, and any number of rows may share the last value that is reached:
-    then what stands above it is taken as it is met, and what shares it from the first of these on.
-    """
-    axis, page = lookup.axis, (lookup.limit, lookup.skip)
+    """Take the first rows of a range, or of its first `most` rows those that have a facet."""
+    ordered, page = order(lookup.axis, falling=lookup.falling), (lookup.limit, lookup.skip)
     if lookup.most is None:
         where.testing(lookup.period).having(lookup.facets, scanned=True)
-    if not lookup.falling or len(axis.names) == 1:
-        return _first(lookup, column, where, order(axis, falling=lookup.falling), dialect, *page)
-    value, tie = axis.names
-    columns, wanted = f"{column}, {value} AS value, {tie} AS tie", (sum(page), 0)
-    met = _first(lookup, columns, where, f"{value} DESC", dialect, *wanted)
-    where.add(f"{value} = (SELECT value FROM reached)")
-    tied = _first(lookup, columns, where, tie, dialect, *wanted)
-    text = (
-        f"WITH met AS MATERIALIZED ({met.text}), reached AS MATERIALIZED (SELECT min(value) AS value FROM met) "
-        "SELECT met.* FROM met JOIN reached ON met.value > reached.value "
-        f"UNION ALL SELECT * FROM ({tied.text}) AS tied ORDER BY value DESC, tie LIMIT ? OFFSET ?"
-    )
-    return Statement(text, (*met.params, *tied.params, *page))
+    if not is_mixed(ordered):
+        return _first(lookup, column, where, ordered, dialect, *page)
+    columns, wanted = ", ".join((column, *lookup.axis.names)), (sum(page), 0)
+    met = _first(lookup, columns, where, ordered[:1], dialect, *wanted)
+    where.add(f"{ordered[0].name} {REACHED}")
+    found = reaching(met, _first(lookup, columns, where, ordered[1:], dialect, *wanted), ordered)
+    return Statement(f"{found.text} LIMIT ? OFFSET ?", (*found.params, *page))
 
 
-def _first(lookup: Read, columns: str, where: Where, ordered: str, dialect: Dialect, *page: int) -> Statement:
-    rows = f"FROM {source(lookup.axis, dialect)} WHERE {where} ORDER BY {ordered}"
+def _first(lookup: Read, columns: str, where: Where, by: Sequence[By], dialect: Dialect, *page: int) -> Statement:
+    rows = f"FROM {source(lookup.axis, dialect)} WHERE {where} ORDER BY {listed(by)}"
     if lookup.most is None:
         return Statement(dialect.first(f"SELECT {columns} {rows}", sum(page)), (*where.params, *page))
     tested = f"SELECT * FROM (SELECT {columns}, facet {rows} LIMIT ?) AS tested WHERE {dialect.member('facet')}"

@@ -1,15 +1,20 @@
 """The parts of which statements are made: the owner's clause first, then ranges, facets, orders and sources."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
 from laudo.core.axes import Axis, Key
 from laudo.core.facets import Numbers
 from laudo.core.query import Period
-from laudo.core.sql.dialect import Dialect, Owner, Statement
+from laudo.core.sql.dialect import By, Dialect, Owner, Statement, listed
 
 ON_AXIS: Final = "id_organizacao = ? AND id_conta = ? AND axis = ?"
 """Asks for the buckets or tallies of one axis of who is their owner (`tallied`)."""
+
+
+REACHED: Final = "= (SELECT value FROM reached)"
+"""Asks for the value of the last row met (`reaching`)."""
 
 
 class Clauses:
@@ -114,9 +119,25 @@ def compared(axis: Axis, operator: str) -> str:
 
 
 @cache
-def order(axis: Axis, *, falling: bool) -> str:
-    first, *rest = axis.names
-    return ", ".join([f"{first} DESC" if falling else first, *rest])
+def order(axis: Axis, *, falling: bool) -> tuple[By, ...]:
+    first, *ties = axis.names
+    return (By(first, falling), *map(By, ties))
+
+
+def reaching(met: Statement, tied: Statement, ordered: Sequence[By]) -> Statement:
+    """Take the first rows of a mixed order, which no index has: any number of them may share one value.
+
+    What stands before the last value that `met` has reached is taken as it is met; `tied` gives what shares that value
+    (REACHED), from the first of these on.
+    """
+    value, falling = ordered[0]
+    last, before = ("min", ">") if falling else ("max", "<")
+    text = (
+        f"WITH met AS MATERIALIZED ({met.text}), reached AS MATERIALIZED (SELECT {last}({value}) AS value FROM met) "
+        f"SELECT met.* FROM met JOIN reached ON met.{value} {before} reached.value "
+        f"UNION ALL SELECT * FROM ({tied.text}) AS tied ORDER BY {listed(ordered)}"
+    )
+    return Statement(text, (*met.params, *tied.params))
 
 
 def source(axis: Axis, dialect: Dialect, *, by_facet: bool = False) -> str:

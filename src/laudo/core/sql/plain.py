@@ -1,15 +1,15 @@
 """The plain way, for questions that name few rows or that no tally answers: filter, sort, skip."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
 from laudo.core.axes import PESSOA_CPF, RELATORIO_DOCUMENTO, RELATORIO_NUMERO, numero_key
 from laudo.core.cursor import After
 from laudo.core.lookups import Found, Plain
-from laudo.core.query import Order
-from laudo.core.sql.dialect import Dialect, Owner, Statement
-from laudo.core.sql.parts import Clauses, Where, beside, compared, order
+from laudo.core.resources import Order
+from laudo.core.sql.dialect import By, Dialect, Owner, Statement, is_mixed, listed
+from laudo.core.sql.parts import REACHED, Clauses, Where, beside, compared, order, reaching
 from laudo.core.values import beyond
 
 
@@ -70,46 +70,36 @@ def _is_sorted_apart(lookup: Plain) -> bool:
 def _walked(lookup: Plain, looked_at: str, within: Where, filters: Clauses, dialect: Dialect) -> Statement:
     """Walk down an order, or up from its end."""
     asked = _order(lookup.order)
-    walked = _backwards(asked) if lookup.backwards else asked
-    apart = lookup.order.field.axis is not None and len({each.endswith(" DESC") for each in walked}) > 1
+    walked = [By(each.name, not each.falling) for each in asked] if lookup.backwards else asked
+    apart = lookup.order.field.axis is not None and is_mixed(walked)
     met = partial(_met_apart, dialect=dialect) if apart else _met
     found = met(lookup, looked_at, within, filters, walked)
     text = dialect.first(found.text, lookup.limit + lookup.skip)
     if lookup.backwards:
-        text = f"SELECT * FROM ({text}) AS last ORDER BY {', '.join(asked)}"
+        text = f"SELECT * FROM ({text}) AS last ORDER BY {listed(asked)}"
     return Statement(f"SELECT key FROM ({text}) AS found", found.params)
 
 
-def _met(lookup: Plain, looked_at: str, within: Where, filters: Clauses, walked: Iterable[str]) -> Statement:
+def _met(lookup: Plain, looked_at: str, within: Where, filters: Clauses, walked: Sequence[By]) -> Statement:
     """Test the first rows of an order; a LIMIT, even of all, keeps a planner from another index."""
     limit, most = (_ALL, ()) if lookup.most is None else ("?", (lookup.most,))
-    first = f"{looked_at} WHERE {within} ORDER BY {', '.join(walked)} LIMIT {limit}"
+    first = f"{looked_at} WHERE {within} ORDER BY {listed(walked)} LIMIT {limit}"
     return Statement(f"SELECT * FROM ({first}) AS walked WHERE {filters}", (*within.params, *most, *filters.params))
 
 
 def _met_apart(
-    lookup: Plain, looked_at: str, within: Where, filters: Clauses, walked: list[str], *, dialect: Dialect
+    lookup: Plain, looked_at: str, within: Where, filters: Clauses, walked: Sequence[By], *, dialect: Dialect
 ) -> Statement:
-    """Test the same where ties go the other way than values, which no index does, and all may be ties.
+    """Test the same where ties go the other way than values."""
+    wanted = lookup.limit + lookup.skip
 
-    What stands before the last value that is reached is taken as it is met, and what shares it from its first one on.
-    """
-    value, wanted = walked[0].removesuffix(" DESC"), lookup.limit + lookup.skip
-    last, beyond_it = ("min", ">") if walked[0] != value else ("max", "<")
-    met = _met(lookup, looked_at, within, filters, walked[:1])
-    within.add(f"{value} = (SELECT {value} FROM reached)")
-    tied = _met(lookup, looked_at, within, filters, walked[1:])
-    text = (
-        f"WITH met AS MATERIALIZED ({dialect.first(met.text, wanted)}), "
-        f"reached AS MATERIALIZED (SELECT {last}({value}) AS {value} FROM met) "
-        f"SELECT met.* FROM met JOIN reached ON met.{value} {beyond_it} reached.{value} "
-        f"UNION ALL SELECT * FROM ({dialect.first(tied.text, wanted)}) AS tied ORDER BY {', '.join(walked)}"
-    )
-    return Statement(text, (*met.params, wanted, 0, *tied.params, wanted, 0))
+    def first(by: Sequence[By]) -> Statement:
+        found = _met(lookup, looked_at, within, filters, by)
+        return Statement(dialect.first(found.text, wanted), (*found.params, wanted, 0))
 
-
-def _backwards(asked: Iterable[str]) -> list[str]:
-    return [each.removesuffix(" DESC") if each.endswith(" DESC") else f"{each} DESC" for each in asked]
+    met = first(walked[:1])
+    within.add(f"{walked[0].name} {REACHED}")
+    return reaching(met, first(walked[1:]), walked)
 
 
 def _both(within: Where, filters: Clauses) -> Statement:
@@ -163,36 +153,30 @@ def _names(asked: Order) -> tuple[str, ...]:
     return asked.field.axis.names if asked.field.axis else ()
 
 
-def _order(asked: Order) -> list[str]:
-    field, falling = asked.field, asked.descending
+def _order(asked: Order) -> Sequence[By]:
+    field = asked.field
     if field.axis is not None:
-        return order(field.axis, falling=falling is not field.axis.falls).split(", ")
-    nulls = [f"{field.name} IS NULL"] if field.nullable else []
-    return [*nulls, f"{field.name} DESC" if falling else field.name, "numero"]
+        return order(field.axis, falling=asked.falling)
+    nulls = [By(f"{field.name} IS NULL")] if field.nullable else []
+    return [*nulls, By(field.name, asked.falling), By("numero")]
 
 
 def _add_after(where: Clauses, asked: Order, after: After) -> None:
     """Leave out what stands up to an item, in the order asked for."""
-    field = asked.field
-    if field.axis is not None:
-        column, tie = field.axis.names[0], field.axis.names[-1]
-        *_, value, key = (None, *field.axis.key(after.value, after.key))
-        falling = asked.descending is not field.axis.falls
+    axis, past = asked.field.axis, "<" if asked.falling else ">"
+    if axis is None:
+        column, tie, value, key = asked.field.name, "numero", after.value, numero_key(after.key)
+    elif not is_mixed(_order(asked)):
+        where.add(compared(axis, past), *axis.key(after.value, after.key))
+        return
     else:
-        column, tie, value, key, falling = field.name, "numero", after.value, numero_key(after.key), asked.descending
-    past = f"{column} {'<' if falling else '>'} ?"
-    if field.axis is not None and column != tie:
-        if not falling:
-            where.add(compared(field.axis, ">"), value, key)
-            return
+        (column, tie), (value, key) = axis.names, axis.key(after.value, after.key)
         where.add(f"{column} <= ?", value)
-    if column == tie:
-        where.add(past, key)
-    elif value is None:
+    if value is None:
         where.add(f"{column} IS NULL AND {tie} > ?", key)
-    else:
-        nulls = f" OR {column} IS NULL" if field.nullable else ""
-        where.add(f"({past} OR ({column} = ? AND {tie} > ?){nulls})", value, value, key)
+        return
+    nulls = f" OR {column} IS NULL" if asked.field.nullable else ""
+    where.add(f"({column} {past} ? OR ({column} = ? AND {tie} > ?){nulls})", value, value, key)
 
 
 _ALL: Final = 1 << 62

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Final
 
 from laudo.core.axes import Axis
-from laudo.core.sql.dialect import Owner, Statement
+from laudo.core.sql.dialect import By, Owner, Statement, listed
 from laudo.core.sql.writes import How, Write
 
 
@@ -52,23 +52,23 @@ class Postgres:
         """Say how many about, which the planner else takes for a tenth of all: it would sooner sort the account."""
         return f"SELECT * FROM ({rows} LIMIT {10 ** len(str(most - 1))}) AS first LIMIT ? OFFSET ?"
 
-    def collected(self, table: str, source: str, where: Statement, ordered: Sequence[str]) -> Statement:
-        named = [f"{each.removesuffix(' DESC')} AS by{number}" for number, each in enumerate(ordered)]
-        again = [f"by{number}{' DESC' if each.endswith(' DESC') else ''}" for number, each in enumerate(ordered)]
+    def collected(self, table: str, source: str, where: Statement, ordered: Sequence[By]) -> Statement:
+        named = ", ".join(f"{each.name} AS by{number}" for number, each in enumerate(ordered))
+        again = listed(By(f"by{number}", each.falling) for number, each in enumerate(ordered))
         text = (
-            f"SELECT key FROM (SELECT {self.key(table)}, {', '.join(named)} FROM {source} WHERE {where.text} OFFSET 0) "
-            f"AS few ORDER BY {', '.join(again)} LIMIT ? OFFSET ?"
+            f"SELECT key FROM (SELECT {self.key(table)}, {named} FROM {source} WHERE {where.text} OFFSET 0) "
+            f"AS few ORDER BY {again} LIMIT ? OFFSET ?"
         )
         return Statement(text, where.params)
 
     def firsts(
-        self, axis: Axis, column: str, within: Statement, facets: Sequence[int], *, ordered: str, most: int
+        self, axis: Axis, column: str, within: Statement, facets: Sequence[int], *, ordered: Sequence[By], most: int
     ) -> Statement:
         names = ", ".join(axis.names)
         text = (
             f"SELECT firsts.* FROM unnest(?::bigint[]) AS wanted (facet) CROSS JOIN LATERAL "
             f"(SELECT {column}, {names} FROM {axis.table} WHERE {within.text} "
-            f"AND facet = wanted.facet ORDER BY {ordered} LIMIT ?) AS firsts"
+            f"AND facet = wanted.facet ORDER BY {listed(ordered)} LIMIT ?) AS firsts"
         )
         return Statement(text, (list(facets), *within.params, most))
 

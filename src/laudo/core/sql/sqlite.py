@@ -5,7 +5,7 @@ from functools import cache
 from typing import Final
 
 from laudo.core.axes import Axis
-from laudo.core.sql.dialect import Owner, Statement
+from laudo.core.sql.dialect import By, Owner, Statement, is_mixed, listed
 from laudo.core.sql.writes import How, Write
 
 
@@ -40,23 +40,19 @@ class Sqlite:
     def first(self, rows: str, _most: int) -> str:
         return f"{rows} LIMIT ? OFFSET ?"
 
-    def collected(self, table: str, source: str, where: Statement, ordered: Sequence[str]) -> Statement:
-        text = (
-            f"SELECT {self.key(table)} FROM {source} WHERE {where.text} ORDER BY {', '.join(ordered)} LIMIT ? OFFSET ?"
-        )
+    def collected(self, table: str, source: str, where: Statement, ordered: Sequence[By]) -> Statement:
+        text = f"SELECT {self.key(table)} FROM {source} WHERE {where.text} ORDER BY {listed(ordered)} LIMIT ? OFFSET ?"
         return Statement(text, where.params)
 
     def firsts(
-        self, axis: Axis, column: str, within: Statement, facets: Sequence[int], *, ordered: str, most: int
+        self, axis: Axis, column: str, within: Statement, facets: Sequence[int], *, ordered: Sequence[By], most: int
     ) -> Statement:
         """Take the first of the facets' next rows from a queue, time and again: one short text for any facets."""
         table, source = axis.table, self.source(axis.table, axis.facet_index)
         named = ", ".join(f"{table}.{name}" for name in axis.names)
-        queue = ", ".join(
-            f"{place}{' DESC' * each.endswith(' DESC')}" for place, each in enumerate(ordered.split(", "), 3)
-        )
-        mixed = " DESC, " in ordered
-        first, following = _next_downwards(axis, source, within) if mixed else _next(axis, source, within, ordered)
+        queue = listed(By(str(place), each.falling) for place, each in enumerate(ordered, 3))
+        downwards = is_mixed(ordered)
+        first, following = _next_downwards(axis, source, within) if downwards else _next(axis, source, within, ordered)
         text = (
             f"WITH RECURSIVE queue AS (SELECT {column}, {table}.facet, {named} FROM carray(?) AS wanted "
             f"CROSS JOIN {table} ON {table}.rowid = {first.text} UNION ALL SELECT {column}, {table}.facet, {named} "
@@ -106,15 +102,15 @@ def _match(words: Sequence[str], owner: Owner) -> str:
     return " AND ".join(f'"{indexed(owner.id_organizacao, word)}" *' for word in words)
 
 
-def _next(axis: Axis, source: str, within: Statement, ordered: str) -> tuple[Statement, Statement]:
+def _next(axis: Axis, source: str, within: Statement, ordered: Sequence[By]) -> tuple[Statement, Statement]:
     """Find a facet's first row, and the one that follows a row of the queue."""
     names = ", ".join(axis.names)
     passed = ", ".join(f"queue.{name}" for name in axis.names)
     row = f"SELECT rowid FROM {source} WHERE {within.text} AND facet ="
-    behind = f"({names}) {'<' if ordered.endswith(' DESC') else '>'} ({passed})"
+    behind = f"({names}) {'<' if ordered[0].falling else '>'} ({passed})"
     return (
-        Statement(f"({row} wanted.value ORDER BY {ordered} LIMIT 1)", within.params),
-        Statement(f"({row} queue.facet AND {behind} ORDER BY {ordered} LIMIT 1)", within.params),
+        Statement(f"({row} wanted.value ORDER BY {listed(ordered)} LIMIT 1)", within.params),
+        Statement(f"({row} queue.facet AND {behind} ORDER BY {listed(ordered)} LIMIT 1)", within.params),
     )
 
 
