@@ -158,25 +158,21 @@ class Singly(Forwarding):
     def __init__(self, database: Database, many: Callable[[str], bool]) -> None:
         """`many` tells of a statement whether it may need more than one shard."""
         super().__init__(database)
-        self._many = many
+        self.many = many
 
     def fetch(self, statement: Statement) -> list[Row]:
         with self.snapshot() as connection:
             return connection.fetch(statement)
 
     def reading(self, connection: Connection) -> Connection:
-        return _SinglyConnection(connection, self._many)
+        return _SinglyConnection(connection, self)
 
     writing = reading
 
 
-class _SinglyConnection(ForwardingConnection):
-    def __init__(self, connection: Connection, many: Callable[[str], bool]) -> None:
-        super().__init__(connection)
-        self._many = many
-
+class _SinglyConnection(ForwardingConnection[Singly]):
     def fetch(self, statement: Statement) -> list[Row]:
-        if not self._many(statement.text):
+        if not self._store.many(statement.text):
             return super().fetch(statement)
         super().run_script(f"SET LOCAL {SINGLY} = off")
         rows = super().fetch(statement)

@@ -70,35 +70,31 @@ class Recorded(Forwarding):
 
     def __init__(self, database: Database, record: Record) -> None:
         super().__init__(database)
-        self._record = record
+        self.record = record
 
     def fetch(self, statement: Statement) -> list[Row]:
-        self._record.add(statement.text, statement.params)
+        self.record.add(statement.text, statement.params)
         return super().fetch(statement)
 
     def reading(self, connection: Connection) -> Connection:
-        return _RecordedConnection(connection, self._record)
+        return _RecordedConnection(connection, self)
 
     writing = reading
 
 
-class _RecordedConnection(ForwardingConnection):
-    def __init__(self, connection: Connection, record: Record) -> None:
-        super().__init__(connection)
-        self._record = record
-
+class _RecordedConnection(ForwardingConnection[Recorded]):
     def fetch(self, statement: Statement) -> list[Row]:
-        self._record.add(statement.text, statement.params)
+        self._store.record.add(statement.text, statement.params)
         return super().fetch(statement)
 
     def write(self, write: Write, rows: Iterable[Row]) -> None:
         given = list(rows)
         if given:
-            self._record.add(self.dialect.written(write), given[0])
+            self._store.record.add(self.dialect.written(write), given[0])
         super().write(write, given)
 
     def run_script(self, text: str) -> None:
-        self._record.add(text, ())
+        self._store.record.add(text, ())
         super().run_script(text)
 
 

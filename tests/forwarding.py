@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Generic, TypeVar
 
 from laudo.core.sql import Dialect, Statement, Write
 from laudo.server.database import Connection, Database, Mark, Row
+
+S = TypeVar("S")
 
 
 class Forwarding:
@@ -51,11 +54,12 @@ class Forwarding:
         self._database.close()
 
 
-class ForwardingConnection:
-    """A transaction that hands everything on."""
+class ForwardingConnection(Generic[S]):
+    """A transaction that hands everything on; a subclass may ask its store what it wants otherwise."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, store: S) -> None:
         self._connection = connection
+        self._store = store
 
     @property
     def dialect(self) -> Dialect:

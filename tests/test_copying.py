@@ -273,10 +273,10 @@ class Reading(Forwarding):
     """A store to which nothing may be written."""
 
     def writing(self, connection: Connection) -> Connection:
-        return _ReadingConnection(connection)
+        return _ReadingConnection(connection, self)
 
 
-class _ReadingConnection(ForwardingConnection):
+class _ReadingConnection(ForwardingConnection[Reading]):
     def write(self, write: Write, rows: Iterable[Row]) -> None:
         assert not list(rows), write
 
@@ -644,7 +644,7 @@ class Living(Forwarding):
         self._lives = True
 
     def reading(self, connection: Connection) -> Connection:
-        return _LivingConnection(connection, self.live)
+        return _LivingConnection(connection, self)
 
     def live(self) -> None:
         if self._lives:
@@ -652,15 +652,11 @@ class Living(Forwarding):
             self._world.change(self._others)
 
 
-class _LivingConnection(ForwardingConnection):
-    def __init__(self, connection: Connection, live: Callable[[], None]) -> None:
-        super().__init__(connection)
-        self._live = live
-
+class _LivingConnection(ForwardingConnection[Living]):
     def fetch(self, statement: Statement) -> list[Row]:
         rows = super().fetch(statement)
         if "LIMIT" in statement.text:
-            self._live()
+            self._store.live()
         return rows
 
 
@@ -710,19 +706,15 @@ class Watching(Forwarding):
 
     def writing(self, connection: Connection) -> Connection:
         self.written.append(set())
-        return _WatchingConnection(connection, self.written[-1])
+        return _WatchingConnection(connection, self)
 
 
-class _WatchingConnection(ForwardingConnection):
-    def __init__(self, connection: Connection, written: set[int]) -> None:
-        super().__init__(connection)
-        self._written = written
-
+class _WatchingConnection(ForwardingConnection[Watching]):
     def write(self, write: Write, rows: Iterable[Row]) -> None:
         given = list(rows)
         assert given == sorted(given, key=lambda row: row[: len(write.table.key)])
         if write.table.key[0] == "id_organizacao":
-            self._written.update(id_organizacao for id_organizacao, *_ in given)
+            self._store.written[-1].update(id_organizacao for id_organizacao, *_ in given)
         super().write(write, given)
 
 
@@ -748,15 +740,11 @@ class Weighing(Forwarding):
     writing = reading
 
 
-class _WeighingConnection(ForwardingConnection):
-    def __init__(self, connection: Connection, owner: Weighing) -> None:
-        super().__init__(connection)
-        self._owner = owner
-
+class _WeighingConnection(ForwardingConnection[Weighing]):
     def fetch(self, statement: Statement) -> list[Row]:
         rows = super().fetch(statement)
         if "mensagem, item FROM" in statement.text:
-            self._owner.most = max(self._owner.most, len(rows))
+            self._store.most = max(self._store.most, len(rows))
         return rows
 
 

@@ -132,9 +132,9 @@ class Halting(Forwarding):
         self._left = rows
 
     def writing(self, connection: Connection) -> Connection:
-        return _HaltingConnection(connection, self._halting)
+        return _HaltingConnection(connection, self)
 
-    def _halting(self, rows: Iterable[Row]) -> Iterator[Row]:
+    def halting(self, rows: Iterable[Row]) -> Iterator[Row]:
         for row in rows:
             if self._left == 0:
                 _say(HALTED)
@@ -143,13 +143,9 @@ class Halting(Forwarding):
             yield row
 
 
-class _HaltingConnection(ForwardingConnection):
-    def __init__(self, connection: Connection, halting: Callable[[Iterable[Row]], Iterator[Row]]) -> None:
-        super().__init__(connection)
-        self._halting = halting
-
+class _HaltingConnection(ForwardingConnection[Halting]):
     def write(self, write: Write, rows: Iterable[Row]) -> None:
-        super().write(write, self._halting(rows))
+        super().write(write, self._store.halting(rows))
 
 
 def _say(text: str) -> None:

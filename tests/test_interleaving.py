@@ -69,13 +69,9 @@ class Interrupted(Forwarding):
             yield connection
 
 
-class _InterruptedConnection(ForwardingConnection):
-    def __init__(self, connection: Connection, owner: Interrupted) -> None:
-        super().__init__(connection)
-        self._owner = owner
-
+class _InterruptedConnection(ForwardingConnection[Interrupted]):
     def fetch(self, statement: Statement) -> list[Row]:
-        self._owner.step()
+        self._store.step()
         return super().fetch(statement)
 
 

@@ -59,17 +59,13 @@ class Counted(Forwarding):
         return found
 
 
-class _CountedConnection(ForwardingConnection):
-    def __init__(self, connection: Connection, owner: Counted) -> None:
-        super().__init__(connection)
-        self._owner = owner
-
+class _CountedConnection(ForwardingConnection[Counted]):
     def fetch(self, statement: Statement) -> list[Row]:
         return self.fetch_each((statement,))[0]
 
     def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        self._owner.trips += 1
-        self._owner.asked += len(statements)
+        self._store.trips += 1
+        self._store.asked += len(statements)
         return self._connection.fetch_each(statements)
 
 

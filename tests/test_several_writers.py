@@ -275,11 +275,7 @@ class Breaking(Forwarding):
         return Broken(connection, self)
 
 
-class Broken(ForwardingConnection):
-    def __init__(self, connection: Connection, store: Breaking) -> None:
-        super().__init__(connection)
-        self._store = store
-
+class Broken(ForwardingConnection[Breaking]):
     def fetch(self, statement: Statement) -> list[Row]:
         self._asked()
         return super().fetch(statement)

@@ -76,26 +76,22 @@ class Mortal(Forwarding):
                 raise KilledError
 
 
-class _MortalConnection(ForwardingConnection):
-    def __init__(self, connection: Connection, owner: Mortal) -> None:
-        super().__init__(connection)
-        self._owner = owner
-
+class _MortalConnection(ForwardingConnection[Mortal]):
     def fetch(self, statement: Statement) -> list[Row]:
-        self._owner.live()
+        self._store.live()
         return super().fetch(statement)
 
     def write(self, write: Write, rows: Iterable[Row]) -> None:
-        self._owner.live()
+        self._store.live()
         super().write(write, self._lived(rows))
 
     def run_script(self, text: str) -> None:
-        self._owner.live()
+        self._store.live()
         super().run_script(text)
 
     def _lived(self, rows: Iterable[Row]) -> Iterator[Row]:
         for row in rows:
-            self._owner.live()
+            self._store.live()
             yield row
 
 

@@ -40,7 +40,7 @@ class Counting(Forwarding):
 
     def reading(self, connection: Connection) -> Connection:
         self.snapshots += 1
-        return _CountingConnection(connection, self.statements)
+        return _CountingConnection(connection, self)
 
     def writing(self, connection: Connection) -> Connection:
         pytest.fail(f"a request began a write transaction: {connection}")
@@ -53,13 +53,9 @@ class Counting(Forwarding):
         self.statements.clear()
 
 
-class _CountingConnection(ForwardingConnection):
-    def __init__(self, connection: Connection, statements: list[Statement]) -> None:
-        super().__init__(connection)
-        self._statements = statements
-
+class _CountingConnection(ForwardingConnection[Counting]):
     def fetch(self, statement: Statement) -> list[Row]:
-        self._statements.append(statement)
+        self._store.statements.append(statement)
         return super().fetch(statement)
 
 

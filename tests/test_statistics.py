@@ -136,11 +136,7 @@ class Breaking(Forwarding):
         return connection if self.is_whole else _Broken(connection, self)
 
 
-class _Broken(ForwardingConnection):
-    def __init__(self, connection: Connection, store: Breaking) -> None:
-        super().__init__(connection)
-        self._store = store
-
+class _Broken(ForwardingConnection[Breaking]):
     def run_script(self, text: str) -> None:
         super().run_script(text)
         self._store.is_whole = True
@@ -181,16 +177,12 @@ class Looking(Forwarding):
         self.fetched: list[int] = []
 
     def writing(self, connection: Connection) -> Connection:
-        return _Looked(connection, self.fetched)
+        return _Looked(connection, self)
 
 
-class _Looked(ForwardingConnection):
-    def __init__(self, connection: Connection, fetched: list[int]) -> None:
-        super().__init__(connection)
-        self._fetched = fetched
-
+class _Looked(ForwardingConnection[Looking]):
     def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        self._fetched.append(super().fetch(Statement(_BLOCKS, ()))[0][0])
+        self._store.fetched.append(super().fetch(Statement(_BLOCKS, ()))[0][0])
         return super().fetch_each(statements)
 
 

@@ -55,27 +55,24 @@ class Watched(Forwarding):
 
     def __init__(self, database: Database, touched: Touched) -> None:
         super().__init__(database)
-        self._touched = touched
+        self.touched = touched
 
     def fetch(self, statement: Statement) -> list[Row]:
         with self.snapshot() as connection:
             return connection.fetch(statement)
 
     def reading(self, connection: Connection) -> Connection:
-        return _WatchedConnection(connection, self._touched)
+        return _WatchedConnection(connection, self)
 
     def writing(self, connection: Connection) -> Connection:
-        self._touched.changed.append(set())
-        return _WatchedConnection(connection, self._touched)
+        self.touched.changed.append(set())
+        return _WatchedConnection(connection, self)
 
 
-class _WatchedConnection(ForwardingConnection):
+class _WatchedConnection(ForwardingConnection[Watched]):
     """One transaction; what it has done is sent to the server's statistics only when it ends."""
 
-    def __init__(self, connection: Connection, touched: Touched) -> None:
-        super().__init__(connection)
-        self._touched = touched
-        self._before: dict[str, tuple[int, int]] | None = None
+    _before: dict[str, tuple[int, int]] | None = None
 
     def fetch(self, statement: Statement) -> list[Row]:
         self._plan(statement)
@@ -84,7 +81,7 @@ class _WatchedConnection(ForwardingConnection):
 
     def write(self, write: Write, rows: Iterable[Row]) -> None:
         if given := list(rows):
-            self._touched.kinds.add(write.how)
+            self._store.touched.kinds.add(write.how)
             text = self.dialect.written(write)
             self._plan(Statement(text, columns(given)))
             with self._watching(text):
@@ -92,10 +89,10 @@ class _WatchedConnection(ForwardingConnection):
 
     def _plan(self, statement: Statement) -> None:
         """Look at the plan of a statement that is new; the planner knows its parameters, as Citus does."""
-        if statement.text not in self._touched.planned:
+        if statement.text not in self._store.touched.planned:
             asked = Statement(f"EXPLAIN (FORMAT JSON) {statement.text}", statement.params)
             [([plan],)] = self._connection.fetch(asked)
-            self._touched.planned[statement.text] = set(_machines(_relations(plan["Plan"])))
+            self._store.touched.planned[statement.text] = set(_machines(_relations(plan["Plan"])))
             self._before = None
 
     @contextmanager
@@ -108,9 +105,9 @@ class _WatchedConnection(ForwardingConnection):
             set(_machines(name for name, counts in after.items() if counts[kind] != before[name][kind]))
             for kind in range(2)
         )
-        self._touched.run.append((text, searched | changed))
+        self._store.touched.run.append((text, searched | changed))
         if changed:
-            self._touched.changed[-1] |= changed
+            self._store.touched.changed[-1] |= changed
 
     def _counts(self) -> dict[str, tuple[int, int]]:
         return {name: (searches, changes) for name, searches, changes in self._connection.fetch(Statement(_COUNTS, ()))}

@@ -207,21 +207,17 @@ class Ailing(Forwarding):
         return None
 
     def reading(self, connection: Connection) -> Connection:
-        return _AilingConnection(connection, self._count)
+        return _AilingConnection(connection, self)
 
-    def _count(self) -> None:
+    def count(self) -> None:
         self._left -= 1
         if self._left < 0:
             raise self._error
 
 
-class _AilingConnection(ForwardingConnection):
-    def __init__(self, connection: Connection, count: Callable[[], None]) -> None:
-        super().__init__(connection)
-        self._count = count
-
+class _AilingConnection(ForwardingConnection[Ailing]):
     def fetch(self, statement: Statement) -> list[Row]:
-        self._count()
+        self._store.count()
         return super().fetch(statement)
 
     def has_column(self, table: str, name: str) -> bool:
