@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
@@ -31,7 +31,7 @@ class Shell:
     """Runs commands in a folder of its own, where the key is, and the store unless it is another."""
 
     folder: Path
-    other_store: str = ""
+    other_store: str = field(default="", repr=False)
 
     def __call__(self, *words: str, stdin: str | bytes = "", env: dict[str, str] | None = None) -> Result:
         given = {"LAUDO_STORE": self.store, "LAUDO_KEY_FILE": str(self.key_file)} | (env or {})

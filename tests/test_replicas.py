@@ -14,7 +14,6 @@ from statistics import median
 from typing import Any, Final, TypeVar
 from wsgiref.types import WSGIApplication
 
-import httpx
 import pytest
 
 import postgres_server
@@ -27,7 +26,7 @@ from laudo.server.database import Bounds, Connection, Database, Slow, StoreError
 from laudo.server.heartbeats import Server as Watched
 from laudo.server.heartbeats import Watch
 from laudo.server.replicas import Replicas
-from live.server import Place, free_port, serving
+from live.server import Place, free_port, scrape, serving
 from postgres_server import Server
 from wsgi import Client
 
@@ -1028,8 +1027,7 @@ def test_serve_starts_while_the_store_is_away(cluster: Cluster, store: Store, ac
 
 
 def gauges(port: int) -> set[str]:
-    text = httpx.get(f"http://127.0.0.1:{port}/metrics").text
-    return set(re.findall(r'^laudo_replica_lag_seconds\{replica="(\d)"\} \d+\.\d+', text, re.MULTILINE))
+    return set(re.findall(r'^laudo_replica_lag_seconds\{replica="(\d)"\} \d+\.\d+', scrape(port), re.MULTILINE))
 
 
 def test_serve_refuses_replicas_of_a_file_in_one_line(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from laudo.server import auth
+from live.server import free_port, scrape
 from shell import LAUDO, Shell, ndjson, one_line
 
 
@@ -42,12 +43,6 @@ def serving(laudo: Shell, *words: str) -> Iterator[Server]:
             yield Server(process, client)
         finally:
             process.terminate()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -179,7 +174,7 @@ def test_metrics_of_all_workers_are_on_a_port_of_their_own(laudo: Shell) -> None
         for path in ("/health", "/health", "/nowhere/52998224725", "/usuario"):
             server.client.get(path)
         server.client.request("BREW", "/health")
-        shown = httpx.get(f"http://127.0.0.1:{port}/metrics").text
+        shown = scrape(port)
         assert server.stop(signal.SIGTERM) == 0
     assert 'laudo_requests_total{method="GET",route="health",status="200"} 2.0' in shown
     assert 'laudo_requests_total{method="GET",route="usuario",status="401"} 1.0' in shown

@@ -68,7 +68,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Place:
     ):
         done = place.run(*command)
         assert done.returncode == 0, done.stderr
-    return Place(place.folder, place.run("token", "create", "--user", "1").stdout.strip())
+    return Place(place.folder, token=place.run("token", "create", "--user", "1").stdout.strip())
 
 
 def line(number: int) -> dict[str, object]:

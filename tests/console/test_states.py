@@ -310,7 +310,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> "Place":
         ("user", "create", "--account", "1", "--email", "suporte@example.com", "--name", "Suporte"),
     ):
         assert place.run(*command).returncode == 0
-    return Place(place.folder, place.run("token", "create", "--user", "1").stdout.strip())
+    return Place(place.folder, token=place.run("token", "create", "--user", "1").stdout.strip())
 
 
 def test_an_account_without_reports_is_told_how_they_come(tab: Console, bare: Place) -> None:

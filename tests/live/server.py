@@ -6,7 +6,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,31 +14,17 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from awaiting import readable
+from shell import LAUDO, Shell
 
-LAUDO: Final = Path(sys.executable).with_name("laudo")
 _PATIENCE: Final = 30.0
 """Seconds after which something that should have happened has not."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A folder with a key, and with the store unless it is another; commands run in it, with no other settings."""
+class Place(Shell):
+    """A shell whose store is served, and a token for it."""
 
-    folder: Path
     token: str = field(default="", repr=False)
-    other_store: str = field(default="", repr=False)
-
-    def environ(self) -> dict[str, str]:
-        ours = {name: text for name, text in os.environ.items() if not name.startswith("LAUDO_")}
-        return ours | {"NO_COLOR": "1", "LAUDO_STORE": self.store, "LAUDO_KEY_FILE": str(self.key_file)}
-
-    @property
-    def store(self) -> str:
-        return self.other_store or f"sqlite:///{self.folder}/laudo.db"
-
-    @property
-    def key_file(self) -> Path:
-        return self.folder / "laudo.key"
 
     def demonstrate(self) -> "Place":
         """Fill the store with 10,000 invented reports; gives the place with a token of the account that has most."""
@@ -53,7 +38,7 @@ class Place:
         return subprocess.run(
             [LAUDO, *arguments],
             cwd=self.folder,
-            env=self.environ(),
+            env=self.environment,
             capture_output=True,
             text=True,
             timeout=_PATIENCE,
@@ -140,7 +125,7 @@ class Server:
             self.process = subprocess.Popen(
                 [LAUDO, "serve", "--port", str(self.port), *flags],
                 cwd=place.folder,
-                env=place.environ(),
+                env=place.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
@@ -232,6 +217,13 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def scrape(port: int) -> str:
+    """Give the metrics that are served on a port."""
+    with Client(port) as client:
+        client.send(request("/metrics", "Connection: close"))
+        return client.rest().decode()
 
 
 def wait_for_port(process: "subprocess.Popen[bytes]", port: int) -> None:

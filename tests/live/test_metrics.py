@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from laudo.core import errors
-from live.server import Client, Place, Server, free_port, request, serving, wait_for_port
+from live.server import Place, Server, free_port, scrape, serving, wait_for_port
 
 on_one_engine = pytest.mark.engines("sqlite", reason="the engine makes no difference")
 
@@ -69,12 +69,6 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
     return folder
-
-
-def scrape(port: int) -> str:
-    with Client(port) as client:
-        client.send(request("/metrics", "Connection: close"))
-        return client.rest().decode()
 
 
 def replace_worker(server: Server) -> None:

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from live.server import Client, Place, Server, free_port, request, serving
+from live.server import Place, Server, free_port, scrape, serving
 
 ORIGIN = "https://app.example.com"
 
@@ -141,9 +141,3 @@ def test_metrics_count_over_both_workers_on_a_port_of_their_own(place: Place) ->
 
 def test_metrics_are_off_unless_asked_for(server: Server) -> None:
     assert server.ask("/metrics").status == 404
-
-
-def scrape(port: int) -> str:
-    with Client(port) as client:
-        client.send(request("/metrics", "Connection: close"))
-        return client.rest().decode()
