@@ -39,7 +39,7 @@ class Constant(Endpoint):
         """Give the body."""
         answer.set_headers(self._headers)
         etag, known = self._headers.get("ETag"), request.env.get("HTTP_IF_NONE_MATCH")
-        if etag and known is not None and lists(known, etag):
+        if etag and matches(known, etag):
             answer.status = falcon.HTTP_304
             return
         answer.data = self._body
@@ -48,8 +48,10 @@ class Constant(Endpoint):
     on_head = on_get
 
 
-def lists(known: str, etag: str) -> bool:
-    """Tell whether an If-None-Match lists an ETag; of the others it does not matter how many there are."""
+def matches(known: str | None, etag: str) -> bool:
+    """Tell whether an If-None-Match names an ETag; of the others it does not matter how many there are."""
+    if known is None:
+        return False
     if known == etag or known.strip() == "*":
         return True
     before, found, after = known.partition(etag)

@@ -22,7 +22,7 @@ from laudo.core.sql import Dialect, Owner, Statement
 from laudo.core.values import Stored
 from laudo.server.auth import Caller
 from laudo.server.database import Connection, Lost, Reader, Row
-from laudo.server.endpoint import lists
+from laudo.server.endpoint import matches
 from laudo.server.recent import Recent
 
 _FACETS: Final = 32_000_000
@@ -85,8 +85,8 @@ class Pages:
         owner, version = _state(caller, query)
         answer = self._answers.get((owner, version, query.question, query.place))
         if answer is not None:
-            return answer.etag if known is not None and lists(known, answer.etag) else answer
-        if known is not None and query.cursor is None and lists(known, etag := self._etag(owner, version, query)):
+            return answer.etag if matches(known, answer.etag) else answer
+        if known is not None and query.cursor is None and matches(known, etag := self._etag(owner, version, query)):
             return etag
         return None
 
@@ -131,7 +131,7 @@ class Pages:
         """
         owner, version = _state(caller, query)
         after = cursor.unseal(query, secret=self._secret, owner=owner) if query.cursor else None
-        if known is not None and lists(known, etag := self._etag(owner, version, query)):
+        if known is not None and matches(known, etag := self._etag(owner, version, query)):
             return etag
         steps = self._planned(query, owner, version, after)
         found = _drive_if(version, steps, connection, query.resource, owner) if steps else None
