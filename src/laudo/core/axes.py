@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 from laudo.core.values import parse_instant, words
@@ -38,7 +39,7 @@ class Tie(Column):
     most: Any
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Axis:
     """One order of a table: ascending in all its columns, the last of which makes it unique.
 
@@ -59,6 +60,11 @@ class Axis:
     repeats: bool = False
 
     @property
+    def faceted(self) -> bool:
+        """Whether its rows have facets, and belong to an account: a person is its organization's."""
+        return self.table == "relatorio"
+
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The columns' names."""
         return tuple(column.name for column in self.columns)
@@ -80,10 +86,16 @@ class Axis:
         """Give the key above every row with this first value."""
         return (value, *(column.most for column in self.columns[1:]))
 
-    @property
+    @cached_property
     def encode(self) -> Callable[[Key], bytes]:
-        """Give the function that writes a key as bytes, which sort as keys do."""
-        return _ENCODERS[self.number]
+        """Write a key as bytes, which sort as keys do; a zero, which no column holds, ends one of any length."""
+        first, *rest = (column.encode for column in self.columns)
+        if not rest:
+            return lambda key: first(key[0])
+        second = rest[0]
+        if self.columns[0].width is None:
+            return lambda key: first(key[0]) + b"\0" + second(key[1])
+        return lambda key: first(key[0]) + second(key[1])
 
     def decode(self, encoded: bytes) -> Key | None:
         """Give the key back; None stands for the empty bytes, below every key."""
@@ -149,18 +161,5 @@ PESSOA_RECENCY: Final = Axis(4, "pessoa", (_recency_column, _cpf), "pessoa_recen
 PESSOA_CPF: Final = Axis(5, "pessoa", (_cpf,), "pessoa_cpf")
 PESSOA_NOME: Final = Axis(6, "pessoa", (_nome, _cpf), "pessoa_nome", covers_recency=True)
 
-
-def _encoder(axis: Axis) -> Callable[[Key], bytes]:
-    """Put the columns' encodings together; a first column of any length is ended by a zero, which none holds."""
-    first, *rest = (column.encode for column in axis.columns)
-    if not rest:
-        return lambda key: first(key[0])
-    second = rest[0]
-    if axis.columns[0].width is None:
-        return lambda key: first(key[0]) + b"\0" + second(key[1])
-    return lambda key: first(key[0]) + second(key[1])
-
-
 OF_RELATORIO: Final = (RELATORIO_RECENCY, RELATORIO_NUMERO, RELATORIO_DOCUMENTO, RELATORIO_MENSAGEM)
 OF_PESSOA: Final = (PESSOA_RECENCY, PESSOA_CPF, PESSOA_NOME)
-_ENCODERS: Final = {axis.number: _encoder(axis) for axis in (*OF_RELATORIO, *OF_PESSOA)}

@@ -64,7 +64,7 @@ class Where(Clauses):
         self._axis = axis
         self._dialect = dialect
         self.add("id_organizacao = ?", owner.id_organizacao)
-        if axis.table == "relatorio":
+        if axis.faceted:
             self.add("id_conta = ?", owner.id_conta)
 
     def between(self, lower: Key | None, upper: Key | None) -> "Where":
@@ -146,4 +146,4 @@ def source(axis: Axis, dialect: Dialect, *, by_facet: bool = False) -> str:
 
 def tallied(axis: Axis, owner: Owner) -> Owner:
     """Give the owner of an axis' buckets: the persons' are kept under account 0."""
-    return owner if axis.table == "relatorio" else Owner(owner.id_organizacao, 0)
+    return owner if axis.faceted else Owner(owner.id_organizacao, 0)

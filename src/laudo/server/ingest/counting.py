@@ -33,9 +33,9 @@ def totals(connection: Connection, owner: Owner) -> Held:
 
 def rows(connection: Connection, axis: Axis, owner: Owner) -> Iterator[list[Placed]]:
     """Give all rows of an owner in the order of an axis, some 20,000 at once; never an empty list."""
-    if axis.table == "relatorio" and not axis.covers_facet:
+    if axis.faceted and not axis.covers_facet:
         return _by_facets(connection, axis, owner)
-    return chunks(connection, axis, owner, "facet" if axis.table == "relatorio" else "0")
+    return chunks(connection, axis, owner, "facet" if axis.faceted else "0")
 
 
 def between(chunks: Iterable[list[Placed]], ends: Sequence[Key]) -> Iterator[Held]:

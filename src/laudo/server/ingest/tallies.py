@@ -53,7 +53,6 @@ class Tally:
         self.axis = axis
         self._owner = owner
         self._place = (*owner, axis.number)
-        self._faceted = axis.table == "relatorio"
         self._most_rows = sizes.most_rows
         self._most_children = sizes.most_children
         self._lowers: list[bytes] = []
@@ -91,7 +90,7 @@ class Tally:
         totals: Counter[int] = Counter()
         for (index, _), by in moved.items():
             totals[index] += by
-        if self._faceted:
+        if self.axis.faceted:
             self._write_tally(connection, moved)
         self._write_totals(connection, totals)
         for index in sorted(totals, reverse=True):
@@ -145,13 +144,13 @@ class Tally:
             message = "the tally counts more reports than there are; `laudo verify --repair` mends it"
             raise StoreError(message)
         middle = tuple(found[0])
-        held = self._held(connection, middle, upper, facets) if self._faceted else Held({0: -(-bucket.total // 2)})
+        held = self._held(connection, middle, upper, facets) if self.axis.faceted else Held({0: -(-bucket.total // 2)})
         new = Bucket(self._next, bucket.parent, held.total())
         self._next += 1
         bucket.total -= new.total
         self._insert(connection, [(new.parent, new.number, self.axis.encode(middle), new.total)])
         connection.write(_ADD_TOTAL, [(*self._place, bucket.parent, bucket.number, -new.total)])
-        if self._faceted:
+        if self.axis.faceted:
             self._add_tally(connection, {(new.parent, facet, new.number): count for facet, count in held.items()})
             self._add_tally(connection, {(new.parent, facet, bucket.number): -count for facet, count in held.items()})
         self._buckets.insert(index + 1, new)
@@ -178,7 +177,7 @@ class Tally:
             buckets.append((number, child, lower, held.total()))
             tally += [(number, facet, child, total) for facet, total in held.items()]
         self._insert(connection, buckets)
-        if self._faceted:
+        if self.axis.faceted:
             connection.write(_ADD_TALLY, [(*self._place, *row) for row in sorted(tally)])
 
     def _split_coarse(self, connection: Connection, parent: int) -> None:
@@ -200,7 +199,7 @@ class Tally:
             each.parent = number
         total = sum(each.total for _, each in second)
         connection.write(_ADD_TOTAL, [(*self._place, COARSE, parent, -total), (*self._place, COARSE, number, total)])
-        if self._faceted:
+        if self.axis.faceted:
             connection.fetch(Statement(_DELETE_COARSE, (*self._place, parent)))
             for whole in (parent, number):
                 connection.fetch(Statement(_SUM_COARSE, (*self._place, whole)))

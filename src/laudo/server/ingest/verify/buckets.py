@@ -34,7 +34,6 @@ class Buckets:
         self._axis = axis
         self._owner = owner
         self._place = (*owner, axis.number)
-        self._faceted = axis.table == "relatorio"
         self._below: defaultdict[int, list[Bucket]] = defaultdict(list)
         for row in connection.fetch(Statement(_BUCKETS, self._place)):
             self._below[row[0]].append(Bucket(*row))
@@ -80,7 +79,7 @@ class Buckets:
             if parent not in parents:
                 yield self._differing(what="buckets below one that is missing", bucket=parent, rows=len(below))
         for parent, rows in self._connection.fetch(Statement(_PARENTS, self._place)):
-            if parent not in parents or not self._faceted:
+            if parent not in parents or not self._axis.faceted:
                 yield self._differing(what="tallies below a bucket that is missing", bucket=parent, rows=rows)
 
     def _miscounted(self, progress: Progress, *, written: bool) -> Iterator[Difference]:
@@ -105,7 +104,7 @@ class Buckets:
             total = counted[each.number].total()
             if each.total != total:
                 yield self._differing(what="total of the bucket", bucket=each.number, stored=each.total, counted=total)
-        if not self._faceted:
+        if not self._axis.faceted:
             return
         rows = self._connection.fetch(Statement(_TALLY, (*self._place, parent)))
         stored = {(bucket, facet): total for bucket, facet, total in rows}
