@@ -105,7 +105,7 @@ def test_each_page_is_found_with_few_questions_however_reports_lie(
     kept: Kept, monkeypatch: pytest.MonkeyPatch, order: tuple[List, str], near: tuple[int, int], most: int
 ) -> None:
     resource, sort = order
-    for name, value in (("GUESSING", 0), ("COUNTED", REPORTS), ("NEAR", near[0]), ("FEW", near[1])):
+    for name, value in (("GUESSING", 0), ("COUNTED", REPORTS), ("NEAR", near[0]), ("FEW_OF_PERIOD", near[1])):
         monkeypatch.setattr(periods, name, value)
     monkeypatch.setattr(points, "APART", 30)
     instants = [render_instant(NOON + minute * MINUTE) for minute in (40, 350, 950)]
@@ -128,7 +128,7 @@ def test_each_page_is_found_with_few_questions_however_reports_lie(
 def test_a_page_begins_from_what_was_counted_for_others(
     made: Written, kept: Kept, monkeypatch: pytest.MonkeyPatch, *, field: str, sign: str, filters: str
 ) -> None:
-    for name, value in (("GUESSING", 0), ("COUNTED", REPORTS), ("NEAR", 10), ("FEW", 2)):
+    for name, value in (("GUESSING", 0), ("COUNTED", REPORTS), ("NEAR", 10), ("FEW_OF_PERIOD", 2)):
         monkeypatch.setattr(periods, name, value)
     monkeypatch.setattr(points, "APART", 20)
     monkeypatch.setattr(points, "MOST", 100)

@@ -32,7 +32,7 @@ CHOICES: Final = {
     (periods, "GUESSING"): (0, 0, 20),
     (periods, "COUNTED"): (4, 1_000_000),
     (periods, "NEAR"): (0, 1, 5, 30),
-    (periods, "FEW"): (0, 1, 5),
+    (periods, "FEW_OF_PERIOD"): (0, 1, 5),
     (points, "APART"): (1, 3, 10, 60),
     (points, "MOST"): (5, 1000),
     (plan, "FEW"): (0, 0, 50),

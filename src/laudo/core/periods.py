@@ -25,7 +25,7 @@ from laudo.core.walking import Matching
 
 NEAR: Final = 1000
 """Rows that are sooner looked at one by one than another place among them is guessed."""
-FEW: Final = 25
+FEW_OF_PERIOD: Final = 25
 """The same, rows of the period."""
 GUESSING: Final = 20_000
 """What it costs to guess until a place is near, in rows looked at, beside those that are counted."""
@@ -228,7 +228,7 @@ def _begun(part: Part, key: Key) -> Key:
 def _apart(row: int, low: Point, high: Point, *, upper: bool) -> int:
     """Tell how many rows likely stand between a row of the period and the point below it, or above: none if few do."""
     rows = high.held - 1 - row if upper else row - low.held
-    return rows * (high.place - low.place) // (high.held - low.held) if rows > FEW else 0
+    return rows * (high.place - low.place) // (high.held - low.held) if rows > FEW_OF_PERIOD else 0
 
 
 def _down_values(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
