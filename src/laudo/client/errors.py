@@ -37,8 +37,7 @@ class LaudoError(Exception):
     """Any failure of a call.
 
     `status` is that of the answer, or of a proxy's refusal, and `request_id` its X-Request-Id, both None where there is
-    none. No text holds a
-    token or a value of a parameter, unless the service put one into `message`.
+    none. No text holds a token or a value of a parameter, unless the service put one into `message`.
     """
 
     def __init__(self, message: str, *, status: int | None = None, request_id: str | None = None) -> None:
