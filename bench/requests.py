@@ -156,7 +156,7 @@ def beside_pgbench(arguments: argparse.Namespace) -> None:
         token = fill(store, folder, arguments.reports)
         file = folder / "page.sql"
         with closing(open_store(store)) as database, database.snapshot() as connection:
-            [(id_organizacao, id_conta)] = connection.fetch(Statement(_LARGEST, ()))
+            [(id_organizacao, id_conta)] = connection.fetch(Statement(_LARGEST))
             file.write_text(pgbench.script(connection, Owner(id_organizacao, id_conta)))
         command = [LAUDO, "serve", "--store", store, "--key-file", f"{folder}/laudo.key"]
         kept = stack.enter_context(running("kept", command, folder))

@@ -79,7 +79,7 @@ def build(place: Path | str, plan: Plan) -> Built:
     started = time.perf_counter()
     url = _in_folder(place, plan) if isinstance(place, Path) else _on_server(place, plan)
     with closing(open_store(url)) as database, database.snapshot() as connection:
-        [(id_organizacao, id_conta)] = connection.fetch(Statement(_FIRST, ()))
+        [(id_organizacao, id_conta)] = connection.fetch(Statement(_FIRST))
         size = _size(url, connection)
     return Built(url, Owner(id_organizacao, id_conta), time.perf_counter() - started, size / 1e9)
 
@@ -131,7 +131,7 @@ def _fill(database: Database, plan: Plan, indexes_are: str) -> None:
     migrations.migrate(database)
     with database.transaction() as connection:
         organizacao, conta = accounts.create_organizacao(connection, ORGANIZACAO)
-        indexes = connection.fetch(Statement(indexes_are, ()))
+        indexes = connection.fetch(Statement(indexes_are))
         for name, _ in indexes:
             connection.run_script(f"DROP INDEX {name}")
     owner = Owner(organizacao.id_organizacao, conta.id_conta)

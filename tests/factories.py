@@ -135,14 +135,14 @@ TABLES: Final = ("facet", "bucket", "tally", "relatorio", "pessoa", "word")
 def contents(database: Database) -> dict[str, list[tuple[object, ...]]]:
     """Give every row of the tables that an import may touch, but for the versions, which follow the clock."""
     with database.snapshot() as connection:
-        return {table: sorted(connection.fetch(Statement(f"SELECT * FROM {table}", ())), key=repr) for table in TABLES}
+        return {table: sorted(connection.fetch(Statement(f"SELECT * FROM {table}")), key=repr) for table in TABLES}
 
 
 def versions(database: Database) -> tuple[int, ...]:
     """Give the versions of the organizations, then those of the accounts."""
     with database.snapshot() as connection:
         found = [
-            *connection.fetch(Statement("SELECT version FROM organizacao ORDER BY id_organizacao", ())),
-            *connection.fetch(Statement("SELECT version FROM conta ORDER BY id_conta", ())),
+            *connection.fetch(Statement("SELECT version FROM organizacao ORDER BY id_organizacao")),
+            *connection.fetch(Statement("SELECT version FROM conta ORDER BY id_conta")),
         ]
     return tuple(int(version) for (version,) in found)

@@ -174,4 +174,4 @@ def test_the_store_never_sees_what_a_repr_could_show(connection: Connection) -> 
     token = accounts.create_token(connection, 1, HASH, now_ms=NOW)
     assert HASH.hex() not in repr(token)
     assert repr(HASH) not in repr(token)
-    assert connection.fetch(Statement("SELECT hash FROM token", ())) == [(HASH,)]
+    assert connection.fetch(Statement("SELECT hash FROM token")) == [(HASH,)]

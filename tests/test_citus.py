@@ -201,7 +201,7 @@ def test_a_later_migration_changes_the_table_on_every_machine(laudo: Shell, url:
         store = Store(database, laudo.key_file)
         store.write(store.account(), many(50))
         assert migrations.migrate(database, folder=folder) == ["9000_more.sql", "9001_more.concurrent.sql"]
-        assert database.fetch(Statement("SELECT DISTINCT more FROM facet", ())) == [(7,)]
+        assert database.fetch(Statement("SELECT DISTINCT more FROM facet")) == [(7,)]
     check(url)
 
 

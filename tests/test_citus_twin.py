@@ -86,7 +86,7 @@ def test_the_organizations_lie_on_more_than_one_machine(seen: Seen) -> None:
     """Else what is above would hold of anything."""
     used = {machine for machines in seen.touched.changed for machine in machines}
     with closing(open_store(seen.url)) as database:
-        rows = database.fetch(Statement("SELECT DISTINCT tableoid::regclass::text FROM relatorio", ()))
+        rows = database.fetch(Statement("SELECT DISTINCT tableoid::regclass::text FROM relatorio"))
     assert {f"relatorio_on_{machine}" for machine in used} == {name for (name,) in rows}
     assert len(used) > 1
 

@@ -183,7 +183,7 @@ def state(database: Database) -> dict[str, list[Row]]:
     with database.snapshot() as connection:
         return {
             table.name: connection.fetch(
-                Statement(f"SELECT {_columns(table)} FROM {table.name} ORDER BY {', '.join(table.key)}", ())
+                Statement(f"SELECT {_columns(table)} FROM {table.name} ORDER BY {', '.join(table.key)}")
             )
             for table in TABLES
         }
@@ -616,7 +616,7 @@ def test_no_difference_holds_a_value_of_a_report(files: World, what: str) -> Non
     damage(target, DAMAGE[what][0])
     said = str(differences(copy)).lower()
     with files.source.snapshot() as connection:
-        rows = connection.fetch(Statement("SELECT numero_documento, nome_pessoa, hex(numero) FROM relatorio", ()))
+        rows = connection.fetch(Statement("SELECT numero_documento, nome_pessoa, hex(numero) FROM relatorio"))
     assert not [value for row in rows for value in row if value and value.lower() in said]
 
 

@@ -209,7 +209,7 @@ def _share(relatorios: list[Relatorio], **wanted: str) -> float:
 
 def _fetch(database: Database, text: str) -> list[tuple[int, ...]]:
     with database.snapshot() as connection:
-        return connection.fetch(Statement(text, ()))
+        return connection.fetch(Statement(text))
 
 
 def _recount(database: Database) -> tuple[int, ...]:

@@ -210,7 +210,7 @@ def test_nothing_of_a_deleted_report_is_left_in_the_file(store: Store, store_url
     ingest.write([secret])
     ingest.write([relatorio(3001, numero_documento=cpf(1), nome_pessoa="Ana Zwinglio", atualizado_em=NOON + 1)])
     with closing(open_store(store_url)) as reading:
-        assert list(reading.fetch(Statement("SELECT count(*) FROM relatorio", ()))) == [(3002,)]
+        assert list(reading.fetch(Statement("SELECT count(*) FROM relatorio"))) == [(3002,)]
         with closing(open_store(store_url, write=True)) as database:
             Ingest(database, account.id_conta).delete([secret.numero, relatorio(3001).numero])
         file = store_url.removeprefix("sqlite:///")
@@ -265,7 +265,7 @@ def test_who_opens_a_store_after_it_was_replaced_never_reads_another_one_than_th
 ) -> None:
     """Nor while somebody else is looking whether it was."""
     first, second = (Path(stores.new().removeprefix("sqlite:///")) for _ in range(2))
-    one = Statement("SELECT 1", ())
+    one = Statement("SELECT 1")
     with closing(sqlite_store.Sqlite(first, write=False)) as database, ThreadPoolExecutor(1) as thread:
         assert database.fetch(one) == [(1,)]
         second.rename(first)

@@ -94,7 +94,7 @@ def write(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def rows(database: Database, text: str) -> list[tuple[Any, ...]]:
-    return database.fetch(Statement(text, ()))
+    return database.fetch(Statement(text))
 
 
 # On both engines.

@@ -365,7 +365,7 @@ def test_a_writer_has_each_batch_planned_anew_while_its_store_is_small(
 def plans(url: str, *, write: bool = False, **bounds: bool) -> str:
     """Give the mode in which a connection's statements are planned."""
     with closing(open_store(url, write=write, bounds=Bounds(**bounds))) as database:
-        [(mode,)] = database.fetch(Statement("SELECT current_setting('plan_cache_mode')", ()))
+        [(mode,)] = database.fetch(Statement("SELECT current_setting('plan_cache_mode')"))
     return str(mode)
 
 

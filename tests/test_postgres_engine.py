@@ -40,11 +40,11 @@ COUNTER: Final = Table(
 )
 INSERT: Final = Write(How.INSERT, COUNTER, ("total", "note"))
 ADD: Final = Write(How.COUNT, COUNTER, ("total",))
-ALL: Final = Statement("SELECT name, total, note FROM counter ORDER BY name", ())
-ONE: Final = Statement("SELECT 1::bigint", ())
-PID: Final = Statement("SELECT pg_backend_pid()", ())
-BEGAN: Final = Statement("SELECT transaction_timestamp()::text", ())
-SLEEP: Final = Statement("SELECT pg_sleep(30)", ())
+ALL: Final = Statement("SELECT name, total, note FROM counter ORDER BY name")
+ONE: Final = Statement("SELECT 1::bigint")
+PID: Final = Statement("SELECT pg_backend_pid()")
+BEGAN: Final = Statement("SELECT transaction_timestamp()::text")
+SLEEP: Final = Statement("SELECT pg_sleep(30)")
 Step = Callable[[Connection], object]
 PATIENCE: Final = 30
 """Seconds after which a thread that does not end is a failure; no bound of what is tested."""

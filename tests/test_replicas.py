@@ -38,7 +38,7 @@ SOON: Final = 40.0
 LONG_MS: Final = 60_000
 """A lag that no replica comes to in a test, also on a loaded machine."""
 SHORT_MS: Final = 700
-WHICH: Final = Statement("SELECT inet_server_port()::bigint", ())
+WHICH: Final = Statement("SELECT inet_server_port()::bigint")
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +304,7 @@ def test_when_all_lag_the_primary_answers(opened: Open, cluster: Cluster) -> Non
     seen: list[int] = []
 
     def work(connection: Connection) -> None:
-        [(port, pid)] = connection.fetch(Statement("SELECT inet_server_port()::bigint, pg_backend_pid()", ()))
+        [(port, pid)] = connection.fetch(Statement("SELECT inet_server_port()::bigint, pg_backend_pid()"))
         seen.append(port)
         if len(seen) == 1:
             cluster.primary.execute(f"SELECT pg_terminate_backend({pid}, 5000)")
@@ -597,9 +597,9 @@ def test_a_statement_that_takes_too_long_is_not_asked_again_elsewhere(opened: Op
     database = opened(statement_timeout_ms=300)
     before = sum(server.log.count("pg_sleep") for server in cluster.servers)
     with pytest.raises(Slow):
-        database.fetch(Statement("SELECT pg_sleep(20)", ()))
+        database.fetch(Statement("SELECT pg_sleep(20)"))
     with pytest.raises(Slow):
-        read(database, lambda connection: connection.fetch(Statement("SELECT pg_sleep(20)", ())))
+        read(database, lambda connection: connection.fetch(Statement("SELECT pg_sleep(20)")))
     executed = sum(len(re.findall("execute .*pg_sleep", server.log)) for server in cluster.servers)
     assert executed - before <= 2
     assert {*asked(database, 6)} == ports(*cluster.replicas)

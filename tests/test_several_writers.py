@@ -144,7 +144,7 @@ def _put(stored: dict[tuple[int, str], Relatorio], id_conta: int, report: Relato
 
 
 def deadlocks(database: Database) -> int:
-    asked = Statement("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()", ())
+    asked = Statement("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
     return int(database.fetch(asked)[0][0]) if database.dialect.name == "postgres" else 0
 
 

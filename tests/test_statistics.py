@@ -114,9 +114,9 @@ def test_persons_are_compared_in_one_pass_over_a_table_that_was_never_looked_at(
     with patch.object(statistics, "LEAST", 10 * MANY):
         Ingest(database, account.id_conta).write(list(demo.relatorios(MANY)))
     with database.snapshot() as connection:
-        [(before,)] = connection.fetch(Statement(_BLOCKS, ()))
+        [(before,)] = connection.fetch(Statement(_BLOCKS))
         assert list(pessoas.differences(connection, account.id_organizacao, SILENT)) == []
-        [(after,)] = connection.fetch(Statement(_BLOCKS, ()))
+        [(after,)] = connection.fetch(Statement(_BLOCKS))
     assert known(database) == 0
     assert after - before < 4 * MANY
 
@@ -182,7 +182,7 @@ class Looking(Forwarding):
 
 class _Looked(ForwardingConnection[Looking]):
     def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        self._store.fetched.append(super().fetch(Statement(_BLOCKS, ()))[0][0])
+        self._store.fetched.append(super().fetch(Statement(_BLOCKS))[0][0])
         return super().fetch_each(statements)
 
 

@@ -17,7 +17,7 @@ LIMIT_MS: Final = 100
 ENDLESS: Final = Statement(
     "WITH RECURSIVE endless (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM endless) SELECT count(*) FROM endless", ()
 )
-ONE: Final = Statement("SELECT 1", ())
+ONE: Final = Statement("SELECT 1")
 
 
 @pytest.fixture

@@ -520,7 +520,7 @@ def test_reports_of_an_account_that_is_not_there_are_named_and_stay_until_it_is_
 ) -> None:
     before = contents(store.database)
     rows = {
-        table: store.database.fetch(Statement(f"SELECT * FROM {table} WHERE id_organizacao = 2", ()))
+        table: store.database.fetch(Statement(f"SELECT * FROM {table} WHERE id_organizacao = 2"))
         for table in ("organizacao", "conta")
     }
     run(store, gone)
@@ -562,7 +562,7 @@ def test_no_difference_holds_a_value_of_a_report(store: Store, what: str) -> Non
     run(store, DAMAGE[what][0])
     said = str([(str(each), asdict(each)) for each in verify.verify(store.database)]).lower()
     with store.database.snapshot() as connection:
-        rows = connection.fetch(Statement("SELECT numero_documento, nome_pessoa, numero FROM relatorio", ()))
+        rows = connection.fetch(Statement("SELECT numero_documento, nome_pessoa, numero FROM relatorio"))
     values = {value for documento, nome, numero in rows for value in (documento, nome.lower(), numero.hex())}
     assert not [value for value in values if value in said.replace("zé", "")]
 
@@ -651,12 +651,12 @@ def test_progress_rises_to_all_there_is(store: Store) -> None:
 def test_a_store_of_an_older_version_has_its_mensagens_counted_when_it_is_migrated(
     store: Store, accounts: list[Account]
 ) -> None:
-    by_name = Statement("SELECT name FROM migration WHERE name LIKE '%mensagem%' ORDER BY name", ())
+    by_name = Statement("SELECT name FROM migration WHERE name LIKE '%mensagem%' ORDER BY name")
     with store.database.transaction() as connection:
         names = [str(name) for (name,) in connection.fetch(by_name)]
         for table in ("bucket", "tally"):
             connection.fetch(Statement(f"DELETE FROM {table} WHERE axis = ?", (RELATORIO_MENSAGEM.number,)))
-        connection.fetch(Statement("DELETE FROM migration WHERE name LIKE '%mensagem%'", ()))
+        connection.fetch(Statement("DELETE FROM migration WHERE name LIKE '%mensagem%'"))
     assert len(list(verify.verify(store.database))) >= len(accounts)
     assert migrations.migrate(store.database) == names != []
     assert not list(verify.verify(store.database))

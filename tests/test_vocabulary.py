@@ -41,7 +41,7 @@ def test_every_beginning_of_a_word_has_the_total_of_a_count(
                 asked = sql.statement(Found((beginning,)), Owner(7, 1), connection.dialect)
                 expected = sum(any(word.startswith(beginning) for word in name.split()) for name in left)
                 assert connection.fetch(asked) == [(expected,)], (beginning, left)
-            kept = connection.fetch(Statement("SELECT total FROM word WHERE id_organizacao = 7", ()))
+            kept = connection.fetch(Statement("SELECT total FROM word WHERE id_organizacao = 7"))
             assert all(total > 0 for (total,) in kept)
         database.close()
 

@@ -228,7 +228,7 @@ def test_a_writer_ends_when_the_store_has_lost_what_it_acknowledged(store: Store
     """As when a standby takes over that the last batches had not come to: else nobody would bring them again."""
     ingest.write([relatorio(1)])
     with store.database.snapshot() as connection:
-        [(before,)] = connection.fetch(Statement("SELECT version FROM conta", ()))
+        [(before,)] = connection.fetch(Statement("SELECT version FROM conta"))
     ingest.write([relatorio(2)])
     with store.database.transaction() as connection:
         connection.fetch(Statement("DELETE FROM relatorio WHERE numero = ?", (numero_key(numero(2)),)))
@@ -265,6 +265,6 @@ def test_no_bucket_grows_past_its_size_nor_stays_empty_behind_another(store: Sto
 def _buckets(store: Store) -> Iterator[list[int]]:
     """Give for each coarse bucket how many rows its fine ones hold, in order."""
     asked = "SELECT id_organizacao, id_conta, axis, parent, lower, total FROM bucket WHERE parent > 0"
-    rows = sorted(store.database.fetch(Statement(asked, ())))
+    rows = sorted(store.database.fetch(Statement(asked)))
     for _, fine in itertools.groupby(rows, key=lambda row: row[:4]):
         yield [row[-1] for row in fine]

@@ -110,7 +110,7 @@ class _WatchedConnection(ForwardingConnection[Watched]):
             self._store.touched.changed[-1] |= changed
 
     def _counts(self) -> dict[str, tuple[int, int]]:
-        return {name: (searches, changes) for name, searches, changes in self._connection.fetch(Statement(_COUNTS, ()))}
+        return {name: (searches, changes) for name, searches, changes in self._connection.fetch(Statement(_COUNTS))}
 
 
 def _machines(names: Iterable[str]) -> Iterator[int]:

@@ -54,7 +54,7 @@ def run(laudo: Shell, target: str, *words: str) -> tuple[int, str, str]:
 
 def rows(url: str) -> list[tuple[object, ...]]:
     with closing(open_store(url)) as store:
-        return store.fetch(Statement("SELECT numero, item FROM relatorio ORDER BY numero", ()))
+        return store.fetch(Statement("SELECT numero, item FROM relatorio ORDER BY numero"))
 
 
 def test_a_copy_counts_and_ends_with_0(laudo: Shell, target: str) -> None:
@@ -190,7 +190,7 @@ def test_an_interrupted_copy_goes_on_where_it_was(laudo: Shell, target: str, num
 
 def _wait_for_reports(process: subprocess.Popen[bytes], url: str) -> None:
     with closing(open_store(url)) as store:
-        while not store.fetch(Statement("SELECT 1 FROM relatorio LIMIT 1", ())):
+        while not store.fetch(Statement("SELECT 1 FROM relatorio LIMIT 1")):
             assert process.poll() is None
             time.sleep(0.002)
 

@@ -184,7 +184,7 @@ def test_what_comes_through_a_pipe_is_stored_while_more_is_due(laudo: Shell) -> 
         for sent in (2, 5):
             process.stdin.writelines(lines[:sent])
             process.stdin.flush()
-            while database.fetch(Statement("SELECT count(*) FROM relatorio", ())) != [(sent,)]:
+            while database.fetch(Statement("SELECT count(*) FROM relatorio")) != [(sent,)]:
                 assert process.poll() is None
                 sleep(0.01)
         process.stdin.close()

@@ -52,7 +52,7 @@ def stored(laudo: Shell) -> int:
 
 
 def count(database: Database) -> int:
-    return int(database.fetch(Statement("SELECT count(*) FROM relatorio", ()))[0][0])
+    return int(database.fetch(Statement("SELECT count(*) FROM relatorio"))[0][0])
 
 
 def wait_for(laudo: Shell, number: int, process: subprocess.Popen[bytes]) -> None:

@@ -269,7 +269,7 @@ def test_nobody_gets_the_name_of_another_and_each_is_asked_for_once(laudo: Shell
 def names(laudo: Shell) -> dict[str, str]:
     """CPF → name, as the account has it."""
     with closing(open_store(laudo.store)) as database:
-        return dict(database.fetch(Statement("SELECT cpf, nome FROM pessoa", ())))
+        return dict(database.fetch(Statement("SELECT cpf, nome FROM pessoa")))
 
 
 @pytest.mark.parametrize("asked", [1, 2, 5, 6])

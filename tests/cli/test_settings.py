@@ -71,6 +71,6 @@ def test_a_command_prepares_statements_unless_told_otherwise(store_url: str, *, 
     prepared = []
     for prepare in (True, False):
         with opened(Settings(store=store_url, prepare=prepare), write=write) as database:
-            database.fetch(Statement("SELECT 1", ()))
-            prepared += database.fetch(Statement("SELECT count(*) > 0 FROM pg_prepared_statements", ()))
+            database.fetch(Statement("SELECT 1"))
+            prepared += database.fetch(Statement("SELECT count(*) > 0 FROM pg_prepared_statements"))
     assert prepared == [(True,), (False,)]

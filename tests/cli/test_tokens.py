@@ -131,9 +131,7 @@ def tokens(laudo: Shell) -> tuple[str, str]:
 
 def test_the_store_holds_no_token(laudo: Shell, tokens: tuple[str, str]) -> None:
     with closing(open_store(laudo.store)) as database:
-        held = repr(
-            [database.fetch(Statement(f"SELECT * FROM {table}", ())) for table in ("token", "usuario", "conta")]
-        )
+        held = repr([database.fetch(Statement(f"SELECT * FROM {table}")) for table in ("token", "usuario", "conta")])
     assert held.count("ana@example.com") == 1
     assert not [token for token in tokens if token in held]
 

@@ -261,7 +261,7 @@ def test_a_store_without_a_schema(place: Place, stores: Stores) -> None:
 
 def test_a_store_with_an_older_schema(own_place: Place) -> None:
     with closing(open_store(own_place.store, write=True)) as database, database.transaction() as write:
-        write.fetch(Statement("DELETE FROM migration", ()))
+        write.fetch(Statement("DELETE FROM migration"))
     assert "run `laudo migrate`" in refusal(own_place)
 
 

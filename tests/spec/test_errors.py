@@ -221,7 +221,7 @@ class _AilingConnection(ForwardingConnection[Ailing]):
         return super().fetch(statement)
 
     def has_column(self, table: str, name: str) -> bool:
-        self.fetch(Statement("SELECT 1", ()))
+        self.fetch(Statement("SELECT 1"))
         return super().has_column(table, name)
 
 

@@ -155,17 +155,17 @@ def disable(connection: Connection, level: Level, number: int) -> None:
 
 def organizacoes(connection: Connection) -> list[Organizacao]:
     text = "SELECT id_organizacao, nome_organizacao, enabled FROM organizacao ORDER BY id_organizacao"
-    return [Organizacao(*_with_switch(row)) for row in connection.fetch(Statement(text, ()))]
+    return [Organizacao(*_with_switch(row)) for row in connection.fetch(Statement(text))]
 
 
 def contas(connection: Connection) -> list[Conta]:
     text = "SELECT id_organizacao, id_conta, nome_conta, webhook_url, enabled FROM conta ORDER BY id_conta"
-    return [Conta(*_with_switch(row)) for row in connection.fetch(Statement(text, ()))]
+    return [Conta(*_with_switch(row)) for row in connection.fetch(Statement(text))]
 
 
 def usuarios(connection: Connection) -> list[Usuario]:
     text = "SELECT id_organizacao, id_conta, id_usuario, email, nome_usuario, enabled FROM usuario ORDER BY id_usuario"
-    return [Usuario(*_with_switch(row)) for row in connection.fetch(Statement(text, ()))]
+    return [Usuario(*_with_switch(row)) for row in connection.fetch(Statement(text))]
 
 
 def tokens(connection: Connection) -> list[Token]:
@@ -173,7 +173,7 @@ def tokens(connection: Connection) -> list[Token]:
         "SELECT id_token, id_organizacao, id_conta, id_usuario, created_at, expires_at, revoked_at"
         " FROM token ORDER BY id_token"
     )
-    return [Token(*row) for row in connection.fetch(Statement(text, ()))]
+    return [Token(*row) for row in connection.fetch(Statement(text))]
 
 
 def _with_switch(row: Row) -> Row:
@@ -208,7 +208,7 @@ def _home(connection: Connection, id_usuario: int) -> tuple[int, int]:
 def _next(connection: Connection, table: str, column: str) -> int:
     """Give the next number of a table, for who holds them all."""
     text = f"SELECT COALESCE(MAX({column}), 0) + 1 FROM {table}"  # noqa: S608 - names of this module
-    return int(connection.fetch(Statement(text, ()))[0][0])
+    return int(connection.fetch(Statement(text))[0][0])
 
 
 def _unknown(level: Level, number: int) -> AccountError:

@@ -88,7 +88,7 @@ def _apply(database: Database) -> list[str]:
 def _missing(connection: Reader, found: Mapping[str, str]) -> Iterator[str]:
     if missing := [table for table in _PLANNED if table not in found]:
         yield _SEQUENTIALLY
-        [(schema,)] = connection.fetch(Statement(_SCHEMA, ()))
+        [(schema,)] = connection.fetch(Statement(_SCHEMA))
         yield f"SET LOCAL search_path = {schema}"  # Whoever runs it elsewhere may have another one.
         yield from (_STATEMENTS[table] for table in missing)
     # Rows that were there before have been copied; what is left of them is seen by nobody.
@@ -107,7 +107,7 @@ class _Installed(NamedTuple):
 
 def _installed(connection: Reader) -> _Installed | None:
     """Tell whether the database has Citus; raises StoreError when it is too old."""
-    for row in connection.fetch(Statement(_CITUS, ())):
+    for row in connection.fetch(Statement(_CITUS)):
         installed = _Installed(*row)
         if tuple(map(int, installed.version.partition("-")[0].split("."))) < OLDEST:
             oldest = ".".join(map(str, OLDEST))
@@ -129,7 +129,7 @@ def _refuse_misplaced(found: Mapping[str, str]) -> None:
 
 def _found(connection: Reader) -> dict[str, str]:
     """Say of each table that Citus knows how it lies."""
-    rows = connection.fetch(Statement(_LYING, ()))
+    rows = connection.fetch(Statement(_LYING))
     together = [group for table, *_, group in rows if table == DISTRIBUTED[0]]
     found = {}
     for table, column, is_reference, group in rows:

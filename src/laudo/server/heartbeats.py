@@ -255,11 +255,11 @@ SELECT coalesce(max(at_ms) FILTER (WHERE id = 1), 0), max(at_ms) FILTER (WHERE i
     (),
 )
 """The heartbeat, and the start of the primary that wrote it, by which a copy that has become one is told."""
-_ENDED: Final = Statement("SELECT id, at_ms FROM heartbeat WHERE id > 2", ())
+_ENDED: Final = Statement("SELECT id, at_ms FROM heartbeat WHERE id > 2")
 """Its earlier starts, which a replica that lags may still show; of a copy, the heartbeat is one that came later."""
 _STARTED: Final = Statement("SELECT CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS bigint)", ())
 """When a server was started: no two, of all copies of a store, in the same microsecond."""
-_REPLAYS: Final = Statement("SELECT pg_is_in_recovery()", ())
+_REPLAYS: Final = Statement("SELECT pg_is_in_recovery()")
 """What a replica does until it is promoted; only the primary itself shows each heartbeat without."""
 _ORIGIN: Final = Statement(
     """
@@ -272,7 +272,7 @@ SELECT (SELECT system_identifier FROM pg_control_system()), to_regclass('heartbe
 _ROUGH_ORIGIN: Final = Statement(
     _ORIGIN.text.replace("(SELECT system_identifier FROM pg_control_system())", "NULL::bigint"), ()
 )
-_ALONE: Final = Statement("SET LOCAL synchronous_commit = local", ())
+_ALONE: Final = Statement("SET LOCAL synchronous_commit = local")
 """A heartbeat waits for no synchronous standby: once one is lost, the other replicas are as fresh as before."""
 _BEAT: Final = """
 INSERT INTO heartbeat (id, at_ms) VALUES (1, ?)

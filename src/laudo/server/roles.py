@@ -91,7 +91,7 @@ def _require_all(connection: Connection) -> None:
 def _missing(connection: Connection) -> Iterator[str]:
     """Give what is missing as statements that name the schema: whoever runs them may have another search_path."""
     known = {name for (name,) in connection.fetch(Statement(_KNOWN, (list(ROLES),)))}
-    place = Place(*connection.fetch(Statement(_PLACE, ()))[0])
+    place = Place(*connection.fetch(Statement(_PLACE))[0])
     yield from (f"CREATE ROLE {role} NOLOGIN" for role in ROLES if role not in known)
     yield from _membership(connection, known)
     yield from _places(connection, place, known)

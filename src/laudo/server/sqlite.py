@@ -64,7 +64,7 @@ class Sqlite:
         self._place: tuple[int, int] | None = None
         self._next_look = 0.0
         self._is_in_place = True
-        has_log = self.fetch(Statement("PRAGMA journal_mode", ())) == [("wal",)]
+        has_log = self.fetch(Statement("PRAGMA journal_mode")) == [("wal",)]
         self._wal_index = files.wal_index(self._path) if has_log and not write else None
 
     def fetch(self, statement: Statement) -> list[Row]:

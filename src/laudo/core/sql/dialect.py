@@ -23,7 +23,7 @@ class Statement(Struct, frozen=True):
     """
 
     text: str
-    params: tuple[Any, ...]
+    params: tuple[Any, ...] = ()
 
 
 class By(NamedTuple):

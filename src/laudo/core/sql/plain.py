@@ -22,7 +22,7 @@ def plain(lookup: Plain, owner: Owner, dialect: Dialect) -> Statement:
     within, filters = Where(query.resource.newest_axis, owner, dialect), Clauses()
     _add_ranges(within, filters, lookup)
     _add_filters(filters, lookup, owner, dialect)
-    counted = _counted(lookup, source, _both(within, filters)) if lookup.counted else Statement("NULL", ())
+    counted = _counted(lookup, source, _both(within, filters)) if lookup.counted else Statement("NULL")
     apart = Clauses() if dialect.chooses and _is_sorted_apart(lookup) else None
     if lookup.after is not None:
         _add_after(within if apart is None else apart, lookup.order, lookup.after)

@@ -29,7 +29,7 @@ class Statistics:
         if not analyze or reports < max(LEAST, self._told * GROWTH):
             return
         self._told = reports
-        [(known,)] = connection.fetch(Statement(_KNOWN, ()))
+        [(known,)] = connection.fetch(Statement(_KNOWN))
         if known * GROWTH <= reports:
             connection.run_script(analyze)
 

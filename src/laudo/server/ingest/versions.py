@@ -22,7 +22,7 @@ class Standing(NamedTuple):
 
 def standing(connection: Connection, owner: Owner) -> Standing:
     """Tell where an account stands; a backup that is restored takes it back, a store made anew is another one."""
-    [(made_at,)], [(version,)] = connection.fetch_each([Statement(_MADE_AT, ()), sql.version(RELATORIOS, owner)])
+    [(made_at,)], [(version,)] = connection.fetch_each([Statement(_MADE_AT), sql.version(RELATORIOS, owner)])
     return Standing(made_at, version)
 
 

@@ -74,7 +74,7 @@ def _entered(id_organizacao: int, nome_busca: str) -> str:
 
 def _open_vocabulary(connection: Connection) -> None:
     """Make the view of the index, which lives in this connection only; a reader may not make even that otherwise."""
-    [(reads_only,)] = connection.fetch(Statement("PRAGMA query_only", ()))
+    [(reads_only,)] = connection.fetch(Statement("PRAGMA query_only"))
     connection.run_script(f"PRAGMA query_only = OFF; {_VOCABULARY}; PRAGMA query_only = {reads_only}")
 
 

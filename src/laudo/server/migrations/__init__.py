@@ -22,7 +22,7 @@ from laudo.server.ingest import vocabulary
 from laudo.server.ingest.changes import begin
 from laudo.server.ingest.tallies import Tally
 
-APPLIED: Final = Statement("SELECT name FROM migration ORDER BY name", ())
+APPLIED: Final = Statement("SELECT name FROM migration ORDER BY name")
 
 
 Told = Callable[[str], object]
@@ -80,7 +80,7 @@ def require_none_newer(connection: Connection) -> None:
 
 def _require_place(connection: Connection, *, is_new: bool) -> None:
     if connection.dialect.name == "postgres":
-        for there, here in connection.fetch(Statement(_ELSEWHERE, ())):
+        for there, here in connection.fetch(Statement(_ELSEWHERE)):
             message = (
                 f"the database has a store in the schema {there}, and search_path leads to {here}; give the URL "
                 f"{_chosen(there)} to use that one, {_chosen(here)} to make another one"
@@ -128,14 +128,14 @@ def _apply(database: Database, file: Traversable) -> bool:
 
 def _count_words(connection: Connection) -> None:
     """Count the words of the persons that there are."""
-    for (id_organizacao,) in connection.fetch(Statement("SELECT id_organizacao FROM organizacao ORDER BY 1", ())):
+    for (id_organizacao,) in connection.fetch(Statement("SELECT id_organizacao FROM organizacao ORDER BY 1")):
         begin(connection, id_organizacao)
         vocabulary.rebuild(connection, id_organizacao)
 
 
 def _count_mensagens(connection: Connection) -> None:
     """Count the reports that there are on the axis mensagem."""
-    for owner in connection.fetch(Statement("SELECT id_organizacao, id_conta FROM conta ORDER BY 1, 2", ())):
+    for owner in connection.fetch(Statement("SELECT id_organizacao, id_conta FROM conta ORDER BY 1, 2")):
         begin(connection, owner[0])
         Tally(axes.RELATORIO_MENSAGEM, Owner(*owner)).rebuild(connection)
 
@@ -182,7 +182,7 @@ _FILLS: Final = {
     "0004_mensagem.sql": _count_mensagens,
 }
 """What a file's tables are filled with, in the same transaction."""
-_OTHERS: Final = Statement("SELECT name FROM sqlite_schema LIMIT 1", ())
+_OTHERS: Final = Statement("SELECT name FROM sqlite_schema LIMIT 1")
 _ELSEWHERE: Final = """
 SELECT quote_ident(nspname), quote_ident(current_schema()) FROM pg_namespace
 WHERE nspname <> current_schema() AND has_schema_privilege(pg_namespace.oid, 'USAGE')

@@ -52,7 +52,7 @@ class Copy:
             migrations.require_none_newer(kept)
             self._callers, self._known = callers.read(right), callers.read(kept)
             self._versions = _versions(right)
-            self._total = right.fetch(Statement(_TOTAL, ()))[0][0]
+            self._total = right.fetch(Statement(_TOTAL))[0][0]
             callers.refuse_others(self._callers, self._known)
             _refuse_uncounted(right, self._versions)
             _refuse_others(right, kept, self._versions)
@@ -148,8 +148,8 @@ def _refuse_itself(source: Connection, target: Connection) -> None:
 def _place(connection: Connection) -> Row:
     """Tell where a store's tables are, by whatever name they go."""
     if connection.dialect.name == "postgres":
-        return connection.fetch(Statement(_TABLES, ()))[0]
-    [(file,)] = connection.fetch(Statement(_FILE, ()))
+        return connection.fetch(Statement(_TABLES))[0]
+    [(file,)] = connection.fetch(Statement(_FILE))
     found = Path(file).stat()
     return found.st_dev, found.st_ino
 

@@ -107,7 +107,7 @@ def differences(source: Callers, target: Callers) -> Iterator[str]:
 def _read(connection: Connection, kind: Kind) -> Rows:
     names = ", ".join((*kind.table.key, *kind.columns))
     text = f"SELECT {names} FROM {kind.table.name} ORDER BY {', '.join(kind.table.key)}"
-    rows = connection.fetch(Statement(text, ()))
+    rows = connection.fetch(Statement(text))
     return {id_organizacao: list(its) for id_organizacao, its in groupby(rows, key=itemgetter(0))}
 
 

@@ -104,11 +104,11 @@ def _version(connection: Connection, resource: Resource, owner: Owner) -> int:
 
 
 def _owners(connection: Connection) -> list[Owner]:
-    return [Owner(*row) for row in connection.fetch(Statement(_OWNERS, ()))]
+    return [Owner(*row) for row in connection.fetch(Statement(_OWNERS))]
 
 
 def _organizacoes(connection: Connection) -> list[int]:
-    return [id_organizacao for (id_organizacao,) in connection.fetch(Statement(_ORGANIZACOES, ()))]
+    return [id_organizacao for (id_organizacao,) in connection.fetch(Statement(_ORGANIZACOES))]
 
 
 def _work(connection: Connection, owners: Iterable[Owner], *, passes: int) -> int:

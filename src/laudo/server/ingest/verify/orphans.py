@@ -59,7 +59,7 @@ def clear(connection: Connection, owner: Owner) -> None:
 def _found(connection: Connection, level: _Level, table: str, which: str) -> Iterator[Difference]:
     key = ", ".join(level.key)
     text = f"SELECT count(*), {key} FROM {table} WHERE {which} GROUP BY {key} ORDER BY {key}"
-    for rows, *owner in connection.fetch(Statement(text, ())):
+    for rows, *owner in connection.fetch(Statement(text)):
         place = dict(zip(level.key, owner, strict=True))
         yield Difference(**place, what=f"rows of {table} of {level.name} that is not there", rows=rows)
 
