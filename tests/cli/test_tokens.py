@@ -28,6 +28,12 @@ def test_the_key_is_made_with_the_first_token_for_its_owner_only(laudo: Shell) -
     assert "key file" not in again
 
 
+def test_a_user_who_is_none_leaves_no_key(laudo: Shell) -> None:
+    result = laudo("token", "create", "--user", "404")
+    assert one_line(result) == "error: there is no user 404; hint: laudo user list"
+    assert not laudo.key_file.exists()
+
+
 def test_a_lost_key_is_not_replaced_while_tokens_depend_on_it(laudo: Shell) -> None:
     laudo.prints("token", "create", "--user", "1")
     laudo.key_file.unlink()

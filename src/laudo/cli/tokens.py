@@ -44,6 +44,7 @@ def create(
     end = _end(now_ms, expires_in, expires_at)
     with opened(settings, write=True) as database:
         with database.snapshot() as connection:
+            accounts.home(connection, id_usuario)
             is_first = not accounts.tokens(connection)
         text = _given_token() if from_stdin else auth.new_token()
         key = options.key(settings, create=is_first)

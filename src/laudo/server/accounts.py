@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from laudo.core.sql import Statement
+from laudo.core.sql import Owner, Statement
 from laudo.core.values import unwritable
 from laudo.server.database import Connection, Row
 
@@ -116,6 +116,15 @@ def create_usuario(connection: Connection, id_conta: int, *, email: str, nome: s
     return usuario
 
 
+def home(connection: Connection, id_usuario: int) -> Owner:
+    """Tell whose reports a user sees; raises AccountError where there is none."""
+    text = "SELECT id_organizacao, id_conta FROM usuario WHERE id_usuario = ?"
+    rows = connection.fetch(Statement(text, (id_usuario,)))
+    if not rows:
+        raise _unknown(Level.USER, id_usuario)
+    return Owner(*rows[0])
+
+
 def create_token(
     connection: Connection, id_usuario: int, token_hash: bytes, *, now_ms: int, expires_at: int | None = None
 ) -> Token:
@@ -125,7 +134,7 @@ def create_token(
     connection.hold(_IDS)
     if connection.fetch(Statement("SELECT id_token FROM token WHERE hash = ?", (token_hash,))):
         raise AccountError("this token is known already; hint: revoke is for ever, make another one")
-    id_organizacao, id_conta = _home(connection, id_usuario)
+    id_organizacao, id_conta = home(connection, id_usuario)
     id_token = _next(connection, "token", "id_token")
     row = (token_hash, id_token, id_organizacao, id_conta, id_usuario, now_ms, expires_at)
     text = (
@@ -195,14 +204,6 @@ def _owner(connection: Connection, level: Level, number: int) -> int:
     if not rows:
         raise _unknown(level, number)
     return int(rows[0][0])
-
-
-def _home(connection: Connection, id_usuario: int) -> tuple[int, int]:
-    text = "SELECT id_organizacao, id_conta FROM usuario WHERE id_usuario = ?"
-    rows = connection.fetch(Statement(text, (id_usuario,)))
-    if not rows:
-        raise _unknown(Level.USER, id_usuario)
-    return int(rows[0][0]), int(rows[0][1])
 
 
 def _next(connection: Connection, table: str, column: str) -> int:
