@@ -1,6 +1,7 @@
 """What differs between the engines in asking and writing: all of it is asked of a Dialect."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
@@ -36,12 +37,18 @@ class By(NamedTuple):
         return f"{self.name} DESC" if self.falling else self.name
 
 
-def listed(ordered: Iterable[By]) -> str:
+Ordered = tuple[By, ...]
+"""The columns by which rows are ordered, each where the ones before it are the same."""
+
+
+@cache
+def listed(ordered: Ordered) -> str:
     """Write what stands behind ORDER BY."""
     return ", ".join(map(str, ordered))
 
 
-def is_mixed(ordered: Iterable[By]) -> bool:
+@cache
+def is_mixed(ordered: Ordered) -> bool:
     """Tell whether an order goes down by one column and up by another, as no index does."""
     return len({each.falling for each in ordered}) > 1
 
@@ -94,11 +101,11 @@ class Dialect(Protocol):
     def first(self, rows: str, most: int) -> str:
         """Take from rows in the order of an index, `most` at most, as many as two numbers say, after as many others."""
 
-    def collected(self, table: str, source: str, where: Statement, ordered: Sequence[By]) -> Statement:
+    def collected(self, table: str, source: str, where: Statement, ordered: Ordered) -> Statement:
         """Select the `key` of few rows: find all of them, sort, then pass over and take as many as two numbers say."""
 
     def firsts(
-        self, axis: Axis, column: str, within: Statement, facets: Sequence[int], *, ordered: Sequence[By], most: int
+        self, axis: Axis, column: str, within: Statement, facets: Sequence[int], *, ordered: Ordered, most: int
     ) -> Statement:
         """Select a column and the axis' of the first rows of facets' own ranges: at most so many of each, or of all."""
 

@@ -1,9 +1,7 @@
 """The items of a range, in the order of its axis."""
 
-from collections.abc import Sequence
-
 from laudo.core.lookups import PATIENCE, Read, Whole
-from laudo.core.sql.dialect import By, Dialect, Owner, Statement, is_mixed, listed
+from laudo.core.sql.dialect import Dialect, Ordered, Owner, Statement, is_mixed, listed
 from laudo.core.sql.parts import REACHED, Where, beside, order, reaching, source
 from laudo.core.sql.places import total
 
@@ -66,7 +64,7 @@ def _in_order(lookup: Read, column: str, where: Where, dialect: Dialect) -> Stat
     return Statement(f"{found.text} LIMIT ? OFFSET ?", (*found.params, *page))
 
 
-def _first(lookup: Read, columns: str, where: Where, by: Sequence[By], dialect: Dialect, *page: int) -> Statement:
+def _first(lookup: Read, columns: str, where: Where, by: Ordered, dialect: Dialect, *page: int) -> Statement:
     rows = f"FROM {source(lookup.axis, dialect)} WHERE {where} ORDER BY {listed(by)}"
     if lookup.most is None:
         return Statement(dialect.first(f"SELECT {columns} {rows}", sum(page)), (*where.params, *page))

@@ -1,13 +1,12 @@
 """The parts of which statements are made: the owner's clause first, then ranges, facets, orders and sources."""
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
 from laudo.core.axes import Axis, Key
 from laudo.core.facets import Numbers
 from laudo.core.query import Period
-from laudo.core.sql.dialect import By, Dialect, Owner, Statement, listed
+from laudo.core.sql.dialect import By, Dialect, Ordered, Owner, Statement, listed
 
 ON_AXIS: Final = "id_organizacao = ? AND id_conta = ? AND axis = ?"
 """Asks for the buckets or tallies of one axis of who is their owner (`tallied`)."""
@@ -119,12 +118,12 @@ def compared(axis: Axis, operator: str) -> str:
 
 
 @cache
-def order(axis: Axis, *, falling: bool) -> tuple[By, ...]:
+def order(axis: Axis, *, falling: bool) -> Ordered:
     first, *ties = axis.names
     return (By(first, falling), *map(By, ties))
 
 
-def reaching(met: Statement, tied: Statement, ordered: Sequence[By]) -> Statement:
+def reaching(met: Statement, tied: Statement, ordered: Ordered) -> Statement:
     """Take the first rows of a mixed order, which no index has: any number of them may share one value.
 
     What stands before the last value that `met` has reached is taken as it is met; `tied` gives what shares that value

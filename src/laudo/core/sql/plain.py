@@ -1,6 +1,5 @@
 """The plain way, for questions that name few rows or that no tally answers: filter, sort, skip."""
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -8,7 +7,7 @@ from laudo.core.axes import PESSOA_CPF, RELATORIO_DOCUMENTO, RELATORIO_NUMERO, n
 from laudo.core.cursor import After
 from laudo.core.lookups import Found, Plain
 from laudo.core.resources import Order
-from laudo.core.sql.dialect import By, Dialect, Owner, Statement, is_mixed, listed
+from laudo.core.sql.dialect import By, Dialect, Ordered, Owner, Statement, is_mixed, listed
 from laudo.core.sql.parts import REACHED, Clauses, Where, beside, compared, order, reaching
 from laudo.core.values import beyond
 
@@ -70,7 +69,7 @@ def _is_sorted_apart(lookup: Plain) -> bool:
 def _walked(lookup: Plain, looked_at: str, within: Where, filters: Clauses, dialect: Dialect) -> Statement:
     """Walk down an order, or up from its end."""
     asked = _order(lookup.order)
-    walked = [By(each.name, not each.falling) for each in asked] if lookup.backwards else asked
+    walked = tuple(By(each.name, not each.falling) for each in asked) if lookup.backwards else asked
     apart = lookup.order.field.axis is not None and is_mixed(walked)
     met = partial(_met_apart, dialect=dialect) if apart else _met
     found = met(lookup, looked_at, within, filters, walked)
@@ -80,7 +79,7 @@ def _walked(lookup: Plain, looked_at: str, within: Where, filters: Clauses, dial
     return Statement(f"SELECT key FROM ({text}) AS found", found.params)
 
 
-def _met(lookup: Plain, looked_at: str, within: Where, filters: Clauses, walked: Sequence[By]) -> Statement:
+def _met(lookup: Plain, looked_at: str, within: Where, filters: Clauses, walked: Ordered) -> Statement:
     """Test the first rows of an order; a LIMIT, even of all, keeps a planner from another index."""
     limit, most = (_ALL, ()) if lookup.most is None else ("?", (lookup.most,))
     first = f"{looked_at} WHERE {within} ORDER BY {listed(walked)} LIMIT {limit}"
@@ -88,12 +87,12 @@ def _met(lookup: Plain, looked_at: str, within: Where, filters: Clauses, walked:
 
 
 def _met_apart(
-    lookup: Plain, looked_at: str, within: Where, filters: Clauses, walked: Sequence[By], *, dialect: Dialect
+    lookup: Plain, looked_at: str, within: Where, filters: Clauses, walked: Ordered, *, dialect: Dialect
 ) -> Statement:
     """Test the same where ties go the other way than values."""
     wanted = lookup.limit + lookup.skip
 
-    def first(by: Sequence[By]) -> Statement:
+    def first(by: Ordered) -> Statement:
         found = _met(lookup, looked_at, within, filters, by)
         return Statement(dialect.first(found.text, wanted), (*found.params, wanted, 0))
 
@@ -153,12 +152,12 @@ def _names(asked: Order) -> tuple[str, ...]:
     return asked.field.axis.names if asked.field.axis else ()
 
 
-def _order(asked: Order) -> Sequence[By]:
+def _order(asked: Order) -> Ordered:
     field = asked.field
     if field.axis is not None:
         return order(field.axis, falling=asked.falling)
     nulls = [By(f"{field.name} IS NULL")] if field.nullable else []
-    return [*nulls, By(field.name, asked.falling), By("numero")]
+    return (*nulls, By(field.name, asked.falling), By("numero"))
 
 
 def _add_after(where: Clauses, asked: Order, after: After) -> None:

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Final
 
 from laudo.core.axes import Axis
-from laudo.core.sql.dialect import By, Owner, Statement, listed
+from laudo.core.sql.dialect import By, Ordered, Owner, Statement, listed
 from laudo.core.sql.writes import How, Write
 
 
@@ -52,9 +52,9 @@ class Postgres:
         """Say how many about, which the planner else takes for a tenth of all: it would sooner sort the account."""
         return f"SELECT * FROM ({rows} LIMIT {10 ** len(str(most - 1))}) AS first LIMIT ? OFFSET ?"
 
-    def collected(self, table: str, source: str, where: Statement, ordered: Sequence[By]) -> Statement:
+    def collected(self, table: str, source: str, where: Statement, ordered: Ordered) -> Statement:
         named = ", ".join(f"{each.name} AS by{number}" for number, each in enumerate(ordered))
-        again = listed(By(f"by{number}", each.falling) for number, each in enumerate(ordered))
+        again = listed(tuple(By(f"by{number}", each.falling) for number, each in enumerate(ordered)))
         text = (
             f"SELECT key FROM (SELECT {self.key(table)}, {named} FROM {source} WHERE {where.text} OFFSET 0) "
             f"AS few ORDER BY {again} LIMIT ? OFFSET ?"
@@ -62,7 +62,7 @@ class Postgres:
         return Statement(text, where.params)
 
     def firsts(
-        self, axis: Axis, column: str, within: Statement, facets: Sequence[int], *, ordered: Sequence[By], most: int
+        self, axis: Axis, column: str, within: Statement, facets: Sequence[int], *, ordered: Ordered, most: int
     ) -> Statement:
         names = ", ".join(axis.names)
         text = (

@@ -5,7 +5,7 @@ from functools import cache
 from typing import Final
 
 from laudo.core.axes import Axis
-from laudo.core.sql.dialect import By, Owner, Statement, is_mixed, listed
+from laudo.core.sql.dialect import By, Ordered, Owner, Statement, is_mixed, listed
 from laudo.core.sql.writes import How, Write
 
 
@@ -40,17 +40,17 @@ class Sqlite:
     def first(self, rows: str, _most: int) -> str:
         return f"{rows} LIMIT ? OFFSET ?"
 
-    def collected(self, table: str, source: str, where: Statement, ordered: Sequence[By]) -> Statement:
+    def collected(self, table: str, source: str, where: Statement, ordered: Ordered) -> Statement:
         text = f"SELECT {self.key(table)} FROM {source} WHERE {where.text} ORDER BY {listed(ordered)} LIMIT ? OFFSET ?"
         return Statement(text, where.params)
 
     def firsts(
-        self, axis: Axis, column: str, within: Statement, facets: Sequence[int], *, ordered: Sequence[By], most: int
+        self, axis: Axis, column: str, within: Statement, facets: Sequence[int], *, ordered: Ordered, most: int
     ) -> Statement:
         """Take the first of the facets' next rows from a queue, time and again: one short text for any facets."""
         table, source = axis.table, self.source(axis.table, axis.facet_index)
         named = ", ".join(f"{table}.{name}" for name in axis.names)
-        queue = listed(By(str(place), each.falling) for place, each in enumerate(ordered, 3))
+        queue = listed(tuple(By(str(place), each.falling) for place, each in enumerate(ordered, 3)))
         downwards = is_mixed(ordered)
         first, following = _next_downwards(axis, source, within) if downwards else _next(axis, source, within, ordered)
         text = (
@@ -102,7 +102,7 @@ def _match(words: Sequence[str], owner: Owner) -> str:
     return " AND ".join(f'"{indexed(owner.id_organizacao, word)}" *' for word in words)
 
 
-def _next(axis: Axis, source: str, within: Statement, ordered: Sequence[By]) -> tuple[Statement, Statement]:
+def _next(axis: Axis, source: str, within: Statement, ordered: Ordered) -> tuple[Statement, Statement]:
     """Find a facet's first row, and the one that follows a row of the queue."""
     names = ", ".join(axis.names)
     passed = ", ".join(f"queue.{name}" for name in axis.names)
