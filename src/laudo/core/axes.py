@@ -59,7 +59,7 @@ class Axis:
     falls: bool = False
     repeats: bool = False
 
-    @property
+    @cached_property
     def faceted(self) -> bool:
         """Whether its rows have facets, and belong to an account: a person is its organization's."""
         return self.table == "relatorio"
