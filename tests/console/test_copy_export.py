@@ -156,10 +156,18 @@ def test_an_export_shows_how_far_it_is_and_can_be_cancelled(tab: Console) -> Non
     tab.page.get_by_role("dialog").get_by_role("button", name="Exportar").click()
     tab.page.get_by_text("1.000 de 7.0").wait_for()
     tab.page.get_by_role("dialog").get_by_role("button", name="Cancelar").click()
-    tab.page.get_by_text("Exportação cancelada").wait_for()
+    tab.page.locator(".hint", has_text="Exportação cancelada").wait_for()
+    tab.page.get_by_role("dialog").get_by_role("button", name="Exportar").click()
+    tab.page.get_by_text("1.000 de 7.0").wait_for()
+    said = tab.page.locator("[role=status] p", has_text="Exportação cancelada; nada foi gravado.").count()
+    tab.page.keyboard.press("Escape")
+    tab.page.get_by_role("dialog").wait_for(state="detached")
+    tab.until("document.querySelector('[role=status]').lastChild.textContent.startsWith('Exportação cancelada')")
+    assert said == 2, "in the dialog and, once, outside of it"
 
 
-def test_an_export_waits_where_the_server_asks_it_to(wide: Console, tmp_path: Path) -> None:
+@pytest.mark.parametrize("status", [429, 500])
+def test_an_export_waits_for_what_may_pass(wide: Console, tmp_path: Path, status: int) -> None:
     wide.refusals_expected = True
     wide.enter("#/relatorios?status=EM+ANALISE")
     refused: list[str] = []
@@ -167,7 +175,7 @@ def test_an_export_waits_where_the_server_asks_it_to(wide: Console, tmp_path: Pa
     def once(route: Any) -> None:  # noqa: ANN401 - Playwright's route
         if "rows=1000" in route.request.url and not refused:
             refused.append(route.request.url)
-            route.fulfill(status=429, headers={"Retry-After": "1"}, body="{}")
+            route.fulfill(status=status, headers={"Retry-After": "1"}, body="{}")
         else:
             route.continue_()
 
@@ -175,3 +183,68 @@ def test_an_export_waits_where_the_server_asks_it_to(wide: Console, tmp_path: Pa
     wide.page.get_by_role("button", name="Exportar").click()
     assert len(exported(wide, tmp_path)) == wide.total
     assert refused
+
+
+SLOW = """{
+    const real = fetch
+    globalThis.fetch = async (...asked) => {
+        const answer = await real(...asked)
+        if (!String(asked[0]).includes('rows=1000')) return answer
+        const slowed = new TransformStream({ async transform(part, parts) {
+            const half = part.length / 2
+            for (const piece of [part.subarray(0, half), part.subarray(half)]) {
+                await new Promise((heard) => { setTimeout(heard, 15000); globalThis.waiting = true })
+                asked[1].signal.throwIfAborted()
+                parts.enqueue(piece)
+            }
+        } })
+        return new Response(answer.body.pipeThrough(slowed), answer)
+    }
+}"""
+
+
+def test_an_export_takes_as_long_as_a_slow_line_needs(wide: Console) -> None:
+    wide.page.clock.install()
+    wide.page.add_init_script(SLOW)
+    wide.enter("#/relatorios?status=EM+ANALISE")
+    wide.page.get_by_role("button", name="Exportar").click()
+    with wide.page.expect_download() as download:
+        wide.page.get_by_role("dialog").get_by_role("button", name="Exportar").click()
+        for _ in range(2):
+            wide.until("globalThis.waiting")
+            wide.page.evaluate("globalThis.waiting = false")
+            wide.page.clock.fast_forward(15_000)
+        wide.page.locator("[data-exported]").wait_for()
+    assert len(download.value.path().read_text("utf-8").splitlines()) == wide.total + 1
+
+
+def test_an_export_that_cannot_go_on_says_so_rather_than_end_short(tab: Console) -> None:
+    def drop_link(route: Any) -> None:  # noqa: ANN401 - Playwright's route
+        answer = route.fetch()
+        headers = {name: text for name, text in answer.headers.items() if name != "link"}
+        route.fulfill(response=answer, headers=headers)
+
+    tab.enter()
+    tab.page.route("**/relatorios?*", drop_link)
+    tab.page.get_by_role("button", name="Exportar").click()
+    tab.page.get_by_role("dialog").get_by_role("button", name="Exportar").click()
+    tab.page.locator(".wrong", has_text="sem o cabeçalho Link").wait_for()
+
+
+def test_the_largest_page_is_asked_for_again(wide: Console, tmp_path: Path) -> None:
+    wide.refusals_expected = True
+    refused: list[str] = []
+
+    def once(route: Any) -> None:  # noqa: ANN401 - Playwright's route
+        if refused:
+            route.continue_()
+        else:
+            refused.append(route.request.url)
+            route.fulfill(status=502, body="<html>")
+
+    wide.page.route("**/openapi.json", once)
+    wide.enter("#/relatorios?status=EM+ANALISE")
+    wide.page.get_by_role("button", name="Exportar").click()
+    assert len(exported(wide, tmp_path)) == wide.total
+    assert refused
+    assert [request for request in wide.requests if "rows=1000" in request.url]

@@ -39,6 +39,16 @@ def test_a_token_that_is_not_accepted_is_said_in_words(tab: Console) -> None:
     assert "não é aceito" in tab.page.get_by_role("alert").inner_text()
 
 
+def test_a_page_that_is_no_answer_of_the_service_lets_nobody_in(tab: Console) -> None:
+    tab.page.route("**/usuario", lambda route: route.fulfill(status=200, body="<html>Entre na rede</html>"))
+    tab.page.goto(tab.base)
+    tab.page.get_by_label("Token de acesso").fill(tab.token)
+    tab.page.keyboard.press("Enter")
+    tab.page.get_by_role("alert").wait_for()
+    assert tab.page.get_by_role("alert").inner_text().endswith("O endereço é mesmo o de um serviço laudo?")
+    assert not tab.rows.count()
+
+
 def test_the_focus_stays_on_the_button_while_a_token_is_tried(wide: Console) -> None:
     wide.refusals_expected = True
     wide.page.goto(wide.base)

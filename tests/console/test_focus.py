@@ -222,7 +222,7 @@ def test_a_click_beside_it_does_not_end_an_export(wide: Console) -> None:
     wide.page.mouse.click(20, 20)
     assert wide.page.get_by_role("progressbar").is_visible()
     wide.page.get_by_role("dialog").get_by_role("button", name="Cancelar").click()
-    wide.page.get_by_text("Exportação cancelada").wait_for()
+    wide.page.locator(".hint", has_text="Exportação cancelada").wait_for()
 
 
 def test_going_up_no_row_hides_below_the_headers(wide: Console) -> None:

@@ -7,6 +7,7 @@ from playwright.sync_api import Route
 
 from client.socket_service import listening
 from console.driver import Console
+from console.test_focus import HEAR
 from console.test_relatorios import count, first, punctuated
 from live.server import Place, Server, serving
 
@@ -77,6 +78,24 @@ def test_a_refusal_is_heard_once(wide: Console) -> None:
     assert said.count() == 1
 
 
+def test_a_refusal_that_stays_is_heard_once_until_somebody_asks_again(wide: Console) -> None:
+    wide.refusals_expected = True
+    wide.enter()
+    wide.page.evaluate(HEAR)
+    wide.page.clock.install()
+    wide.page.route(LISTS, answers(503, "Em manutenção.", Retry_After="2"))
+    wide.page.get_by_role("link", name="Próxima página").click()
+    trouble = wide.page.locator(".list > .trouble")
+    for _ in range(3):
+        trouble.get_by_text("em 2 s").wait_for()
+        with wide.page.expect_request(LISTS):
+            wide.page.clock.run_for(2_000)
+    trouble.get_by_text("em 2 s").wait_for()
+    assert wide.page.evaluate("heard.filter((said) => said === 'Em manutenção.').length") == 1
+    trouble.get_by_role("button", name="Tentar de novo").click()
+    wide.until("heard.filter((said) => said === 'Em manutenção.').length === 2")
+
+
 def test_nothing_of_another_list_stands_below_filters_that_were_refused(wide: Console, api: httpx.Client) -> None:
     one, other = (first(api, tipo_pessoa=tipo)["numero_documento"] for tipo in ("PESSOA", "EMPRESA"))
     wide.refusals_expected = True
@@ -103,6 +122,31 @@ def test_an_answer_that_is_cut_off_is_a_lost_connection_and_asked_for_again(tab:
         tab.page.unroute(LISTS)
     tab.rows.first.wait_for(timeout=20_000)
     assert not trouble.count()
+
+
+@pytest.mark.parametrize("body", ["<html>Entre na rede</html>", "{}", '{"result":{"itens":[]}}', '{"result":'])
+def test_what_is_no_answer_of_the_service_is_said_and_asked_for_again(wide: Console, body: str) -> None:
+    wide.page.route(LISTS, lambda route: route.fulfill(status=200, headers={"ETag": '"kept"'}, body=body))
+    wide.enter()
+    trouble = wide.page.locator(".trouble[data-kind=server]")
+    assert "A resposta não pôde ser lida." in trouble.inner_text()
+    wide.page.unroute(LISTS)
+    trouble.get_by_role("button", name="Tentar de novo").click()
+    wide.rows.first.wait_for()
+    assert "if-none-match" not in wide.requests[-1].headers
+
+
+def test_a_server_that_says_nothing_is_not_waited_for_longer(wide: Console) -> None:
+    wide.page.clock.install()
+    wide.page.route(LISTS, lambda _: None)
+    wide.page.goto(wide.base)
+    wide.page.get_by_label("Token de acesso").fill(wide.token)
+    wide.page.keyboard.press("Enter")
+    wide.page.locator("[aria-busy=true]").first.wait_for()
+    wide.page.clock.fast_forward(19_000)
+    assert not wide.page.locator(".trouble").count()
+    wide.page.clock.fast_forward(2_000)
+    wide.page.locator(".trouble[data-kind=offline]").wait_for()
 
 
 def test_filters_that_the_server_refuses_are_said_in_its_words(tab: Console) -> None:

@@ -19,7 +19,9 @@ export class Refusal extends Error {
   }
 }
 
+export const UNREADABLE = "A resposta não pôde ser lida.";
 const REMEMBERED = 64;
+/** For how long a server may say nothing, not for how long it may speak. */
 const PATIENCE_MS = 20_000;
 /** For how long a page that is about to be left may still be seen. */
 const LEAVING_MS = 10_000;
@@ -33,7 +35,8 @@ const KINDS = { 400: "invalid", 401: "auth", 429: "limit", 502: "unavailable", 5
 
 /** Give the document of the API: what is the server's to say of it. @returns {Promise<any>} */
 export async function description() {
-  return (await fetch(`${SERVICE}/openapi.json`, { credentials: "omit", referrerPolicy: "no-referrer" })).json();
+  const { answer, text } = await send(`${SERVICE}/openapi.json`, { cache: "default" });
+  return read(answer, text, (body) => isObject(body?.paths));
 }
 
 /** Make a client for one caller. @param {string} token */
@@ -52,10 +55,9 @@ export function connect(token) {
     /** @type {Record<string, string>} */
     const headers = { Authorization: token };
     if (before?.etag) headers["If-None-Match"] = before.etag;
-    const { answer, text } = await send(address, headers, signal);
+    const { answer, text } = await send(address, { headers }, signal);
     if (answer.status === 304 && before) return keep(address, before);
-    const body = parse(text);
-    if (!answer.ok) throw refusal(answer, body);
+    const body = read(answer, text, WHOLE[path] ?? isObject);
     const etag = answer.headers.get("ETag") ?? "";
     const found = { body, etag, next: next(answer.headers.get("Link")), size: text.length };
     return remember && etag ? keep(address, found) : found;
@@ -90,23 +92,27 @@ function addressOf(path, parameters) {
   return SERVICE + path + (query && `?${query}`);
 }
 
-/** Send, and receive all of the answer. @param {string} address @param {Record<string, string>} headers @param {AbortSignal} [signal] */
-async function send(address, headers, signal) {
+/** Send, and receive all of the answer. @param {string} address @param {RequestInit} how @param {AbortSignal} [signal] */
+async function send(address, how, signal) {
   const stop = new AbortController();
   const end = () => stop.abort();
-  const timer = setTimeout(end, PATIENCE_MS);
+  let timer = setTimeout(end, PATIENCE_MS);
+  const heard = () => {
+    clearTimeout(timer);
+    timer = setTimeout(end, PATIENCE_MS);
+  };
   signal?.addEventListener("abort", end);
   try {
     signal?.throwIfAborted();
     const answer = await fetch(address, {
-      headers,
       signal: stop.signal,
       cache: "no-store",
       credentials: "omit",
       redirect: "error",
       referrerPolicy: "no-referrer",
+      ...how,
     });
-    return { answer, text: await answer.text() };
+    return { answer, text: await received(answer, heard) };
   } catch (error) {
     // Some browsers break off what a page asks as soon as it is to be left, which says nothing of the server.
     const left = leaving + LEAVING_MS - performance.now();
@@ -117,6 +123,44 @@ async function send(address, headers, signal) {
     clearTimeout(timer);
     signal?.removeEventListener("abort", end);
   }
+}
+
+/** Give the text of a body, and tell of each part as it comes. @param {Response} answer @param {() => void} heard */
+function received(answer, heard) {
+  heard();
+  const tell = new TransformStream({
+    transform(part, parts) {
+      heard();
+      parts.enqueue(part);
+    },
+  });
+  return new Response(answer.body?.pipeThrough(tell)).text();
+}
+
+/** What tells an answer of a list, or of the caller, from the page of a proxy. @type {Record<string, (body: any) => boolean>} */
+const WHOLE = {
+  "/relatorios": isList,
+  "/pessoas": isList,
+  "/usuario": (body) => isObject(body?.result),
+};
+
+/** @param {any} body */
+function isList(body) {
+  return Array.isArray(body?.result?.itens) && isObject(body.result.paginacao);
+}
+
+/** @param {unknown} value */
+function isObject(value) {
+  return typeof value === "object" && value !== null;
+}
+
+/** Read what was answered; what it refuses, and what is not the service's, is thrown as Refusal.
+ * @param {Response} answer @param {string} text @param {(body: any) => boolean} isWhole */
+function read(answer, text, isWhole) {
+  const body = parse(text);
+  if (!answer.ok) throw refusal(answer, body);
+  if (!isWhole(body)) throw new Refusal("server", UNREADABLE, { status: answer.status });
+  return body;
 }
 
 /** @param {string} text */

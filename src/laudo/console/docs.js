@@ -1,6 +1,7 @@
 // Adds "Experimentar" to the reference: a form for each route, asked with the token of this tab.
 import { html, render, useRef, useState } from "./vendor/preact.js";
 import { connect, description, Refusal } from "./api.js";
+import { patiently } from "./patience.js";
 import { kept, renewKept } from "./session.js";
 import { resumeTheme } from "./theme.js";
 
@@ -73,7 +74,7 @@ function hidden(body) {
 async function start() {
   resumeTheme();
   renewKept();
-  const document_ = await description();
+  const document_ = await patiently(description, new AbortController().signal);
   for (const section of document.querySelectorAll("section[data-path]")) {
     const path = section.getAttribute("data-path") ?? "";
     const get = document_.paths[path].get;

@@ -1,4 +1,5 @@
 // A list as CSV: walks it by cursor, tells how far it is, can be stopped.
+import { Refusal } from "./api.js";
 import { mask, punctuate } from "./documents.js";
 import { patiently } from "./patience.js";
 
@@ -20,6 +21,8 @@ const FIELDS = {
   "/relatorios": ["numero", "status", "tipo_pessoa", "nome", "atualizado_em", "resultado", "mensagem", "pendente_validacao_manual", "numero_documento"],
   "/pessoas": ["cpf", "nome", "atualizado_em"],
 };
+
+const LINKLESS = "A resposta veio sem o cabeçalho Link, que leva à próxima página: algo no caminho até o serviço o retira.";
 
 /** @param {Record<string, unknown>} item @param {string[]} fields @param {(document: string) => string} written */
 export function row(item, fields, written) {
@@ -54,6 +57,7 @@ export async function walk(api, path, parameters, { rows, masked, separator, sig
     parts.push(new Blob(itens.map((/** @type {Record<string, unknown>} */ item) => line(row(item, FIELDS[path], written), separator))));
     count += itens.length;
     progress(count, Math.max(count, Number(paginacao.total)));
+    if (!answer.next && !asked.cursor && count < Number(paginacao.total)) throw new Refusal("server", LINKLESS);
     if (!answer.next) return { parts, count };
     asked = Object.fromEntries(new URL(answer.next, location.href).searchParams);
   }

@@ -1,6 +1,6 @@
 // Hooks of the views: an answer that is asked for, kept while the next one comes, and looked at again when it may have changed.
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
-import { Refusal } from "./api.js";
+import { Refusal, UNREADABLE } from "./api.js";
 import { api, leave } from "./session.js";
 import { say } from "./store.js";
 
@@ -34,25 +34,29 @@ export function useList(path, parameters) {
   const of = JSON.stringify([path, filters]);
   // What was known of it when the view was left stands at once, so that "back" finds its place in the page.
   const [state, setState] = useState(() => /** @type {State} */ ({ question, of, result: api().recall(path, parameters)?.body.result ?? null, loading: true, refusal: null, news: null, checked: null, stale: false }));
-  const [turn, reload] = useTurn();
+  const [turn, again] = useTurn();
+  const voice = useVoice(question);
   // Before the page is painted, so that the server works meanwhile.
   useLayoutEffect(() => {
     const stop = new AbortController();
     setState((/** @type {State} */ old) => ({ ...old, loading: true, news: null }));
     api()
       .ask(path, parameters, { signal: stop.signal })
-      .then(({ body }) => setState({ question, of, result: body.result, loading: false, refusal: null, news: null, checked: new Date(), stale: false }))
+      .then(({ body }) => {
+        voice.forget();
+        setState({ question, of, result: body.result, loading: false, refusal: null, news: null, checked: new Date(), stale: false });
+      })
       .catch((error) => {
         if (stop.signal.aborted) return;
-        const refusal = refused(error);
+        const refusal = voice.refused(error);
         // Nothing of another list may stand below these filters: it would be taken for what they found.
         setState((/** @type {State} */ old) => ({ ...old, ...(old.of === of ? {} : { of, result: null, checked: null }), question, loading: false, refusal, stale: true }));
       });
     return () => stop.abort();
   }, [question, turn]);
-  const wait = useCountdown(state.loading ? null : state.refusal, reload);
+  const wait = useCountdown(state.loading ? null : state.refusal, again);
   useRefresh(JSON.stringify([question, turn]), path, parameters, state, setState);
-  return { ...state, loading: state.loading || state.question !== question, turn, wait, reload };
+  return { ...state, loading: state.loading || state.question !== question, turn, wait, reload: voice.anew(again) };
 }
 
 /**
@@ -62,18 +66,27 @@ export function useList(path, parameters) {
  */
 export function useOnce(question, ask) {
   const [found, setFound] = useState(/** @type {{question: string|null, turn: number, value: T|null, refusal: Refusal|null}} */ ({ question: null, turn: 0, value: null, refusal: null }));
-  const [turn, retry] = useTurn();
+  const [turn, again] = useTurn();
+  const voice = useVoice(question);
   useEffect(() => {
     if (question === null) return undefined;
     const stop = new AbortController();
     ask(stop.signal)
-      .then((value) => !stop.signal.aborted && setFound({ question, turn, value, refusal: null }))
-      .catch((error) => !stop.signal.aborted && setFound((old) => ({ question, turn, value: old.question === question ? old.value : null, refusal: refused(error) })));
+      .then((value) => {
+        if (stop.signal.aborted) return;
+        voice.forget();
+        setFound({ question, turn, value, refusal: null });
+      })
+      .catch((error) => {
+        if (stop.signal.aborted) return;
+        const refusal = voice.refused(error);
+        setFound((old) => ({ question, turn, value: old.question === question ? old.value : null, refusal }));
+      });
     return () => stop.abort();
   }, [question, turn]);
   const { value, refusal } = found.question === question ? found : { value: null, refusal: null };
   const loading = question !== null && (found.question !== question || found.turn !== turn);
-  return { value, loading, refusal, wait: useCountdown(loading ? null : refusal, retry), retry };
+  return { value, loading, refusal, wait: useCountdown(loading ? null : refusal, again), retry: voice.anew(again) };
 }
 
 /** Whether something goes on for longer than one waits without a word. @param {boolean} going */
@@ -168,14 +181,42 @@ function newer({ result: shown, news }, result) {
 const OUTAGE_MS = 1000;
 let heard = { message: "", at: 0 };
 
-/** Make any failure a refusal and say it; one of the token ends the session. @param {unknown} error @returns {Refusal} */
-export function refused(error) {
-  const refusal = error instanceof Refusal ? error : new Refusal("server", "A resposta não pôde ser lida.");
+/** What refuses a question is said once while it is tried again by itself: anew when it is another refusal, or somebody asks anew.
+ * @param {string|null} question */
+function useVoice(question) {
+  const said = useRef({ question, message: "" });
+  if (said.current.question !== question) said.current = { question, message: "" };
+  const forget = () => {
+    said.current.message = "";
+  };
+  return {
+    forget,
+    /** @param {unknown} error */
+    refused(error) {
+      const refusal = refused(error, said.current.message);
+      said.current.message = refusal.message;
+      return refusal;
+    },
+    /** @param {() => void} again */
+    anew: (again) => () => {
+      forget();
+      again();
+    },
+  };
+}
+
+/** Make any failure a refusal and say it, unless that was said `before`; one of the token ends the session.
+ * @param {unknown} error @param {string} [before] @returns {Refusal} */
+export function refused(error, before = "") {
+  const refusal = error instanceof Refusal ? error : new Refusal("server", UNREADABLE);
   if (refusal.kind === "auth") leave("O token deixou de ser aceito. Entre de novo.");
   else {
     const at = performance.now();
-    if (refusal.message !== heard.message || at - heard.at > OUTAGE_MS) say(refusal.message);
-    heard = { message: refusal.message, at };
+    const again = refusal.message === before || (refusal.message === heard.message && at - heard.at <= OUTAGE_MS);
+    if (!again) {
+      say(refusal.message);
+      heard = { message: refusal.message, at };
+    }
   }
   return refusal;
 }

@@ -1,9 +1,9 @@
 // Starts the console: who asks, where they are, and which view draws that.
 import { html, render, useEffect, useErrorBoundary } from "./vendor/preact.js";
-import { description } from "./api.js";
 import { keepFocus } from "./focus.js";
 import { Frame } from "./frame.js";
 import { listen } from "./keyboard.js";
+import { learnLimits } from "./limits.js";
 import { follow } from "./router.js";
 import { renewKept, resume } from "./session.js";
 import { store, useStore } from "./store.js";
@@ -23,7 +23,12 @@ function Console() {
   const place = useStore((state) => state.place);
   const [broken] = useErrorBoundary();
   useEffect(() => {
-    if (token) learnLimits();
+    if (!token) return undefined;
+    const stop = new AbortController();
+    learnLimits(stop.signal).catch(() => {
+      // An export asks again.
+    });
+    return () => stop.abort();
   }, [token]);
   useEffect(() => {
     document.body.dataset.view = token ? place.view : "entrar";
@@ -35,17 +40,6 @@ function Console() {
     <${View} key=${place.view} place=${place} />
     ${place.open && html`<${Detalhe} key=${place.open} place=${place} />`}
   <//>`;
-}
-
-/** The largest page is the server's to say, in the document of its API. */
-async function learnLimits() {
-  try {
-    const parameters = (await description()).paths["/relatorios"].get.parameters;
-    const rows = parameters.find((/** @type {any} */ parameter) => parameter.name === "rows");
-    store.set({ maxRows: Number(rows.schema.maximum) || store.get().maxRows });
-  } catch {
-    // It stays at what every server gives.
-  }
 }
 
 /** Whether the browser lets a page keep something for a tab: where all cookies are blocked, asking is an error already. */

@@ -5,7 +5,7 @@ const ATTEMPTS = 6;
 const MOST_WAIT_S = 30;
 
 /** @template T @param {() => Promise<T>} ask @param {AbortSignal} signal @param {string[]} [passing] kinds of refusals that may pass @returns {Promise<T>} */
-export async function patiently(ask, signal, passing = ["limit", "unavailable", "offline"]) {
+export async function patiently(ask, signal, passing = ["limit", "unavailable", "offline", "server"]) {
   for (let attempt = 1; ; attempt += 1) {
     try {
       signal.throwIfAborted();

@@ -5,6 +5,7 @@ import { cli, curl, sdk } from "../copyas.js";
 import { save, walk } from "../exporting.js";
 import { integer, plural, zone } from "../format.js";
 import { SHORTCUTS, switchKeys } from "../keyboard.js";
+import { learnLimits } from "../limits.js";
 import { refused } from "../lists.js";
 import { Copy, Dialog } from "../parts.js";
 import { SERVICE } from "../service.js";
@@ -14,6 +15,7 @@ import { remember, say, store, useStore } from "../store.js";
 /** @typedef {import("../address.js").Place} Place */
 
 const ROWS = 1000;
+const CANCELLED = "Exportação cancelada; nada foi gravado.";
 const SEPARATOR = "laudo.separator";
 const SEPARATORS = { ",": "vírgula", ";": "ponto e vírgula (Excel em português)" };
 const close = () => store.set({ dialog: null });
@@ -65,7 +67,7 @@ function filtersAndSort(place) {
 
 /** @param {{place: Place}} props */
 function Export({ place }) {
-  const { maxRows, revealed } = store.get();
+  const { revealed } = store.get();
   const [masked, setMasked] = useState(!revealed);
   const [separator, setSeparator] = useState(() => (localStorage.getItem(SEPARATOR) === ";" ? ";" : ","));
   const [state, setState] = useState(/** @type {{at: "ready"|"running"|"done"|"failed", done: number, total: number, why: string}} */ ({ at: "ready", done: 0, total: 0, why: "" }));
@@ -76,8 +78,9 @@ function Export({ place }) {
     stop.current = controller;
     setState({ at: "running", done: 0, total: 0, why: "" });
     try {
+      await learnLimits(controller.signal);
       const { parts, count } = await walk(api(), `/${place.view}`, filtersAndSort(place), {
-        rows: Math.min(ROWS, Math.floor(maxRows / 25) * 25),
+        rows: Math.min(ROWS, Math.floor(store.get().maxRows / 25) * 25),
         masked,
         separator,
         signal: controller.signal,
@@ -87,8 +90,10 @@ function Export({ place }) {
       setState({ at: "done", done: count, total: count, why: "" });
       say(`Exportação concluída: ${plural(count, "linha", "linhas")}.`);
     } catch (error) {
-      if (controller.signal.aborted) setState({ at: "ready", done: 0, total: 0, why: "Exportação cancelada; nada foi gravado." });
-      else setState((/** @type {typeof state} */ old) => ({ ...old, at: "failed", why: refused(error).message }));
+      if (controller.signal.aborted) {
+        say(CANCELLED);
+        setState({ at: "ready", done: 0, total: 0, why: CANCELLED });
+      } else setState((/** @type {typeof state} */ old) => ({ ...old, at: "failed", why: refused(error).message }));
     }
   };
   const separate = (/** @type {string} */ by) => {
@@ -113,9 +118,9 @@ function Export({ place }) {
 
 /** @param {{state: {at: string, done: number, total: number, why: string}}} props */
 function Progress({ state }) {
-  // What failed `refused` has said.
+  // Why it ended was said already.
   if (state.at === "failed") return html`<p class="wrong">${state.why}</p>`;
-  if (state.why) return html`<p class="hint" role="alert">${state.why}</p>`;
+  if (state.why) return html`<p class="hint">${state.why}</p>`;
   if (state.at === "done") return html`<p class="good" data-exported>${plural(state.done, "linha exportada", "linhas exportadas")}.</p>`;
   if (state.at !== "running") return null;
   return html`<p class="progress">

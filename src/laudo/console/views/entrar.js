@@ -1,6 +1,6 @@
 // Asks for a token and tries it.
 import { html, useState } from "../vendor/preact.js";
-import { connect, Refusal } from "../api.js";
+import { connect, Refusal, UNREADABLE } from "../api.js";
 import { Mark } from "../parts.js";
 import { enter, plausible } from "../session.js";
 import { useStore } from "../store.js";
@@ -61,7 +61,7 @@ export function Entrar() {
 
 /** @param {unknown} error */
 function words(error) {
-  if (!(error instanceof Refusal)) return "A resposta não pôde ser lida. O endereço é mesmo o de um serviço laudo?";
+  if (!(error instanceof Refusal) || error.message === UNREADABLE) return `${UNREADABLE} O endereço é mesmo o de um serviço laudo?`;
   if (error.kind === "auth") return "Este token não é aceito. Ele pode estar incompleto, vencido ou revogado, ou o acesso ainda não foi liberado.";
   const wait = error.retryAfter ? ` Tente de novo em ${error.retryAfter} s.` : "";
   return `${error.message}${wait}`;
