@@ -1,6 +1,7 @@
 import re
 
 import pytest
+from playwright.sync_api import Route
 
 from console.driver import Console
 from console.test_freshness import answered
@@ -106,6 +107,29 @@ def test_on_paper_a_part_of_a_list_says_which(wide: Console, address: str, page:
     assert not wide.page.get_by_text(page).filter(visible=True).count()
     wide.page.emulate_media(media="print")
     assert wide.page.get_by_text(page).is_visible()
+
+
+@pytest.mark.parametrize("view", ["relatorios", "pessoas"])
+def test_on_paper_nothing_of_another_question_stands_below_what_is_asked_for(wide: Console, view: str) -> None:
+    wide.enter(f"#/{view}")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    wide.page.route(re.compile("page=2"), hold)
+    awaited = wide.page.locator(".list").get_by_text("Ainda buscando…").filter(visible=True)
+    old = wide.page.locator("tbody tr, [data-total], .on-paper").filter(visible=True, has_not_text="Ainda buscando…")
+    wide.page.get_by_role("link", name="Próxima página").click()
+    wide.page.locator("[aria-busy=true]").first.wait_for()
+    wide.page.emulate_media(media="print")
+    assert (awaited.count(), old.count()) == (1, 0)
+    while not held:
+        wide.page.wait_for_timeout(20)
+    held[0].continue_()
+    wide.settle()
+    assert (awaited.count(), old.count()) == (0, 27)
+    wide.page.unroute_all(behavior="wait")
 
 
 def test_on_paper_an_open_report_is_what_was_meant(tab: Console) -> None:

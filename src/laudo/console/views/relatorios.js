@@ -80,13 +80,14 @@ function Empty({ place, total }) {
   </div>`;
 }
 
-/** That what is asked for takes longer than a moment; until then what else there is to say. @param {{going: boolean, children?: any}} props */
+/** That what is asked for takes longer than a moment, and on paper that it is awaited at all; until then what else there is to say.
+ * @param {{going: boolean, children?: any}} props */
 export function Late({ going, children }) {
   const late = useLate(going);
   useEffect(() => {
     if (late) say(STILL);
   }, [late]);
-  return late ? html`<p class="checked off">${STILL}</p>` : children;
+  return html`${going && html`<p class=${late ? "checked off awaited" : "on-paper"}>${STILL}</p>`}${!late && children}`;
 }
 
 /** When the list was last known to be true, or that it is still being asked for. @param {{list: import("../lists.js").Asked}} props */
