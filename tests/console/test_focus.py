@@ -39,6 +39,50 @@ def test_a_report_over_the_list_keeps_the_focus_and_gives_it_back(phone: Console
     assert phone.hash == "/relatorios"
 
 
+@pytest.mark.parametrize("width", [720, 959, 960, 1100, 1239, 1240])
+def test_a_report_covers_nothing_that_can_be_reached(wide: Console, width: int) -> None:
+    wide.page.set_viewport_size({"width": width, "height": 800})
+    wide.enter()
+    wide.rows.nth(3).press("Enter")
+    wide.page.locator(".others li, .others p").first.wait_for()
+    covered = """[...document.querySelectorAll('main :is(a, button, input, select)')].filter((e) => {
+        const [one, report] = [e, document.querySelector('.detalhe')].map((each) => each.getBoundingClientRect())
+        return e.checkVisibility({ visibilityProperty: true }) && !e.closest('.detalhe') && one.right > report.left
+    }).map((e) => e.outerHTML)"""
+    modal = wide.page.evaluate("document.querySelector('.detalhe').matches(':modal')")
+    assert modal is (width < 960)
+    assert modal or wide.page.evaluate(covered) == []
+    assert wide.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "it scrolls sideways"
+
+
+IN_VIEW = """((row, { left, top, bottom } = row.getBoundingClientRect()) =>
+    [top + 2, bottom - 2].every((y) => row.contains(document.elementFromPoint(left + 9, y)))
+)(document.querySelector('tr.open, tr:focus-within'))"""
+
+
+def test_the_row_of_a_report_stays_in_view_where_the_list_has_less_room_beside_it(wide: Console) -> None:
+    wide.page.set_viewport_size({"width": 1100, "height": 800})
+    wide.enter("#/relatorios?rows=50")
+    wide.rows.nth(12).press("Enter")
+    wide.page.locator(".others li, .others p").first.wait_for()
+    assert wide.page.evaluate(f"{FOCUSED}.id") == "detalhe"
+    assert wide.page.evaluate(IN_VIEW)
+    wide.page.keyboard.press("Escape")
+    wide.page.locator(".detalhe").wait_for(state="detached")
+    assert wide.page.evaluate(f"{FOCUSED}.title") == wide.rows.nth(12).get_attribute("title")
+    assert wide.page.evaluate(IN_VIEW)
+
+
+def test_closing_a_report_takes_the_focus_from_nothing_outside_of_it(wide: Console) -> None:
+    wide.enter()
+    wide.rows.nth(3).press("Enter")
+    wide.page.locator(".detalhe dl").wait_for()
+    wide.page.get_by_role("button", name="Exportar").focus()
+    wide.page.keyboard.press("Escape")
+    wide.page.locator(".detalhe").wait_for(state="detached")
+    assert wide.page.evaluate(f"{FOCUSED}.textContent") == "Exportar"
+
+
 def test_the_focus_stays_in_what_covers_the_page(phone: Console) -> None:
     phone.refusals_expected = True
     phone.page.route(re.compile("sort=nome"), lambda route: route.fulfill(status=500, body="{}"))

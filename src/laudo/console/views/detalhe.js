@@ -26,10 +26,14 @@ export function Detalhe({ place }) {
   useEffect(() => {
     const before = document.querySelector("tr.open [data-row]");
     heading.current?.focus({ preventScroll: true });
-    return () => (before instanceof HTMLElement && before.isConnected ? before.focus({ preventScroll: true }) : undefined);
+    return () => {
+      const focused = document.activeElement;
+      if (focused !== document.body && !focused?.closest(".detalhe")) return;
+      if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
+    };
   }, []);
   const close = () => go({ ...place, open: "" });
-  return html`<${Beside} below=${720} close=${close} class="detalhe" aria-labelledby="detalhe" aria-busy=${list.loading}>
+  return html`<${Beside} below=${960} close=${close} class="detalhe" aria-labelledby="detalhe" aria-busy=${list.loading}>
     <header>
       <h2 id="detalhe" tabindex="-1" data-home ref=${heading}>Relatório <code>${place.open.slice(0, 8)}</code></h2>
       <${Copy} text=${place.open} label="Copiar o número" />

@@ -1,5 +1,5 @@
 // The table of reports: sorted by its headers, walked by arrows, its columns as wide as there is room.
-import { html } from "../vendor/preact.js";
+import { html, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { write } from "../address.js";
 import { FIELDS, kindOf } from "../format.js";
 import { Documento, Instant, Resultado, Status } from "../parts.js";
@@ -42,6 +42,7 @@ const COLUMNS = ["numero", "numero_documento", "tipo_pessoa", "status", "resulta
 
 /** @param {{place: Place, itens: any[], loading: boolean}} props */
 export function RelatorioTable({ place, itens, loading }) {
+  useRowInView(place.open);
   return html`<${SortSelect} place=${place} fields=${COLUMNS} />
     <div class="table ${loading ? "loading" : ""}">
       <table role="table" aria-labelledby="titulo">
@@ -49,6 +50,15 @@ export function RelatorioTable({ place, itens, loading }) {
         <tbody role="rowgroup">${itens.map((item) => html`<${Row} key=${item.numero} place=${place} item=${item} />`)}</tbody>
       </table>
     </div>`;
+}
+
+/** Follow the row of a report that opens or closes: the list beside it has less room, and its rows another place. @param {string} open */
+function useRowInView(open) {
+  const shown = useRef(open);
+  useLayoutEffect(() => {
+    if (shown.current !== open) document.querySelector("tr.open, tr:focus-within")?.scrollIntoView({ block: "nearest" });
+    shown.current = open;
+  }, [open]);
 }
 
 /** @param {{place: Place, item: any}} props */
