@@ -3,6 +3,8 @@
 import re
 from itertools import pairwise
 
+import pytest
+
 from console.driver import Console
 from console.test_freshness import answered
 
@@ -123,6 +125,32 @@ def test_enlarged_four_times_nothing_is_cut_off_or_out_of_view(phone: Console) -
             assert box
             assert 0 <= box["x"] <= box["x"] + box["width"] <= 320, name
     phone.page.unroute_all(behavior="wait")
+
+
+SPACED = """() => {
+    const style = new CSSStyleSheet()
+    style.replaceSync(`p { margin-bottom: 2em !important }
+        * { line-height: 1.5 !important; letter-spacing: .12em !important; word-spacing: .16em !important }`)
+    document.adoptedStyleSheets = [style]
+}"""
+CUT = """[...document.querySelectorAll('.table :is(td, th, [data-row])')].filter((e) => !e.closest('[title]')
+    && e.checkVisibility({ visibilityProperty: true }) && (e.scrollWidth > e.clientWidth
+        || e.getBoundingClientRect().right > e.closest('.table').getBoundingClientRect().right)
+).map((e) => `${e.className}: ${e.innerText}`)"""
+HEIGHTS = "(all) => [...new Set(all.map((e) => Math.round(e.getBoundingClientRect().height / 8)))]"
+
+
+@pytest.mark.parametrize("width", [390, 640, 660, 900, 1000, 1280, 1600])
+def test_a_row_is_one_line_and_cuts_nothing_where_letters_stand_further_apart(wide: Console, width: int) -> None:
+    wide.page.set_viewport_size({"width": width, "height": 800})
+    wide.enter("#/relatorios?rows=100")
+    assert wide.page.evaluate(CUT) == []
+    assert width < 660 or len(wide.page.locator("tbody tr").evaluate_all(HEIGHTS)) == 1
+    wide.page.evaluate(SPACED)
+    assert wide.page.evaluate(CUT) == []
+    wide.enter("?#/pessoas")
+    wide.page.evaluate(SPACED)
+    assert wide.page.evaluate(CUT) == []
 
 
 def test_numbers_of_ten_millions_have_room(wide: Console) -> None:
