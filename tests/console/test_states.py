@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import httpx
 import pytest
-from playwright.sync_api import Route
+from playwright.sync_api import Browser, Route
 
 from client.socket_service import listening
 from console.driver import Console
@@ -34,6 +34,29 @@ def test_a_busy_server_is_waited_for(tab: Console, status: int, kind: str, words
     tab.page.unroute(LISTS)
     tab.rows.first.wait_for()
     assert not trouble.count()
+
+
+def test_the_page_says_that_it_comes_until_its_modules_have(wide: Console) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    wide.page.route("**/router.js", hold)
+    wide.page.goto(wide.base, wait_until="commit")
+    wide.page.get_by_text("Carregando…").wait_for()
+    held[0].continue_()
+    wide.page.get_by_role("button", name="Entrar").wait_for()
+    assert not wide.page.get_by_text("Carregando…").count()
+
+
+def test_without_scripts_the_page_says_what_it_needs_and_where_there_is_more(browser: Browser, wide: Console) -> None:
+    page = browser.new_page(java_script_enabled=False)
+    page.goto(wide.base)
+    assert page.inner_text("body").startswith("Esta página precisa de JavaScript.")
+    page.get_by_role("link", name="referência").click()
+    page.get_by_role("heading", name="GET /relatorios").wait_for()
+    page.close()
 
 
 def test_what_was_known_stays_while_the_connection_is_lost(tab: Console) -> None:

@@ -53,6 +53,7 @@ function keeps() {
 
 /** @param {Element} root */
 function start(root) {
+  root.replaceChildren();
   if (!keeps()) return render(html`<main class="broken"><h1>O navegador não deixa esta página guardar o token na aba.</h1><p>Permita os dados deste site (cookies e armazenamento) e <a href="./">recarregue</a>.</p></main>`, root);
   resumeTheme();
   resume();
