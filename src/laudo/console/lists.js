@@ -80,7 +80,7 @@ export function useOnce(question, ask) {
       .catch((error) => {
         if (stop.signal.aborted) return;
         const refusal = voice.refused(error);
-        setFound((old) => ({ question, turn, value: old.question === question ? old.value : null, refusal }));
+        setFound((/** @type {typeof found} */ old) => ({ question, turn, value: old.question === question ? old.value : null, refusal }));
       });
     return () => stop.abort();
   }, [question, turn]);

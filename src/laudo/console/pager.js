@@ -72,3 +72,11 @@ function Jump({ place, last }) {
     ${wrong && html`<span class="wrong" role="alert">De 1 a ${integer(last)}.</span>`}
   </form>`;
 }
+
+/** A page that the list does not reach. @param {{place: Place}} props */
+export function Beyond({ place }) {
+  return html`<div class="empty">
+    <p class="big">A página ${integer(place.page)} está além do fim da lista.</p>
+    <button type="button" onClick=${() => go({ ...place, page: 1 })}>Ir para a primeira</button>
+  </div>`;
+}

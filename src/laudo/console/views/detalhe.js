@@ -9,7 +9,7 @@ import { go, link } from "../router.js";
 import { SERVICE } from "../service.js";
 import { api } from "../session.js";
 import { say } from "../store.js";
-import { Checked } from "./relatorios.js";
+import { Checked } from "./standing.js";
 
 /** @typedef {import("../address.js").Place} Place */
 

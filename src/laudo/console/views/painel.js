@@ -8,7 +8,7 @@ import { link } from "../router.js";
 import { api } from "../session.js";
 import { say } from "../store.js";
 import { countChoices, slowly } from "../totals.js";
-import { Late } from "./relatorios.js";
+import { Late } from "./standing.js";
 import { Volume } from "./volume.js";
 
 const SHOWN = 4;

@@ -5,11 +5,11 @@ import { Chips } from "../chips.js";
 import { plain, recognize, WRONG } from "../documents.js";
 import { integer, plural } from "../format.js";
 import { useList } from "../lists.js";
-import { Pager } from "../pager.js";
+import { Beyond, Pager } from "../pager.js";
 import { Clear, Documento, Icon, Instant, Skeleton, Trouble, usePageTop } from "../parts.js";
 import { go, link } from "../router.js";
 import { say, store, useStore } from "../store.js";
-import { Beyond, Checked, News } from "./relatorios.js";
+import { Checked, News } from "./standing.js";
 import { Header, SortSelect } from "./table.js";
 
 /** @typedef {import("../address.js").Place} Place */

@@ -3,19 +3,17 @@ import { html, useEffect, useState } from "../vendor/preact.js";
 import { filtersOf, instant, parameters } from "../address.js";
 import { Chips } from "../chips.js";
 import { doubt, isPersonal } from "../documents.js";
-import { clock, integer, plural } from "../format.js";
-import { difference } from "../totals.js";
-import { useLate, useList } from "../lists.js";
-import { Pager } from "../pager.js";
+import { integer, plural } from "../format.js";
+import { useList } from "../lists.js";
+import { Beyond, Pager } from "../pager.js";
 import { Icon, Skeleton, Trouble, useMedia, usePageTop } from "../parts.js";
 import { go } from "../router.js";
 import { say, store } from "../store.js";
 import { Filters, NARROW } from "./filters.js";
+import { Checked, News } from "./standing.js";
 import { RelatorioTable } from "./table.js";
 
 /** @typedef {import("../address.js").Place} Place */
-
-const STILL = "Ainda buscando…";
 
 /** @param {{place: Place}} props */
 export function Relatorios({ place }) {
@@ -56,14 +54,6 @@ function Shown({ place, list, total }) {
   return html`<${RelatorioTable} place=${place} itens=${list.result.itens} loading=${list.loading} /><${Pager} place=${place} total=${total} />`;
 }
 
-/** A page that the list does not reach. @param {{place: Place}} props */
-export function Beyond({ place }) {
-  return html`<div class="empty">
-    <p class="big">A página ${integer(place.page)} está além do fim da lista.</p>
-    <button type="button" onClick=${() => go({ ...place, page: 1 })}>Ir para a primeira</button>
-  </div>`;
-}
-
 /** @param {{place: Place, total: number}} props */
 function Empty({ place, total }) {
   if (total) return html`<${Beyond} place=${place} />`;
@@ -78,47 +68,4 @@ function Empty({ place, total }) {
     ${from && to && instant(from, false) >= instant(to, true) && html`<p>O período termina antes de começar.</p>`}
     <button type="button" onClick=${() => go({ ...place, filters: {}, page: 1 })}>Limpar os filtros</button>
   </div>`;
-}
-
-/** That what is asked for takes longer than a moment, and on paper that it is awaited at all; until then what else there is to say.
- * @param {{going: boolean, children?: any}} props */
-export function Late({ going, children }) {
-  const late = useLate(going);
-  useEffect(() => {
-    if (late) say(STILL);
-  }, [late]);
-  return html`${going && html`<p class=${late ? "checked off awaited" : "on-paper"}>${STILL}</p>`}${!late && children}`;
-}
-
-/** When the list was last known to be true, or that it is still being asked for. @param {{list: import("../lists.js").Asked}} props */
-export function Checked({ list }) {
-  return html`<${Late} going=${list.loading}><${Since} list=${list} /><//>`;
-}
-
-/** @param {{list: import("../lists.js").Asked}} props */
-function Since({ list }) {
-  if (!list.checked) return null;
-  return html`<p class="checked ${list.stale ? "off" : ""}" title="Verificado a cada 20 segundos">${list.stale ? "sem atualização desde" : "atualizado às"} ${clock(list.checked)}</p>`;
-}
-
-/** What has become known since, without moving what is being read.
- * @param {{list: import("../lists.js").Asked, subject: string[], item: string}} props */
-export function News({ list, subject, item }) {
-  const difference_ = list.news && list.result ? difference(list.result, list.news, item) : null;
-  useEffect(() => {
-    if (difference_) say(`Há novidades: ${words(difference_, subject)}.`);
-  }, [list.news]);
-  if (!difference_) return null;
-  return html`<div class="news">
-    <span>Há novidades: ${words(difference_, subject)}.</span>
-    <button type="button" data-news onClick=${list.reload}>Mostrar <kbd aria-hidden="true">r</kbd></button>
-  </div>`;
-}
-
-/** @param {{total: number, updated: number}} difference_ @param {string[]} subject */
-function words({ total, updated }, subject) {
-  const [one, many] = subject;
-  if (total > 0) return `${plural(total, one, many)} a mais`;
-  if (total < 0) return `${plural(-total, one, many)} a menos`;
-  return updated ? `${plural(updated, "linha", "linhas")} desta página ${updated === 1 ? "mudou" : "mudaram"}` : "a lista mudou";
 }
