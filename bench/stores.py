@@ -122,7 +122,7 @@ def _named(url: str, database: str) -> str:
 def _size(url: str, connection: Connection) -> int:
     if connection.dialect.name == "sqlite":
         return Path(url.removeprefix("sqlite:///")).stat().st_size
-    [(size,)] = connection.fetch(Statement("SELECT pg_database_size(current_database())", ()))
+    [(size,)] = connection.fetch(Statement("SELECT pg_database_size(current_database())"))
     return int(size)
 
 

@@ -251,13 +251,12 @@ _REMEMBERED: Final = 4_096
 _SHOWN: Final = Statement(
     """
 SELECT coalesce(max(at_ms) FILTER (WHERE id = 1), 0), max(at_ms) FILTER (WHERE id = 2) FROM heartbeat WHERE id <= 2
-""",
-    (),
+"""
 )
 """The heartbeat, and the start of the primary that wrote it, by which a copy that has become one is told."""
 _ENDED: Final = Statement("SELECT id, at_ms FROM heartbeat WHERE id > 2")
 """Its earlier starts, which a replica that lags may still show; of a copy, the heartbeat is one that came later."""
-_STARTED: Final = Statement("SELECT CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS bigint)", ())
+_STARTED: Final = Statement("SELECT CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS bigint)")
 """When a server was started: no two, of all copies of a store, in the same microsecond."""
 _REPLAYS: Final = Statement("SELECT pg_is_in_recovery()")
 """What a replica does until it is promoted; only the primary itself shows each heartbeat without."""
@@ -265,12 +264,11 @@ _ORIGIN: Final = Statement(
     """
 SELECT (SELECT system_identifier FROM pg_control_system()), to_regclass('heartbeat')::oid,
        (SELECT oid FROM pg_database WHERE datname = current_database())
-""",
-    (),
+"""
 )
 """Whose heartbeat it is: the same on a server and its streaming replicas, whichever is promoted, and nowhere else."""
 _ROUGH_ORIGIN: Final = Statement(
-    _ORIGIN.text.replace("(SELECT system_identifier FROM pg_control_system())", "NULL::bigint"), ()
+    _ORIGIN.text.replace("(SELECT system_identifier FROM pg_control_system())", "NULL::bigint")
 )
 _ALONE: Final = Statement("SET LOCAL synchronous_commit = local")
 """A heartbeat waits for no synchronous standby: once one is lost, the other replicas are as fresh as before."""
