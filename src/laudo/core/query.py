@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
-from urllib.parse import unquote_to_bytes
+from urllib.parse import quote_plus, unquote_to_bytes
 
 from laudo.core import errors
 from laudo.core.errors import ApiError
 from laudo.core.likeness import nearest
 from laudo.core.resources import NEWEST, Filter, Match, Order, Resource
-from laudo.core.values import Stored, unwritable, words
+from laudo.core.values import Stored, render, unwritable, words
 
 STEP: Final = 25
 """`rows` is a multiple of this."""
@@ -107,9 +107,16 @@ class Query:
         return tuple((condition.filter.name, condition.value) for condition in self.conditions)
 
     @cached_property
+    def written(self) -> str:
+        """Order and filters as a query string, which parses to the same."""
+        sort = f"sort={'-' if self.order.descending else ''}{self.order.field.name}"
+        asked = [f"{each.filter.name}={quote_plus(render(each.filter.kind, each.value))}" for each in self.conditions]
+        return "&".join([sort, *asked])
+
+    @cached_property
     def question(self) -> bytes:
         """What is asked of which list in which order, whatever the page: equal for equal questions."""
-        return repr((self.resource.name, self.order.field.name, self.order.descending, [*self.asked])).encode()
+        return f"{self.resource.name}?{self.written}".encode()
 
     @cached_property
     def place(self) -> bytes:
