@@ -3,6 +3,7 @@ import re
 import stat
 import string
 import threading
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from errno import ENOSPC
 from pathlib import Path
@@ -85,6 +86,16 @@ def test_any_wrong_character_in_our_token_is_noticed() -> None:
 )
 def test_what_cannot_be_a_token_needs_no_store(header: str | None) -> None:
     assert auth.presented(header) is None
+
+
+def test_what_cannot_be_a_token_is_not_remembered_where_it_is_long() -> None:
+    tracemalloc.start()
+    try:
+        for number in range(500):
+            assert auth.presented(f"{auth.PREFIX}{number:020000}") is None
+        assert tracemalloc.get_traced_memory()[0] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("header", ["!" * 16, "~" * 200, "Laudo_abcdefghij", "a.b-c_d/e+f/g-h=="])

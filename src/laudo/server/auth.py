@@ -8,7 +8,7 @@ import secrets
 import string
 import zlib
 from contextlib import suppress
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +26,8 @@ _KEY_BYTES: Final = 32
 _OTHERS: Final = 0o077
 _LOST: Final = "without the key no token works; hint: restore it, or name it with --key-file"
 
-_plausible: Final = re.compile(r"[!-+\--~]{16,200}").fullmatch  # visible ASCII without the comma
+_LONGEST: Final = 200
+_plausible: Final = re.compile(rf"[!-+\--~]{{16,{_LONGEST}}}").fullmatch  # visible ASCII without the comma
 _ours: Final = re.compile(rf"{PREFIX}[0-9A-Za-z]{{{_BODY + _CHECKSUM}}}").fullmatch
 
 _HOLDER: Final = """
@@ -52,7 +53,7 @@ class AuthError(Exception):
     """A key file that cannot be used, or a text that cannot be a token; says what to do, never the secret."""
 
 
-class Caller(msgspec.Struct, frozen=True):
+class Caller(msgspec.Struct, frozen=True, dict=True):
     """Who asks: everything that the endpoints need to know of a token's owner, without the token."""
 
     id_organizacao: int
@@ -67,7 +68,7 @@ class Caller(msgspec.Struct, frozen=True):
     version_conta: int
     version_organizacao: int
 
-    @property
+    @cached_property
     def owner(self) -> Owner:
         return Owner(self.id_organizacao, self.id_conta)
 
@@ -103,6 +104,8 @@ def caller_again(
 def presented(header: str | None) -> str | None:
     """Give the token of an Authorization header, or None when it cannot be one: no store is needed then."""
     token = (header or "").strip(" \t")
+    if len(token) > _LONGEST:
+        return None
     could_be = not _is_damaged(token) if token.startswith(PREFIX) else _plausible(token)
     return token if could_be else None
 
@@ -188,6 +191,7 @@ def _publish(temporary: Path, file: Path) -> bool:
     return True
 
 
+@lru_cache(maxsize=1000)
 def _is_damaged(token: str) -> bool:
     return not _ours(token) or token[-_CHECKSUM:] != _checksum(token[:-_CHECKSUM])
 
@@ -196,7 +200,6 @@ def _signed(body: str) -> str:
     return PREFIX + body + _checksum(PREFIX + body)
 
 
-@lru_cache(maxsize=1000)
 def _checksum(text: str) -> str:
     return _base62(zlib.crc32(text.encode()), _CHECKSUM)
 
