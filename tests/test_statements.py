@@ -6,11 +6,13 @@ from typing import NamedTuple
 
 import pytest
 
-from factories import Account, Store, relatorio
+from factories import Account, Store, cpf, relatorio
 from forwarding import Forwarding, ForwardingConnection
-from laudo.core import plan, reading
+from laudo.core import plan, reading, resources, sql
+from laudo.core.axes import RELATORIO_RECENCY, Key
 from laudo.core.facets import Facets
-from laudo.core.sql import Statement
+from laudo.core.lookups import Read
+from laudo.core.sql import SQLITE, Owner, Statement
 from laudo.server import pages
 from laudo.server.database import Connection, Database, Mark, Row, open_store
 from strategies import PESSOA_SORTS, RELATORIO_SORTS
@@ -166,6 +168,44 @@ def test_a_walk_without_filters_goes_on_without_the_facets_when_the_list_has_cha
 def test_what_other_pages_cost_beside_the_token_and_the_facets(asked: Asked, url: str, kinds: list[str]) -> None:
     assert asked.client.get(url).status == 200
     assert asked.database.kinds() == [TOKEN, CALLER, FACETS, *kinds]
+
+
+@pytest.mark.parametrize(
+    ("url", "last"), [("/relatorios", 3), ("/relatorios?sort=numero", 3), ("/pessoas?sort=cpf", 2)]
+)
+def test_the_last_page_of_a_whole_list_is_one_statement_right_behind_the_one_before(
+    asked: Asked, store: Store, url: str, last: int
+) -> None:
+    store.write(asked.account, [relatorio(number, numero_documento=cpf(number)) for number in range(30, 60)])
+    url = f"{url}{'&' if '?' in url else '?'}page="
+    for page in (9, *range(1, last)):  # the first of which takes the facets
+        asked.client.get(f"{url}{page}")
+    asked.database.forget()
+    assert 0 < len(asked.client.get(f"{url}{last}").itens) < 25
+    assert (asked.database.kinds(), asked.database.snapshots) == ([*asked.again, PAGE], 0)
+
+
+@pytest.mark.parametrize("path", ["/relatorios", "/pessoas"])
+def test_of_a_list_that_is_known_to_be_empty_nothing_is_asked(
+    asked: Asked, new_app: NewApp, store: Store, path: str
+) -> None:
+    other = Client(new_app(asked.database), store.account(nome="Vazia").token)
+    other.get(f"{path}?rows=50&nome=x")
+    asked.database.forget()
+    assert other.get(path).total == 0
+    assert asked.database.kinds() == asked.again
+
+
+def test_how_first_pages_are_asked_for_is_remembered_unless_that_takes_many_facets() -> None:
+    def asked(facets: int, lower: Key | None = None) -> Statement:
+        read = Read(RELATORIO_RECENCY, lower, None, tuple(range(facets)), 25, most=400)
+        return sql.at_once(read, resources.RELATORIOS, Owner(1, 2), SQLITE)
+
+    assert asked(28) is asked(28)
+    assert asked(28) != asked(29)
+    for many in ((1_000, None), (28, (7, b"numero"))):
+        assert asked(*many) == asked(*many)
+        assert asked(*many) is not asked(*many)
 
 
 def test_what_many_facets_match_is_asked_for_in_few_words(store: Store, asked: Asked) -> None:

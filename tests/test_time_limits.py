@@ -77,7 +77,7 @@ def test_a_request_whose_statement_takes_too_long_is_503_and_the_next_one_answer
     client = Client(new_app(limited, cache_bytes=0), account.token)
     whole = client.get("/relatorios").body
     with monkeypatch.context() as patched:
-        patched.setattr("laudo.core.sql.with_version", lambda *_: ENDLESS)
+        patched.setattr("laudo.core.sql.at_once", lambda *_: ENDLESS)
         answer = client.get("/relatorios")
     assert (answer.status, answer.headers["retry-after"].isdigit()) == (503, True)
     assert b"itens" not in answer.body

@@ -72,7 +72,8 @@ def whole(query: Query, after: After | None, total: int | None) -> Steps | None:
 
     None for all others.
     """
-    axis, filtered = query.order.field.axis, query.on_facets or query.exact or query.words or _bounds(query)
+    axis = query.order.field.axis
+    filtered = query.conditions and (query.on_facets or query.exact or query.words or _bounds(query))
     if filtered or axis is None or skipped(query, after):
         return None
     falling = query.order.falling
@@ -83,9 +84,10 @@ def whole(query: Query, after: After | None, total: int | None) -> Steps | None:
 
 
 def _whole(read: Read, total: int | None) -> Steps:
+    shown, items = 0, b""
     if total is None:
         [(total, shown, items)] = yield Whole(read)
-    else:
+    elif total:
         [(shown, items)] = yield read
     return Page(total, shown, items or b"") if total else Page(0, 0, b"")
 

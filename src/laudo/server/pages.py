@@ -101,8 +101,7 @@ class Pages:
             return Draft(owner, version, steps, None, reached)
         if not isinstance(reached, Read | Whole | Plain):
             return None
-        asked = sql.with_version(sql.statement(reached, owner, dialect), query.resource, owner)
-        return Draft(owner, version, steps, asked, None)
+        return Draft(owner, version, steps, sql.at_once(reached, query.resource, owner, dialect), None)
 
     def at_once(
         self, reader: Reader, caller: Caller, query: Query, draft: Draft | None, rows: list[Row] | None
@@ -168,10 +167,10 @@ class Pages:
     def _planned(self, query: Query, owner: Owner, version: int, after: After | None) -> plan.Steps | None:
         """Plan a page, None when that needs facets of which those of this version are not remembered."""
         before, counted = self._before(owner, version, query, after)
-        kept = self._facets.get((query.resource, owner))
-        if kept and kept[0] == version:
-            return plan.page(query, kept[1], before, counted)
-        return plan.whole(query, before, counted.total if counted else None)
+        as_of, facets = self._facets.get((query.resource, owner)) or (None, None)
+        if facets is None or as_of != version:
+            return plan.whole(query, before, counted.total if counted else None)
+        return plan.whole(query, before, facets.total) or plan.page(query, facets, before, counted)
 
     def _read_facets(self, connection: Connection, resource: Resource, owner: Owner) -> tuple[int, Facets]:
         """Give the version of a list that a snapshot sees, and its facets; raises Lost where it has no such owner."""
@@ -187,11 +186,14 @@ class Pages:
         self, owner: Owner, version: int, query: Query, after: After | None
     ) -> tuple[After | None, Counted | None]:
         """Give the item before a page and what was counted, each if it was found in this very state of the list."""
+        counted = self._counted.get((query.resource.name, owner, version, query.asked))
         seen = query.offset if after is None else after.seen if after.version == version else 0
+        if not seen:
+            return after, counted
         farthest = seen - query.rows * (_NEAR if after is None else 1)
         ends = range(seen, max(0, farthest), -query.rows)
         kept = (self._ends.get((owner, version, query.question, each)) for each in ends)
-        return next(filter(None, kept), after), self._counted.get((query.resource.name, owner, version, query.asked))
+        return next(filter(None, kept), after), counted
 
     def _etag(self, owner: Owner, version: int, query: Query) -> str:
         """Name a state of an answer: another version, owner or question has another name."""

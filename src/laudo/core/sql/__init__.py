@@ -1,6 +1,7 @@
 """Look-up → Statement: every SELECT of the lists is here, and every one starts from the owner."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final
 
 from laudo.core.facets import FIELDS
@@ -21,6 +22,7 @@ __all__ = [
     "Owner",
     "Statement",
     "Write",
+    "at_once",
     "facets",
     "statement",
     "version",
@@ -31,6 +33,14 @@ __all__ = [
 def statement(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
     """Say how a look-up is asked of an owner's rows, in an engine's dialect."""
     return _BUILDERS[type(lookup)](lookup, owner, dialect)
+
+
+def at_once(lookup: Read | Whole | Plain, resource: Resource, owner: Owner, dialect: Dialect) -> Statement:
+    """Ask a look-up and, in the same breath, for the version of the list; what lists begin with is remembered."""
+    read = lookup.read if isinstance(lookup, Whole) else lookup
+    begins = isinstance(read, Read) and read.lower is None and read.upper is None
+    write = _remembered if begins and len(read.facets or ()) <= _FEW else _written
+    return write(lookup, resource, owner, dialect)
 
 
 def with_version(asked: Statement, resource: Resource, owner: Owner) -> Statement:
@@ -53,6 +63,13 @@ def facets(resource: Resource, owner: Owner) -> Statement:
     return Statement(_FACETS, owner)
 
 
+def _written(lookup: LookUp, resource: Resource, owner: Owner, dialect: Dialect) -> Statement:
+    return with_version(statement(lookup, owner, dialect), resource, owner)
+
+
+_remembered: Final = lru_cache(maxsize=512)(_written)
+_FEW: Final = 256
+"""Facets that a statement which is remembered may name."""
 _BUILDERS: Final[dict[type[LookUp], Callable[[Any, Owner, Dialect], Statement]]] = {
     Children: places.children,
     Holding: places.holding,

@@ -56,6 +56,9 @@ def is_mixed(ordered: Ordered) -> bool:
 class Dialect(Protocol):
     """How an engine wants to be asked."""
 
+    def __hash__(self) -> int:
+        """Tell it from another one: what is written in a dialect may be remembered."""
+
     @property
     def name(self) -> str:
         """What the engine is called, in URLs, migrations and tests."""
