@@ -17,10 +17,10 @@ _encode: Final = msgspec.json.Encoder().encode
 def page(query: Query, *, page: int, items: bytes, total: int) -> bytes:
     """Write a list's body; `items` are the items' JSON joined by commas, as the store has it."""
     resource = query.resource
-    shown = f'"{total}"' if resource.total_is_text else str(total)
-    echo = f'"busca":{text(query.echo)},' if resource.echo else ""
-    place = f'"paginacao":{{"atual":{page},"linhas":{query.rows},"total":{shown}}}'
-    return b'{"result":{%s"itens":[%s],%s},"status_code":200}' % (echo.encode(), items, place.encode())
+    echo = b'"busca":%s,' % _encode(query.echo) if resource.echo else b""
+    shown = b'"%d"' if resource.total_is_text else b"%d"
+    place = b'"paginacao":{"atual":%d,"linhas":%d,"total":%s}' % (page, query.rows, shown % total)
+    return b'{"result":{%s"itens":[%s],%s},"status_code":200}' % (echo, items, place)
 
 
 def relatorio(report: object) -> str:
@@ -47,11 +47,6 @@ def error(refusal: ApiError) -> bytes:
         body["validation"] = {"source": "query", "keys": refusal.keys}
     body["status_code"] = refusal.kind.status
     return _encode(body)
-
-
-def text(value: str) -> str:
-    """Write a text as JSON, UTF-8 unescaped."""
-    return _encode(value).decode()
 
 
 def _struct(resource: Resource) -> Any:  # noqa: ANN401 - made of the table, so no type is known before

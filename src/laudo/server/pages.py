@@ -1,6 +1,5 @@
 """Answers a question about a list out of one snapshot: the body, its ETag and its links; the only driver of plans."""
 
-from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from hashlib import blake2b
@@ -198,8 +197,7 @@ class Pages:
     def _etag(self, owner: Owner, version: int, query: Query) -> str:
         """Name a state of an answer: another version, owner or question has another name."""
         state = b"%d %d %d %s %s" % (*owner, version, query.place, query.question)
-        digest = blake2b(state, key=self._secret, digest_size=15).digest()
-        return f'"{urlsafe_b64encode(digest).decode()}"'
+        return f'"{blake2b(state, key=self._secret, digest_size=12).hexdigest()}"'
 
 
 class Ahead:
