@@ -1,6 +1,7 @@
 """The HTTP application: routes, and one function that narrates a request for a list."""
 
 from functools import partial
+from time import perf_counter
 from typing import Final
 from wsgiref.types import WSGIApplication
 
@@ -13,7 +14,7 @@ from laudo.server import auth, console, metrics, migrations
 from laudo.server.callers import Callers
 from laudo.server.config import Settings
 from laudo.server.database import NO_SCHEMA, Database, StoreError, Unavailable, file, open_store, read
-from laudo.server.edges import JSON, Edges, Stages, refuse
+from laudo.server.edges import JSON, Edges, refuse, stages
 from laudo.server.endpoint import Constant, Endpoint
 from laudo.server.limits import Limits
 from laudo.server.pages import Ahead, Pages
@@ -86,17 +87,17 @@ class List(Endpoint):
     def on_get(self, request: falcon.Request, answer: falcon.Response) -> None:
         """Narrate a request: the token, the caller, the question; what is kept, or one snapshot of the store."""
         service = self._service
-        stages = Stages(answer, shown=service.settings.server_timing)
+        began = perf_counter()
         token = presented(request)
         known = request.env.get("HTTP_IF_NONE_MATCH")
         parse = partial(query.parse, self._resource, request.env["QUERY_STRING"], max_rows=service.settings.max_rows)
         ahead = Ahead(service.pages, service.database.dialect, parse, known=known)
         caller, rows = service.callers.admit(service.database, request.env[MARK], token, ahead)
         request.context.caller = caller
-        stages.mark("auth")
+        admitted = perf_counter()
         asked = parse()
         request.context.filters = asked.names
-        stages.mark("parse")
+        parsed = perf_counter()
         found = service.pages.kept(caller, asked, known=known)
         if found is None:
             found = service.pages.at_once(service.database, caller, asked, ahead.draft, rows)
@@ -104,17 +105,14 @@ class List(Endpoint):
             found = read(
                 service.database, lambda connection: service.pages.answer(connection, caller, asked, known=known)
             )
-        stages.mark("answer")
-        answer.set_headers(_LIST_HEADERS)
         if isinstance(found, str):
             answer.status = falcon.HTTP_304
-            answer.set_header("ETag", found)
+            answer.set_headers((*_LIST_HEADERS, ("ETag", found)))
         else:
             answer.data = found.body
-            answer.content_type = JSON
-            answer.set_header("ETag", found.etag)
-            answer.set_header("Link", found.link)
-        stages.write()
+            answer.set_headers((*_LIST_HEADERS, ("Content-Type", JSON), ("ETag", found.etag), ("Link", found.link)))
+        if service.settings.server_timing:
+            answer.set_header("Server-Timing", stages(began, auth=admitted, parse=parsed, answer=perf_counter()))
 
     on_head = on_get
 
@@ -177,4 +175,4 @@ def presented(request: falcon.Request) -> str:
     return token
 
 
-_LIST_HEADERS: Final = {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
+_LIST_HEADERS: Final = (("Cache-Control", "private, no-cache"), ("Vary", "Authorization"))
