@@ -35,7 +35,8 @@ class Recent(Generic[K, V]):
         """Keep a value instead of the key's old one; one that is larger than all the room is not kept."""
         size = self._size(value)
         with self._lock:
-            self._drop(key)
+            if key in self._values:
+                self._drop(key)
             if size > self._most:
                 return
             self._values[key] = value
@@ -46,8 +47,8 @@ class Recent(Generic[K, V]):
     def drop(self, key: K) -> None:
         """Forget a value, if it is kept."""
         with self._lock:
-            self._drop(key)
+            if key in self._values:
+                self._drop(key)
 
     def _drop(self, key: K) -> None:
-        if key in self._values:
-            self._room += self._size(self._values.pop(key))
+        self._room += self._size(self._values.pop(key))

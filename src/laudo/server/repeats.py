@@ -44,6 +44,7 @@ class Repeats:
 
     def __init__(self, database: Database, limits: Limits, *, cache_bytes: int) -> None:
         """Answers of up to `cache_bytes` in all are kept; each counts against the limits of who asks."""
+        self._keeps = cache_bytes > 0
         self._mark = database.mark
         self._limits = limits
         self._given: Recent[tuple[str | None, ...], tuple[Mark, Given]] = Recent(cache_bytes, _weight)
@@ -51,7 +52,7 @@ class Repeats:
     def find(self, environ: Environ) -> Given | None:
         """Begin a request; give the answer if it was given before in this very state, to a caller who may ask now."""
         mark = environ[MARK] = self._mark()
-        if mark is None or environ["REQUEST_METHOD"] != "GET":
+        if mark is None or not self._keeps or environ["REQUEST_METHOD"] != "GET":
             return None
         question = (
             environ["PATH_INFO"],
@@ -79,7 +80,7 @@ class Repeats:
         shown = list(headers.items())
         if body is not None:
             shown.append(("content-length", str(len(body))))
-        texts = sum(map(len, filter(None, question))) + sum(map(len, headers.values()))
+        texts = sum([len(text) for text in (*question, *headers.values()) if text])
         given = Given(
             code_to_http_status(told.status),
             shown,
