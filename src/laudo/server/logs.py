@@ -53,8 +53,10 @@ def request_line(request_id: str, method: str, seconds: float, told: Told) -> No
     ms = int(seconds * 1_000_000) / 1000
     now, size, id_token = datetime.now(UTC), told.size, told.id_token
     line = Line(now, _CPF.sub("***", request_id), told.route, method, told.status, ms, size, id_token, told.filters)
-    with suppress(OSError):
+    try:
         os.write(_STDOUT, _encoder.encode(line) + b"\n")
+    except OSError:
+        return
 
 
 def notice(text: str) -> None:
