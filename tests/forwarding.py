@@ -35,6 +35,10 @@ class Forwarding:
     def mark(self) -> Mark:
         return self._database.mark()
 
+    def fetch_marked(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], Mark]:
+        """Mark nothing: what these statements saw is for a subclass to know."""
+        return self.fetch_each(statements), None
+
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
         with self._database.snapshot() as connection:

@@ -283,6 +283,77 @@ def test_a_batch_takes_three_round_trips_however_much_it_writes(
     assert len(writer.fetch(ALL)) == 6
 
 
+# In which state a store is.
+
+
+def mark_of(store: Postgres) -> bytes:
+    """Give the mark of a store that can tell."""
+    _, mark = store.fetch_marked(())
+    assert mark is not None
+    return mark
+
+
+@pytest.mark.parametrize("statements", [[ONE], [ALL], [ask("SELECT ?, ?", 7, "x"), ONE]])
+def test_what_is_asked_with_a_mark_is_what_is_asked_without(
+    store: Postgres, writer: Postgres, statements: list[Statement]
+) -> None:
+    writer.fetch(ask("INSERT INTO counter VALUES (1, 'a', 2, NULL), (1, 'b', 3, NULL)"))
+    rows, mark = store.fetch_marked(statements)
+    assert rows == store.fetch_each(statements)
+    assert mark == mark_of(store)
+
+
+def test_where_the_first_query_finds_nothing_there_is_no_mark(store: Postgres) -> None:
+    assert store.fetch_marked([ask("SELECT 1 WHERE false"), ONE]) == ([[], [(1,)]], None)
+    assert store.fetch_marked(())[0] == []
+
+
+def test_a_mark_stays_while_nobody_commits(store: Postgres, writer: Postgres, opened: Callable[..., Postgres]) -> None:
+    before = mark_of(store)
+    with writer.transaction() as connection:
+        connection.write(INSERT, [(1, "a", 1, None)])
+        assert connection.fetch(ALL) == [("a", 1, None)]
+        with store.snapshot() as reading:
+            assert reading.fetch(ALL) == []
+        assert mark_of(store) == mark_of(opened()) == before
+    assert mark_of(store) == mark_of(opened()) != before
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0), (1, 0, 2)])
+def test_each_commit_changes_the_mark_whichever_transaction_began_first(
+    store: Postgres, writer: Postgres, order: tuple[int, ...]
+) -> None:
+    marks, under_way = [mark_of(store)], [ExitStack() for _ in order]
+    for number, transaction in enumerate(under_way):
+        connection = transaction.enter_context(writer.transaction())
+        connection.write(INSERT, [(1, f"{number}", 1, None)])
+        connection.fetch(ONE)
+    for number in order:
+        under_way[number].close()
+        marks.append(mark_of(store))
+    assert len(set(marks)) == len(marks)
+
+
+def test_a_mark_is_of_one_server_since_its_sessions_were_lost_last(server: Server, store: Postgres) -> None:
+    marks = [mark_of(store)]
+    end_all(server)
+    marks.append(mark_of(store))
+    server.stop()
+    server.start()
+    marks.append(mark_of(store))
+    assert len(set(marks)) == len(marks)
+
+
+def test_a_store_on_several_machines_has_no_mark(server: Server, opened: Callable[..., Postgres]) -> None:
+    """What another machine of Citus has committed, this one does not know."""
+    server.execute("CREATE DATABASE several")
+    store = opened(url=server.url("several"))
+    mark_of(store)
+    with psycopg.connect(server.url("several"), options="-c allow_system_table_mods=on") as connection:
+        connection.execute("CREATE TABLE pg_catalog.pg_dist_partition ()")
+    assert store.fetch_marked([ONE]) == ([[(1,)]], None)
+
+
 # Transactions.
 
 

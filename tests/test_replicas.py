@@ -235,6 +235,14 @@ def test_several_threads_keep_all_replicas_busy(serve: Serve, cluster: Cluster) 
     assert read_by(cluster, "token") - before == {replica.port: 40 for replica in cluster.replicas}
 
 
+def test_a_replica_cannot_tell_whether_it_is_as_it_was(opened: Open, cluster: Cluster) -> None:
+    """It knows not all that is under way on the primary, of which some may end without a trace in what it does know."""
+    assert opened().fetch_marked([WHICH])[1] is None
+    for server in cluster.servers:
+        with closing(open_store(server.url())) as database:
+            assert (database.fetch_marked(())[1] is None) == (server is not cluster.primary)
+
+
 def test_a_snapshot_is_of_one_server(opened: Open) -> None:
     database = opened()
     for _ in range(4):

@@ -8,7 +8,7 @@ import pytest
 from factories import NOON, Account, Store, relatorio
 from forwarding import Forwarding, ForwardingConnection
 from laudo.core.sql import Statement
-from laudo.server.database import Connection, Database, Row, open_store
+from laudo.server.database import Connection, Database, Mark, Row, Unavailable, open_store
 from strategies import many
 from wsgi import Client, NewApp
 
@@ -32,12 +32,13 @@ STATEMENTS = {
 
 
 class Counted(Forwarding):
-    """A store that counts round trips."""
+    """A store that counts round trips, in the state that a test says, whatever is committed beside it."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         self.trips = 0
         self.asked = 0
+        self.state: Mark = None
 
     def fetch(self, statement: Statement) -> list[Row]:
         return self.fetch_each((statement,))[0]
@@ -46,6 +47,9 @@ class Counted(Forwarding):
         self.trips += 1
         self.asked += len(statements)
         return self._database.fetch_each(statements)
+
+    def fetch_marked(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], Mark]:
+        return self.fetch_each(statements), self.state
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
@@ -106,6 +110,85 @@ def test_a_page_without_filters_is_one_round_trip_more_when_the_list_has_changed
     counted.since()
     assert acme.get(url).total > before
     assert counted.since() == (2, KNOWN_CALLER + 1)
+
+
+@pytest.mark.parametrize("url", STATEMENTS)
+def test_the_caller_is_not_asked_for_while_the_store_stays_as_it_was(acme: Client, counted: Counted, url: str) -> None:
+    counted.state = b"calm"
+    for _ in range(2):
+        assert acme.get("/usuario?x").status == 400
+        assert counted.since() == (1, KNOWN_CALLER)
+    first = acme.get(url)
+    assert counted.since() == (1, STATEMENTS[url])
+    assert acme.get(url).body == first.body
+    for _ in range(2):
+        assert acme.ask("GET", url, headers={"If-None-Match": first.headers["etag"]}).status == 304
+    assert counted.since() == (3, 0)
+
+
+def test_a_store_that_has_changed_costs_one_round_trip_more_once_and_none_while_it_goes_on_changing(
+    acme: Client, counted: Counted
+) -> None:
+    counted.state = b"calm"
+    bodies = {acme.get("/relatorios").body for _ in range(4)}
+    counted.since()
+    for number in range(4):
+        counted.state = b"changed %d" % number
+        bodies.add(acme.get("/relatorios").body)
+        assert counted.since() == (1 if number else 2, KNOWN_CALLER)
+    for expected in ((1, KNOWN_CALLER), (1, 0), (1, 0)):
+        bodies.add(acme.get("/relatorios").body)
+        assert counted.since() == expected
+    assert len(bodies) == 1
+
+
+def test_a_page_that_came_without_its_caller_is_given_when_it_is_known_who_asks(acme: Client, counted: Counted) -> None:
+    counted.state = b"calm"
+    assert [acme.get(f"/relatorios?rows={rows}").status for rows in (50, 75)] == [200, 200]
+    counted.since()
+    counted.state = b"changed"
+    assert acme.get("/relatorios").total == 240
+    assert counted.since() == (2, KNOWN_CALLER + 1)
+
+
+def test_a_token_that_was_revoked_gets_nothing_that_came_without_its_caller(
+    acme: Client, counted: Counted, store: Store, account: Account
+) -> None:
+    counted.state = b"calm"
+    urls = ("/relatorios", "/relatorios?sort=nome", "/usuario", "/usuario?x")
+    assert [acme.get(url).status for url in urls * 2] == [200, 200, 200, 400] * 2
+    store.revoke(account.id_token)
+    counted.state = b"changed"
+    assert [acme.get(url).status for url in urls] == [401] * 4
+
+
+class Failing(Counted):
+    """A store that may fail as soon as it is asked for its state."""
+
+    failure: Unavailable | None = None
+
+    def fetch_marked(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], Mark]:
+        if self.failure:
+            self.trips += 1
+            raise self.failure
+        return super().fetch_marked(statements)
+
+
+def test_a_request_that_repeats_is_refused_as_soon_as_the_store_has_failed(
+    new_app: NewApp, store_url: str, account: Account
+) -> None:
+    with closing(open_store(store_url)) as database:
+        failing = Failing(database)
+        failing.state = b"calm"
+        client = Client(new_app(failing), account.token)
+        assert [client.get("/usuario").status for _ in range(4)] == [200] * 4
+        failing.since()
+        failing.failure = Unavailable("away")
+        refused = client.get("/usuario")
+        assert (refused.status, refused.headers["retry-after"]) == (503, "1")
+        assert failing.since() == (1, 0)
+        failing.failure = None
+        assert client.get("/usuario").status == 200
 
 
 def test_the_profile_is_one_round_trip(acme: Client, counted: Counted) -> None:

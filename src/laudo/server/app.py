@@ -12,6 +12,7 @@ from laudo.core.errors import ApiError
 from laudo.core.resources import Resource
 from laudo.server import auth, console, metrics, migrations
 from laudo.server.callers import Callers
+from laudo.server.calm import Calm
 from laudo.server.config import Settings
 from laudo.server.database import NO_SCHEMA, Database, StoreError, Unavailable, file, open_store, read
 from laudo.server.edges import JSON, Edges, refuse, stages
@@ -69,10 +70,11 @@ class Service:
         self.settings = settings
         self.database = database
         limits = Limits(settings.rate_limit)
-        self.callers = Callers(key, limits)
+        calm = Calm()
+        self.callers = Callers(key, limits, calm)
         self.pages = Pages(key, cache_bytes=settings.cache_bytes)
         repeated_bytes = 0 if settings.server_timing else settings.cache_bytes  # a time is of one request
-        self.repeats = Repeats(database, limits, cache_bytes=repeated_bytes)
+        self.repeats = Repeats(database, limits, calm, cache_bytes=repeated_bytes)
 
 
 class List(Endpoint):

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from laudo.core.sql import Owner, Statement
-from laudo.server.database import Database, Reader, Row
+from laudo.server.database import Database, Mark, Reader, Row
 
 PREFIX: Final = "laudo_"
 _DIGITS: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -67,6 +67,8 @@ class Caller(msgspec.Struct, frozen=True, dict=True):
     nome_organizacao: str
     version_conta: int
     version_organizacao: int
+    as_of: Mark = None
+    """The state of the store in which all of this was so."""
 
     @cached_property
     def owner(self) -> Owner:
@@ -77,19 +79,19 @@ class Caller(msgspec.Struct, frozen=True, dict=True):
         return f"Caller(id_organizacao={self.id_organizacao}, id_conta={self.id_conta}, id_token={self.id_token})"
 
 
-def caller(reader: Reader, token_hash: bytes, *, now_ms: int) -> Caller | None:
-    """Find whose token it is, unless it, its user, account or organization may not ask now.
+def caller(reader: Reader, token_hash: bytes, *, now_ms: int, mark: Mark = None) -> Caller | None:
+    """Find whose token it is, unless it, its user, account or organization may not ask now; `mark` is of before.
 
     The token tells the owner, and all else starts from there: no statement looks among other organizations' rows.
     """
     for found in reader.fetch(Statement(_HOLDER, (token_hash, now_ms))):
         for row in reader.fetch(Statement(_CALLER, found[:3])):
-            return Caller(*found, *row)
+            return Caller(*(*found, *row, mark))
     return None
 
 
 def caller_again(
-    database: Database, token_hash: bytes, before: Caller, beside: Statement | None, *, now_ms: int
+    database: Database, token_hash: bytes, before: Caller, beside: Statement | None, *, now_ms: int, mark: Mark = None
 ) -> tuple[Caller | None, list[Row] | None]:
     """The same, of a token whose caller was found `before`; None too where a restored store gives it to somebody else.
 
@@ -97,8 +99,9 @@ def caller_again(
     """
     whose = (*before.owner, before.id_usuario)
     asked = [Statement(_CALLER_AGAIN, (token_hash, now_ms, *whose))]
-    callers, *others = database.fetch_each(asked if beside is None else [*asked, beside])
-    return next((Caller(*row) for row in callers if row[:3] == whose), None), others[0] if others else None
+    [callers, *others], seen = database.fetch_marked(asked if beside is None else [*asked, beside])
+    found = next((Caller(*(*row, mark or seen)) for row in callers if row[:3] == whose), None)
+    return found, others[0] if others else None
 
 
 def presented(header: str | None) -> str | None:

@@ -10,6 +10,7 @@ from laudo.core.errors import ApiError
 from laudo.core.sql import Statement
 from laudo.server import auth
 from laudo.server.auth import Caller
+from laudo.server.calm import Calm
 from laudo.server.database import Database, Mark, Row
 from laudo.server.limits import Limits
 from laudo.server.recent import Recent
@@ -29,11 +30,12 @@ def _nothing(_caller: Caller) -> None:
 class Callers:
     """Admits the callers of one service."""
 
-    def __init__(self, key: bytes, limits: Limits) -> None:
+    def __init__(self, key: bytes, limits: Limits, calm: Calm) -> None:
         """`key` is the one under which tokens are hashed."""
         self._hash = lru_cache(maxsize=_TOKENS)(partial(auth.hash_token, key))
         self._limits = limits
-        self._met: Recent[str, tuple[Mark, Caller]] = Recent(_TOKENS)
+        self._calm = calm
+        self._met: Recent[str, Caller] = Recent(_TOKENS)
 
     def admit(
         self, database: Database, mark: Mark, token: str, beside: Beside = _nothing
@@ -41,30 +43,41 @@ class Callers:
         """Tell whose token it is, and count the request, which began with `mark`; raises ApiError (401, 429).
 
         Where the store must be asked each time, what `beside` makes of a caller who was met before is asked in the same
-        round trip: its rows come with the caller. A store that has marks is asked once the list may have changed, and
-        is in this machine: nothing is gained by asking ahead.
+        round trip: its rows come with the caller, or alone, if they tell that the store is as it was when the caller
+        was read. A store that has marks is asked once the list may have changed, and is in this machine: nothing is
+        gained by asking ahead.
         """
-        as_of, caller = self._met.get(token) or (None, None)
-        rows = None
-        if caller is None or mark is None or mark != as_of or has_expired(caller):
-            caller, rows = self._read(database, token, caller, beside if mark is None else _nothing)
-            self._met.keep(token, (mark, caller))
+        met = self._met.get(token)
+        caller, rows = met, None
+        if met is None or mark is None or mark != met.as_of or has_expired(met):
+            caller, rows = self._read(database, mark, token, met, beside)
+        if caller is None:
+            self._met.drop(token)
+            raise ApiError(errors.UNAUTHORIZED)
+        if caller is not met:
+            self._met.keep(token, caller)
         self._limits.spend(caller.id_token)
         return caller, rows
 
     def _read(
-        self, database: Database, token: str, before: Caller | None, beside: Beside
-    ) -> tuple[Caller, list[Row] | None]:
-        hashed, now_ms, rows = self._hash(token), _now_ms(), None
+        self, database: Database, mark: Mark, token: str, before: Caller | None, beside: Beside
+    ) -> tuple[Caller | None, list[Row] | None]:
+        hashed, now_ms = self._hash(token), _now_ms()
         if before is None:
-            caller = auth.caller(database, hashed, now_ms=now_ms)
-        else:
-            more = beside(before) if self._limits.allow(before.id_token) else None
-            caller, rows = auth.caller_again(database, hashed, before, more, now_ms=now_ms)
-        if caller is None:
-            self._met.drop(token)
-            raise ApiError(errors.UNAUTHORIZED)
-        return caller, rows
+            return auth.caller(database, hashed, now_ms=now_ms, mark=mark), None
+        again = partial(auth.caller_again, database, hashed, before, now_ms=now_ms)
+        if mark is not None:
+            return again(None, mark=mark)
+        more = beside(before) if self._limits.allow(before.id_token) else None
+        rows = None
+        if self._calm.expects(before.as_of) and not has_expired(before):
+            found, seen = database.fetch_marked([] if more is None else [more])
+            more, rows = None, found[0] if found else None
+            if self._calm.confirms(before.as_of, seen):
+                return before, rows
+        caller, others = again(more)
+        self._calm.learn(caller.as_of if caller else None)
+        return caller, others if rows is None else rows
 
 
 def has_expired(caller: Caller) -> bool:

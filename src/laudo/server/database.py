@@ -57,7 +57,7 @@ class Doubtful(Unavailable):
 
 
 Mark = bytes | None
-"""Equal as long as nothing in a store has changed; None from an engine that cannot tell cheaply."""
+"""Equal as long as nothing in a store has changed; None from an engine that cannot tell, or not without being asked."""
 
 
 class Reader(Protocol):
@@ -95,6 +95,12 @@ class Database(Reader, Protocol):
 
     def mark(self) -> Mark:
         """Begin a request, and mark the state it sees, or one before it: under the same mark nothing has changed."""
+
+    def fetch_marked(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], Mark]:
+        """Run some queries as `fetch_each` does, or none, and mark the state that the first one saw.
+
+        None from an engine that cannot tell, and where the first query has no row.
+        """
 
     def snapshot(self) -> AbstractContextManager[Connection]:
         """Give a connection whose reads all see one state of the store."""

@@ -26,6 +26,8 @@ METHODS: Final = "GET, HEAD, OPTIONS"
 RETRY_AFTER: Final = 1
 """Seconds after which a client may try again what the store could not answer."""
 
+_FAILURE: Final = "laudo.failure"
+"""Where a request's `environ` holds how the store has failed before the application was reached."""
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
 _METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
 """Any other is `other` to all that follows: it is a text that a client made up, and may be one that Falcon uses."""
@@ -53,7 +55,10 @@ class Edges:
             started = perf_counter()
             if environ["REQUEST_METHOD"] not in _METHODS:
                 environ["REQUEST_METHOD"] = "other"
-            given = self._repeats.find(environ)
+            try:
+                given = self._repeats.find(environ)
+            except StoreError as error:
+                given, environ[_FAILURE] = None, error
             if given is None:
                 return app(environ, start)
             request_id = self._request_id(environ)
@@ -71,6 +76,13 @@ class Edges:
         context.filters = ()
         if request.path.startswith("//"):
             raise ApiError(errors.NOT_FOUND)
+
+    def process_resource(
+        self, request: falcon.Request, _answer: falcon.Response, _resource: object, _params: object
+    ) -> None:
+        """Refuse what the store has failed to answer already."""
+        if failure := request.env.get(_FAILURE):
+            raise failure
 
     def process_response(
         self,

@@ -1,6 +1,7 @@
 """Requests that repeat: each is answered as before while nothing at all has changed in the store."""
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 from falcon import code_to_http_status
@@ -8,6 +9,7 @@ from msgspec import Struct
 
 from laudo.server.auth import Caller
 from laudo.server.callers import has_expired
+from laudo.server.calm import Calm
 from laudo.server.database import Database, Mark
 from laudo.server.limits import Limits, TooManyError
 from laudo.server.logs import Told
@@ -38,21 +40,25 @@ class Given(Struct, frozen=True):
 class Repeats:
     """The answers of one worker, by request.
 
-    Only a store that tells its state without being asked (`Database.mark`) has any: elsewhere the caller must be read
-    for each request, and with the caller comes what `Pages` needs to know whether it has the answer.
+    Only of a store whose state is known are there any: of one in a file, which tells it without being asked
+    (`Database.mark`), and of a server that is asked for nothing else, while it is likely to be as it was.
     """
 
-    def __init__(self, database: Database, limits: Limits, *, cache_bytes: int) -> None:
+    def __init__(self, database: Database, limits: Limits, calm: Calm, *, cache_bytes: int) -> None:
         """Answers of up to `cache_bytes` in all are kept; each counts against the limits of who asks."""
         self._keeps = cache_bytes > 0
-        self._mark = database.mark
+        self._database = database
         self._limits = limits
-        self._given: Recent[tuple[str | None, ...], tuple[Mark, Given]] = Recent(cache_bytes, _weight)
+        self._calm = calm
+        self._given: Recent[tuple[str | None, ...], Given] = Recent(cache_bytes, attrgetter("weight"))
 
     def find(self, environ: Environ) -> Given | None:
-        """Begin a request; give the answer if it was given before in this very state, to a caller who may ask now."""
-        mark = environ[MARK] = self._mark()
-        if mark is None or not self._keeps or environ["REQUEST_METHOD"] != "GET":
+        """Begin a request; give the answer if it was given before in this very state, to a caller who may ask now.
+
+        Raises StoreError.
+        """
+        mark = environ[MARK] = self._database.mark()
+        if not self._keeps or environ["REQUEST_METHOD"] != "GET":
             return None
         question = (
             environ["PATH_INFO"],
@@ -62,8 +68,8 @@ class Repeats:
             environ.get("HTTP_ORIGIN"),
         )
         environ[_QUESTION] = question
-        as_of, given = self._given.get(question) or (None, None)
-        if given is None or as_of != mark or has_expired(given.caller):
+        given = self._given.get(question)
+        if given is None or has_expired(given.caller) or not self._is_now(given.caller.as_of, mark):
             return None
         try:
             self._limits.spend(given.caller.id_token)
@@ -74,8 +80,9 @@ class Repeats:
     def keep(
         self, environ: Environ, caller: Caller, told: Told, headers: Mapping[str, str], body: bytes | None
     ) -> None:
-        """Keep an answer that depends on the request and on the state alone that `find` saw, or a newer one."""
-        if (question := environ.get(_QUESTION)) is None:
+        """Keep an answer that depends on the request and on the state alone that its caller is of, or a newer one."""
+        question = environ.get(_QUESTION)
+        if question is None or caller.as_of is None:
             return
         shown = list(headers.items())
         if body is not None:
@@ -89,8 +96,12 @@ class Repeats:
             told,
             weight=len(body or b"") + texts + _REST,
         )
-        self._given.keep(question, (environ[MARK], given))
+        self._given.keep(question, given)
 
-
-def _weight(kept: tuple[Mark, Given]) -> int:
-    return kept[1].weight
+    def _is_now(self, as_of: Mark, mark: Mark) -> bool:
+        """Tell whether a state is that of the request, asking the store alone for that if nothing else is likely."""
+        if mark is not None:
+            return mark == as_of
+        if not self._calm.expects(as_of):
+            return False
+        return self._calm.confirms(as_of, self._database.fetch_marked(())[1])

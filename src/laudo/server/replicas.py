@@ -9,7 +9,7 @@ from time import monotonic
 from typing import TypeVar
 
 from laudo.core.sql import POSTGRES, Dialect, Statement
-from laudo.server.database import Bounds, Busy, Connection, Lost, Row, Slow, StoreError, Unavailable, open_store
+from laudo.server.database import Bounds, Busy, Connection, Lost, Mark, Row, Slow, StoreError, Unavailable, open_store
 from laudo.server.heartbeats import Report, Server, Watch
 
 T = TypeVar("T")
@@ -53,6 +53,10 @@ class Replicas:
     def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """Run some queries on one server, each in a snapshot of its own; raises Unavailable, StoreError."""
         return self._ask(lambda server: server.database.fetch_each(statements))
+
+    def fetch_marked(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], Mark]:
+        """The same, and mark the state that this server shows."""
+        return self._ask(lambda server: server.database.fetch_marked(statements))
 
     def mark(self) -> None:
         """Give None, and begin a request: what this thread asks until the next one is asked of one server."""

@@ -85,6 +85,10 @@ class Sqlite:
             return None
         return self._wal_index[: files.HEADER_BYTES] if self._look() else None
 
+    def fetch_marked(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], Mark]:
+        """Mark nothing: `mark` has told, unless nothing can."""
+        return self.fetch_each(statements), None
+
     def snapshot(self) -> "SqliteConnection":
         """Give a connection inside one read transaction."""
         return SqliteConnection(self._in_place(), "BEGIN")

@@ -1,7 +1,7 @@
 """The PostgreSQL engine, over psycopg's binding of libpq: a store that many processes and machines share."""
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 from laudo.core.sql import POSTGRES, Dialect, Statement
@@ -13,6 +13,16 @@ from laudo.server.postgres.transaction import ALONE, SNAPSHOT, TRANSACTION, Post
 
 _MARGIN_SECONDS: Final = 0.5
 """How much longer than a statement may take the server can be silent before it counts as hung."""
+
+_NOTHING: Final = Statement("SELECT")
+
+_MARKED: Final = (
+    """SELECT CASE WHEN NOT pg_is_in_recovery() AND to_regclass('pg_catalog.pg_dist_partition') IS NULL
+THEN timestamptz_send(pg_postmaster_start_time()) || pg_snapshot_send(pg_current_snapshot()) END, marked.* FROM (""",
+    ") AS marked",
+)
+"""The server, by when it was started, and the transactions whose work a statement sees: while both are the same, nobody
+has committed. A standby does not tell all that are under way, nor Citus what its workers have done."""
 
 
 class Postgres:
@@ -56,8 +66,15 @@ class Postgres:
 
     def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """The same, of several in one round trip."""
-        ask = partial(self._fetch, statements)
-        return ask() if self._write else again(ask)
+        return self._asked(statements)[0]
+
+    def fetch_marked(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], Mark]:
+        """The same, and mark the state that the first one saw, as long as no session was lost since."""
+        first, *others = statements or (_NOTHING,)
+        [marked, *found], generation = self._asked((Statement(_marked(first.text), first.params), *others))
+        mark = marked[0][0] if marked else None
+        rows = [row[1:] for row in marked]
+        return [rows, *found] if statements else [], mark and b"%d %b" % (generation, mark)
 
     def mark(self) -> Mark:
         """Give None: what has changed is known only by asking."""
@@ -83,11 +100,22 @@ class Postgres:
         plans = "force_custom_plan" if self._write else "auto"
         return Session.open(self._conninfo, silence=silence, prepare=self._bounds.prepare, plans=plans)
 
-    def _fetch(self, statements: Sequence[Statement]) -> list[list[Row]]:
+    def _asked(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], int]:
+        """Give the rows of each, and the generation of the session that was asked."""
+        ask = partial(self._ask, statements)
+        return ask() if self._write else again(ask)
+
+    def _ask(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], int]:
         session = self._pool.borrow()
         try:
             for statement in statements:
                 session.send(statement.text, statement.params)
-            return [session.receive()] if len(statements) == 1 else session.receive_each(len(statements))
+            found = [session.receive()] if len(statements) == 1 else session.receive_each(len(statements))
+            return found, session.generation
         finally:
             self._pool.give_back(session)
+
+
+@lru_cache(maxsize=4096)
+def _marked(text: str) -> str:
+    return text.join(_MARKED)
