@@ -5,7 +5,7 @@ its own. A statement costs 10 µs of CPU instead of 13.5, a snapshot of one stat
 """
 
 import select
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import count
 from time import monotonic
@@ -25,6 +25,9 @@ OLDEST: Final = 14
 
 _MOST_PREPARED: Final = 1000
 """Statements that a connection keeps prepared: their texts are made of constants, so that there are fewer."""
+
+_SYNC: Final = int(pq.ExecStatus.PIPELINE_SYNC)
+_FAILED: Final = int(pq.ExecStatus.FATAL_ERROR)
 
 _ENDS: Final = frozenset({b"COMMIT", b"ROLLBACK"})
 """Never prepared: where PgBouncer does not know of what was prepared, a transaction that has failed must still end."""
@@ -186,38 +189,41 @@ class Session:
         self._fresh.clear()
 
     def _answers(self) -> tuple[list[PGresult], PGresult | None]:
-        """Read to the end of what was sent; give the results of what nobody has left, and the first failure."""
+        """Read to the end of what was sent; give the results of what nobody has left, and the first failure.
+
+        Nothing can have come yet of the end, so that it is waited for at once: to ask libpq whether it must be lets
+        other threads run, as often as it is asked.
+        """
         answers: list[PGresult] = []
         failure = None
-        for result in self._results():
-            match result.status:
-                case pq.ExecStatus.PIPELINE_SYNC:
-                    pass
-                case pq.ExecStatus.FATAL_ERROR if failures.is_fatal(result):
-                    raise failures.failed(result)
-                case pq.ExecStatus.FATAL_ERROR if self._left == 1:
-                    failure = failure or result
-                case _ if self._left == 1:
-                    answers.append(result)
-        return answers, failure
-
-    def _results(self) -> Iterator[PGresult]:
         self._left += 1
+        self._arrive()
         while self._left:
             result = self._next()
             if result is None:
-                result = self._next()
-            if result is None:
                 raise Lost(failures.LOST)
-            if result.status == pq.ExecStatus.PIPELINE_SYNC:
+            status = result.status
+            if status == _SYNC:
                 self._left -= 1
-            yield result
+                continue
+            if status == _FAILED and failures.is_fatal(result):
+                raise failures.failed(result)
+            if self._left == 1:
+                if status == _FAILED:
+                    failure = failure or result
+                else:
+                    answers.append(result)
+            self._libpq.get_result()  # None, which ends what a statement gives, and is there with it
+        return answers, failure
 
     def _next(self) -> PGresult | None:
         while self._libpq.is_busy():
-            self._wait()
-            self._libpq.consume_input()
+            self._arrive()
         return self._libpq.get_result()
+
+    def _arrive(self) -> None:
+        self._wait()
+        self._libpq.consume_input()
 
     def _flush(self) -> None:
         while self._libpq.flush():
