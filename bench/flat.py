@@ -94,6 +94,8 @@ def _rows() -> Iterator[Row]:
         "resultado=INVALID&sort=nome",
         "status=PENDENTE&sort=numero",
         "tipo_pessoa=EMPRESA&sort=-numero_documento",
+        "nome=consultaEmpresaFornecedor&status=PENDENTE&sort=numero_documento",
+        "nome=consultaEmpresaFornecedor&status=PENDENTE&sort=-numero_documento",
         "status=PENDENTE&sort=mensagem",
         "status=PENDENTE&sort=-mensagem",
         "atualizado_em_de=2025-01-01&atualizado_em_ate=2025-06-30",

@@ -75,7 +75,8 @@ PAGES: Final = (1, 2, 300, 799)
 class Asked(NamedTuple):
     """A client, the store that remembers what it was asked, and a connection of somebody who looks into its plans.
 
-    The other client's reports, 5 thousand, are all of one document; those of a third one, 10 thousand, of two instants.
+    The other client's reports, 5 thousand, are all of one document; those of a third one, 10 thousand, of two instants,
+    and the companies' documents come before the persons'.
     """
 
     client: Client
@@ -98,8 +99,7 @@ def asked(postgres: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         account, neighbour, third = store.account(), store.account(), store.account()
         some = _fill(store, account, list(demo.relatorios(REPORTS)))
         _fill(store, neighbour, [replace(each, numero_documento=OFTEN) for each in demo.relatorios(REPORTS // 4)])
-        days = ((DAY if number % 2 else DAY + 1, each) for number, each in enumerate(demo.relatorios(REPORTS // 2)))
-        _fill(store, third, [replace(each, atualizado_em=day * DAY_MS) for day, each in days])
+        _fill(store, third, [_third(each, number) for number, each in enumerate(demo.relatorios(REPORTS // 2))])
         writing.close()
         database = Counting(open_store(url))
         settings = Settings(store=url, key_file=str(store.key_file), log=False, cache_bytes=0)
@@ -120,6 +120,13 @@ def _fill(store: Store, account: Account, reports: list[Relatorio]) -> tuple[str
     for start in range(0, len(reports), 2_000):
         ingest.write(reports[start : start + 2_000])
     return reports[7].numero_documento, reports[8].numero
+
+
+def _third(report: Relatorio, number: int) -> Relatorio:
+    """Give a report of the third client's."""
+    company = report.tipo_pessoa == "Empresa"
+    documento = f"{number:014}" if company else f"1{report.numero_documento[1:]}"
+    return replace(report, atualizado_em=(DAY + number % 2) * DAY_MS, numero_documento=documento)
 
 
 def steps(looking: psycopg.Connection[Any], statement: Statement) -> Iterator[dict[str, Any]]:
@@ -262,6 +269,12 @@ def test_the_first_and_the_last_page_of_a_document_do_not_collect_its_reports(as
     look(asked._replace(client=asked.other), (f"{url}&page={page}" for page in pages))
 
 
+def test_reports_at_the_other_end_of_the_documents_are_not_sought_from_this_one(asked: Asked) -> None:
+    url = "/relatorios?tipo_pessoa=EMPRESA&sort=-numero_documento"
+    pages = (url, f"{url}&page=2", asked.third.get(url).links["next"], asked.third.get(f"{url}&page=2").links["next"])
+    look(asked._replace(client=asked.third), pages, most=SOME)
+
+
 @pytest.mark.parametrize("given", ["", "&status=CONCLUIDO", "&status=PENDENTE&tipo_pessoa=EMPRESA"])
 def test_reports_of_one_instant_are_not_sorted(asked: Asked, given: str) -> None:
     ranges = ("", f"&atualizado_em_de={render_instant(DAY * DAY_MS)}")
@@ -287,7 +300,7 @@ def test_reports_of_one_document_are_not_sorted_for_a_period(asked: Asked, sort:
 
 @pytest.mark.parametrize(
     ("sort", "ordered"),
-    [("-mensagem", "relatorio_mensagem_recency"), ("numero_documento&page=4", "relatorio_documento")],
+    [("-mensagem", "relatorio_mensagem_recency"), ("numero_documento", "relatorio_documento")],
 )
 def test_few_reports_are_not_sought_in_all_of_an_order(asked: Asked, sort: str, ordered: str) -> None:
     """Its index has all columns that are asked for, which the server likes, but does not begin with what they share.

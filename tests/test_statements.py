@@ -219,9 +219,14 @@ def test_what_many_facets_match_is_asked_for_in_few_words(store: Store, asked: A
     assert max(len(statement.text) for statement in asked.database.statements) < MOST_KEPT
 
 
-def test_few_reports_of_many_facets_are_collected_by_these(store: Store, asked: Asked) -> None:
+@pytest.mark.parametrize("given", ["sort=-mensagem", "sort=numero_documento", "sort=-numero_documento"])
+def test_few_reports_of_many_facets_are_collected_by_these(
+    store: Store, asked: Asked, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    monkeypatch.setattr(plan, "FEW", 200)
     store.write(asked.account, [relatorio(each, nome=f"matriz{each}", status="PENDENTE") for each in range(30, 170)])
-    assert asked.client.get("/relatorios?status=PENDENTE&sort=-mensagem").status == 200
+    store.write(asked.account, [relatorio(each) for each in range(170, 2_000)])
+    assert asked.client.get(f"/relatorios?status=PENDENTE&{given}").total == 140
     text = asked.database.statements[-1].text
     assert "relatorio_facet_recency" in text or "INDEXED BY" not in text
 

@@ -46,7 +46,7 @@ class Axis:
     `number` names the axis in the tally. `falls` says that the field which clients know falls where the first column
     rises; `repeats`, that any number of rows may share a value of it. `index` begins with the columns;
     `covers_facet` and `covers_recency` say whether it has these too. `facet_index` begins with the facet, and has the
-    instant too.
+    instant too. An axis without one may have an index for `gathering` the rows of facets, which has all its columns.
     """
 
     number: int
@@ -54,6 +54,7 @@ class Axis:
     columns: tuple[Tie] | tuple[Column, Tie]
     index: str
     facet_index: str | None = None
+    gathering: str | None = None
     covers_facet: bool = True
     covers_recency: bool = False
     falls: bool = False
@@ -153,7 +154,14 @@ RELATORIO_RECENCY: Final = Axis(
 RELATORIO_NUMERO: Final = Axis(
     2, "relatorio", (_numero,), "relatorio_numero", "relatorio_facet_numero", covers_facet=False
 )
-RELATORIO_DOCUMENTO: Final = Axis(3, "relatorio", (_documento, _numero), "relatorio_documento", covers_recency=True)
+RELATORIO_DOCUMENTO: Final = Axis(
+    3,
+    "relatorio",
+    (_documento, _numero),
+    "relatorio_documento",
+    gathering="relatorio_facet_recency",
+    covers_recency=True,
+)
 RELATORIO_MENSAGEM: Final = Axis(
     7, "relatorio", (_mensagem, _numero), "relatorio_mensagem", covers_recency=True, repeats=True
 )

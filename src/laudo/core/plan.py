@@ -98,20 +98,20 @@ def _ordered(query: Query, facets: Facets, group: Group, after: After | None) ->
     skip = skipped(query, after)
     if skip >= group.total:
         return Page(group.total, 0, b"")
-    if _leaves_few(query, group, skip + query.rows, facets.total):
+    if _leaves_few(query, group, facets.total):
         return (yield from _walked(query, group, facets.total, after))
     collected = Reading(query.rows, of=facets.total)
     yield from reading.read(collected, _stretches(query, facets, group, after), skip)
     return Page(group.total, collected.count, collected.items)
 
 
-def _leaves_few(query: Query, group: Group, wanted: int, of: int) -> bool:
-    """Tell whether filters leave so few rows that they are collected, in an order whose index has no facets first."""
+def _leaves_few(query: Query, group: Group, of: int) -> bool:
+    """Tell whether filters leave so few rows that they are collected, in an order of which no index has facets."""
     axis = query.order.field.axis
-    if axis is None or axis.facet_index or group.numbers is None or group.total > FEW:
+    if axis is None or axis.facet_index or axis.gathering or group.numbers is None or group.total > FEW:
         return False
     matching = _matching(query, group, of)
-    return matching.collecting <= matching.walking(wanted)
+    return matching.collecting <= matching.walking(query.rows)
 
 
 def _bounded(
@@ -138,7 +138,7 @@ def _ranged(query: Query, facets: Facets, group: Group, bounds: Bounds, found: S
     collected = Reading(query.rows, of=facets.total * total // group.total)
     stretch = Stretch(
         bounds.axis,
-        falling=query.order.falling,
+        falling=query.order.falling and bounds.axis is not _DOCUMENTO,  # Of one document there are ties alone.
         group=replace(group, total=total),
         first=found.first,
         lower=bounds.lower,

@@ -108,28 +108,14 @@ def _from_offset(collected: Reading, stretch: Stretch, offset: int) -> Asking[No
     most = min(collected.wanted, group.total - offset)
     if stretch.falling and axis.repeats:
         yield from _down_values(collected, stretch, most, place=group.total - 1 - offset)
-    elif not offset:
-        yield from _from_edge(collected, stretch, most)
     elif stretch.first is None:
         yield from _read(collected, stretch, most, lower=stretch.lower, upper=stretch.upper, skip=offset, whole=True)
-    elif not stretch.falling:
-        key = yield from locate(axis, group, stretch.first + offset)
-        yield from _up(collected, stretch, most, lower=key, place=stretch.first + offset)
+    elif stretch.falling:
+        yield from _falling(collected, stretch, most, place=stretch.first + group.total - 1 - offset, edge=not offset)
     else:
-        place = stretch.first + group.total - 1 - offset
-        key = yield from locate(axis, group, place)
-        if len(axis.columns) == 1:
-            yield from _read(collected, stretch, most, upper=axis.past(key))
-        else:
-            yield from _down_from(collected, stretch, most, key=key, place=place)
-
-
-def _from_edge(collected: Reading, stretch: Stretch, most: int) -> Asking[None]:
-    """Collect from the beginning of a stretch."""
-    if stretch.falling:
-        yield from _read(collected, stretch, most, lower=stretch.lower, upper=stretch.upper)
-    else:
-        yield from _up(collected, stretch, most, lower=stretch.lower, place=stretch.first)
+        place = stretch.first + offset
+        lower = (yield from locate(axis, group, place)) if offset else stretch.lower
+        yield from _up(collected, stretch, most, lower=lower, place=place)
 
 
 def _up(collected: Reading, stretch: Stretch, most: int, *, lower: Key | None, place: int | None) -> Asking[None]:
@@ -193,6 +179,27 @@ def _farthest(axis: Axis, upper: Key, most: int) -> Asking[Key]:
     return axis.ceiling(key[0])
 
 
+def _falling(collected: Reading, stretch: Stretch, most: int, *, place: int, edge: bool = False) -> Asking[None]:
+    """Collect downwards from the mirror image of row `place` of the axis, which is the last one at the `edge`.
+
+    Where rows with the facets are far between, the tally tells where the next one stands.
+    """
+    axis, rest = stretch.axis, collected.wanted - most
+    if edge:
+        before = collected.count
+        yield from _read(collected, stretch, most, lower=stretch.lower, upper=stretch.upper)
+        place -= collected.count - before
+    while (most := collected.wanted - rest) > 0 and place >= (stretch.first or 0):
+        before, key = collected.count, (yield from locate(axis, stretch.group, place))
+        if len(axis.columns) == 1:
+            yield from _read(collected, stretch, most, lower=stretch.lower, upper=axis.past(key))
+        else:
+            yield from _down_from(collected, stretch, most, key=key, place=place)
+        if collected.count == before:
+            return
+        place -= collected.count - before
+
+
 def _down_from(collected: Reading, stretch: Stretch, most: int, *, key: Key, place: int) -> Asking[None]:
     """Collect downwards from the row that the mirror image of `key` (row `place` of the axis) is among its ties.
 
@@ -226,19 +233,28 @@ def _down(
 
 def _after(collected: Reading, stretch: Stretch, after: After) -> Asking[None]:
     """Collect the rows of a stretch that follow an item."""
-    axis = stretch.axis
-    key = axis.key(after.value, after.key)
-    most = min(collected.wanted, stretch.group.total)
+    axis, group = stretch.axis, stretch.group
+    key, most = axis.key(after.value, after.key), min(collected.wanted, group.total)
     if not stretch.falling:
         yield from _up(collected, stretch, most, lower=axis.past(key), place=None)
-    elif axis.repeats:
-        keys = axis.floor(key[0]), axis.past(key), axis.ceiling(key[0])
-        first, start, end = yield from together(*(rank(axis, stretch.group, each) for each in keys))
-        yield from _down_values(collected, stretch, most, place=first + end - start - 1)
     elif len(axis.columns) == 1:
         yield from _read(collected, stretch, most, lower=stretch.lower, upper=key)
+    elif axis.repeats:
+        yield from _down_values(collected, stretch, most, place=(yield from _behind(stretch, key)))
     else:
+        rest, before = collected.wanted - most, collected.count
         yield from _down(collected, stretch, most, value=key[0], lower=axis.past(key))
+        if collected.wanted > rest and group.numbers and not axis.facet_index:
+            place = (yield from _behind(stretch, key)) - (collected.count - before)
+            yield from _falling(collected, stretch, collected.wanted - rest, place=place)
+
+
+def _behind(stretch: Stretch, key: Key) -> Asking[int]:
+    """Give the place whose mirror image, among those with its value, follows a row downwards."""
+    axis = stretch.axis
+    keys = axis.floor(key[0]), axis.past(key), axis.ceiling(key[0])
+    first, start, end = yield from together(*(rank(axis, stretch.group, each) for each in keys))
+    return first + end - start - 1
 
 
 def _read(
@@ -255,18 +271,22 @@ def _read(
 
     Where the facets lie evenly, a scan meets one of them in every `of / total` rows. They may not (the newest reports
     are those still in process), so a scan gives up after PATIENCE times as many, and the facets' own ranges are merged;
-    a range of few rows is scanned `whole`. On an axis without such ranges a scan upwards may end with fewer rows.
+    a range of few rows is scanned `whole`. On an axis without such ranges few rows are gathered and sorted, and a scan
+    may end with fewer rows.
     """
     axis, numbers = stretch.axis, stretch.group.numbers
     scan = Read(axis, lower, upper, numbers, limit, skip, stretch.falling)
     apart = axis.facet_index is None
-    if numbers is None or (apart and (whole or stretch.falling)):
+    if numbers is None or (apart and whole):
         collected.take((yield scan))
         return
     scanned = (limit + skip) * collected.of // max(stretch.group.total, 1)
-    some = replace(scan, most=min(PATIENCE * scanned + LEAST, FARTHEST + limit + skip))
+    # Rows that share a value mostly share a facet, and so stand near to one another, or far.
+    likely = limit + skip if axis.repeats else scanned
+    some = replace(scan, most=min(PATIENCE * scanned + LEAST, FARTHEST + likely))
     if apart:
-        collected.take((yield some))
+        gathers = axis.gathering and stretch.lower is stretch.upper is None and stretch.group.total <= 2 * scanned
+        collected.take((yield replace(scan, gather=True) if gathers else some))
         return
     merge = replace(scan, merge=True)
     merged = min(len(numbers) * (limit + skip), stretch.group.total) + len(numbers) * SEEK

@@ -44,9 +44,10 @@ def _merged(lookup: Read, column: str, where: Where, dialect: Dialect) -> Statem
 
 def _gathered(lookup: Read, where: Where, dialect: Dialect) -> Statement:
     """Find all rows of the facets' own ranges, sort them, and take the first."""
-    where.testing(lookup.period).having(lookup.facets)
-    ordered = order(lookup.axis, falling=lookup.falling)
-    keys = dialect.collected(lookup.axis.table, source(lookup.axis, dialect, by_facet=True), where.clause, ordered)
+    axis = lookup.axis
+    where.testing(lookup.period).having(lookup.facets, sought=True)
+    source_ = dialect.source(axis.table, axis.facet_index or axis.gathering)
+    keys = dialect.collected(axis.table, source_, where.clause, order(axis, falling=lookup.falling))
     return Statement(keys.text, (*keys.params, lookup.limit, lookup.skip))
 
 
@@ -54,7 +55,7 @@ def _in_order(lookup: Read, column: str, where: Where, dialect: Dialect) -> Stat
     """Take the first rows of a range, or of its first `most` rows those that have a facet."""
     ordered, page = order(lookup.axis, falling=lookup.falling), (lookup.limit, lookup.skip)
     if lookup.most is None:
-        where.testing(lookup.period).having(lookup.facets, scanned=True)
+        where.testing(lookup.period).having(lookup.facets, sought=False)
     if not is_mixed(ordered):
         return _first(lookup, column, where, ordered, dialect, *page)
     columns, wanted = ", ".join((column, *lookup.axis.names)), (sum(page), 0)

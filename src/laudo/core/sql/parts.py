@@ -87,13 +87,10 @@ class Where(Clauses):
             self.add(compared(self._axis, "<"), *upper)
         return self
 
-    def having(self, numbers: Numbers, *, scanned: bool = False) -> "Where":
-        """Ask for facets; of rows `scanned` in the axis' order no index that begins with them would do.
-
-        Nor would one where the axis has no ranges of these.
-        """
+    def having(self, numbers: Numbers, *, sought: bool = True) -> "Where":
+        """Ask for facets. Those not `sought` are tested: no index that begins with them has the axis' order."""
         if numbers is not None:
-            column = "facet" if self._axis.facet_index and not scanned else self._dialect.unsought("facet")
+            column = "facet" if sought else self._dialect.unsought("facet")
             self.add(self._dialect.member(column), list(numbers))
         return self
 

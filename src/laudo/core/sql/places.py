@@ -55,7 +55,7 @@ def before(lookup: Before, owner: Owner, dialect: Dialect) -> Statement:
 
 def at(lookup: At, owner: Owner, dialect: Dialect) -> Statement:
     where = Where(lookup.axis, owner, dialect).between(lookup.lower, lookup.upper)
-    where.testing(lookup.period).having(lookup.facets)
+    where.testing(lookup.period).having(lookup.facets, sought=lookup.axis.facet_index is not None)
     names = ", ".join(lookup.axis.names)
     source_ = _source(lookup.axis, lookup.facets, dialect)
     text = f"SELECT {names} FROM {source_} WHERE {where} ORDER BY {names} LIMIT 1 OFFSET ?"
@@ -65,7 +65,7 @@ def at(lookup: At, owner: Owner, dialect: Dialect) -> Statement:
 def count(lookup: Count, owner: Owner, dialect: Dialect) -> Statement:
     axis, facets = lookup.axis, lookup.facets
     where = Where(axis, owner, dialect).between(lookup.lower, lookup.upper)
-    where.testing(lookup.period).having(facets)
+    where.testing(lookup.period).having(facets, sought=axis.facet_index is not None)
     if lookup.most is not None:
         limited = f"SELECT 1 FROM {_source(axis, facets, dialect)} WHERE {where} LIMIT ?"
         return Statement(f"SELECT count(*) FROM ({limited}) AS found", (*where.params, lookup.most))
