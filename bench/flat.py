@@ -102,6 +102,9 @@ def _rows() -> Iterator[Row]:
         "status=CONCLUIDO&atualizado_em_de=2025-01-01",
     ):
         yield Row(asked, RELATORIOS, asked)
+    for given in ("nome=consultaEmpresaFornecedor&status=PENDENTE", "sort=numero", "sort=status", "sort=-nome"):
+        asked = f"numero_documento={{documento}}&{given}"
+        yield Row(asked, RELATORIOS, asked)
     for sort in ("numero", "-numero_documento", "status", "-nome", "-mensagem"):
         asked = f"atualizado_em_de=2026-06-01&sort={sort}"
         yield Row(asked, RELATORIOS, asked)

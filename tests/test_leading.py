@@ -30,7 +30,6 @@ LISTS: Final = (
     "pessoas?atualizado_em_de=1970-01-02&sort=cpf",
     f"relatorios?numero_documento={DOCUMENT}&atualizado_em_de=1970-01-02",
     f"relatorios?numero_documento={DOCUMENT}&sort=-numero",
-    f"relatorios?numero_documento={DOCUMENT}&sort=status",
     f"relatorios?numero_documento={DOCUMENT}&sort=-mensagem",
 )
 
@@ -40,6 +39,8 @@ LED_OTHERWISE: Final = (
     "relatorios?sort=status&tipo_pessoa=PESSOA",
     "relatorios?sort=-mensagem",
     "relatorios?atualizado_em_de=1970-01-02",
+    f"relatorios?numero_documento={DOCUMENT}&sort=status",
+    f"relatorios?numero_documento={DOCUMENT}&sort=numero",
 )
 """By the tally, or only from the page right before."""
 

@@ -269,6 +269,25 @@ def test_the_first_and_the_last_page_of_a_document_do_not_collect_its_reports(as
     look(asked._replace(client=asked.other), (f"{url}&page={page}" for page in pages))
 
 
+@pytest.mark.parametrize(
+    "given", ["&sort=numero", "&sort=-numero_documento", "&sort=status", "&sort=-nome&status=CONCLUIDO"]
+)
+def test_no_page_of_a_document_by_numero_or_a_field_of_few_values_collects_its_reports(
+    asked: Asked, given: str
+) -> None:
+    url = f"/relatorios?numero_documento={OFTEN}{given}"
+    total = asked.other.get(url).total
+    assert total > FEW
+    look(asked._replace(client=asked.other), (f"{url}&page={page}" for page in (1, total // 50, -(-total // 25))))
+
+
+@pytest.mark.parametrize("sort", RELATORIO_SORTS)
+def test_few_reports_with_a_document_that_many_have_are_found_by_what_else_is_asked(asked: Asked, sort: str) -> None:
+    url = f"/relatorios?numero_documento={OFTEN}&status=PENDENTE&tipo_pessoa=EMPRESA&sort={sort}"
+    assert 0 < asked.other.get(url).total < SOME
+    look(asked._replace(client=asked.other), [url], most=FEW + 1)
+
+
 def test_reports_at_the_other_end_of_the_documents_are_not_sought_from_this_one(asked: Asked) -> None:
     url = "/relatorios?tipo_pessoa=EMPRESA&sort=-numero_documento"
     pages = (url, f"{url}&page=2", asked.third.get(url).links["next"], asked.third.get(f"{url}&page=2").links["next"])

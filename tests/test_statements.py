@@ -219,10 +219,13 @@ def test_what_many_facets_match_is_asked_for_in_few_words(store: Store, asked: A
     assert max(len(statement.text) for statement in asked.database.statements) < MOST_KEPT
 
 
-@pytest.mark.parametrize("given", ["sort=-mensagem", "sort=numero_documento", "sort=-numero_documento"])
+@pytest.mark.parametrize(
+    "given", ["sort=-mensagem", "sort=numero_documento", "sort=-numero_documento", "numero_documento=52998224725"]
+)
 def test_few_reports_of_many_facets_are_collected_by_these(
     store: Store, asked: Asked, monkeypatch: pytest.MonkeyPatch, given: str
 ) -> None:
+    """So they are if a document is asked for that many others have, too."""
     monkeypatch.setattr(plan, "FEW", 200)
     store.write(asked.account, [relatorio(each, nome=f"matriz{each}", status="PENDENTE") for each in range(30, 170)])
     store.write(asked.account, [relatorio(each) for each in range(170, 2_000)])

@@ -37,6 +37,18 @@ def follow(query: Query, items: bytes, *, page: int, seen: int, version: int) ->
     return After(page, seen, version, last[query.order.field.name], last[query.resource.key])
 
 
+def skipped(query: Query, after: After | None) -> int:
+    """Tell how many items stand between where the page is looked for, which is the beginning or an item, and it."""
+    if after is None:
+        return query.offset
+    return 0 if query.cursor else query.offset - after.seen
+
+
+def right_before(query: Query, after: After | None) -> After | None:
+    """Give the item only if the page begins right behind it."""
+    return None if skipped(query, after) else after
+
+
 def seal(after: After, query: Query, *, secret: bytes, owner: tuple[int, int]) -> str:
     """Write a cursor as URL-safe text that only the holder of `secret` can make."""
     payload = msgspec.json.encode(after)

@@ -113,9 +113,9 @@ class Plain(Struct, frozen=True):
     """The plain way: filter, sort, skip. Rows: how many match (null unless `counted`), how many items, their JSON.
 
     `few` says that the query's filters name few rows, to be collected and sorted, or that the range of the axis
-    `through` has few, to be tested for the others; otherwise the rows are walked in the order, at most `most`. Taken
-    are `limit` rows, after `skip` others or after an item; walked `backwards`, before `skip` others at the end. If few
-    are counted up to `most` and there are so many, none is taken.
+    `through`, or that of the facets on it, has few, to be tested for the others; otherwise the rows are walked in the
+    order, at most `most`. Taken are `limit` rows, after `skip` others or after an item; walked `backwards`, before
+    `skip` others at the end. If of few that are counted `most` or more are met, the count is null, and none is taken.
     """
 
     query: Query

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from laudo.core import axes, reading, tally
 from laudo.core.axes import Axis, Key
-from laudo.core.cursor import After
+from laudo.core.cursor import After, right_before, skipped
 from laudo.core.facets import Facets, Group, Numbers
 from laudo.core.lookups import PATIENCE, Asking, At, Count, Read, together
 from laudo.core.points import Counted, Known, Point, Points
@@ -83,7 +83,7 @@ def read(
     counted: Counted | None,
 ) -> Asking[Counted]:
     """Collect a page: what follows an item, or number `query.page`. Gives what is counted by then."""
-    after = reading.right_before(query, after)
+    after = right_before(query, after)
     total, known = (counted.total, counted.points) if counted else (None, {})
     groups = reading.groups(query, facets, group, after)
     # What one axis orders is one group; of several the first one is enough for most pages that are asked for.
@@ -92,7 +92,7 @@ def read(
     held = [span.total for span in spans]
     total = held[0] if total is None else total
     held = held[len(whole) :] if ahead else [total]
-    skip = reading.skipped(query, after)
+    skip = skipped(query, after)
     for number, each in enumerate(groups):
         if not collected.wanted:
             break
@@ -111,7 +111,7 @@ def read(
 def _held(bounds: Bounds, facets: Facets, groups: list[Group]) -> Asking[list[int]]:
     """Tell how many rows of each of several groups a period has."""
     parts = [facets.numbers if group.numbers is None else group.numbers for group in groups]
-    held = yield from tally.spread(bounds, {number: facets.total_of(number) for part in parts for number in part})
+    _, held = yield from tally.spread(bounds, {number: facets.total_of(number) for part in parts for number in part})
     return [sum(held[number] for number in part) for part in parts]
 
 

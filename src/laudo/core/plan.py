@@ -15,21 +15,21 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from laudo.core import axes, periods, reading, tally
+from laudo.core import axes, periods, ranges, reading, tally
 from laudo.core.axes import Axis
-from laudo.core.cursor import After
+from laudo.core.cursor import After, right_before, skipped
 from laudo.core.facets import Facets, Group
 from laudo.core.lookups import Asking, Count, Found, Plain, Read, Whole, together
 from laudo.core.points import Counted, Known
 from laudo.core.query import Query
-from laudo.core.reading import Reading, Stretch, right_before, skipped
+from laudo.core.reading import Reading, Stretch
 from laudo.core.tally import Bounds, Span
-from laudo.core.values import beyond
 from laudo.core.walking import Matching
 
 FEW: Final = 3000
 """Rows that are sooner collected than looked for or counted where no index has all that is asked."""
 _DOCUMENTO: Final = axes.RELATORIO_DOCUMENTO
+_NUMERO: Final = axes.RELATORIO_NUMERO
 
 
 class Page(Struct, frozen=True):
@@ -52,7 +52,7 @@ def page(query: Query, facets: Facets, after: After | None = None, counted: Coun
     """
     total = counted.total if counted else None
     group = facets.matching(query)
-    bounds = _bounds(query)
+    bounds = ranges.asked(query)
     if not group.total:
         return Page(0, 0, b"")
     several = len(bounds) > 1 or (bounds and query.words)
@@ -73,7 +73,7 @@ def whole(query: Query, after: After | None, total: int | None) -> Steps | None:
     None for all others.
     """
     axis = query.order.field.axis
-    filtered = query.conditions and (query.on_facets or query.exact or query.words or _bounds(query))
+    filtered = query.conditions and (query.on_facets or query.exact or query.words or ranges.asked(query))
     if filtered or axis is None or skipped(query, after):
         return None
     falling = query.order.falling
@@ -118,35 +118,16 @@ def _bounded(
     query: Query, facets: Facets, group: Group, bounds: Bounds, *, after: After | None, counted: Counted | None
 ) -> Steps:
     """A range of one axis beside the facets: the total is a difference of ranks, and the range has an order."""
-    axis = query.order.field.axis
-    if query.period and axis is not bounds.axis and (axis is None or axis.facet_index or axis.covers_recency):
-        collected = Reading(query.rows, of=facets.total)
+    axis, collected = query.order.field.axis, Reading(query.rows, of=facets.total)
+    if ranges.lies_in(bounds, query.order):
+        span = Span(0, counted.total) if counted and right_before(query, after) else None
+        total = yield from ranges.read(collected, query, facets, group, bounds, span=span, after=after)
+        return Page(total, collected.count, collected.items)
+    if query.period and (axis is None or axis.facet_index or axis.covers_recency):
         counted = yield from periods.read(collected, query, facets, group, bounds, after=after, counted=counted)
         return Page(counted.total, collected.count, collected.items, counted.points)
-    behind, own = right_before(query, after), axis is bounds.axis
-    found = Span(0, counted.total) if counted and (behind or not own) else (yield from tally.span(bounds, group))
-    if not own:
-        return (yield from _walked(query, replace(group, total=found.total), facets.total, after))
-    return (yield from _ranged(query, facets, group, bounds, found, after=behind))
-
-
-def _ranged(query: Query, facets: Facets, group: Group, bounds: Bounds, found: Span, *, after: After | None) -> Steps:
-    """The rows of a range, which the tally has found, in its own order."""
-    skip, total = skipped(query, after), found.total
-    if skip >= total:
-        return Page(total, 0, b"")
-    collected = Reading(query.rows, of=facets.total * total // group.total)
-    stretch = Stretch(
-        bounds.axis,
-        falling=query.order.falling and bounds.axis is not _DOCUMENTO,  # Of one document there are ties alone.
-        group=replace(group, total=total),
-        first=found.first,
-        lower=bounds.lower,
-        upper=bounds.upper,
-        after=after,
-    )
-    yield from reading.read(collected, iter((stretch,)), skip)
-    return Page(total, collected.count, collected.items)
+    total = counted.total if counted else (yield from tally.span(bounds, group)).total
+    return (yield from _walked(query, replace(group, total=total), facets.total, after))
 
 
 def _searched(query: Query, facets: Facets, group: Group, *, after: After | None, total: int | None) -> Steps:
@@ -159,10 +140,12 @@ def _searched(query: Query, facets: Facets, group: Group, *, after: After | None
         [(total,)] = yield Found(query.words)
     axis, [word, *others] = query.order.field.axis, query.words
     if axis is axes.PESSOA_NOME and not others and (after is None or after.seen + query.rows > total):
-        bounds = Bounds(axis, axis.floor(word), axis.floor(beyond(word)))
-        found = yield from tally.span(bounds, group)
-        if found.total == total:
-            return (yield from _ranged(query, facets, group, bounds, found, after=right_before(query, after)))
+        bounds = ranges.of_names(word)
+        span = yield from tally.span(bounds, group)
+        if span.total == total:
+            collected = Reading(query.rows, of=facets.total)
+            yield from ranges.read(collected, query, facets, group, bounds, span=span, after=after)
+            return Page(total, collected.count, collected.items)
     return (yield from _walked(query, replace(group, total=total), facets.total, after))
 
 
@@ -208,47 +191,40 @@ def _within(bounds: Bounds, group: Group) -> Asking[int]:
 def _named(query: Query, facets: Facets, group: Group, *, after: After | None, total: int | None) -> Steps:
     """Filters that name one report, document or person, or that leave few rows.
 
-    The reports of one document may be many all the same; then they are a range of the order by documents.
+    The reports of one document may be many all the same, and of these other filters may leave few.
     """
     if [each.filter.name for each in query.exact] != [_DOCUMENTO.names[0]]:
         return (yield from _counted(query, group, after, total))
     if total is None or total <= FEW:
-        few = yield from _counted(query, group, after, total, most=FEW + 1)
-        if few.total <= FEW:
-            return few
-    document = query.exact[0].value
-    bounds = Bounds(_DOCUMENTO, _DOCUMENTO.floor(document), _DOCUMENTO.ceiling(document))
+        skip = skipped(query, after)
+        [(found, shown, items)] = yield Plain(
+            query, group.numbers, query.order, query.rows, skip, after, few=True, counted=True, most=FEW + 1
+        )
+        if found is not None:
+            return Page(found, shown, items or b"")
+    if group.numbers and group.total <= FEW:
+        return (yield from _counted(query, group, after, total, through=query.resource.newest_axis))
+    return (yield from _of_one(query, facets, group, after=after, total=total))
+
+
+def _of_one(query: Query, facets: Facets, group: Group, *, after: After | None, total: int | None) -> Steps:
+    """The reports of one document that has many: a range of the order by documents."""
+    bounds = ranges.of_document(query.exact[0].value)
     if query.period is None:
         counted = None if total is None else Counted(total)
         return (yield from _bounded(query, facets, group, bounds, after=after, counted=counted))
     if total is None:
-        total = yield from tally.counted(_DOCUMENTO, group.numbers, bounds.lower, bounds.upper, query.period)
+        total = yield from tally.counted(bounds.axis, group.numbers, bounds.lower, bounds.upper, query.period)
     return (yield from _walked(query, replace(group, total=total), facets.total, after))
 
 
 def _counted(
-    query: Query,
-    group: Group,
-    after: After | None,
-    total: int | None,
-    *,
-    through: Axis | None = None,
-    most: int | None = None,
+    query: Query, group: Group, after: After | None, total: int | None, *, through: Axis | None = None
 ) -> Steps:
-    """Count and collect what filters match; if that is `most` or more, count so far and collect nothing."""
+    """Count and collect what filters match."""
     counted, skip = total is None, skipped(query, after)
-    most = most if counted else None
     [(found, shown, items)] = yield Plain(
-        query,
-        group.numbers,
-        query.order,
-        query.rows,
-        skip,
-        after,
-        few=True,
-        counted=counted,
-        most=most,
-        through=through,
+        query, group.numbers, query.order, query.rows, skip, after, few=True, counted=counted, through=through
     )
     return Page(found if total is None else total, shown, items or b"")
 
@@ -276,20 +252,7 @@ def _stretches(query: Query, facets: Facets, group: Group, after: After | None) 
     axis = query.order.field.axis
     for each in reading.groups(query, facets, group, after):
         if axis is not None:
-            yield Stretch(axis, query.order.falling, each, after=after)
+            yield Stretch(axis, query.order.falling, each, after=axis.key(after.value, after.key) if after else None)
         else:
-            passed = after if after and each.value == after.value else None
-            yield Stretch(axes.RELATORIO_NUMERO, falling=False, group=each, after=passed)
-
-
-def _bounds(query: Query) -> list[Bounds]:
-    """Give the ranges that a query asks for: of instants, of CPFs that begin alike."""
-    bounds = []
-    if query.period:
-        axis, (since, until) = query.resource.newest_axis, query.period
-        lower = None if until is None else axis.floor(1 - until)
-        upper = None if since is None else axis.floor(1 - since)
-        bounds.append(Bounds(axis, lower, upper))
-    if query.prefix:
-        bounds.append(Bounds(axes.PESSOA_CPF, (query.prefix,), (query.prefix + ":",)))
-    return bounds
+            passed = _NUMERO.key(None, after.key) if after and each.value == after.value else None
+            yield Stretch(_NUMERO, falling=False, group=each, after=passed)

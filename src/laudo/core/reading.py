@@ -28,8 +28,8 @@ class Stretch(Struct, frozen=True):
     """Part of a list that one axis orders: the `group.total` rows with the group's facets from `lower` to `upper`.
 
     The first stands at `first` on the axis; None says that `lower` and `upper` lie so near that rows may be skipped.
-    `falling` reads the axis' first column downwards, ties upwards all the same. `after` is the item in this stretch
-    that a walk has seen last, if it was in this one; behind it `first` says nothing.
+    `falling` reads the axis' first column downwards, ties upwards all the same. `after` is the key of the item
+    that a walk has seen last, if it was in this stretch; behind it `first` says nothing.
     """
 
     axis: Axis
@@ -38,7 +38,7 @@ class Stretch(Struct, frozen=True):
     first: int | None = 0
     lower: Key | None = None
     upper: Key | None = None
-    after: After | None = None
+    after: Key | None = None
 
 
 class Reading:
@@ -65,18 +65,6 @@ class Reading:
             self._parts.append(items)
             self.count += count
             self.wanted -= count
-
-
-def skipped(query: Query, after: After | None) -> int:
-    """Tell how many items stand between where the page is looked for, which is the beginning or an item, and it."""
-    if after is None:
-        return query.offset
-    return 0 if query.cursor else query.offset - after.seen
-
-
-def right_before(query: Query, after: After | None) -> After | None:
-    """Give the item only if the page begins right behind it."""
-    return None if skipped(query, after) else after
 
 
 def groups(query: Query, facets: Facets, group: Group, after: After | None) -> list[Group]:
@@ -231,10 +219,10 @@ def _down(
         yield from _read(collected, stretch, most, lower=stretch.lower, upper=axis.floor(value))
 
 
-def _after(collected: Reading, stretch: Stretch, after: After) -> Asking[None]:
+def _after(collected: Reading, stretch: Stretch, key: Key) -> Asking[None]:
     """Collect the rows of a stretch that follow an item."""
     axis, group = stretch.axis, stretch.group
-    key, most = axis.key(after.value, after.key), min(collected.wanted, group.total)
+    most = min(collected.wanted, group.total)
     if not stretch.falling:
         yield from _up(collected, stretch, most, lower=axis.past(key), place=None)
     elif len(axis.columns) == 1:

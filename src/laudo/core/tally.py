@@ -91,14 +91,15 @@ def span(bounds: Bounds, group: Group) -> Asking[Span]:
     return Span(first, end - first)
 
 
-def spread(bounds: Bounds, totals: Mapping[int, int]) -> Asking[Counter[int]]:
-    """Count the rows of each of some facets in a range; `totals` are all that they have."""
+def spread(bounds: Bounds, totals: Mapping[int, int]) -> Asking[tuple[Counter[int], Counter[int]]]:
+    """Count the rows of each of some facets before a range, and in it; `totals` are all that they have."""
     axis, lower, upper = bounds
     keys = [key for key in (lower, upper) if key is not None]
     ranks = yield from together(*(_ranks(axis, tuple(totals), key) for key in keys))
+    before = Counter() if lower is None else ranks[0]
     held = Counter(totals if upper is None else ranks[-1])
-    held -= ranks[0] if lower is not None else Counter()
-    return held
+    held -= before
+    return before, held
 
 
 def rank(axis: Axis, group: Group, key: Key) -> Asking[int]:

@@ -86,8 +86,8 @@ class Dialect(Protocol):
     def member(self, column: str) -> str:
         """Ask that a column be one of those in an array, the one parameter."""
 
-    def unsought(self, column: str) -> str:
-        """Name a column of numbers so that the engine tests it, rather than reads an index that begins with it."""
+    def unsought(self, column: str, *, is_text: bool = False) -> str:
+        """Name a column so that the engine tests it, rather than reads an index that begins with it."""
 
     def source(self, table: str, index: str | None) -> str:
         """Name a table, to be read by this index; None stands for none of its indexes, but for that of its ids."""

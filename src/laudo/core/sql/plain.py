@@ -16,29 +16,18 @@ def plain(lookup: Plain, owner: Owner, dialect: Dialect) -> Statement:
     query = lookup.query
     table = query.resource.newest_axis.table
     source = dialect.source(table, _index(lookup))
+    within, filters = Where(query.resource.newest_axis, owner, dialect), Clauses()
+    _add_ranges(within, filters, lookup, dialect)
+    met = f"SELECT count(*) FROM (SELECT 1 FROM {source} WHERE {within} LIMIT ?) AS met"
+    few = Statement(f"({met}) < ?", (*within.params, lookup.most, lookup.most))
     if lookup.order.field.axis is None:
         source += " JOIN facet USING (id_organizacao, id_conta, facet)"
-    within, filters = Where(query.resource.newest_axis, owner, dialect), Clauses()
-    _add_ranges(within, filters, lookup)
     _add_filters(filters, lookup, owner, dialect)
-    counted = _counted(lookup, source, _both(within, filters)) if lookup.counted else Statement("NULL")
-    apart = Clauses() if dialect.chooses and _is_sorted_apart(lookup) else None
-    if lookup.after is not None:
-        _add_after(within if apart is None else apart, lookup.order, lookup.after)
+    counted = _counted(lookup, source, _both(within, filters), few) if lookup.counted else Statement("NULL")
     if lookup.few:
-        where = _both(within, filters)
-        if lookup.most is not None:
-            source = f"(SELECT ({counted.text}) AS counted) AS before CROSS JOIN {source}"
-            where = Statement(f"{where.text} AND counted < ?", (*counted.params, *where.params, lookup.most))
-        if apart is not None:
-            led = Statement(f"SELECT {dialect.key(table)} FROM {source} WHERE {where.text}", where.params)
-            rows = dialect.items(table, led, owner, columns=", ".join(_names(lookup.order)))
-            source, where = f"({rows.text}) AS {table}", Statement(str(apart), (*rows.params, *apart.params))
-        keys = dialect.collected(table, source, where, _order(lookup.order))
+        keys = _collected(lookup, source, within, filters, few=few, owner=owner, dialect=dialect)
     else:
-        exact = (each.filter.name for each in query.exact)
-        tested = ", ".join(dict.fromkeys((*_TESTED[table], *exact, *_names(lookup.order))))
-        keys = _walked(lookup, f"SELECT {dialect.key(table)}, {tested} FROM {source}", within, filters, dialect)
+        keys = _walked(lookup, source, within, filters, dialect)
     items = dialect.items(table, Statement(keys.text, (*keys.params, lookup.limit, lookup.skip)), owner)
     return beside(counted, Statement(dialect.joined(items.text), items.params))
 
@@ -51,23 +40,47 @@ def found(lookup: Found, owner: Owner, dialect: Dialect) -> Statement:
     return Statement(_HAVE_WORD, (owner.id_organizacao, word, beyond(word), len(word)))
 
 
-def _counted(lookup: Plain, source: str, where: Statement) -> Statement:
-    """Count what matches, up to `most` where that is given; `plain` then takes rows only if there are fewer."""
+def _counted(lookup: Plain, source: str, where: Statement, few: Statement) -> Statement:
+    """Count what matches; null where `most` rows or more are met."""
+    counted = Statement(f"SELECT count(*) FROM {source} WHERE {where.text}", where.params)
     if lookup.most is None:
-        return Statement(f"SELECT count(*) FROM {source} WHERE {where.text}", where.params)
-    matched = f"SELECT 1 FROM {source} WHERE {where.text} LIMIT ?"
-    return Statement(f"SELECT count(*) FROM ({matched}) AS matched", (*where.params, lookup.most))
+        return counted
+    return Statement(f"SELECT CASE WHEN {few.text} THEN ({counted.text}) END", (*few.params, *counted.params))
+
+
+def _collected(
+    lookup: Plain, source: str, within: Where, filters: Clauses, *, few: Statement, owner: Owner, dialect: Dialect
+) -> Statement:
+    """Collect few rows and sort them; none where `most` or more are met."""
+    table = lookup.query.resource.newest_axis.table
+    apart = Clauses() if dialect.chooses and _is_sorted_apart(lookup) else None
+    if lookup.after is not None:
+        _add_after(within if apart is None else apart, lookup.order, lookup.after)
+    where = _both(within, filters)
+    if lookup.most is not None:
+        source = f"(SELECT {few.text} AS few) AS before CROSS JOIN {source}"
+        where = Statement(f"{where.text} AND few", (*few.params, *where.params))
+    if apart is not None:
+        led = Statement(f"SELECT {dialect.key(table)} FROM {source} WHERE {where.text}", where.params)
+        rows = dialect.items(table, led, owner, columns=", ".join(_names(lookup.order)))
+        source, where = f"({rows.text}) AS {table}", Statement(str(apart), (*rows.params, *apart.params))
+    return dialect.collected(table, source, where, _order(lookup.order))
 
 
 def _is_sorted_apart(lookup: Plain) -> bool:
     """Tell whether few rows are led to by an index that has not what they are sorted by, and another one has both."""
     newest = lookup.query.resource.newest_axis
     leads = _index(lookup) in {newest.index, newest.facet_index or newest.index}
-    return lookup.few and leads and not set(_names(lookup.order)) <= set(newest.names)
+    return leads and not set(_names(lookup.order)) <= set(newest.names)
 
 
-def _walked(lookup: Plain, looked_at: str, within: Where, filters: Clauses, dialect: Dialect) -> Statement:
+def _walked(lookup: Plain, source: str, within: Where, filters: Clauses, dialect: Dialect) -> Statement:
     """Walk down an order, or up from its end."""
+    table, exact = lookup.query.resource.newest_axis.table, (each.filter.name for each in lookup.query.exact)
+    tested = ", ".join(dict.fromkeys((*_TESTED[table], *exact, *_names(lookup.order))))
+    looked_at = f"SELECT {dialect.key(table)}, {tested} FROM {source}"
+    if lookup.after is not None:
+        _add_after(within, lookup.order, lookup.after)
     asked = _order(lookup.order)
     walked = tuple(By(each.name, not each.falling) for each in asked) if lookup.backwards else asked
     apart = lookup.order.field.axis is not None and is_mixed(walked)
@@ -105,14 +118,15 @@ def _both(within: Where, filters: Clauses) -> Statement:
     return Statement(f"{within} AND {filters}", (*within.params, *filters.params))
 
 
-def _add_ranges(within: Where, filters: Clauses, lookup: Plain) -> None:
-    """Ask for the query's values and ranges: those of the axis that orders the rows bound the walk down it."""
+def _add_ranges(within: Where, filters: Clauses, lookup: Plain, dialect: Dialect) -> None:
+    """Ask for the query's values and ranges, within those that bound a walk down the order, or lead to few rows."""
     query, ordered = lookup.query, _names(lookup.order)[:1]
     for condition in query.exact:
         name, value = condition.filter.name, condition.value
-        clauses = within if (name,) == ordered else filters
-        clauses.add(f"{name} = ?", numero_key(str(value)) if name == "numero" else value)
-    (within if ordered == ("recency",) else filters).during(query.period)
+        clauses = within if lookup.few or (name,) == ordered else filters
+        column = name if lookup.through is None else dialect.unsought(name, is_text=True)
+        clauses.add(f"{column} = ?", numero_key(str(value)) if name == "numero" else value)
+    (filters if lookup.few or ordered != ("recency",) else within).during(query.period)
     if query.prefix:
         clauses = within if ordered == ("cpf",) else filters
         clauses.add("cpf >= ? AND cpf < ?", query.prefix, query.prefix + ":")
@@ -134,18 +148,16 @@ def _index(lookup: Plain) -> str | None:
     query = lookup.query
     if not lookup.few and lookup.order.field.axis is not None:
         return lookup.order.field.axis.index
-    exact = [condition.filter.name for condition in query.exact]
-    for axis in _NAMED:
-        if axis.names[0] in exact:
-            return axis.index
-    if lookup.through is not None:
-        return lookup.through.index
-    if query.words:
-        return None
-    if query.prefix:
-        return PESSOA_CPF.index
-    newest = query.resource.newest_axis
-    return newest.facet_index if lookup.facets else newest.index
+    through = lookup.through
+    if through is None:
+        exact = [condition.filter.name for condition in query.exact]
+        for axis in _NAMED:
+            if axis.names[0] in exact:
+                return axis.index
+        if query.words:
+            return None
+        through = PESSOA_CPF if query.prefix else query.resource.newest_axis
+    return (lookup.facets and through.facet_index) or through.index
 
 
 def _names(asked: Order) -> tuple[str, ...]:

@@ -28,8 +28,8 @@ class Postgres:
     def member(self, column: str) -> str:
         return f"{column} = ANY(?)"
 
-    def unsought(self, column: str) -> str:
-        return f"{column} + 0"
+    def unsought(self, column: str, *, is_text: bool = False) -> str:
+        return f"{column} || ''" if is_text else f"{column} + 0"
 
     def source(self, table: str, _index: str | None) -> str:
         return table

@@ -22,7 +22,7 @@ class Sqlite:
     def member(self, column: str) -> str:
         return f"{column} IN (SELECT value FROM carray(?))"
 
-    def unsought(self, column: str) -> str:
+    def unsought(self, column: str, *, is_text: bool = False) -> str:  # noqa: ARG002 - the index is named
         return column
 
     def source(self, table: str, index: str | None) -> str:

@@ -1,0 +1,115 @@
+"""A range of an axis, read as it lies there: of instants, of CPFs or names that begin alike, of one document."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec.structs import replace
+
+from laudo.core import axes, reading, tally
+from laudo.core.axes import Key
+from laudo.core.cursor import After, right_before, skipped
+from laudo.core.facets import Facets, Group, Numbers
+from laudo.core.lookups import Asking
+from laudo.core.query import Query
+from laudo.core.reading import Reading, Stretch
+from laudo.core.resources import Order
+from laudo.core.tally import Bounds, Span
+from laudo.core.values import beyond
+
+_DOCUMENTO: Final = axes.RELATORIO_DOCUMENTO
+
+
+def asked(query: Query) -> list[Bounds]:
+    """Give the ranges that a query asks for: of instants, of CPFs that begin alike."""
+    bounds = []
+    if query.period:
+        axis, (since, until) = query.resource.newest_axis, query.period
+        lower = None if until is None else axis.floor(1 - until)
+        upper = None if since is None else axis.floor(1 - since)
+        bounds.append(Bounds(axis, lower, upper))
+    if query.prefix:
+        bounds.append(Bounds(axes.PESSOA_CPF, (query.prefix,), (query.prefix + ":",)))
+    return bounds
+
+
+def of_document(document: object) -> Bounds:
+    """Give the range of one document's reports."""
+    return Bounds(_DOCUMENTO, _DOCUMENTO.floor(document), _DOCUMENTO.ceiling(document))
+
+
+def of_names(word: str) -> Bounds:
+    """Give the range of the names that begin with a word."""
+    axis = axes.PESSOA_NOME
+    return Bounds(axis, axis.floor(word), axis.floor(beyond(word)))
+
+
+def lies_in(bounds: Bounds, order: Order) -> bool:
+    """Tell whether a range lies in an order: that of its axis, or where one document's reports are in that of ties."""
+    axis = order.field.axis
+    if bounds.axis is not _DOCUMENTO:
+        return axis is bounds.axis
+    return axis in {None, _DOCUMENTO} or (axis is axes.RELATORIO_NUMERO and not order.falling)
+
+
+def read(
+    collected: Reading,
+    query: Query,
+    facets: Facets,
+    group: Group,
+    bounds: Bounds,
+    *,
+    span: Span | None,
+    after: After | None,
+) -> Asking[int]:
+    """Collect a page in an order in which a range lies: number `query.page`, or what follows an item. Gives the total.
+
+    `span` says where its rows are, if that is known. By a field of few values those with each value are read in turn.
+    """
+    after = right_before(query, after)
+    if query.order.field.axis is None:
+        total, parts = yield from _parts(query, facets, group, bounds, after)
+    else:
+        span = span or (yield from tally.span(bounds, group))
+        total, parts = span.total, [(group, span)]
+    skip = skipped(query, after)
+    if skip < total:
+        collected.of = collected.of * total // group.total
+        yield from reading.read(collected, _stretches(query, bounds, parts, after), skip)
+    return total
+
+
+def _parts(
+    query: Query, facets: Facets, group: Group, bounds: Bounds, after: After | None
+) -> Asking[tuple[int, list[tuple[Group, Span]]]]:
+    """Count a range's rows, and tell where those with each value are, from an item's value on."""
+    numbers = facets.numbers if group.numbers is None else group.numbers
+    before, held = yield from tally.spread(bounds, {number: facets.total_of(number) for number in numbers})
+    groups = reading.groups(query, facets, group, after)
+    return held.total(), [(each, Span(_sum(before, each.numbers), _sum(held, each.numbers))) for each in groups]
+
+
+def _sum(counts: Counter[int], numbers: Numbers) -> int:
+    return counts.total() if numbers is None else sum(counts[number] for number in numbers)
+
+
+def _stretches(query: Query, bounds: Bounds, parts: list[tuple[Group, Span]], after: After | None) -> Iterator[Stretch]:
+    axis, lower, upper = bounds
+    falling = query.order.falling and axis is not _DOCUMENTO  # Of one document all values are the same.
+    for group, span in parts:
+        passed = after if query.order.field.axis or (after and after.value == group.value) else None
+        yield Stretch(
+            axis,
+            falling=falling,
+            group=replace(group, total=span.total),
+            first=span.first,
+            lower=lower,
+            upper=upper,
+            after=_key(bounds, passed) if passed else None,
+        )
+
+
+def _key(bounds: Bounds, after: After) -> Key:
+    """Give the key of an item of a range: of one document all have the same value, whatever they are sorted by."""
+    value = bounds.lower[0] if bounds.lower and bounds.axis is _DOCUMENTO else after.value
+    return bounds.axis.key(value, after.key)
