@@ -120,7 +120,7 @@ def test_a_first_page_is_two_statements_for_the_caller_one_for_the_facets_and_on
 
 WHOLE = (
     *("/relatorios", "/relatorios?sort=numero", "/relatorios?sort=numero_documento", "/relatorios?sort=mensagem"),
-    *("/relatorios?sort=atualizado_em", "/relatorios?sort=-numero"),
+    *("/relatorios?sort=atualizado_em", "/relatorios?sort=-numero", "/relatorios?sort=-mensagem"),
     *("/pessoas", "/pessoas?busca=&sort=nome", "/pessoas?sort=-nome"),
 )
 
@@ -146,6 +146,18 @@ def test_a_walk_without_filters_goes_on_without_the_facets_when_the_list_has_cha
     asked.database.forget()
     assert asked.client.get(following).itens
     assert asked.database.kinds() == [AGAIN, VERSION, PAGE]
+
+
+@pytest.mark.parametrize("sort", ["mensagem", "-mensagem"])
+def test_a_walk_among_the_reports_with_one_message_asks_for_the_page_alone_beside_a_filter(
+    asked: Asked, store: Store, monkeypatch: pytest.MonkeyPatch, sort: str
+) -> None:
+    monkeypatch.setattr(plan, "FEW", 0)
+    store.write(asked.account, [relatorio(each, status="PENDENTE") for each in range(30, 90)])
+    following = asked.client.get(f"/relatorios?sort={sort}&status=PENDENTE").links["next"]
+    asked.database.forget()
+    assert len(asked.client.get(following).itens) == 25
+    assert asked.database.kinds() == [*asked.again, VERSION, PAGE]
 
 
 @pytest.mark.parametrize(

@@ -76,11 +76,10 @@ def whole(query: Query, after: After | None, total: int | None) -> Steps | None:
     filtered = query.conditions and (query.on_facets or query.exact or query.words or ranges.asked(query))
     if filtered or axis is None or skipped(query, after):
         return None
-    falling = query.order.falling
-    if falling and (after or axis.repeats):
+    if query.order.falling and after:
         return None
     lower = axis.past(axis.key(after.value, after.key)) if after else None
-    return _whole(Read(axis, lower, None, None, query.rows, falling=falling), total)
+    return _whole(Read(axis, lower, None, None, query.rows, falling=query.order.falling), total)
 
 
 def _whole(read: Read, total: int | None) -> Steps:

@@ -94,8 +94,8 @@ def _from_offset(collected: Reading, stretch: Stretch, offset: int) -> Asking[No
     """Collect from one stretch, beginning at its row number `offset`."""
     axis, group = stretch.axis, stretch.group
     most = min(collected.wanted, group.total - offset)
-    if stretch.falling and axis.repeats:
-        yield from _down_values(collected, stretch, most, place=group.total - 1 - offset)
+    if stretch.falling and axis.repeats and group.numbers:
+        yield from _down_values(collected, stretch, most, place=group.total - 1 - offset, edge=not offset)
     elif stretch.first is None:
         yield from _read(collected, stretch, most, lower=stretch.lower, upper=stretch.upper, skip=offset, whole=True)
     elif stretch.falling:
@@ -110,18 +110,18 @@ def _up(collected: Reading, stretch: Stretch, most: int, *, lower: Key | None, p
     """Collect upwards from a key, at which row `place` of the axis stands.
 
     Where rows with the facets are far between, the tally tells where the next one stands. Behind an item `place` is
-    None: then nobody has asked yet where the item stands, nor where the stretch begins.
+    None: then nobody has asked yet where the item stands, nor where the stretch ends.
     """
     axis, group = stretch.axis, stretch.group
     rest, before = collected.wanted - most, collected.count
-    yield from _read(collected, stretch, most, lower=lower, upper=stretch.upper, whole=stretch.first is None)
-    if stretch.first is None or collected.wanted == rest:
+    whole = stretch.first is None
+    if not (yield from _read(collected, stretch, most, lower=lower, upper=stretch.upper, whole=whole)):
         return
-    first = stretch.first
+    end = (stretch.first or 0) + group.total
     if place is None:
-        first = (yield from rank(axis, group, stretch.lower)) if stretch.lower else 0
         place = (yield from rank(axis, group, lower)) if lower else 0
-    place, end = place + collected.count - before, first + group.total
+        end = (yield from rank(axis, group, stretch.upper)) if stretch.upper else group.total
+    place += collected.count - before
     while collected.wanted > rest and place < end:
         before = collected.count
         key = yield from locate(axis, group, place)
@@ -131,15 +131,18 @@ def _up(collected: Reading, stretch: Stretch, most: int, *, lower: Key | None, p
         place += collected.count - before
 
 
-def _down_values(collected: Reading, stretch: Stretch, most: int, *, place: int) -> Asking[None]:
+def _down_values(collected: Reading, stretch: Stretch, most: int, *, place: int, edge: bool = False) -> Asking[None]:
     """Collect downwards from the mirror image of row `place`, on an axis of which many rows may share a value.
 
     Values that few rows have are read together, as many of them as one may scan; of one that many have, its rows are
-    read upwards from where the tally says.
+    read upwards from where the tally says, at the `edge` from the first one.
     """
     axis, group = stretch.axis, stretch.group
     while most and place >= 0:
         top, low = yield from together(locate(axis, group, place), locate(axis, group, max(place - most + 1, 0)))
+        if edge and top[0] == low[0]:
+            yield from _up(collected, _alike(stretch, top[0]), most, lower=axis.floor(top[0]), place=None)
+            return
         bounds = axis.floor(top[0]), axis.ceiling(top[0])
         first, end = yield from together(*(rank(axis, group, bound) for bound in bounds))
         start, before, near = first + end - place - 1, collected.count, PATIENCE * most + TIES
@@ -155,9 +158,14 @@ def _down_values(collected: Reading, stretch: Stretch, most: int, *, place: int)
             key = yield from locate(axis, group, start)
             yield from _up(collected, replace(stretch, falling=False), min(most, end - start), lower=key, place=start)
             place = first - 1
-        most -= collected.count - before
+        most, edge = most - (collected.count - before), True
         if collected.count == before:
             return
+
+
+def _alike(stretch: Stretch, value: object) -> Stretch:
+    """Give the part of a stretch whose rows share a value."""
+    return replace(stretch, falling=False, lower=stretch.axis.floor(value), upper=stretch.axis.ceiling(value))
 
 
 def _farthest(axis: Axis, upper: Key, most: int) -> Asking[Key]:
@@ -175,7 +183,8 @@ def _falling(collected: Reading, stretch: Stretch, most: int, *, place: int, edg
     axis, rest = stretch.axis, collected.wanted - most
     if edge:
         before = collected.count
-        yield from _read(collected, stretch, most, lower=stretch.lower, upper=stretch.upper)
+        if not (yield from _read(collected, stretch, most, lower=stretch.lower, upper=stretch.upper)):
+            return
         place -= collected.count - before
     while (most := collected.wanted - rest) > 0 and place >= (stretch.first or 0):
         before, key = collected.count, (yield from locate(axis, stretch.group, place))
@@ -208,15 +217,13 @@ def _down(
     collected: Reading, stretch: Stretch, most: int, *, value: object, skip: int = 0, lower: Key | None = None
 ) -> Asking[None]:
     """Collect the rows with a value, upwards, then those below it."""
-    axis = stretch.axis
-    before = collected.count
-    ties = Stretch(axis, falling=False, group=stretch.group)
-    yield from _read(
-        collected, ties, most, lower=lower or axis.floor(value), upper=axis.ceiling(value), skip=skip, whole=True
-    )
+    axis, before = stretch.axis, collected.count
+    floor = axis.floor(value)
+    alike = _alike(stretch, value)
+    yield from _read(collected, alike, most, lower=lower or floor, upper=alike.upper, skip=skip, whole=True)
     most -= collected.count - before
     if most:
-        yield from _read(collected, stretch, most, lower=stretch.lower, upper=axis.floor(value))
+        yield from _read(collected, stretch, most, lower=stretch.lower, upper=floor)
 
 
 def _after(collected: Reading, stretch: Stretch, key: Key) -> Asking[None]:
@@ -227,22 +234,24 @@ def _after(collected: Reading, stretch: Stretch, key: Key) -> Asking[None]:
         yield from _up(collected, stretch, most, lower=axis.past(key), place=None)
     elif len(axis.columns) == 1:
         yield from _read(collected, stretch, most, lower=stretch.lower, upper=key)
-    elif axis.repeats:
-        yield from _down_values(collected, stretch, most, place=(yield from _behind(stretch, key)))
     else:
-        rest, before = collected.wanted - most, collected.count
-        yield from _down(collected, stretch, most, value=key[0], lower=axis.past(key))
-        if collected.wanted > rest and group.numbers and not axis.facet_index:
-            place = (yield from _behind(stretch, key)) - (collected.count - before)
-            yield from _falling(collected, stretch, collected.wanted - rest, place=place)
+        rest, alike = collected.wanted - most, _alike(stretch, key[0])
+        if axis.repeats:
+            yield from _up(collected, alike, most, lower=axis.past(key), place=None)
+        else:
+            yield from _read(collected, alike, most, lower=axis.past(key), upper=alike.upper, whole=True)
+        if collected.wanted > rest:
+            yield from _below(collected, stretch, collected.wanted - rest, axis.floor(key[0]))
 
 
-def _behind(stretch: Stretch, key: Key) -> Asking[int]:
-    """Give the place whose mirror image, among those with its value, follows a row downwards."""
-    axis = stretch.axis
-    keys = axis.floor(key[0]), axis.past(key), axis.ceiling(key[0])
-    first, start, end = yield from together(*(rank(axis, stretch.group, each) for each in keys))
-    return first + end - start - 1
+def _below(collected: Reading, stretch: Stretch, most: int, upper: Key) -> Asking[None]:
+    """Collect downwards from the value below a key, which begins one."""
+    axis, group, before = stretch.axis, stretch.group, collected.count
+    leaps = axis.repeats and group.numbers
+    if leaps or (yield from _read(collected, stretch, most, lower=stretch.lower, upper=upper)):
+        place = (yield from rank(axis, group, upper)) - 1 - (collected.count - before)
+        most -= collected.count - before
+        yield from (_down_values if leaps else _falling)(collected, stretch, most, place=place, edge=bool(leaps))
 
 
 def _read(
@@ -254,28 +263,29 @@ def _read(
     upper: Key | None = None,
     skip: int = 0,
     whole: bool = False,
-) -> Asking[None]:
+) -> Asking[bool]:
     """Collect up to `limit` rows of a range in the way that the exact counts say is cheaper.
 
     Where the facets lie evenly, a scan meets one of them in every `of / total` rows. They may not (the newest reports
     are those still in process), so a scan gives up after PATIENCE times as many, and the facets' own ranges are merged;
-    a range of few rows is scanned `whole`. On an axis without such ranges few rows are gathered and sorted, and a scan
-    may end with fewer rows.
+    a range of few rows is scanned `whole`. On an axis without such ranges few rows are gathered and sorted, or a scan
+    ends with fewer rows: tells whether there may be more.
     """
     axis, numbers = stretch.axis, stretch.group.numbers
     scan = Read(axis, lower, upper, numbers, limit, skip, stretch.falling)
     apart = axis.facet_index is None
     if numbers is None or (apart and whole):
         collected.take((yield scan))
-        return
+        return False
     scanned = (limit + skip) * collected.of // max(stretch.group.total, 1)
     # Rows that share a value mostly share a facet, and so stand near to one another, or far.
     likely = limit + skip if axis.repeats else scanned
     some = replace(scan, most=min(PATIENCE * scanned + LEAST, FARTHEST + likely))
     if apart:
         gathers = axis.gathering and stretch.lower is stretch.upper is None and stretch.group.total <= 2 * scanned
+        before = collected.count
         collected.take((yield replace(scan, gather=True) if gathers else some))
-        return
+        return not gathers and collected.count - before < limit
     merge = replace(scan, merge=True)
     merged = min(len(numbers) * (limit + skip), stretch.group.total) + len(numbers) * SEEK
     if scanned * (1 if axis.covers_facet else FETCH) >= merged:
@@ -285,3 +295,4 @@ def _read(
     else:
         rows = yield some
         collected.take(rows if rows[0][0] == limit else (yield merge))
+    return False
