@@ -122,6 +122,18 @@ def test_each_page_is_found_with_few_questions_however_reports_lie(
     assert asked > 6
 
 
+@pytest.mark.parametrize(
+    "made", [pytest.param(_evenly, marks=pytest.mark.xdist_group("periods _evenly"))], indirect=True
+)
+@pytest.mark.parametrize("sort", ["numero", "-numero"])
+def test_a_place_near_an_end_is_guessed_once(kept: Kept, monkeypatch: pytest.MonkeyPatch, sort: str) -> None:
+    """Rows that lie evenly stray the less, the nearer it is."""
+    for name, value in (("GUESSING", 0), ("COUNTED", REPORTS), ("NEAR", 20), ("FEW_OF_PERIOD", 5)):
+        monkeypatch.setattr(periods, name, value)
+    assert kept.client.get(f"/relatorios?sort={sort}&atualizado_em_de={render_instant(NOON + 350 * MINUTE)}").itens
+    assert len(kept.database.statements) <= 10
+
+
 @pytest.mark.parametrize("field", ["numero", "numero_documento", "mensagem"])
 @pytest.mark.parametrize("sign", ["", "-"])
 @pytest.mark.parametrize("filters", ["", "&tipo_pessoa=PESSOA"])

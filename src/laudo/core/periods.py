@@ -178,7 +178,7 @@ def _narrow(part: Part, row: int, *, upper: bool = False) -> Asking[None]:
     missed, (low, high) = 0, part.points.around(row)
     while (apart := _apart(row, low, high, upper=upper)) > NEAR:
         width, held = high.place - low.place, high.held - low.held
-        short = (NEAR + isqrt(abs(row - (high if upper else low).held)) * width // held) // 2
+        short = (NEAR + isqrt(min(row - low.held, high.held - row)) * width // held) // 2
         even = low.place + (row - low.held) * width // held + (short if upper else -short)
         guess = low.place + width // 2 if missed > 1 and missed % 2 == 0 else even
         place = min(max(guess, low.place + 1), high.place - 1)
