@@ -27,7 +27,6 @@ LISTS: Final = (
     "pessoas?busca=m&sort=-cpf",
     "pessoas?nome=m&atualizado_em_de=1970-01-02",
     "pessoas?nome=m&atualizado_em_de=1970-01-02&sort=-cpf",
-    "pessoas?atualizado_em_de=1970-01-02&sort=cpf",
     f"relatorios?numero_documento={DOCUMENT}&atualizado_em_de=1970-01-02",
     f"relatorios?numero_documento={DOCUMENT}&sort=-numero",
     f"relatorios?numero_documento={DOCUMENT}&sort=-mensagem",
@@ -35,6 +34,7 @@ LISTS: Final = (
 
 LED_OTHERWISE: Final = (
     "pessoas?atualizado_em_de=1970-01-02&sort=-nome",
+    "pessoas?atualizado_em_de=1970-01-02&sort=cpf",
     "pessoas?nome=mar&sort=nome",
     "relatorios?sort=status&tipo_pessoa=PESSOA",
     "relatorios?sort=-mensagem",

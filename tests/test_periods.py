@@ -33,7 +33,7 @@ ORDERS: Final[tuple[tuple[List, str], ...]] = (
         for sort in ("numero", "-numero", "numero_documento", "-numero_documento", "nome", "-status")
     ),
     *(("relatorios", sort) for sort in ("mensagem", "-mensagem")),
-    *(("pessoas", sort) for sort in ("nome", "-nome")),
+    *(("pessoas", sort) for sort in ("nome", "-nome", "cpf", "-cpf")),
 )
 FILTERS: Final = ("&status=CONCLUIDO", "&resultado=INVALID&pendente_validacao_manual=true")
 

@@ -242,7 +242,9 @@ def test_a_deep_page_of_a_range_in_another_order_counts_in_an_index_alone(
         monkeypatch.setattr(periods, name, value)
     pages = (150, 300)
     urls = [f"/relatorios?atualizado_em_de=2025-01-01&sort={sort}&page={page}{given}" for page in pages]
-    urls += [f"/pessoas?atualizado_em_de=2025-01-01&sort=nome&page={page}" for page in pages]
+    urls += [
+        f"/pessoas?atualizado_em_de=2025-01-01&sort={order}&page={page}" for order in ("nome", "cpf") for page in pages
+    ]
     look(asked, urls, beyond="Index Only Scan")
 
 

@@ -166,7 +166,7 @@ RELATORIO_MENSAGEM: Final = Axis(
     7, "relatorio", (_mensagem, _numero), "relatorio_mensagem", covers_recency=True, repeats=True
 )
 PESSOA_RECENCY: Final = Axis(4, "pessoa", (_recency_column, _cpf), "pessoa_recency", covers_recency=True, falls=True)
-PESSOA_CPF: Final = Axis(5, "pessoa", (_cpf,), "pessoa_cpf")
+PESSOA_CPF: Final = Axis(5, "pessoa", (_cpf,), "pessoa_cpf_recency", covers_recency=True)
 PESSOA_NOME: Final = Axis(6, "pessoa", (_nome, _cpf), "pessoa_nome", covers_recency=True)
 
 OF_RELATORIO: Final = (RELATORIO_RECENCY, RELATORIO_NUMERO, RELATORIO_DOCUMENTO, RELATORIO_MENSAGEM)
