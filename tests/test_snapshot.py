@@ -91,7 +91,9 @@ class Late(Forwarding):
             yield connection
 
 
-@pytest.mark.parametrize("url", ["/relatorios?page=3&sort=numero&tipo_pessoa=PESSOA", "/pessoas?page=3&sort=-nome"])
+@pytest.mark.parametrize(
+    "url", ["/relatorios?page=3&sort=-numero_documento&tipo_pessoa=PESSOA", "/pessoas?page=3&sort=-nome"]
+)
 def test_what_is_remembered_of_a_list_is_not_used_once_the_snapshot_sees_another(
     store: Store, store_url: str, account: Account, new_app: NewApp, url: str
 ) -> None:
