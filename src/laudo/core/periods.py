@@ -133,13 +133,13 @@ def _take(collected: Reading, part: Part, limit: int, skip: int, after: After | 
     place = low.place + (row - low.held) * (high.place - low.place) // (high.held - low.held)
     near = min(place - low.place, high.place - place) * size // part.group.total
     # Down the values of an axis a page is found twice: in all of them, and in its own.
-    counts = 2 ** ((part.numbers is not None) + (part.falling and part.axis.repeats))
+    counts = 2 ** ((part.numbers is not None) + matching.down_values)
     guessing = counts * near // COUNTED + limit * size // part.total + GUESSING
     walking = matching.walking(matching.passed(limit, skip))
     if matching.collecting <= min(guessing, walking):
         rows = yield matching.collected(limit, skip, after)
         collected.take([row[1:] for row in rows])
-    elif part.falling and part.axis.repeats:
+    elif matching.down_values and (part.numbers or not (after or walking <= guessing)):
         yield from _down_values(collected, part, limit, skip, after)
     elif after or (walking <= guessing and not (part.axis.repeats and part.numbers)):
         rows = yield from matching.walked(limit, skip, after)

@@ -20,6 +20,8 @@ FETCH: Final = 10
 SORT: Final = 4
 """What finding a row among others and sorting it costs."""
 
+TWICE: Final = 4
+"""What it costs to walk where many share a value and go the other way: they are met twice, kept and sorted."""
 LEAST: Final = 256
 """Rows that a walk may always look at."""
 
@@ -55,10 +57,15 @@ class Matching(Struct, frozen=True):
 
     def walking(self, rows: int) -> int:
         """Tell what it costs to walk down to the last of so many rows, if those that match lie evenly."""
-        axis = self.order.field.axis
-        if axis is None or (axis.repeats and self.order.descending):
-            return self.of * (SORT + FETCH)  # No index has this order.
-        return rows * self.of // max(self.total, 1) * self._testing(axis)
+        axis, down_values = self.order.field.axis, self.down_values
+        if axis is None or (down_values and self.numbers):
+            return self.of * (SORT + FETCH)  # No index has this order, or it may lead through rows of others for long.
+        return rows * self.of // max(self.total, 1) * self._testing(axis) * (TWICE if down_values else 1)
+
+    @property
+    def down_values(self) -> bool:
+        """Whether the order goes down by values that any number of rows share, and up among these."""
+        return self.order.descending and self.order.field.axis is not None and self.order.field.axis.repeats
 
     def passed(self, limit: int, skip: int, after: After | None = None) -> int:
         """Tell how many rows that match a walk to some of them passes, these included, from the end that is nearer."""

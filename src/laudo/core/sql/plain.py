@@ -79,39 +79,48 @@ def _walked(lookup: Plain, source: str, within: Where, filters: Clauses, dialect
     table, exact = lookup.query.resource.newest_axis.table, (each.filter.name for each in lookup.query.exact)
     tested = ", ".join(dict.fromkeys((*_TESTED[table], *exact, *_names(lookup.order))))
     looked_at = f"SELECT {dialect.key(table)}, {tested} FROM {source}"
-    if lookup.after is not None:
-        _add_after(within, lookup.order, lookup.after)
     asked = _order(lookup.order)
     walked = tuple(By(each.name, not each.falling) for each in asked) if lookup.backwards else asked
     apart = lookup.order.field.axis is not None and is_mixed(walked)
+    if lookup.after is not None and (lookup.backwards or not apart):
+        _add_after(within, lookup.order, lookup.after)
     met = partial(_met_apart, dialect=dialect) if apart else _met
-    found = met(lookup, looked_at, within, filters, walked)
+    found = met(lookup, looked_at, within.clause, filters, walked)
     text = dialect.first(found.text, lookup.limit + lookup.skip)
     if lookup.backwards:
         text = f"SELECT * FROM ({text}) AS last ORDER BY {listed(asked)}"
     return Statement(f"SELECT key FROM ({text}) AS found", found.params)
 
 
-def _met(lookup: Plain, looked_at: str, within: Where, filters: Clauses, walked: Ordered) -> Statement:
+def _met(lookup: Plain, looked_at: str, within: Statement, filters: Clauses, walked: Ordered) -> Statement:
     """Test the first rows of an order; a LIMIT, even of all, keeps a planner from another index."""
     limit, most = (_ALL, ()) if lookup.most is None else ("?", (lookup.most,))
-    first = f"{looked_at} WHERE {within} ORDER BY {listed(walked)} LIMIT {limit}"
+    first = f"{looked_at} WHERE {within.text} ORDER BY {listed(walked)} LIMIT {limit}"
     return Statement(f"SELECT * FROM ({first}) AS walked WHERE {filters}", (*within.params, *most, *filters.params))
 
 
 def _met_apart(
-    lookup: Plain, looked_at: str, within: Where, filters: Clauses, walked: Ordered, *, dialect: Dialect
+    lookup: Plain, looked_at: str, within: Statement, filters: Clauses, walked: Ordered, *, dialect: Dialect
 ) -> Statement:
-    """Test the same where ties go the other way than values."""
-    wanted = lookup.limit + lookup.skip
+    """Test the same where ties go the other way than values; of those that follow an item its own ties come first."""
+    value, wanted = walked[0].name, lookup.limit + lookup.skip
 
-    def first(by: Ordered) -> Statement:
-        found = _met(lookup, looked_at, within, filters, by)
+    def first(by: Ordered, clause: str, *params: object) -> Statement:
+        found = _met(lookup, looked_at, Statement(f"{within.text}{clause}", (*within.params, *params)), filters, by)
         return Statement(dialect.first(found.text, wanted), (*found.params, wanted, 0))
 
-    met = first(walked[:1])
-    within.add(f"{walked[0].name} {REACHED}")
-    return reaching(met, first(walked[1:]), walked)
+    def both(clause: str, *params: object) -> Statement:
+        met, tied = first(walked[:1], clause, *params), first(walked[1:], f"{clause} AND {value} {REACHED}", *params)
+        return reaching(met, tied, walked)
+
+    axis, after = lookup.order.field.axis, lookup.after
+    if axis is None or after is None or lookup.backwards:
+        return both("")
+    key = axis.key(after.value, after.key)
+    alike = first(walked[1:], f" AND {value} = ? AND {walked[1].name} > ?", *key)
+    others = both(f" AND {value} < ?", key[0])
+    text = f"SELECT * FROM ({alike.text}) AS alike UNION ALL SELECT * FROM ({others.text}) AS others"
+    return Statement(f"{text} ORDER BY {listed(walked)}", (*alike.params, *others.params))
 
 
 def _both(within: Where, filters: Clauses) -> Statement:
