@@ -149,10 +149,15 @@ def test_a_server_that_is_away_is_503_and_its_return_is_noticed_at_once(
     assert not [reply for reply in away if reply.question in stored and reply.is_right]
 
 
+@pytest.mark.parametrize("cache_bytes", ["0", "8000000"])
 def test_a_hung_server_is_503_in_time_and_what_needs_no_store_answers_at_once(
-    postgres: Postgres, service: Server, stored: list[Question], quick: list[Question]
+    place: Place, postgres: Postgres, stored: list[Question], quick: list[Question], cache_bytes: str
 ) -> None:
-    with asking(service, stored, quick) as asked:
+    """Where answers are kept, it is asked first whether they are of now: that it hangs is met there, and only once."""
+    with (
+        serving(place, "--workers", "2", "--cache-bytes", cache_bytes) as service,
+        asking(service, stored, quick) as asked,
+    ):
         asked.wait(RATE)
         with postgres.paused():
             paused = monotonic()
