@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from engines import Stores
 from factories import NOON
-from laudo.core import periods, plan, points, walking
+from laudo.core import periods, plan, points, reading, walking
 from laudo.core.values import render_instant
 from laudo.server.ingest.tallies import Sizes
 from strategies import PESSOA_SORTS, RELATORIO_SORTS, History, any_relatorio
@@ -38,10 +38,18 @@ CHOICES: Final = {
     (plan, "FEW"): (0, 0, 50),
     (walking, "SORT"): (0, 4, 1_000_000),
     (walking, "LEAST"): (0, 256),
+    (reading, "LEAST"): (1, 256),
+    (reading, "PATIENCE"): (0, 4),
+    (reading, "FARTHEST"): (0, 10, 4000),
+    (reading, "TIES"): (0, 2, 256),
 }
 SIZES: Final = tuple(Sizes(*each) for each in product((2, 8, 50), (2, 3, 10)))
+OFTEN: Final = "00000000003"
 FILTERS: Final[dict[List, tuple[str, ...]]] = {
-    "relatorios": ("", "status=CONCLUIDO", "tipo_pessoa=PESSOA", "resultado=VALID", "pendente_validacao_manual=true"),
+    "relatorios": (
+        *("", "status=CONCLUIDO", "tipo_pessoa=PESSOA", "resultado=VALID", "pendente_validacao_manual=true"),
+        *(f"numero_documento={OFTEN}", f"numero_documento={OFTEN}&status=CONCLUIDO"),
+    ),
     "pessoas": ("", "nome=m", "nome=mar", "nome=mar+s", "busca=0", "busca=1", "busca=silva"),
 }
 
@@ -71,8 +79,8 @@ def _history(seeded: Random) -> tuple[History, list[int]]:
     count = seeded.choice(REPORTS)
     instants = [NOON + minute * MINUTE for minute in range(seeded.choice((1, 5, 40, count)))]
     reports = [any_relatorio(seeded, number, instants=instants) for number in range(count)]
-    if seeded.random() < 0.5:
-        documents = [f"{number:011}" for number in range(20)]
+    if seeded.random() < 0.7:
+        documents = [f"{number:011}" for number in range(seeded.choice((4, 20)))]
         reports = [replace(each, numero_documento=seeded.choice(documents), tipo_pessoa="Pessoa") for each in reports]
     return History((1,), ((0, tuple(reports)),)), instants
 

@@ -20,7 +20,7 @@ FETCH: Final = 10
 SORT: Final = 4
 """What finding a row among others and sorting it costs."""
 
-TWICE: Final = 4
+_TIED: Final = 4
 """What it costs to walk where many share a value and go the other way: they are met twice, kept and sorted."""
 LEAST: Final = 256
 """Rows that a walk may always look at."""
@@ -60,7 +60,7 @@ class Matching(Struct, frozen=True):
         axis, down_values = self.order.field.axis, self.down_values
         if axis is None or (down_values and self.numbers):
             return self.of * (SORT + FETCH)  # No index has this order, or it may lead through rows of others for long.
-        return rows * self.of // max(self.total, 1) * self._testing(axis) * (TWICE if down_values else 1)
+        return rows * self.of // max(self.total, 1) * self._testing(axis) * (_TIED if down_values else 1)
 
     @property
     def down_values(self) -> bool:
