@@ -4,8 +4,9 @@
     python bench/inside.py --store postgresql://…
 
 Microseconds of this process, medians over the rounds; in each round every row is asked in turn. `constant` is the
-framework giving a constant body; who is `cold` keeps no answers; `after a write` is the first request after one report
-was written, to the account that asks or to another.
+framework giving a constant body; who is `cold` keeps no answers; of others, who keep them, `another document` is one
+that was not asked for before, and `after a write` the first request after one report was written, to the account that
+asks or to another.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from functools import partial
 from io import BytesIO
+from itertools import count
 from pathlib import Path
 from statistics import median
 from time import process_time, time_ns
@@ -25,6 +27,7 @@ from msgspec.structs import replace
 
 from constant import application
 from laudo import demo
+from laudo.core.sql import Statement
 from laudo.server import app, auth, migrations
 from laudo.server.config import Settings
 from laudo.server.database import Database, open_store
@@ -98,7 +101,8 @@ def main() -> None:
             return Client(app.create(settings, database=opened), accesses[0].token)
 
         writes = [partial(next, _writes(writing, access.id_conta)) for access in (accesses[0], accesses[-1])]
-        rows = _rows(client(8_000_000), client(0), *writes)
+        documents = _documents(writing, accesses[0].id_conta)
+        rows = _rows(client(8_000_000), client(0), documents, *writes)
         found: dict[str, list[float]] = {row.name: [] for row in rows}
         for _ in range(arguments.rounds):
             for row in rows:
@@ -115,7 +119,9 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _rows(kept: Client, cold: Client, own: Callable[[], object], other: Callable[[], object]) -> list[Row]:
+def _rows(
+    kept: Client, cold: Client, documents: Iterator[str], own: Callable[[], object], other: Callable[[], object]
+) -> list[Row]:
     constant = Client(application([_BODY]), "none")
     known = kept.get(LIST)["etag"]
     return [
@@ -125,6 +131,7 @@ def _rows(kept: Client, cold: Client, own: Callable[[], object], other: Callable
         Row("page 1, cold", partial(cold.get, LIST)),
         Row("two filters, cold", partial(cold.get, FILTERS)),
         Row("1,000 items, cold", partial(cold.get, f"{LIST}?rows=1000"), 100),
+        Row("another document", lambda: kept.get(f"{LIST}?numero_documento={next(documents)}")),
         Row("page 1, after a write", partial(kept.get, LIST), 30, own),
         Row("two filters, after a write", partial(kept.get, FILTERS), 30, own),
         Row("page 1, after another's write", partial(kept.get, LIST), 30, other),
@@ -132,11 +139,17 @@ def _rows(kept: Client, cold: Client, own: Callable[[], object], other: Callable
 
 
 def _writes(database: Database, id_conta: int) -> Iterator[object]:
-    """Write one report anew each time."""
+    """Write one report anew each time: a write may take less than the millisecond that tells it from the one before."""
     ingest = Ingest(database, id_conta)
     [invented] = demo.relatorios(1)
-    while True:
-        yield ingest.write([replace(invented, atualizado_em=time_ns() // 1_000_000)])
+    for now in count(time_ns() // 1_000_000):
+        yield ingest.write([replace(invented, atualizado_em=now)])
+
+
+def _documents(database: Database, id_conta: int) -> Iterator[str]:
+    """Give the documents of an account, in no order that its pages have."""
+    found = database.fetch(Statement("SELECT DISTINCT numero_documento FROM relatorio WHERE id_conta = ?", (id_conta,)))
+    return (numero for (numero,) in sorted(found, key=lambda row: str(row[0])[::-1]))
 
 
 def _measured(row: Row) -> float:
