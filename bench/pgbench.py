@@ -18,18 +18,13 @@ from laudo.server.postgres.binding import numbered
 
 
 def script(connection: Connection, owner: Owner) -> str:
-    """Write the statement that a worker sends for `/relatorios`, its parameters as variables of pgbench.
-
-    The items are text: pgbench takes results as text alone, in which each of their bytes would travel as two digits.
-    """
+    """Write the statement that a worker sends for `/relatorios`, its parameters as variables of pgbench."""
     steps = plan.whole(query.parse(RELATORIOS, "", max_rows=1000), None, None)
     asked = next(steps) if steps else None
     if not isinstance(asked, Whole):
         raise SystemExit("a first page is no longer one statement")
     sent = sql.with_version(sql.statement(asked, owner, connection.dialect), RELATORIOS, owner)
-    text, found = _ITEMS.subn(r"\1", numbered(sent.text).decode())
-    if found != 1:
-        raise SystemExit("the items of a page are no longer bytes made of text")
+    text = numbered(sent.text).decode()
     lines = [f"\\set p{number} {param}" for number, param in enumerate(sent.params, 1)]
     return "\n".join([*lines, re.sub(r"\$(\d+)", r":p\1", text) + ";", ""])
 
@@ -65,5 +60,4 @@ def _without_ours(url: str) -> str:
     return parts._replace(query=urlencode(kept)).geturl()
 
 
-_ITEMS: Final = re.compile(r"convert_to\((.+?\)), 'UTF8'\)")
 _IN_WHEEL: Final = "pginstall*/bin/pgbench"

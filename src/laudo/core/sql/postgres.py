@@ -35,7 +35,7 @@ class Postgres:
         return table
 
     def joined(self, items: str) -> str:
-        return f"SELECT count(*), convert_to(string_agg(item, ','), 'UTF8') FROM ({items}) AS items"
+        return f"SELECT count(*), string_agg(item, ',')::varchar FROM ({items}) AS items"
 
     def key(self, table: str) -> str:
         return f"{table}.{_KEYS[table]} AS key"

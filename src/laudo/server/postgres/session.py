@@ -15,6 +15,7 @@ import psycopg
 from psycopg import pq
 from psycopg.adapt import Transformer
 from psycopg.pq.abc import PGconn, PGresult
+from psycopg.types.string import ByteaBinaryLoader
 
 from laudo.server.database import Lost, Row, StoreError, Unavailable
 from laudo.server.postgres import address, failures
@@ -59,6 +60,7 @@ class Session:
         """Wait at most `silence` seconds for the server to say something, None for ever."""
         self._connection = connection
         self._libpq: PGconn = connection.pgconn
+        connection.adapters.register_loader("varchar", ByteaBinaryLoader)  # a page's items, sent as they are
         self._rows = Transformer(connection)
         self._poll = select.poll()
         self._poll.register(self._libpq.socket, select.POLLIN)
