@@ -29,8 +29,9 @@ from laudo.core.query import Query
 from laudo.core.resources import PESSOAS, RELATORIOS, Resource
 from laudo.core.sql import Statement
 from laudo.server.auth import Caller
-from laudo.server.database import Database, open_store, read
+from laudo.server.database import Database, read
 from laudo.server.pages import Answer, Pages
+from laudo.server.stores import open_store
 from stores import Built, Plan, build
 
 PAGES: Final = ("first", "middle", "last", "random", "abreast")

@@ -23,8 +23,9 @@ from laudo.cli.imports import BATCH
 from laudo.core.sql import Owner
 from laudo.demo import invent, ndjson_lines
 from laudo.server import accounts, migrations
-from laudo.server.database import Database, open_store
+from laudo.server.database import Database
 from laudo.server.ingest.facets import FacetNumbers
+from laudo.server.stores import open_store
 from stores import INSERT, row
 
 BATCHES: Final = (1000, BATCH)

@@ -30,8 +30,9 @@ from laudo import demo
 from laudo.core.sql import Statement
 from laudo.server import app, auth, migrations
 from laudo.server.config import Settings
-from laudo.server.database import Database, open_store
+from laudo.server.database import Database
 from laudo.server.ingest.writer import Ingest
+from laudo.server.stores import open_store
 
 LIST: Final = "/relatorios"
 FILTERS: Final = f"{LIST}?tipo_pessoa=PESSOA&status=CONCLUIDO"

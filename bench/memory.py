@@ -25,8 +25,8 @@ from laudo.core.resources import RELATORIOS
 from laudo.demo import invent
 from laudo.server import accounts, app, auth, migrations
 from laudo.server.config import Settings
-from laudo.server.database import open_store
 from laudo.server.ingest.writer import Ingest
+from laudo.server.stores import open_store
 
 _REPORTS: Final = 500
 _VALUES: Final = {

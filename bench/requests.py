@@ -35,7 +35,7 @@ import pgbench
 from laudo import demo
 from laudo.core.sql import Owner, Statement
 from laudo.server import auth, migrations
-from laudo.server.database import open_store
+from laudo.server.stores import open_store
 
 LAUDO: Final = Path(sys.executable).with_name("laudo")
 CONSTANT: Final = Path(__file__).with_name("constant.py")

@@ -18,12 +18,13 @@ from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import RELATORIO
 from laudo.demo import invent
 from laudo.server import accounts, migrations
-from laudo.server.database import Connection, Database, open_store
+from laudo.server.database import Connection, Database
 from laudo.server.ingest.facets import FacetNumbers
 from laudo.server.ingest.progress import SILENT
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.verify import repair
 from laudo.server.ingest.writer import Ingest
+from laudo.server.stores import open_store
 
 ORGANIZACAO: Final = "Organização Exemplo"
 _BATCH: Final = 50_000

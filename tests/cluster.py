@@ -17,7 +17,8 @@ from forwarding import Forwarding, ForwardingConnection
 from laudo.core.sql import Statement
 from laudo.server import citus, migrations
 from laudo.server.citus import DISTRIBUTED, REFERENCE
-from laudo.server.database import Connection, Database, Row, open_store
+from laudo.server.database import Connection, Database, Row
+from laudo.server.stores import open_store
 
 Node = tuple[str, int]
 """A machine: its name, as the others call it, and its port."""

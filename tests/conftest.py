@@ -21,8 +21,9 @@ from factories import Account, Store
 from laudo.server import app, config, limits
 from laudo.server import sqlite as sqlite_store
 from laudo.server.config import Settings
-from laudo.server.database import Database, open_store
+from laudo.server.database import Database
 from laudo.server.ingest.records import Relatorio
+from laudo.server.stores import open_store
 from strategies import many
 from wsgi import Client, NewApp, NewClient
 

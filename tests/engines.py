@@ -13,7 +13,7 @@ import psycopg
 from psycopg import sql
 
 from laudo.server import migrations
-from laudo.server.database import open_store
+from laudo.server.stores import open_store
 
 ENGINES: Final = ("sqlite", "postgres")
 """What every test of a store runs on."""

@@ -25,9 +25,10 @@ from laudo.core.sql import Statement, Write
 from laudo.server import accounts, app
 from laudo.server.accounts import Level
 from laudo.server.config import Settings
-from laudo.server.database import Connection, Database, Row, open_store
+from laudo.server.database import Connection, Database, Row
 from laudo.server.ingest import statistics, verify
 from laudo.server.ingest.writer import Ingest
+from laudo.server.stores import open_store
 from strategies import PESSOA_SORTS, PESSOA_VALUES, RELATORIO_SORTS, RELATORIO_VALUES, Values, many
 from wsgi import Client
 

@@ -17,10 +17,10 @@ from engines import Stores
 from factories import SMALL, Account, Store, relatorio
 from laudo.server import app
 from laudo.server.config import Settings
-from laudo.server.database import open_store
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.tallies import Sizes
 from laudo.server.ingest.writer import Ingest
+from laudo.server.stores import open_store
 from reference import Api
 from strategies import (
     NUMEROS,

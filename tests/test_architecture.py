@@ -20,8 +20,8 @@ from laudo.core.resources import LISTS, RELATORIOS, Filter, Resource
 from laudo.core.sql import SQLITE, Owner
 from laudo.server import app, auth
 from laudo.server.config import Settings
-from laudo.server.database import open_store
 from laudo.server.edges import Edges, refuse
+from laudo.server.stores import open_store
 from wsgi import Client
 
 ROOT: Final = Path(__file__).parent.parent

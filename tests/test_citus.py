@@ -16,7 +16,8 @@ from factories import Store, contents
 from laudo.core.sql import Statement
 from laudo.server import citus, migrations
 from laudo.server.citus import DISTRIBUTED, REFERENCE
-from laudo.server.database import StoreError, open_store
+from laudo.server.database import StoreError
+from laudo.server.stores import open_store
 from shell import Shell, ndjson, one_line
 from strategies import many
 from test_statements import Counting

@@ -17,9 +17,10 @@ from factories import SMALL, Store, contents
 from laudo.server import app, migrations
 from laudo.server.citus import DISTRIBUTED
 from laudo.server.config import Settings
-from laudo.server.database import Database, Unavailable, open_store
+from laudo.server.database import Database, Unavailable
 from laudo.server.ingest import verify
 from laudo.server.ingest.writer import Ingest
+from laudo.server.stores import open_store
 from postgres_server import Server
 from strategies import many
 from wsgi import Client

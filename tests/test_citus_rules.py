@@ -16,7 +16,7 @@ import everything
 import postgres_server
 from laudo.server import migrations
 from laudo.server.citus import DISTRIBUTED, REFERENCE
-from laudo.server.database import open_store
+from laudo.server.stores import open_store
 from postgres_server import Server
 
 EXPRESSIONS: Final = {"pessoa_words": "an index of words, each of which begins with its organization"}

@@ -15,7 +15,8 @@ from cluster import Singly
 from engines import Engine, Stores
 from laudo.core.sql import How, Statement
 from laudo.server import migrations
-from laudo.server.database import Database, open_store
+from laudo.server.database import Database
+from laudo.server.stores import open_store
 from test_citus_rules import OF_THE_WHOLE_STORE
 from twin import Touched, Watched
 

@@ -23,11 +23,12 @@ from laudo.core.sql.writes import CONTA, FACET, ORGANIZACAO, PESSOA, RELATORIO, 
 from laudo.server import accounts, app, migrations, roles
 from laudo.server.accounts import Level
 from laudo.server.config import Settings
-from laudo.server.database import Connection, Database, Row, StoreError, open_store
+from laudo.server.database import Connection, Database, Row, StoreError
 from laudo.server.ingest import counting
 from laudo.server.ingest.copying import Copy, reports
 from laudo.server.ingest.verify import verify
 from laudo.server.ingest.writer import Ingest
+from laudo.server.stores import open_store
 from reference import Api
 from strategies import PESSOA_SORTS, PESSOA_VALUES, RELATORIO_SORTS, RELATORIO_VALUES, many
 from wsgi import Answer, Client

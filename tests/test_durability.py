@@ -18,10 +18,11 @@ from factories import NOON, SMALL, Account, Store, contents, cpf, relatorio
 from forwarding import Forwarding, ForwardingConnection
 from laudo.core.sql import Statement, Write
 from laudo.server import sqlite as sqlite_store
-from laudo.server.database import Connection, Database, Row, Unavailable, open_store
+from laudo.server.database import Connection, Database, Row, Unavailable
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.verify import verify
 from laudo.server.ingest.writer import Counts, Ingest
+from laudo.server.stores import open_store
 from strategies import STATUS
 from wsgi import NewClient
 

@@ -10,7 +10,8 @@ import pytest
 from factories import NOON, Account, Store, cpf, relatorio
 from forwarding import Forwarding, ForwardingConnection
 from laudo.core.sql import Statement
-from laudo.server.database import Connection, Database, Mark, Row, open_store
+from laudo.server.database import Connection, Database, Mark, Row
+from laudo.server.stores import open_store
 from strategies import many
 from wsgi import Answer, Client, NewApp
 

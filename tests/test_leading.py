@@ -12,7 +12,8 @@ from factories import Account, Store
 from laudo.core import plan, sql, walking
 from laudo.core.lookups import LookUp, Plain
 from laudo.core.sql import Dialect, Owner, Statement
-from laudo.server.database import Database, open_store
+from laudo.server.database import Database
+from laudo.server.stores import open_store
 from strategies import any_relatorio
 from wsgi import Client, NewApp
 

@@ -15,8 +15,9 @@ import pytest
 import postgres_server
 from laudo.core.sql import Statement
 from laudo.core.sql.writes import BUCKET, FACET, PESSOA, RELATORIO, TALLY, WORD
-from laudo.server import migrations, roles
-from laudo.server.database import Database, StoreError, Unavailable, open_store
+from laudo.server import migrations, roles, schema
+from laudo.server.database import Database, StoreError, Unavailable
+from laudo.server.stores import open_store
 from postgres_server import Server
 
 FIRST: Final = """
@@ -160,12 +161,12 @@ def test_a_file_that_fails_leaves_nothing_and_can_be_applied_when_it_is_mended(o
 def test_a_store_is_current_once_all_is_applied(opening: Opening) -> None:
     database = opening()
     with database.snapshot() as connection:
-        assert not migrations.is_current(connection)
+        assert not schema.is_current(connection)
         with pytest.raises(StoreError, match="run `laudo migrate`"):
-            migrations.require_current(connection)
+            schema.require_current(connection)
     migrations.migrate(database)
     with database.snapshot() as connection:
-        assert migrations.is_current(connection)
+        assert schema.is_current(connection)
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
@@ -242,7 +243,7 @@ def test_a_table_of_migrations_of_another_application_is_told_as_one_in_the_way(
     with pytest.raises(StoreError, match=r"in the way; give laudo a .* of its own"):
         migrations.migrate(database)
     with database.snapshot() as connection:
-        assert not migrations.is_current(connection)
+        assert not schema.is_current(connection)
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ from laudo.core.sql import Dialect, Owner, Statement
 from laudo.core.values import render_instant
 from laudo.server import app
 from laudo.server.config import Settings
-from laudo.server.database import open_store
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.tallies import Sizes
+from laudo.server.stores import open_store
 from strategies import History, any_relatorio
 from test_against_reference import List, World, Written, opened, written
 from test_statements import Counting

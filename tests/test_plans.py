@@ -19,11 +19,12 @@ from laudo.core.sql import Statement
 from laudo.core.values import render_instant
 from laudo.server import app
 from laudo.server.config import Settings
-from laudo.server.database import Bounds, open_store
+from laudo.server.database import Bounds
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.statistics import LEAST
 from laudo.server.ingest.writer import Ingest
 from laudo.server.postgres.binding import numbered
+from laudo.server.stores import open_store
 from strategies import PESSOA_SORTS, RELATORIO_SORTS
 from test_statements import Counting
 from wsgi import Client

@@ -19,8 +19,9 @@ from forwarding import Forwarding
 from laudo.server import app
 from laudo.server.accounts import Level
 from laudo.server.config import Settings
-from laudo.server.database import Mark, open_store
+from laudo.server.database import Mark
 from laudo.server.ingest.writer import Ingest
+from laudo.server.stores import open_store
 from strategies import many
 from wsgi import Answer, Client, NewApp, NewClient
 

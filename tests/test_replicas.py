@@ -22,10 +22,11 @@ from forwarding import Forwarding
 from laudo.core.sql import Statement
 from laudo.server import app, migrations, roles
 from laudo.server.config import Settings
-from laudo.server.database import Bounds, Connection, Database, Slow, StoreError, Unavailable, open_store, read
+from laudo.server.database import Bounds, Connection, Database, Slow, StoreError, Unavailable, read
 from laudo.server.heartbeats import Server as Watched
 from laudo.server.heartbeats import Watch
 from laudo.server.replicas import Replicas
+from laudo.server.stores import open_store
 from live.server import Place, free_port, scrape, serving
 from postgres_server import Server
 from wsgi import Client

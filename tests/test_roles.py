@@ -13,7 +13,8 @@ import postgres_server
 from laudo.server import app, migrations, roles
 from laudo.server.citus import DISTRIBUTED, REFERENCE
 from laudo.server.config import Settings
-from laudo.server.database import Database, open_store
+from laudo.server.database import Database
+from laudo.server.stores import open_store
 from postgres_server import Server
 from shell import Shell, ndjson, one_line
 from wsgi import Client

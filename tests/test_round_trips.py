@@ -8,7 +8,8 @@ import pytest
 from factories import NOON, Account, Store, relatorio
 from forwarding import Forwarding, ForwardingConnection
 from laudo.core.sql import Statement
-from laudo.server.database import Connection, Database, Mark, Row, Unavailable, open_store
+from laudo.server.database import Connection, Database, Mark, Row, Unavailable
+from laudo.server.stores import open_store
 from strategies import many
 from wsgi import Client, NewApp
 

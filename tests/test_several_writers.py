@@ -21,11 +21,12 @@ from factories import NOON, SMALL, Account, Store, numero, relatorio
 from forwarding import Forwarding, ForwardingConnection
 from laudo.core.sql import Statement, Write
 from laudo.server import accounts
-from laudo.server.database import Bounds, Connection, Database, Lost, Row, open_store
+from laudo.server.database import Bounds, Connection, Database, Lost, Row
 from laudo.server.ingest.changes import begin
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.verify import verify
 from laudo.server.ingest.writer import Counts, Ingest
+from laudo.server.stores import open_store
 from reference import Api
 from shell import Shell
 from strategies import PESSOA_SORTS, RELATORIO_SORTS, any_relatorio

@@ -10,9 +10,10 @@ import pytest
 
 from factories import NOON, Account, Store, cpf, relatorio
 from forwarding import Forwarding
-from laudo.server.database import Connection, Database, open_store
+from laudo.server.database import Connection, Database
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.writer import Ingest
+from laudo.server.stores import open_store
 from strategies import STATUS
 from wsgi import Answer, Client, NewApp
 

@@ -21,11 +21,12 @@ from forwarding import Forwarding, ForwardingConnection
 from laudo.core.sql import Statement, Write
 from laudo.server import app
 from laudo.server.config import Settings
-from laudo.server.database import Connection, Database, Row, open_store
+from laudo.server.database import Connection, Database, Row
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.tallies import Sizes
 from laudo.server.ingest.verify import verify
 from laudo.server.ingest.writer import Ingest
+from laudo.server.stores import open_store
 from reference import Api, Listing
 from strategies import PESSOA_SORTS, PESSOA_VALUES, RELATORIO_SORTS, RELATORIO_VALUES, any_relatorio
 from wsgi import Client

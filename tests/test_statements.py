@@ -14,7 +14,8 @@ from laudo.core.facets import Facets
 from laudo.core.lookups import Read
 from laudo.core.sql import SQLITE, Owner, Statement
 from laudo.server import pages
-from laudo.server.database import Connection, Database, Mark, Row, open_store
+from laudo.server.database import Connection, Database, Mark, Row
+from laudo.server.stores import open_store
 from strategies import PESSOA_SORTS, RELATORIO_SORTS
 from wsgi import Client, NewApp
 

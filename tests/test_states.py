@@ -11,9 +11,10 @@ from laudo.core import query, resources
 from laudo.core.sql import Statement
 from laudo.server import auth, migrations
 from laudo.server.auth import Caller
-from laudo.server.database import Lost, open_store
+from laudo.server.database import Lost
 from laudo.server.ingest.writer import Ingest
 from laudo.server.pages import Answer, Pages
+from laudo.server.stores import open_store
 
 VERSIONS = "SELECT c.version, o.version FROM conta AS c JOIN organizacao AS o USING (id_organizacao) WHERE id_conta = ?"
 

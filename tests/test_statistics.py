@@ -14,13 +14,14 @@ from factories import Store
 from forwarding import Forwarding, ForwardingConnection
 from laudo import demo
 from laudo.core.sql import Owner, Statement
-from laudo.server.database import Connection, Database, Row, StoreError, open_store
+from laudo.server.database import Connection, Database, Row, StoreError
 from laudo.server.ingest import statistics
 from laudo.server.ingest.copying import Copy
 from laudo.server.ingest.progress import SILENT
 from laudo.server.ingest.statistics import GROWTH, LEAST
 from laudo.server.ingest.verify import pessoas, repair
 from laudo.server.ingest.writer import Ingest
+from laudo.server.stores import open_store
 
 MANY = LEAST * GROWTH
 

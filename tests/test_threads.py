@@ -20,9 +20,10 @@ from laudo.core.sql import Statement
 from laudo.server import auth
 from laudo.server.callers import Callers
 from laudo.server.calm import Calm
-from laudo.server.database import Database, Row, open_store
+from laudo.server.database import Database, Row
 from laudo.server.limits import Limits
 from laudo.server.recent import Recent
+from laudo.server.stores import open_store
 from strategies import many
 from wsgi import Client, NewApp
 

@@ -9,7 +9,8 @@ import pytest
 
 from factories import Account, Store
 from laudo.core.sql import Statement
-from laudo.server.database import Bounds, Database, Slow, open_store
+from laudo.server.database import Bounds, Database, Slow
+from laudo.server.stores import open_store
 from strategies import many
 from wsgi import Client, NewApp
 

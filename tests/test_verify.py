@@ -13,11 +13,11 @@ from factories import NOON, Account, Store, cnpj, contents, cpf, relatorio, vers
 from laudo.core.axes import RELATORIO_MENSAGEM
 from laudo.core.sql import Statement
 from laudo.server import migrations
-from laudo.server.database import open_store
 from laudo.server.ingest import counting, verify
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.tallies import Sizes
 from laudo.server.ingest.writer import Ingest
+from laudo.server.stores import open_store
 
 NAMES = ("Maria da Silva", "José Álvares", "Ana Maria de Souza", "Zé Zé", "Mário D'Ávila")
 

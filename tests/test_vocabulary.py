@@ -12,9 +12,9 @@ from laudo.core.lookups import Found
 from laudo.core.sql import Owner, Statement
 from laudo.core.values import words
 from laudo.server import migrations
-from laudo.server.database import open_store
 from laudo.server.ingest import counting, vocabulary
 from laudo.server.ingest.verify import verify
+from laudo.server.stores import open_store
 from strategies import many
 from wsgi import Client
 

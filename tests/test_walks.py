@@ -19,10 +19,10 @@ import msgspec
 import pytest
 
 from factories import NOON, SMALL, Account, Store, cnpj, cpf, numero
-from laudo.server.database import open_store
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.verify import verify
 from laudo.server.ingest.writer import Ingest
+from laudo.server.stores import open_store
 from reference import PESSOA_FILTERS, RELATORIO_FILTERS, Api, Item
 from strategies import CPFS, MATRIZES, PESSOA_SORTS, RELATORIO_SORTS, any_relatorio
 from wsgi import Answer, Client

@@ -13,8 +13,8 @@ import pytest
 
 from engines import Engine, Stores
 from laudo.core.sql import Statement
-from laudo.server.database import open_store
 from laudo.server.ingest.writer import Ingest
+from laudo.server.stores import open_store
 from shell import Shell, ndjson, one_line
 from strategies import many
 

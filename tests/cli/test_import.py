@@ -13,7 +13,7 @@ import pytest
 from laudo import demo
 from laudo.cli.imports import BATCH
 from laudo.core.sql import Statement
-from laudo.server.database import open_store
+from laudo.server.stores import open_store
 from shell import LAUDO, Shell, ndjson, one_line
 
 

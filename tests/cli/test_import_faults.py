@@ -20,8 +20,9 @@ from between import Between
 from laudo import demo
 from laudo.cli.imports import BATCH
 from laudo.core.sql import Statement
-from laudo.server.database import Database, open_store
+from laudo.server.database import Database
 from laudo.server.ingest.changes import begin
+from laudo.server.stores import open_store
 from postgres_server import Server
 from shell import Shell
 

@@ -14,8 +14,8 @@ from engines import Stores
 from factories import Store, contents, cpf
 from factories import relatorio as stored
 from laudo.core.sql import Statement
-from laudo.server.database import open_store
 from laudo.server.ingest.writer import Ingest
+from laudo.server.stores import open_store
 from shell import Shell, one_line
 from wsgi import NewApp
 

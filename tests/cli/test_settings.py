@@ -10,7 +10,8 @@ from laudo.cli.options import opened
 from laudo.core.sql import Statement
 from laudo.server import patience
 from laudo.server.config import SETTINGS, Settings
-from laudo.server.database import Unavailable, open_store
+from laudo.server.database import Unavailable
+from laudo.server.stores import open_store
 from shell import LAUDO, Shell
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from laudo.core.sql import Statement
 from laudo.server import auth
-from laudo.server.database import open_store
+from laudo.server.stores import open_store
 from shell import Shell, one_line
 
 ADOPTED = "token-of-another-service"

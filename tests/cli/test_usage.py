@@ -9,7 +9,8 @@ import pytest
 from laudo import cli
 from laudo.cli import output
 from laudo.server.config import SETTINGS
-from laudo.server.database import Doubtful, StoreError, open_store
+from laudo.server.database import Doubtful, StoreError
+from laudo.server.stores import open_store
 from shell import LAUDO, Shell, ndjson, one_line
 
 

@@ -1,7 +1,7 @@
 import json
 from contextlib import closing
 
-from laudo.server.database import open_store
+from laudo.server.stores import open_store
 from shell import Shell, ndjson, one_line
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from laudo.server import auth
-from laudo.server.database import open_store
+from laudo.server.stores import open_store
 from live.server import Place, request, serving
 
 KEYS = ["time", "request_id", "route", "method", "status", "ms", "bytes", "id_token", "filters"]

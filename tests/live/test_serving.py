@@ -13,7 +13,7 @@ import pytest
 from awaiting import readable
 from engines import Stores, sqlite_file
 from laudo.core.sql import Statement
-from laudo.server.database import open_store
+from laudo.server.stores import open_store
 from live.server import Client, Place, Server, free_port, request, serving, wait_for_port, wait_for_text
 
 # What is in flight.

@@ -13,7 +13,8 @@ from forwarding import Forwarding, ForwardingConnection
 from laudo.core import plan, query, reading
 from laudo.core.sql import Statement
 from laudo.server import logs
-from laudo.server.database import Connection, Database, Mark, Row, StoreError, Unavailable, open_store
+from laudo.server.database import Connection, Database, Mark, Row, StoreError, Unavailable
+from laudo.server.stores import open_store
 from wsgi import Answer, Client, NewApp, NewClient
 
 ROUTES = ("/relatorios", "/pessoas", "/usuario", "/health", "/ready", "/openapi.json", "/docs", "/")

@@ -11,7 +11,7 @@ from engines import Stores
 from factories import Account, Store, cpf, relatorio
 from laudo.server import app
 from laudo.server.config import Settings
-from laudo.server.database import open_store
+from laudo.server.stores import open_store
 from wsgi import Client, NewApp, NewClient
 
 OPEN = ("/health", "/ready", "/openapi.json", "/docs", "/docs.md", "/")

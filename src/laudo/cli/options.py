@@ -63,8 +63,9 @@ def opened(settings: Settings, *, write: bool = False, distributed: bool = True)
     Where Citus is installed, tables must also lie as planned, unless they need not be `distributed` yet.
     """
     from laudo.server import citus
-    from laudo.server.database import PATIENT, open_store
-    from laudo.server.migrations import require_current
+    from laudo.server.database import PATIENT
+    from laudo.server.schema import require_current
+    from laudo.server.stores import open_store
 
     bounds = replace(PATIENT, prepare=settings.prepare)
     with closing(open_store(settings.store, bounds=bounds)) as database:

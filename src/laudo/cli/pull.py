@@ -71,9 +71,9 @@ def _end(mirror: "Mirror") -> int:
 
 
 def _beside(store: str, id_conta: int) -> Path:
-    from laudo.server import database
+    from laudo.server import stores
 
-    file = database.file(store) or Path("laudo")
+    file = stores.file(store) or Path("laudo")
     return file.with_name(f"{file.name}.pull-{id_conta}.json")
 
 

@@ -54,9 +54,9 @@ def migrate(settings: Settings, *, grants: bool) -> None:
     (serve). A login gets the rights of one by `GRANT laudo_reader TO login`. What later migrations make is granted
     as well.
     """
-    from laudo.server import database
+    from laudo.server import stores
 
-    if grants and database.file(settings.store):
+    if grants and stores.file(settings.store):
         raise output.Failure("a store in a file has no roles; whoever may read or write the file may use the store")
     applied = _migrate(settings)
     tell = output.note if grants else output.summary  # What may have to be run stands alone on stdout.
@@ -82,8 +82,8 @@ def show_config(*, config_file: Path | None, json_: bool, **given: object) -> No
 
 
 def _migrate(settings: Settings) -> list[str]:
-    from laudo.server.database import open_store
     from laudo.server.migrations import migrate as bring_up_to_date
+    from laudo.server.stores import open_store
 
     applied: list[str] = []
     hint = "run `laudo migrate` again to finish"
@@ -94,7 +94,7 @@ def _migrate(settings: Settings) -> list[str]:
 
 def _grant(settings: Settings) -> None:
     from laudo.server import roles
-    from laudo.server.database import open_store
+    from laudo.server.stores import open_store
 
     with closing(open_store(settings.store, write=True)) as database:
         try:
@@ -107,9 +107,9 @@ def _grant(settings: Settings) -> None:
 
 def _fill(settings: Settings, count: int) -> None:
     from laudo import demo as invented
-    from laudo.server import database
+    from laudo.server import stores
 
-    if file := database.file(settings.store):
+    if file := stores.file(settings.store):
         file.parent.mkdir(parents=True, exist_ok=True)
     _migrate(settings)
     key = options.key(settings, create=True)

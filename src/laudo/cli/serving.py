@@ -90,9 +90,9 @@ def _server(settings: Settings) -> "AbstractServer[Any]":
 
 def _threads(settings: Settings) -> int:
     """On SQLite one: more would fight for the interpreter."""
-    from laudo.server import database
+    from laudo.server import stores
 
-    return 1 if database.file(settings.store) else settings.bounds.threads(1 + len(settings.read_store))
+    return 1 if stores.file(settings.store) else settings.bounds.threads(1 + len(settings.read_store))
 
 
 def _require_modules() -> None:
@@ -261,13 +261,13 @@ def _require_store(settings: Settings) -> bytes:
 
     Gives that key, for all workers that are ever forked.
     """
-    from laudo.server import accounts, database
+    from laudo.server import accounts, database, stores
 
     try:
         with opened(settings) as store, store.snapshot() as connection:
             is_new = not accounts.tokens(connection)
     except database.Unavailable as error:
-        if database.file(settings.store):
+        if stores.file(settings.store):
             raise
         is_new = False  # it may come back, and its replicas answer meanwhile
         output.note(f"the store does not answer yet: {error}")

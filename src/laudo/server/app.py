@@ -10,17 +10,18 @@ import falcon
 from laudo.core import errors, openapi, query, resources, response
 from laudo.core.errors import ApiError
 from laudo.core.resources import Resource
-from laudo.server import auth, console, metrics, migrations
+from laudo.server import auth, console, metrics, schema
 from laudo.server.callers import Callers
 from laudo.server.calm import Calm
 from laudo.server.config import Settings
-from laudo.server.database import NO_SCHEMA, Database, StoreError, Unavailable, file, open_store, read
+from laudo.server.database import NO_SCHEMA, Database, StoreError, Unavailable, read
 from laudo.server.edges import JSON, Edges, refuse, stages
 from laudo.server.endpoint import Constant, Endpoint
 from laudo.server.limits import Limits
 from laudo.server.pages import Ahead, Pages
 from laudo.server.repeats import MARK, Repeats
 from laudo.server.replicas import Replicas
+from laudo.server.stores import file, open_store
 
 
 def create(settings: Settings, *, database: Database | None = None, key: bytes | None = None) -> WSGIApplication:
@@ -161,7 +162,7 @@ class Ready(Endpoint):
 
     def on_get(self, _request: falcon.Request, answer: falcon.Response) -> None:
         """Ask the store; raises Unavailable."""
-        if not read(self._service.database, migrations.is_current):
+        if not read(self._service.database, schema.is_current):
             raise Unavailable(NO_SCHEMA)
         answer.data = b'{"status":"ok"}'
         answer.content_type = JSON

@@ -18,7 +18,8 @@ from typing import Final
 
 from laudo.core.sql import Statement
 from laudo.server import logs
-from laudo.server.database import Bounds, Busy, Database, Lost, Row, Slow, StoreError, Unavailable, again, open_store
+from laudo.server.database import Bounds, Busy, Database, Lost, Row, Slow, StoreError, Unavailable, again
+from laudo.server.stores import open_store
 
 Report = Callable[[int, float], None]
 """(number of a replica, from 1; seconds by which it may be behind) -> None."""

@@ -9,8 +9,9 @@ from time import monotonic
 from typing import TypeVar
 
 from laudo.core.sql import POSTGRES, Dialect, Statement
-from laudo.server.database import Bounds, Busy, Connection, Lost, Mark, Row, Slow, StoreError, Unavailable, open_store
+from laudo.server.database import Bounds, Busy, Connection, Lost, Mark, Row, Slow, StoreError, Unavailable
 from laudo.server.heartbeats import Report, Server, Watch
+from laudo.server.stores import open_store
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from laudo.core import axes, response
 from laudo.core.axes import numero_key
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import RELATORIO
-from laudo.server import migrations
+from laudo.server import schema
 from laudo.server.database import Connection, Database, StoreError, repeated
 from laudo.server.ingest import versions, words
 from laudo.server.ingest.changes import Change, Content, Counts, begin
@@ -28,8 +28,8 @@ class Ingest:
         """Raises StoreError when there is no such account, or the schema is newer than this version."""
         self._database = database
         with database.snapshot() as connection:
-            migrations.require_none_newer(connection)
-            rows, self._migrations = connection.fetch_each([Statement(_OWNER, (id_conta,)), migrations.APPLIED])
+            schema.require_none_newer(connection)
+            rows, self._migrations = connection.fetch_each([Statement(_OWNER, (id_conta,)), schema.APPLIED])
         if not rows:
             message = f"there is no account {id_conta}; `laudo account list` shows them"
             raise StoreError(message)
@@ -94,7 +94,7 @@ class Ingest:
             tally.load(connection)
 
     def _read_versions(self, connection: Connection) -> tuple[int, ...]:
-        [read], applied = connection.fetch_each([Statement(_VERSIONS, self.owner), migrations.APPLIED])
+        [read], applied = connection.fetch_each([Statement(_VERSIONS, self.owner), schema.APPLIED])
         if applied != self._migrations:
             message = "the store has been migrated meanwhile; write reports with the version of laudo that did so"
             raise StoreError(message)

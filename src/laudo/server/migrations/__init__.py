@@ -1,4 +1,4 @@
-"""The schema's history, forward only: a folder of numbered SQL files for each engine, each file applied once.
+"""Brings a store's schema up to date, forward only: a folder of numbered SQL files for each engine, each applied once.
 
 `NNNN_name.sql` is applied whole or not at all, in one transaction, in which a new table of counts is filled too.
 `NNNN_name.concurrent.sql`, which only PostgreSQL has, makes or drops indexes while others read and write: statement by
@@ -9,21 +9,17 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Final
 from urllib.parse import quote
 
 from laudo.core import axes
-from laudo.core.sql import Dialect, Owner, Statement
-from laudo.server import patience, roles
-from laudo.server.database import NO_SCHEMA, Connection, Database, StoreError
+from laudo.core.sql import Owner, Statement
+from laudo.server import patience, roles, schema
+from laudo.server.database import Connection, Database, StoreError
 from laudo.server.ingest import vocabulary
 from laudo.server.ingest.changes import begin
 from laudo.server.ingest.tallies import Tally
-
-APPLIED: Final = Statement("SELECT name FROM migration ORDER BY name")
-
 
 Told = Callable[[str], object]
 """Told the name of a file that has been applied."""
@@ -42,9 +38,9 @@ def migrate(
     then stays, and the rest can be applied later. Raises it too for another application's file, and where a store is in
     another schema of the database, unless who connects has chosen the schema for a second one.
     """
-    files = _files(folder or _folder(database.dialect))
+    files = schema.files(folder or schema.folder(database.dialect))
     with database.snapshot() as connection:
-        known = _applied(connection)
+        known = schema.applied(connection)
         _require_place(connection, is_new=known.isdisjoint(file.name for file in files))
     applied = []
     for file in files:
@@ -55,27 +51,6 @@ def migrate(
             applied.append(file.name)
             told(file.name)
     return applied
-
-
-def is_current(connection: Connection) -> bool:
-    """Tell whether every migration that this version knows has been applied."""
-    return _applied(connection) >= {file.name for file in _files(_folder(connection.dialect))}
-
-
-def require_current(connection: Connection) -> None:
-    """Raise StoreError when the schema is missing or older than this version."""
-    if not is_current(connection):
-        raise StoreError(NO_SCHEMA)
-
-
-def require_none_newer(connection: Connection) -> None:
-    """Raise StoreError when a newer version has migrated the store: this one does not keep what only that one counts.
-
-    To read is not refused, nor to say who may ask.
-    """
-    if not _applied(connection) <= {file.name for file in _files(_folder(connection.dialect))}:
-        message = "a newer version of laudo has migrated the store; write reports with that one"
-        raise StoreError(message)
 
 
 def _require_place(connection: Connection, *, is_new: bool) -> None:
@@ -95,25 +70,11 @@ def _chosen(schema: str) -> str:
     return "options=-c%20search_path%3D" + quote(schema.replace(" ", r"\ "))
 
 
-def _folder(dialect: Dialect) -> Traversable:
-    return resources.files(__name__) / dialect.name
-
-
-def _files(folder: Traversable) -> list[Traversable]:
-    return sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
-
-
-def _applied(connection: Connection) -> set[str]:
-    if not connection.has_column("migration", "name"):
-        return set()
-    return {str(name) for (name,) in connection.fetch(APPLIED)}
-
-
 def _apply(database: Database, file: Traversable) -> bool:
     with database.transaction() as connection:
         patience.wait_shortly(connection)
         connection.hold(_LOCK)
-        if file.name in _applied(connection):
+        if file.name in schema.applied(connection):
             return False
         text = file.read_text(encoding="utf-8")
         # One by one: Citus hands on to its machines all of the text that a statement comes in.
@@ -145,7 +106,7 @@ def _build(database: Database, file: Traversable) -> bool:
     with database.alone() as connection:
         connection.run_script(_WAIT_SHORTLY)
         connection.hold(_LOCK)
-        if file.name in _applied(connection):
+        if file.name in schema.applied(connection):
             return False
         connection.run_script(_WAIT)
         for statement, index in _statements(file):

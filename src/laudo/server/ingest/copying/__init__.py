@@ -12,7 +12,7 @@ from typing import Final
 from laudo.core import axes
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import CONTA, ORGANIZACAO
-from laudo.server import migrations
+from laudo.server import schema
 from laudo.server.database import Connection, Database, Row, StoreError
 from laudo.server.ingest import words
 from laudo.server.ingest.changes import begin
@@ -49,7 +49,7 @@ class Copy:
         self.done = Done()
         with source.snapshot() as right, target.snapshot() as kept:
             _refuse_itself(right, kept)
-            migrations.require_none_newer(kept)
+            schema.require_none_newer(kept)
             self._callers, self._known = callers.read(right), callers.read(kept)
             self._versions = _versions(right)
             self._total = right.fetch(Statement(_TOTAL))[0][0]

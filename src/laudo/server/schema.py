@@ -1,0 +1,52 @@
+"""Which migrations this version knows, and which a store has: whether they are fit for each other."""
+
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import Final
+
+from laudo.core.sql import Dialect, Statement
+from laudo.server.database import NO_SCHEMA, Connection, StoreError
+
+APPLIED: Final = Statement("SELECT name FROM migration ORDER BY name")
+
+
+def folder(dialect: Dialect) -> Traversable:
+    """Give the folder of an engine's migrations."""
+    return resources.files("laudo.server.migrations") / dialect.name
+
+
+def files(folder: Traversable) -> list[Traversable]:
+    """Give the migrations of a folder, in the order in which they are applied."""
+    return sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
+
+
+def applied(connection: Connection) -> set[str]:
+    """Give the names of those that a store has, none where there is no store yet."""
+    if not connection.has_column("migration", "name"):
+        return set()
+    return {str(name) for (name,) in connection.fetch(APPLIED)}
+
+
+def is_current(connection: Connection) -> bool:
+    """Tell whether every migration that this version knows has been applied."""
+    return applied(connection) >= _known(connection.dialect)
+
+
+def require_current(connection: Connection) -> None:
+    """Raise StoreError when the schema is missing or older than this version."""
+    if not is_current(connection):
+        raise StoreError(NO_SCHEMA)
+
+
+def require_none_newer(connection: Connection) -> None:
+    """Raise StoreError when a newer version has migrated the store: this one does not keep what only that one counts.
+
+    To read is not refused, nor to say who may ask.
+    """
+    if not applied(connection) <= _known(connection.dialect):
+        message = "a newer version of laudo has migrated the store; write reports with that one"
+        raise StoreError(message)
+
+
+def _known(dialect: Dialect) -> set[str]:
+    return {file.name for file in files(folder(dialect))}

@@ -1,0 +1,30 @@
+"""The opening of a store by its URL, on the engine that it names."""
+
+from pathlib import Path
+
+from laudo.server.database import PATIENT, Bounds, Database, StoreError
+
+
+def open_store(url: str, *, write: bool = False, bounds: Bounds = PATIENT) -> Database:
+    """Open the store that a URL names; only `write=True` may create or change one. Raises StoreError."""
+    if path := file(url):
+        from laudo.server.sqlite import Sqlite  # noqa: PLC0415 - only the engine in use is loaded
+
+        return Sqlite(path, write=write, bounds=bounds)
+    if url.startswith(("postgresql://", "postgres://")):
+        try:
+            from laudo.server.postgres import Postgres  # noqa: PLC0415 - the same
+        except ImportError as error:
+            message = f"PostgreSQL needs psycopg and its libpq ({error}); hint: pip install '.[server]' in a clone"
+            raise StoreError(message) from error
+
+        return Postgres(url, write=write, bounds=bounds)
+    message = "the store's URL must look like sqlite:///laudo.db or postgresql://user@host/database"
+    raise StoreError(message)
+
+
+def file(url: str) -> Path | None:
+    """Give the file that is the store, whole with its folder; None for one that is no file."""
+    scheme, _, rest = url.partition("://")
+    name = rest.removeprefix("/")
+    return Path(name).absolute() if scheme == "sqlite" and name else None
