@@ -172,22 +172,25 @@ def _find_ends(part: Part, row: int) -> Asking[None]:
 def _narrow(part: Part, row: int, *, upper: bool = False) -> Asking[None]:
     """Count at keys near row `row` of the period, until the point below it is near, or the `upper` one.
 
-    Each guess aims short of the row by as much as rows that lie evenly by chance may stray. Where they lie otherwise
-    and it does not come nearer twice, the next one halves.
+    Each guess aims short of the row by as much as rows that lie evenly by chance may stray, and by four times as much
+    after one that fell beyond it. Where they lie otherwise and it does not come nearer twice, the next one halves.
     """
-    missed, (low, high) = 0, part.points.around(row)
+    missed, beyond, (low, high) = 0, 0, part.points.around(row)
     while (apart := _apart(row, low, high, upper=upper)) > NEAR:
         width, held = high.place - low.place, high.held - low.held
-        short = (NEAR + isqrt(min(row - low.held, high.held - row)) * width // held) // 2
-        even = low.place + (row - low.held) * width // held + (short if upper else -short)
-        guess = low.place + width // 2 if missed > 1 and missed % 2 == 0 else even
+        even = low.place + (row - low.held) * width // held
+        stray = NEAR + isqrt(min(row - low.held, high.held - row)) * width // held
+        short = min(stray << 2 * beyond, high.place - even if upper else even - low.place) // 2
+        halves = missed > 1 and missed % 2 == 0 and not beyond
+        guess = low.place + width // 2 if halves else even + (short if upper else -short)
         place = min(max(guess, low.place + 1), high.place - 1)
         key = _begun(part, (yield from locate(part.axis, part.group, place)))
         if key in (low.key, high.key):
             break
-        yield from _count_to(part, key, place)
+        found = yield from _count_to(part, key, place)
         low, high = part.points.around(row)
         missed = missed + 1 if 2 * _apart(row, low, high, upper=upper) > apart else 0
+        beyond = beyond + 1 if (found.held > row) is not upper else 0
 
 
 def _count_to(part: Part, key: Key, place: int) -> Asking[Point]:

@@ -1,0 +1,70 @@
+"""How a row of a period is guessed among those of an order: what is counted on the way there, without a store."""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from random import Random
+from typing import Any, Final
+
+import pytest
+
+from laudo.core import axes, periods, query
+from laudo.core.axes import Axis, Key
+from laudo.core.facets import Group
+from laudo.core.periods import Part
+from laudo.core.points import Point, Points
+from laudo.core.resources import RELATORIOS, Order
+from laudo.core.walking import Matching
+
+ROWS: Final = 1_000_000
+OF_PERIOD: Final = 2_500
+EACH: Final = ROWS // OF_PERIOD
+"""Rows of the order for each of the period."""
+ORDER: Final = Order(RELATORIOS.field("numero"), descending=False)
+
+
+class Lie(list[int]):
+    """The places in an order at which the rows of a period stand, and how many rows are counted between them."""
+
+    counted = 0
+
+    def between(self, low: Point, high: Point) -> Iterator[Any]:
+        self.counted += high.place - low.place
+        return _at_once(bisect_left(self, high.place) - bisect_left(self, low.place))
+
+
+def _at_once(value: object) -> Iterator[Any]:
+    yield from ()
+    return value
+
+
+def _key(_axis: Axis, _group: Group, place: int) -> Iterator[Any]:
+    key: Key = (place.to_bytes(16, "big"),)
+    return _at_once(key)
+
+
+def _narrowed(lie: Lie, row: int, *, upper: bool) -> tuple[Point, Point]:
+    axis, group = axes.RELATORIO_NUMERO, Group(None, None, ROWS)
+    matching = Matching(query.parse(RELATORIOS, "", max_rows=25), None, ORDER, len(lie), ROWS)
+    part = Part(axis, group, matching, Points((), end=Point(None, ROWS, len(lie))), None)
+    assert not list(periods._narrow(part, row, upper=upper))
+    return part.points.around(row)
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("row", [0, 24, 49, OF_PERIOD // 2, OF_PERIOD - 25, OF_PERIOD - 1])
+def test_what_lies_evenly_is_counted_about_once_from_the_nearer_end(
+    monkeypatch: pytest.MonkeyPatch, row: int, *, upper: bool
+) -> None:
+    """Else a first page of a short period would now and then be counted through half of all reports."""
+    monkeypatch.setattr(periods, "locate", _key)
+    monkeypatch.setattr(periods, "_between", lambda *_: _at_once([]))
+    way = min(row, OF_PERIOD - row) * EACH
+    for seed in range(300):
+        lie = Lie(sorted(Random(seed).sample(range(ROWS), OF_PERIOD)))
+        with monkeypatch.context() as patched:
+            patched.setattr(Part, "counted", lambda _part, low, high, lie=lie: lie.between(low, high))
+            low, high = _narrowed(lie, row, upper=upper)
+        assert (bisect_left(lie, low.place), low.held <= row < high.held) == (low.held, True)
+        near = (high.held - row if upper else row - low.held) * EACH
+        assert near <= max(2 * periods.NEAR, 2 * periods.FEW_OF_PERIOD * EACH)
+        assert lie.counted <= way + 120 * EACH + 4 * periods.NEAR, seed
