@@ -175,7 +175,7 @@ def _ask(client: Client, *, seed: int) -> None:
 
 def _filters(values: Values, seeded: random.Random) -> Iterator[str]:
     """Give no filter, and some alone and in pairs: all of them with one order or another."""
-    yield from ("", "&atualizado_em_de=1970-01-02")
+    yield from ("", "&atualizado_em_de=1970-01-02", "&atualizado_em_de=2026-02-05")
     single = [f"&{name}={quote(seeded.choice(choices))}" for name, choices in values.items()]
     yield from seeded.sample(single, 4)
     for _ in range(2):

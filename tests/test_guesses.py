@@ -1,19 +1,21 @@
 """How a row of a period is guessed among those of an order: what is counted on the way there, without a store."""
 
 from bisect import bisect_left
-from collections.abc import Iterator
 from random import Random
-from typing import Any, Final
+from typing import Final, TypeVar
 
 import pytest
 
 from laudo.core import axes, periods, query
 from laudo.core.axes import Axis, Key
 from laudo.core.facets import Group
-from laudo.core.periods import Part
+from laudo.core.lookups import Asking
+from laudo.core.part import Part, Timed
 from laudo.core.points import Point, Points
 from laudo.core.resources import RELATORIOS, Order
 from laudo.core.walking import Matching
+
+T = TypeVar("T")
 
 ROWS: Final = 1_000_000
 OF_PERIOD: Final = 2_500
@@ -27,25 +29,25 @@ class Lie(list[int]):
 
     counted = 0
 
-    def between(self, low: Point, high: Point) -> Iterator[Any]:
+    def between(self, low: Point, high: Point) -> Asking[int]:
         self.counted += high.place - low.place
         return _at_once(bisect_left(self, high.place) - bisect_left(self, low.place))
 
 
-def _at_once(value: object) -> Iterator[Any]:
+def _at_once(value: T) -> Asking[T]:
     yield from ()
     return value
 
 
-def _key(_axis: Axis, _group: Group, place: int) -> Iterator[Any]:
-    key: Key = (place.to_bytes(16, "big"),)
-    return _at_once(key)
+def _key(_axis: Axis, _group: Group, place: int) -> Asking[Key]:
+    return _at_once((place.to_bytes(16, "big"),))
 
 
 def _narrowed(lie: Lie, row: int, *, upper: bool) -> tuple[Point, Point]:
     axis, group = axes.RELATORIO_NUMERO, Group(None, None, ROWS)
     matching = Matching(query.parse(RELATORIOS, "", max_rows=25), None, ORDER, len(lie), ROWS)
-    part = Part(axis, group, matching, Points((), end=Point(None, ROWS, len(lie))), None)
+    timed = Timed(axes.RELATORIO_RECENCY, None)
+    part = Part(axis, group, matching, Points((), end=Point(None, ROWS, len(lie))), None, timed)
     assert not list(periods._narrow(part, row, upper=upper))
     return part.points.around(row)
 

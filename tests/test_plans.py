@@ -194,6 +194,8 @@ WALKED: Final = 1_000
 """Rows that a walk to a page of a search for a common word meets, and rows of small tables."""
 RANGE: Final = 3_100
 """Rows of a bucket, which are fewer than the people there are."""
+TIMED: Final = ("numero", "-numero", "numero_documento", "-numero_documento", "status")
+"""Orders of which the index of time has the columns."""
 LARGE_TABLES: Final = ("relatorio", "pessoa", "tally")
 """The others have a page or two in this store, which it would be strange not to read from end to end."""
 
@@ -247,6 +249,19 @@ def test_a_deep_page_of_a_range_in_another_order_counts_in_an_index_alone(
         f"/pessoas?atualizado_em_de=2025-01-01&sort={order}&page={page}" for order in ("nome", "cpf") for page in pages
     ]
     look(asked, urls, beyond="Index Only Scan")
+
+
+@pytest.mark.parametrize("sort", TIMED)
+@pytest.mark.parametrize("given", ["", "&status=CONCLUIDO"])
+def test_a_deep_page_of_a_short_period_looks_at_the_period_alone(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch, sort: str, given: str
+) -> None:
+    for name, value in (("GUESSING", 0), ("COUNTED", 10**6), ("NEAR", 200)):
+        monkeypatch.setattr(periods, name, value)
+    url = f"/relatorios?sort={sort}&atualizado_em_de=2026-08-01{given}"
+    total = asked.client.get(url).total
+    assert 400 < total < REPORTS // 10
+    look(asked, [f"{url}&page={page}" for page in (total // 75, total // 50)], most=RANGE)
 
 
 @pytest.mark.parametrize(

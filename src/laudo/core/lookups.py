@@ -67,6 +67,7 @@ class Count(Struct, frozen=True):
     """How many rows a range has, counted up to `most`; with `period` those of it.
 
     Rows: one number; if `apart`, which goes without `most`, each facet that the range has, and how many rows of it.
+    `through` is the axis of time where all the period's rows are looked at, and those of the range counted.
     """
 
     axis: Axis
@@ -76,6 +77,7 @@ class Count(Struct, frozen=True):
     most: int | None = None
     period: Period | None = None
     apart: bool = False
+    through: Axis | None = None
 
 
 PATIENCE: Final = 4

@@ -1,27 +1,25 @@
 """A period in another order than that of time. No tally counts both, so rows are counted, as few as can be.
 
 Of the rows that stand before a key the tally knows how many there are, and an index tells how many the period has of
-them. Between two keys of which that is known a third is guessed, until they are near the rows of the page. What was
-counted for one page tells where to begin for another one, as long as the list stays as it is.
+them: that of the order, or that of time, whichever leads through fewer. Between two keys of which that is known a third
+is guessed, until they are near the rows of the page. What was counted for one page tells where to begin for another
+one, as long as the list stays as it is.
 """
 
 from itertools import accumulate, pairwise
 from math import isqrt
 from typing import Final
 
-from msgspec import Struct
-
-from laudo.core import axes, reading, tally
-from laudo.core.axes import Axis, Key
+from laudo.core import reading, tally
+from laudo.core.axes import Key
 from laudo.core.cursor import After, right_before, skipped
-from laudo.core.facets import Facets, Group, Numbers
+from laudo.core.facets import Facets, Group
 from laudo.core.lookups import PATIENCE, Asking, At, Count, Read, together
-from laudo.core.points import Counted, Known, Point, Points
-from laudo.core.query import Period, Query
+from laudo.core.part import Part, part_of
+from laudo.core.points import Counted, Point
+from laudo.core.query import Query
 from laudo.core.reading import Reading
-from laudo.core.resources import RELATORIOS, Order
-from laudo.core.tally import Bounds, counted, locate, rank
-from laudo.core.walking import Matching
+from laudo.core.tally import Bounds, locate, rank
 
 NEAR: Final = 1000
 """Rows that are sooner looked at one by one than another place among them is guessed."""
@@ -33,43 +31,6 @@ COUNTED: Final = 4
 """So many rows are counted for what it costs to look at one; of those whose facet is tested, half as many."""
 AHEAD: Final = 8
 """Groups are counted, and rows looked at, so many times as far ahead as the page has passed."""
-_BY_NUMERO: Final = Order(RELATORIOS.field("numero"), descending=False)
-
-
-class Part(Struct, frozen=True):
-    """What a period has of a group, in the order of an axis: `matching.total` of the group's rows."""
-
-    axis: Axis
-    group: Group
-    matching: Matching
-    points: Points
-    ranges: Numbers
-    """The facets in whose own ranges rows are looked for, None where the axis' index has the instant."""
-
-    @property
-    def falling(self) -> bool:
-        return self.matching.order.descending
-
-    @property
-    def total(self) -> int:
-        return self.matching.total
-
-    @property
-    def period(self) -> Period | None:
-        return self.matching.query.period
-
-    @property
-    def numbers(self) -> Numbers:
-        return self.ranges or self.group.numbers
-
-    def counted(self, low: Point, high: Point) -> Asking[int]:
-        """Count the rows between two points: none where none of the group's stands.
-
-        Where values are not parted, some of those with a key's value may stand before the row whose place it has.
-        """
-        if self.axis.repeats and low.place == high.place:
-            return 0
-        return (yield from counted(self.axis, self.numbers, low.key, high.key, self.period))
 
 
 def read(
@@ -99,7 +60,7 @@ def read(
         if number == len(held):
             held += yield from _held(bounds, facets, groups[number : AHEAD * (number + 1)])
         if skip < held[number]:
-            part = _part(query, facets, each, held[number], known)
+            part = part_of(query, facets, each, held[number], known)
             passed = after if query.order.field.axis or (after and after.value == each.value) else None
             yield from _take(collected, part, min(collected.wanted, part.total - skip), skip, passed)
             if part.points.have_grown:
@@ -115,26 +76,16 @@ def _held(bounds: Bounds, facets: Facets, groups: list[Group]) -> Asking[list[in
     return [sum(held[number] for number in part) for part in parts]
 
 
-def _part(query: Query, facets: Facets, group: Group, total: int, known: Known) -> Part:
-    axis, order = query.order.field.axis, query.order
-    if axis is None:
-        axis, order = axes.RELATORIO_NUMERO, _BY_NUMERO
-    ranges = None if axis.covers_recency else group.numbers or facets.numbers
-    points = Points(known.get((axis, group.numbers), ()), end=Point(None, group.total, total))
-    return Part(axis, group, Matching(query, group.numbers, order, total, facets.total), points, ranges)
-
-
 def _take(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
     """Collect rows of one part, in the way that likely costs least."""
     matching = part.matching
-    size = part.group.total if part.ranges else matching.of
     row = part.total - 1 - skip if part.falling else skip
     low, high = part.points.around(row)
     place = low.place + (row - low.held) * (high.place - low.place) // (high.held - low.held)
-    near = min(place - low.place, high.place - place) * size // part.group.total
+    near = part.counting(min(place - low.place, high.place - place))
     # Down the values of an axis a page is found twice: in all of them, and in its own.
     counts = 2 ** ((part.numbers is not None) + matching.down_values)
-    guessing = counts * near // COUNTED + limit * size // part.total + GUESSING
+    guessing = counts * near // COUNTED + part.along(limit * part.group.total // part.total) + GUESSING
     walking = matching.walking(matching.passed(limit, skip))
     if matching.collecting <= min(guessing, walking):
         rows = yield matching.collected(limit, skip, after)
@@ -213,7 +164,8 @@ def _count_to(part: Part, key: Key, place: int) -> Asking[Point]:
 
 def _between(part: Part, low: Point, high: Point) -> Asking[list[Point]]:
     """Give the points at which coarse buckets begin on a long way, before anything is counted there."""
-    if high.place - low.place <= part.points.apart:
+    rows = high.place - low.place
+    if rows <= part.points.apart or part.is_passed_in_time(rows):
         return []
     begun = {_begun(part, key): place for key, place in (yield from tally.beginnings(part.axis, part.group))}
     return [

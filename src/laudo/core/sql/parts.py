@@ -51,6 +51,26 @@ class Clauses:
         if period is not None and period.until is not None:
             self.add(f"{column} > ?", -period.until)
 
+    def range(self, axis: Axis, lower: Key | None, upper: Key | None) -> None:
+        """Ask for a range of an axis. PostgreSQL ends one of pairs only where the first column passes its bound.
+
+        Where a bound is one of the first column, to say no more saves comparing pairs.
+        """
+        if upper is not None and len(upper) > 1:
+            first, tie = axis.names
+            if lower is not None and lower[0] == upper[0]:
+                self.add(f"{first} = ? AND {tie} >= ? AND {tie} < ?", *lower, upper[1])
+                return
+            if upper == axis.floor(upper[0]):
+                self.add(f"{first} < ?", upper[0])
+                upper = None
+        if lower is not None and len(lower) > 1 and lower == axis.floor(lower[0]):
+            self.add(f"{axis.names[0]} >= ?", lower[0])
+        elif lower is not None:
+            self.add(compared(axis, ">="), *lower)
+        if upper is not None:
+            self.add(compared(axis, "<"), *upper)
+
 
 class Where(Clauses):
     """Clauses of which the owner's come first."""
@@ -67,24 +87,8 @@ class Where(Clauses):
             self.add("id_conta = ?", owner.id_conta)
 
     def between(self, lower: Key | None, upper: Key | None) -> "Where":
-        """Ask for a range. PostgreSQL ends one of pairs only where the first column passes its bound.
-
-        Where a bound is one of the first column, to say no more saves comparing pairs.
-        """
-        if upper is not None and len(upper) > 1:
-            first, tie = self._axis.names
-            if lower is not None and lower[0] == upper[0]:
-                self.add(f"{first} = ? AND {tie} >= ? AND {tie} < ?", *lower, upper[1])
-                return self
-            if upper == self._axis.floor(upper[0]):
-                self.add(f"{first} < ?", upper[0])
-                upper = None
-        if lower is not None and len(lower) > 1 and lower == self._axis.floor(lower[0]):
-            self.add(f"{self._axis.names[0]} >= ?", lower[0])
-        elif lower is not None:
-            self.add(compared(self._axis, ">="), *lower)
-        if upper is not None:
-            self.add(compared(self._axis, "<"), *upper)
+        """Ask for a range of the axis."""
+        self.range(self._axis, lower, upper)
         return self
 
     def having(self, numbers: Numbers, *, sought: bool = True) -> "Where":

@@ -6,7 +6,7 @@ from laudo.core.axes import PESSOA_CPF, Axis
 from laudo.core.facets import Numbers
 from laudo.core.lookups import At, Before, Children, Count, Holding
 from laudo.core.sql.dialect import Dialect, Owner, Statement
-from laudo.core.sql.parts import ON_AXIS, Where, source, tallied
+from laudo.core.sql.parts import ON_AXIS, Clauses, Where, source, tallied
 
 
 def total(table: str, owner: Owner) -> Statement:
@@ -64,6 +64,8 @@ def at(lookup: At, owner: Owner, dialect: Dialect) -> Statement:
 
 def count(lookup: Count, owner: Owner, dialect: Dialect) -> Statement:
     axis, facets = lookup.axis, lookup.facets
+    if lookup.through is not None:
+        return _through(lookup, lookup.through, owner, dialect)
     where = Where(axis, owner, dialect).between(lookup.lower, lookup.upper)
     where.testing(lookup.period).having(facets, sought=axis.facet_index is not None)
     if lookup.most is not None:
@@ -73,6 +75,17 @@ def count(lookup: Count, owner: Owner, dialect: Dialect) -> Statement:
     source_ = source(axis, dialect, by_facet=True) if few else _source(axis, facets, dialect)
     counted, each = ("facet, count(*)", _EACH) if lookup.apart else ("count(*)", "")
     return Statement(f"SELECT {counted} FROM {source_} WHERE {where}{each}", where.params)
+
+
+def _through(lookup: Count, time: Axis, owner: Owner, dialect: Dialect) -> Statement:
+    """Count in the period as it lies in the index of time, or in those of the facets' own ranges."""
+    within = Where(time, owner, dialect).having(lookup.facets)
+    within.during(lookup.period)
+    names, whole = ", ".join(lookup.axis.names), " OFFSET 0" if dialect.chooses else ""
+    rows = f"SELECT {names} FROM {source(time, dialect, by_facet=lookup.facets is not None)} WHERE {within}{whole}"
+    among = Clauses()
+    among.range(lookup.axis, lookup.lower, lookup.upper)
+    return Statement(f"SELECT count(*) FROM ({rows}) AS held WHERE {among}", (*within.params, *among.params))
 
 
 def _source(axis: Axis, numbers: Numbers, dialect: Dialect) -> str:
