@@ -24,8 +24,9 @@ from laudo.core.sql import Owner
 from laudo.demo import invent, ndjson_lines
 from laudo.server import accounts, migrations
 from laudo.server.database import Database, open_store
+from laudo.server.ingest import rows
 from laudo.server.ingest.facets import FacetNumbers
-from stores import INSERT, row
+from stores import INSERT
 
 BATCHES: Final = (1000, BATCH)
 _WATCH: Final = """
@@ -75,10 +76,12 @@ def _insert(store: Path, count: int, size: int) -> float:
     database, owner = _prepared(store)
     numbers = FacetNumbers(owner)
     with database.transaction() as connection:
-        rows = [row(each, owner, numbers.number(each)) for each in invent.relatorios(count)]
+        prepared = list(map(rows.prepared, invent.relatorios(count)))
+        whole = list(rows.whole(prepared, owner, numbers.number))
         numbers.write(connection)
+    del prepared
     started = time.perf_counter()
-    for batch in _batches(rows, size):
+    for batch in _batches(whole, size):
         with database.transaction() as connection:
             connection.write(INSERT, batch)
     seconds = time.perf_counter() - started

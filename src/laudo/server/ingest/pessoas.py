@@ -1,6 +1,6 @@
 """Keeps `pessoa`: one row per organization and CPF, named after its newest report, within the reports' transaction."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import repeat
 from typing import Final, NamedTuple
 
@@ -9,9 +9,11 @@ from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import PESSOA
 from laudo.core.values import words
 from laudo.server.database import Connection
+from laudo.server.database import Row as Report
 from laudo.server.ingest import vocabulary
 from laudo.server.ingest import words as word_index
-from laudo.server.ingest.changes import Change
+from laudo.server.ingest.changes import Moved
+from laudo.server.ingest.rows import DOCUMENTO, NOME, NUMERO, RECENCY
 from laudo.server.ingest.tallies import SIZES, Sizes, Tally
 
 CPF_LENGTH: Final = 11
@@ -42,16 +44,21 @@ class Pessoas:
         for tally in self._tallies:
             tally.load(connection)
 
-    def follow(self, connection: Connection, changes: Iterable[Change]) -> bool:
+    def follow(self, connection: Connection, moved: Moved) -> bool:
         """Bring the persons of changed reports up to date; tells whether any person changed.
 
         A report newer than the person decides at once. Where that does not settle it (a report left the CPF, or two
         are equally new) the CPF's reports are asked.
         """
-        newest, unsettled = _claims(changes)
+        newest, unsettled = _claims(moved)
         known = self._known(connection, [*newest, *unsettled])
-        unsettled.update(cpf for cpf, claim in newest.items() if cpf in known and claim.recency == known[cpf].recency)
-        after = {cpf: claim for cpf, claim in newest.items() if cpf not in known or claim < known[cpf]}
+        after: dict[str, Newest] = {}
+        for cpf, report in newest.items():
+            before = known.get(cpf)
+            if before is None or report[RECENCY] < before.recency:
+                after[cpf] = Newest(report[RECENCY], report[NOME])
+            elif report[RECENCY] == before.recency:
+                unsettled.add(cpf)
         found = self._asked(connection, sorted(unsettled))
         after |= found
         gone = sorted((unsettled - found.keys()) & known.keys())
@@ -76,12 +83,13 @@ class Pessoas:
     ) -> bool:
         """Write what differs: persons that are new or renamed, whose words and places change, and the others."""
         new, renamed, seen = [], [], []
-        for cpf, newest in sorted(after.items()):
-            if cpf not in known:
+        for cpf in sorted(after):
+            before = known.get(cpf)
+            if before is None:
                 new.append(cpf)
-            elif known[cpf].nome != newest.nome:
+            elif before.nome != after[cpf].nome:
                 renamed.append(cpf)
-            elif known[cpf].recency != newest.recency:
+            elif before.recency != after[cpf].recency:
                 seen.append(cpf)
         if not (new or renamed or seen or gone):
             return False
@@ -108,13 +116,13 @@ class Pessoas:
             (ended, [_folded(known[cpf].nome) for cpf in ended], -1),
             (folded.keys(), folded.values(), 1),
         ):
-            by_cpf.add(zip(cpfs, strict=True), repeat(0), by)
-            by_nome.add(zip(names, cpfs, strict=True), repeat(0), by)
+            by_cpf.add((cpfs,), repeat(0), by)
+            by_nome.add((names, cpfs), repeat(0), by)
 
     def _count_instants(self, known: dict[str, Newest], after: dict[str, Newest], cpfs: Sequence[str]) -> None:
         for persons, by in ((known, -1), (after, 1)):
-            keys = ((persons[cpf].recency, cpf) for cpf in cpfs if cpf in persons)
-            self._tallies[0].add(keys, repeat(0), by)
+            there = [cpf for cpf in cpfs if cpf in persons]
+            self._tallies[0].add(([persons[cpf].recency for cpf in there], there), repeat(0), by)
 
 
 def insert(connection: Connection, id_organizacao: int, rows: Sequence[Row]) -> None:
@@ -144,22 +152,26 @@ def _seen(cpf: str, newest: Newest) -> tuple[int, str]:
     return newest.recency, response.pessoa(cpf=cpf, nome=newest.nome, atualizado_em=-newest.recency)
 
 
-def _claims(changes: Iterable[Change]) -> tuple[dict[str, Newest], set[str]]:
-    """Give each CPF's newest changed report, and the CPFs whose reports must be asked."""
-    newest: dict[str, Newest] = {}
-    unsettled: set[str] = set()
-    for _, before, after in changes:
-        left = before and (after is None or after.numero_documento != before.numero_documento)
-        if before and left and len(before.numero_documento) == CPF_LENGTH:
-            unsettled.add(before.numero_documento)
-        if after and len(after.numero_documento) == CPF_LENGTH:
-            cpf, claim = after.numero_documento, Newest(after.recency, after.nome_pessoa)
-            known = newest.get(cpf)
-            if known is None or claim.recency < known.recency:
-                newest[cpf] = claim
-            elif claim.recency == known.recency:
+def _claims(moved: Moved) -> tuple[dict[str, Report], set[str]]:
+    """Give each CPF's newest report of those that came, and the CPFs whose reports must be asked."""
+    newest: dict[str, Report] = {}
+    unsettled = _left(moved)
+    for report in moved.came:
+        cpf = report[DOCUMENTO]
+        if len(cpf) == CPF_LENGTH:
+            newer = newest.get(cpf)
+            if newer is None or report[RECENCY] < newer[RECENCY]:
+                newest[cpf] = report
+            elif report[RECENCY] == newer[RECENCY]:
                 unsettled.add(cpf)
     return newest, unsettled
+
+
+def _left(moved: Moved) -> set[str]:
+    """Give the CPFs that a report no longer has."""
+    now = {report[NUMERO]: report[DOCUMENTO] for report in moved.came} if moved.went else {}
+    left = {report[DOCUMENTO] for report in moved.went if now.get(report[NUMERO]) != report[DOCUMENTO]}
+    return {documento for documento in left if len(documento) == CPF_LENGTH}
 
 
 _KNOWN: Final = "SELECT cpf, recency, nome FROM pessoa WHERE id_organizacao = ?"

@@ -69,7 +69,8 @@ def _ids(connection: Connection, id_organizacao: int, cpfs: Iterable[str]) -> li
 
 
 def _entered(id_organizacao: int, nome_busca: str) -> str:
-    return " ".join(indexed(id_organizacao, word) for word in dict.fromkeys(nome_busca.split()))
+    before = indexed(id_organizacao, "")
+    return " ".join(map(before.__add__, dict.fromkeys(nome_busca.split())))
 
 
 def _open_vocabulary(connection: Connection) -> None:
