@@ -1,0 +1,94 @@
+"""A batch is as large as it may be, and no report waits in one for lines that have not come."""
+
+import io
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Final
+
+import pytest
+
+from factories import numero, relatorio
+from laudo.core.axes import numero_key
+from laudo.server.ingest import batches as module
+from laudo.server.ingest.batches import LEAST, LONG, MOST, SOON, WEIGHT, batches
+from laudo.server.ingest.records import Found, Rejected, Source
+
+SOURCE: Final = Source(io.BytesIO())
+
+
+class Clock:
+    """Stands still but for what takes time."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(module, "monotonic", clock)
+    return clock
+
+
+def rejected(count: int) -> Iterator[Found]:
+    return (Rejected(number, "a reason") for number in range(1, count + 1))
+
+
+def sizes(clock: Clock, seconds: Iterable[float]) -> list[int]:
+    """Give how many lines each batch has when the one before took so many seconds."""
+    taking = iter(seconds)
+    found = []
+    for batch in batches(rejected(20 * MOST), SOURCE):
+        found.append(batch.lines)
+        took = next(taking, None)
+        if took is None:
+            break
+        clock.now += took
+    return found
+
+
+def test_the_first_batch_is_a_small_one_and_quick_ones_are_followed_by_larger_ones(clock: Clock) -> None:
+    found = sizes(clock, [0.9 * SOON] * 8)
+    assert found[:3] == [LEAST, 2 * LEAST, 4 * LEAST]
+    assert found[-2:] == [MOST, MOST]
+
+
+def test_batches_that_take_long_are_followed_by_smaller_ones_but_never_by_tiny_ones(clock: Clock) -> None:
+    found = sizes(clock, [0.0] * 5 + [1.1 * LONG] * 8)
+    assert max(found) == MOST
+    assert all(later == max(earlier // 2, LEAST) for earlier, later in pairwise(found[5:]))
+    assert found[-1] == LEAST
+
+
+def test_batches_that_take_about_a_second_are_followed_by_such_as_large(clock: Clock) -> None:
+    assert set(sizes(clock, [(SOON + LONG) / 2] * 5)) == {LEAST}
+
+
+def test_a_batch_ends_where_nothing_more_has_come() -> None:
+    found = [(1, relatorio(1)), None, None, (2, relatorio(2)), Rejected(3, "a reason"), None, (4, relatorio(4))]
+    assert [(len(batch.reports), len(batch.rejected)) for batch in batches(found, SOURCE)] == [(1, 0), (1, 1), (1, 0)]
+    assert list(batches([None], SOURCE)) == []
+
+
+def test_batches_of_long_reports_have_fewer() -> None:
+    long = "ç" * 500
+    found = list(batches(((n, relatorio(n, mensagem=long, nome=long[:200])) for n in range(2 * MOST)), SOURCE))
+    assert sum(batch.lines for batch in found) == 2 * MOST
+    assert max(sum(len(row[-1]) for row in batch.reports) for batch in found) < WEIGHT + 2000
+    assert max(batch.lines for batch in found) < MOST
+
+
+def test_a_batch_has_its_reports_in_order_and_tells_how_far_its_source_is_read() -> None:
+    source = Source(io.BytesIO(b"x" * 10))
+
+    def found() -> Iterator[Found]:
+        for number in range(5):
+            source.consumed += 2
+            yield number, relatorio(number)
+
+    [batch] = batches(found(), source)
+    assert [row[0] for row in batch.reports] == [numero_key(numero(number)) for number in range(5)]
+    assert batch.consumed == 10
