@@ -91,10 +91,8 @@ def _insert(store: Path, count: int, size: int) -> float:
     database, owner = _prepared(store)
     numbers = FacetNumbers(owner)
     with database.transaction() as connection:
-        prepared = list(map(rows.prepared, invent.relatorios(count)))
-        whole = list(rows.whole(prepared, owner, numbers.number))
+        whole = list(rows.whole(rows.prepared(invent.relatorios(count)), owner, numbers.number))
         numbers.write(connection)
-    del prepared
     started = time.perf_counter()
     for batch in _batches(whole, size):
         with database.transaction() as connection:

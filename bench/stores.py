@@ -137,7 +137,7 @@ def _fill(database: Database, plan: Plan, indexes_are: str) -> None:
     reports = _changed(invent.relatorios(plan.reports), plan)
     while batch := list(islice(reports, _BATCH)):
         with database.transaction() as connection:
-            connection.write(INSERT, rows.whole(list(map(rows.prepared, batch)), owner, numbers.number))
+            connection.write(INSERT, rows.whole(rows.prepared(batch), owner, numbers.number))
             numbers.write(connection)
     with database.transaction() as connection:
         for _, text in indexes:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from laudo.server.ingest.records import Format, Rejected
     from laudo.server.ingest.rows import Prepared
 
-    Write = Callable[[list[Prepared]], None]
+    Write = Callable[[Prepared], None]
 
 EPILOG: Final = """
 \b
@@ -146,10 +146,10 @@ def _writer(database: "Database", id_conta: int, done: Done, *, dry_run: bool) -
 
     ingest = Ingest(database, id_conta)
 
-    def write(batch: "list[Prepared]") -> None:
+    def write(batch: "Prepared") -> None:
         done.counts = done.counts.plus(ingest.write_prepared(batch))
 
-    def check(_: "list[Prepared]") -> None: ...
+    def check(_: "Prepared") -> None: ...
 
     return check if dry_run else write
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from time import monotonic
 from typing import Final, NamedTuple
 
-from laudo.server.ingest.records import Found, Rejected, Source
+from laudo.server.ingest.records import Found, Rejected, Relatorio, Source
 from laudo.server.ingest.rows import Prepared, prepared
 
 LEAST: Final = 2_500
@@ -14,14 +14,14 @@ is followed by one of twice as many, up to the most; one that took longer than L
 SOON: Final = 0.5
 LONG: Final = 1.5
 """Seconds."""
-WEIGHT: Final = 12_000_000
-"""Characters that a batch's items may have: fewer lines of the longest ones take no more memory than others do."""
+WEIGHT: Final = 8_000_000
+"""Characters that a batch's texts may have: fewer lines of the longest ones take no more memory than others do."""
 
 
 class Batch(NamedTuple):
     """Some lines' reports and rejections, and how many bytes of the source had been read by then."""
 
-    reports: list[Prepared]
+    reports: Prepared
     rejected: list[Rejected]
     consumed: int
 
@@ -36,24 +36,24 @@ def batches(found: Iterable[Found | None], source: Source) -> Iterator[Batch]:
 
     None of them waits for lines that have not come yet.
     """
-    reports: list[Prepared] = []
+    reports: list[Relatorio] = []
     rejected: list[Rejected] = []
     lines, weight, most, since = 0, 0, LEAST, monotonic()
     for each in found:
         if each:
             lines += 1
         if isinstance(each, tuple):
-            row = prepared(each[1])
-            reports.append(row)
-            weight += len(row[-1])
+            relatorio = each[1]
+            reports.append(relatorio)
+            weight += len(relatorio.nome) + len(relatorio.mensagem) + len(relatorio.nome_pessoa)
         elif each:
             rejected.append(each)
         if lines >= most or weight >= WEIGHT or (lines and not each):
-            yield Batch(reports, rejected, source.consumed)
+            yield Batch(prepared(reports), rejected, source.consumed)
             reports, rejected, lines, weight = [], [], 0, 0
             most, since = _next(most, monotonic() - since), monotonic()
     if lines:
-        yield Batch(reports, rejected, source.consumed)
+        yield Batch(prepared(reports), rejected, source.consumed)
 
 
 def _next(most: int, took: float) -> int:

@@ -1,6 +1,7 @@
 """Reports as rows of the store: what is made of one before any store is asked, and what then is missing."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import repeat
 from operator import attrgetter
 from typing import Any, Final
@@ -11,6 +12,8 @@ from laudo.core.facets import FIELDS
 from laudo.core.sql import Owner
 from laudo.core.sql.writes import RELATORIO
 from laudo.server.database import Row
+from laudo.server.ingest import claims
+from laudo.server.ingest.claims import Claims
 from laudo.server.ingest.records import Relatorio
 
 BESIDES: Final = ("facet", "recency", "numero_documento", "nome_pessoa", "mensagem", "item")
@@ -22,12 +25,46 @@ CONTENT: Final = COLUMNS[:ITEM]
 
 Combination = tuple[str | bool | None, ...]
 """A facet, by what its reports have in common."""
-Prepared = tuple[bytes, Combination, int, str, str, str, str]
-"""The last columns of a row, with a combination in the place of the facet's number, which only a writer knows."""
 
 
-def prepared(relatorio: Relatorio) -> Prepared:
-    """Make of a report what can be made without a store."""
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A batch of reports, as far as it needs no store: the columns but for the owner's, and what they say of persons.
+
+    In the place of the facets' numbers, which only a writer knows, are combinations.
+    """
+
+    columns: tuple[Sequence[Any], ...]
+    claims: Claims
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+
+def prepared(reports: Iterable[Relatorio]) -> Prepared:
+    """Make of a batch what can be made without a store."""
+    columns = tuple(zip(*map(_row, reports), strict=True)) or ((),) * len(COLUMNS[NUMERO:])
+    _, _, recencies, documentos, nomes, *_ = columns
+    return Prepared(columns, claims.claims(zip(documentos, recencies, nomes, strict=True)))
+
+
+def whole(batch: Prepared, owner: Owner, number: Callable[[Combination], int]) -> Iterator[Row]:
+    """Give whole rows, with the owner and the numbers of facets."""
+    numeros, combinations, *others = batch.columns
+    return zip(*map(repeat, owner), numeros, map(number, combinations), *others, strict=False)
+
+
+def claimed(rows: Iterable[Row]) -> Claims:
+    """Give what whole rows say of persons."""
+    return claims.claims((row[DOCUMENTO], row[RECENCY], row[NOME]) for row in rows)
+
+
+def columns(rows: Iterable[Row]) -> dict[str, tuple[Any, ...]]:
+    """Give rows' columns by name, nothing where there is no row; theirs may lack the item."""
+    return dict(zip(COLUMNS, zip(*rows, strict=True), strict=False))
+
+
+def _row(relatorio: Relatorio) -> Row:
     return (
         numero_key(relatorio.numero),
         _combination(relatorio),
@@ -37,19 +74,6 @@ def prepared(relatorio: Relatorio) -> Prepared:
         relatorio.mensagem,
         response.relatorio(relatorio),
     )
-
-
-def whole(batch: Sequence[Prepared], owner: Owner, number: Callable[[Combination], int]) -> Iterator[Row]:
-    """Make rows whole, with their owner and the numbers of facets."""
-    if not batch:
-        return iter(())
-    numeros, combinations, *others = zip(*batch, strict=True)
-    return zip(*map(repeat, owner), numeros, map(number, combinations), *others, strict=False)
-
-
-def columns(rows: Iterable[Row]) -> dict[str, tuple[Any, ...]]:
-    """Give rows' columns by name, nothing where there is no row; theirs may lack the item."""
-    return dict(zip(COLUMNS, zip(*rows, strict=True), strict=False))
 
 
 _combination: Final = attrgetter(*FIELDS)

@@ -12,6 +12,7 @@ from laudo.server import migrations
 from laudo.server.database import Connection, Database, Row, StoreError, repeated
 from laudo.server.ingest import rows, versions, words
 from laudo.server.ingest.changes import Counts, Moved, begin
+from laudo.server.ingest.claims import NONE, Claims
 from laudo.server.ingest.facets import FacetNumbers
 from laudo.server.ingest.pessoas import Pessoas
 from laudo.server.ingest.records import Relatorio
@@ -47,9 +48,9 @@ class Ingest:
 
         With `equal_wins` only one that is older changes nothing: a mirror follows whatever its service says now.
         """
-        return self.write_prepared(list(map(rows.prepared, batch)), equal_wins=equal_wins)
+        return self.write_prepared(rows.prepared(batch), equal_wins=equal_wins)
 
-    def write_prepared(self, batch: Sequence[Prepared], *, equal_wins: bool = False) -> Counts:
+    def write_prepared(self, batch: Prepared, *, equal_wins: bool = False) -> Counts:
         """Write a batch that was made ready without the store, maybe elsewhere."""
         return repeated(self._transaction, lambda connection: self._write(connection, batch, equal_wins=equal_wins))
 
@@ -106,7 +107,7 @@ class Ingest:
         self._require_all(read[0])
         return tuple(read)
 
-    def _write(self, connection: Connection, batch: Sequence[Prepared], *, equal_wins: bool) -> Counts:
+    def _write(self, connection: Connection, batch: Prepared, *, equal_wins: bool) -> Counts:
         given = list(rows.whole(batch, self.owner, self._facets.number))
         before = _stored(connection, self.owner, [row[NUMERO] for row in given])
         after: dict[bytes, Row] = {}
@@ -127,19 +128,20 @@ class Ingest:
             after[numero] = row
         came = list(after.values())
         connection.write(_UPSERT, came)
-        self._count(connection, Moved([before[numero] for numero in after if numero in before], came))
+        moved = Moved([before[numero] for numero in after if numero in before], came)
+        self._count(connection, moved, batch.claims if len(came) == len(batch) else rows.claimed(came))
         return Counts(inserted, updated, unchanged, stale)
 
     def _delete(self, connection: Connection, numeros: list[bytes]) -> int:
         went = _stored(connection, self.owner, numeros)
         connection.write(_DELETE, [(*self.owner, numero) for numero in went])
-        self._count(connection, Moved(list(went.values()), []))
+        self._count(connection, Moved(list(went.values()), []), NONE)
         if went:
             words.forget(connection)
         return len(went)
 
-    def _count(self, connection: Connection, moved: Moved) -> None:
-        """Keep facets, tallies, persons and versions in step with the reports."""
+    def _count(self, connection: Connection, moved: Moved, claims: Claims) -> None:
+        """Keep facets, tallies, persons and versions in step with the reports; `claims` are of those that came."""
         if not any(moved):
             return
         self._add(moved.went, -1)
@@ -147,7 +149,7 @@ class Ingest:
         self._facets.write(connection)
         for tally in self._tallies:
             tally.write(connection, self._facets.all)
-        if self._pessoas.follow(connection, moved):
+        if self._pessoas.follow(connection, moved, claims):
             versions.raise_organizacao(connection, self.owner.id_organizacao)
         versions.raise_conta(connection, self.owner)
         self._statistics.follow(connection, self._tallies[0].total)
