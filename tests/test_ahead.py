@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic, sleep
@@ -78,6 +79,28 @@ def test_it_goes_no_further_ahead_than_one_item(tmp_path: Path) -> None:
             until(lambda taken=taken: begun.read_text() == str(taken))  # type: ignore[misc]
         sleep(0.2)
         assert begun.read_text() == "4"
+
+
+class Large:
+    """More than a socket holds."""
+
+    def __init__(self) -> None:
+        self.content = b"x" * 5_000_000
+
+
+def test_what_waits_to_be_taken_is_there_only_once(tmp_path: Path) -> None:
+    freed = tmp_path / "freed"
+
+    def items() -> Iterator[Large]:
+        yield noticed(Large())
+
+    def noticed(item: Large) -> Large:
+        weakref.finalize(item, freed.touch)
+        return item
+
+    with ahead.run(items()) as given:
+        until(freed.exists)
+        assert len(next(given).content) == 5_000_000
 
 
 def test_it_ends_with_the_block() -> None:

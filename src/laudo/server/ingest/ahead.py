@@ -85,7 +85,10 @@ def _send(items: Iterable[T], theirs: socket.socket) -> None:
     last: Exception = StopIteration()
     try:
         for item in items:
-            theirs.sendall(pickle.dumps((item, None), pickle.HIGHEST_PROTOCOL))
+            pickled = pickle.dumps((item, None), pickle.HIGHEST_PROTOCOL)
+            del item  # else both it and its bytes would wait until somebody takes them
+            theirs.sendall(pickled)
+            del pickled
     except Exception as error:  # noqa: BLE001 - it is raised where somebody can see it
         last = error
         last.add_note(_place(error))
