@@ -3,6 +3,8 @@
 import io
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
+from math import ceil
+from sys import getsizeof
 from typing import Final
 
 import pytest
@@ -11,7 +13,7 @@ from factories import numero, relatorio
 from laudo.core.axes import numero_key
 from laudo.server.ingest import batches as module
 from laudo.server.ingest.batches import LEAST, LONG, MOST, SOON, WEIGHT, batches
-from laudo.server.ingest.records import Found, Rejected, Source
+from laudo.server.ingest.records import Found, Rejected, Relatorio, Source
 
 SOURCE: Final = Source(io.BytesIO())
 
@@ -73,13 +75,16 @@ def test_a_batch_ends_where_nothing_more_has_come() -> None:
     assert list(batches([None], SOURCE)) == []
 
 
-def test_batches_of_long_reports_have_fewer() -> None:
-    long = "ç" * 500
-    found = list(batches(((n, relatorio(n, mensagem=long, nome=long[:200])) for n in range(2 * MOST)), SOURCE))
-    assert sum(batch.lines for batch in found) == 2 * MOST
-    mensagens = [batch.reports.columns[-2] for batch in found]
-    assert WEIGHT / 2 < max(sum(map(len, each)) for each in mensagens) < WEIGHT
-    assert max(batch.lines for batch in found) < MOST
+@pytest.mark.parametrize("letter", ["ç", "😀"])
+def test_batches_of_reports_whose_texts_take_much_memory_have_fewer(letter: str) -> None:
+    def large(number: int) -> Relatorio:
+        return relatorio(number, nome=letter * 200, mensagem=letter * 500)
+
+    found = list(batches(((number, large(number)) for number in range(MOST)), SOURCE))
+    one = large(0)
+    each = sum(map(getsizeof, (one.nome, one.mensagem, one.nome_pessoa)))
+    assert sum(batch.lines for batch in found) == MOST
+    assert max(batch.lines for batch in found) == ceil(WEIGHT / each) < MOST
 
 
 def test_a_batch_has_its_reports_by_numero_and_those_of_one_as_they_came() -> None:

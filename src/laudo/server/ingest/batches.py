@@ -1,6 +1,7 @@
 """What is found in a file, gathered into batches: reports made ready to be written, and lines that are none."""
 
 from collections.abc import Iterable, Iterator
+from sys import getsizeof
 from time import monotonic
 from typing import Final, NamedTuple
 
@@ -14,8 +15,8 @@ is followed by one of twice as many, up to the most; one that took longer than L
 SOON: Final = 0.5
 LONG: Final = 1.5
 """Seconds."""
-WEIGHT: Final = 8_000_000
-"""Characters that a batch's texts may have: fewer lines of the longest ones take no more memory than others do."""
+WEIGHT: Final = 7_000_000
+"""Bytes that a batch's texts may take: there are fewer of long ones, or of such as take four bytes for each letter."""
 
 
 class Batch(NamedTuple):
@@ -45,7 +46,7 @@ def batches(found: Iterable[Found | None], source: Source) -> Iterator[Batch]:
         if isinstance(each, tuple):
             relatorio = each[1]
             reports.append(relatorio)
-            weight += len(relatorio.nome) + len(relatorio.mensagem) + len(relatorio.nome_pessoa)
+            weight += getsizeof(relatorio.nome) + getsizeof(relatorio.mensagem) + getsizeof(relatorio.nome_pessoa)
         elif each:
             rejected.append(each)
         if lines >= most or weight >= WEIGHT or (lines and not each):
