@@ -12,25 +12,23 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from laudo.core import response
-from laudo.core.axes import numero_key
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import RELATORIO
 from laudo.demo import invent
 from laudo.server import accounts, migrations
 from laudo.server.database import Connection, Database
+from laudo.server.ingest import rows
 from laudo.server.ingest.facets import FacetNumbers
 from laudo.server.ingest.progress import SILENT
 from laudo.server.ingest.records import Relatorio
+from laudo.server.ingest.rows import BESIDES
 from laudo.server.ingest.verify import repair
 from laudo.server.ingest.writer import Ingest
 from laudo.server.stores import open_store
 
 ORGANIZACAO: Final = "Organização Exemplo"
 _BATCH: Final = 50_000
-INSERT: Final = Write(
-    How.INSERT, RELATORIO, ("facet", "recency", "numero_documento", "nome_pessoa", "mensagem", "item")
-)
+INSERT: Final = Write(How.INSERT, RELATORIO, BESIDES)
 _FIRST: Final = "SELECT id_organizacao, id_conta FROM conta ORDER BY id_conta LIMIT 1"
 _INDEXES: Final = "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'relatorio'"
 _INDEXES_ON_SERVER: Final = """
@@ -140,8 +138,7 @@ def _fill(database: Database, plan: Plan, indexes_are: str) -> None:
     reports = _changed(invent.relatorios(plan.reports), plan)
     while batch := list(islice(reports, _BATCH)):
         with database.transaction() as connection:
-            rows = [row(relatorio, owner, numbers.number(relatorio)) for relatorio in batch]
-            connection.write(INSERT, rows)
+            connection.write(INSERT, rows.whole(rows.prepared(batch), owner, numbers.number))
             numbers.write(connection)
     with database.transaction() as connection:
         for _, text in indexes:
@@ -192,16 +189,3 @@ def _add_small_ones(database: Database, number: int) -> None:
         with database.transaction() as connection:
             _, conta = accounts.create_organizacao(connection, ORGANIZACAO)
         Ingest(database, conta.id_conta).write(list(islice(reports, 2)))
-
-
-def row(relatorio: Relatorio, owner: Owner, facet: int) -> tuple[object, ...]:
-    return (
-        *owner,
-        numero_key(relatorio.numero),
-        facet,
-        -relatorio.atualizado_em,
-        relatorio.numero_documento,
-        relatorio.nome_pessoa,
-        relatorio.mensagem,
-        response.relatorio(relatorio),
-    )

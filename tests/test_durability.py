@@ -4,7 +4,7 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -31,40 +31,41 @@ IMPORT: Final = "import sys, test_durability; test_durability.import_until(sys.a
 HALTED: Final = "halted"
 
 
-class Breaking(Sequence[Relatorio]):
-    """A batch that can be read so many times less one; the last time it raises after `good` reports."""
+class Stopping(Forwarding):
+    """A store where something happens, once, when so many rows of all tables are written."""
 
-    def __init__(self, reports: Sequence[Relatorio], *, good: int, passes: int) -> None:
-        self._reports = reports
-        self._good = good
-        self._passes = passes
+    def __init__(self, database: Database, rows: int, happens: Callable[[], object]) -> None:
+        super().__init__(database)
+        self._left = rows
+        self._happens = happens
 
-    def __iter__(self) -> Iterator[Relatorio]:
-        self._passes -= 1
-        if self._passes > 0:
-            yield from self._reports
-            return
-        yield from self._reports[: self._good]
+    def writing(self, connection: Connection) -> Connection:
+        return _StoppingConnection(connection, self)
+
+    def counting(self, rows: Iterable[Row]) -> Iterator[Row]:
+        for row in rows:
+            self._left -= 1
+            if self._left == -1:
+                self._happens()
+            yield row
+
+
+class _StoppingConnection(ForwardingConnection[Stopping]):
+    def write(self, write: Write, rows: Iterable[Row]) -> None:
+        super().write(write, self._store.counting(rows))
+
+
+@pytest.mark.parametrize("rows", [0, 1, 19, 30, 60, 150, 300])
+def test_a_batch_that_breaks_leaves_nothing_and_the_writer_goes_on(store: Store, account: Account, rows: int) -> None:
+    def interrupt() -> None:
         raise KeyboardInterrupt
 
-    def __len__(self) -> int:
-        return len(self._reports)
-
-    def __getitem__(self, index: object) -> Relatorio:  # type: ignore[override]
-        raise NotImplementedError(index)
-
-
-@pytest.mark.parametrize("good", [0, 1, 10])
-@pytest.mark.parametrize("passes", [1, 2])
-def test_a_batch_that_breaks_leaves_nothing_and_the_writer_goes_on(
-    store: Store, account: Account, good: int, passes: int
-) -> None:
-    ingest = Ingest(store.database, account.id_conta, sizes=SMALL)
-    ingest.write([relatorio(0)])
+    Ingest(store.database, account.id_conta, sizes=SMALL).write([relatorio(0)])
     before = contents(store.database)
     batch = [relatorio(n, nome=f"matriz {n}", numero_documento=cpf(n)) for n in range(1, 21)]
+    ingest = Ingest(Stopping(store.database, rows, interrupt), account.id_conta, sizes=SMALL)
     with pytest.raises(KeyboardInterrupt):
-        ingest.write(Breaking(batch, good=good, passes=passes))
+        ingest.write(batch)
     assert contents(store.database) == before
     assert ingest.write(batch) == Counts(inserted=20)
     assert not list(verify(store.database))
@@ -125,28 +126,9 @@ def _any_report(seeded: random.Random) -> Relatorio:
     )
 
 
-class Halting(Forwarding):
-    """A store whose writer stops for ever in the middle of a statement, once so many rows have been written."""
-
-    def __init__(self, database: Database, rows: int) -> None:
-        super().__init__(database)
-        self._left = rows
-
-    def writing(self, connection: Connection) -> Connection:
-        return _HaltingConnection(connection, self)
-
-    def halting(self, rows: Iterable[Row]) -> Iterator[Row]:
-        for row in rows:
-            if self._left == 0:
-                _say(HALTED)
-                signal.pause()
-            self._left -= 1
-            yield row
-
-
-class _HaltingConnection(ForwardingConnection[Halting]):
-    def write(self, write: Write, rows: Iterable[Row]) -> None:
-        super().write(write, self._store.halting(rows))
+def _halt() -> None:
+    _say(HALTED)
+    signal.pause()
 
 
 def _say(text: str) -> None:
@@ -156,7 +138,7 @@ def _say(text: str) -> None:
 
 def import_until(store_url: str, id_conta: int, rows: int) -> None:
     """Write the history, acknowledging each batch, and wait to be killed; runs in a process of its own."""
-    ingest = Ingest(Halting(open_store(store_url, write=True), rows), id_conta, sizes=SMALL)
+    ingest = Ingest(Stopping(open_store(store_url, write=True), rows, _halt), id_conta, sizes=SMALL)
     for number, batch in enumerate(history()):
         ingest.write(batch)
         _say(f"acknowledged {number}")

@@ -3,6 +3,7 @@
 import fcntl
 import random
 import re
+import select
 import signal
 import subprocess
 import termios
@@ -13,14 +14,15 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import IO, Final
 
+import psutil
 import pytest
 
 import postgres_server
 from between import Between
 from laudo import demo
-from laudo.cli.imports import BATCH
 from laudo.core.sql import Statement
 from laudo.server.database import Database
+from laudo.server.ingest.batches import LEAST, MOST
 from laudo.server.ingest.changes import begin
 from laudo.server.stores import open_store
 from postgres_server import Server
@@ -29,7 +31,9 @@ from shell import Shell
 Happening = Callable[[subprocess.Popen[bytes]], object]
 """What becomes of an import that runs."""
 
-LINES: Final = 4 * BATCH
+SIZES: Final = {LEAST * times for times in (1, 2, 4, 8) if LEAST * times <= MOST}
+"""What batches may have."""
+LINES: Final = 18 * LEAST
 PATIENCE: Final = 60.0
 END_ALL: Final = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'laudo'"
 
@@ -79,13 +83,13 @@ def broken_off(laudo: Shell, file: Path, *, at: int, by: Happening) -> tuple[int
 def hold_of_what_is_left(laudo: Shell, file: Path) -> None:
     """The store is sound, running again finishes, and nothing is written twice."""
     left = stored(laudo)
-    assert left % BATCH == 0
+    assert left % LEAST == 0
     laudo.prints("verify")
     again = laudo.prints("import", str(file), "--account", "1")
     counts = re.fullmatch(r"(\d+) inserted, 0 updated, (\d+) unchanged, 0 stale, 0 rejected", again)
     assert counts, again
     # A server ends what it was told before the importer was killed.
-    assert int(counts[2]) - left in {0, BATCH}
+    assert int(counts[2]) - left in {0, *SIZES}
     assert int(counts[1]) + int(counts[2]) == stored(laudo) == LINES
 
 
@@ -97,10 +101,38 @@ def kept(said: str) -> int:
 
 def test_an_import_that_is_killed_leaves_whole_batches_and_running_again_finishes(laudo: Shell) -> None:
     file = written(laudo.folder)
-    for at in (BATCH, 3 * BATCH):
+    for at in (LEAST, 4 * LEAST):
         code, _ = broken_off(laudo, file, at=at, by=subprocess.Popen.kill)
         assert code == -signal.SIGKILL
         assert at <= stored(laudo)
+    hold_of_what_is_left(laudo, file)
+
+
+def test_an_import_that_is_killed_leaves_nobody_who_reads_on(laudo: Shell) -> None:
+    line = next(demo.ndjson_lines(demo.relatorios(1)))
+    with laudo.starts("import", "-", "--account", "1", stdin=subprocess.PIPE) as process:
+        assert process.stdin
+        process.stdin.write(line)
+        process.stdin.flush()
+        wait_for(laudo, 1, process)
+        process.kill()
+        process.wait()
+        poll = select.poll()
+        poll.register(process.stdin, 0)
+        assert poll.poll(1000 * PATIENCE) == [(process.stdin.fileno(), select.POLLERR)], "somebody could read it still"
+
+
+def test_an_import_whose_reading_process_is_killed_says_what_it_has_kept(laudo: Shell) -> None:
+    file = written(laudo.folder)
+
+    def kill_reader(process: subprocess.Popen[bytes]) -> None:
+        for child in psutil.Process(process.pid).children():
+            child.kill()
+
+    code, said = broken_off(laudo, file, at=LEAST, by=kill_reader)
+    assert code == 1
+    assert said.startswith("error: the process that reads was ended, by somebody or for want of memory; kept: ")
+    assert stored(laudo) == kept(said)
     hold_of_what_is_left(laudo, file)
 
 
@@ -110,11 +142,11 @@ def test_an_import_whose_server_ends_has_stored_what_it_acknowledged_and_running
 ) -> None:
     laudo = migrated(durable, stop.__name__, tmp_path)
     file = written(laudo.folder)
-    code, said = broken_off(laudo, file, at=2 * BATCH, by=lambda _: stop(durable))
+    code, said = broken_off(laudo, file, at=2 * LEAST, by=lambda _: stop(durable))
     durable.start()
     assert code == 1
     # The batch whose acknowledgement was lost may have been stored all the same.
-    assert stored(laudo) - kept(said) in {0, BATCH}
+    assert stored(laudo) - kept(said) in {0, *SIZES}
     hold_of_what_is_left(laudo, file)
 
 
@@ -133,10 +165,10 @@ def test_an_import_whose_session_is_ended_goes_on_or_says_what_it_has_kept(durab
                     durable.execute(END_ALL)
                 sleep(0.01)
 
-    code, said = broken_off(laudo, file, at=BATCH, by=end)
+    code, said = broken_off(laudo, file, at=LEAST, by=end)
     if code:
         assert "not known whether it is stored" in said
-        assert stored(laudo) - kept(said) in {0, BATCH}
+        assert stored(laudo) - kept(said) in {0, *SIZES}
     hold_of_what_is_left(laudo, file)
 
 

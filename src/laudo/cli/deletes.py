@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Final, cast
 import click
 
 from laudo.cli import output, progress, stdin
-from laudo.cli.imports import batches, resumable
+from laudo.cli.imports import resumable
 from laudo.cli.options import opened, with_settings
 from laudo.cli.ranges import Id
 from laudo.server.config import Settings
 
 if TYPE_CHECKING:
-    from laudo.server.ingest.lines import Line
+    from laudo.server.ingest.lines import Line, Source
     from laudo.server.ingest.writer import Ingest
 
     Found = tuple[int, str | None]
+
+BATCH: Final = 10_000
 
 EPILOG: Final = """
 \b
@@ -52,8 +54,8 @@ def delete_reports(settings: Settings, *, numeros: tuple[str, ...], id_conta: in
     source = Source(cast("BufferedReader", stdin.opened().buffer) if numeros == ("-",) else _stream(numeros))
     with opened(settings, write=True) as database:
         ingest = Ingest(database, id_conta)
-        with resumable(done), progress.following(source, "deleting") as report:
-            _delete(ingest, _found(source.lines()), done, report=report, place=place)
+        with resumable(done), progress.following(source.size, "deleting") as report:
+            _delete(ingest, source, done, report=report, place=place)
     return _end(done, place)
 
 
@@ -70,10 +72,8 @@ class Done:
         return ", ".join(f"{getattr(self, name)} {name}" for name in ("deleted", "absent", "rejected"))
 
 
-def _delete(
-    ingest: "Ingest", found: "Iterator[Found | None]", done: Done, *, report: progress.Report, place: str
-) -> None:
-    for batch in batches(found):
+def _delete(ingest: "Ingest", source: "Source", done: Done, *, report: progress.Report, place: str) -> None:
+    for batch in _batches(_found(source.lines())):
         numeros = [numero for _, numero in batch if numero]
         deleted = ingest.delete(numeros) if numeros else 0
         done.lines += len(batch)
@@ -83,7 +83,20 @@ def _delete(
         for number, numero in batch:
             if not numero:
                 report.say(f"{place} {number}: not a UUID")
-        report.reached(done.lines)
+        report.reached(done.lines, source.consumed)
+
+
+def _batches(found: "Iterator[Found | None]") -> "Iterator[list[Found]]":
+    """Give what is found BATCH at a time, and, at a None, what there is: nothing more comes for a while."""
+    batch: list[Found] = []
+    for each in found:
+        if each:
+            batch.append(each)
+        if len(batch) == BATCH or (batch and not each):
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 def _found(lines: "Iterator[tuple[int, Line] | None]") -> "Iterator[Found | None]":

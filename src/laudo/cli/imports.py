@@ -3,11 +3,11 @@
 import gc
 import re
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from io import BufferedReader, BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TextIO
 
 import click
 
@@ -20,14 +20,12 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
     from laudo.server.database import Database
+    from laudo.server.ingest.batches import Batch
     from laudo.server.ingest.changes import Counts
-    from laudo.server.ingest.records import Format, Found, Rejected, Relatorio
+    from laudo.server.ingest.records import Format, Rejected
+    from laudo.server.ingest.rows import Prepared
 
-    Write = Callable[[list[Relatorio]], None]
-
-T = TypeVar("T")
-
-BATCH: Final = 10_000
+    Write = Callable[[Prepared], None]
 
 EPILOG: Final = """
 \b
@@ -38,9 +36,9 @@ Exit codes:
   130  interrupted; running it again finishes
 
 One report a line, in the fields of the API and nome_pessoa. The newer atualizado_em of a numero wins; what is there
-already is unchanged, what is older stale. Batches of 10,000 lines are on disk before they are counted; what comes
-through a pipe waits for a second at most. For each rejected line its number and the reason, never its content, go to
---errors or stderr.
+already is unchanged, what is older stale. Batches of up to 20,000 lines, as many as take about a second, are on disk
+before they are counted; what comes through a pipe waits for a second at most. For each rejected line its number and the
+reason, never its content, go to --errors or stderr.
 """
 
 
@@ -71,20 +69,24 @@ def import_reports(
     FILE is NDJSON or CSV, also as .gz; - reads stdin.
     """
     from laudo.server.ingest import records
+    from laudo.server.ingest.batches import batches
     from laudo.server.ingest.changes import Counts
 
     source = records.Source(file, getattr(file, "name", ""))
     found = records.read(source, file_format=file_format, accept_invalid_documents=accept_invalid_documents)
     done = Done(Counts())
-    with opened(settings, write=not dry_run) as database:
+    with (
+        _uncollected(),
+        _read(batches(found, source), elsewhere=source.is_long and not dry_run) as read,
+        opened(settings, write=not dry_run) as database,
+    ):
         write = _writer(database, id_conta, done, dry_run=dry_run)
         with (
-            _uncollected(),
             resumable(done),
             _rejections(errors) as rejections,
-            progress.following(source, "importing") as report,
+            progress.following(source.size, "importing") as report,
         ):
-            _import(found, done, write=write, report=report, rejections=rejections)
+            _import(read, done, write=write, report=report, rejections=rejections)
     return _end(done, dry_run=dry_run)
 
 
@@ -108,41 +110,35 @@ class Counted(Protocol):
     def lines(self) -> int: ...
 
 
+def _read(batches: "Iterator[Batch]", *, elsewhere: bool) -> "AbstractContextManager[Iterator[Batch]]":
+    """Read what is long in a process of its own, while this one writes: begun before anything else is open here."""
+    if not elsewhere:
+        return nullcontext(batches)
+    from laudo.server.ingest import ahead
+
+    return ahead.run(batches)
+
+
 def _import(
-    found: "Iterator[Found | None]",
+    read: "Iterator[Batch]",
     done: Done,
     *,
     write: "Write",
     report: progress.Report,
     rejections: TextIO | None,
 ) -> None:
-    whole: Iterator[list[Found]] = batches(found)
-    for batch in whole:
-        relatorios = [item[1] for item in batch if isinstance(item, tuple)]
-        if relatorios:
-            write(relatorios)
-        done.lines += len(batch)
-        done.valid += len(relatorios)
-        done.rejected += len(batch) - len(relatorios)
-        for item in batch:
-            if not isinstance(item, tuple):
-                _reject(item, report, rejections)
+    for batch in read:
+        if batch.reports:
+            write(batch.reports)
+        done.lines += batch.lines
+        done.valid += len(batch.reports)
+        done.rejected += len(batch.rejected)
+        for each in batch.rejected:
+            _reject(each, report, rejections)
         if rejections:
             rejections.flush()
-        report.reached(done.lines)
-
-
-def batches(found: Iterator[T | None]) -> Iterator[list[T]]:
-    """Give what is found BATCH at a time, and, at a None, what there is: nothing more comes for a while."""
-    batch: list[T] = []
-    for each in found:
-        if each is not None:
-            batch.append(each)
-        if len(batch) == BATCH or (each is None and batch):
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+        report.reached(done.lines, batch.consumed)
+        del batch  # else it would be held until the next one is whole
 
 
 def _writer(database: "Database", id_conta: int, done: Done, *, dry_run: bool) -> "Write":
@@ -150,10 +146,10 @@ def _writer(database: "Database", id_conta: int, done: Done, *, dry_run: bool) -
 
     ingest = Ingest(database, id_conta)
 
-    def write(batch: "list[Relatorio]") -> None:
-        done.counts = done.counts.plus(ingest.write(batch))
+    def write(batch: "Prepared") -> None:
+        done.counts = done.counts.plus(ingest.write_prepared(batch))
 
-    def check(_: "list[Relatorio]") -> None: ...
+    def check(_: "Prepared") -> None: ...
 
     return check if dry_run else write
 

@@ -27,6 +27,7 @@ _EXPECTED: Final = (
     ("laudo.server.auth", "AuthError"),
     ("laudo.server.config", "ConfigError"),
     ("laudo.server.database", "StoreError"),
+    ("laudo.server.ingest.ahead", "EndedError"),
     ("laudo.server.ingest.records", "RecordsError"),
     ("laudo.server.metrics", "MetricsError"),
 )
@@ -264,4 +265,6 @@ def _bug(error: Exception) -> str:
     while trace and trace.tb_next:
         trace = trace.tb_next
     where = f" at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else ""
+    for place in getattr(error, "__notes__", ()):  # It broke in another process.
+        where = f" at {place}"
     return f"a mistake in laudo: {type(error).__name__}{where}; hint: report it with this line"

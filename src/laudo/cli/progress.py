@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from laudo.server.ingest.progress import Told
-    from laudo.server.ingest.records import Source
 
 EVERY: Final = 50_000
 """Lines of the file between two plain lines."""
@@ -23,21 +22,21 @@ EVERY_SECONDS: Final = 10
 class Report(Protocol):
     """What tells a person how far it is."""
 
-    def reached(self, lines: int) -> None:
-        """Show that so many lines of the file are done."""
+    def reached(self, lines: int, consumed: int) -> None:
+        """Show that so many lines of the file are done, to read which so many bytes were taken from it."""
 
     def say(self, text: str) -> None:
         """Print a line without disturbing the rest."""
 
 
 @contextmanager
-def following(source: "Source", doing: str) -> Iterator[Report]:
-    """Follow the reading of a source until the block ends."""
+def following(size: int | None, doing: str) -> Iterator[Report]:
+    """Follow the reading of a source of so many bytes, None for any number, until the block ends."""
     if not sys.stderr.isatty():
         yield Plain()
         return
     with _bar() as bar:
-        yield Bar(source, bar, bar.add_task(doing, total=source.size, count="0 lines", rate=""))
+        yield Bar(bar, bar.add_task(doing, total=size, count="0 lines", rate=""))
 
 
 @contextmanager
@@ -67,7 +66,7 @@ class Plain:
         self._since = monotonic()
         self._next = EVERY
 
-    def reached(self, lines: int) -> None:
+    def reached(self, lines: int, consumed: int) -> None:  # noqa: ARG002 - no plain line tells of bytes
         if lines >= self._next:
             self._next = lines - lines % EVERY + EVERY
             output.note(f"{lines} lines, {rate(lines, self._since)}")
@@ -79,15 +78,14 @@ class Plain:
 class Bar:
     """Moves rich's bar, which counts bytes, for nobody knows how many lines are still to come."""
 
-    def __init__(self, source: "Source", bar: "Progress", task: "TaskID") -> None:
+    def __init__(self, bar: "Progress", task: "TaskID") -> None:
         self._since = monotonic()
-        self._source = source
         self._bar = bar
         self._task = task
 
-    def reached(self, lines: int) -> None:
+    def reached(self, lines: int, consumed: int) -> None:
         shown = rate(lines, self._since)
-        self._bar.update(self._task, completed=self._source.consumed, count=f"{lines} lines", rate=shown)
+        self._bar.update(self._task, completed=consumed, count=f"{lines} lines", rate=shown)
 
     def say(self, text: str) -> None:
         self._bar.console.print(text, markup=False, soft_wrap=True)

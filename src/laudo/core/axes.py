@@ -1,6 +1,6 @@
 """The axes: the orders in which a list can be paged at a cost that does not grow, and the keys of their rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -97,6 +97,12 @@ class Axis:
         if self.columns[0].width is None:
             return lambda key: first(key[0]) + b"\0" + second(key[1])
         return lambda key: first(key[0]) + second(key[1])
+
+    def encoded(self, columns: Iterable[Iterable[Any]]) -> Iterator[bytes]:
+        """Write many keys, given by their columns, as `encode` writes one."""
+        parts = [map(column.encode, values) for column, values in zip(self.columns, columns, strict=True)]
+        between = b"\0" if len(parts) > 1 and self.columns[0].width is None else b""
+        return map(between.join, zip(*parts, strict=True))
 
     def decode(self, encoded: bytes) -> Key | None:
         """Give the key back; None stands for the empty bytes, below every key."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import filterfalse
 from typing import Final
 
 Stored = str | int | bool | None
@@ -36,7 +37,7 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(character for character in decomposed if not unicodedata.combining(character)).casefold()
+    return "".join(filterfalse(unicodedata.combining, decomposed)).casefold()
 
 
 unwritable: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]").search

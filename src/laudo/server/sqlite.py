@@ -33,7 +33,7 @@ _WRITE: Final = (
     "PRAGMA synchronous = FULL",
     "PRAGMA wal_autocheckpoint = 48000",
     "PRAGMA foreign_keys = ON",
-    "PRAGMA cache_size = -96000",
+    "PRAGMA cache_size = -40000",  # Beyond that a cache gains nothing: the system has one, too.
     "PRAGMA secure_delete = ON",  # What is deleted leaves the file, too.
     "PRAGMA temp_store = FILE",  # What is sorted for a new index has the size of the table.
 )

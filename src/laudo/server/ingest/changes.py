@@ -2,25 +2,14 @@
 
 from typing import NamedTuple
 
-from laudo.server.database import Connection
+from laudo.server.database import Connection, Row
 
 
-class Content(NamedTuple):
-    """What the store keeps of one report, beside its key and its item's JSON."""
+class Moved(NamedTuple):
+    """Reports that went, as they were, and that came, as they are; one that is changed did both."""
 
-    facet: int
-    recency: int
-    numero_documento: str
-    nome_pessoa: str
-    mensagem: str
-
-
-class Change(NamedTuple):
-    """One report before and after; None where there was, or is, none."""
-
-    numero: bytes
-    before: Content | None
-    after: Content | None
+    went: list[Row]
+    came: list[Row]
 
 
 class Counts(NamedTuple):

@@ -2,16 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from operator import attrgetter
 from typing import Final
 
 from laudo.core.facets import FIELDS
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import FACET
 from laudo.server.database import Connection
-from laudo.server.ingest.records import Relatorio
-
-Combination = tuple[str | bool | None, ...]
+from laudo.server.ingest.rows import Combination
 
 
 class FacetNumbers:
@@ -38,9 +35,8 @@ class FacetNumbers:
         self._moved.clear()
         self._new.clear()
 
-    def number(self, relatorio: Relatorio) -> int:
-        """Give the number of a report's facet, a new one when the account had none such."""
-        combination = _combination(relatorio)
+    def number(self, combination: Combination) -> int:
+        """Give the number of a facet, a new one when the account had none such."""
         number = self._numbers.get(combination)
         if number is None:
             number = self._numbers[combination] = self._next
@@ -61,7 +57,6 @@ class FacetNumbers:
         self._moved.clear()
 
 
-_combination: Final = attrgetter(*FIELDS)
 _ALL: Final = f"SELECT facet, {', '.join(FIELDS)} FROM facet WHERE id_organizacao = ? AND id_conta = ?"
 _HIGHEST: Final = "SELECT max(facet) FROM relatorio WHERE id_organizacao = ? AND id_conta = ?"
 _NEW: Final = Write(How.INSERT, FACET, FIELDS)

@@ -12,6 +12,9 @@ from typing import Final, Protocol, Self
 LONGEST: Final = 65_536
 """Bytes that a line may have, its line feed not counted."""
 
+LONG: Final = 1 << 20
+"""Bytes of a source that is worth a second process to read it: some thousand reports, or more if it is gzip."""
+
 TOO_LONG: Final = f"longer than {LONGEST // 1024} KiB"
 
 WAIT: Final = 1.0
@@ -55,6 +58,11 @@ class Source:
         self.name = name
         self.consumed = 0
         self.size = _size(stream)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether there is much to read, or may be: of a pipe nobody can tell."""
+        return self.size > LONG if self.size is not None else _descriptor(self._stream) is not None
 
     def lines(self) -> Iterator[tuple[int, Line] | None]:
         """Give every line with its number, without its line feed, and an `Unread` for each that is too long.

@@ -4,29 +4,22 @@ from collections.abc import Iterable, Sequence
 from itertools import repeat
 from typing import Final, NamedTuple
 
-from laudo.core import axes, response
+from laudo.core import axes
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import PESSOA
-from laudo.core.values import words
 from laudo.server.database import Connection
-from laudo.server.ingest import vocabulary
-from laudo.server.ingest import words as word_index
-from laudo.server.ingest.changes import Change
+from laudo.server.ingest import claims, vocabulary, words
+from laudo.server.ingest.changes import Moved
+from laudo.server.ingest.claims import CPF, CPF_LENGTH, NOME, NOME_BUSCA, RECENCY, Claims, Row
+from laudo.server.ingest.rows import DOCUMENTO, NUMERO
 from laudo.server.ingest.tallies import SIZES, Sizes, Tally
 
-CPF_LENGTH: Final = 11
-"""Only persons have documents this long; companies do not appear among the persons."""
 
-
-class Newest(NamedTuple):
-    """What the newest report of a CPF says."""
+class Known(NamedTuple):
+    """What the store knows of a person."""
 
     recency: int
     nome: str
-
-
-Row = tuple[str, str, str, int, str]
-"""cpf, nome, nome_busca, recency and item."""
 
 
 class Pessoas:
@@ -42,124 +35,106 @@ class Pessoas:
         for tally in self._tallies:
             tally.load(connection)
 
-    def follow(self, connection: Connection, changes: Iterable[Change]) -> bool:
+    def follow(self, connection: Connection, moved: Moved, claimed: Claims) -> bool:
         """Bring the persons of changed reports up to date; tells whether any person changed.
 
-        A report newer than the person decides at once. Where that does not settle it (a report left the CPF, or two
-        are equally new) the CPF's reports are asked.
+        A report newer than the person decides at once: `claimed` is what those say that came. Where that does not
+        settle it (a report left the CPF, or two are equally new) the CPF's reports are asked.
         """
-        newest, unsettled = _claims(changes)
-        known = self._known(connection, [*newest, *unsettled])
-        unsettled.update(cpf for cpf, claim in newest.items() if cpf in known and claim.recency == known[cpf].recency)
-        after = {cpf: claim for cpf, claim in newest.items() if cpf not in known or claim < known[cpf]}
+        unsettled = claimed.tied | _left(moved)
+        known = self._known(connection, [*claimed.newest, *unsettled])
+        after: dict[str, Row] = {}
+        for cpf, row in claimed.newest.items():
+            before = known.get(cpf)
+            if before is None or row[RECENCY] < before.recency:
+                after[cpf] = row
+            elif row[RECENCY] == before.recency:
+                unsettled.add(cpf)
         found = self._asked(connection, sorted(unsettled))
         after |= found
         gone = sorted((unsettled - found.keys()) & known.keys())
         return self._write(connection, known, after, gone)
 
-    def _known(self, connection: Connection, cpfs: list[str]) -> dict[str, Newest]:
+    def _known(self, connection: Connection, cpfs: list[str]) -> dict[str, Known]:
         asked = Statement(f"{_KNOWN} AND {connection.dialect.member('cpf')}", (self._id_organizacao, cpfs))
-        return {cpf: Newest(recency, nome) for cpf, recency, nome in connection.fetch(asked)}
+        return {cpf: Known(recency, nome) for cpf, recency, nome in connection.fetch(asked)}
 
-    def _asked(self, connection: Connection, cpfs: list[str]) -> dict[str, Newest]:
+    def _asked(self, connection: Connection, cpfs: list[str]) -> dict[str, Row]:
         """Ask the reports of these CPFs, in all accounts, for the newest one of each."""
         if not cpfs:
             return {}
         dialect = connection.dialect
         source = dialect.source("relatorio", axes.RELATORIO_DOCUMENTO.index)
         text = _NEWEST.format(source=source, member=dialect.member("numero_documento"))
-        rows = connection.fetch(Statement(text, (self._id_organizacao, self._id_organizacao, cpfs)))
-        return {cpf: Newest(recency, nome) for cpf, recency, nome in rows}
+        found = connection.fetch(Statement(text, (self._id_organizacao, self._id_organizacao, cpfs)))
+        return {cpf: claims.row(cpf, recency, nome) for cpf, recency, nome in found}
 
     def _write(
-        self, connection: Connection, known: dict[str, Newest], after: dict[str, Newest], gone: Sequence[str]
+        self, connection: Connection, known: dict[str, Known], after: dict[str, Row], gone: Sequence[str]
     ) -> bool:
         """Write what differs: persons that are new or renamed, whose words and places change, and the others."""
-        new, renamed, seen = [], [], []
-        for cpf, newest in sorted(after.items()):
-            if cpf not in known:
-                new.append(cpf)
-            elif known[cpf].nome != newest.nome:
-                renamed.append(cpf)
-            elif known[cpf].recency != newest.recency:
-                seen.append(cpf)
+        new: list[Row] = []
+        renamed: list[Row] = []
+        seen: list[Row] = []
+        for cpf in sorted(after):
+            row, before = after[cpf], known.get(cpf)
+            if before is None:
+                new.append(row)
+            elif before.nome != row[NOME]:
+                renamed.append(row)
+            elif before.recency != row[RECENCY]:
+                seen.append(row)
         if not (new or renamed or seen or gone):
             return False
-        rows = {cpf: row(cpf, after[cpf]) for cpf in (*new, *renamed)}
-        folded = {cpf: nome_busca for cpf, (_, _, nome_busca, *_) in rows.items()}
-        insert(connection, self._id_organizacao, [rows[cpf] for cpf in new])
-        word_index.remove(connection, self._id_organizacao, renamed)
-        connection.write(_RENAME, [(self._id_organizacao, *rows[cpf]) for cpf in renamed])
-        word_index.add(connection, self._id_organizacao, ((cpf, folded[cpf]) for cpf in renamed))
-        connection.write(_SEE, [(self._id_organizacao, cpf, *_seen(cpf, after[cpf])) for cpf in seen])
+        insert(connection, self._id_organizacao, new)
+        words.remove(connection, self._id_organizacao, [row[CPF] for row in renamed])
+        connection.write(_RENAME, [(self._id_organizacao, *row) for row in renamed])
+        _add_words(connection, self._id_organizacao, renamed)
+        connection.write(_SEE, [(self._id_organizacao, cpf, recency, item) for cpf, _, _, recency, item in seen])
         remove(connection, self._id_organizacao, gone)
-        ended = [_folded(known[cpf].nome) for cpf in (*renamed, *gone)]
-        vocabulary.move(connection, self._id_organizacao, folded.values(), ended)
-        self._count_names(known, folded, (*renamed, *gone))
-        self._count_instants(known, after, (*new, *renamed, *seen, *gone))
+        ended = {cpf: claims.folded(known[cpf].nome) for cpf in (*(row[CPF] for row in renamed), *gone)}
+        named = {row[CPF]: row[NOME_BUSCA] for row in (*new, *renamed)}
+        vocabulary.move(connection, self._id_organizacao, named.values(), ended.values())
+        self._count_names(ended, -1)
+        self._count_names(named, 1)
+        changed = [row[CPF] for row in (*renamed, *seen)]
+        self._count_instants({cpf: known[cpf].recency for cpf in (*changed, *gone)}, -1)
+        self._count_instants({row[CPF]: row[RECENCY] for row in (*new, *renamed, *seen)}, 1)
         for tally in self._tallies:
             tally.write(connection, ())
         return True
 
-    def _count_names(self, known: dict[str, Newest], folded: dict[str, str], ended: Sequence[str]) -> None:
-        """Count the CPFs and names that came, and those that ended."""
+    def _count_names(self, names: dict[str, str], by: int) -> None:
+        """Count CPFs and names that came (1) or ended (-1)."""
         _, by_cpf, by_nome = self._tallies
-        for cpfs, names, by in (
-            (ended, [_folded(known[cpf].nome) for cpf in ended], -1),
-            (folded.keys(), folded.values(), 1),
-        ):
-            by_cpf.add(zip(cpfs, strict=True), repeat(0), by)
-            by_nome.add(zip(names, cpfs, strict=True), repeat(0), by)
+        by_cpf.add((names,), repeat(0), by)
+        by_nome.add((names.values(), names), repeat(0), by)
 
-    def _count_instants(self, known: dict[str, Newest], after: dict[str, Newest], cpfs: Sequence[str]) -> None:
-        for persons, by in ((known, -1), (after, 1)):
-            keys = ((persons[cpf].recency, cpf) for cpf in cpfs if cpf in persons)
-            self._tallies[0].add(keys, repeat(0), by)
+    def _count_instants(self, instants: dict[str, int], by: int) -> None:
+        self._tallies[0].add((instants.values(), instants), repeat(0), by)
 
 
 def insert(connection: Connection, id_organizacao: int, rows: Sequence[Row]) -> None:
     """Write persons that are new, and their words."""
-    connection.write(_INSERT, [(id_organizacao, *each) for each in rows])
-    word_index.add(connection, id_organizacao, ((cpf, nome_busca) for cpf, _, nome_busca, *_ in rows))
+    connection.write(_INSERT, [(id_organizacao, *row) for row in rows])
+    _add_words(connection, id_organizacao, rows)
 
 
 def remove(connection: Connection, id_organizacao: int, cpfs: Sequence[str]) -> None:
     """Delete persons, and their words."""
-    word_index.remove(connection, id_organizacao, cpfs)
+    words.remove(connection, id_organizacao, cpfs)
     connection.write(_DELETE, [(id_organizacao, cpf) for cpf in sorted(cpfs)])
 
 
-def row(cpf: str, newest: Newest) -> Row:
-    """Give what the store keeps of a person."""
-    return cpf, newest.nome, _folded(newest.nome), *_seen(cpf, newest)
+def _add_words(connection: Connection, id_organizacao: int, rows: Iterable[Row]) -> None:
+    words.add(connection, id_organizacao, {row[CPF]: row[NOME_BUSCA] for row in rows})
 
 
-def _folded(nome: str) -> str:
-    """Give nome_busca."""
-    return " ".join(words(nome))
-
-
-def _seen(cpf: str, newest: Newest) -> tuple[int, str]:
-    """Give what changes with each newer report: the recency and the item."""
-    return newest.recency, response.pessoa(cpf=cpf, nome=newest.nome, atualizado_em=-newest.recency)
-
-
-def _claims(changes: Iterable[Change]) -> tuple[dict[str, Newest], set[str]]:
-    """Give each CPF's newest changed report, and the CPFs whose reports must be asked."""
-    newest: dict[str, Newest] = {}
-    unsettled: set[str] = set()
-    for _, before, after in changes:
-        left = before and (after is None or after.numero_documento != before.numero_documento)
-        if before and left and len(before.numero_documento) == CPF_LENGTH:
-            unsettled.add(before.numero_documento)
-        if after and len(after.numero_documento) == CPF_LENGTH:
-            cpf, claim = after.numero_documento, Newest(after.recency, after.nome_pessoa)
-            known = newest.get(cpf)
-            if known is None or claim.recency < known.recency:
-                newest[cpf] = claim
-            elif claim.recency == known.recency:
-                unsettled.add(cpf)
-    return newest, unsettled
+def _left(moved: Moved) -> set[str]:
+    """Give the CPFs that a report no longer has."""
+    now = {report[NUMERO]: report[DOCUMENTO] for report in moved.came} if moved.went else {}
+    left = {report[DOCUMENTO] for report in moved.went if now.get(report[NUMERO]) != report[DOCUMENTO]}
+    return {documento for documento in left if len(documento) == CPF_LENGTH}
 
 
 _KNOWN: Final = "SELECT cpf, recency, nome FROM pessoa WHERE id_organizacao = ?"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from laudo.core import sql
 from laudo.core.axes import Axis, Key
@@ -77,9 +77,9 @@ class Tally:
         self._next = max(number for _, number, *_ in rows) + 1
         self._moved.clear()
 
-    def add(self, keys: Iterable[Key], facets: Iterable[int], by: int) -> None:
-        """Count rows that came (1) or went (-1): the key and the facet of each."""
-        places = map(partial(bisect_right, self._lowers), map(self.axis.encode, keys))
+    def add(self, columns: Iterable[Iterable[Any]], facets: Iterable[int], by: int) -> None:
+        """Count rows that came (1) or went (-1), given by the columns of their keys, and their facets."""
+        places = map(partial(bisect_right, self._lowers), self.axis.encoded(columns))
         for (place, facet), rows in Counter(zip(places, facets, strict=False)).items():
             self._moved[place - 1, facet] += rows * by
 

@@ -61,17 +61,15 @@ def _counted(connection: Connection, id_organizacao: int) -> Iterator[Counter[En
 
 
 def _entries(nome_busca: str) -> Iterator[Entry]:
-    before = ""
-    for word in sorted(set(nome_busca.split())):
-        yield word, _shared(before, word)
-        before = word
+    words = sorted(set(nome_busca.split()))
+    return zip(words, map(_shared, ("", *words), words), strict=True)
 
 
 def _shared(before: str, word: str) -> int:
-    for number, (one, other) in enumerate(zip(before, word, strict=False)):
-        if one != other:
-            return number
-    return len(before)
+    """Count the letters that two words share; most names have words that begin with different ones."""
+    if before[:1] != word[:1]:
+        return 0
+    return next((n for n, (one, other) in enumerate(zip(before, word, strict=False)) if one != other), len(before))
 
 
 def _add(connection: Connection, id_organizacao: int, moved: Counter[Entry]) -> None:

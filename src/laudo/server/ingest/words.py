@@ -3,7 +3,7 @@
 An entry is a word, with its organization before it, and the id of a person whose name has that word.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from laudo.core import axes
@@ -15,12 +15,11 @@ from laudo.server.database import Connection, Row
 from laudo.server.ingest import counting
 
 
-def add(connection: Connection, id_organizacao: int, named: Iterable[tuple[str, str]]) -> None:
-    """Enter persons that are not in the index: their CPFs, and nome_busca."""
+def add(connection: Connection, id_organizacao: int, named: Mapping[str, str]) -> None:
+    """Enter persons that are not in the index: nome_busca of each CPF."""
     if connection.dialect.keeps_words:
-        names = dict(named)
-        rows = ((id_, _entered(id_organizacao, names[cpf])) for id_, cpf in _ids(connection, id_organizacao, names))
-        connection.write(_ENTER, rows)
+        ids = _ids(connection, id_organizacao, named)
+        connection.write(_ENTER, ((id_, _entered(id_organizacao, named[cpf])) for id_, cpf in ids))
 
 
 def remove(connection: Connection, id_organizacao: int, cpfs: Iterable[str]) -> None:
@@ -69,7 +68,8 @@ def _ids(connection: Connection, id_organizacao: int, cpfs: Iterable[str]) -> li
 
 
 def _entered(id_organizacao: int, nome_busca: str) -> str:
-    return " ".join(indexed(id_organizacao, word) for word in dict.fromkeys(nome_busca.split()))
+    before = indexed(id_organizacao, "")
+    return " ".join(map(before.__add__, dict.fromkeys(nome_busca.split())))
 
 
 def _open_vocabulary(connection: Connection) -> None:

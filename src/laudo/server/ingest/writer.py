@@ -1,20 +1,22 @@
 """Writes reports that come, and deletes them: a batch is one transaction, durable when `Ingest.write` returns."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from laudo.core import axes, response
+from laudo.core import axes
 from laudo.core.axes import numero_key
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import RELATORIO
 from laudo.server import schema
-from laudo.server.database import Connection, Database, StoreError, repeated
-from laudo.server.ingest import versions, words
-from laudo.server.ingest.changes import Change, Content, Counts, begin
+from laudo.server.database import Connection, Database, Row, StoreError, repeated
+from laudo.server.ingest import rows, versions, words
+from laudo.server.ingest.changes import Counts, Moved, begin
+from laudo.server.ingest.claims import NONE, Claims
 from laudo.server.ingest.facets import FacetNumbers
 from laudo.server.ingest.pessoas import Pessoas
 from laudo.server.ingest.records import Relatorio
+from laudo.server.ingest.rows import BESIDES, CONTENT, ITEM, NUMERO, RECENCY, Prepared
 from laudo.server.ingest.statistics import Statistics
 from laudo.server.ingest.tallies import SIZES, Sizes, Tally
 
@@ -29,11 +31,11 @@ class Ingest:
         self._database = database
         with database.snapshot() as connection:
             schema.require_none_newer(connection)
-            rows, self._migrations = connection.fetch_each([Statement(_OWNER, (id_conta,)), schema.APPLIED])
-        if not rows:
+            found, self._migrations = connection.fetch_each([Statement(_OWNER, (id_conta,)), schema.APPLIED])
+        if not found:
             message = f"there is no account {id_conta}; `laudo account list` shows them"
             raise StoreError(message)
-        self.owner = Owner(rows[0][0], id_conta)
+        self.owner = Owner(found[0][0], id_conta)
         self._facets = FacetNumbers(self.owner)
         self._tallies = tuple(Tally(axis, self.owner, sizes) for axis in axes.OF_RELATORIO)
         self._pessoas = Pessoas(self.owner.id_organizacao, sizes)
@@ -41,11 +43,15 @@ class Ingest:
         self._versions: tuple[int, ...] = ()
         self._acknowledged = 0
 
-    def write(self, batch: Sequence[Relatorio], *, equal_wins: bool = False) -> Counts:
+    def write(self, batch: Iterable[Relatorio], *, equal_wins: bool = False) -> Counts:
         """Write a batch: the newer `atualizado_em` wins, one not newer changes nothing; all of it or nothing.
 
         With `equal_wins` only one that is older changes nothing: a mirror follows whatever its service says now.
         """
+        return self.write_prepared(rows.prepared(batch), equal_wins=equal_wins)
+
+    def write_prepared(self, batch: Prepared, *, equal_wins: bool = False) -> Counts:
+        """Write a batch that was made ready without the store, maybe elsewhere."""
         return repeated(self._transaction, lambda connection: self._write(connection, batch, equal_wins=equal_wins))
 
     def delete(self, numeros: Sequence[str]) -> int:
@@ -101,74 +107,66 @@ class Ingest:
         self._require_all(read[0])
         return tuple(read)
 
-    def _write(self, connection: Connection, batch: Sequence[Relatorio], *, equal_wins: bool) -> Counts:
-        keys = [numero_key(relatorio.numero) for relatorio in batch]
-        before = _stored(connection, self.owner, keys)
-        after: dict[bytes, tuple[Content, Relatorio]] = {}
+    def _write(self, connection: Connection, batch: Prepared, *, equal_wins: bool) -> Counts:
+        given = list(rows.whole(batch, self.owner, self._facets.number))
+        before = _stored(connection, self.owner, [row[NUMERO] for row in given])
+        after: dict[bytes, Row] = {}
         inserted = updated = unchanged = stale = 0
-        for key, relatorio in zip(keys, batch, strict=True):
-            content = self._content(relatorio)
-            current = after[key][0] if key in after else before.get(key)
+        for row in given:
+            numero = row[NUMERO]
+            current = after.get(numero) or before.get(numero)
             if current is None:
                 inserted += 1
-            elif content == current:
+            elif row[:ITEM] == current[:ITEM]:
                 unchanged += 1
                 continue
-            elif content.recency > current.recency or (content.recency == current.recency and not equal_wins):
+            elif row[RECENCY] > current[RECENCY] or (row[RECENCY] == current[RECENCY] and not equal_wins):
                 stale += 1
                 continue
             else:
                 updated += 1
-            after[key] = (content, relatorio)
-        rows = [(*self.owner, key, *content, response.relatorio(given)) for key, (content, given) in after.items()]
-        connection.write(_UPSERT, rows)
-        self._count(connection, [Change(key, before.get(key), content) for key, (content, _) in after.items()])
+            after[numero] = row
+        came = list(after.values())
+        connection.write(_UPSERT, came)
+        moved = Moved([before[numero] for numero in after if numero in before], came)
+        self._count(connection, moved, batch.claims if len(came) == len(batch) else rows.claimed(came))
         return Counts(inserted, updated, unchanged, stale)
 
-    def _delete(self, connection: Connection, keys: list[bytes]) -> int:
-        before = _stored(connection, self.owner, keys)
-        changes = [Change(key, content, None) for key, content in before.items()]
-        connection.write(_DELETE, [(*self.owner, change.numero) for change in changes])
-        self._count(connection, changes)
-        if changes:
+    def _delete(self, connection: Connection, numeros: list[bytes]) -> int:
+        went = _stored(connection, self.owner, numeros)
+        connection.write(_DELETE, [(*self.owner, numero) for numero in went])
+        self._count(connection, Moved(list(went.values()), []), NONE)
+        if went:
             words.forget(connection)
-        return len(changes)
+        return len(went)
 
-    def _content(self, relatorio: Relatorio) -> Content:
-        return Content(
-            self._facets.number(relatorio),
-            -relatorio.atualizado_em,
-            relatorio.numero_documento,
-            relatorio.nome_pessoa,
-            relatorio.mensagem,
-        )
-
-    def _count(self, connection: Connection, changes: Sequence[Change]) -> None:
-        """Keep facets, tallies, persons and versions in step with the reports."""
-        if not changes:
+    def _count(self, connection: Connection, moved: Moved, claims: Claims) -> None:
+        """Keep facets, tallies, persons and versions in step with the reports; `claims` are of those that came."""
+        if not any(moved):
             return
-        self._add([(change.numero, *change.before) for change in changes if change.before], -1)
-        self._add([(change.numero, *change.after) for change in changes if change.after], 1)
+        self._add(moved.went, -1)
+        self._add(moved.came, 1)
         self._facets.write(connection)
         for tally in self._tallies:
             tally.write(connection, self._facets.all)
-        if self._pessoas.follow(connection, changes):
+        if self._pessoas.follow(connection, moved, claims):
             versions.raise_organizacao(connection, self.owner.id_organizacao)
         versions.raise_conta(connection, self.owner)
         self._statistics.follow(connection, self._tallies[0].total)
 
-    def _add(self, rows: Sequence[tuple[object, ...]], by: int) -> None:
-        """Count reports that came (1) or went (-1), given by numero and content."""
-        columns = dict(zip(("numero", *Content._fields), zip(*rows, strict=True), strict=False))
-        if columns:
+    def _add(self, reports: list[Row], by: int) -> None:
+        """Count reports that came (1) or went (-1)."""
+        if reports:
+            columns = rows.columns(reports)
             self._facets.add(columns["facet"], by)
             for tally in self._tallies:
-                tally.add(zip(*(columns[name] for name in tally.axis.names), strict=True), columns["facet"], by)
+                tally.add([columns[name] for name in tally.axis.names], columns["facet"], by)
 
 
-def _stored(connection: Connection, owner: Owner, keys: list[bytes]) -> dict[bytes, Content]:
-    asked = Statement(f"{_STORED} AND {connection.dialect.member('numero')}", (*owner, keys))
-    return {key: Content(*rest) for key, *rest in connection.fetch(asked)}
+def _stored(connection: Connection, owner: Owner, numeros: list[bytes]) -> dict[bytes, Row]:
+    """Give what the store has of some reports, by numero, without their items."""
+    asked = Statement(f"{_STORED} AND {connection.dialect.member('numero')}", (*owner, numeros))
+    return {row[NUMERO]: row for row in connection.fetch(asked)}
 
 
 _OWNER: Final = "SELECT id_organizacao FROM conta WHERE id_conta = ?"
@@ -177,10 +175,6 @@ _VERSIONS: Final = """
 SELECT conta.version, organizacao.version FROM conta JOIN organizacao USING (id_organizacao)
 WHERE id_organizacao = ? AND id_conta = ?
 """
-_STORED: Final = f"""
-SELECT numero, {", ".join(Content._fields)}
-FROM relatorio
-WHERE id_organizacao = ? AND id_conta = ?
-"""
-_UPSERT: Final = Write(How.UPSERT, RELATORIO, (*Content._fields, "item"))
+_STORED: Final = f"SELECT {', '.join(CONTENT)} FROM relatorio WHERE id_organizacao = ? AND id_conta = ?"
+_UPSERT: Final = Write(How.UPSERT, RELATORIO, BESIDES)
 _DELETE: Final = Write(How.DELETE, RELATORIO)

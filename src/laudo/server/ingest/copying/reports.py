@@ -11,8 +11,9 @@ from laudo.core.facets import FIELDS
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import FACET, RELATORIO
 from laudo.server.database import Connection, Database, Row
-from laudo.server.ingest.changes import Content, begin
+from laudo.server.ingest.changes import begin
 from laudo.server.ingest.progress import Progress
+from laudo.server.ingest.rows import BESIDES
 from laudo.server.ingest.statistics import Statistics
 
 CHUNK: Final = 5_000
@@ -128,14 +129,13 @@ def _facets(connection: Connection, owner: Owner) -> list[Row]:
 _FIRST: Final = b""
 _LAST: Final = b"\xff" * 17
 """Above every numero, which has 16 bytes."""
-_CONTENT: Final = (*Content._fields, "item")
 _OWNED: Final = "WHERE id_organizacao = ? AND id_conta = ?"
 _REPORTS: Final = (
-    f"SELECT numero, {', '.join(_CONTENT)} FROM {{source}} "
+    f"SELECT numero, {', '.join(BESIDES)} FROM {{source}} "
     f"{_OWNED} AND numero > ? AND numero <= ? ORDER BY numero LIMIT ?"
 )
 _FACETS: Final = f"SELECT facet, {', '.join(FIELDS)} FROM facet {_OWNED} ORDER BY facet"
-_WRITE: Final = Write(How.UPSERT, RELATORIO, _CONTENT)
+_WRITE: Final = Write(How.UPSERT, RELATORIO, BESIDES)
 _DELETE: Final = Write(How.DELETE, RELATORIO)
 _NEW_FACETS: Final = Write(How.INSERT, FACET, FIELDS)
 _NO_TOTALS: Final = f"UPDATE facet SET total = 0 {_OWNED} AND total <> 0"

@@ -11,7 +11,8 @@ from laudo.core.sql import Owner, Statement
 from laudo.core.values import INSTANTS
 from laudo.server.database import Connection
 from laudo.server.ingest import counting, vocabulary, words
-from laudo.server.ingest.pessoas import CPF_LENGTH, Newest, Row, insert, remove, row
+from laudo.server.ingest.claims import CPF_LENGTH, Row, row
+from laudo.server.ingest.pessoas import insert, remove
 from laudo.server.ingest.progress import Progress
 from laudo.server.ingest.verify.differences import Difference
 
@@ -158,7 +159,7 @@ def _said(connection: Connection, id_organizacao: int, progress: Progress) -> It
     before = None
     for cpf, recency, _, _, nome in merge(*each):
         if cpf != before:
-            yield row(cpf, Newest(recency, nome))
+            yield row(cpf, recency, nome)
         before = cpf
 
 

@@ -1,0 +1,51 @@
+"""What reports say of persons: the newest one of each CPF, as a row of `pessoa`, made before any store is asked."""
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from laudo.core import response
+from laudo.core.values import words
+
+CPF_LENGTH: Final = 11
+"""Only persons have documents this long; companies do not appear among the persons."""
+
+Row = tuple[str, str, str, int, str]
+"""cpf, nome, nome_busca, recency and item."""
+CPF: Final = 0
+NOME: Final = 1
+NOME_BUSCA: Final = 2
+RECENCY: Final = 3
+
+
+class Claims(NamedTuple):
+    """What some reports say of each CPF, and of which CPFs two say as much: that is for all reports to settle."""
+
+    newest: dict[str, Row]
+    tied: set[str]
+
+
+NONE: Final = Claims({}, set())
+
+
+def claims(reports: Iterable[tuple[str, int, str]]) -> Claims:
+    """Give the claims of reports, each given by numero_documento, recency and nome_pessoa."""
+    newest: dict[str, tuple[int, str]] = {}
+    tied: set[str] = set()
+    for cpf, recency, nome in reports:
+        if len(cpf) == CPF_LENGTH:
+            known = newest.get(cpf)
+            if known is None or recency < known[0]:
+                newest[cpf] = recency, nome
+            elif recency == known[0]:
+                tied.add(cpf)
+    return Claims({cpf: row(cpf, *claim) for cpf, claim in newest.items()}, tied)
+
+
+def row(cpf: str, recency: int, nome: str) -> Row:
+    """Give what the store keeps of a person whose newest report has this recency and nome_pessoa."""
+    return cpf, nome, folded(nome), recency, response.pessoa(cpf=cpf, nome=nome, atualizado_em=-recency)
+
+
+def folded(nome: str) -> str:
+    """Give nome_busca."""
+    return " ".join(words(nome))

@@ -1,0 +1,180 @@
+"""An iterator that runs in a process of its own gives what it gives here, and that process ends whatever happens."""
+
+import os
+import signal
+import subprocess
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Final
+
+import pytest
+
+from laudo.cli import output
+from laudo.server.ingest import ahead
+from laudo.server.ingest.ahead import EndedError
+from laudo.server.ingest.records import RecordsError
+
+PATIENCE: Final = 30.0
+WAITING: Final = "import sys, test_ahead; test_ahead.wait_in_two_processes(int(sys.argv[1]))"
+
+# With one thread, as the command has: what forks with more is warned of from Python 3.12 on.
+pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+
+
+def processes(*, count: int = 3) -> Iterator[int]:
+    for _ in range(count):
+        yield os.getpid()
+
+
+def test_what_it_gives_comes_from_one_other_process() -> None:
+    with ahead.run(processes()) as given:
+        others = list(given)
+    assert len(others) == 3
+    assert len({*others, os.getpid()}) == 2
+
+
+def test_items_come_whole_and_in_order_however_large_they_are() -> None:
+    items = [b"", b"x" * 5_000_000, ["ç" * n for n in range(1000)], None, 7]
+    with ahead.run(items) as given:
+        assert list(given) == items
+
+
+@pytest.mark.parametrize("error", [RecordsError("no header"), FileNotFoundError(2, "gone", "a.csv"), ValueError()])
+def test_what_it_raises_is_raised_here_after_what_it_gave(error: Exception) -> None:
+    def items() -> Iterator[int]:
+        yield 1
+        raise error
+
+    with ahead.run(items()) as given:
+        assert next(given) == 1
+        with pytest.raises(type(error)) as raised:
+            next(given)
+    assert raised.value.args == error.args
+
+
+def test_a_mistake_is_told_with_the_line_where_it_was_made() -> None:
+    def items() -> Iterator[float]:
+        yield 1 / 0
+
+    with ahead.run(items()) as given, pytest.raises(ZeroDivisionError) as raised:
+        next(given)
+    assert output.reason(raised.value).startswith(f"a mistake in laudo: ZeroDivisionError at {__file__}:")
+
+
+def test_it_goes_no_further_ahead_than_one_item(tmp_path: Path) -> None:
+    """The others wait until somebody takes them: more than a socket holds, so that not even the second is sent."""
+    begun = tmp_path / "begun"
+
+    def items() -> Iterator[bytes]:
+        for number in range(5):
+            begun.write_text(str(number))
+            yield b"x" * 5_000_000
+
+    with ahead.run(items()) as given:
+        for taken in range(1, 5):
+            next(given)
+            until(lambda taken=taken: begun.read_text() == str(taken))  # type: ignore[misc]
+        sleep(0.2)
+        assert begun.read_text() == "4"
+
+
+class Large:
+    """More than a socket holds."""
+
+    def __init__(self) -> None:
+        self.content = b"x" * 5_000_000
+
+
+def test_what_waits_to_be_taken_is_there_only_once(tmp_path: Path) -> None:
+    freed = tmp_path / "freed"
+
+    def items() -> Iterator[Large]:
+        yield noticed(Large())
+
+    def noticed(item: Large) -> Large:
+        weakref.finalize(item, freed.touch)
+        return item
+
+    with ahead.run(items()) as given:
+        until(freed.exists)
+        assert len(next(given).content) == 5_000_000
+
+
+def test_it_ends_with_the_block() -> None:
+    with ahead.run(processes()) as given:
+        child = next(given)
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
+
+
+def test_signals_are_left_to_this_process() -> None:
+    def items() -> Iterator[int]:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            os.kill(os.getpid(), number)
+            yield number
+
+    with ahead.run(items()) as given:
+        assert len(list(given)) == 3
+
+
+def test_one_that_is_killed_is_told() -> None:
+    with ahead.run(processes(count=1_000_000)) as given:
+        os.kill(next(given), signal.SIGKILL)
+        with pytest.raises(EndedError, match="the process that reads was ended"):
+            list(given)
+
+
+def wait_in_two_processes(untaken: int) -> None:
+    """Tell of the child, which sends so much that nobody takes, and waits for input; runs in a process of its own."""
+
+    def items() -> Iterator[int]:
+        yield os.getpid()
+        sys.stdin.readline()
+        yield from range(untaken)
+        say("waiting")
+        sys.stdin.readline()
+
+    with ahead.run(items()) as given:
+        say(str(next(given)))
+        signal.pause() if untaken else next(given)
+
+
+def say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+@pytest.mark.parametrize("untaken", [0, 3])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_it_ends_with_this_process_also_while_it_waits_for_input(number: int, untaken: int) -> None:
+    command = [sys.executable, "-c", WAITING, str(untaken)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=Path(__file__).parent
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        child = int(process.stdout.readline())
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == b"waiting\n"
+        process.send_signal(number)
+        process.wait(PATIENCE)
+        until(lambda: has_ended(child))
+
+
+def has_ended(process: int) -> bool:
+    """Of one that nobody has waited for something is left, but no memory."""
+    try:
+        return not Path(f"/proc/{process}/maps").read_text()
+    except OSError:
+        return True
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = monotonic() + PATIENCE
+    while not holds():
+        assert monotonic() < deadline
+        sleep(0.01)

@@ -1,0 +1,107 @@
+"""A batch is as large as it may be, and no report waits in one for lines that have not come."""
+
+import io
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from math import ceil
+from sys import getsizeof
+from typing import Final
+
+import pytest
+
+from factories import numero, relatorio
+from laudo.core.axes import numero_key
+from laudo.server.ingest import batches as module
+from laudo.server.ingest.batches import LEAST, LONG, MOST, SOON, WEIGHT, batches
+from laudo.server.ingest.records import Found, Rejected, Relatorio, Source
+
+SOURCE: Final = Source(io.BytesIO())
+
+
+class Clock:
+    """Stands still but for what takes time."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(module, "monotonic", clock)
+    return clock
+
+
+def rejected(count: int) -> Iterator[Found]:
+    return (Rejected(number, "a reason") for number in range(1, count + 1))
+
+
+def sizes(clock: Clock, seconds: Iterable[float]) -> list[int]:
+    """Give how many lines each batch has when the one before took so many seconds."""
+    taking = iter(seconds)
+    found = []
+    for batch in batches(rejected(20 * MOST), SOURCE):
+        found.append(batch.lines)
+        took = next(taking, None)
+        if took is None:
+            break
+        clock.now += took
+    return found
+
+
+def test_the_first_batch_is_a_small_one_and_quick_ones_are_followed_by_larger_ones(clock: Clock) -> None:
+    found = sizes(clock, [0.9 * SOON] * 8)
+    assert found[:3] == [LEAST, 2 * LEAST, 4 * LEAST]
+    assert found[-2:] == [MOST, MOST]
+
+
+def test_batches_that_take_long_are_followed_by_smaller_ones_but_never_by_tiny_ones(clock: Clock) -> None:
+    found = sizes(clock, [0.0] * 5 + [1.1 * LONG] * 8)
+    assert max(found) == MOST
+    assert all(later == max(earlier // 2, LEAST) for earlier, later in pairwise(found[5:]))
+    assert found[-1] == LEAST
+
+
+def test_batches_that_take_about_a_second_are_followed_by_such_as_large(clock: Clock) -> None:
+    assert set(sizes(clock, [(SOON + LONG) / 2] * 5)) == {LEAST}
+
+
+def test_a_batch_ends_where_nothing_more_has_come() -> None:
+    found = [(1, relatorio(1)), None, None, (2, relatorio(2)), Rejected(3, "a reason"), None, (4, relatorio(4))]
+    assert [(len(batch.reports), len(batch.rejected)) for batch in batches(found, SOURCE)] == [(1, 0), (1, 1), (1, 0)]
+    assert list(batches([None], SOURCE)) == []
+
+
+@pytest.mark.parametrize("letter", ["ç", "😀"])
+def test_batches_of_reports_whose_texts_take_much_memory_have_fewer(letter: str) -> None:
+    def large(number: int) -> Relatorio:
+        return relatorio(number, nome=letter * 200, mensagem=letter * 500)
+
+    found = list(batches(((number, large(number)) for number in range(MOST)), SOURCE))
+    one = large(0)
+    each = sum(map(getsizeof, (one.nome, one.mensagem, one.nome_pessoa)))
+    assert sum(batch.lines for batch in found) == MOST
+    assert max(batch.lines for batch in found) == ceil(WEIGHT / each) < MOST
+
+
+def test_a_batch_has_its_reports_by_numero_and_those_of_one_as_they_came() -> None:
+    given = [relatorio(number, mensagem=text) for number, text in [(3, "a"), (1, "z"), (2, "c"), (1, "b"), (3, "d")]]
+    [batch] = batches(enumerate(given, 1), SOURCE)
+    numeros, *_, mensagens, _ = batch.reports.columns
+    keys = [numero_key(numero(number)) for number in (1, 1, 2, 3, 3)]
+    assert list(zip(numeros, mensagens, strict=True)) == list(zip(keys, "zbcad", strict=True))
+
+
+def test_a_batch_tells_how_far_its_source_is_read() -> None:
+    source = Source(io.BytesIO(b"x" * 10))
+
+    def found() -> Iterator[Found]:
+        for number in range(5):
+            source.consumed += 2
+            yield number, relatorio(number)
+
+    [batch] = batches(found(), source)
+    assert batch.consumed == 10
