@@ -236,13 +236,17 @@ def test_the_first_page_of_a_range_in_another_order_sorts_or_scans_no_account(as
     )
 
 
-@pytest.mark.parametrize("sort", ["numero", "-numero", "status", "numero_documento", "-numero_documento", "mensagem"])
-@pytest.mark.parametrize("given", ["", "&status=CONCLUIDO"])
-def test_a_deep_page_of_a_range_in_another_order_counts_in_an_index_alone(
-    asked: Asked, monkeypatch: pytest.MonkeyPatch, sort: str, given: str
-) -> None:
+@pytest.fixture
+def guessing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few rows are many: a place is guessed as it would be among millions."""
     for name, value in (("GUESSING", 0), ("COUNTED", 10**6), ("NEAR", 200)):
         monkeypatch.setattr(periods, name, value)
+
+
+@pytest.mark.usefixtures("guessing")
+@pytest.mark.parametrize("sort", ["numero", "-numero", "status", "numero_documento", "-numero_documento", "mensagem"])
+@pytest.mark.parametrize("given", ["", "&status=CONCLUIDO"])
+def test_a_deep_page_of_a_range_in_another_order_counts_in_an_index_alone(asked: Asked, sort: str, given: str) -> None:
     pages = (150, 300)
     urls = [f"/relatorios?atualizado_em_de=2025-01-01&sort={sort}&page={page}{given}" for page in pages]
     urls += [
@@ -251,13 +255,10 @@ def test_a_deep_page_of_a_range_in_another_order_counts_in_an_index_alone(
     look(asked, urls, beyond="Index Only Scan")
 
 
+@pytest.mark.usefixtures("guessing")
 @pytest.mark.parametrize("sort", TIMED)
 @pytest.mark.parametrize("given", ["", "&status=CONCLUIDO"])
-def test_a_deep_page_of_a_short_period_looks_at_the_period_alone(
-    asked: Asked, monkeypatch: pytest.MonkeyPatch, sort: str, given: str
-) -> None:
-    for name, value in (("GUESSING", 0), ("COUNTED", 10**6), ("NEAR", 200)):
-        monkeypatch.setattr(periods, name, value)
+def test_a_deep_page_of_a_short_period_looks_at_the_period_alone(asked: Asked, sort: str, given: str) -> None:
     url = f"/relatorios?sort={sort}&atualizado_em_de=2026-08-01{given}"
     total = asked.client.get(url).total
     assert 400 < total < REPORTS // 10
