@@ -112,6 +112,9 @@ def _rows() -> Iterator[Row]:
     for sort in ("numero", "mensagem", "numero_documento"):
         asked = f"atualizado_em_de=2025-06-01&sort={sort}"
         yield Row(asked, RELATORIOS, asked)
+    for since, sort in (("2026-09-01", "numero"), ("2026-09-24", "-numero_documento"), ("2026-09-24", "status")):
+        asked = f"atualizado_em_de={since}&sort={sort}"
+        yield Row(asked, RELATORIOS, asked)
     asked = "status=CONCLUIDO&atualizado_em_de=2026-09-01&sort=-mensagem"
     yield Row(asked, RELATORIOS, asked)
     for field in RELATORIOS.fields:
