@@ -137,6 +137,7 @@ def wait_in_two_processes(untaken: int) -> None:
         say("waiting")
         sys.stdin.readline()
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background job ignores
     with ahead.run(items()) as given:
         say(str(next(given)))
         signal.pause() if untaken else next(given)
@@ -156,13 +157,16 @@ def test_it_ends_with_this_process_also_while_it_waits_for_input(number: int, un
     ) as process:
         assert process.stdin
         assert process.stdout
-        child = int(process.stdout.readline())
-        process.stdin.write(b"\n")
-        process.stdin.flush()
-        assert process.stdout.readline() == b"waiting\n"
-        process.send_signal(number)
-        process.wait(PATIENCE)
-        until(lambda: has_ended(child))
+        try:
+            child = int(process.stdout.readline())
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == b"waiting\n"
+            process.send_signal(number)
+            process.wait(PATIENCE)
+            until(lambda: has_ended(child))
+        finally:
+            process.kill()
 
 
 def has_ended(process: int) -> bool:
