@@ -261,10 +261,9 @@ def _is(error: Exception, module: str, name: str) -> bool:
 
 def _bug(error: Exception) -> str:
     """Say where it broke, never with what: an exception's text may hold a record's."""
-    trace = error.__traceback__
-    while trace and trace.tb_next:
-        trace = trace.tb_next
-    where = f" at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else ""
+    import traceback
+
+    where = "".join(f" at {frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)[-1:])
     for place in getattr(error, "__notes__", ()):  # It broke in another process.
         where = f" at {place}"
     return f"a mistake in laudo: {type(error).__name__}{where}; hint: report it with this line"

@@ -5,6 +5,7 @@ import pickle
 import signal
 import socket
 import threading
+import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO, Final, NoReturn, TypeVar, cast
@@ -90,17 +91,9 @@ def _send(items: Iterable[T], theirs: socket.socket) -> None:
             theirs.sendall(pickled)
             del pickled
     except Exception as error:  # noqa: BLE001 - it is raised where somebody can see it
-        last = error
-        last.add_note(_place(error))
+        last, frame = error, traceback.extract_tb(error.__traceback__)[-1]
+        last.add_note(f"{frame.filename}:{frame.lineno}")  # where it went wrong: a traceback stays behind
     theirs.sendall(pickle.dumps((None, last)))
-
-
-def _place(error: Exception) -> str:
-    """Say where something went wrong: a traceback stays behind."""
-    trace = error.__traceback__
-    while trace and trace.tb_next:
-        trace = trace.tb_next
-    return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else ""
 
 
 _BUFFER: Final = 1 << 18
