@@ -105,7 +105,13 @@ def test_each_page_is_found_with_few_questions_however_reports_lie(
     kept: Kept, monkeypatch: pytest.MonkeyPatch, order: tuple[List, str], near: tuple[int, int], most: int
 ) -> None:
     resource, sort = order
-    for name, value in (("GUESSING", 0), ("COUNTED", REPORTS), ("NEAR", near[0]), ("FEW_OF_PERIOD", near[1])):
+    for name, value in (
+        ("GUESSING", 0),
+        ("COUNTING", 0),
+        ("LOCATING", 0),
+        ("NEAR", near[0]),
+        ("FEW_OF_PERIOD", near[1]),
+    ):
         monkeypatch.setattr(periods, name, value)
     monkeypatch.setattr(points, "APART", 30)
     instants = [render_instant(NOON + minute * MINUTE) for minute in (40, 350, 950)]
@@ -128,7 +134,7 @@ def test_each_page_is_found_with_few_questions_however_reports_lie(
 @pytest.mark.parametrize("sort", ["numero", "-numero"])
 def test_a_place_near_an_end_is_guessed_once(kept: Kept, monkeypatch: pytest.MonkeyPatch, sort: str) -> None:
     """Rows that lie evenly stray the less, the nearer it is."""
-    for name, value in (("GUESSING", 0), ("COUNTED", REPORTS), ("NEAR", 20), ("FEW_OF_PERIOD", 5)):
+    for name, value in (("GUESSING", 0), ("COUNTING", 0), ("LOCATING", 0), ("NEAR", 20), ("FEW_OF_PERIOD", 5)):
         monkeypatch.setattr(periods, name, value)
     assert kept.client.get(f"/relatorios?sort={sort}&atualizado_em_de={render_instant(NOON + 350 * MINUTE)}").itens
     assert len(kept.database.statements) <= 10
@@ -140,7 +146,7 @@ def test_a_place_near_an_end_is_guessed_once(kept: Kept, monkeypatch: pytest.Mon
 def test_a_page_begins_from_what_was_counted_for_others(
     made: Written, kept: Kept, monkeypatch: pytest.MonkeyPatch, *, field: str, sign: str, filters: str
 ) -> None:
-    for name, value in (("GUESSING", 0), ("COUNTED", REPORTS), ("NEAR", 10), ("FEW_OF_PERIOD", 2)):
+    for name, value in (("GUESSING", 0), ("COUNTING", 0), ("LOCATING", 0), ("NEAR", 10), ("FEW_OF_PERIOD", 2)):
         monkeypatch.setattr(periods, name, value)
     monkeypatch.setattr(points, "APART", 20)
     monkeypatch.setattr(points, "MOST", 100)

@@ -29,6 +29,11 @@ class Group(Struct, frozen=True):
     total: int
     others: Numbers = None
 
+    @property
+    def named(self) -> Numbers:
+        """The facets that tell how many rows of it stand somewhere: its own, or those to leave out."""
+        return self.numbers if self.others is None else self.others
+
 
 class Facets:
     """An account's facets, as one snapshot has them.

@@ -88,9 +88,9 @@ def part_of(query: Query, facets: Facets, group: Group, total: int, known: Known
 
 
 def _timed(axis: Axis, time: Axis, group: Group, facets: Facets) -> Timed | None:
-    if set(axis.names) <= set(time.names):
+    if axis.is_shown_by(time, by_facet=False):
         return Timed(time, group.numbers)
-    if axis.gathering and axis.gathering == time.facet_index:
+    if axis.is_shown_by(time, by_facet=True):
         return Timed(time, group.numbers or facets.numbers)
     return None
 

@@ -25,10 +25,12 @@ NEAR: Final = 1000
 """Rows that are sooner looked at one by one than another place among them is guessed."""
 FEW_OF_PERIOD: Final = 25
 """The same, rows of the period."""
-GUESSING: Final = 20_000
+GUESSING: Final = 10_000
 """What it costs to guess until a place is near, in rows looked at, beside those that are counted."""
-COUNTED: Final = 4
-"""So many rows are counted for what it costs to look at one; of those whose facet is tested, half as many."""
+LOCATING: Final = 1500
+"""What it costs besides for each facet whose counters tell where a guess stands."""
+COUNTING: Final = 1
+"""What counting a row costs."""
 AHEAD: Final = 8
 """Groups are counted, and rows looked at, so many times as far ahead as the page has passed."""
 
@@ -79,15 +81,9 @@ def _held(bounds: Bounds, facets: Facets, groups: list[Group]) -> Asking[list[in
 def _take(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
     """Collect rows of one part, in the way that likely costs least."""
     matching = part.matching
-    row = part.total - 1 - skip if part.falling else skip
-    low, high = part.points.around(row)
-    place = low.place + (row - low.held) * (high.place - low.place) // (high.held - low.held)
-    near = part.counting(min(place - low.place, high.place - place))
-    # Down the values of an axis a page is found twice: in all of them, and in its own.
-    counts = 2 ** ((part.numbers is not None) + matching.down_values)
-    guessing = counts * near // COUNTED + part.along(limit * part.group.total // part.total) + GUESSING
+    guessing = _guessing(part, limit, part.total - 1 - skip if part.falling else skip)
     walking = matching.walking(matching.passed(limit, skip))
-    if matching.collecting <= min(guessing, walking):
+    if matching.collecting(limit + skip) <= min(guessing, walking):
         rows = yield matching.collected(limit, skip, after)
         collected.take([row[1:] for row in rows])
     elif matching.down_values and (part.numbers or not (after or walking <= guessing)):
@@ -97,6 +93,17 @@ def _take(collected: Reading, part: Part, limit: int, skip: int, after: After | 
         collected.take([row[1:] for row in rows])
     else:
         yield from _guessed(collected, part, limit, skip)
+
+
+def _guessing(part: Part, limit: int, row: int) -> int:
+    """Tell what it costs to guess where a row of the period stands, and to read on from near there."""
+    low, high = part.points.around(row)
+    place = low.place + (row - low.held) * (high.place - low.place) // (high.held - low.held)
+    near = part.counting(min(place - low.place, high.place - place))
+    found = GUESSING + LOCATING * len(part.group.named or ()) + COUNTING * near
+    # Down the values of an axis a page is found twice: in all of them, and in its own.
+    times = 2 if part.matching.down_values else 1
+    return times * found + part.along(limit * part.group.total // part.total)
 
 
 def _guessed(collected: Reading, part: Part, limit: int, skip: int) -> Asking[None]:

@@ -110,7 +110,7 @@ def _leaves_few(query: Query, group: Group, of: int) -> bool:
     if axis is None or axis.facet_index or axis.gathering or group.numbers is None or group.total > FEW:
         return False
     matching = _matching(query, group, of)
-    return matching.collecting <= matching.walking(query.rows)
+    return matching.collecting(query.rows) <= matching.walking(query.rows)
 
 
 def _bounded(

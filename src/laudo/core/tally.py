@@ -150,10 +150,9 @@ def _ranks(axis: Axis, numbers: tuple[int, ...], key: Key) -> Asking[Counter[int
 
 def _summed(axis: Axis, group: Group, parent: int, upper: bytes, total: int) -> Asking[int]:
     """Sum what the buckets below one hold that begin before `upper`, where `total` is that of all facets."""
-    facets = group.numbers if group.others is None else group.others
-    if facets is None or not total:
+    if group.named is None or not total:
         return total
-    [(held,)] = yield Before(axis, parent, upper, facets)
+    [(held,)] = yield Before(axis, parent, upper, group.named)
     return int(held if group.others is None else total - held)
 
 

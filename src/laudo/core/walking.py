@@ -17,8 +17,8 @@ from laudo.core.resources import Order
 
 FETCH: Final = 10
 """What fetching a row costs, of which an index does not hold all that is asked."""
-SORT: Final = 4
-"""What finding a row among others and sorting it costs."""
+SORT: Final = 8
+"""What it costs to put a row where it belongs among the first ones, which are kept sorted."""
 
 _TIED: Final = 4
 """What it costs to walk where many share a value and go the other way: they are met twice, kept and sorted."""
@@ -43,17 +43,22 @@ class Matching(Struct, frozen=True):
 
     def take(self, limit: int, skip: int, after: After | None) -> Asking[Rows]:
         """Take rows in the way that likely costs less."""
-        if self.collecting <= self.walking(self.passed(limit, skip, after)):
+        if self.collecting(limit + skip) <= self.walking(self.passed(limit, skip, after)):
             return (yield self.collected(limit, skip, after))
         return (yield from self.walked(limit, skip, after))
 
-    @property
-    def collecting(self) -> int:
-        """What it costs to collect and sort all rows: the index of the newest may hold what they are sorted by."""
+    def collecting(self, rows: int) -> int:
+        """Tell what it costs to collect all rows and sort the first so many.
+
+        The index of the newest may hold what they are sorted by. As they come in no order, about each that is among the
+        first half, quarter, eighth… of them puts as many out of place as are to be sorted.
+        """
         axis, query = self.order.field.axis, self.query
-        held = axis and not query.words and set(axis.names) <= set(query.resource.newest_axis.names)
+        by_facet = self.numbers is not None
+        held = axis and not query.words and axis.is_shown_by(query.resource.newest_axis, by_facet=by_facet)
         met = self.total if self.met is None else self.met
-        return self.total * SORT + (0 if held else met * FETCH)
+        kept = max(1, min(rows, self.total))
+        return self.total + kept * (self.total // kept).bit_length() * SORT + (0 if held else met * FETCH)
 
     def walking(self, rows: int) -> int:
         """Tell what it costs to walk down to the last of so many rows, if those that match lie evenly."""
@@ -86,13 +91,13 @@ class Matching(Struct, frozen=True):
         """Walk, but no longer than for twice of what it costs to collect all rows: they may lie unevenly."""
         axis, left = self.order.field.axis, self._left(skip, after)
         wanted, behind = min(limit, left), max(0, left - limit)
-        most = LEAST + 2 * self.collecting // self._testing(axis) if axis else 0
-        plain = replace(self.collected(limit, skip, after), few=False, most=most if most < self.of else None)
+        most = LEAST + 2 * self.collecting(limit + skip) // self._testing(axis) if axis else 0
+        plain = replace(self.collected(limit, skip, after), few=False, most=min(most, self.of))
         if behind < skip:
             plain = replace(plain, limit=wanted, skip=behind, backwards=True)
         rows = yield plain
         [(_, shown, _)] = rows
-        if plain.most is None or shown == wanted:
+        if shown == wanted or most >= self.of:
             return rows
         return (yield self.collected(limit, skip, after))
 

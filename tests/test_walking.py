@@ -1,0 +1,85 @@
+"""Which way a page of a period is found: the one that was measured to be the quickest, without a store."""
+
+from typing import Final
+
+import pytest
+
+from laudo.core import periods, query
+from laudo.core.facets import Facets
+from laudo.core.lookups import Asked, Plain
+from laudo.core.part import Part, part_of
+from laudo.core.reading import Reading
+from laudo.core.resources import RELATORIOS
+from laudo.core.walking import FETCH, SORT, Matching
+
+OF: Final = 10_000_000
+"""Reports of the account."""
+DONE: Final = "&status=CONCLUIDO"
+RARE: Final = "&status=PENDENTE"
+SHARES: Final = {"CONCLUIDO": (48, 8_500_000), "PENDENTE": (10, 80_000), "PROCESSANDO": (62, 1_420_000)}
+"""How many facets have each status, and how many reports have these."""
+WEEK, MONTH, FOUR_MONTHS = "2026-09-24", "2026-09-01", "2026-06-01"
+
+
+def _facets() -> Facets:
+    status = [each for each, (facets, _) in SHARES.items() for _ in range(facets)]
+    totals = {each: reports // facets for each, (facets, reports) in SHARES.items()}
+    place = RELATORIOS.facet_fields.index("status")
+    rows = ([number, totals[each], *RELATORIOS.facet_fields] for number, each in enumerate(status))
+    return Facets((*row[: place + 2], each, *row[place + 3 :]) for row, each in zip(rows, status, strict=True))
+
+
+def _part(asked: str, total: int) -> Part:
+    facets, parsed = _facets(), query.parse(RELATORIOS, asked, max_rows=25)
+    return part_of(parsed, facets, facets.matching(parsed), total, {})
+
+
+def _way(part: Part, page: int) -> str:
+    """Begin to take a page, and tell how."""
+    asked: Asked = next(periods._take(Reading(25, of=OF), part, 25, 25 * (page - 1), None))
+    if not isinstance(asked, Plain):
+        return "guess"
+    return "collect" if asked.few else "walk"
+
+
+@pytest.mark.parametrize(
+    ("asked", "since", "total", "page", "way"),
+    [
+        ("sort=numero", WEEK, 64_000, 1, "guess"),
+        ("sort=numero", WEEK, 64_000, 319, "guess"),
+        ("sort=numero" + DONE, WEEK, 28_600, 1, "collect"),
+        ("sort=numero" + DONE, WEEK, 28_600, 10, "collect"),
+        ("sort=numero_documento" + DONE, WEEK, 28_600, 1, "walk"),
+        ("sort=numero_documento" + DONE, WEEK, 28_600, 10, "collect"),
+        ("sort=numero_documento" + RARE, WEEK, 1_500, 1, "collect"),
+        ("sort=numero" + DONE, MONTH, 126_000, 1, "walk"),
+        ("sort=numero" + DONE, MONTH, 126_000, 627, "guess"),
+        ("sort=numero_documento" + RARE, MONTH, 6_900, 1, "collect"),
+        ("sort=numero_documento" + RARE, MONTH, 6_900, 10, "collect"),
+        ("sort=numero" + DONE, FOUR_MONTHS, 504_000, 10, "walk"),
+        ("sort=numero" + RARE, FOUR_MONTHS, 27_000, 136, "guess"),
+        ("sort=-mensagem", FOUR_MONTHS, 1_122_000, 10, "walk"),
+    ],
+)
+def test_a_page_of_a_period_among_millions_is_found_the_way_that_is_quickest(
+    asked: str, since: str, total: int, page: int, way: str
+) -> None:
+    assert _way(_part(f"{asked}&atualizado_em_de={since}", total), page) == way
+
+
+def _matching(asked: str, numbers: tuple[int, ...] | None, total: int) -> Matching:
+    parsed = query.parse(RELATORIOS, asked, max_rows=25)
+    return Matching(parsed, numbers, parsed.order, total, OF)
+
+
+def test_few_rows_are_sooner_kept_sorted_than_many() -> None:
+    matching = _matching("sort=numero", None, 64_000)
+    costs = [matching.collecting(rows) for rows in (25, 250, 8_000, 64_000, 1_000_000)]
+    assert costs == sorted(costs)
+    assert costs[0] < 1.1 * 64_000
+    assert costs[-2] == costs[-1] == 64_000 + 64_000 * SORT
+
+
+def test_what_rows_are_sorted_by_is_fetched_unless_the_index_that_leads_to_them_has_it() -> None:
+    fetched, found = (_matching("sort=numero_documento", numbers, 5_000).collecting(25) for numbers in (None, (1, 2)))
+    assert fetched - found == 5_000 * FETCH
