@@ -7,7 +7,7 @@ made beforehand, in the order of the file, and inserts them into `relatorio` wit
 batches, each one durable transaction: the importer its own, `executemany` such of 1,000 and such as the importer's
 largest. The time of the one begins with its start, that of the other with the first row; both end when the store is
 closed. Rounds alternate; shown are medians, and the most memory that the importer's two processes had at once, pages
-that they share counted once (PSS).
+that they share counted once (PSS). With `--letter ç` all texts are of this letter, and as long as may be.
 """
 
 import argparse
@@ -15,13 +15,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 from statistics import median
 from typing import Final
 
+import msgspec
 import psutil
 
 from laudo.core.sql import Owner
@@ -31,6 +32,7 @@ from laudo.server.database import Database
 from laudo.server.ingest import rows
 from laudo.server.ingest.batches import MOST
 from laudo.server.ingest.facets import FacetNumbers
+from laudo.server.ingest.records import Relatorio
 from laudo.server.stores import open_store
 from stores import INSERT
 
@@ -46,7 +48,7 @@ def main() -> None:
         folder = Path(name)
         file = folder / "relatorios.ndjson"
         with file.open("wb") as stream:
-            stream.writelines(ndjson_lines(invent.relatorios(arguments.reports)))
+            stream.writelines(ndjson_lines(_relatorios(arguments.reports, arguments.letter)))
         imported, peak = [], 0.0
         inserted: dict[int, list[float]] = {size: [] for size in BATCHES}
         for number in range(arguments.rounds):
@@ -55,12 +57,21 @@ def main() -> None:
             peak = max(peak, memory)
             print(f"round {number + 1}: import {imported[-1]:,.0f}/s", flush=True)
             for size, rates in inserted.items():
-                rates.append(arguments.reports / _insert(folder / f"{size}-{number}.db", arguments.reports, size))
+                reports = _relatorios(arguments.reports, arguments.letter)
+                rates.append(arguments.reports / _insert(folder / f"{size}-{number}.db", reports, size))
                 print(f"round {number + 1}: executemany by {size:,} {rates[-1]:,.0f}/s", flush=True)
     print(f"laudo import          {median(imported):>8,.0f} reports/s, {peak:.0f} MB at most")
     for size, rates in inserted.items():
         ratio = median(one / other for one, other in zip(imported, rates, strict=True))
         print(f"executemany by {size:,}  {median(rates):>8,.0f} rows/s, import : this {ratio:.2f}")
+
+
+def _relatorios(count: int, letter: str) -> Iterable[Relatorio]:
+    """Invent reports, whose texts are of this letter if one is given, and as long as may be."""
+    if not letter:
+        return invent.relatorios(count)
+    texts = {"nome": letter * 200, "mensagem": letter * 500, "nome_pessoa": letter * 200}
+    return (msgspec.structs.replace(each, **texts) for each in invent.relatorios(count))
 
 
 def _import(store: Path, file: Path) -> tuple[float, float]:
@@ -88,12 +99,12 @@ def _peak(process: subprocess.Popen[bytes]) -> float:
     return peak / 1e6
 
 
-def _insert(store: Path, count: int, size: int) -> float:
+def _insert(store: Path, reports: Iterable[Relatorio], size: int) -> float:
     """Seconds that inserting rows made beforehand takes, in batches of so many."""
     database, owner = _prepared(store)
     numbers = FacetNumbers(owner)
     with database.transaction() as connection:
-        each = (rows.whole(rows.prepared([one]), owner, numbers.number) for one in invent.relatorios(count))
+        each = (rows.whole(rows.prepared([one]), owner, numbers.number) for one in reports)
         whole = list(chain.from_iterable(each))
         numbers.write(connection)
     started = time.perf_counter()
@@ -122,6 +133,9 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(sys.modules[__name__].__doc__ or "").partition("\n")[0])
     parser.add_argument("--reports", type=int, default=200_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--letter", default="", help="what all texts are of, in full length; invented texts if not given"
+    )
     parser.add_argument(
         "--folder", type=Path, help="where the stores are made; the system's temporary folder if not given"
     )

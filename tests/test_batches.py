@@ -1,9 +1,11 @@
 """A batch is as large as it may be, and no report waits in one for lines that have not come."""
 
 import io
+import pickle
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from math import ceil
+from operator import attrgetter
 from sys import getsizeof
 from typing import Final
 
@@ -12,8 +14,8 @@ import pytest
 from factories import numero, relatorio
 from laudo.core.axes import numero_key
 from laudo.server.ingest import batches as module
-from laudo.server.ingest.batches import LEAST, LONG, MOST, SOON, WEIGHT, batches
-from laudo.server.ingest.records import Found, Rejected, Relatorio, Source
+from laudo.server.ingest.batches import LEAST, LONG, MOST, SOON, WEIGHT, Batch, batches
+from laudo.server.ingest.records import Found, Rejected, Source
 
 SOURCE: Final = Source(io.BytesIO())
 
@@ -75,16 +77,30 @@ def test_a_batch_ends_where_nothing_more_has_come() -> None:
     assert list(batches([None], SOURCE)) == []
 
 
-@pytest.mark.parametrize("letter", ["ç", "😀"])
-def test_batches_of_reports_whose_texts_take_much_memory_have_fewer(letter: str) -> None:
-    def large(number: int) -> Relatorio:
-        return relatorio(number, nome=letter * 200, mensagem=letter * 500)
+def full(letter: str) -> Batch:
+    """Give a batch as large as may be of reports whose texts are as long as may be."""
+    texts = {"nome": letter * 200, "mensagem": letter * 500, "nome_pessoa": letter * 200}
+    found = ((number, relatorio(number, **texts)) for number in range(MOST))
+    return max(batches(found, SOURCE), key=attrgetter("lines"))
 
-    found = list(batches(((number, large(number)) for number in range(MOST)), SOURCE))
-    one = large(0)
-    each = sum(map(getsizeof, (one.nome, one.mensagem, one.nome_pessoa)))
-    assert sum(batch.lines for batch in found) == MOST
-    assert max(batch.lines for batch in found) == ceil(WEIGHT / each) < MOST
+
+def held(batch: Batch) -> int:
+    """Give the bytes that a batch's texts take once they were sent to the process that writes."""
+    pickle.dumps(batch)
+    *_, nomes, mensagens, items = batch.reports.columns
+    return sum(map(getsizeof, (*nomes, *mensagens, *items)))
+
+
+@pytest.mark.usefixtures("clock")
+def test_batches_of_long_texts_have_fewer_reports() -> None:
+    assert full("a").lines == ceil(WEIGHT / (getsizeof("a" * 500) + 2 * getsizeof("a" * 200))) < MOST
+
+
+@pytest.mark.parametrize("letter", ["ç", "ж", "語", "😀"])
+@pytest.mark.usefixtures("clock")
+def test_batches_take_no_more_memory_of_letters_that_take_more(letter: str) -> None:
+    most = 1.01 * held(full("a"))
+    assert held(full(letter)) <= most
 
 
 def test_a_batch_has_its_reports_by_numero_and_those_of_one_as_they_came() -> None:

@@ -16,7 +16,7 @@ SOON: Final = 0.5
 LONG: Final = 1.5
 """Seconds."""
 WEIGHT: Final = 7_000_000
-"""Bytes that a batch's texts may take: there are fewer of long ones, or of such as take four bytes for each letter."""
+"""Bytes that a batch's texts may take: there are fewer of long ones, or of such as take more for each letter."""
 
 
 class Batch(NamedTuple):
@@ -46,7 +46,7 @@ def batches(found: Iterable[Found | None], source: Source) -> Iterator[Batch]:
         if isinstance(each, tuple):
             relatorio = each[1]
             reports.append(relatorio)
-            weight += getsizeof(relatorio.nome) + getsizeof(relatorio.mensagem) + getsizeof(relatorio.nome_pessoa)
+            weight += _weight(relatorio.nome) + _weight(relatorio.mensagem) + _weight(relatorio.nome_pessoa)
         elif each:
             rejected.append(each)
         if lines >= most or weight >= WEIGHT or (lines and not each):
@@ -55,6 +55,11 @@ def batches(found: Iterable[Found | None], source: Source) -> Iterator[Batch]:
             most, since = _next(most, monotonic() - since), monotonic()
     if lines:
         yield Batch(prepared(reports), rejected, source.consumed)
+
+
+def _weight(text: str) -> int:
+    """Give the bytes that a text takes once it was sent: beside what is not ASCII, Python then keeps its UTF-8."""
+    return getsizeof(text) if text.isascii() else getsizeof(text) + len(text.encode())
 
 
 def _next(most: int, took: float) -> int:
