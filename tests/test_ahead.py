@@ -64,6 +64,27 @@ def test_a_mistake_is_told_with_the_line_where_it_was_made() -> None:
     assert output.reason(raised.value).startswith(f"a mistake in laudo: ZeroDivisionError at {__file__}:")
 
 
+class UnsendableError(Exception):
+    """What an error's class may be: one that is not made again of its arguments."""
+
+    def __init__(self, *, needed: object) -> None:
+        super().__init__()
+        self.needed = needed
+
+
+@pytest.mark.parametrize("needed", ["a text", lambda: "what no process can send"])
+def test_a_mistake_that_cannot_be_sent_is_told_all_the_same(needed: object) -> None:
+    def items() -> Iterator[int]:
+        yield 1
+        raise UnsendableError(needed=needed)
+
+    with ahead.run(items()) as given:
+        assert next(given) == 1
+        with pytest.raises(RuntimeError) as raised:
+            next(given)
+    assert output.reason(raised.value).startswith(f"a mistake in laudo: UnsendableError at {__file__}:")
+
+
 def test_it_goes_no_further_ahead_than_one_item(tmp_path: Path) -> None:
     """The others wait until somebody takes them: more than a socket holds, so that not even the second is sent."""
     begun = tmp_path / "begun"

@@ -263,7 +263,8 @@ def _bug(error: Exception) -> str:
     """Say where it broke, never with what: an exception's text may hold a record's."""
     import traceback
 
-    where = "".join(f" at {frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)[-1:])
-    for place in getattr(error, "__notes__", ()):  # It broke in another process.
-        where = f" at {place}"
-    return f"a mistake in laudo: {type(error).__name__}{where}; hint: report it with this line"
+    frames = traceback.extract_tb(error.__traceback__)[-1:]
+    what = type(error).__name__ + "".join(f" at {frame.filename}:{frame.lineno}" for frame in frames)
+    for noted in getattr(error, "__notes__", ()):  # It broke in another process.
+        what = noted
+    return f"a mistake in laudo: {what}; hint: report it with this line"

@@ -91,9 +91,19 @@ def _send(items: Iterable[T], theirs: socket.socket) -> None:
             theirs.sendall(pickled)
             del pickled
     except Exception as error:  # noqa: BLE001 - it is raised where somebody can see it
-        last, frame = error, traceback.extract_tb(error.__traceback__)[-1]
-        last.add_note(f"{frame.filename}:{frame.lineno}")  # where it went wrong: a traceback stays behind
+        last, frame = _portable(error), traceback.extract_tb(error.__traceback__)[-1]
+        # What went wrong, and where: a traceback stays behind.
+        last.add_note(f"{type(error).__name__} at {frame.filename}:{frame.lineno}")
     theirs.sendall(pickle.dumps((None, last)))
+
+
+def _portable(error: Exception) -> Exception:
+    """Give an error, or one in its place if it cannot be sent as it is."""
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 - we have written it
+    except Exception:  # noqa: BLE001 - whatever an error's class does
+        return RuntimeError()
+    return error
 
 
 _BUFFER: Final = 1 << 18
