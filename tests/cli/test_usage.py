@@ -210,6 +210,14 @@ def test_a_token_that_cannot_be_printed_is_not_made(laudo: Shell, how: str) -> N
     assert len(laudo.lists("token", "list")) == 1
 
 
+@pytest.mark.parametrize("words", [["import", "{file}", "--account", "1"], ["verify"]])
+@pytest.mark.engines("sqlite", reason="the engine tells nobody anything")
+def test_what_nobody_can_be_told_stops_nothing(laudo: Shell, words: list[str]) -> None:
+    file = str(ndjson(laudo.folder, 3))
+    command = ["sh", "-c", '"$@" 2>&-', "sh", LAUDO, *(word.format(file=file) for word in words)]
+    assert subprocess.run(command, check=False, stdout=subprocess.DEVNULL, env=laudo.environment).returncode == 0
+
+
 # What is not there to be read.
 
 

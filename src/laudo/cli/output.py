@@ -17,6 +17,7 @@ NOTHING_DONE: Final = 2
 INTERRUPTED: Final = 130
 
 _STDOUT: Final = 1
+_STDERR: Final = 2
 
 SERVER: Final = ("apsw", "falcon", "granian", "prometheus_client")
 """What a service imports, whatever its store."""
@@ -71,13 +72,20 @@ def told_whole() -> Iterator[None]:
 
     click would take that for its own affair, and exit with 1.
     """
-    if sys.stdout is None:  # closed: so that writing is refused, and no file opened later stands in its place
-        sys.stdout = os.fdopen(os.dup2(os.open(os.devnull, os.O_RDONLY), _STDOUT), "w")
+    if sys.stdout is None:
+        sys.stdout = _in_place_of(_STDOUT, os.O_RDONLY)  # Writing is refused.
+    if sys.stderr is None:
+        sys.stderr = _in_place_of(_STDERR, os.O_WRONLY)
     try:
         yield
         sys.stdout.flush()
     except BrokenPipeError as error:
         raise Unheard from error
+
+
+def _in_place_of(closed: int, flags: int) -> TextIO:
+    """Have nothing stand in the place of a closed stream, where a file opened later would stand otherwise."""
+    return os.fdopen(os.dup2(os.open(os.devnull, flags), closed), "w")
 
 
 def leave(code: int | None) -> NoReturn:
