@@ -258,3 +258,7 @@ def test_what_is_kept_is_said(
 def test_where_nothing_is_kept_a_failure_is_left_to_who_tells_of_all() -> None:
     with pytest.raises(StoreError, match="it is away"), output.resumable(str):
         raise StoreError("it is away")
+
+
+def test_want_of_memory_is_no_mistake_of_ours() -> None:
+    assert output.reason(MemoryError()).startswith("there is not enough memory; hint: ")

@@ -247,6 +247,8 @@ def reason(error: Exception) -> str:
         return without_server(error.name or "")
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    if isinstance(error, MemoryError):
+        return "there is not enough memory; hint: end other programs, or raise the limit that this one has"
     if isinstance(error, UnicodeEncodeError) and not error.encoding.startswith("utf"):
         return "the encoding of the output cannot hold what is to be printed; hint: set PYTHONIOENCODING=utf-8"
     return _bug(error)
