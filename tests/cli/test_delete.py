@@ -1,3 +1,4 @@
+import gzip
 import json
 from itertools import islice
 
@@ -33,7 +34,18 @@ def test_what_is_no_uuid_is_named_by_its_line_and_stops_nothing(laudo: Shell) ->
     [first] = numeros(1)
     result = laudo("delete", "--account", "1", "-", stdin=f"\n52998224725\n{first}\n{'x' * 100_000}\n{first}x")
     assert (result.exit_code, result.stdout) == (1, "1 deleted, 0 absent, 3 rejected\n")
-    assert result.stderr == "line 2: not a UUID\nline 4: not a UUID\nline 5: not a UUID\n"
+    assert result.stderr == "line 2: not a UUID\nline 4: longer than 64 KiB\nline 5: not a UUID\n"
+
+
+def test_a_truncated_gzip_deletes_what_it_holds_and_says_that_the_rest_was_not_read(laudo: Shell) -> None:
+    laudo.prints("import", str(ndjson(laudo.folder, 500)), "--account", "1")
+    cut = gzip.compress("\n".join(numeros(500)).encode())[:5000]
+    result = laudo("delete", "--account", "1", "-", stdin=cut)
+    deleted = int(result.stdout.removesuffix(" deleted, 0 absent, 1 rejected\n"))
+    assert 0 < deleted < 500
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert result.stderr.startswith(f"line {deleted + 1}: truncated gzip: ")
+    assert result.stderr.endswith("nothing from this line on was read\n")
 
 
 def test_arguments_are_named_by_their_place(laudo: Shell) -> None:

@@ -15,10 +15,10 @@ from laudo.cli.ranges import Id
 from laudo.server.config import Settings
 
 if TYPE_CHECKING:
-    from laudo.server.ingest.lines import Line, Source
+    from laudo.server.ingest.lines import Line, Source, Unread
     from laudo.server.ingest.writer import Ingest
 
-    Found = tuple[int, str | None]
+    Found = tuple[int, str | Unread]
 
 BATCH: Final = 10_000
 
@@ -74,15 +74,15 @@ class Done:
 
 def _delete(ingest: "Ingest", source: "Source", done: Done, *, report: progress.Report, place: str) -> None:
     for batch in _batches(_found(source.lines())):
-        numeros = [numero for _, numero in batch if numero]
+        numeros = [each for _, each in batch if isinstance(each, str)]
         deleted = ingest.delete(numeros) if numeros else 0
         done.lines += len(batch)
         done.deleted += deleted
         done.absent += len(numeros) - deleted
         done.rejected += len(batch) - len(numeros)
-        for number, numero in batch:
-            if not numero:
-                report.say(f"{place} {number}: not a UUID")
+        for number, each in batch:
+            if not isinstance(each, str):
+                report.say(f"{place} {number}: {each.reason}")
         report.reached(done.lines, source.consumed)
 
 
@@ -100,8 +100,9 @@ def _batches(found: "Iterator[Found | None]") -> "Iterator[list[Found]]":
 
 
 def _found(lines: "Iterator[tuple[int, Line] | None]") -> "Iterator[Found | None]":
-    """Give the UUID of each line with its number, None for one that is none; blank lines are left out."""
+    """Give the UUID of each line with its number, or why there is none; blank lines are left out."""
     from laudo.core.values import UUID
+    from laudo.server.ingest.lines import Unread
 
     for each in lines:
         if each is None:
@@ -109,12 +110,12 @@ def _found(lines: "Iterator[tuple[int, Line] | None]") -> "Iterator[Found | None
             continue
         number, line = each
         if not isinstance(line, bytes):
-            yield number, None
+            yield number, line
         elif text := line.removeprefix(_MARK).strip().decode("utf-8", "replace"):
             try:
                 yield number, str(UUID.parse(text))
             except ValueError:
-                yield number, None
+                yield number, Unread("not a UUID")
 
 
 def _stream(numeros: Sequence[str]) -> BytesIO:
