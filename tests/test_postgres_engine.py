@@ -1,9 +1,11 @@
+import os
 import re
+import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from functools import partial
 from time import monotonic, sleep, thread_time
 from types import MappingProxyType
@@ -44,6 +46,7 @@ ALL: Final = Statement("SELECT name, total, note FROM counter ORDER BY name")
 ONE: Final = Statement("SELECT 1::bigint")
 PID: Final = Statement("SELECT pg_backend_pid()")
 BEGAN: Final = Statement("SELECT transaction_timestamp()::text")
+STARTED: Final = "SELECT pg_postmaster_start_time()"
 SLEEP: Final = Statement("SELECT pg_sleep(30)")
 Step = Callable[[Connection], object]
 PATIENCE: Final = 30
@@ -342,6 +345,31 @@ def test_a_mark_is_of_one_server_since_its_sessions_were_lost_last(server: Serve
     server.start()
     marks.append(mark_of(store))
     assert len(set(marks)) == len(marks)
+
+
+def test_a_mark_never_comes_back_with_other_contents_after_a_crash() -> None:
+    """What no disk had yet is lost, and its number given anew, while the server goes on as the one that it was.
+
+    Nobody need notice that sessions were lost: of old ones it is not asked, and behind PgBouncer there is no telling.
+    """
+    with (
+        postgres_server.start(wal_writer_delay="10s") as server,
+        closing(Postgres(server.url(), write=False, bounds=Bounds(lifetime_ms=0))) as store,
+    ):
+        server.execute("CREATE TABLE noted ()")
+        with psycopg.connect(server.url()) as undone:
+            undone.execute("INSERT INTO noted DEFAULT VALUES")
+            undone.rollback()
+        before, started = mark_of(store), server.execute(STARTED)
+        with psycopg.connect(server.url(), autocommit=True) as killed:
+            os.kill(killed.info.backend_pid, signal.SIGKILL)
+        ends = monotonic() + PATIENCE
+        while "reinitializing" not in server.log and monotonic() < ends:
+            sleep(0.01)
+        server.wait_accepting()
+        server.execute("INSERT INTO noted DEFAULT VALUES")
+        assert server.execute(STARTED) == started
+        assert mark_of(store) != before
 
 
 def test_a_store_on_several_machines_has_no_mark(server: Server, opened: Callable[..., Postgres]) -> None:

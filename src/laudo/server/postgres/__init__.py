@@ -18,11 +18,16 @@ _NOTHING: Final = Statement("SELECT")
 
 _MARKED: Final = (
     """SELECT CASE WHEN NOT pg_is_in_recovery() AND to_regclass('pg_catalog.pg_dist_partition') IS NULL
-THEN timestamptz_send(pg_postmaster_start_time()) || pg_snapshot_send(pg_current_snapshot()) END, marked.* FROM (""",
+AND to_regproc('pg_catalog.pg_stat_have_stats') IS NOT NULL
+THEN timestamptz_send(pg_postmaster_start_time()) || timestamptz_send(pg_stat_get_bgwriter_stat_reset_time())
+|| pg_snapshot_send(pg_current_snapshot()) END, marked.* FROM (""",
     ") AS marked",
 )
-"""The server, by when it was started, and the transactions whose work a statement sees: while both are the same, nobody
-has committed. A standby does not tell all that are under way, nor Citus what its workers have done."""
+"""The server, by when it was started and when its statistics began, which a crash ends, and the transactions whose work
+a statement sees: while all are the same, nobody has committed. After a crash numbers of transactions are given anew, of
+which some had ended: not all that has ended is on the disk. A standby does not tell all that are under way, nor Citus
+what its workers have done; PostgreSQL 14, which lacks the function looked for, has its statistics in a file, which takes
+too long to read."""
 
 
 class Postgres:
