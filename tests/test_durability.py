@@ -1,6 +1,7 @@
 """A batch is all or nothing, whatever breaks it, and what was acknowledged stays."""
 
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -222,18 +223,39 @@ def test_a_link_that_leads_elsewhere_is_noticed_and_another_working_folder_is_no
             ingest.write([relatorio(2)])
 
 
+def moved(other: Path, file: Path) -> None:
+    """Put a store in the place of another one."""
+    file.rename(file.with_name("before.db"))
+    other.rename(file)
+
+
+def copied_over(other: Path, file: Path) -> None:
+    """Write a store over another one, and remove what belongs to that: the file is the same one afterwards."""
+    shutil.copyfile(other, file)
+    without_companions(other, file)
+
+
+def without_companions(_other: Path, file: Path) -> None:
+    """Remove what belongs to a store, as if it had to be."""
+    for end in ("-wal", "-shm"):
+        Path(f"{file}{end}").unlink()
+
+
 @pytest.mark.engines("sqlite", reason="only a file can be put in the place of another one")
+@pytest.mark.parametrize("replace", [moved, copied_over, without_companions])
 def test_a_store_that_was_replaced_takes_no_more_reports_and_gives_no_more_answers(
-    stores: Stores, store: Store, store_url: str, account: Account, client: NewClient
+    stores: Stores,
+    store: Store,
+    store_url: str,
+    client: NewClient,
+    replace: Callable[[Path, Path], None],
 ) -> None:
-    other = stores.new()
+    other, account = stores.new(), store.account()
     ingest = Ingest(store.database, account.id_conta)
     ingest.write([relatorio(1)])
     asking = client(account.token)
     assert [asking.get(path).status for path in ("/ready", "/relatorios", "/usuario")] == [200, 200, 200]
-    file = Path(store_url.removeprefix("sqlite:///"))
-    file.rename(file.with_name("before.db"))
-    Path(other.removeprefix("sqlite:///")).rename(file)
+    replace(*(Path(url.removeprefix("sqlite:///")) for url in (other, store_url)))
     with pytest.raises(Unavailable, match="replaced or removed while it was open"):
         ingest.write([relatorio(2)])
     ends = monotonic() + 30

@@ -8,6 +8,9 @@ from typing import Final
 HEADER_BYTES: Final = 48
 """Of the log's index: those that change with every commit."""
 
+Place = tuple[int, int]
+"""Which file it is: its device and inode."""
+
 
 def make(path: str) -> None:
     """Make a file that is missing, for its owner alone, as its companions then are; what hinders it SQLite tells."""
@@ -15,8 +18,8 @@ def make(path: str) -> None:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
-def place(path: str) -> tuple[int, int] | None:
-    """Tell which file a path leads to: its device and inode."""
+def place(path: str) -> Place | None:
+    """Tell which file a path leads to."""
     with suppress(OSError):
         status = os.stat(path)  # noqa: PTH116 - a Path would be made for nothing
         return status.st_dev, status.st_ino
@@ -37,6 +40,6 @@ def wal_index(path: str) -> mmap.mmap | None:
     return _WAL_INDEXES.get(found) if found else None
 
 
-_WAL_INDEXES: Final[dict[tuple[int, int], mmap.mmap]] = {}
-"""By device and inode, and never closed: to close any descriptor of a file drops all locks that the process has on it,
+_WAL_INDEXES: Final[dict[Place, mmap.mmap]] = {}
+"""Never closed: to close any descriptor of a file drops all locks that the process has on it,
 SQLite's too."""

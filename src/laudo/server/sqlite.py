@@ -25,7 +25,9 @@ _SETTLING_MS: Final = 1000
 _LOOK_SECONDS: Final = 0.1
 """How often a reader looks whether the file is still in its place: a look costs three microseconds, of the twenty that
 a page takes to read."""
-_REPLACED: Final = "the store's file was replaced or removed while it was open; start again, to use what is there now"
+_REPLACED: Final = (
+    "the store's file, or its -shm, was replaced or removed while it was open; start again, to use what is there now"
+)
 _CHECK: Final = 20_000
 """Steps of SQLite's machine, some tenths of a millisecond, after which a statement's time is looked at."""
 _READ: Final = ("PRAGMA cache_size = -16000", "PRAGMA temp_store = MEMORY", "PRAGMA query_only = ON")
@@ -61,10 +63,12 @@ class Sqlite:
         self._seconds = 0.0 if write else bounds.statement_timeout_ms / 1000
         self._local = threading.local()
         self._opened: list[_Connection] = []
-        self._place: tuple[int, int] | None = None
+        self._places: dict[str, files.Place | None] = {}
         self._next_look = 0.0
         self._is_in_place = True
         has_log = self.fetch(Statement("PRAGMA journal_mode")) == [("wal",)]
+        if has_log:
+            self._places[f"{self._path}-shm"] = files.place(f"{self._path}-shm")
         self._wal_index = files.wal_index(self._path) if has_log and not write else None
 
     def fetch(self, statement: Statement) -> list[Row]:
@@ -108,6 +112,7 @@ class Sqlite:
                 connection.settle()
             connection.close()
         self._opened.clear()
+        self._places.clear()
         self._wal_index = None
         self._local = threading.local()
 
@@ -125,11 +130,11 @@ class Sqlite:
         return connection
 
     def _look(self) -> bool:
-        """Tell whether the file is still in its place, or was when a reader looked last."""
+        """Tell whether the file is still in its place, and its log's index, or were when a reader looked last."""
         now = monotonic()
         if self._write or now >= self._next_look:
             self._next_look = now + _LOOK_SECONDS
-            self._is_in_place = files.place(self._path) == self._place
+            self._is_in_place = all(files.place(path) == place for path, place in self._places.items())
         return self._is_in_place
 
     def _open(self) -> "_Connection":
@@ -154,8 +159,7 @@ class Sqlite:
             _translate(error, self._path)
             raise
         place = files.place(self._path)
-        self._place = self._place or place
-        if place != self._place:
+        if self._places.setdefault(self._path, place) != place:
             connection.close()
             raise Unavailable(_REPLACED)
         return connection
