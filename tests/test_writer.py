@@ -110,19 +110,42 @@ def test_the_versions_grow_with_what_the_lists_show_and_only_then(store: Store, 
     assert grown() == (True, False, True)
 
 
-def test_a_version_follows_the_clock_and_grows_even_where_that_stands_still(
+def stop_clock(monkeypatch: pytest.MonkeyPatch, at_ms: int) -> None:
+    """Let versions be of one instant."""
+    monkeypatch.setattr("laudo.server.ingest.versions.time_ns", lambda: at_ms * 1_000_000)
+
+
+def test_a_version_follows_the_clock_and_grows_even_where_that_stands_still_or_goes_back(
     store: Store, account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So a store restored from a backup comes to no version, and no ETag, that it showed before with other reports."""
-    began = time.time_ns() // 1_000_000
+    now_ms = time.time_ns() // 1_000_000
+    ahead_ms = now_ms + 3_600_000
+    found = [versions(store.database)[-1]]
+    for number, (clock_ms, least_ms) in enumerate(
+        ((now_ms, now_ms), (ahead_ms, ahead_ms), (ahead_ms, ahead_ms), (now_ms, ahead_ms))
+    ):
+        stop_clock(monkeypatch, clock_ms)
+        store.write(account, [relatorio(2, atualizado_em=NOON + number)])
+        assert 0 <= (versions(store.database)[-1] >> 20) - least_ms <= number
+        found.append(versions(store.database)[-1])
+    assert found == sorted(set(found))
+
+
+@pytest.mark.parametrize("ahead_ms", [0, 3_600_000])
+def test_a_store_that_is_restored_comes_to_no_version_that_it_had_before_with_other_reports(
+    store: Store, account: Account, monkeypatch: pytest.MonkeyPatch, ahead_ms: int
+) -> None:
+    """Whatever the clock says, and said: so there is no ETag that it showed before."""
+    now_ms = time.time_ns() // 1_000_000
+    stop_clock(monkeypatch, now_ms + ahead_ms)
     store.write(account, [relatorio(1)])
-    version = versions(store.database)[-1]
-    assert began <= version <= time.time_ns() // 1_000_000
-    ahead = version + 3_600_000
-    for number, (clock, grown) in enumerate(((ahead, ahead), (ahead, ahead + 1), (version, ahead + 2))):
-        monkeypatch.setattr("laudo.server.ingest.versions.time_ns", lambda now=clock: now * 1_000_000)
-        store.write(account, [relatorio(2, atualizado_em=NOON + 1 + number)])
-        assert set(versions(store.database)) == {grown}
+    found = [versions(store.database)[-1]]
+    stop_clock(monkeypatch, now_ms)
+    for number in (2, 3):
+        store.write(account, [relatorio(number)])
+        found.append(versions(store.database)[-1])
+        store.database.fetch(Statement("UPDATE conta SET version = ?", (found[0],)))
+    assert len(set(found)) == len(found)
 
 
 # People.
