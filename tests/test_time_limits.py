@@ -5,11 +5,12 @@ from contextlib import closing
 from time import monotonic
 from typing import Final
 
+import apsw
 import pytest
 
 from factories import Account, Store
 from laudo.core.sql import Statement
-from laudo.server.database import Bounds, Database, Slow
+from laudo.server.database import Bounds, Database, Locked, Slow
 from laudo.server.stores import open_store
 from strategies import many
 from wsgi import Client, NewApp
@@ -83,6 +84,23 @@ def test_a_request_whose_statement_takes_too_long_is_503_and_the_next_one_answer
     assert (answer.status, answer.headers["retry-after"].isdigit()) == (503, True)
     assert b"itens" not in answer.body
     assert client.get("/relatorios").body == whole
+
+
+@pytest.mark.timed
+@pytest.mark.engines("sqlite", reason="only a file without a log is closed to readers while somebody writes")
+def test_who_reads_waits_for_a_writer_no_longer_than_for_a_statement(store: Store, store_url: str) -> None:
+    file = store_url.removeprefix("sqlite:///")
+    store.database.close()
+    with closing(apsw.Connection(file)) as writing:
+        writing.execute("PRAGMA journal_mode = DELETE").fetchall()
+        with closing(open_store(store_url, bounds=Bounds(statement_timeout_ms=LIMIT_MS))) as database:
+            writing.execute("BEGIN EXCLUSIVE")
+            asked = monotonic()
+            with pytest.raises(Locked):
+                database.fetch(Statement("SELECT count(*) FROM conta"))
+            assert LIMIT_MS / 1000 <= monotonic() - asked < 3
+            writing.execute("COMMIT")
+            assert database.fetch(Statement("SELECT count(*) FROM conta")) == [(0,)]
 
 
 def test_who_writes_a_file_has_no_limit(store_url: str) -> None:

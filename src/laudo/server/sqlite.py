@@ -178,12 +178,12 @@ class _Connection(apsw.Connection):
         self._cursor = self.cursor()
 
     def wait_for_writers(self) -> None:
-        """Wait for another writer, half a minute at most; SQLite's own waiting would heed no signal."""
+        """Wait for another writer: half a minute, or as long as a statement may take; SQLite's own heeds no signal."""
 
         def wait(times: int) -> bool:
             now = monotonic()
             if not times:
-                self._gives_up = now + _WAIT_SECONDS
+                self._gives_up = now + (self._seconds or _WAIT_SECONDS)
             sleep(min(0.001 * (times + 1), _NAP_SECONDS))
             return now < self._gives_up
 
