@@ -66,14 +66,16 @@ def test_a_revoked_token_keeps_the_instant_of_its_first_revocation(connection: C
     assert [token.revoked_at for token in accounts.tokens(connection)] == [NOW + 5]
 
 
-def test_a_token_is_active_expired_or_revoked() -> None:
-    def state(expires_at: int | None, revoked_at: int | None) -> str:
-        return Token(1, 1, 1, 1, NOW, expires_at, revoked_at).state(NOW)
+def test_a_token_is_active_disabled_expired_or_revoked() -> None:
+    def state(expires_at: int | None, revoked_at: int | None, *, disabled: bool = False) -> str:
+        return Token(1, 1, 1, 1, NOW, expires_at, revoked_at).state(NOW, disabled=disabled)
 
     assert state(None, None) == "active"
     assert state(NOW + 1, None) == "active"
     assert state(NOW, None) == "expired"
     assert state(NOW, NOW) == "revoked"
+    assert state(None, None, disabled=True) == "disabled"
+    assert state(NOW, None, disabled=True) == "expired"
 
 
 def test_a_token_is_never_known_twice(connection: Connection) -> None:

@@ -69,6 +69,15 @@ def test_a_revoked_token_is_listed_as_such(laudo: Shell) -> None:
     assert [item["state"] for item in laudo.lists("token", "list")] == ["revoked"]
 
 
+@pytest.mark.parametrize("level", ["user", "account", "organization"])
+def test_a_token_that_a_switch_above_it_stops_is_listed_as_disabled(laudo: Shell, level: str) -> None:
+    laudo.prints("token", "create", "--user", "1")
+    laudo.prints(level, "disable", "1")
+    assert [item["state"] for item in laudo.lists("token", "list")] == ["disabled"]
+    laudo.prints(level, "enable", "1")
+    assert [item["state"] for item in laudo.lists("token", "list")] == ["active"]
+
+
 @pytest.mark.parametrize(("text", "hours"), [("12h", 12), ("90d", 90 * 24), ("52w", 52 * 7 * 24)])
 def test_a_token_may_end_after_a_time(laudo: Shell, text: str, hours: int) -> None:
     laudo.prints("token", "create", "--user", "1", "--expires-in", text)

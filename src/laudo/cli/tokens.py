@@ -65,10 +65,10 @@ def show(settings: Settings, *, id_usuario: int | None, json_: bool) -> None:
     from laudo.server import accounts
 
     with opened(settings) as database, database.snapshot() as connection:
-        tokens = accounts.tokens(connection)
+        tokens, disabled = accounts.tokens(connection), accounts.disabled(connection)
     now_ms = _now_ms()
     shown = [one for one in tokens if id_usuario in (None, one.id_usuario)]
-    output.listing([_item(one, now_ms) for one in shown], as_json=json_)
+    output.listing([_item(one, now_ms, disabled=one.id_usuario in disabled) for one in shown], as_json=json_)
 
 
 @token.command("revoke")
@@ -127,10 +127,10 @@ def _until(end: int | None) -> str:
     return "without end" if end is None else f"until {render_instant(end)}"
 
 
-def _item(one: "Token", now_ms: int) -> output.Item:
+def _item(one: "Token", now_ms: int, *, disabled: bool) -> output.Item:
     from laudo.core.values import render_instant
 
     instants = ("created_at", "expires_at", "revoked_at")
     item = asdict(one)
     shown = {name: item[name] and render_instant(item[name]) for name in instants}
-    return item | shown | {"state": one.state(now_ms)}
+    return item | shown | {"state": one.state(now_ms, disabled=disabled)}

@@ -63,10 +63,13 @@ class Token:
     expires_at: int | None
     revoked_at: int | None
 
-    def state(self, now_ms: int) -> str:
+    def state(self, now_ms: int, *, disabled: bool) -> str:
+        """Tell whether it works, and if not why: for good, or, where its user is `disabled`, until that is enabled."""
         if self.revoked_at is not None:
             return "revoked"
-        return "expired" if self.expires_at is not None and self.expires_at <= now_ms else "active"
+        if self.expires_at is not None and self.expires_at <= now_ms:
+            return "expired"
+        return "disabled" if disabled else "active"
 
 
 class Level(Enum):
@@ -175,6 +178,17 @@ def contas(connection: Connection) -> list[Conta]:
 def usuarios(connection: Connection) -> list[Usuario]:
     text = "SELECT id_organizacao, id_conta, id_usuario, email, nome_usuario, enabled FROM usuario ORDER BY id_usuario"
     return [Usuario(*_with_switch(row)) for row in connection.fetch(Statement(text))]
+
+
+def disabled(connection: Connection) -> frozenset[int]:
+    """Give the ids of the users whose tokens are refused: they, or their account or organization, are disabled."""
+    organizations = {each.id_organizacao for each in organizacoes(connection) if not each.enabled}
+    accounts = {each.id_conta for each in contas(connection) if not each.enabled}
+    return frozenset(
+        each.id_usuario
+        for each in usuarios(connection)
+        if not each.enabled or each.id_conta in accounts or each.id_organizacao in organizations
+    )
 
 
 def tokens(connection: Connection) -> list[Token]:
