@@ -158,6 +158,31 @@ def test_on_paper_all_columns_are_readable_and_dark_on_light(wide: Console, them
     assert wide.page.evaluate("getComputedStyle(document.body).color") == "rgb(28, 30, 31)"
 
 
+BROKEN = """() => {
+    const broken = []
+    for (const cell of document.querySelectorAll('.table td:not(.c-nome, .c-mensagem)')) {
+        const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT)
+        while (texts.nextNode()) {
+            for (const word of texts.currentNode.data.matchAll(/[\\p{L}\\d.*/-]+?(?:(?<=\\p{L})-|$|(?=\\s))/gu)) {
+                const range = document.createRange()
+                range.setStart(texts.currentNode, word.index)
+                range.setEnd(texts.currentNode, word.index + word[0].length)
+                if (range.getClientRects().length > 1) broken.push(word[0])
+            }
+        }
+    }
+    return broken
+}"""
+
+
+def test_on_paper_no_word_is_broken(wide: Console) -> None:
+    wide.enter("#/relatorios")
+    wide.page.set_viewport_size({"width": A4, "height": 1000})
+    wide.page.emulate_media(media="print")
+    assert wide.page.evaluate(BROKEN) == []
+    assert wide.page.evaluate(OFF_PAPER) == []
+
+
 OFF_PAPER = """() => {
     const beyond = (e) => e.getBoundingClientRect().right > innerWidth || e.scrollWidth > e.clientWidth
     return [...document.querySelectorAll('.table th, .table td')].filter(beyond).map((e) => e.className)
