@@ -27,7 +27,7 @@ def test_what_waits_for_a_person_comes_first(tab: Console, api: httpx.Client) ->
     tab.enter("#/painel")
     total = count(api, pendente_validacao_manual="true")
     assert number(tab.page.locator("[data-pending]").inner_text()) == total
-    assert tab.page.locator(".card").first.locator("h2").inner_text() == "Esperam validação manual"
+    assert tab.page.locator(".card").first.locator("h2").inner_text() == "Aguardam validação manual"
     tab.page.locator("[data-pending]").click()
     tab.await_total(total)
 

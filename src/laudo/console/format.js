@@ -21,7 +21,7 @@ export const STATUS = {
 };
 export const RESULTADO = { VALID: "Válido", INVALID: "Inválido" };
 const TIPO_PESSOA = { PESSOA: "Pessoa", EMPRESA: "Empresa" };
-const PENDENTE = { true: "Pendente", false: "Não depende" };
+const PENDENTE = { true: "Pendente", false: "Não pendente" };
 
 /** @type {Record<string, string>} */
 export const FIELDS = {

@@ -195,8 +195,8 @@ TIPO_PESSOA: Final = enumeration(PESSOA, EMPRESA, accepted=("PESSOA", "EMPRESA")
 RESULTADO: Final = enumeration("VALID", "INVALID")
 BOOLEAN: Final = Kind(_truth, "um destes valores: true, false", "false", json_type="boolean", choices=("true", "false"))
 TEXT: Final = Kind(str, "um texto de 1 a 200 caracteres", "consultaPessoaDefault")
-NAME: Final = Kind(_with_words, "um nome com ao menos uma letra ou dígito, de até 200 caracteres", "maria silva")
-SEARCH: Final = Kind(_searchable, "dígitos de um CPF ou palavras de um nome, até 200 caracteres", "maria")
+NAME: Final = Kind(_with_words, "um nome com ao menos uma letra ou dígito e até 200 caracteres", "maria silva")
+SEARCH: Final = Kind(_searchable, "dígitos de um CPF ou palavras de um nome, com até 200 caracteres", "maria")
 UUID: Final = Kind(
     _matching(_UUID, str.lower),
     "um UUID, como 0f8fad5b-d9cb-469f-a165-70867728950e",

@@ -56,7 +56,7 @@ function CopyAs({ place }) {
         <pre tabindex="0" role="region" aria-label=${name}><code>${text}</code></pre>
       </section>`,
     )}
-    <p class="hint">O curl e a linha de comando dão esta página; o Python percorre a lista inteira. O token fica na variável <code>LAUDO_TOKEN</code>; ele não é copiado. Documentos e nomes dos filtros vão por inteiro.</p>
+    <p class="hint">O curl e a linha de comando trazem esta página; o Python percorre a lista inteira. O token fica na variável <code>LAUDO_TOKEN</code>; ele não é copiado. Documentos e nomes dos filtros vão por inteiro.</p>
   <//>`;
 }
 

@@ -146,7 +146,7 @@ function Day({ words, name, min, max, value, set }) {
     setWrong(place.current?.validity.badInput ?? false);
   };
   return html`<label>${words} <input type="date" ref=${place} name=${name} min=${min} max=${max} value=${text} aria-invalid=${wrong ? "true" : undefined} onInput=${type} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Enter" && apply()} onBlur=${leave} /></label>
-    ${wrong && html`<p class="wrong" role="alert">Este dia não existe ou não está inteiro: ele não filtra.</p>`}`;
+    ${wrong && html`<p class="wrong" role="alert">Esta data não existe ou está incompleta: ela não filtra.</p>`}`;
 }
 
 /** The matrices of the account, found when the list of them is opened. @param {{place: Place, filters: Record<string, string>}} props */

@@ -21,7 +21,7 @@ export function Missing({ place }) {
     <header class="head"><h1 id="titulo" tabindex="-1" data-home>${title}</h1></header>
     <div class="empty" data-missing>
       <p class="big">${words}</p>
-      <p>Para que um endereço não diga nada de ninguém, isso fica só na aba em que se procurou. Procure de novo:</p>
+      <p>Para que um endereço não revele nada sobre ninguém, isso fica só na aba em que se procurou. Procure de novo:</p>
       <${Exact} name=${again} place=${accepted(place, place.missing)} />
       <${WayOut} place=${place} keys=${place.missing} />
     </div>

@@ -54,7 +54,7 @@ function Waiting({ pending }) {
   const total = Number(pending.paginacao.total);
   const all = at("relatorios", { pendente_validacao_manual: "true" });
   return html`<section class="card waiting" aria-labelledby="pendentes">
-    <h2 id="pendentes">Esperam validação manual</h2>
+    <h2 id="pendentes">Aguardam validação manual</h2>
     <p class="figure"><a href=${write(all)} onClick=${link(all)} data-pending>${integer(total)}</a></p>
     <ol>
       ${pending.itens.slice(0, SHOWN).map((/** @type {any} */ item) => {

@@ -105,7 +105,7 @@ function Empty({ place, total }) {
 /** What the server takes a search for, in words. @param {string} busca */
 function begun(busca) {
   if (!/^\d+$/.test(busca)) return "Cada palavra deve iniciar um dos nomes da pessoa; acentos e maiúsculas não importam.";
-  return `Nenhum CPF consultado começa com ${busca}. O número de um relatório se procura inteiro.`;
+  return `Nenhum CPF consultado começa com ${busca}. O número de um relatório deve ser procurado por inteiro.`;
 }
 
 /** @param {{item: any}} props */

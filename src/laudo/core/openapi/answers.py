@@ -143,7 +143,7 @@ HEADERS: Final[Json] = {
         "auth;dur=0.021, parse;dur=0.004, answer;dur=0.135",
         required=False,
     ),
-    "ETag": _header("Nomeia o estado da lista; envie em If-None-Match.", '"wET0Ygzs5S5GpYfxdwga"', pattern='^".+"$'),
+    "ETag": _header("Identifica o estado da lista; vai em If-None-Match.", '"wET0Ygzs5S5GpYfxdwga"', pattern='^".+"$'),
     "Link": _header(
         "Endereços, relativos ao da lista, de first, prev e last, por número de página, e de next, por cursor.",
         f'<relatorios?page=1&rows=25>; rel="first", <relatorios?cursor={_CURSOR}&rows=25>; rel="next"',

@@ -79,8 +79,8 @@ def _cursor() -> Json:
         "name": "cursor",
         "in": "query",
         "description": (
-            "O que o cabeçalho Link informou em rel=next, no lugar de page: percorre a lista sem faltas nem repetições "
-            "enquanto os dados mudam. Vale para o mesmo token, os mesmos filtros e a mesma ordem."
+            "O que o cabeçalho Link informou em rel=next, no lugar de page: percorre a lista sem omissões nem "
+            "repetições enquanto os dados mudam. Vale para o mesmo token, os mesmos filtros e a mesma ordem."
         ),
         "schema": {"type": "string", "minLength": 1, "maxLength": query.MOST_CURSOR_CHARACTERS},
     }

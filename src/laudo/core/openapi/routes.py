@@ -33,7 +33,7 @@ def a_list(resource: Resource, *, max_rows: int) -> Json:
                 "content": answers.content(resource.name, _page(resource)),
             },
             "304": {
-                "description": "Nada mudou desde a resposta que o ETag nomeia.",
+                "description": "Nada mudou desde a resposta que o ETag identifica.",
                 "headers": answers.headers("Cache-Control", "Vary", "ETag", "Server-Timing"),
             },
             **answers.refer(errors.INVALID, errors.UNAUTHORIZED, errors.NOT_ALLOWED, errors.TOO_MANY),
@@ -63,12 +63,12 @@ def profile() -> Json:
 
 def health() -> Json:
     """Describe `/health`."""
-    return _plain("health", "Responde enquanto o processo vive.", "ok")
+    return _plain("health", "Responde enquanto o processo está ativo.", "ok")
 
 
 def ready() -> Json:
     """Describe `/ready`."""
-    route = _plain("ready", "Responde 200 quando a base atende e seu esquema é o atual.", "ok")
+    route = _plain("ready", "Responde 200 quando o banco de dados atende e seu esquema é o atual.", "ok")
     route["responses"] |= answers.refer(errors.UNAVAILABLE)
     return route
 
