@@ -1,5 +1,6 @@
 """Draws docs/screenshots: each view in light and in dark, from the demonstration's data on a fixed day."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -51,7 +52,7 @@ def asked(console: Console) -> None:
 VIEWS: Final[dict[str, tuple[Callable[[Console], object], tuple[int, int]]]] = {
     "entrar": (asked, DESK),
     "relatorios": (filtered, DESK),
-    "detalhe": (opened, DESK),
+    "detalhe": (opened, (1280, 660)),
     "pessoas": (searched, DESK),
     "painel": (drawn, (1280, 870)),
     "perfil": (lambda console: console.enter("#/perfil"), DESK),
@@ -64,7 +65,9 @@ def main() -> None:
     """Draw every view; fails when one is too heavy for the repository."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with demonstration() as (base, token), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
+        # A field for a date is as the browser's language has it, which Chromium takes from here.
+        environment: dict[str, str | float | bool] = {**os.environ, "LANGUAGE": "pt_BR"}
+        browser = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS), env=environment)
         for name, (show, size) in VIEWS.items():
             for theme in ("light", "dark"):
                 file = FOLDER / f"{name}-{theme}.png"
