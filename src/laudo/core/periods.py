@@ -1,9 +1,9 @@
-"""A period in another order than that of time. No tally counts both, so rows are counted, as few as can be.
+"""A period in an order other than time: no tally knows both, so rows are counted, as few as possible.
 
-Of the rows that stand before a key the tally knows how many there are, and an index tells how many the period has of
-them: that of the order, or that of time, whichever leads through fewer. Between two keys of which that is known a third
-is guessed, until they are near the rows of the page. What was counted for one page tells where to begin for another
-one, as long as the list stays as it is.
+The tally knows how many rows stand before a key. How many of these are in the period is counted in an index: that of
+the order, or that of time, whichever leads through fewer rows. A key with both numbers is a *point*. Between two points
+a third is guessed, until they are near the rows of the page. Points that were counted for one page serve others, as
+long as the list stays as it is.
 """
 
 from itertools import accumulate, pairwise
@@ -22,17 +22,17 @@ from laudo.core.reading import Reading
 from laudo.core.tally import Bounds, locate, rank
 
 NEAR: Final = 1000
-"""Rows that are sooner looked at one by one than another place among them is guessed."""
+"""Up to so many rows, looking at each costs less than guessing another place among them."""
 FEW_OF_PERIOD: Final = 25
-"""The same, rows of the period."""
+"""The same, in rows of the period."""
 GUESSING: Final = 10_000
-"""What it costs to guess until a place is near, in rows looked at, beside those that are counted."""
+"""What guessing until a place is near costs, in rows looked at."""
 LOCATING: Final = 1500
 """What it costs besides for each facet whose counters tell where a guess stands."""
 COUNTING: Final = 1
-"""What counting a row costs."""
+"""What it costs besides for each row that is counted."""
 AHEAD: Final = 8
-"""Groups are counted, and rows looked at, so many times as far ahead as the page has passed."""
+"""By what factor each step further ahead grows: in groups that are counted, and in rows that are looked at."""
 
 
 def read(
@@ -45,7 +45,7 @@ def read(
     after: After | None,
     counted: Counted | None,
 ) -> Asking[Counted]:
-    """Collect a page: what follows an item, or number `query.page`. Gives what is counted by then."""
+    """Collect a page: what follows an item, or number `query.page`; gives what has been counted of the list by then."""
     after = right_before(query, after)
     total, known = (counted.total, counted.points) if counted else (None, {})
     groups = reading.groups(query, facets, group, after)
@@ -107,7 +107,7 @@ def _guessing(part: Part, limit: int, row: int) -> int:
 
 
 def _guessed(collected: Reading, part: Part, limit: int, skip: int) -> Asking[None]:
-    """Collect rows from near where the first of them stands; by the facets' ranges, up to near the last one."""
+    """Collect rows from a point near the first one; in the facets' own ranges also up to a point near the last."""
     first, last = (part.total - skip - limit, part.total - 1 - skip) if part.falling else (skip, skip + limit - 1)
     yield from _find_ends(part, first)
     if part.ranges or not part.falling:
@@ -120,7 +120,7 @@ def _guessed(collected: Reading, part: Part, limit: int, skip: int) -> Asking[No
 
 
 def _find_ends(part: Part, row: int) -> Asking[None]:
-    """Find the first row and the last; those of some facets may lie far within where rows go by values."""
+    """Make points of the first row and the last: where rows share values, those of some facets may lie far within."""
     axis, group = part.axis, part.group
     if axis.repeats and group.numbers and any(point.key is None for point in part.points.around(row)):
         first, last = yield from together(*(locate(axis, group, place) for place in (0, group.total - 1)))
@@ -130,8 +130,8 @@ def _find_ends(part: Part, row: int) -> Asking[None]:
 def _narrow(part: Part, row: int, *, upper: bool = False) -> Asking[None]:
     """Count at keys near row `row` of the period, until the point below it is near, or the `upper` one.
 
-    Each guess aims short of the row by as much as rows that lie evenly by chance may stray, and by four times as much
-    after one that fell beyond it. Where they lie otherwise and it does not come nearer twice, the next one halves.
+    Each guess aims short of the row by as much as evenly spread rows may stray by chance, and by four times as much
+    after a guess that fell beyond it. Where rows lie unevenly, so that two guesses came no nearer, the next one halves.
     """
     missed, beyond, (low, high) = 0, 0, part.points.around(row)
     while (apart := _apart(row, low, high, upper=upper)) > NEAR:
@@ -152,9 +152,9 @@ def _narrow(part: Part, row: int, *, upper: bool = False) -> Asking[None]:
 
 
 def _count_to(part: Part, key: Key, place: int) -> Asking[Point]:
-    """Count what the period has before a key, from or to the nearest point where that is known.
+    """Count the period's rows before a key, from or to the nearest point, whichever side that lies on.
 
-    A long way is counted from each coarse bucket to the next, which are points for other pages.
+    A long way is counted from each coarse bucket to the next; these become points for other pages.
     """
     low, high = part.points.beside(key)
     if high.key == key:
@@ -170,7 +170,7 @@ def _count_to(part: Part, key: Key, place: int) -> Asking[Point]:
 
 
 def _between(part: Part, low: Point, high: Point) -> Asking[list[Point]]:
-    """Give the points at which coarse buckets begin on a long way, before anything is counted there."""
+    """Give the keys at which coarse buckets begin on a long way, as points of which nothing is counted yet."""
     rows = high.place - low.place
     if rows <= part.points.apart or part.is_passed_in_time(rows):
         return []
@@ -183,21 +183,21 @@ def _between(part: Part, low: Point, high: Point) -> Asking[list[Point]]:
 
 
 def _begun(part: Part, key: Key) -> Key:
-    """Give the key at which counting begins for one: where few rows share a value, these are not parted."""
+    """Give the key to count at instead of one: where few rows share a value, that is where the value begins."""
     return key if part.axis.repeats else part.axis.floor(key[0])
 
 
 def _apart(row: int, low: Point, high: Point, *, upper: bool) -> int:
-    """Tell how many rows likely stand between a row of the period and the point below it, or above: none if few do."""
+    """Tell how many rows likely stand between a row of the period and the point below or above; 0 if few do."""
     rows = high.held - 1 - row if upper else row - low.held
     return rows * (high.place - low.place) // (high.held - low.held) if rows > FEW_OF_PERIOD else 0
 
 
 def _down_values(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
-    """Collect downwards on an axis of which many rows may share a value, from the rest of one value on.
+    """Collect downwards on an axis where many rows may share a value: first the rest of one value, then those below.
 
-    How far apart the period's rows are nobody knows: of the group's rows more and more are looked at until there are
-    enough; where many others stand between them, those of one value.
+    How far apart the period's rows lie is not known: more and more of the group's rows are looked at until there are
+    enough; where many rows of other groups stand between them, only those of one value.
     """
     axis, group, left, ahead, place = part.axis, part.group, limit, NEAR + 1, part.group.total
     if after or skip:
@@ -217,7 +217,7 @@ def _down_values(collected: Reading, part: Part, limit: int, skip: int, after: A
 
 
 def _value_at(part: Part, skip: int) -> Asking[tuple[Key, int]]:
-    """Find the row that `skip` others precede downwards; gives a key with its value, and how many stand between."""
+    """Find the row that `skip` others precede downwards; gives a key of its value, and how many rows lie between."""
     axis, row = part.axis, part.total - 1 - skip
     yield from _find_ends(part, row)
     yield from _narrow(part, row)
@@ -244,7 +244,7 @@ def _read(
     upper: Key | None,
     falling: bool = False,
 ) -> Asking[int]:
-    """Collect rows of a range: those found in the facets' ranges are sorted, others come in the axis' order."""
+    """Collect rows of a range: those from the facets' own ranges are sorted, others come in the axis' order."""
     before = collected.count
     rows = yield Read(
         part.axis,

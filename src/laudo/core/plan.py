@@ -2,11 +2,11 @@
 
 Mostly nothing is counted or skipped. Filters act on *facets* (the distinct combinations of the five fields with few
 values), whose totals are kept; places in an order are found by walking the *tally* (how many reports of each facet
-lie in each bucket of an axis). Where nothing is filtered, the first page brings the facets' sum along (`whole`). What
-neither knows, as words, one document or two ranges at once, is walked or collected, whichever likely costs less.
+lie in each bucket of an axis). Without filters one look-up brings the first page and the facets' sum (`whole`). Words,
+one document, or two ranges at once are in neither: their rows are walked or collected, whichever likely costs less.
 
-A plan is a generator: it yields look-ups, is sent their rows, and returns a Page; who drives it decides how a look-up
-is asked (`sql`) and of whom (`server.database`).
+A plan is a generator: it yields look-ups, is sent their rows, and returns a Page. Whoever drives it decides how a
+look-up is asked (`sql`) and of whom (`server.database`).
 """
 
 from collections.abc import Iterator
@@ -27,13 +27,16 @@ from laudo.core.tally import Bounds, Span
 from laudo.core.walking import Matching
 
 FEW: Final = 3000
-"""Rows that are sooner collected than looked for or counted where no index has all that is asked."""
+"""Up to so many rows are best collected where no index has all that is asked."""
 _DOCUMENTO: Final = axes.RELATORIO_DOCUMENTO
 _NUMERO: Final = axes.RELATORIO_NUMERO
 
 
 class Page(Struct, frozen=True):
-    """What a list's body is made of: the exact total, how many items the page has, and their JSON joined by commas."""
+    """What a list's body is made of: the exact total, how many items the page has, and their JSON joined by commas.
+
+    `points` are what was counted on the way, for other pages of the list.
+    """
 
     total: int
     shown: int
@@ -45,10 +48,10 @@ Steps = Asking[Page]
 
 
 def page(query: Query, facets: Facets, after: After | None = None, counted: Counted | None = None) -> Steps:
-    """Plan a page of a list: the one that follows `after`, if that is a cursor's, or number `query.page`.
+    """Plan a page of a list: the one that follows `after`, if the query has a cursor, or number `query.page`.
 
-    Before the latter `after` may stand anywhere: a long walk begins there. `counted` is what has been counted of the
-    same state of the list.
+    For the latter `after` may be any item before the page: a long walk begins there. `counted` is what has been counted
+    of the same state of the list.
     """
     total = counted.total if counted else None
     group = facets.matching(query)
@@ -68,7 +71,7 @@ def page(query: Query, facets: Facets, after: After | None = None, counted: Coun
 
 
 def whole(query: Query, after: After | None, total: int | None) -> Steps | None:
-    """Plan the first page of a list without filters, or one that follows an item, in one look-up that needs no facets.
+    """Plan a page of a list without filters, the first or one that follows an item, in one look-up without facets.
 
     None for all others.
     """
@@ -92,7 +95,7 @@ def _whole(read: Read, total: int | None) -> Steps:
 
 
 def _ordered(query: Query, facets: Facets, group: Group, after: After | None) -> Steps:
-    """Any filters that facets answer, in any order: the total is a sum, and the page lies in known stretches."""
+    """Filters that facets answer, in any order: the total is a sum, and the page lies in known stretches."""
     after = right_before(query, after)
     skip = skipped(query, after)
     if skip >= group.total:
@@ -105,7 +108,7 @@ def _ordered(query: Query, facets: Facets, group: Group, after: After | None) ->
 
 
 def _leaves_few(query: Query, group: Group, of: int) -> bool:
-    """Tell whether filters leave so few rows that they are collected, in an order of which no index has facets."""
+    """Tell whether filters leave so few rows that they are collected, as no index of the order has facets."""
     axis = query.order.field.axis
     if axis is None or axis.facet_index or axis.gathering or group.numbers is None or group.total > FEW:
         return False
@@ -116,7 +119,7 @@ def _leaves_few(query: Query, group: Group, of: int) -> bool:
 def _bounded(
     query: Query, facets: Facets, group: Group, bounds: Bounds, *, after: After | None, counted: Counted | None
 ) -> Steps:
-    """A range of one axis beside the facets: the total is a difference of ranks, and the range has an order."""
+    """A range of one axis beside the facets: the total is a difference of two ranks on that axis."""
     axis, collected = query.order.field.axis, Reading(query.rows, of=facets.total)
     if ranges.lies_in(bounds, query.order):
         span = Span(0, counted.total) if counted and right_before(query, after) else None
@@ -132,8 +135,8 @@ def _bounded(
 def _searched(query: Query, facets: Facets, group: Group, *, after: After | None, total: int | None) -> Steps:
     """Words of a name: counters tell how many persons have one word, the words' index how many have several.
 
-    If all names with a word begin with it, they are a range of the order by name; a walk that is not near its end goes
-    on without asking.
+    If all names with a word begin with it, they are a range of the order by name. A walk that is not near its end goes
+    on without finding out.
     """
     if total is None:
         [(total,)] = yield Found(query.words)
@@ -151,9 +154,10 @@ def _searched(query: Query, facets: Facets, group: Group, *, after: After | None
 def _tested(
     query: Query, facets: Facets, group: Group, bounds: list[Bounds], *, after: After | None, total: int | None
 ) -> Steps:
-    """Words and ranges together, which no index answers: the rows that one of them leaves are tested for the others.
+    """Words and ranges together, which no index answers: the rows of the narrowest of them are tested for the others.
 
-    That is the one that leaves fewest. If these are many, they are counted alone, and the page is found as any other.
+    If they are few, counting and collecting is one look-up. If they are many, they are only counted, and then the page
+    is walked to or collected.
     """
     through = [*(None for _ in query.words), *(each.axis for each in bounds)]
     words = [_having(word) for word in query.words]
@@ -190,7 +194,7 @@ def _within(bounds: Bounds, group: Group) -> Asking[int]:
 def _named(query: Query, facets: Facets, group: Group, *, after: After | None, total: int | None) -> Steps:
     """Filters that name one report, document or person, or that leave few rows.
 
-    The reports of one document may be many all the same, and of these other filters may leave few.
+    Only one document may still have many reports; of these, other filters may leave few.
     """
     if [each.filter.name for each in query.exact] != [_DOCUMENTO.names[0]]:
         return (yield from _counted(query, group, after, total))
@@ -234,7 +238,7 @@ def _walked(query: Query, group: Group, of: int, after: After | None) -> Steps:
 
 
 def _taken(query: Query, matching: Matching, after: After | None) -> Steps:
-    """Walk or collect: cost grows with the page number, or with the rows that match."""
+    """Walk, at a cost that grows with the page number, or collect, at one that grows with the rows that match."""
     if not query.cursor and query.offset >= matching.total:
         return Page(matching.total, 0, b"")
     skip = skipped(query, after)
@@ -247,7 +251,7 @@ def _matching(query: Query, group: Group, of: int) -> Matching:
 
 
 def _stretches(query: Query, facets: Facets, group: Group, after: After | None) -> Iterator[Stretch]:
-    """Give the parts of a list that one axis orders each."""
+    """Give the parts of a list, each of which one axis orders."""
     axis = query.order.field.axis
     for each in reading.groups(query, facets, group, after):
         if axis is not None:

@@ -1,6 +1,6 @@
 """The plain way: walk down an order and test each row, or collect all rows that match and sort them.
 
-Costs are counted in rows of an index that are looked at one after the other: less a row cannot cost.
+The unit of all costs is looking at the next row of an index: no row costs less.
 """
 
 from typing import Final
@@ -16,21 +16,21 @@ from laudo.core.query import Query
 from laudo.core.resources import Order
 
 FETCH: Final = 10
-"""What fetching a row costs, of which an index does not hold all that is asked."""
+"""What fetching a row costs, where the index does not hold all that is asked of it."""
 SORT: Final = 8
-"""What it costs to put a row where it belongs among the first ones, which are kept sorted."""
+"""What putting a row in its place among the first ones costs, which are kept sorted."""
 
 _TIED: Final = 4
-"""What it costs to walk where many share a value and go the other way: they are met twice, kept and sorted."""
+"""What a row costs where many share a value and are ordered against the walk: it is met twice, kept and sorted."""
 LEAST: Final = 256
 """Rows that a walk may always look at."""
 
 
 class Matching(Struct, frozen=True):
-    """The `total` rows, of the `of` that there are, that match a query, in an order; `numbers` are their facets.
+    """The rows that match a query, in an order: `total` of the list's `of`; `numbers` are their facets.
 
-    They are collected by the words or values that filters name, or `through` the range of an axis, which meets `met`
-    rows, None if no others.
+    They are collected by the words or values that filters name, or `through` the range of an axis. Collecting meets
+    `met` rows; None means just those that match.
     """
 
     query: Query
@@ -50,8 +50,8 @@ class Matching(Struct, frozen=True):
     def collecting(self, rows: int) -> int:
         """Tell what it costs to collect all rows and sort the first so many.
 
-        The index of the newest may hold what they are sorted by. As they come in no order, about each that is among the
-        first half, quarter, eighth… of them puts as many out of place as are to be sorted.
+        It is less if the index of the newest holds what sorts them. Rows come in no order: each time that twice as many
+        have been seen, up to as many as are wanted had to be put in place.
         """
         axis, query = self.order.field.axis, self.query
         by_facet = self.numbers is not None
@@ -61,7 +61,7 @@ class Matching(Struct, frozen=True):
         return self.total + kept * (self.total // kept).bit_length() * SORT + (0 if held else met * FETCH)
 
     def walking(self, rows: int) -> int:
-        """Tell what it costs to walk down to the last of so many rows, if those that match lie evenly."""
+        """Tell what it costs to walk past so many rows that match, if these lie evenly."""
         axis, down_values = self.order.field.axis, self.down_values
         if axis is None or (down_values and self.numbers):
             return self.of * (SORT + FETCH)  # No index has this order, or it may lead through rows of others for long.
@@ -69,17 +69,17 @@ class Matching(Struct, frozen=True):
 
     @property
     def down_values(self) -> bool:
-        """Whether the order goes down by values that any number of rows share, and up among these."""
+        """Whether the order goes down by values that any number of rows share, and up among rows of one value."""
         return self.order.descending and self.order.field.axis is not None and self.order.field.axis.repeats
 
     def passed(self, limit: int, skip: int, after: After | None = None) -> int:
-        """Tell how many rows that match a walk to some of them passes, these included, from the end that is nearer."""
+        """Tell how many matching rows a walk to a page passes, the page's included, from the nearer end."""
         return limit + min(skip, max(0, self._left(skip, after) - limit))
 
     def _left(self, skip: int, after: After | None) -> int:
-        """Tell how many rows that match stand from the first one taken on, at most.
+        """Tell how many matching rows there are at most from the first one taken on.
 
-        Who goes on right behind an item, by cursor, may have seen what is no longer there.
+        A walk by cursor goes on right behind an item, and may have passed items that are no longer there.
         """
         return self.total - skip - (after.seen if after and skip else 0)
 
@@ -88,7 +88,7 @@ class Matching(Struct, frozen=True):
         return Plain(self.query, self.numbers, self.order, limit, skip, after, few=True, through=self.through)
 
     def walked(self, limit: int, skip: int, after: After | None) -> Asking[Rows]:
-        """Walk, but no longer than for twice of what it costs to collect all rows: they may lie unevenly."""
+        """Walk, at no more than twice the cost of collecting, which is done then: rows may lie unevenly."""
         axis, left = self.order.field.axis, self._left(skip, after)
         wanted, behind = min(limit, left), max(0, left - limit)
         most = LEAST + 2 * self.collecting(limit + skip) // self._testing(axis) if axis else 0
@@ -102,7 +102,7 @@ class Matching(Struct, frozen=True):
         return (yield self.collected(limit, skip, after))
 
     def _testing(self, axis: Axis) -> int:
-        """Tell what it costs to look at a row: the axis' index may hold all that it is tested for."""
+        """Tell what it costs to test a row: less where the axis' index holds all that it is tested for."""
         query = self.query
         held = (
             not query.exact

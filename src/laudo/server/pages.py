@@ -1,4 +1,4 @@
-"""Answers a question about a list out of one snapshot: the body, its ETag and its links; the only driver of plans."""
+"""Answers a question about a list from one snapshot: the body, its ETag and its links; the only driver of plans."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -29,9 +29,9 @@ _FACETS: Final = 32_000_000
 _ENDS: Final = 4096
 """Pages of which a worker remembers the last item, after which the next one begins."""
 _NEAR: Final = 8
-"""Pages before one, whose ends are as good where a walk is long: of who asks for several at a time each comes early."""
+"""How many pages back an end is looked for: of pages asked for together none knows where the one before it ends."""
 _COUNTED: Final = 2_500_000
-"""Bytes of what was counted that it remembers: of 5,000 lists their totals, or of 30 all points of an order, too."""
+"""Bytes of counts that it remembers: the totals of 5,000 lists, or of 30 with all points of an order."""
 _Filtered = tuple[str, Owner, int, tuple[tuple[str, Stored], ...]]
 """A list in one state, and the filters asked for."""
 _REST: Final = 1_000
@@ -51,25 +51,25 @@ class Answer(Struct, frozen=True):
 
 
 class Draft(Struct, frozen=True):
-    """An answer as far as it is known before the store is asked for a list in this state."""
+    """An answer that is begun before the store is asked: it holds if the list is still in this state."""
 
     owner: Owner
     version: int
     steps: plan.Steps
     asked: Statement | None
-    """What is still to be asked, and sent to `steps`."""
+    """What is still to be asked, its rows being sent to `steps`; None if nothing is."""
     page: Page | None
-    """None unless nothing is to be asked."""
+    """The page, if nothing is to be asked."""
 
 
 class Pages:
-    """Remembers what the store's versions allow: facets while an owner's version stays, whole answers, totals and ends.
+    """Remembers facets, whole answers, totals and the ends of pages, each for as long as the list's version stays.
 
-    Who turns a page is led on from where it ended, as by a cursor; for another page or order nothing is counted again.
+    The next page goes on from where the one before it ended, as by a cursor; no other page or order counts again.
     """
 
     def __init__(self, key: bytes, *, cache_bytes: int) -> None:
-        """`key` signs cursors; answers of up to `cache_bytes` in all are kept, at 0 nothing of them is."""
+        """`key` signs cursors; up to `cache_bytes` of answers are kept; at 0 neither these nor counts and ends are."""
         self._secret = blake2b(_PURPOSE, key=key).digest()
         self._facets: Recent[tuple[Resource, Owner], tuple[int, Facets]] = Recent(_FACETS, _facets_weight)
         self._answers: Recent[tuple[Owner, int, bytes, bytes], Answer] = Recent(cache_bytes, _weight)
@@ -77,9 +77,9 @@ class Pages:
         self._counted: Recent[_Filtered, Counted] = Recent(_COUNTED if cache_bytes else 0, attrgetter("weight"))
 
     def kept(self, caller: Caller, query: Query, *, known: str | None) -> Answer | str | None:
-        """Give what is kept for a question, its ETag alone when `known` (If-None-Match) lists it, None when nothing is.
+        """Give what is kept for a question: the answer, its ETag alone if `known` (If-None-Match) lists it, or None.
 
-        A cursor counts only once it has been read, which `answer` does.
+        With a cursor an ETag alone is no proof: `answer` must have read the cursor first.
         """
         owner, version = _state(caller, query)
         answer = self._answers.get((owner, version, query.question, query.place))
@@ -90,7 +90,7 @@ class Pages:
         return None
 
     def draft(self, dialect: Dialect, caller: Caller, query: Query) -> Draft | None:
-        """Plan an answer of one statement; None when one is not enough, or it takes facets that are not remembered."""
+        """Plan an answer of one statement at most; None when it takes more, or facets that are not remembered."""
         owner, version = _state(caller, query)
         steps = None if query.cursor is not None else self._planned(query, owner, version, None)
         if steps is None:
@@ -105,10 +105,10 @@ class Pages:
     def at_once(
         self, reader: Reader, caller: Caller, query: Query, draft: Draft | None, rows: list[Row] | None
     ) -> Answer | None:
-        """Answer with one statement, None when one is not enough or the list has changed since `caller` was read.
+        """Answer with one statement; None when one is not enough or the list has changed since `caller` was read.
 
-        That one statement is a snapshot by itself, and says which version it has seen. If there was a `draft` for the
-        caller as it is, its `rows` may have come with the caller.
+        One statement is a snapshot by itself, and this one tells the version that it sees. If a `draft` was made for
+        this state of the list, its `rows` may have come together with the caller.
         """
         if draft is None or (draft.owner, draft.version) != _state(caller, query):
             draft, rows = self.draft(reader.dialect, caller, query), None
@@ -123,7 +123,7 @@ class Pages:
         return self._answered(query, reached, None, owner=draft.owner, version=draft.version)
 
     def answer(self, connection: Connection, caller: Caller, query: Query, *, known: str | None = None) -> Answer | str:
-        """Answer a question out of a snapshot, which may be newer than `caller`; the ETag alone when `known` lists it.
+        """Answer a question from a snapshot, which may be newer than `caller`; the ETag alone when `known` lists it.
 
         Raises ApiError (400) for a cursor that is not ours.
         """
@@ -158,13 +158,13 @@ class Pages:
         return answer
 
     def _keep_counted(self, filtered: _Filtered, found: Page) -> None:
-        """Keep what is counted of a list; pages in other orders may have found points before."""
+        """Keep what is counted of a list, and not lose the points that pages in other orders have found before."""
         before = self._counted.get(filtered)
         if before is None or (found.points and found.points is not before.points):
             self._counted.keep(filtered, Counted(found.total, found.points))
 
     def _planned(self, query: Query, owner: Owner, version: int, after: After | None) -> plan.Steps | None:
-        """Plan a page, None when that needs facets of which those of this version are not remembered."""
+        """Plan a page; None when that needs facets and those of this version are not remembered."""
         before, counted = self._before(owner, version, query, after)
         as_of, facets = self._facets.get((query.resource, owner)) or (None, None)
         if facets is None or as_of != version:
@@ -172,7 +172,7 @@ class Pages:
         return plan.whole(query, before, facets.total) or plan.page(query, facets, before, counted)
 
     def _read_facets(self, connection: Connection, resource: Resource, owner: Owner) -> tuple[int, Facets]:
-        """Give the version of a list that a snapshot sees, and its facets; raises Lost where it has no such owner."""
+        """Give the version of a list that a snapshot sees, and its facets; raises Lost where it knows no such owner."""
         rows = connection.fetch(sql.with_version(sql.facets(resource, owner), resource, owner))
         seen = rows or connection.fetch(sql.version(resource, owner))
         if not seen:
@@ -184,7 +184,7 @@ class Pages:
     def _before(
         self, owner: Owner, version: int, query: Query, after: After | None
     ) -> tuple[After | None, Counted | None]:
-        """Give the item before a page and what was counted, each if it was found in this very state of the list."""
+        """Give an item before a page, and what was counted; each only if found in this very state of the list."""
         counted = self._counted.get((query.resource.name, owner, version, query.asked))
         seen = query.offset if after is None else after.seen if after.version == version else 0
         if not seen:
@@ -195,13 +195,13 @@ class Pages:
         return next(filter(None, kept), after), counted
 
     def _etag(self, owner: Owner, version: int, query: Query) -> str:
-        """Name a state of an answer: another version, owner or question has another name."""
+        """Name an answer: each version, owner and question has a name of its own."""
         state = b"%d %d %d %s %s" % (*owner, version, query.place, query.question)
         return f'"{blake2b(state, key=self._secret, digest_size=12).hexdigest()}"'
 
 
 class Ahead:
-    """Drafts an answer for who had a token before, so that one round trip asks for caller and page."""
+    """Drafts an answer for whoever had a token before, so that one round trip asks for the caller and the page."""
 
     def __init__(self, pages: Pages, dialect: Dialect, parse: Callable[[], Query], *, known: str | None) -> None:
         """`parse` gives the question, or raises ApiError; `known` is the request's If-None-Match."""
@@ -212,7 +212,7 @@ class Ahead:
         self.draft: Draft | None = None
 
     def __call__(self, caller: Caller) -> Statement | None:
-        """Give what to ask, None when the answer is kept or not to be had with one statement."""
+        """Give what to ask; None when the answer is kept or takes more than one statement."""
         with suppress(ApiError):
             query = self._parse()
             if self._pages.kept(caller, query, known=self._known) is None:
@@ -221,22 +221,22 @@ class Ahead:
 
 
 def _weight(answer: Answer) -> int:
-    """Give about how many bytes an answer takes up, with its question, which each of its links has."""
+    """Give about how many bytes an answer takes up, with the question that each of its links repeats."""
     return len(answer.body) + len(answer.link) + _REST
 
 
 def _facets_weight(kept: tuple[int, Facets]) -> int:
-    """Give the same of an owner's facets; those of one that has more than all the room are kept alone."""
+    """Give the same of an owner's facets; those that need more than all the room are kept alone."""
     return min(kept[1].weight, _FACETS)
 
 
 def _state(caller: Caller, query: Query) -> tuple[Owner, int]:
-    """Give whose list it is, and the version that changes when the list may have."""
+    """Give whose list it is, and the version that changes whenever the list may have changed."""
     return caller.owner, caller.version_organizacao if query.resource.whole_organization else caller.version_conta
 
 
 def _end(query: Query, found: Page, after: After | None, version: int) -> After | None:
-    """Give where a page ends, None when nothing follows: a full page is a sign of more once the list has changed."""
+    """Give where a page ends; None when nothing follows. If the list has changed, a full page is a sign of more."""
     page, before, began = (after.page, after.seen, after.version) if after else (query.page, query.offset, version)
     seen = before + found.shown
     state = version if began == version else cursor.CHANGED
@@ -264,9 +264,9 @@ def _drive(steps: plan.Steps, reached: Asked | Page, connection: Connection, own
 def _drive_if(
     expected: int, steps: plan.Steps, connection: Connection, resource: Resource, owner: Owner
 ) -> Page | None:
-    """The same, of a plan made for one version of a list; None when the snapshot sees another one.
+    """Do the same with a plan made for one version of a list; None when the snapshot sees another one.
 
-    Which one it sees is asked beside what the plan asks first.
+    Which one it sees is asked together with what the plan asks first.
     """
     reached = _next(steps)
     first = Together(()) if isinstance(reached, Page) else reached
@@ -277,9 +277,9 @@ def _drive_if(
 
 
 def _ask(connection: Connection, owner: Owner, asked: Asked, *beside: Statement) -> tuple[Rows, list[list[Row]]]:
-    """Give the rows of what a plan asks, in one round trip, and those of the statements beside it.
+    """Give the rows of what a plan asks, and those of the statements beside it, in one round trip.
 
-    What several parts of the plan ask alike is asked once.
+    What several parts of the plan ask in the same words is asked once.
     """
     lookups = list(dict.fromkeys(_lookups(asked)))
     statements = (sql.statement(lookup, owner, connection.dialect) for lookup in lookups)

@@ -1,4 +1,4 @@
-"""Requests that repeat: each is answered as before while nothing at all has changed in the store."""
+"""Repeated requests: each gets the answer that it got before, while nothing at all has changed in the store."""
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
@@ -20,13 +20,13 @@ Environ = dict[str, Any]
 MARK: Final = "laudo.mark"
 """Where a request's `environ` holds the mark of the store that it began with."""
 _QUESTION: Final = "laudo.question"
-"""Where it holds what is asked, if that may be answered as before."""
+"""Where it holds what is asked, if the answer may be kept and given again."""
 _REST: Final = 1_000
 """Bytes that an answer takes up beside its texts and its body, about."""
 
 
 class Given(Struct, frozen=True):
-    """An answer as it was given, but for the request's id, and what is told of it."""
+    """An answer as it was given, without the request's id, and what the log says of it."""
 
     status: str
     headers: Sequence[tuple[str, str]]
@@ -34,18 +34,18 @@ class Given(Struct, frozen=True):
     caller: Caller
     told: Told
     weight: int
-    """Bytes that it takes up here, with the question, whose texts a client chooses."""
+    """Bytes that it takes up here, including the question, which a client can make long."""
 
 
 class Repeats:
     """The answers of one worker, by request.
 
-    Only of a store whose state is known are there any: of one in a file, which tells it without being asked
-    (`Database.mark`), and of a server that is asked for nothing else, while it is likely to be as it was.
+    They are given again only while the store is known to be as it was. A store in a file shows that by itself
+    (`Database.mark`); a server is asked for that alone, if it is likely to be unchanged.
     """
 
     def __init__(self, database: Database, limits: Limits, calm: Calm, *, cache_bytes: int) -> None:
-        """Answers of up to `cache_bytes` in all are kept; each counts against the limits of who asks."""
+        """Up to `cache_bytes` of answers are kept; each that is given counts against its caller's limits."""
         self._keeps = cache_bytes > 0
         self._database = database
         self._limits = limits
@@ -53,7 +53,7 @@ class Repeats:
         self._given: Recent[tuple[str | None, ...], Given] = Recent(cache_bytes, attrgetter("weight"))
 
     def find(self, environ: Environ) -> Given | None:
-        """Begin a request; give the answer if it was given before in this very state, to a caller who may ask now.
+        """Begin a request; give its answer if it was given before in this very state and the caller may still ask.
 
         Raises StoreError.
         """
@@ -80,7 +80,7 @@ class Repeats:
     def keep(
         self, environ: Environ, caller: Caller, told: Told, headers: Mapping[str, str], body: bytes | None
     ) -> None:
-        """Keep an answer that depends on the request and on the state alone that its caller is of, or a newer one."""
+        """Keep an answer that depends only on the request and on its caller's state of the store, or a newer one."""
         question = environ.get(_QUESTION)
         if question is None or caller.as_of is None:
             return
@@ -99,7 +99,7 @@ class Repeats:
         self._given.keep(question, given)
 
     def _is_now(self, as_of: Mark, mark: Mark) -> bool:
-        """Tell whether a state is that of the request, asking the store alone for that if nothing else is likely."""
+        """Tell whether a state is the request's; the store is asked just for that, if it likely is."""
         if mark is not None:
             return mark == as_of
         if not self._calm.expects(as_of):

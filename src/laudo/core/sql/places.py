@@ -39,7 +39,7 @@ def holding(lookup: Holding, owner: Owner, _dialect: Dialect) -> Statement:
 
 
 def before(lookup: Before, owner: Owner, dialect: Dialect) -> Statement:
-    """Read the span of the buckets' numbers: these mostly rise or fall along an axis, and few in it are others'."""
+    """Count in the span of the buckets' numbers, which mostly rise or fall along an axis, few others being in it."""
     place = (*tallied(lookup.axis, owner), lookup.axis.number, lookup.parent)
     span = f"SELECT min(bucket) AS low, max(bucket) AS high FROM bucket WHERE {_BELOW} AND lower < ?"
     within = "bucket BETWEEN (SELECT low FROM span) AND (SELECT high FROM span)"
@@ -78,7 +78,7 @@ def count(lookup: Count, owner: Owner, dialect: Dialect) -> Statement:
 
 
 def _through(lookup: Count, time: Axis, owner: Owner, dialect: Dialect) -> Statement:
-    """Count in the period as it lies in the index of time, or in those of the facets' own ranges."""
+    """Count by reading the period in the index of time, or in the facets' own ranges of it."""
     within = Where(time, owner, dialect).having(lookup.facets)
     within.during(lookup.period)
     names, whole = ", ".join(lookup.axis.names), " OFFSET 0" if dialect.chooses else ""
@@ -89,12 +89,12 @@ def _through(lookup: Count, time: Axis, owner: Owner, dialect: Dialect) -> State
 
 
 def _source(axis: Axis, numbers: Numbers, dialect: Dialect) -> str:
-    """Name the facets' own ranges where the axis' index does not hold the facet."""
+    """Name where to read rows: in the facets' own ranges, if the axis' index does not hold the facet."""
     return source(axis, dialect, by_facet=numbers is not None and not axis.covers_facet)
 
 
 _FEW: Final = 128
-"""Up to so many facets' own ranges are counted sooner than a bucket's rows, each of whose facet must be tested."""
+"""For up to so many facets, counting their own ranges costs less than testing the facet of each row of a bucket."""
 _EACH: Final = " GROUP BY facet"
 _BELOW: Final = f"{ON_AXIS} AND parent = ?"
 _REPORTS: Final = "SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM facet WHERE id_organizacao = ? AND id_conta = ?"
