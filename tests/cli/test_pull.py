@@ -347,7 +347,7 @@ def test_a_store_taken_back_gets_what_it_had_once_more(
 
 
 def test_a_pull_into_no_account_leaves_no_file(run: Run, laudo: Shell) -> None:
-    assert one_line(run("--account", "9")) == "error: there is no account 9; `laudo account list` shows them"
+    assert one_line(run("--account", "9")) == "error: there is no account 9; hint: laudo account list"
     assert pulled(laudo) == []
 
 

@@ -33,7 +33,7 @@ class Ingest:
             schema.require_none_newer(connection)
             found, self._migrations = connection.fetch_each([Statement(_OWNER, (id_conta,)), schema.APPLIED])
         if not found:
-            message = f"there is no account {id_conta}; `laudo account list` shows them"
+            message = f"there is no account {id_conta}; hint: laudo account list"
             raise StoreError(message)
         self.owner = Owner(found[0][0], id_conta)
         self._facets = FacetNumbers(self.owner)
