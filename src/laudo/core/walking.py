@@ -1,6 +1,6 @@
 """The plain way: walk down an order and test each row, or collect all rows that match and sort them.
 
-The unit of all costs is looking at the next row of an index: no row costs less.
+The unit of all costs is counting a row of an index: no row costs less.
 """
 
 from typing import Final
@@ -15,13 +15,15 @@ from laudo.core.lookups import Asking, Plain, Rows
 from laudo.core.query import Query
 from laudo.core.resources import Order
 
+LOOK: Final = 2
+"""What looking at a row costs, where the index holds all that is asked of it."""
 FETCH: Final = 10
-"""What fetching a row costs, where the index does not hold all that is asked of it."""
+"""What fetching it costs, where the index does not."""
 SORT: Final = 8
 """What putting a row in its place among the first ones costs, which are kept sorted."""
 
-_TIED: Final = 4
-"""What a row costs where many share a value and are ordered against the walk: it is met twice, kept and sorted."""
+_TIED: Final = 2
+"""How much dearer rows are where many share a value and are ordered against the walk: each is met twice."""
 LEAST: Final = 256
 """Rows that a walk may always look at."""
 
@@ -110,7 +112,7 @@ class Matching(Struct, frozen=True):
             and (not query.words or _WORDS in axis.names)
             and (self.numbers is None or axis.covers_facet)
         )
-        return 1 if held else FETCH
+        return LOOK if held else FETCH
 
 
 _WORDS: Final = "nome_busca"
