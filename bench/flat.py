@@ -103,7 +103,14 @@ def _rows() -> Iterator[Row]:
         "status=CONCLUIDO&atualizado_em_de=2025-01-01",
     ):
         yield Row(asked, RELATORIOS, asked)
-    for given in ("nome=consultaEmpresaFornecedor&status=PENDENTE", "sort=numero", "sort=status", "sort=-nome"):
+    for given in (
+        "nome=consultaEmpresaFornecedor&status=PENDENTE",
+        "sort=numero",
+        "sort=status",
+        "sort=-nome",
+        "atualizado_em_de=2025-06-01",
+        "atualizado_em_de=2025-06-01&sort=mensagem",
+    ):
         asked = f"numero_documento={{documento}}&{given}"
         yield Row(asked, RELATORIOS, asked)
     for sort in ("numero", "-numero_documento", "status", "-nome", "-mensagem"):
@@ -112,7 +119,12 @@ def _rows() -> Iterator[Row]:
     for sort in ("numero", "mensagem", "numero_documento"):
         asked = f"atualizado_em_de=2025-06-01&sort={sort}"
         yield Row(asked, RELATORIOS, asked)
-    for since, sort in (("2026-09-01", "numero"), ("2026-09-24", "-numero_documento"), ("2026-09-24", "status")):
+    for since, sort in (
+        ("2026-09-01", "numero"),
+        ("2026-09-24", "-numero_documento"),
+        ("2026-09-24", "status"),
+        ("2026-09-30T12:00:00Z", "nome"),
+    ):
         asked = f"atualizado_em_de={since}&sort={sort}"
         yield Row(asked, RELATORIOS, asked)
     asked = "status=CONCLUIDO&atualizado_em_de=2026-09-01&sort=-mensagem"

@@ -116,7 +116,7 @@ def done(url: str, key_file: Path, *, opened: Opening = open_store) -> Record:
         settings = Settings(store=url, key_file=str(key_file), log=False, cache_bytes=0)
         service = app.create(settings, database=reading)
         _ask(Client(service, asking[0].token), seed=0)
-        with patch.multiple(periods, GUESSING=0, LOCATING=0, COUNTING=0, NEAR=10, FEW_OF_PERIOD=5):
+        with patch.multiple(periods, GUESSING=0, LOCATING=0, COUNTING=0, COMBINATION=0, NEAR=10, FEW_OF_PERIOD=5):
             _ask(Client(service, asking[-1].token), seed=1)
         _keep_accounts(store, asking[-1])
         _damage(plain)

@@ -35,6 +35,8 @@ ORDERS: Final[tuple[tuple[List, str], ...]] = (
     *(("relatorios", sort) for sort in ("mensagem", "-mensagem")),
     *(("pessoas", sort) for sort in ("nome", "-nome", "cpf", "-cpf")),
 )
+FREE: Final = tuple((name, 0) for name in ("GUESSING", "LOCATING", "COUNTING", "COMBINATION"))
+"""Guessing and counting at no cost, so that little data is guessed among."""
 FILTERS: Final = ("&status=CONCLUIDO", "&resultado=INVALID&pendente_validacao_manual=true")
 
 
@@ -105,13 +107,7 @@ def test_each_page_is_found_with_few_questions_however_reports_lie(
     kept: Kept, monkeypatch: pytest.MonkeyPatch, order: tuple[List, str], near: tuple[int, int], most: int
 ) -> None:
     resource, sort = order
-    for name, value in (
-        ("GUESSING", 0),
-        ("COUNTING", 0),
-        ("LOCATING", 0),
-        ("NEAR", near[0]),
-        ("FEW_OF_PERIOD", near[1]),
-    ):
+    for name, value in (*FREE, ("NEAR", near[0]), ("FEW_OF_PERIOD", near[1])):
         monkeypatch.setattr(periods, name, value)
     monkeypatch.setattr(points, "APART", 30)
     instants = [render_instant(NOON + minute * MINUTE) for minute in (40, 350, 950)]
@@ -134,7 +130,7 @@ def test_each_page_is_found_with_few_questions_however_reports_lie(
 @pytest.mark.parametrize("sort", ["numero", "-numero"])
 def test_a_place_near_an_end_is_guessed_once(kept: Kept, monkeypatch: pytest.MonkeyPatch, sort: str) -> None:
     """Rows that lie evenly stray the less, the nearer it is."""
-    for name, value in (("GUESSING", 0), ("COUNTING", 0), ("LOCATING", 0), ("NEAR", 20), ("FEW_OF_PERIOD", 5)):
+    for name, value in (*FREE, ("NEAR", 20), ("FEW_OF_PERIOD", 5)):
         monkeypatch.setattr(periods, name, value)
     assert kept.client.get(f"/relatorios?sort={sort}&atualizado_em_de={render_instant(NOON + 350 * MINUTE)}").itens
     assert len(kept.database.statements) <= 10
@@ -146,7 +142,7 @@ def test_a_place_near_an_end_is_guessed_once(kept: Kept, monkeypatch: pytest.Mon
 def test_a_page_begins_from_what_was_counted_for_others(
     made: Written, kept: Kept, monkeypatch: pytest.MonkeyPatch, *, field: str, sign: str, filters: str
 ) -> None:
-    for name, value in (("GUESSING", 0), ("COUNTING", 0), ("LOCATING", 0), ("NEAR", 10), ("FEW_OF_PERIOD", 2)):
+    for name, value in (*FREE, ("NEAR", 10), ("FEW_OF_PERIOD", 2)):
         monkeypatch.setattr(periods, name, value)
     monkeypatch.setattr(points, "APART", 20)
     monkeypatch.setattr(points, "MOST", 100)
@@ -172,3 +168,34 @@ def test_a_page_begins_from_what_was_counted_for_others(
                 bodies.add(asking.get(f"{question}&page={page}").body)
             assert len(bodies) == 1, page
     assert 4 * counted[keeping] < counted[kept.client], counted
+
+
+@pytest.mark.parametrize(
+    "made", [pytest.param(_many_names, marks=pytest.mark.xdist_group("periods _many_names"))], indirect=True
+)
+@pytest.mark.parametrize("sort", ["nome", "-nome", "status", "-resultado"])
+def test_a_short_period_is_collected_however_many_values_there_are(kept: Kept, sort: str) -> None:
+    """Hardly any name has two reports in it: by names it would take a question for each report."""
+    period = f"atualizado_em_de={render_instant(NOON)}&atualizado_em_ate={render_instant(NOON + 60 * MINUTE)}"
+    for page in (1, 2, 3, 4):
+        question = f"sort={sort}&{period}&page={page}"
+        assert kept.world.compare("relatorios", 0, question) == ("items" if page < 4 else "nothing")
+        kept.database.forget()
+        assert kept.client.get(f"/relatorios?{question}").total == 60
+        assert len(kept.database.statements) <= 14, question
+
+
+@pytest.mark.parametrize(
+    "made", [pytest.param(_many_names, marks=pytest.mark.xdist_group("periods _many_names"))], indirect=True
+)
+@pytest.mark.parametrize(("minutes", "page", "shown"), [(range(999), 999, 0), (range(100, 101), 1, 1)])
+def test_no_value_is_counted_behind_the_last_item(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, minutes: range, page: int, shown: int
+) -> None:
+    """Neither for a page past the end, nor where the first name has all."""
+    monkeypatch.setattr(periods, "COMBINATION", 0)
+    since, until = (render_instant(NOON + minute * MINUTE) for minute in (minutes.start, minutes.stop))
+    question = f"sort=nome&atualizado_em_de={since}&atualizado_em_ate={until}&page={page}"
+    kept.database.forget()
+    assert len(kept.client.get(f"/relatorios?{question}").itens) == shown
+    assert not [each.text for each in kept.database.statements if "GROUP BY facet" in each.text]

@@ -32,6 +32,7 @@ CHOICES: Final = {
     (periods, "GUESSING"): (0, 0, 20),
     (periods, "LOCATING"): (0, 10),
     (periods, "COUNTING"): (0, 1),
+    (periods, "COMBINATION"): (0, 0, 40),
     (periods, "NEAR"): (0, 1, 5, 30),
     (periods, "FEW_OF_PERIOD"): (0, 1, 5),
     (points, "APART"): (1, 3, 10, 60),

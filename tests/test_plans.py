@@ -26,6 +26,7 @@ from laudo.server.ingest.writer import Ingest
 from laudo.server.postgres.binding import numbered
 from laudo.server.stores import open_store
 from strategies import PESSOA_SORTS, RELATORIO_SORTS
+from test_periods import FREE
 from test_statements import Counting
 from wsgi import Client
 
@@ -239,7 +240,7 @@ def test_the_first_page_of_a_range_in_another_order_sorts_or_scans_no_account(as
 @pytest.fixture
 def guessing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are many: a place is guessed as it would be among millions."""
-    for name, value in (("GUESSING", 0), ("COUNTING", 0), ("LOCATING", 0), ("NEAR", 200)):
+    for name, value in (*FREE, ("NEAR", 200)):
         monkeypatch.setattr(periods, name, value)
 
 

@@ -20,17 +20,20 @@ from laudo.core.points import Counted, Point
 from laudo.core.query import Query
 from laudo.core.reading import Reading
 from laudo.core.tally import Bounds, locate, rank
+from laudo.core.walking import Matching
 
 NEAR: Final = 1000
 """Up to so many rows, looking at each costs less than guessing another place among them."""
 FEW_OF_PERIOD: Final = 25
 """The same, in rows of the period."""
 GUESSING: Final = 10_000
-"""What guessing until a place is near costs, in rows looked at."""
+"""What guessing until a place is near costs, as much as counting so many rows."""
 LOCATING: Final = 1500
 """What it costs besides for each facet whose counters tell where a guess stands."""
 COUNTING: Final = 1
-"""What it costs besides for each row that is counted."""
+"""What counting a row costs, which is the unit of all costs."""
+COMBINATION: Final = 40
+"""What it costs to count the rows of one combination of few values."""
 AHEAD: Final = 8
 """By what factor each step further ahead grows: in groups that are counted, and in rows that are looked at."""
 
@@ -55,9 +58,16 @@ def read(
     held = [span.total for span in spans]
     total = held[0] if total is None else total
     held = held[len(whole) :] if ahead else [total]
-    skip = skipped(query, after)
+    skip, left = skipped(query, after), total
+    if skip >= total:
+        return Counted(total, known)
+    matching = Matching(query, group.numbers, query.order, total, facets.total)
+    counting = COMBINATION * len(group.numbers or facets.numbers)
+    if ahead and skip + query.rows > held[0] and matching.collecting(skip + query.rows) <= counting:
+        yield from _collect(collected, matching, query.rows, skip, after)
+        return Counted(total, known)
     for number, each in enumerate(groups):
-        if not collected.wanted:
+        if not (collected.wanted and left):
             break
         if number == len(held):
             held += yield from _held(bounds, facets, groups[number : AHEAD * (number + 1)])
@@ -67,7 +77,7 @@ def read(
             yield from _take(collected, part, min(collected.wanted, part.total - skip), skip, passed)
             if part.points.have_grown:
                 known = {**known, (part.axis, each.numbers): part.points.spread}
-        skip = max(0, skip - held[number])
+        skip, left = max(0, skip - held[number]), left - held[number]
     return Counted(total, known)
 
 
@@ -84,8 +94,7 @@ def _take(collected: Reading, part: Part, limit: int, skip: int, after: After | 
     guessing = _guessing(part, limit, part.total - 1 - skip if part.falling else skip)
     walking = matching.walking(matching.passed(limit, skip))
     if matching.collecting(limit + skip) <= min(guessing, walking):
-        rows = yield matching.collected(limit, skip, after)
-        collected.take([row[1:] for row in rows])
+        yield from _collect(collected, matching, limit, skip, after)
     elif matching.down_values and (part.numbers or not (after or walking <= guessing)):
         yield from _down_values(collected, part, limit, skip, after)
     elif after or (walking <= guessing and not (part.axis.repeats and part.numbers)):
@@ -93,6 +102,12 @@ def _take(collected: Reading, part: Part, limit: int, skip: int, after: After | 
         collected.take([row[1:] for row in rows])
     else:
         yield from _guessed(collected, part, limit, skip)
+
+
+def _collect(collected: Reading, matching: Matching, limit: int, skip: int, after: After | None) -> Asking[None]:
+    """Collect rows of those that match, all of which are found and sorted."""
+    rows = yield matching.collected(limit, skip, after)
+    collected.take([row[1:] for row in rows])
 
 
 def _guessing(part: Part, limit: int, row: int) -> int:
