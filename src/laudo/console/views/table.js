@@ -75,7 +75,7 @@ function Row({ place, item }) {
     <td role="cell" class="c-resultado"><${Resultado} value=${item.resultado} /></td>
     <td role="cell" class="c-nome" title=${item.nome}>${item.nome}</td>
     <td role="cell" class="c-mensagem" title=${item.mensagem}>${item.mensagem}</td>
-    <td role="cell" class="c-pendente_validacao_manual">${item.pendente_validacao_manual ? html`<span class="manual" title="Pendente de validação manual">Pendente</span>` : html`<span class="sr">não depende</span>`}</td>
+    <td role="cell" class="c-pendente_validacao_manual">${item.pendente_validacao_manual ? html`<span class="manual" title="Pendente de validação manual">Pendente</span>` : html`<span class="sr">Não pendente</span>`}</td>
     <td role="cell" class="c-atualizado_em"><${Instant} iso=${item.atualizado_em} /></td>
   </tr>`;
 }
