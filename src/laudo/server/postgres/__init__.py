@@ -26,8 +26,8 @@ THEN timestamptz_send(pg_postmaster_start_time()) || timestamptz_send(pg_stat_ge
 """The server, by when it was started and when its statistics began, which a crash ends, and the transactions whose work
 a statement sees: while all are the same, nobody has committed. After a crash numbers of transactions are given anew, of
 which some had ended: not all that has ended is on the disk. A standby does not tell all that are under way, nor Citus
-what its workers have done; PostgreSQL 14, which lacks the function looked for, has its statistics in a file, which takes
-too long to read."""
+what its workers have done; PostgreSQL 14, which lacks the function looked for, has its statistics in a file, which
+takes too long to read."""
 
 
 class Postgres:
