@@ -108,6 +108,7 @@ def _rows() -> Iterator[Row]:
         "sort=numero",
         "sort=status",
         "sort=-nome",
+        "sort=-mensagem",
         "atualizado_em_de=2025-06-01",
         "atualizado_em_de=2025-06-01&sort=mensagem",
     ):
