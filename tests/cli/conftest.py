@@ -1,11 +1,21 @@
 """A shell in a folder, on no store that matters, on one without a schema, or on one with an account."""
 
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from engines import Stores
 from shell import Shell
+
+
+@pytest.fixture(autouse=True)
+def _ctrl_c() -> Iterator[None]:
+    """Keep Ctrl-C as it is for pytest: a command that was interrupted in its process heeds it no more."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

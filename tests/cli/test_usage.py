@@ -1,5 +1,6 @@
 import os
 import re
+import signal
 import subprocess
 import sys
 from contextlib import closing
@@ -253,6 +254,24 @@ def test_what_is_kept_is_said(
         raise error
     assert ended.value.code == code
     assert capsys.readouterr().err == said
+
+
+TWICE = """
+import os, signal
+from laudo.cli import output
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    with output.resumable(str):
+        os.kill(os.getpid(), signal.SIGINT)
+finally:
+    os.kill(os.getpid(), signal.SIGINT)
+"""
+
+
+def test_a_second_ctrl_c_while_all_is_closed_ends_it_without_another_word() -> None:
+    done = subprocess.run([sys.executable, "-c", TWICE], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "error: interrupted; kept: nothing\n")
 
 
 def test_where_nothing_is_kept_a_failure_is_left_to_who_tells_of_all() -> None:

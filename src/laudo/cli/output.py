@@ -59,6 +59,7 @@ def failures_in_one_line() -> Iterator[None]:
     except click.ClickException as error:
         fail(_usage(error))
     except (click.Abort, KeyboardInterrupt):
+        _end_at_once_if_asked_again()
         fail("interrupted", code=INTERRUPTED)
     except Unheard:
         leave(NOTHING_DONE)
@@ -140,10 +141,17 @@ def _interruptible() -> Iterator[None]:
 
 def _interrupted(by: KeyboardInterrupt, so_far: str) -> NoReturn:
     """Say what is kept and exit; who was sent a signal other than Ctrl-C's is ended by it, as others see."""
+    _end_at_once_if_asked_again()
     note(f"interrupted; kept: {' '.join(so_far.split()) or 'nothing'}", label="error: ")
     for number in by.args:
         os.kill(os.getpid(), number)
     leave(INTERRUPTED)
+
+
+def _end_at_once_if_asked_again() -> None:
+    """Let a second Ctrl-C end the program as SIGTERM would: raised while all is closed, Python would print it whole."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def note(text: str, *, label: str = "") -> None:
