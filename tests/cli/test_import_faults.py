@@ -190,6 +190,13 @@ def test_what_may_be_stored_is_not_told_to_be_nothing(
     assert re.fullmatch(r"error: .* not known whether it is stored; .*\n", result.stderr)
 
 
+@pytest.mark.engines("sqlite", reason="nothing is asked of the store")
+def test_a_file_that_cannot_be_read_is_named(laudo: Shell) -> None:
+    """The memory of a process has nothing at its start, and Linux calls that an error of the device."""
+    result = laudo("import", "/proc/self/mem", "--account", "1")
+    assert (result.exit_code, result.stderr) == (2, "error: Input/output error: /proc/self/mem\n")
+
+
 def test_an_import_that_waits_for_another_writer_can_be_interrupted(laudo: Shell) -> None:
     lines = b"".join(demo.ndjson_lines(demo.relatorios(5)))
     with closing(open_store(laudo.store, write=True)) as database, database.transaction() as connection:

@@ -114,11 +114,19 @@ class Source:
         while True:
             while waiting and not waiting.is_over():
                 yield b""
-            block = self._stream.read1(LONGEST)
+            block = self._read()
             if not block:
                 return
             self.consumed += len(block)
             yield block
+
+    def _read(self) -> bytes:
+        """Read what has come; an error says of what: the store may be on another disk."""
+        try:
+            return self._stream.read1(LONGEST)
+        except OSError as error:
+            error.filename = error.filename or self.name or None
+            raise
 
 
 class _Waiting:
