@@ -5,6 +5,7 @@ from contextlib import closing
 from dataclasses import asdict
 from typing import NamedTuple
 
+import apsw
 import msgspec
 import pytest
 
@@ -13,11 +14,12 @@ from factories import NOON, Account, Store, cnpj, contents, cpf, relatorio, vers
 from laudo.core.axes import RELATORIO_MENSAGEM
 from laudo.core.sql import Statement
 from laudo.server import migrations
+from laudo.server.database import StoreError
 from laudo.server.ingest import counting, verify
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.tallies import Sizes
 from laudo.server.ingest.writer import Ingest
-from laudo.server.stores import open_store
+from laudo.server.stores import file, open_store
 
 NAMES = ("Maria da Silva", "José Álvares", "Ana Maria de Souza", "Zé Zé", "Mário D'Ávila")
 
@@ -534,6 +536,23 @@ def test_reports_of_an_account_that_is_not_there_are_named_and_stay_until_it_is_
     assert mended(store) == []
     after = contents(store.database)
     assert [after[table] for table in ("relatorio", "facet")] == [before[table] for table in ("relatorio", "facet")]
+
+
+@pytest.mark.engines("sqlite", reason="PostgreSQL lets nobody delete the row of an organization that has accounts")
+def test_accounts_of_an_organization_that_is_not_there_are_named_and_take_no_reports(
+    store: Store, store_url: str, accounts: list[Account]
+) -> None:
+    writer = ingest(store, accounts[2])
+    row = store.database.fetch(Statement("SELECT * FROM organizacao WHERE id_organizacao = 2"))[0]
+    with closing(apsw.Connection(str(file(store_url)))) as shell:  # Which heeds no foreign key, as SQLite's own shell.
+        shell.execute("DELETE FROM organizacao WHERE id_organizacao = 2")
+    alone = "organization 2: rows of conta of an organization that is not there: 1"
+    assert differences(store) == mended(store) == [alone]
+    with pytest.raises(StoreError, match=r"account 3 or its organization is not there; hint: laudo verify"):
+        writer.write(reports(1, seed=7))
+    run(store, f"INSERT INTO organizacao VALUES ({', '.join(map(repr, row))})")
+    assert differences(store) == []
+    assert writer.write(reports(1, seed=7)).inserted == 1
 
 
 def test_persons_of_an_organization_without_accounts_are_named_and_go(store: Store, accounts: list[Account]) -> None:

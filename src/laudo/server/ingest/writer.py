@@ -100,12 +100,15 @@ class Ingest:
             tally.load(connection)
 
     def _read_versions(self, connection: Connection) -> tuple[int, ...]:
-        [read], applied = connection.fetch_each([Statement(_VERSIONS, self.owner), schema.APPLIED])
+        found, applied = connection.fetch_each([Statement(_VERSIONS, self.owner), schema.APPLIED])
         if applied != self._migrations:
             message = "the store has been migrated meanwhile; write reports with the version of laudo that did so"
             raise StoreError(message)
-        self._require_all(read[0])
-        return tuple(read)
+        if not found:
+            message = f"account {self.owner.id_conta} or its organization is not there; hint: laudo verify"
+            raise StoreError(message)
+        self._require_all(found[0][0])
+        return tuple(found[0])
 
     def _write(self, connection: Connection, batch: Prepared, *, equal_wins: bool) -> Counts:
         given = list(rows.whole(batch, self.owner, self._facets.number))

@@ -1,4 +1,4 @@
-"""What is of an account or organization that is not there: its reports are only named; what was counted goes.
+"""What is of an account or organization that is not there: its reports and accounts are only named; counts go.
 
 Where there are reports, all that is counted of them stays: with the account's row written anew all is as it was.
 """
@@ -18,6 +18,7 @@ REMEDY: Final = (
     "write the row of an account that is not there anew, or delete its reports, either by SQL: "
     "docs/operating.md, Verify"
 )
+NO_ORGANIZATION: Final = "write the row of an organization that is not there anew, by SQL: docs/operating.md, Verify"
 
 
 class _Level(NamedTuple):
@@ -31,6 +32,8 @@ class _Level(NamedTuple):
 
 def differences(connection: Connection) -> Iterator[Difference]:
     """Name what has no owner, table by table."""
+    below = _without("conta", _ORGANIZACAO.table, _ORGANIZACAO.key)
+    yield from (replace(each, remedy=NO_ORGANIZATION) for each in _found(connection, _ORGANIZACAO, "conta", below))
     alone = _without("relatorio", _CONTA.table, _CONTA.key)
     yield from (replace(each, remedy=REMEDY) for each in _found(connection, _CONTA, "relatorio", alone))
     for level in (_CONTA, _ORGANIZACAO):
