@@ -295,6 +295,10 @@ DAMAGE = {
         "UPDATE conta SET version = 0 WHERE id_conta = 2",
         r"account 2: version is 0 though there are reports",
     ),
+    "a version below every other": (
+        "UPDATE conta SET version = -1 WHERE id_conta = 2",
+        r"account 2: version is -1 though there are reports",
+    ),
     "an organization's version": (
         "UPDATE organizacao SET version = 0",
         r"organization 2: version is 0 though there are persons",

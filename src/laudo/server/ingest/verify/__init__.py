@@ -75,8 +75,8 @@ def _conta(connection: Connection, owner: Owner, progress: Progress) -> Iterator
     totals = counting.totals(connection, owner)
     yield from named(facets.differences(connection, owner, totals))
     version = _version(connection, RELATORIOS, owner)
-    if totals and not version:
-        yield Difference(**owner._asdict(), what="version is 0 though there are reports")
+    if totals and version <= 0:
+        yield Difference(**owner._asdict(), what=f"version is {version} though there are reports")
     for axis in axes.OF_RELATORIO:
         yield from named(Buckets(connection, axis, owner).differences(progress, written=version > 0))
     wrong = Counter[tuple[str, str]]()
