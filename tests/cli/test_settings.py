@@ -66,6 +66,12 @@ def test_a_store_is_made_for_its_owner_alone(fresh: Shell) -> None:
         assert {stat.S_IMODE(file.stat().st_mode) for file in made} == {0o600}
 
 
+def test_a_store_is_made_for_its_owner_alone_where_a_link_leads_too(empty: Shell) -> None:
+    (empty.folder / "link.db").symlink_to("laudo.db")
+    empty.prints("migrate", "--store", f"sqlite:///{empty.folder}/link.db")
+    assert stat.S_IMODE((empty.folder / "laudo.db").stat().st_mode) == 0o600
+
+
 @pytest.mark.engines("postgres", reason="nothing is prepared on a server")
 @pytest.mark.parametrize("write", [False, True])
 def test_a_command_prepares_statements_unless_told_otherwise(store_url: str, *, write: bool) -> None:

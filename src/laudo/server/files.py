@@ -13,9 +13,12 @@ Place = tuple[int, int]
 
 
 def make(path: str) -> None:
-    """Make a file that is missing, for its owner alone, as its companions then are; what hinders it SQLite tells."""
+    """Make a file that is missing, for its owner alone, as its companions then are; what hinders it SQLite tells.
+
+    Where a link leads to it, SQLite would make it for everybody.
+    """
     with suppress(OSError):
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        os.close(os.open(os.path.realpath(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def place(path: str) -> Place | None:
