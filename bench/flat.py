@@ -154,10 +154,10 @@ ROWS: Final = tuple(_rows())
 
 def main() -> None:
     arguments = _arguments()
-    sizes = [_number(size) for size in arguments.sizes.split(",")]
+    sizes = [number(size) for size in arguments.sizes.split(",")]
     figures: dict[int, dict[str, list[Figure]]] = {}
     for size in sizes:
-        plan = Plan(size, **{name: _number(getattr(arguments, name)) for name in SHAPES})
+        plan = Plan(size, **{name: number(getattr(arguments, name)) for name in SHAPES})
         built = build(arguments.store or arguments.folder, plan)
         took = f"built in {built.seconds:.0f} s, " if built.seconds > 1 else ""
         print(f"{_short(size)} reports: {took}{built.gigabytes:.2f} GB", flush=True)
@@ -174,7 +174,7 @@ def main() -> None:
 
 def _measure(built: Built, *, plain: bool) -> dict[str, list[Figure]]:
     database = open_store(built.url)
-    asker = _Asker(database, built)
+    asker = Asker(database, built)
     found = {}
     for row in ROWS:
         asked = asker.filled(row.asked)
@@ -190,7 +190,7 @@ def _measure(built: Built, *, plain: bool) -> dict[str, list[Figure]]:
     return found
 
 
-class _Asker:
+class Asker:
     """Asks one store, as a worker does for one caller: it knows the account's facets, but keeps no answers.
 
     Where it is led, it keeps what was counted for them, and is asked for pages that follow none it has seen.
@@ -220,19 +220,20 @@ class _Asker:
         return asked.format(**self._values).replace(" ", "+")
 
     def total(self, resource: Resource, asked: str) -> int:
-        found = re.search(rb'"total":"?(\d+)', self._answer(_parsed(resource, asked, 1)))
+        """Tell how many items a list has."""
+        found = re.search(rb'"total":"?(\d+)', self.answer(parsed(resource, asked, 1)))
         return int(found[1]) if found else 0
 
     def figure(self, resource: Resource, asked: str, *, page: int, plain: bool) -> Figure:
-        query = _parsed(resource, asked, page)
-        samples = self._timed(lambda: self._answer(query))
-        plainly = self._timed(lambda: self._plainly(query), least=1, most=3) if plain else [0.0]
+        query = parsed(resource, asked, page)
+        samples = self.timed(lambda: self.answer(query))
+        plainly = self.timed(lambda: self._plainly(query), least=1, most=3) if plain else [0.0]
         return _figure(samples, min(plainly))
 
     def anywhere(self, resource: Resource, asked: str, *, last: int) -> Figure:
         seeded = Random(last)
         for part in range(_WARMING):
-            self._answer(_parsed(resource, asked, 1 + (2 * part + 1) * last // (2 * _WARMING)), self._led)
+            self.answer(parsed(resource, asked, 1 + (2 * part + 1) * last // (2 * _WARMING)), self._led)
         return self._led_to(resource, asked, iter(lambda: seeded.randint(1, last), 0), self._led)
 
     def abreast(self, resource: Resource, asked: str, *, last: int) -> Figure:
@@ -241,9 +242,10 @@ class _Asker:
         return self._led_to(resource, asked, pages, led)
 
     def _led_to(self, resource: Resource, asked: str, pages: Iterator[int], led: Pages) -> Figure:
-        return _figure(self._timed(lambda: self._answer(_parsed(resource, asked, next(pages)), led), least=_LEAST_LED))
+        return _figure(self.timed(lambda: self.answer(parsed(resource, asked, next(pages)), led), least=_LEAST_LED))
 
-    def _answer(self, query: Query, pages: Pages | None = None) -> bytes:
+    def answer(self, query: Query, pages: Pages | None = None) -> bytes:
+        """Ask as a worker does; nothing is kept unless `pages` keep it."""
         asked = pages or self._pages
         found = asked.at_once(self._database, self._caller, query, None, None) or read(
             self._database, lambda connection: asked.answer(connection, self._caller, query)
@@ -258,7 +260,7 @@ class _Asker:
             lookup = Plain(query, numbers, query.order, query.rows, query.offset, None, few=few, counted=True)
             connection.fetch(sql.statement(lookup, self._owner, connection.dialect))
 
-    def _timed(self, ask: Callable[[], object], *, least: int = 2, most: int = 400) -> list[float]:
+    def timed(self, ask: Callable[[], object], *, least: int = 2, most: int = 400) -> list[float]:
         """Give milliseconds of as many answers as fit the budget, but for the first of several, which warms up."""
         samples: list[float] = []
         ends = time.perf_counter() + _BUDGET
@@ -273,7 +275,7 @@ def _figure(samples: list[float], plain: float = 0.0) -> Figure:
     return Figure(median(samples), quantiles(samples, n=100)[98] if len(samples) > 1 else samples[0], plain)
 
 
-def _parsed(resource: Resource, asked: str, page: int) -> Query:
+def parsed(resource: Resource, asked: str, page: int) -> Query:
     return questions.parse(resource, "&".join(filter(None, (asked, f"page={page}"))), max_rows=1000)
 
 
@@ -309,7 +311,7 @@ def _judge(figures: dict[int, dict[str, list[Figure]]], *, slowest_ms: float) ->
         print(f"search by a common first name at {_short(size)}: {search:.2f} ms")
 
 
-def _number(text: str) -> int:
+def number(text: str) -> int:
     scale = {"k": 1_000, "M": 1_000_000}.get(text[-1], 1)
     return int(text.rstrip("kM")) * scale
 

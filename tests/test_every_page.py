@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from engines import Engine, Stores
 from factories import NOON, SMALL
-from laudo.core import periods, plan, reading, walking
+from laudo.core import guesses, plan, reading, walking
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.tallies import Sizes
 from strategies import (
@@ -119,8 +119,8 @@ def far_between(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take every row for one that lies far from the next, so that each is looked for, and none collected."""
     for module, name, value in (
         (plan, "FEW", 0),
-        (periods, "NEAR", 0),
-        (periods, "FEW_OF_PERIOD", 0),
+        (guesses, "NEAR", 0),
+        (guesses, "FEW_OF_PERIOD", 0),
         (reading, "FARTHEST", 0),
         (reading, "TIES", 0),
         (reading, "PATIENCE", 0),

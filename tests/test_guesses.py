@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 import pytest
 
-from laudo.core import axes, periods, query
+from laudo.core import axes, guesses, query
 from laudo.core.axes import Axis, Key
 from laudo.core.facets import Group
 from laudo.core.lookups import Asking
@@ -48,7 +48,7 @@ def _narrowed(lie: Lie, row: int, *, upper: bool) -> tuple[Point, Point]:
     matching = Matching(query.parse(RELATORIOS, "", max_rows=25), None, ORDER, len(lie), ROWS)
     timed = Timed(axes.RELATORIO_RECENCY, None)
     part = Part(axis, group, matching, Points((), end=Point(None, ROWS, len(lie))), None, timed)
-    assert not list(periods._narrow(part, row, upper=upper))
+    assert not list(guesses._narrow(part, row, upper=upper))
     return part.points.around(row)
 
 
@@ -58,8 +58,8 @@ def test_what_lies_evenly_is_counted_about_once_from_the_nearer_end(
     monkeypatch: pytest.MonkeyPatch, row: int, *, upper: bool
 ) -> None:
     """Else a first page of a short period would now and then be counted through half of all reports."""
-    monkeypatch.setattr(periods, "locate", _key)
-    monkeypatch.setattr(periods, "_between", lambda *_: _at_once([]))
+    monkeypatch.setattr(guesses, "locate", _key)
+    monkeypatch.setattr(guesses, "_between", lambda *_: _at_once([]))
     way = min(row, OF_PERIOD - row) * EACH
     for seed in range(300):
         lie = Lie(sorted(Random(seed).sample(range(ROWS), OF_PERIOD)))
@@ -68,5 +68,5 @@ def test_what_lies_evenly_is_counted_about_once_from_the_nearer_end(
             low, high = _narrowed(lie, row, upper=upper)
         assert (bisect_left(lie, low.place), low.held <= row < high.held) == (low.held, True)
         near = (high.held - row if upper else row - low.held) * EACH
-        assert near <= max(2 * periods.NEAR, 2 * periods.FEW_OF_PERIOD * EACH)
-        assert lie.counted <= way + 120 * EACH + 4 * periods.NEAR, seed
+        assert near <= max(2 * guesses.NEAR, 2 * guesses.FEW_OF_PERIOD * EACH)
+        assert lie.counted <= way + 120 * EACH + 4 * guesses.NEAR, seed

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import asdict
 
 from factories import NOON, SMALL, Account, Store, cpf, relatorio
-from laudo.core import periods, plan, reading, walking
+from laudo.core import guesses, plan, reading, walking
 from laudo.core.values import render_instant
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.tallies import SIZES
@@ -28,7 +28,7 @@ LIMITS: Final = (
     (reading, "FARTHEST", (0, 10, 4000)),
     (reading, "PATIENCE", (0, 4)),
     (plan, "FEW", (5, 50, 3000)),
-    (periods, "NEAR", (5, 1000)),
+    (guesses, "NEAR", (5, 1000)),
     (walking, "LEAST", (1, 256)),
 )
 """The sizes from which on other ways are taken: small ones, of which few reports are many, and their own."""

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from engines import Engine, Stores
 from factories import NOON
-from laudo.core import periods, points, sql
+from laudo.core import guesses, periods, points, sql
 from laudo.core.lookups import Count, LookUp
 from laudo.core.sql import Dialect, Owner, Statement
 from laudo.core.values import render_instant
@@ -35,7 +35,10 @@ ORDERS: Final[tuple[tuple[List, str], ...]] = (
     *(("relatorios", sort) for sort in ("mensagem", "-mensagem")),
     *(("pessoas", sort) for sort in ("nome", "-nome", "cpf", "-cpf")),
 )
-FREE: Final = tuple((name, 0) for name in ("GUESSING", "LOCATING", "COUNTING", "COMBINATION"))
+FREE: Final = (
+    *((guesses, name, 0) for name in ("GUESSING", "LOCATING", "COUNTING")),
+    (periods, "COMBINATION", 0),
+)
 """Guessing and counting at no cost, so that little data is guessed among."""
 FILTERS: Final = ("&status=CONCLUIDO", "&resultado=INVALID&pendente_validacao_manual=true")
 
@@ -107,8 +110,8 @@ def test_each_page_is_found_with_few_questions_however_reports_lie(
     kept: Kept, monkeypatch: pytest.MonkeyPatch, order: tuple[List, str], near: tuple[int, int], most: int
 ) -> None:
     resource, sort = order
-    for name, value in (*FREE, ("NEAR", near[0]), ("FEW_OF_PERIOD", near[1])):
-        monkeypatch.setattr(periods, name, value)
+    for module, name, value in (*FREE, (guesses, "NEAR", near[0]), (guesses, "FEW_OF_PERIOD", near[1])):
+        monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(points, "APART", 30)
     instants = [render_instant(NOON + minute * MINUTE) for minute in (40, 350, 950)]
     spans = [f"atualizado_em_de={instants[1]}", f"atualizado_em_ate={instants[2]}"]
@@ -130,8 +133,8 @@ def test_each_page_is_found_with_few_questions_however_reports_lie(
 @pytest.mark.parametrize("sort", ["numero", "-numero"])
 def test_a_place_near_an_end_is_guessed_once(kept: Kept, monkeypatch: pytest.MonkeyPatch, sort: str) -> None:
     """Rows that lie evenly stray the less, the nearer it is."""
-    for name, value in (*FREE, ("NEAR", 20), ("FEW_OF_PERIOD", 5)):
-        monkeypatch.setattr(periods, name, value)
+    for module, name, value in (*FREE, (guesses, "NEAR", 20), (guesses, "FEW_OF_PERIOD", 5)):
+        monkeypatch.setattr(module, name, value)
     assert kept.client.get(f"/relatorios?sort={sort}&atualizado_em_de={render_instant(NOON + 350 * MINUTE)}").itens
     assert len(kept.database.statements) <= 10
 
@@ -142,8 +145,8 @@ def test_a_place_near_an_end_is_guessed_once(kept: Kept, monkeypatch: pytest.Mon
 def test_a_page_begins_from_what_was_counted_for_others(
     made: Written, kept: Kept, monkeypatch: pytest.MonkeyPatch, *, field: str, sign: str, filters: str
 ) -> None:
-    for name, value in (*FREE, ("NEAR", 10), ("FEW_OF_PERIOD", 2)):
-        monkeypatch.setattr(periods, name, value)
+    for module, name, value in (*FREE, (guesses, "NEAR", 10), (guesses, "FEW_OF_PERIOD", 2)):
+        monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(points, "APART", 20)
     monkeypatch.setattr(points, "MOST", 100)
     settings = Settings(store=made.url, key_file=str(made.key_file), log=False)

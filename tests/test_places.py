@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from engines import Stores
 from factories import NOON
-from laudo.core import periods, plan, points, reading, walking
+from laudo.core import guesses, periods, plan, points, reading, walking
 from laudo.core.values import render_instant
 from laudo.server.ingest.tallies import Sizes
 from strategies import PESSOA_SORTS, RELATORIO_SORTS, History, any_relatorio
@@ -29,12 +29,12 @@ MOST_PAGES: Final = 8
 REPORTS: Final = (60, 200, 400)
 MINUTE: Final = 60_000
 CHOICES: Final = {
-    (periods, "GUESSING"): (0, 0, 20),
-    (periods, "LOCATING"): (0, 10),
-    (periods, "COUNTING"): (0, 1),
+    (guesses, "GUESSING"): (0, 0, 20),
+    (guesses, "LOCATING"): (0, 10),
+    (guesses, "COUNTING"): (0, 1),
     (periods, "COMBINATION"): (0, 0, 40),
-    (periods, "NEAR"): (0, 1, 5, 30),
-    (periods, "FEW_OF_PERIOD"): (0, 1, 5),
+    (guesses, "NEAR"): (0, 1, 5, 30),
+    (guesses, "FEW_OF_PERIOD"): (0, 1, 5),
     (points, "APART"): (1, 3, 10, 60),
     (points, "MOST"): (5, 1000),
     (plan, "FEW"): (0, 0, 50),

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from engines import Engine, Stores
 from factories import Account, Store
 from laudo import demo
-from laudo.core import periods
+from laudo.core import guesses
 from laudo.core.plan import FEW
 from laudo.core.sql import Statement
 from laudo.core.values import render_instant
@@ -240,8 +240,8 @@ def test_the_first_page_of_a_range_in_another_order_sorts_or_scans_no_account(as
 @pytest.fixture
 def guessing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are many: a place is guessed as it would be among millions."""
-    for name, value in (*FREE, ("NEAR", 200)):
-        monkeypatch.setattr(periods, name, value)
+    for module, name, value in (*FREE, (guesses, "NEAR", 200)):
+        monkeypatch.setattr(module, name, value)
 
 
 @pytest.mark.usefixtures("guessing")

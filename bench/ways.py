@@ -1,0 +1,147 @@
+"""What each way to a page of a period in another order takes, and what it was reckoned to cost.
+
+    python bench/ways.py --sizes 1M,10M [--store postgresql://…]
+
+Asks stores that bench/flat.py builds for pages of periods, and takes each in every way: all rows that match are
+collected, or those before the page walked past, or its place is guessed. Prints the milliseconds of each beside what
+`laudo.core.periods` reckons, and which it chooses (*); last, by way, how many nanoseconds one unit of its cost took,
+and the pages that another way would have found sooner. The constants of that reckoning, in `laudo.core.walking` and
+`guesses`, come from here.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import product
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Final, NamedTuple
+from unittest.mock import patch
+
+from flat import Asker, number, parsed
+from laudo.core import periods, query
+from laudo.core.cursor import After
+from laudo.core.part import Part
+from laudo.core.periods import Costs
+from laudo.core.resources import PESSOAS, RELATORIOS, Resource
+from laudo.server.stores import open_store
+from stores import Plan, build
+
+SINCE: Final = ("2026-09-30", "2026-09-24", "2026-09-01", "2026-06-01", "2025-06-01")
+LISTS: Final = (
+    *((RELATORIOS, sort) for sort in ("numero", "-numero", "numero_documento", "mensagem", "-mensagem")),
+    *((PESSOAS, sort) for sort in ("nome", "cpf")),
+)
+FILTERS: Final = ("", "&status=CONCLUIDO", "&status=PENDENTE")
+WORSE: Final = 1.5
+LONG_MS: Final = 1.0
+"""What takes less mostly goes to what every page does, and the choice matters little."""
+
+
+class Taken(NamedTuple):
+    """One page, taken in one way."""
+
+    ms: float
+    cost: int
+
+
+class Page(NamedTuple):
+    """One page: what was asked, how it would have been taken, and what each way took."""
+
+    asked: str
+    number: int
+    chosen: str
+    taken: dict[str, Taken]
+
+
+def main() -> None:
+    arguments = _arguments()
+    for size in arguments.sizes.split(","):
+        built = build(arguments.store or arguments.folder, Plan(number(size)))
+        database = open_store(built.url)
+        print(f"{size} reports: milliseconds, (nanoseconds of one unit of the cost), * as chosen", flush=True)
+        pages = list(_pages(Asker(database, built)))
+        database.close()
+        _judge(pages)
+
+
+def _pages(asker: Asker) -> Iterator[Page]:
+    print(f"  {'':72}{'page':>7}" + "".join(f"{way:>20}" for way in periods.WAYS))
+    for (resource, sort), since, filters in product(LISTS, SINCE, FILTERS):
+        if filters and resource is PESSOAS:
+            continue
+        asked = f"sort={sort}&atualizado_em_de={since}{filters}"
+        last = max(1, -(-asker.total(resource, asked) // query.STEP))
+        for page in sorted({1, min(10, last), (last + 1) // 2}):
+            found = _page(asker, resource, asked, page)
+            cells = "".join(f"{_cell(found, way):>20}" for way in periods.WAYS)
+            print(f"  {found.asked:72}{page:>7}{cells}", flush=True)
+            yield found
+
+
+def _page(asker: Asker, resource: Resource, asked: str, page: int) -> Page:
+    """Take a page in each way, but for a walk that would be given up halfway, and the page collected."""
+    query, chosen, taken = parsed(resource, asked, page), "", {}
+    for way in periods.WAYS:
+        with _taking(way) as reckoned:
+            asker.answer(query)
+            costs, chosen = reckoned[-1]
+            if way != "walk" or costs.walk <= 2 * costs.collect:
+                taken[way] = Taken(median(asker.timed(lambda: asker.answer(query))), getattr(costs, way))
+    return Page(f"{resource.name}: {asked}", page, chosen, taken)
+
+
+def _cell(page: Page, way: str) -> str:
+    if way not in page.taken:
+        return "-"
+    each = page.taken[way]
+    return f"{each.ms:.3f} ({_unit(each):.0f}){'*' if way == page.chosen else ' '}"
+
+
+def _unit(taken: Taken) -> float:
+    """Tell how many nanoseconds one unit of the cost took."""
+    return taken.ms * 1e6 / max(taken.cost, 1)
+
+
+@contextmanager
+def _taking(way: str) -> Iterator[list[tuple[Costs, str]]]:
+    """Take pages of periods in one way, whatever it costs; gives what was reckoned of each, and would be chosen."""
+    reckoned: list[tuple[Costs, str]] = []
+    chosen = periods.way
+
+    def forced(part: Part, limit: int, skip: int, after: After | None) -> str:
+        reckoned.append((periods.reckon(part, limit, skip), chosen(part, limit, skip, after)))
+        return way
+
+    with patch.object(periods, "way", forced):
+        yield reckoned
+
+
+def _judge(pages: list[Page]) -> None:
+    for way in periods.WAYS:
+        long = [page.taken[way] for page in pages if way in page.taken and page.taken[way].ms > LONG_MS]
+        if len(long) > 1:
+            low, middle, high = quantiles(map(_unit, long), n=4)
+            print(f"{way}, {len(long)} pages: one unit took {middle:.0f} ns, of half of them {low:.0f} to {high:.0f}")
+    worse = [page for page in pages if _worse(page) > WORSE and page.taken[page.chosen].ms > LONG_MS]
+    print(f"{len(worse)} of {len(pages)} pages another way would have found {WORSE} times as fast, or faster:")
+    for page in worse:
+        took = page.taken[page.chosen].ms
+        print(f"  {page.asked}, page {page.number}: {page.chosen} {took:.2f} ms, {_worse(page):.1f} times as long")
+
+
+def _worse(page: Page) -> float:
+    return page.taken[page.chosen].ms / min(each.ms for each in page.taken.values())
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(sys.modules[__name__].__doc__ or "").partition("\n")[0])
+    parser.add_argument("--sizes", default="1M", help="comma separated, with k or M")
+    parser.add_argument("--folder", type=Path, default=Path("build/bench"), help="where the stores are kept")
+    parser.add_argument("--store", help="a PostgreSQL database, postgresql://…, on whose server the stores are made")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

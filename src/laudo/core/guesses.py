@@ -1,0 +1,205 @@
+"""A page of a period in another order, found by guessing: where a row stands, by proportion, then by counting.
+
+Between two points a third is guessed, until they are near the rows of the page. What lies between the guess and the
+nearer of the two is counted.
+"""
+
+from itertools import accumulate, pairwise
+from math import isqrt
+from typing import Final
+
+from laudo.core import tally
+from laudo.core.axes import Key
+from laudo.core.cursor import After
+from laudo.core.lookups import PATIENCE, Asking, At, Count, Read, together
+from laudo.core.part import Part
+from laudo.core.points import Point
+from laudo.core.reading import Reading
+from laudo.core.tally import locate, rank
+
+NEAR: Final = 1000
+"""Up to so many rows, looking at each costs less than guessing another place among them."""
+FEW_OF_PERIOD: Final = 25
+"""The same, in rows of the period."""
+GUESSING: Final = 10_000
+"""What guessing until a place is near costs, as much as counting so many rows."""
+LOCATING: Final = 1500
+"""What it costs besides for each facet whose counters tell where a guess stands."""
+COUNTING: Final = 1
+"""What counting a row costs, which is the unit of all costs."""
+_AHEAD: Final = 8
+"""By what factor the rows that are looked at grow with each step further down."""
+
+
+def costing(part: Part, limit: int, row: int) -> int:
+    """Tell what it costs to guess where a row of the period stands, and to read on from near there."""
+    low, high = part.points.around(row)
+    place = low.place + (row - low.held) * (high.place - low.place) // (high.held - low.held)
+    near = part.counting(min(place - low.place, high.place - place))
+    found = GUESSING + LOCATING * len(part.group.named or ()) + COUNTING * near
+    # Down the values of an axis a page is found twice: in all of them, and in its own.
+    times = 2 if part.matching.down_values else 1
+    return times * found + part.along(limit * part.group.total // part.total)
+
+
+def take(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
+    """Collect rows of a part; `after` is for orders down values that many rows share."""
+    if part.matching.down_values:
+        yield from _down_values(collected, part, limit, skip, after)
+    else:
+        yield from _guessed(collected, part, limit, skip)
+
+
+def _guessed(collected: Reading, part: Part, limit: int, skip: int) -> Asking[None]:
+    """Collect rows from a point near the first one; in the facets' own ranges also up to a point near the last."""
+    first, last = (part.total - skip - limit, part.total - 1 - skip) if part.falling else (skip, skip + limit - 1)
+    yield from _find_ends(part, first)
+    if part.ranges or not part.falling:
+        yield from _narrow(part, first)
+    if part.ranges or part.falling:
+        yield from _narrow(part, last, upper=True)
+    (start, _), (_, end) = part.points.around(first), part.points.around(last)
+    passed = end.held - 1 - last if part.falling else first - start.held
+    yield from _read(collected, part, limit, passed, lower=start.key, upper=end.key, falling=part.falling)
+
+
+def _find_ends(part: Part, row: int) -> Asking[None]:
+    """Make points of the first row and the last: where rows share values, those of some facets may lie far within."""
+    axis, group = part.axis, part.group
+    if axis.repeats and group.numbers and any(point.key is None for point in part.points.around(row)):
+        first, last = yield from together(*(locate(axis, group, place) for place in (0, group.total - 1)))
+        part.points.add(Point(first, 0, 0), Point(axis.past(last), group.total, part.total))
+
+
+def _narrow(part: Part, row: int, *, upper: bool = False) -> Asking[None]:
+    """Count at keys near row `row` of the period, until the point below it is near, or the `upper` one.
+
+    Each guess aims short of the row by as much as evenly spread rows may stray by chance, and by four times as much
+    after a guess that fell beyond it. Where rows lie unevenly, so that two guesses came no nearer, the next one halves.
+    """
+    missed, beyond, (low, high) = 0, 0, part.points.around(row)
+    while (apart := _apart(row, low, high, upper=upper)) > NEAR:
+        width, held = high.place - low.place, high.held - low.held
+        even = low.place + (row - low.held) * width // held
+        stray = NEAR + isqrt(min(row - low.held, high.held - row)) * width // held
+        short = min(stray << 2 * beyond, high.place - even if upper else even - low.place) // 2
+        halves = missed > 1 and missed % 2 == 0 and not beyond
+        guess = low.place + width // 2 if halves else even + (short if upper else -short)
+        place = min(max(guess, low.place + 1), high.place - 1)
+        key = _begun(part, (yield from locate(part.axis, part.group, place)))
+        if key in (low.key, high.key):
+            break
+        found = yield from _count_to(part, key, place)
+        low, high = part.points.around(row)
+        missed = missed + 1 if 2 * _apart(row, low, high, upper=upper) > apart else 0
+        beyond = beyond + 1 if (found.held > row) is not upper else 0
+
+
+def _count_to(part: Part, key: Key, place: int) -> Asking[Point]:
+    """Count the period's rows before a key, from or to the nearest point, whichever side that lies on.
+
+    A long way is counted from each coarse bucket to the next; these become points for other pages.
+    """
+    low, high = part.points.beside(key)
+    if high.key == key:
+        return high
+    at, rises = Point(key, place, 0), place - low.place < high.place - place
+    begin, end = (low, at) if rises else (at, high)
+    way = [begin, *(yield from _between(part, begin, end)), end]
+    counts = yield from together(*(part.counted(*each) for each in pairwise(way)))
+    before = low.held if rises else high.held - sum(counts)
+    points = [point._replace(held=held) for point, held in zip(way, accumulate(counts, initial=before), strict=True)]
+    part.points.add(*(points[1:] if rises else points[:-1]))
+    return points[-1] if rises else points[0]
+
+
+def _between(part: Part, low: Point, high: Point) -> Asking[list[Point]]:
+    """Give the keys at which coarse buckets begin on a long way, as points of which nothing is counted yet."""
+    rows = high.place - low.place
+    if rows <= part.points.apart or part.is_passed_in_time(rows):
+        return []
+    begun = {_begun(part, key): place for key, place in (yield from tally.beginnings(part.axis, part.group))}
+    return [
+        Point(key, place, 0)
+        for key, place in begun.items()
+        if (low.key is None or low.key < key) and (high.key is None or key < high.key)
+    ]
+
+
+def _begun(part: Part, key: Key) -> Key:
+    """Give the key to count at instead of one: where few rows share a value, that is where the value begins."""
+    return key if part.axis.repeats else part.axis.floor(key[0])
+
+
+def _apart(row: int, low: Point, high: Point, *, upper: bool) -> int:
+    """Tell how many rows likely stand between a row of the period and the point below or above; 0 if few do."""
+    rows = high.held - 1 - row if upper else row - low.held
+    return rows * (high.place - low.place) // (high.held - low.held) if rows > FEW_OF_PERIOD else 0
+
+
+def _down_values(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
+    """Collect downwards on an axis where many rows may share a value: first the rest of one value, then those below.
+
+    How far apart the period's rows lie is not known: more and more of the group's rows are looked at until there are
+    enough; where many rows of other groups stand between them, only those of one value.
+    """
+    axis, group, left, ahead, place = part.axis, part.group, limit, NEAR + 1, part.group.total
+    if after or skip:
+        lower, passed = (
+            (axis.past(axis.key(after.value, after.key)), 0) if after else (yield from _value_at(part, skip))
+        )
+        left -= yield from _read(collected, part, left, passed, lower=lower, upper=axis.ceiling(lower[0]))
+        place = yield from rank(axis, group, axis.floor(lower[0]))
+    while left and place > 0:
+        top, low = yield from together(locate(axis, group, place - 1), locate(axis, group, max(0, place - ahead)))
+        lower, upper = axis.floor(low[0]), axis.ceiling(top[0])
+        most = PATIENCE * ahead * part.matching.of // group.total
+        if low[0] != top[0] and (yield Count(axis, lower, upper, None, most=most)) == [(most,)]:
+            lower = axis.floor(top[0])
+        left -= yield from _read(collected, part, left, 0, lower=lower, upper=upper, falling=True)
+        ahead, place = _AHEAD * ahead, (yield from rank(axis, group, lower))
+
+
+def _value_at(part: Part, skip: int) -> Asking[tuple[Key, int]]:
+    """Find the row that `skip` others precede downwards; gives a key of its value, and how many rows lie between."""
+    axis, row = part.axis, part.total - 1 - skip
+    yield from _find_ends(part, row)
+    yield from _narrow(part, row)
+    low, _ = part.points.around(row)
+    [key] = yield At(axis, low.key, None, part.numbers, row - low.held, part.period)
+    floor, ceiling = axis.floor(key[0]), axis.ceiling(key[0])
+    first, end = yield from together(*(rank(axis, part.group, each) for each in (floor, ceiling)))
+    below = yield from _count_to(part, floor, first)
+    upto = yield from _count_to(part, ceiling, end)
+    # Ties rise where values fall: as many rows of the value precede it as stand below the one looked for.
+    row = below.held + skip - (part.total - upto.held)
+    yield from _narrow(part, row)
+    low, _ = part.points.around(row)
+    return low.key or floor, row - low.held
+
+
+def _read(
+    collected: Reading,
+    part: Part,
+    limit: int,
+    skip: int,
+    *,
+    lower: Key | None,
+    upper: Key | None,
+    falling: bool = False,
+) -> Asking[int]:
+    """Collect rows of a range: those from the facets' own ranges are sorted, others come in the axis' order."""
+    before = collected.count
+    rows = yield Read(
+        part.axis,
+        lower,
+        upper,
+        part.numbers,
+        limit,
+        skip,
+        falling,
+        gather=part.ranges is not None,
+        period=part.period,
+    )
+    collected.take(rows)
+    return collected.count - before
