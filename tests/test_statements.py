@@ -9,10 +9,10 @@ import pytest
 from factories import Account, Store, cpf, relatorio
 from forwarding import Forwarding, ForwardingConnection
 from laudo.core import plan, reading, resources, sql
-from laudo.core.axes import RELATORIO_RECENCY, Key
+from laudo.core.axes import RELATORIO_MENSAGEM, RELATORIO_RECENCY, Axis, Key
 from laudo.core.facets import Facets
-from laudo.core.lookups import Read
-from laudo.core.sql import SQLITE, Owner, Statement
+from laudo.core.lookups import Count, Read
+from laudo.core.sql import POSTGRES, SQLITE, Owner, Statement
 from laudo.server import pages
 from laudo.server.database import Connection, Database, Mark, Row
 from laudo.server.stores import open_store
@@ -473,3 +473,12 @@ def test_no_value_of_a_request_becomes_part_of_a_statement(asked: Asked) -> None
     for url in ("/relatorios?nome=segredo&sort=-nome&page=7", "/pessoas?nome=segredo&busca=12"):
         assert asked.client.get(url).status == 200
     assert not [statement for statement in asked.database.statements if "segredo" in statement.text]
+
+
+@pytest.mark.parametrize(("axis", "is_tested"), [(RELATORIO_MENSAGEM, True), (RELATORIO_RECENCY, False)])
+def test_the_server_looks_for_each_row_s_facet_in_a_hash_unless_an_index_leads_there(
+    axis: Axis, *, is_tested: bool
+) -> None:
+    """Compared with each of six thousand facets, 90 thousand rows took two seconds; as here a twentieth of that."""
+    asked = sql.statement(Count(axis, None, None, (1, 2)), Owner(1, 1), POSTGRES).text
+    assert ("facet = ANY" in asked, "(SELECT unnest(?::bigint[]))" in asked) == (not is_tested, is_tested)

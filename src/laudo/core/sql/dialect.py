@@ -86,6 +86,9 @@ class Dialect(Protocol):
     def member(self, column: str) -> str:
         """Ask that a column be one of those in an array, the one parameter."""
 
+    def among(self, column: str) -> str:
+        """Ask the same of each row that is met, where no index leads to those of the array."""
+
     def unsought(self, column: str, *, is_text: bool = False) -> str:
         """Name a column so that the engine tests it, rather than reads an index that begins with it."""
 

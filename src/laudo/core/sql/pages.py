@@ -69,5 +69,5 @@ def _first(lookup: Read, columns: str, where: Where, by: Ordered, dialect: Diale
     rows = f"FROM {source(lookup.axis, dialect)} WHERE {where} ORDER BY {listed(by)}"
     if lookup.most is None:
         return Statement(dialect.first(f"SELECT {columns} {rows}", sum(page)), (*where.params, *page))
-    tested = f"SELECT * FROM (SELECT {columns}, facet {rows} LIMIT ?) AS tested WHERE {dialect.member('facet')}"
+    tested = f"SELECT * FROM (SELECT {columns}, facet {rows} LIMIT ?) AS tested WHERE {dialect.among('facet')}"
     return Statement(dialect.first(tested, sum(page)), (*where.params, lookup.most, list(lookup.facets or ()), *page))

@@ -94,8 +94,8 @@ class Where(Clauses):
     def having(self, numbers: Numbers, *, sought: bool = True) -> "Where":
         """Ask for facets. Those not `sought` are tested: no index that begins with them has the axis' order."""
         if numbers is not None:
-            column = "facet" if sought else self._dialect.unsought("facet")
-            self.add(self._dialect.member(column), list(numbers))
+            asked = self._dialect.member("facet") if sought else self._dialect.among(self._dialect.unsought("facet"))
+            self.add(asked, list(numbers))
         return self
 
     def testing(self, period: Period | None) -> "Where":

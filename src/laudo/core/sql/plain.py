@@ -144,7 +144,7 @@ def _add_ranges(within: Where, filters: Clauses, lookup: Plain, dialect: Dialect
 def _add_filters(filters: Clauses, lookup: Plain, owner: Owner, dialect: Dialect) -> None:
     query = lookup.query
     if lookup.facets is not None:
-        filters.add(dialect.member("facet"), list(lookup.facets))
+        filters.add((dialect.member if lookup.few else dialect.among)("facet"), list(lookup.facets))
     if query.words and lookup.few and lookup.through is None:
         filters.also(dialect.having(query.words, owner))
     elif query.words:

@@ -28,6 +28,10 @@ class Postgres:
     def member(self, column: str) -> str:
         return f"{column} = ANY(?)"
 
+    def among(self, column: str) -> str:
+        """Look in a hash: a generic plan compares each row with one after the other of an array. No join is made."""
+        return f"({column} IN (SELECT unnest(?::bigint[]))) IS TRUE"
+
     def unsought(self, column: str, *, is_text: bool = False) -> str:
         return f"{column} || ''" if is_text else f"{column} + 0"
 

@@ -22,6 +22,9 @@ class Sqlite:
     def member(self, column: str) -> str:
         return f"{column} IN (SELECT value FROM carray(?))"
 
+    def among(self, column: str) -> str:
+        return self.member(column)
+
     def unsought(self, column: str, *, is_text: bool = False) -> str:  # noqa: ARG002 - the index is named
         return column
 
