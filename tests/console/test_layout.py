@@ -189,3 +189,16 @@ def test_no_field_is_so_small_that_a_phone_enlarges_the_page_around_it(phone: Co
         phone.page.locator("input").first.wait_for(state="attached")
         assert phone.page.evaluate(SMALL) == [], view
         assert phone.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
+
+
+def test_a_badge_is_in_one_line_where_letters_are_wide(wide: Console) -> None:
+    for width in (900, 1100, 1280, 1440):
+        wide.page.set_viewport_size({"width": width, "height": 900})
+        for filters in ("pendente_validacao_manual=true", "resultado=INVALID"):
+            wide.enter(f"?{width}#/relatorios?{filters}")
+            wide.page.evaluate("document.body.style.setProperty('--sans', '\"DejaVu Sans\", Verdana, sans-serif')")
+            wide.page.evaluate("document.body.style.fontFamily = 'var(--sans)'")
+            badges = wide.page.locator(".table :is(.manual, .resultado)")
+            assert badges.count()
+            heights = "(all) => all.map((e) => e.getBoundingClientRect().height)"
+            assert max(badges.evaluate_all(heights)) <= 24, (width, filters)
