@@ -129,3 +129,14 @@ def test_back_finds_its_place_in_the_page(tab: Console) -> None:
     tab.page.keyboard.press("/")
     tab.page.keyboard.press("ArrowDown")
     assert tab.rows.nth(0).evaluate("(row) => row === document.activeElement")
+
+
+def test_a_phone_sorts_by_the_columns_of_people(phone: Console, api: httpx.Client) -> None:
+    phone.enter("#/pessoas")
+    choice = phone.page.get_by_label("Ordenar por")
+    assert choice.locator("option").all_inner_texts() == phone.page.locator("thead th").all_text_contents()
+    assert choice.locator("option").all_inner_texts() == ["Nome", "CPF", "Último relatório"]
+    choice.select_option("Nome")
+    phone.settle()
+    first = api.get("/pessoas", params={"sort": "nome"}).json()["result"]["itens"][0]
+    assert phone.rows.first.inner_text() == first["nome"]

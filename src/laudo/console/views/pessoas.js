@@ -80,7 +80,7 @@ function searched(text) {
 /** @param {{place: Place, list: import("../lists.js").Asked, total: number}} props */
 function Shown({ place, list, total }) {
   const { itens } = list.result;
-  return html`<${SortSelect} place=${place} fields=${COLUMNS} />
+  return html`<${SortSelect} place=${place} fields=${COLUMNS} words=${{ nome: "Nome", atualizado_em: "Último relatório" }} />
     <div class="table pessoas ${list.loading ? "loading" : ""}">
       <table role="table" aria-labelledby="titulo">
         <thead role="rowgroup"><tr role="row">

@@ -26,13 +26,13 @@ export function Header({ place, field, words = FIELDS[field] }) {
   </th>`;
 }
 
-/** The same choice for screens that have no room for headers. @param {{place: Place, fields: string[]}} props */
-export function SortSelect({ place, fields }) {
+/** The same choice for screens that have no room for headers. @param {{place: Place, fields: string[], words?: Record<string, string>}} props */
+export function SortSelect({ place, fields, words = {} }) {
   const { field, descending } = sorting(place);
   const sort = (/** @type {string} */ text) => go({ ...place, sort: text === "-atualizado_em" ? "" : text, page: 1 });
   return html`<div class="sorter">
     <label>Ordenar por <select value=${field} onChange=${(/** @type {any} */ event) => sort(`${event.target.value === "atualizado_em" ? "-" : ""}${event.target.value}`)}>
-      ${fields.map((name) => html`<option key=${name} value=${name}>${FIELDS[name]}</option>`)}
+      ${fields.map((name) => html`<option key=${name} value=${name}>${words[name] ?? FIELDS[name]}</option>`)}
     </select></label>
     <button type="button" class="quiet" onClick=${() => sort(`${descending ? "" : "-"}${field}`)}>${descending ? "decrescente" : "crescente"}</button>
   </div>`;
