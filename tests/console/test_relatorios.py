@@ -363,7 +363,9 @@ def test_the_keyboard_is_enough(tab: Console) -> None:
     tab.settle()
     press("/")
     assert tab.page.evaluate("document.activeElement.hasAttribute('data-find')")
-    tab.page.keyboard.type("?")
+    press("/")
+    tab.page.keyboard.type("?/")
+    assert tab.page.locator("[data-find]").input_value() == "?/"
     assert not tab.page.locator("dialog").count()
     press("ArrowDown")
     assert tab.page.evaluate("document.activeElement.title") == tab.rows.nth(0).get_attribute("title")

@@ -83,6 +83,7 @@ function Find() {
       aria-invalid=${wrong ? "true" : undefined}
       value=${text}
       onInput=${(/** @type {any} */ event) => type(event.target.value)}
+      onKeyDown=${(/** @type {any} */ event) => event.key === "/" && !text && event.preventDefault()}
       onBlur=${() => setWrong("")}
     />
     ${text ? html`<${Clear} label="Apagar a busca rápida" clear=${() => type("")} />` : html`<kbd aria-hidden="true">/</kbd>`}
