@@ -108,3 +108,11 @@ def test_a_chart_that_cannot_be_drawn_is_said(wide: Console) -> None:
     wide.page.get_by_text("O gráfico não pôde ser carregado").wait_for()
     assert wide.page.locator(".volume tbody tr").count() == 30
     assert not wide.page.get_by_role("img").count()
+
+
+def test_no_key_is_named_where_there_is_no_keyboard(phone: Console) -> None:
+    phone.enter("#/painel")
+    key = phone.page.get_by_role("button", name="Contar de novo").locator("kbd")
+    assert key.is_visible()
+    phone.page.context.new_cdp_session(phone.page).send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    assert not key.is_visible()
