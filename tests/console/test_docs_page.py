@@ -23,14 +23,24 @@ def test_every_route_can_be_tried_with_the_token_of_the_tab(tab: Console, api: h
     assert json.loads(answer) == api.get("/relatorios", params={"status": "EM ANALISE", "rows": 50}).json()
 
 
-def test_a_refusal_is_shown_as_it_came(tab: Console) -> None:
+def test_a_refusal_is_shown_as_it_came(tab: Console, api: httpx.Client) -> None:
     tab.refusals_expected = True
     tab.enter("docs")
     section = tab.page.locator("section[data-path='/relatorios']")
     section.locator("summary", has_text="Experimentar").click()
     section.locator("[name=rows]").fill("7")
     section.get_by_role("button", name="Enviar").click()
-    section.get_by_text("400 ·").wait_for()
+    came = api.get("/relatorios", params={"rows": "7"}).text
+    section.get_by_text(f"400 · {len(came)} caracteres ·").wait_for()
+    assert json.loads(section.locator("output pre").inner_text()) == json.loads(came)
+    tab.page.route("**/relatorios*", lambda route: route.fulfill(status=502, body="<h1>Bad Gateway</h1>"))
+    section.get_by_role("button", name="Enviar").click()
+    section.get_by_text("502 ·").wait_for()
+    assert section.locator("output pre").inner_text() == "<h1>Bad Gateway</h1>"
+    tab.page.route("**/relatorios*", lambda route: route.abort())
+    section.get_by_role("button", name="Enviar").click()
+    section.get_by_text("sem resposta · 0 caracteres").wait_for()
+    assert section.locator("output pre").inner_text() == "O servidor não respondeu. Verifique a conexão."
 
 
 def test_an_answer_that_comes_late_is_not_shown_for_a_later_question(wide: Console) -> None:

@@ -8,14 +8,15 @@ import { SERVICE } from "./service.js";
 
 /** Why there is no answer; `message` is for people, `keys` are the parameters at fault, `retryAfter` in seconds. */
 export class Refusal extends Error {
-  /** @param {Kind} kind @param {string} message @param {{status?: number, keys?: string[], retryAfter?: number, requestId?: string}} [more] */
-  constructor(kind, message, { status = 0, keys = [], retryAfter = 0, requestId = "" } = {}) {
+  /** @param {Kind} kind @param {string} message @param {{status?: number, keys?: string[], retryAfter?: number, requestId?: string, text?: string}} [more] */
+  constructor(kind, message, { status = 0, keys = [], retryAfter = 0, requestId = "", text = "" } = {}) {
     super(message);
     this.kind = kind;
     this.status = status;
     this.keys = keys;
     this.retryAfter = retryAfter;
     this.requestId = requestId;
+    this.text = text;
   }
 }
 
@@ -158,13 +159,13 @@ function isObject(value) {
  * @param {Response} answer @param {string} text @param {(body: any) => boolean} isWhole */
 function read(answer, text, isWhole) {
   const body = parse(text);
-  if (!answer.ok) throw refusal(answer, body);
+  if (!answer.ok) throw refusal(answer, text, body);
   if (!isWhole(body)) throw new Refusal("server", UNREADABLE, { status: answer.status });
   return body;
 }
 
 /** @param {string} text */
-function parse(text) {
+export function parse(text) {
   try {
     return JSON.parse(text);
   } catch {
@@ -172,14 +173,15 @@ function parse(text) {
   }
 }
 
-/** @param {Response} answer @param {any} body */
-function refusal(answer, body) {
+/** @param {Response} answer @param {string} text @param {any} body */
+function refusal(answer, text, body) {
   const message = typeof body?.message === "string" ? body.message : `O servidor respondeu ${answer.status}.`;
   return new Refusal(KINDS[answer.status] ?? "server", message, {
     status: answer.status,
     keys: body?.validation?.keys,
     retryAfter: Number(answer.headers.get("Retry-After")) || 0,
     requestId: answer.headers.get("X-Request-Id") ?? "",
+    text,
   });
 }
 

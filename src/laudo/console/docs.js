@@ -1,6 +1,6 @@
 // Adds "Experimentar" to the reference: a form for each route, asked with the token of this tab.
 import { html, render, useRef, useState } from "./vendor/preact.js";
-import { connect, description, Refusal } from "./api.js";
+import { connect, description, parse, Refusal } from "./api.js";
 import { patiently } from "./patience.js";
 import { kept, renewKept } from "./session.js";
 import { resumeTheme } from "./theme.js";
@@ -61,7 +61,8 @@ async function answer(path, asked, token, signal) {
   } catch (error) {
     if (signal.aborted) return null;
     if (!(error instanceof Refusal)) throw error;
-    return { status: String(error.status || "sem resposta"), size: error.message.length, ms: took(), text: error.message };
+    const body = parse(error.text);
+    return { status: String(error.status || "sem resposta"), size: error.text.length, ms: took(), text: body ? JSON.stringify(body, null, 2) : error.text || error.message };
   }
 }
 
