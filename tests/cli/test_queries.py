@@ -319,14 +319,16 @@ def test_columns_mask_cpfs_unless_they_are_to_be_revealed(run: Run) -> None:
 
 @pytest.fixture
 def on_a_terminal(base: str, tmp_path: Path) -> Callable[..., str]:
-    def run(*words: str, columns: int, begun: threading.Event | None = None) -> str:
-        """Give all that is shown; `begun` is set with the first of it."""
+    def run(*words: str, columns: int, begun: threading.Event | None = None, notes: bool = False) -> str:
+        """Give all that is shown, with `notes` what stderr has too; `begun` is set with the first of it."""
         import pty
 
         leader, follower = pty.openpty()
         access = {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN, "COLUMNS": str(columns)}
         shown = b""
-        with subprocess.Popen([LAUDO, *words], stdout=follower, env=Shell(tmp_path).environment | access) as process:
+        environment = Shell(tmp_path).environment | access
+        stderr = follower if notes else subprocess.DEVNULL
+        with subprocess.Popen([LAUDO, *words], stdout=follower, stderr=stderr, env=environment) as process:
             os.close(follower)
             with suppress(OSError):  # so Linux says that nobody writes any more
                 while read := os.read(leader, 10_000):
@@ -344,6 +346,24 @@ def test_a_terminal_gets_a_table(on_a_terminal: Callable[..., str]) -> None:
     lines = on_a_terminal("pessoas", columns=80).splitlines()
     assert lines[0].split() == ["cpf", "nome", "atualizado_em"]
     assert lines[1].split() == ["***982247**", "Maria", "da", "Silva", "2026-01-31T12:00:00.000Z"]
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ([], "page 1 of 3, 60 relatorios in all; --page and --all show the others"),
+        (["--page", "3"], "page 3 of 3, 60 relatorios in all; --page and --all show the others"),
+        (["--page", "4"], "page 4 is beyond the last one, which is 3; 60 relatorios in all"),
+        (["--rows", "75"], "60 relatorios in all"),
+    ],
+)
+def test_on_a_terminal_a_page_is_not_taken_for_the_list(
+    on_a_terminal: Callable[..., str], service: Service, words: list[str], line: str
+) -> None:
+    service.relatorios = [relatorio(number) for number in range(60, 0, -1)]
+    assert on_a_terminal("relatorios", *words, columns=240, notes=True).splitlines()[-1] == line
+    for programs in (["--csv"], ["--json", "numero"]):
+        assert line not in on_a_terminal("relatorios", *words, *programs, columns=240, notes=True)
 
 
 @pytest.mark.parametrize("columns", [20, 80, 150, 190, 240])

@@ -58,6 +58,11 @@ def show(
         table(([item if reveal else masked(item) for item in page] for page in pages), fields)
 
 
+def in_columns(*, json_: str | None, jq: str | None, csv_: bool, **_: object) -> bool:
+    """Tell whether `show` prints for a person: on a terminal, and in no format for programs."""
+    return sys.stdout.isatty() and json_ is None and jq is None and not csv_
+
+
 def query(value: object, expression: str) -> None:
     """Print what jq makes of a value, texts as they are."""
     try:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from laudo.client import Laudo
 
 EPILOG: Final = """
-\b
 Where nothing else is said: a table on a terminal, item by item where it is too narrow for one; lines of columns
 separated by tabs elsewhere. CPFs are masked. --json, --jq and --csv print whole values.
 """
@@ -130,7 +129,20 @@ def _ask(
         batches = getattr(client, f"{resource.name}_in_batches")(rows=rows, workers=workers, **asked)
         answers.show((_wires(batch.itens) for batch in batches), names, **how)
     else:
-        answers.show([_wires(method(page=page, rows=rows, **asked).itens)], names, **how)
+        found = method(page=page, rows=rows, **asked)
+        answers.show([_wires(found.itens)], names, **how)
+        if answers.in_columns(**how):
+            output.note(_place(found, resource.name))
+
+
+def _place(found: Any, name: str) -> str:  # noqa: ANN401 - a page of either list
+    """Say what a page is a part of, so that nobody takes it for the list."""
+    pages = -(-found.total // found.linhas)
+    if found.pagina > max(pages, 1):
+        return f"page {found.pagina} is beyond the last one, which is {max(pages, 1)}; {found.total} {name} in all"
+    if pages > 1:
+        return f"page {found.pagina} of {pages}, {found.total} {name} in all; --page and --all show the others"
+    return f"{found.total} {name} in all"
 
 
 def _wires(itens: Iterable[Any]) -> Iterable[answers.Wire]:
