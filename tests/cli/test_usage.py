@@ -61,6 +61,19 @@ def test_help_lists_every_command_and_the_exit_codes(empty: Shell) -> None:
         assert code in shown
 
 
+def test_help_fits_a_terminal_of_80_columns_and_cuts_no_sentence(empty: Shell) -> None:
+    groups = ("citus", "organization", "account", "user", "token", "export")
+    inner = [
+        [group, found]
+        for group in groups
+        for found in re.findall(r"^  ([a-z]+)  ", empty.prints(group, "--help"), re.MULTILINE)
+    ]
+    for command in [[], *([name] for name in cli.COMMANDS), *inner]:
+        for line in empty.prints(*command, "--help").splitlines():
+            assert len(line) <= 80, (command, line)
+            assert line.startswith("Usage: ") or not line.endswith("..."), (command, line)
+
+
 def test_serve_has_a_flag_for_every_setting(empty: Shell) -> None:
     shown = empty.prints("serve", "--help")
     for setting in SETTINGS:

@@ -71,9 +71,11 @@ EPILOG: Final = """
 \b
 Exit codes:
   0    done
-  1    done in part: `import`, `delete`, `copy`, `export`, `pull` or `migrate` could not do all of it, or `create`
-       could not print what it made; or `verify` or `copy` found differences
-  2    nothing done: stderr says what is wrong with the options, the settings, the store or the service
+  1    done in part: `import`, `delete`, `copy`, `export`, `pull` or `migrate`
+       could not do all of it, or `create` could not print what it made; or
+       `verify` or `copy` found differences
+  2    nothing done: stderr says what is wrong with the options, the
+       settings, the store or the service
   130  interrupted
 
 Every flag that is a setting is also a variable (--max-rows is LAUDO_MAX_ROWS) and a key of laudo.toml (max_rows).

@@ -18,8 +18,10 @@ EPILOG: Final = """
 \b
 Exit codes:
   0    the stores are equal
-  1    they are not: the source has changed meanwhile, or a failure came after a part; run it again
-  2    nothing done: usage, or the target has something of its own; stderr says why
+  1    they are not: the source has changed meanwhile, or a failure came
+       after a part; run it again
+  2    nothing done: usage, or the target has something of its own; stderr
+       says why
   130  interrupted; running it again goes on
 
 LAUDO_STORE is not used. The target is a store that `laudo migrate --store URL` has made, or an earlier copy, which is

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from laudo.client import Laudo
 
 EPILOG: Final = """
-\b
 Until it is whole, FILE is not touched: FILE.part and FILE.part.json hold what has come so far. The same command
 goes on from there. .parquet needs the package pyarrow (pip install '.[parquet]' in a clone).
 """

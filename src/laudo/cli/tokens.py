@@ -61,7 +61,10 @@ def create(
 @as_json
 @with_settings("store")
 def show(settings: Settings, *, id_usuario: int | None, json_: bool) -> None:
-    """Show tokens: when they were made, when they end, whether they work; never their text."""
+    """Show all tokens.
+
+    When they were made, when they end, whether they work; never their text.
+    """
     from laudo.server import accounts
 
     with opened(settings) as database, database.snapshot() as connection:

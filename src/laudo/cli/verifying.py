@@ -18,7 +18,8 @@ DIFFERS: Final = 1
 EPILOG: Final = """
 \b
 Exit codes:
-  0    nothing differs; with --repair also: what differed is repaired, and a second pass found nothing
+  0    nothing differs; with --repair also: what differed is repaired, and a
+       second pass found nothing
   1    something differs; with --repair also: some of it cannot be repaired
   2    it could not be told: usage, settings or store; stderr says why
   130  interrupted; every account and organization is as it was, or repaired
