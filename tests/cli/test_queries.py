@@ -244,6 +244,8 @@ def test_what_a_request_depends_on_is_no_contradiction(run: Run) -> None:
         ("--workers 3", "--workers is for --all"),
         ("--every 3", "--every is for --watch"),
         ("--watch --every inf", "Invalid value for '--every': inf is not in the range 0.1<=x<=86400"),
+        ("--nome a --nome b", "Invalid value for '--nome': given more than once, and takes one value"),
+        ("--sort nome --sort nome", "Invalid value for '--sort': given more than once, and takes one value"),
     ],
 )
 def test_options_that_would_be_ignored_or_never_end_are_refused(
