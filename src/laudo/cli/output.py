@@ -189,11 +189,13 @@ def new_file(path: Path) -> BinaryIO:
 
 
 def listing(items: Sequence[Item], *, as_json: bool) -> None:
-    """Print items as a JSON array, or as columns under their names."""
+    """Print items as a JSON array, or as columns under their names; stderr says so where there are none."""
     if as_json:
         click.echo(json.dumps(items, ensure_ascii=False, indent=2))
     elif items:
         _columns([list(items[0]), *([_cell(value) for value in item.values()] for item in items)])
+    else:
+        note("none")
 
 
 def answer(item: Item, text: str, *, as_json: bool) -> None:
