@@ -243,6 +243,16 @@ def test_demo_leaves_the_store_of_the_environment_alone(laudo: Shell) -> None:
     assert [item["nome_organizacao"] for item in laudo.lists("organization", "list")] == ["Modelo"]
 
 
+def test_demo_prints_no_address_that_another_program_has(empty: Shell) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        result = empty("demo", "--port", str(other.getsockname()[1]))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Address already in use; hint: choose another --port" in one_line(result)
+    assert not (empty.folder / "demo.db").exists()
+
+
 def test_demo_serves_what_it_made_and_starts_again(fresh: Shell) -> None:
     words = ("demo", "--store", fresh.store, "--workers", "1")
     token = fresh.prints(*words, "--no-serve").splitlines()[-2].split()[1]

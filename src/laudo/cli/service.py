@@ -37,6 +37,8 @@ def demo(settings: Settings, *, count: int, no_serve: bool) -> None:
     The second start finds the data of the first, and prints the same token. The store is sqlite:///demo.db unless
     --store is given; LAUDO_STORE is not used, so that a real store never gets invented reports by mistake.
     """
+    if not no_serve:
+        serving.free_address(settings.host, settings.port)  # Before an address is printed that others have.
     _fill(settings, count)
     if not no_serve:
         serving.run(settings)

@@ -71,7 +71,7 @@ def _server(settings: Settings) -> "AbstractServer[Any]":
 
     server = Server(
         "laudo",
-        address=_free_address(settings.host, settings.port),
+        address=free_address(settings.host, settings.port),
         port=settings.port,
         interface=Interfaces.WSGI,
         workers=settings.workers,
@@ -282,7 +282,7 @@ def _require_replicas(settings: Settings) -> None:
         app.open_served(settings).close()
 
 
-def _free_address(host: str, port: int) -> str:
+def free_address(host: str, port: int) -> str:
     """Give the host's numeric address. Workers share the port, so that a second server would not notice the first."""
     try:
         family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
