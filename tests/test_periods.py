@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from engines import Engine, Stores
 from factories import NOON
-from laudo.core import guesses, periods, points, sql
-from laudo.core.lookups import Count, LookUp
+from laudo.core import guesses, periods, points, sql, walking
+from laudo.core.lookups import At, Count, LookUp, Read
 from laudo.core.sql import Dialect, Owner, Statement
 from laudo.core.values import render_instant
 from laudo.server import app
@@ -202,3 +202,37 @@ def test_no_value_is_counted_behind_the_last_item(
     kept.database.forget()
     assert len(kept.client.get(f"/relatorios?{question}").itens) == shown
     assert not [each.text for each in kept.database.statements if "GROUP BY facet" in each.text]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [pytest.param(way, marks=pytest.mark.xdist_group(f"periods {way.__name__}")) for way in (_together, _own_messages)],
+    indirect=True,
+)
+@pytest.mark.parametrize("filters", ["", "&tipo_pessoa=PESSOA"])
+@pytest.mark.parametrize("field", ["numero", "numero_documento", "mensagem"])
+@pytest.mark.parametrize(("sign", "period"), [("", ("de", 940)), ("-", ("ate", 60))])
+def test_a_period_at_the_other_end_of_an_order_is_collected_rather_than_come_to(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, field: str, sign: str, period: tuple[str, int], filters: str
+) -> None:
+    """Where an order follows time, all of a period lies behind everything else, and no proportion tells where."""
+    for module, name, value in (*FREE, (guesses, "NEAR", 20), (walking, "LEAST", 0), (walking, "LOOK", 20)):
+        monkeypatch.setattr(module, name, value)
+    ask, looked_at = sql.statement, 0
+
+    def counting(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
+        nonlocal looked_at
+        if isinstance(lookup, At | Read) and lookup.period:
+            rows = ask(Count(lookup.axis, lookup.lower, lookup.upper, None, most=lookup.most), owner, dialect)
+            looked_at += kept.database.fetch(rows)[0][0]
+        return ask(lookup, owner, dialect)
+
+    end, minute = period
+    question = f"sort={sign}{field}&atualizado_em_{end}={render_instant(NOON + minute * MINUTE)}{filters}"
+    for page in (1, 2):
+        looked_at = 0
+        monkeypatch.setattr(sql, "statement", ask)
+        assert kept.world.compare("relatorios", 0, f"{question}&page={page}") == "items"
+        monkeypatch.setattr(sql, "statement", counting)
+        assert kept.client.get(f"/relatorios?{question}&page={page}").itens
+        assert looked_at < REPORTS // 3, page

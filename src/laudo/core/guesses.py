@@ -1,7 +1,8 @@
 """A page of a period in another order, found by guessing: where a row stands, by proportion, then by counting.
 
 Between two points a third is guessed, until they are near the rows of the page. What lies between the guess and the
-nearer of the two is counted.
+nearer of the two is counted. Where the period's rows lie in heaps, the next one may be far from a point that is near by
+proportion: when as many rows have been looked at as it costs to collect all that match, these are collected.
 """
 
 from itertools import accumulate, pairwise
@@ -16,6 +17,7 @@ from laudo.core.part import Part
 from laudo.core.points import Point
 from laudo.core.reading import Reading
 from laudo.core.tally import locate, rank
+from laudo.core.walking import FETCH
 
 NEAR: Final = 1000
 """Up to so many rows, looking at each costs less than guessing another place among them."""
@@ -51,7 +53,7 @@ def take(collected: Reading, part: Part, limit: int, skip: int, after: After | N
 
 
 def _guessed(collected: Reading, part: Part, limit: int, skip: int) -> Asking[None]:
-    """Collect rows from a point near the first one; in the facets' own ranges also up to a point near the last."""
+    """Collect rows from a point near the first one; in the facets' own ranges, all of which are sorted, up to one."""
     first, last = (part.total - skip - limit, part.total - 1 - skip) if part.falling else (skip, skip + limit - 1)
     yield from _find_ends(part, first)
     if part.ranges or not part.falling:
@@ -60,7 +62,20 @@ def _guessed(collected: Reading, part: Part, limit: int, skip: int) -> Asking[No
         yield from _narrow(part, last, upper=True)
     (start, _), (_, end) = part.points.around(first), part.points.around(last)
     passed = end.held - 1 - last if part.falling else first - start.held
-    yield from _read(collected, part, limit, passed, lower=start.key, upper=end.key, falling=part.falling)
+    if part.ranges and (end.place - start.place) * FETCH > 2 * part.matching.collecting(limit + skip):
+        yield from _collect(collected, part, limit, skip, None)
+        return
+    most = None if part.ranges else part.matching.patience(limit + skip)
+    before = collected.count
+    yield from _read(collected, part, limit, passed, lower=start.key, upper=end.key, falling=part.falling, most=most)
+    if (shown := collected.count - before) < limit:
+        yield from _collect(collected, part, limit - shown, skip + shown, None)
+
+
+def _collect(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
+    """Collect rows of those that match, all of which are found and sorted."""
+    rows = yield part.matching.collected(limit, skip, after)
+    collected.take([row[1:] for row in rows])
 
 
 def _find_ends(part: Part, row: int) -> Asking[None]:
@@ -144,29 +159,44 @@ def _down_values(collected: Reading, part: Part, limit: int, skip: int, after: A
     enough; where many rows of other groups stand between them, only those of one value.
     """
     axis, group, left, ahead, place = part.axis, part.group, limit, NEAR + 1, part.group.total
+    patience = part.matching.patience(limit + skip)
     if after or skip:
-        lower, passed = (
-            (axis.past(axis.key(after.value, after.key)), 0) if after else (yield from _value_at(part, skip))
-        )
+        found = (axis.past(axis.key(after.value, after.key)), 0) if after else (yield from _value_at(part, skip))
+        if found is None:
+            yield from _collect(collected, part, limit, skip, after)
+            return
+        lower, passed = found
         left -= yield from _read(collected, part, left, passed, lower=lower, upper=axis.ceiling(lower[0]))
         place = yield from rank(axis, group, axis.floor(lower[0]))
     while left and place > 0:
+        if patience <= 0:
+            yield from _collect(collected, part, left, skip + limit - left, after)
+            return
+        ahead = min(ahead, 1 + patience * group.total // part.matching.of)
         top, low = yield from together(locate(axis, group, place - 1), locate(axis, group, max(0, place - ahead)))
         lower, upper = axis.floor(low[0]), axis.ceiling(top[0])
         most = PATIENCE * ahead * part.matching.of // group.total
         if low[0] != top[0] and (yield Count(axis, lower, upper, None, most=most)) == [(most,)]:
             lower = axis.floor(top[0])
         left -= yield from _read(collected, part, left, 0, lower=lower, upper=upper, falling=True)
-        ahead, place = _AHEAD * ahead, (yield from rank(axis, group, lower))
+        above, place = place, (yield from rank(axis, group, lower))
+        ahead, patience = _AHEAD * ahead, patience - part.along(above - place)
 
 
-def _value_at(part: Part, skip: int) -> Asking[tuple[Key, int]]:
-    """Find the row that `skip` others precede downwards; gives a key of its value, and how many rows lie between."""
+def _value_at(part: Part, skip: int) -> Asking[tuple[Key, int] | None]:
+    """Find the row that `skip` others precede downwards; gives a key of its value, and how many rows lie between.
+
+    None where it is too far from all that is near by proportion.
+    """
     axis, row = part.axis, part.total - 1 - skip
     yield from _find_ends(part, row)
     yield from _narrow(part, row)
     low, _ = part.points.around(row)
-    [key] = yield At(axis, low.key, None, part.numbers, row - low.held, part.period)
+    most = part.matching.patience(skip)
+    keys = yield At(axis, low.key, None, part.numbers, row - low.held, part.period, most)
+    if not keys:
+        return None
+    [key] = keys
     floor, ceiling = axis.floor(key[0]), axis.ceiling(key[0])
     first, end = yield from together(*(rank(axis, part.group, each) for each in (floor, ceiling)))
     below = yield from _count_to(part, floor, first)
@@ -187,8 +217,12 @@ def _read(
     lower: Key | None,
     upper: Key | None,
     falling: bool = False,
+    most: int | None = None,
 ) -> Asking[int]:
-    """Collect rows of a range: those from the facets' own ranges are sorted, others come in the axis' order."""
+    """Collect rows of a range: those from the facets' own ranges are sorted, others come in the axis' order.
+
+    Of the latter at most `most` are looked at. Gives how many were found.
+    """
     before = collected.count
     rows = yield Read(
         part.axis,
@@ -199,6 +233,7 @@ def _read(
         skip,
         falling,
         gather=part.ranges is not None,
+        most=most,
         period=part.period,
     )
     collected.take(rows)

@@ -53,7 +53,10 @@ class Before(Struct, frozen=True):
 
 
 class At(Struct, frozen=True):
-    """The row of a range that `skip` others precede; with `period` of those of it. Rows: its key."""
+    """The row of a range that `skip` others precede; with `period` of those of it, among the first `most` rows.
+
+    Rows: its key.
+    """
 
     axis: Axis
     lower: Key | None
@@ -61,6 +64,7 @@ class At(Struct, frozen=True):
     facets: Numbers
     skip: int
     period: Period | None = None
+    most: int | None = None
 
 
 class Count(Struct, frozen=True):
@@ -89,7 +93,7 @@ class Read(Struct, frozen=True):
 
     With `falling` the first column is read downwards, ties upwards all the same. With `merge` each facet's own index
     range is read and the ranges are merged, with `gather` they are read whole and sorted; otherwise the axis is scanned
-    and each row's facet tested, for at most `most` rows. With `period`, those of it.
+    and each row tested, for at most `most` rows. With `period`, those of it.
     """
 
     axis: Axis

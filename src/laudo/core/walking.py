@@ -91,9 +91,9 @@ class Matching(Struct, frozen=True):
 
     def walked(self, limit: int, skip: int, after: After | None) -> Asking[Rows]:
         """Walk, at no more than twice the cost of collecting, which is done then: rows may lie unevenly."""
-        axis, left = self.order.field.axis, self._left(skip, after)
+        left = self._left(skip, after)
         wanted, behind = min(limit, left), max(0, left - limit)
-        most = LEAST + 2 * self.collecting(limit + skip) // self._testing(axis) if axis else 0
+        most = self.patience(limit + skip)
         plain = replace(self.collected(limit, skip, after), few=False, most=min(most, self.of))
         if behind < skip:
             plain = replace(plain, limit=wanted, skip=behind, backwards=True)
@@ -102,6 +102,11 @@ class Matching(Struct, frozen=True):
         if shown == wanted or most >= self.of:
             return rows
         return (yield self.collected(limit, skip, after))
+
+    def patience(self, rows: int) -> int:
+        """Tell how many rows of the order may be looked at for so many: what costs twice as much as collecting them."""
+        axis = self.order.field.axis
+        return LEAST + 2 * self.collecting(rows) // self._testing(axis) if axis else 0
 
     def _testing(self, axis: Axis) -> int:
         """Tell what it costs to test a row: less where the axis' index holds all that it is tested for."""

@@ -1,8 +1,10 @@
 """The items of a range, in the order of its axis."""
 
+from msgspec.structs import replace
+
 from laudo.core.lookups import PATIENCE, Read, Whole
 from laudo.core.sql.dialect import Dialect, Ordered, Owner, Statement, is_mixed, listed
-from laudo.core.sql.parts import REACHED, Where, beside, order, reaching, source
+from laudo.core.sql.parts import REACHED, Where, beside, order, reaching, source, tested
 from laudo.core.sql.places import total
 
 
@@ -52,7 +54,7 @@ def _gathered(lookup: Read, where: Where, dialect: Dialect) -> Statement:
 
 
 def _in_order(lookup: Read, column: str, where: Where, dialect: Dialect) -> Statement:
-    """Take the first rows of a range, or of its first `most` rows those that have a facet."""
+    """Take the first rows of a range that are asked for, or those among its first `most` rows."""
     ordered, page = order(lookup.axis, falling=lookup.falling), (lookup.limit, lookup.skip)
     if lookup.most is None:
         where.testing(lookup.period).having(lookup.facets, sought=False)
@@ -66,8 +68,8 @@ def _in_order(lookup: Read, column: str, where: Where, dialect: Dialect) -> Stat
 
 
 def _first(lookup: Read, columns: str, where: Where, by: Ordered, dialect: Dialect, *page: int) -> Statement:
-    rows = f"FROM {source(lookup.axis, dialect)} WHERE {where} ORDER BY {listed(by)}"
-    if lookup.most is None:
-        return Statement(dialect.first(f"SELECT {columns} {rows}", sum(page)), (*where.params, *page))
-    tested = f"SELECT * FROM (SELECT {columns}, facet {rows} LIMIT ?) AS tested WHERE {dialect.among('facet')}"
-    return Statement(dialect.first(tested, sum(page)), (*where.params, lookup.most, list(lookup.facets or ()), *page))
+    rows = Statement(f"FROM {source(lookup.axis, dialect)} WHERE {where} ORDER BY {listed(by)}", where.params)
+    found = replace(rows, text=f"SELECT {columns} {rows.text}")
+    if lookup.most is not None:
+        found = tested(columns, rows, lookup, dialect)
+    return Statement(dialect.first(found.text, sum(page)), (*found.params, *page))

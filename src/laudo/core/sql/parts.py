@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from laudo.core.axes import Axis, Key
 from laudo.core.facets import Numbers
+from laudo.core.lookups import At, Read
 from laudo.core.query import Period
 from laudo.core.sql.dialect import By, Dialect, Ordered, Owner, Statement, listed
 
@@ -138,6 +139,18 @@ def reaching(met: Statement, tied: Statement, ordered: Ordered) -> Statement:
         f"UNION ALL SELECT * FROM ({tied.text}) AS tied ORDER BY {listed(ordered)}"
     )
     return Statement(text, (*met.params, *tied.params))
+
+
+def tested(columns: str, rows: Statement, lookup: At | Read, dialect: Dialect) -> Statement:
+    """Take those of a period, or with facets, from the first `most` rows of an order; `rows` begins with FROM."""
+    asked = Clauses()
+    asked.during(lookup.period)
+    if lookup.facets is not None:
+        asked.add(dialect.among("facet"), list(lookup.facets))
+    for name, value in ("facet", lookup.facets), ("recency", lookup.period):
+        columns += "" if value is None else f", {name}"
+    text = f"SELECT * FROM (SELECT {columns} {rows.text} LIMIT ?) AS tested WHERE {asked}"
+    return Statement(text, (*rows.params, lookup.most, *asked.params))
 
 
 def source(axis: Axis, dialect: Dialect, *, by_facet: bool = False) -> str:

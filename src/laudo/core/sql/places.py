@@ -6,7 +6,7 @@ from laudo.core.axes import PESSOA_CPF, Axis
 from laudo.core.facets import Numbers
 from laudo.core.lookups import At, Before, Children, Count, Holding
 from laudo.core.sql.dialect import Dialect, Owner, Statement
-from laudo.core.sql.parts import ON_AXIS, Clauses, Where, source, tallied
+from laudo.core.sql.parts import ON_AXIS, Clauses, Where, source, tallied, tested
 
 
 def total(table: str, owner: Owner) -> Statement:
@@ -55,9 +55,13 @@ def before(lookup: Before, owner: Owner, dialect: Dialect) -> Statement:
 
 def at(lookup: At, owner: Owner, dialect: Dialect) -> Statement:
     where = Where(lookup.axis, owner, dialect).between(lookup.lower, lookup.upper)
-    where.testing(lookup.period).having(lookup.facets, sought=lookup.axis.facet_index is not None)
     names = ", ".join(lookup.axis.names)
     source_ = _source(lookup.axis, lookup.facets, dialect)
+    if lookup.most is not None:
+        rows = Statement(f"FROM {source_} WHERE {where} ORDER BY {names}", where.params)
+        found = tested(names, rows, lookup, dialect)
+        return Statement(f"SELECT {names} FROM ({found.text}) AS found LIMIT 1 OFFSET ?", (*found.params, lookup.skip))
+    where.testing(lookup.period).having(lookup.facets, sought=lookup.axis.facet_index is not None)
     text = f"SELECT {names} FROM {source_} WHERE {where} ORDER BY {names} LIMIT 1 OFFSET ?"
     return Statement(text, (*where.params, lookup.skip))
 
