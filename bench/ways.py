@@ -2,11 +2,11 @@
 
     python bench/ways.py --sizes 1M,10M [--store postgresql://…]
 
-Asks stores that bench/flat.py builds for pages of periods, and takes each in every way: all rows that match are
-collected, or those before the page walked past, or its place is guessed. Prints the milliseconds of each beside what
-`laudo.core.periods` reckons, and which it chooses (*); last, by way, how many nanoseconds one unit of its cost took,
-and the pages that another way would have found sooner. The constants of that reckoning, in `laudo.core.walking` and
-`guesses`, come from here.
+Asks stores that bench/flat.py builds for pages of periods, and takes each in every way that is worth a try: all rows
+that match are collected, or those before the page walked past, or its place is guessed. Prints the milliseconds of each
+beside what `laudo.core.periods` reckons, and which it chooses (*); last, by way, how many nanoseconds one unit of its
+cost took, and the pages that another way would have found sooner. The constants of that reckoning, in
+`laudo.core.walking` and `guesses`, come from here.
 """
 
 import argparse
@@ -35,6 +35,8 @@ LISTS: Final = (
 )
 FILTERS: Final = ("", "&status=CONCLUIDO", "&status=PENDENTE")
 WORSE: Final = 1.5
+FARTHEST: Final = 10
+"""A way is taken if it is reckoned at no more than so many times the cheapest."""
 LONG_MS: Final = 1.0
 """What takes less mostly goes to what every page does, and the choice matters little."""
 
@@ -81,14 +83,16 @@ def _pages(asker: Asker) -> Iterator[Page]:
 
 
 def _page(asker: Asker, resource: Resource, asked: str, page: int) -> Page:
-    """Take a page in each way, but for a walk that would be given up halfway, and the page collected."""
+    """Take a page in each way that is worth a try."""
     query, chosen, taken = parsed(resource, asked, page), "", {}
-    for way in periods.WAYS:
-        with _taking(way) as reckoned:
-            asker.answer(query)
-            costs, chosen = reckoned[-1]
-            if way != "walk" or costs.walk <= 2 * costs.collect:
-                taken[way] = Taken(median(asker.timed(lambda: asker.answer(query))), getattr(costs, way))
+    with _taking("collect") as reckoned:
+        asker.answer(query)
+    costs, chosen = reckoned[-1]
+    for way, cost in costs._asdict().items():
+        # Who walks gives up after what collecting costs twice, and collects.
+        if cost <= FARTHEST * min(costs) and (way != "walk" or cost <= 2 * costs.collect):
+            with _taking(way):
+                taken[way] = Taken(median(asker.timed(lambda: asker.answer(query))), cost)
     return Page(f"{resource.name}: {asked}", page, chosen, taken)
 
 

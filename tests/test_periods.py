@@ -213,7 +213,7 @@ def test_no_value_is_counted_behind_the_last_item(
 @pytest.mark.parametrize("field", ["numero", "numero_documento", "mensagem"])
 @pytest.mark.parametrize(("sign", "period"), [("", ("de", 940)), ("-", ("ate", 60))])
 def test_a_period_at_the_other_end_of_an_order_is_collected_rather_than_come_to(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch, field: str, sign: str, period: tuple[str, int], filters: str
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, *, field: str, sign: str, period: tuple[str, int], filters: str
 ) -> None:
     """Where an order follows time, all of a period lies behind everything else, and no proportion tells where."""
     for module, name, value in (*FREE, (guesses, "NEAR", 20), (walking, "LEAST", 0), (walking, "LOOK", 20)):

@@ -38,7 +38,7 @@ CHOICES: Final = {
     (points, "APART"): (1, 3, 10, 60),
     (points, "MOST"): (5, 1000),
     (plan, "FEW"): (0, 0, 50),
-    (walking, "SORT"): (0, 8, 1_000_000),
+    (walking, "SORT"): (0, 1, 1_000_000),
     (walking, "LEAST"): (0, 256),
     (reading, "LEAST"): (1, 256),
     (reading, "PATIENCE"): (0, 4),

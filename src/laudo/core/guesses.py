@@ -17,7 +17,7 @@ from laudo.core.part import Part
 from laudo.core.points import Point
 from laudo.core.reading import Reading
 from laudo.core.tally import locate, rank
-from laudo.core.walking import FETCH
+from laudo.core.walking import LOOK
 
 NEAR: Final = 1000
 """Up to so many rows, looking at each costs less than guessing another place among them."""
@@ -33,15 +33,16 @@ _AHEAD: Final = 8
 """By what factor the rows that are looked at grow with each step further down."""
 
 
-def costing(part: Part, limit: int, row: int) -> int:
-    """Tell what it costs to guess where a row of the period stands, and to read on from near there."""
+def costing(part: Part, limit: int, skip: int) -> int:
+    """Tell what it costs to guess where rows of the period stand, behind `skip` others, and to read from near there."""
+    row = part.total - 1 - skip if part.falling else skip
     low, high = part.points.around(row)
     place = low.place + (row - low.held) * (high.place - low.place) // (high.held - low.held)
     near = part.counting(min(place - low.place, high.place - place))
-    found = GUESSING + LOCATING * len(part.group.named or ()) + COUNTING * near
-    # Down the values of an axis a page is found twice: in all of them, and in its own.
-    times = 2 if part.matching.down_values else 1
-    return times * found + part.along(limit * part.group.total // part.total)
+    found = GUESSING + LOCATING * len(part.group.named or ())
+    if part.matching.down_values:  # A page is found in all of them and, nearby, in its own; only the first is at hand.
+        found = 2 * found if skip else found // 2
+    return found + COUNTING * near + part.along(limit * part.group.total // part.total)
 
 
 def take(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
@@ -50,6 +51,12 @@ def take(collected: Reading, part: Part, limit: int, skip: int, after: After | N
         yield from _down_values(collected, part, limit, skip, after)
     else:
         yield from _guessed(collected, part, limit, skip)
+
+
+def collect(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
+    """Collect rows of those that match, all of which are found and sorted."""
+    rows = yield part.matching.collected(limit, skip, after)
+    collected.take([row[1:] for row in rows])
 
 
 def _guessed(collected: Reading, part: Part, limit: int, skip: int) -> Asking[None]:
@@ -62,20 +69,14 @@ def _guessed(collected: Reading, part: Part, limit: int, skip: int) -> Asking[No
         yield from _narrow(part, last, upper=True)
     (start, _), (_, end) = part.points.around(first), part.points.around(last)
     passed = end.held - 1 - last if part.falling else first - start.held
-    if part.ranges and (end.place - start.place) * FETCH > 2 * part.matching.collecting(limit + skip):
-        yield from _collect(collected, part, limit, skip, None)
+    if part.ranges and (end.place - start.place) * LOOK > 2 * part.matching.collecting(limit + skip):
+        yield from collect(collected, part, limit, skip, None)
         return
     most = None if part.ranges else part.matching.patience(limit + skip)
     before = collected.count
     yield from _read(collected, part, limit, passed, lower=start.key, upper=end.key, falling=part.falling, most=most)
     if (shown := collected.count - before) < limit:
-        yield from _collect(collected, part, limit - shown, skip + shown, None)
-
-
-def _collect(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
-    """Collect rows of those that match, all of which are found and sorted."""
-    rows = yield part.matching.collected(limit, skip, after)
-    collected.take([row[1:] for row in rows])
+        yield from collect(collected, part, limit - shown, skip + shown, None)
 
 
 def _find_ends(part: Part, row: int) -> Asking[None]:
@@ -163,14 +164,14 @@ def _down_values(collected: Reading, part: Part, limit: int, skip: int, after: A
     if after or skip:
         found = (axis.past(axis.key(after.value, after.key)), 0) if after else (yield from _value_at(part, skip))
         if found is None:
-            yield from _collect(collected, part, limit, skip, after)
+            yield from collect(collected, part, limit, skip, after)
             return
         lower, passed = found
         left -= yield from _read(collected, part, left, passed, lower=lower, upper=axis.ceiling(lower[0]))
         place = yield from rank(axis, group, axis.floor(lower[0]))
     while left and place > 0:
         if patience <= 0:
-            yield from _collect(collected, part, left, skip + limit - left, after)
+            yield from collect(collected, part, left, skip + limit - left, after)
             return
         ahead = min(ahead, 1 + patience * group.total // part.matching.of)
         top, low = yield from together(locate(axis, group, place - 1), locate(axis, group, max(0, place - ahead)))

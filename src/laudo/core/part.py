@@ -1,5 +1,6 @@
 """What a period has of a group of rows, in the order of an axis: how many of them stand between two places."""
 
+from math import isqrt
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -72,8 +73,15 @@ class Part(Struct, frozen=True):
         return self.counting(rows) < self.along(rows)
 
     def along(self, rows: int) -> int:
-        """Tell how many rows of the axis lie where the group has so many."""
-        return rows if self.ranges else rows * self.matching.of // self.group.total
+        """Tell how many rows of the axis likely lie where the group has so many.
+
+        Those of some facets mostly share values: they lie neither evenly nor side by side.
+        """
+        if self.ranges:
+            return rows
+        if self.axis.repeats and self.group.numbers:
+            return isqrt(rows * rows * self.matching.of // self.group.total)
+        return rows * self.matching.of // self.group.total
 
 
 def part_of(query: Query, facets: Facets, group: Group, total: int, known: Known) -> Part:

@@ -92,8 +92,8 @@ class Costs(NamedTuple):
 def reckon(part: Part, limit: int, skip: int) -> Costs:
     """Tell what each way likely costs to `limit` rows behind `skip` others."""
     matching = part.matching
-    guess = guesses.costing(part, limit, part.total - 1 - skip if part.falling else skip)
-    return Costs(matching.collecting(limit + skip), matching.walking(matching.passed(limit, skip)), guess)
+    walk = matching.walking(matching.passed(limit, skip))
+    return Costs(matching.collecting(limit + skip), walk, guesses.costing(part, limit, skip))
 
 
 def way(part: Part, limit: int, skip: int, after: After | None) -> str:
@@ -106,16 +106,10 @@ def way(part: Part, limit: int, skip: int, after: After | None) -> str:
     return "walk" if not barred and (after or costs.walk <= costs.guess) else "guess"
 
 
-def _collect(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
-    """Collect rows of those that match, all of which are found and sorted."""
-    rows = yield part.matching.collected(limit, skip, after)
-    collected.take([row[1:] for row in rows])
-
-
 def _walk(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
     """Collect rows by walking past those before them, from the nearer end or from an item on."""
     rows = yield from part.matching.walked(limit, skip, after)
     collected.take([row[1:] for row in rows])
 
 
-WAYS: Final = {"collect": _collect, "walk": _walk, "guess": guesses.take}
+WAYS: Final = {"collect": guesses.collect, "walk": _walk, "guess": guesses.take}

@@ -19,11 +19,13 @@ LOOK: Final = 2
 """What looking at a row costs, where the index holds all that is asked of it."""
 FETCH: Final = 10
 """What fetching it costs, where the index does not."""
-SORT: Final = 8
-"""What putting a row in its place among the first ones costs, which are kept sorted."""
+SORT: Final = 1
+"""What two comparisons of rows cost, of which sorting takes the more, the more rows are kept sorted."""
 
 _TIED: Final = 2
 """How much dearer rows are where many share a value and are ordered against the walk: each is met twice."""
+_NEVER: Final = 1 << 62
+"""What it costs to walk an order that no index has."""
 LEAST: Final = 256
 """Rows that a walk may always look at."""
 
@@ -53,20 +55,23 @@ class Matching(Struct, frozen=True):
         """Tell what it costs to collect all rows and sort the first so many.
 
         It is less if the index of the newest holds what sorts them. Rows come in no order: each time that twice as many
-        have been seen, up to as many as are wanted had to be put in place.
+        have been seen, up to as many as are wanted had to be put in place among those, which are kept sorted.
         """
         axis, query = self.order.field.axis, self.query
         by_facet = self.numbers is not None
         held = axis and not query.words and axis.is_shown_by(query.resource.newest_axis, by_facet=by_facet)
         met = self.total if self.met is None else self.met
         kept = max(1, min(rows, self.total))
-        return self.total + kept * (self.total // kept).bit_length() * SORT + (0 if held else met * FETCH)
+        compared = kept * (self.total // kept).bit_length() * kept.bit_length()
+        return self.total + compared // 2 * SORT + (0 if held else met * FETCH)
 
     def walking(self, rows: int) -> int:
         """Tell what it costs to walk past so many rows that match, if these lie evenly."""
         axis, down_values = self.order.field.axis, self.down_values
-        if axis is None or (down_values and self.numbers):
-            return self.of * (SORT + FETCH)  # No index has this order, or it may lead through rows of others for long.
+        if axis is None:
+            return _NEVER
+        if down_values and self.numbers:
+            return self.of * 2 * FETCH  # It may lead through rows of others for long.
         return rows * self.of // max(self.total, 1) * self._testing(axis) * (_TIED if down_values else 1)
 
     @property
