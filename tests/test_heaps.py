@@ -106,3 +106,24 @@ def test_a_walk_through_the_reports_of_one_document_with_a_filter_misses_none(
         pages = acme.walk(f"/relatorios?numero_documento={document}&status=CONCLUIDO&sort={sort}")
         numeros = [item["numero"] for page in pages for item in page.itens]
         assert len(numeros) == len(set(numeros)) == 60
+
+
+def test_a_walk_down_messages_does_not_leap_over_reports_that_share_one(
+    account: Account, store: Store, acme: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A walk that gives up among many of one message must not go on below it, though a page's worth lies there."""
+    monkeypatch.setattr(walking.Matching, "collecting", lambda *_: 1_000_000)
+    monkeypatch.setattr(walking.Matching, "patience", lambda *_: 100)
+    apart = 200 * SECOND
+    messages = ["C"] * 24 + ["B"] * 200 + ["A"] * 100
+    within = [number not in range(25, 223) for number in range(len(messages))]
+    store.write(
+        account,
+        [
+            relatorio(number, mensagem=message, atualizado_em=NOON if inside else NOON - apart)
+            for number, (message, inside) in enumerate(zip(messages, within, strict=True))
+        ],
+    )
+    pages = acme.walk(f"/relatorios?sort=-mensagem&atualizado_em_de={render_instant(NOON - SECOND)}")
+    numeros = [item["numero"] for page in pages for item in page.itens]
+    assert len(numeros) == len(set(numeros)) == sum(within)

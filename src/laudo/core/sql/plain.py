@@ -102,7 +102,10 @@ def _met(lookup: Plain, looked_at: str, within: Statement, filters: Clauses, wal
 def _met_apart(
     lookup: Plain, looked_at: str, within: Statement, filters: Clauses, walked: Ordered, *, dialect: Dialect
 ) -> Statement:
-    """Test the same where ties go the other way than values; of those that follow an item its own ties come first."""
+    """Test the same where ties go the other way than values; of those that follow an item its own ties come first.
+
+    What has other values is looked at only if there are too few of these, all of which have been looked at.
+    """
     value, wanted = walked[0].name, lookup.limit + lookup.skip
 
     def first(by: Ordered, clause: str, *params: object) -> Statement:
@@ -117,10 +120,15 @@ def _met_apart(
     if axis is None or after is None or lookup.backwards:
         return both("")
     key = axis.key(after.value, after.key)
-    alike = first(walked[1:], f" AND {value} = ? AND {walked[1].name} > ?", *key)
-    others = both(f" AND {value} < ?", key[0])
-    text = f"SELECT * FROM ({alike.text}) AS alike UNION ALL SELECT * FROM ({others.text}) AS others"
-    return Statement(f"{text} ORDER BY {listed(walked)}", (*alike.params, *others.params))
+    tied = f" AND {value} = ? AND {walked[1].name} > ?"
+    alike = first(walked[1:], tied, *key)
+    unmet, params = "(SELECT count(*) FROM alike) < ?", (key[0], wanted)
+    if lookup.most is not None:
+        left = f"SELECT 1 FROM ({looked_at} WHERE {within.text}{tied} ORDER BY {walked[1]} LIMIT 1 OFFSET ?) AS tied"
+        unmet, params = f"{unmet} AND NOT EXISTS ({left})", (*params, *within.params, *key, lookup.most)
+    others = both(f" AND {value} < ? AND {unmet}", *params)
+    found = f"SELECT * FROM alike UNION ALL SELECT * FROM ({others.text}) AS others ORDER BY {listed(walked)}"
+    return Statement(f"WITH alike AS MATERIALIZED ({alike.text}) {found}", (*alike.params, *others.params))
 
 
 def _both(within: Where, filters: Clauses) -> Statement:
