@@ -36,7 +36,7 @@ LISTS: Final = (
 FILTERS: Final = ("", "&status=CONCLUIDO", "&status=PENDENTE")
 WORSE: Final = 1.5
 FARTHEST: Final = 10
-"""A way is taken if it is reckoned at no more than so many times the cheapest."""
+"""A way is taken if it is the one chosen, or reckoned at no more than so many times the cheapest."""
 LONG_MS: Final = 1.0
 """What takes less mostly goes to what every page does, and the choice matters little."""
 
@@ -90,7 +90,8 @@ def _page(asker: Asker, resource: Resource, asked: str, page: int) -> Page:
     costs, chosen = reckoned[-1]
     for way, cost in costs._asdict().items():
         # Who walks gives up after what collecting costs twice, and collects.
-        if cost <= FARTHEST * min(costs) and (way != "walk" or cost <= 2 * costs.collect):
+        worth = cost <= FARTHEST * min(costs) and (way != "walk" or cost <= 2 * costs.collect)
+        if worth or way == chosen:
             with _taking(way):
                 taken[way] = Taken(median(asker.timed(lambda: asker.answer(query))), cost)
     return Page(f"{resource.name}: {asked}", page, chosen, taken)
