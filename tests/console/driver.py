@@ -104,6 +104,12 @@ class Console:
             assert monotonic() < ends, f"never: {expression} {argument}"
             self.page.wait_for_timeout(20)
 
+    def disconnect(self) -> None:
+        """Take the connection away, and wait until it is: what is asked at once may still be answered."""
+        self.page.context.set_offline(True)
+        while self.page.evaluate("fetch('/health', { cache: 'no-store' }).then(() => true, () => false)"):
+            self.page.wait_for_timeout(20)
+
     @property
     def phone(self) -> bool:
         return self.look.width < 900
