@@ -533,6 +533,23 @@ def test_watch_goes_on_when_the_service_was_away_and_says_so_once(run: Run, serv
     assert "status 401" in ended
 
 
+def test_watch_ends_quietly_once_nobody_reads_it(base: str, tmp_path: Path) -> None:
+    """It would look again tomorrow."""
+    environ = Shell(tmp_path).environment | {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN}
+    command = [LAUDO, "relatorios", "--watch", "--every", "86400"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ) as watch:
+        assert watch.stdout
+        assert watch.stderr
+        for _ in range(3):  # All that there is to print before the wait.
+            assert watch.stdout.readline().endswith(b"***982247**\n")
+        watch.stdout.close()
+        try:
+            assert watch.wait(60) == 2
+        finally:
+            watch.kill()
+        assert watch.stderr.read() == b""
+
+
 def test_the_profile_hides_its_token(run: Run) -> None:
     assert "api_token\t***\nemail\tana@example.com\n" in run("usuario").stdout
     assert json.loads(run("usuario", "--json", "api_token").stdout) == {"api_token": "***"}

@@ -2,14 +2,13 @@
 
 import shlex
 import sys
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 from click.core import ParameterSource
 
-from laudo.cli import answers, filters, login, output
+from laudo.cli import answers, filters, login, output, watching
 from laudo.cli.ranges import Real, Whole
 from laudo.core.resources import PESSOAS, PROFILE, RELATORIOS, Resource
 
@@ -150,28 +149,9 @@ def _wires(itens: Iterable[Any]) -> Iterable[answers.Wire]:
 
 
 def _watch(look: Any, names: list[str], how: dict[str, Any], *, every: float) -> None:  # noqa: ANN401 - of either list
-    before = None
-    for itens in _looks(look, every):
-        if itens != before:
-            click.echo(_CLEAR if sys.stdout.isatty() else "", nl=False)
-            answers.show([_wires(itens)], names, **how)
-            before = itens
-
-
-def _looks(look: Any, every: float) -> Iterator[Any]:  # noqa: ANN401 - the same
-    """Give what each look sees, for ever; while the service is away, say so once."""
-    from laudo.client import RateLimitError, ServerError, TransportError
-
-    is_away = False
-    while True:
-        try:
-            yield look()
-            is_away = False
-        except (TransportError, ServerError, RateLimitError) as error:
-            if not is_away:
-                output.note(f"{error}; looking again every {every:g} s")
-            is_away = True
-        time.sleep(every)
+    for itens in watching.changes(look, every=every):
+        click.echo(_CLEAR if sys.stdout.isatty() else "", nl=False)
+        answers.show([_wires(itens)], names, **how)
 
 
 def _curl(base_url: str, resource: Resource, asked: dict[str, Any], options: dict[str, Any]) -> str:

@@ -1,0 +1,58 @@
+"""`--watch`: looks again and again, until it is interrupted or nobody reads what it prints any more."""
+
+import os
+import select
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from laudo.cli import output
+
+T = TypeVar("T")
+
+
+def changes(look: Callable[[], T], *, every: float) -> Iterator[T]:
+    """Give what is seen first, and then whenever something has changed; a look every so many seconds."""
+    before = None
+    for seen in _looks(look, every):
+        if seen != before:
+            yield seen
+            before = seen
+
+
+def _looks(look: Callable[[], T], every: float) -> Iterator[T]:
+    """Give what each look sees, for ever; while the service is away, say so once."""
+    from laudo.client import RateLimitError, ServerError, TransportError
+
+    is_away = False
+    while True:
+        try:
+            yield look()
+            is_away = False
+        except (TransportError, ServerError, RateLimitError) as error:
+            if not is_away:
+                output.note(f"{error}; looking again every {every:g} s")
+            is_away = True
+        _pause(every)
+
+
+def _pause(seconds: float) -> None:
+    """Wait so long; raises Unheard as soon as nobody reads what is printed, on systems that tell."""
+    if not hasattr(select, "poll") or not _is_conveyed():
+        time.sleep(seconds)
+        return
+    reader = select.poll()
+    reader.register(sys.stdout, 0)  # That the reader has gone is told without being asked for.
+    if reader.poll(seconds * 1000):
+        raise output.Unheard
+
+
+def _is_conveyed() -> bool:
+    """Tell whether what is printed goes to another program, through a pipe or a socket."""
+    try:
+        mode = os.fstat(sys.stdout.fileno()).st_mode
+    except OSError:  # It is no file.
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
