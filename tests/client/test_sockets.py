@@ -155,7 +155,9 @@ def test_no_answer_fills_the_memory(ask: Ask, packed: bool, monkeypatch: pytest.
 def test_nobody_listens(ask: Ask) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    assert failure(ask, f"http://127.0.0.1:{port}") == "ConnectError, Connection refused"
+    base = f"http://127.0.0.1:{port}"
+    told = "nobody takes connections there; check that it runs, and its host and port"
+    assert failure(ask, f"{base}/of/ours") == f"no connection to {base}/of/ours: {told}"
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -166,7 +168,10 @@ def test_a_proxy_that_is_not_there_is_what_does_not_answer(
         port = listener.getsockname()[1]
     through(monkeypatch, f"http://ana:secret@127.0.0.1:{port}")
     base = f"{scheme}://service.invalid"
-    assert failure(ask, base, "the proxy before ") == "ConnectError, Connection refused"
+    told = "nobody takes connections there; check that it runs, and its host and port"
+    settings = f"or the variables {scheme}_proxy, all_proxy and no_proxy"
+    asked = f"the proxy http://127.0.0.1:{port} before {base}"
+    assert failure(ask, base) == f"no connection to {asked}: {told}, {settings}"
 
 
 def through(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
@@ -176,10 +181,18 @@ def through(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
     monkeypatch.delenv("no_proxy", raising=False)
 
 
-def test_a_proxy_that_refuses_says_nothing_of_the_service(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving(answering(b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")) as proxy:
-        through(monkeypatch, proxy)
-        assert failure(ask, "https://service.invalid", "the proxy before ") == "ProxyError (status 403)"
+@pytest.mark.parametrize(
+    ("status", "hint"), [(403, "with whoever runs it"), (407, "the name and the password in its address")]
+)
+def test_a_proxy_that_refuses_says_nothing_of_the_service(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, status: int, hint: str
+) -> None:
+    with serving(answering(b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % status)) as proxy:
+        through(monkeypatch, proxy.replace("//", "//ana:secret@"))
+        assert failure(ask, "https://service.invalid") == (
+            f"the proxy {proxy} makes no connection to https://service.invalid; check {hint}, "
+            f"or the variables https_proxy, all_proxy and no_proxy (status {status})"
+        )
 
 
 @pytest.mark.parametrize(("status", "tries"), [(403, 1), (407, 1), (503, 3)])
@@ -207,17 +220,59 @@ def test_tls_that_fails_behind_a_proxy_may_be_the_services(ask: Ask, monkeypatch
 
     with serving(tunnelling) as proxy:
         through(monkeypatch, proxy)
-        assert failure(ask, "https://service.invalid") == "ConnectError, WRONG_VERSION_NUMBER"
+        told = failure(ask, "https://service.invalid")
+    assert told.startswith(f"no TLS with https://service.invalid by way of the proxy {proxy}: WRONG_VERSION_NUMBER; ")
 
 
-def failure(ask: Ask, base: str, before: str = "") -> str:
-    """Give what is said of a connection after the service, or what stands before it, that it was to."""
+def test_a_connection_that_ends_behind_a_proxy_may_be_the_services(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    def tunnelling(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        connection.recv(65536)
+        resetting(connection)
+
+    with serving(tunnelling) as proxy:
+        through(monkeypatch, proxy)
+        told = failure(ask, "https://service.invalid")
+    assert told.startswith(f"no connection to https://service.invalid by way of the proxy {proxy}: Connection reset")
+
+
+def failure(ask: Ask, base: str, limits: Limits = HURRY) -> str:
+    """Give what is said of a connection that was not made: its cause is kept, and no frame that knows the token."""
     with pytest.raises(TransportError) as caught:
-        ask(base, HURRY)
+        ask(base, limits)
     assert caught.value.__context__ is None
-    said = str(caught.value)
-    assert said.startswith(f"no whole answer from {before}{base}: ")
-    return said.removeprefix(f"no whole answer from {before}{base}: ")
+    cause = caught.value.__cause__
+    assert isinstance(cause, httpx.TransportError)
+    known = [cause, *([cause.__cause__] if cause.__cause__ else [])]
+    assert all((each.__context__, each.__traceback__) == (None, None) for each in known)
+    assert known[-1].__cause__ is None
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("serve", "told"),
+    [
+        (answering(b"no http at all\r\n\r\n"), "it breaks off, or is no HTTP"),
+        (answering(b""), "it breaks off, or is no HTTP"),
+        (
+            answering(OK + b"Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\nnope"),
+            "its body is not packed as it says",
+        ),
+        (resetting, "the connection was lost, Connection reset by peer"),
+    ],
+)
+def test_of_an_answer_that_breaks_off_no_cause_is_kept_which_might_quote_it(ask: Ask, serve: Serve, told: str) -> None:
+    with serving(serve) as base, pytest.raises(TransportError) as caught:
+        ask(base, HURRY)
+    assert str(caught.value) == f"no whole answer from {base}: {told}"
+    assert caught.value.__cause__ is None
+
+
+def test_a_connection_that_is_not_made_in_time(ask: Ask) -> None:
+    with serving(stalling) as base:
+        secure = base.replace("http:", "https:")
+        told = failure(ask, secure, Limits(deadline=60, connect=0.3, retries=0))
+    assert told == f"no connection in time to {secure}; check the address, and the network on the way"
 
 
 def test_a_failure_that_the_caller_was_handling_is_none_of_the_connection(ask: Ask) -> None:
@@ -225,16 +280,41 @@ def test_a_failure_that_the_caller_was_handling_is_none_of_the_connection(ask: A
         try:
             Path("/no/such/file").read_bytes()
         except FileNotFoundError:
-            with pytest.raises(TransportError, match=r"RemoteProtocolError$"):
+            with pytest.raises(TransportError, match=r"is no HTTP$"):
                 ask(base, HURRY)
 
 
-def test_a_host_that_nobody_knows(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (socket.EAI_NONAME, "there is no host of that name; check the address for a misspelling"),
+        (
+            socket.EAI_AGAIN,
+            "names of hosts cannot be looked up now; check the network of this machine, and the address",
+        ),
+        (socket.EAI_FAIL, "as the system says; check the address, and the network on the way"),
+    ],
+)
+def test_a_host_that_nobody_knows(ask: Ask, monkeypatch: pytest.MonkeyPatch, number: int, told: str) -> None:
     def unknown(*_: object, **__: object) -> None:
-        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        raise socket.gaierror(number, "as the system says")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    assert failure(ask, "http://service.invalid") == "ConnectError, Name or service not known"
+    assert failure(ask, "http://service.invalid") == f"no connection to http://service.invalid: {told}"
+
+
+def test_a_failure_that_was_being_handled_is_no_part_of_the_cause(ask: Ask) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    try:
+        Path("/no/such/file").read_bytes()
+    except FileNotFoundError:
+        with pytest.raises(TransportError) as caught:
+            ask(f"http://127.0.0.1:{port}", HURRY)
+        cause = caught.value.__cause__
+        assert isinstance(cause, httpx.ConnectError)
+        assert isinstance(cause.__cause__, ConnectionRefusedError)
+        assert cause.__cause__.__context__ is None
 
 
 def test_a_host_none_of_whose_addresses_answers(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,13 +322,15 @@ def test_a_host_none_of_whose_addresses_answers(ask: Ask, monkeypatch: pytest.Mo
         port = listener.getsockname()[1]
     both = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"127.0.0.{each}", port)) for each in (1, 2)]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: both)
-    assert failure(ask, f"http://service.invalid:{port}") == "ConnectError, Connection refused"
+    assert "nobody takes connections there" in failure(ask, f"http://service.invalid:{port}")
 
 
 def test_what_speaks_no_tls(ask: Ask) -> None:
     with serving(answering(b"HTTP/1.1 400 No\r\n\r\n")) as base:
-        said = failure(ask, base.replace("http:", "https:"))
-    assert said == "ConnectError, WRONG_VERSION_NUMBER"
+        secure = base.replace("http:", "https:")
+        said = failure(ask, secure)
+    hint = "check its port, and whether its address should begin with http://"
+    assert said == f"no TLS with {secure}: WRONG_VERSION_NUMBER; {hint}"
 
 
 def test_a_certificate_that_nobody_vouches_for(ask: Ask, tmp_path: Path) -> None:
@@ -263,8 +345,12 @@ def test_a_certificate_that_nobody_vouches_for(ask: Ask, tmp_path: Path) -> None
             context.wrap_socket(connection, server_side=True)
 
     with serving(shake_hands, first=False) as base:
-        said = failure(ask, base.replace("http:", "https:"))
-    assert said.replace("self signed", "self-signed") == "ConnectError, self-signed certificate"
+        secure = base.replace("http:", "https:")
+        said = failure(ask, secure)
+    assert said.replace("self signed", "self-signed") == (
+        f"the certificate of {secure} is not trusted: self-signed certificate; "
+        "check the address, or name a file with the certificates to trust in SSL_CERT_FILE"
+    )
 
 
 def test_a_lost_connection_is_tried_again(ask: Ask) -> None:

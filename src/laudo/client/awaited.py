@@ -10,9 +10,9 @@ from typing import Any, Final, Generic, Self, TypeVar, Unpack
 
 import httpx
 
-from laudo.client import errors, questions, transports
+from laudo.client import errors, failures, questions, transports
 from laudo.client.calls import Body, Call, I, ListCall, Listed, Unchanged, UsuarioCall, Wire
-from laudo.client.errors import AnswerError, DeadlineError, LaudoError, StatusError
+from laudo.client.errors import AnswerError, LaudoError, StatusError
 from laudo.client.items import Pessoa, PessoaFilters, Relatorio, RelatorioFilters, Usuario
 from laudo.client.retries import PATIENCE, Attempts, Budget, Limits, Timing
 from laudo.client.transports import Network
@@ -65,7 +65,7 @@ class AsyncLaudo:
         self._limits = limits or Limits()
         network = network or Network()
         self._transport = transport or network.async_transport(self._wire.base_url)
-        self._is_proxied = not transport and network.is_proxied(self._wire.base_url)
+        self._proxy = None if transport else network.proxy_before(self._wire.base_url)
         self._timing = timing or Timing()
         self._budget = Budget()
         self._places = asyncio.Semaphore(transports.MOST)
@@ -212,7 +212,7 @@ class AsyncLaudo:
         exchange = asyncio.create_task(self._exchange(call, attempts.timeout()))
         try:
             await asyncio.wait((exchange,), timeout=attempts.left)
-            return exchange.result() if exchange.done() else self._late()
+            return exchange.result() if exchange.done() else failures.late(self._wire.base_url)
         finally:
             self._leave(exchange)
 
@@ -229,10 +229,8 @@ class AsyncLaudo:
                         body.add(part)
                 finally:
                     await response.aclose()
-        except httpx.TimeoutException:
-            return self._late()
         except (httpx.RequestError, httpx.StreamError) as error:
-            return errors.unanswered(self._wire.base_url, error, proxied=self._is_proxied)
+            return failures.unanswered(self._wire.base_url, error, proxy=self._proxy)
         return self._wire.answer(call, response.status_code, response.headers, body.whole())
 
     def _leave(self, exchange: asyncio.Task[Any]) -> None:
@@ -251,9 +249,6 @@ class AsyncLaudo:
         self._left.discard(exchange)
         if not exchange.cancelled():
             exchange.exception()  # Else asyncio would log that nobody has asked for it.
-
-    def _late(self) -> DeadlineError:
-        return DeadlineError(f"no answer in time from {self._wire.base_url}")
 
 
 _MOMENT: Final = 1.0

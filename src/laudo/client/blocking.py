@@ -11,9 +11,9 @@ from typing import Generic, Self, TypeVar, Unpack
 
 import httpx
 
-from laudo.client import errors, questions
+from laudo.client import errors, failures, questions
 from laudo.client.calls import Body, Call, I, ListCall, Listed, Unchanged, UsuarioCall, Wire
-from laudo.client.errors import AnswerError, DeadlineError, LaudoError, StatusError
+from laudo.client.errors import AnswerError, LaudoError, StatusError
 from laudo.client.items import Pessoa, PessoaFilters, Relatorio, RelatorioFilters, Usuario
 from laudo.client.retries import PATIENCE, Attempts, Budget, Limits, Timing
 from laudo.client.transports import Network
@@ -69,7 +69,7 @@ class Laudo:
         self._limits = limits or Limits()
         network = network or Network()
         self._transport = transport or network.transport(self._wire.base_url)
-        self._is_proxied = not transport and network.is_proxied(self._wire.base_url)
+        self._proxy = None if transport else network.proxy_before(self._wire.base_url)
         self._timing = timing or Timing()
         self._budget = Budget()
         self._closed = False
@@ -208,10 +208,8 @@ class Laudo:
                 body = _read(response, attempts)
             finally:
                 response.close()
-        except httpx.TimeoutException:
-            return DeadlineError(f"no answer in time from {self._wire.base_url}")
         except (httpx.RequestError, httpx.StreamError) as error:
-            return errors.unanswered(self._wire.base_url, error, proxied=self._is_proxied)
+            return failures.unanswered(self._wire.base_url, error, proxy=self._proxy)
         return self._wire.answer(call, response.status_code, response.headers, body)
 
 

@@ -13,17 +13,12 @@ LaudoError
 └── NotReadyError       `wait_for` has waited long enough
 """
 
-import os
-import re
-import socket
-import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from time import time
 from typing import Final, TypeVar
 
-import httpx
 import msgspec
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -107,14 +102,6 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes) -> LaudoError:
     return error
 
 
-def unanswered(base_url: str, error: Exception, *, proxied: bool) -> TransportError:
-    """Make the exception for a connection that failed, to the service or to a proxy before it."""
-    asked = f"the proxy before {base_url}" if proxied and _is_of_proxy(error) else base_url
-    refused = _REFUSED_BY_PROXY(str(error)) if isinstance(error, httpx.ProxyError) else None
-    text = f"no whole answer from {asked}: {type(error).__name__}{_of_system(error)}"
-    return TransportError(text, status=int(refused[1]) if refused else None)
-
-
 class _Message(msgspec.Struct):
     message: str = ""
 
@@ -141,38 +128,6 @@ def _shown(body: bytes, kind: type[S]) -> S:
         return kind()
 
 
-def _is_of_proxy(error: Exception) -> bool:
-    """Tell whether a proxy is at fault: where there is one, nobody else is connected to; TLS may be the service's."""
-    if isinstance(error, httpx.ConnectError):
-        return not any(isinstance(each, ssl.SSLError) for each in _below(error))
-    return isinstance(error, httpx.ProxyError)
-
-
-def _of_system(error: Exception) -> str:
-    """Find what the system said: a network's failure comes of the system's, and no other kind need do so.
-
-    What stands farther behind may be a failure that the caller was handling, and none of ours.
-    """
-    came_of = _below(error) if isinstance(error, httpx.NetworkError) else ()
-    return next((f", {said}" for each in came_of if isinstance(each, OSError) and (said := _meaning(each))), "")
-
-
-def _below(error: BaseException | None) -> Iterator[BaseException]:
-    """Give an error and what it came of; of a group, where each address of a host was tried, the first."""
-    while error is not None:
-        yield error
-        error = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error.__cause__ or error.__context__
-
-
-def _meaning(error: OSError) -> str:
-    """Say what an error of the system means; asyncio writes addresses into its `strerror`."""
-    if isinstance(error, ssl.SSLError):
-        return str(getattr(error, "verify_message", "") or error.reason or "")
-    if isinstance(error, socket.gaierror):
-        return error.strerror or ""
-    return os.strerror(error.errno) if error.errno else ""
-
-
 def _kind(status: int) -> type[StatusError]:
     return ServerError if status >= _FIRST_FAULT else _KINDS.get(status, StatusError)
 
@@ -190,7 +145,6 @@ def _seconds(text: str | None) -> float | None:
         return None
 
 
-_REFUSED_BY_PROXY: Final = re.compile(r"([45]\d\d)\b", re.ASCII).match
 _FIRST_REDIRECT: Final = 300
 _FIRST_REFUSAL: Final = 400
 _FIRST_FAULT: Final = 500

@@ -41,8 +41,10 @@ class Network:
         proxy = self._proxy(base_url)
         return httpx.AsyncHTTPTransport(verify=self._trust(base_url, proxy), proxy=proxy, limits=UNCOUNTED)
 
-    def is_proxied(self, base_url: str) -> bool:
-        return self._proxy(base_url) is not None
+    def proxy_before(self, base_url: str) -> str | None:
+        """Name the proxy before a service, if there is one, without the name and the password for it."""
+        proxy = self._proxy(base_url)
+        return f"{proxy.url.scheme}://{proxy.url.netloc.decode()}" if proxy else None
 
     def _trust(self, base_url: str, proxy: httpx.Proxy | None) -> ssl.SSLContext | bool:
         """Spare the reading of certificates, some 20 ms, where none will be looked at."""

@@ -1,0 +1,149 @@
+"""Why no answer came: the one place that turns what the HTTP library and the system say into our own words."""
+
+import errno
+import os
+import re
+import socket
+import ssl
+from collections.abc import Iterator
+from typing import Final, TypeVar
+
+import httpx
+
+from laudo.client.errors import DeadlineError, TransportError
+
+T = TypeVar("T", bound=TransportError)
+
+
+def unanswered(base_url: str, error: Exception, *, proxy: str | None) -> TransportError:
+    """Make the exception for a call that had no whole answer, from the service or from a proxy before it.
+
+    That of the library is kept as its cause where there was no connection: later ones may quote what was sent or came.
+    """
+    if isinstance(error, httpx.ConnectTimeout):
+        text = f"no connection in time to {_by_way(base_url, proxy)}; check the address, and the network on the way"
+        return _because(error, DeadlineError(text))
+    if isinstance(error, httpx.TimeoutException):
+        return late(base_url)
+    if isinstance(error, httpx.ProxyError):
+        return _refused_by_proxy(base_url, error, proxy)
+    if isinstance(error, httpx.ConnectError):
+        return _because(error, TransportError(_unconnected(base_url, _of_system(error), proxy)))
+    return TransportError(f"no whole answer from {base_url}: {_broken_off(error)}")
+
+
+def late(base_url: str) -> DeadlineError:
+    """Make the exception for an answer that takes too long."""
+    return DeadlineError(f"no answer in time from {base_url}")
+
+
+def _unconnected(base_url: str, error: OSError | None, proxy: str | None) -> str:
+    """Say to whom there is no connection, and why; of two that speak TLS nobody knows who it was."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        said = error.verify_message.rstrip(".")
+        hint = _CERTIFICATES.get(error.verify_code, "tell whoever runs the service")
+        return f"the certificate of {_by_way(base_url, proxy)} is not trusted: {said}; check {hint}"
+    if isinstance(error, ssl.SSLError):
+        hint = "check its port, and whether its address should begin with http://"
+        return f"no TLS with {_by_way(base_url, proxy)}: {error.reason or 'the connection was broken off'}; {hint}"
+    what, hint = _meaning(error)
+    if proxy and not isinstance(error, _BROKEN_OFF):
+        return f"no connection to the proxy {proxy} before {base_url}: {what}; check {hint}, or {_settings(base_url)}"
+    return f"no connection to {_by_way(base_url, proxy)}: {what}; check {hint}"
+
+
+def _refused_by_proxy(base_url: str, error: httpx.ProxyError, proxy: str | None) -> TransportError:
+    """Say that a proxy does not let anybody through; a SOCKS proxy gives no status."""
+    found = _STATUS(str(error))
+    status = int(found[1]) if found else None
+    hint = "the name and the password in its address" if status == _UNAUTHORIZED else "with whoever runs it"
+    text = f"the proxy {proxy} makes no connection to {base_url}; check {hint}, or {_settings(base_url)}"
+    return _because(error, TransportError(text, status=status))
+
+
+def _settings(base_url: str) -> str:
+    """Name the variables that choose a proxy."""
+    scheme = httpx.URL(base_url).scheme
+    return f"the variables {scheme}_proxy, all_proxy and no_proxy"
+
+
+def _by_way(base_url: str, proxy: str | None) -> str:
+    return f"{base_url} by way of the proxy {proxy}" if proxy else base_url
+
+
+def _meaning(error: OSError | None) -> tuple[str, str]:
+    """Say what an error of the system means, and what to look at."""
+    if isinstance(error, socket.gaierror):
+        return _NAMES.get(error.errno or 0, (error.strerror or _UNTOLD, _NETWORK))
+    number = error.errno if error else None
+    return _ERRORS.get(number or 0, (os.strerror(number) if number else _UNTOLD, _NETWORK))
+
+
+def _broken_off(error: Exception) -> str:
+    """Say what became of an answer; of an error that has none of our words, its kind, which quotes nothing."""
+    if isinstance(error, httpx.NetworkError):
+        found = _of_system(error)
+        said = os.strerror(found.errno) if found and found.errno else ""
+        return f"the connection was lost{', ' if said else ''}{said}"
+    return next((words for kind, words in _ANSWERS if isinstance(error, kind)), type(error).__name__)
+
+
+def _because(error: Exception, failure: T) -> T:
+    """Keep the library's exception as the cause, and what the system said as the cause of that.
+
+    All else is let go of: frames that hold the token, and whatever failure the caller was handling.
+    """
+    system = _of_system(error)
+    for each, cause in ((error, system), (system, None)):
+        if each is not None:
+            each.with_traceback(None).__cause__ = cause
+            each.__context__ = None
+    failure.__cause__ = error
+    return failure
+
+
+def _of_system(error: Exception) -> OSError | None:
+    """Find what the system said: a network's failure comes of the system's, and no other kind need do so.
+
+    What stands farther behind may be a failure that the caller was handling, and none of ours.
+    """
+    came_of = _below(error) if isinstance(error, httpx.NetworkError) else ()
+    return next((each for each in came_of if isinstance(each, OSError) and each.errno), None)
+
+
+def _below(error: BaseException | None) -> Iterator[BaseException]:
+    """Give an error and what it came of; of a group, where each address of a host was tried, the first."""
+    while error is not None:
+        yield error
+        error = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error.__cause__ or error.__context__
+
+
+_UNAUTHORIZED: Final = 407
+_STATUS: Final = re.compile(r"([45]\d\d)\b", re.ASCII).match
+_BROKEN_OFF: Final = (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
+"""What ends a connection that a proxy has already made to somebody else."""
+_UNTOLD: Final = "it failed"
+_NETWORK: Final = "the address, and the network on the way"
+_UNKNOWN: Final = ("there is no host of that name", "the address for a misspelling")
+_NAMES: Final = {
+    **{getattr(socket, name): _UNKNOWN for name in ("EAI_NONAME", "EAI_NODATA") if hasattr(socket, name)},
+    socket.EAI_AGAIN: ("names of hosts cannot be looked up now", "the network of this machine, and the address"),
+}
+"""What looking up a host gave -> what that means, and what to look at."""
+_ERRORS: Final = {
+    errno.ECONNREFUSED: ("nobody takes connections there", "that it runs, and its host and port"),
+}
+"""The number of an error of the system -> the same; all others say themselves what they mean."""
+_ISSUER: Final = "the address, or name a file with the certificates to trust in SSL_CERT_FILE"
+_CLOCK: Final = "the clock of this machine, or tell whoever runs the service"
+_CERTIFICATES: Final = {
+    **dict.fromkeys((2, 18, 19, 20, 21), _ISSUER),
+    **dict.fromkeys((9, 10), _CLOCK),
+    **dict.fromkeys((62, 64), "the address, which is not the one that the certificate is for"),
+}
+"""The number that OpenSSL gives a certificate's fault (X509_V_ERR_) -> what to look at."""
+_ANSWERS: Final = (
+    (httpx.ProtocolError, "it breaks off, or is no HTTP"),
+    (httpx.DecodingError, "its body is not packed as it says"),
+)
+"""The kind of an error that comes with an answer -> what became of the answer."""
