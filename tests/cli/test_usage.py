@@ -88,8 +88,12 @@ def test_demo_shows_the_defaults_that_are_its_own(empty: Shell) -> None:
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["sreve"], "error: No such command 'sreve'; hint: laudo --help"),
-        (["serve", "--prot", "1"], "error: No such option '--prot'"),
+        (["sreve"], "error: No such command 'sreve'; hint: did you mean serve?"),
+        (["relatorio"], "error: No such command 'relatorio'; hint: did you mean relatorios?"),
+        (["quite-another"], "error: No such command 'quite-another'; hint: laudo --help"),
+        (["export", "pessoa"], "error: No such command 'pessoa'; hint: did you mean pessoas?"),
+        (["serve", "--prot", "1"], "error: No such option '--prot'; hint: did you mean --port"),
+        (["relatorios", "--quite-another"], "error: No such option '--quite-another'; hint: laudo relatorios --help"),
         (["import"], "error: Missing argument 'FILE'; hint: laudo import --help"),
         (["user", "disable", "x"], "error: Invalid value for 'ID': 'x' is not a valid integer; hint"),
         (["pessoas", "--every", "x"], "error: Invalid value for '--every': 'x' is not a valid number; hint"),

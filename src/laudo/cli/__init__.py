@@ -22,6 +22,15 @@ class Entry(click.Group):
         command: click.Command = getattr(import_module(f"laudo.cli.{module}"), attribute)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; of one that is not there, the error knows what else there is."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchCommand as error:
+            raise click.NoSuchCommand(error.command_name, possibilities=COMMANDS, ctx=ctx) from None
+
     def main(self, *args: Any, **extra: Any) -> NoReturn:  # noqa: ANN401 - click's signature
         """Run, and exit with a documented code."""
         with output.failures_in_one_line():

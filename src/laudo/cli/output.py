@@ -244,6 +244,8 @@ def _cell(value: str | int | bool | None) -> str:
 
 
 def _usage(error: click.ClickException) -> str:
+    if isinstance(error, click.NoSuchCommand | click.NoSuchOption) and error.possibilities:
+        return f"{error.message.removesuffix('.')}; hint: did you mean {' or '.join(error.possibilities)}?"
     context = error.ctx if isinstance(error, click.UsageError) else None
     hint = f"; hint: {context.command_path} --help" if context else ""
     return error.format_message().removesuffix(".") + hint
