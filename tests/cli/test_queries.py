@@ -93,13 +93,13 @@ def test_a_token_that_is_too_long_is_refused_before_it_ends(tmp_path: Path) -> N
         login.stdin.write(b"a" * 10_000)
         login.stdin.flush()
         assert login.wait(60) == 2
-        assert login.stderr.read().startswith(b"error: token must be 1 to 4000 visible ASCII characters")
+        assert login.stderr.read().startswith(b"error: the token must be 1 to 4000 visible ASCII characters")
 
 
 def test_a_wrong_token_is_not_kept(run: Run, base: str, tmp_path: Path) -> None:
     for given in ("a wrong one\n", b"\xff\xfew\0\n\0"):
         result = run("login", "--url", base, "--with-token", stdin=given)
-        assert one_line(result).startswith("error: token must be 1 to 4000 visible ASCII characters")
+        assert one_line(result).startswith("error: the token must be 1 to 4000 visible ASCII characters")
     result = run("login", "--url", base, "--with-token", stdin="wrong\n")
     assert result.exit_code == 2
     assert one_line(result) == "error: Falha na autenticação. (status 401, request abc-1)"
@@ -161,7 +161,42 @@ def test_without_a_service_the_hint_says_what_to_do(run: Run) -> None:
 def test_an_address_pasted_from_the_console_is_one_line(run: Run, base: str) -> None:
     result = run("relatorios", LAUDO_URL=f"{base}/#/relatorios")
     assert result.exit_code == 2
-    assert one_line(result).startswith("error: base_url must be http:// or https:// and a host")
+    assert one_line(result).startswith("error: LAUDO_URL must be http:// or https:// and a host")
+
+
+def test_what_cannot_be_asked_with_is_called_as_it_was_given(run: Run, base: str, tmp_path: Path) -> None:
+    for words in (
+        ["relatorios"],
+        ["relatorios", "--curl"],
+        ["usuario", "--curl"],
+        ["export", "pessoas", "-o", "a.csv"],
+    ):
+        assert one_line(run(*words, LAUDO_URL="127.0.0.1:8000")).startswith("error: LAUDO_URL must be http://")
+        assert one_line(run(*words, LAUDO_TOKEN="two words")).startswith("error: LAUDO_TOKEN must be 1 to 4000 ")
+    said = one_line(run("pull", "--from", "service.test", "--account", "1"))
+    assert said.startswith("error: --from must be http://")
+    said = one_line(run("login", "--url", "service.test", "--with-token", stdin=TOKEN))
+    assert said.startswith("error: the base URL must be http://")
+    kept = tmp_path / "laudo" / "login.json"
+    kept.parent.mkdir()
+    kept.touch(mode=0o600)
+    for damaged, said in (({"base_url": "a"}, "the base URL"), ({"token": "a b"}, "the token")):
+        kept.write_text(json.dumps({"base_url": base, "token": TOKEN} | damaged))
+        told = one_line(run("relatorios", LAUDO_URL="", LAUDO_TOKEN=""))
+        assert told.startswith(f"error: {said} that `laudo login` kept must be ")
+
+
+def test_a_token_that_nobody_writes_is_told_so(run: Run, base: str) -> None:
+    said = "error: the first line of standard input is empty, where the token should stand"
+    for given in ("", "\n", " \n"):
+        assert one_line(run("login", "--url", base, "--with-token", stdin=given)) == said
+
+
+def test_a_login_that_the_environment_wins_over_says_so(run: Run, base: str) -> None:
+    words = ("login", "--url", base, "--with-token")
+    assert run(*words, stdin=TOKEN, LAUDO_URL="", LAUDO_TOKEN="").stderr == ""
+    told = run(*words, stdin=TOKEN, LAUDO_URL="", LAUDO_TOKEN="another").stderr
+    assert told == "LAUDO_TOKEN is set, and wins over what is kept\n"
 
 
 # What is asked.

@@ -20,6 +20,7 @@ TOKEN: Final = "LAUDO_TOKEN"  # noqa: S105 - the name of a variable
 _LONGEST_LINE: Final = 4096
 """More than the client takes for a token."""
 _UNASKED: Final = "laudo login --url URL --with-token"
+_KEPT: Final = ("the base URL that `laudo login` kept", "the token that `laudo login` kept")
 _HINT: Final = f"hint: laudo login, or set {URL} and {TOKEN}"
 
 
@@ -40,7 +41,7 @@ class Access:
         return {"base_url": self.base_url, "token": hashlib.sha256(self.token.encode("utf-8", "replace")).hexdigest()}
 
 
-@click.command(epilog=f"{URL} and {TOKEN} win over what is kept; `laudo login` checks them before it keeps them.")
+@click.command(epilog=f"Both are checked before they are kept. {URL} and {TOKEN} win over what is kept.")
 @click.option("--url", metavar="URL", help="Base address of the service; asked for if not given.")
 @click.option("--with-token", is_flag=True, help="Read the token from stdin instead of asking for it.")
 def login(*, url: str | None, with_token: bool) -> None:
@@ -51,11 +52,16 @@ def login(*, url: str | None, with_token: bool) -> None:
     given = stdin.opened()
     base_url = url or stdin.asked("Base URL", hint=_UNASKED)
     token = given.readline(_LONGEST_LINE).strip() if with_token else stdin.asked("Token", hidden=True, hint=_UNASKED)
-    access = Access(base_url.rstrip("/"), token)
+    if not token:
+        raise output.Failure("the first line of standard input is empty, where the token should stand")
+    access = _checked(Access(base_url.rstrip("/"), token), names=("the base URL", "the token"))
     with access.client() as client:
         organization = client.usuario().nome_organizacao
     _write(access)
     output.summary(f"logged in to {access.base_url}, organization {organization}")
+    for name in (URL, TOKEN):
+        if os.environ.get(name):
+            output.note(f"{name} is set, and wins over what is kept")
 
 
 def access(base_url: str | None = None) -> Access:
@@ -64,6 +70,7 @@ def access(base_url: str | None = None) -> Access:
     A kept token goes to the service that it was kept for and to no other.
     """
     wanted, token = base_url or os.environ.get(URL), os.environ.get(TOKEN)
+    names = ("--from" if base_url else URL if wanted else _KEPT[0], TOKEN if token else _KEPT[1])
     kept = None if wanted and token else _read()
     wanted = (wanted or (kept.base_url if kept else "")).rstrip("/")
     if not wanted:
@@ -71,7 +78,15 @@ def access(base_url: str | None = None) -> Access:
     token = token or (kept.token if kept and kept.base_url == wanted else "")
     if not token:
         raise output.Failure(f"there is no token for {wanted}; {_HINT}")
-    return Access(wanted, token)
+    return _checked(Access(wanted, token), names=names)
+
+
+def _checked(access: Access, *, names: tuple[str, str]) -> Access:
+    """Give it as it is; ParameterError, by these names, where no service can be asked with it."""
+    from laudo.client import calls
+
+    calls.check(access.base_url, access.token, names=names)
+    return access
 
 
 def file() -> Path:

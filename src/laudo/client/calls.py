@@ -125,10 +125,7 @@ class Wire:
 
     def __init__(self, base_url: str, token: str) -> None:
         """Raises ParameterError when either cannot be what it should be."""
-        if not _is_address(base_url):
-            raise ParameterError("base_url must be http:// or https:// and a host, with nothing after its path")
-        if not _is_token(token):
-            raise ParameterError("token must be 1 to 4000 visible ASCII characters, without blanks")
+        check(base_url, token, names=("base_url", "token"))
         self.base_url = base_url.rstrip("/")
         self._headers = {
             "Authorization": token,
@@ -164,6 +161,14 @@ class Wire:
         except (ValueError, RecursionError):
             pass
         return AnswerError(text, status=status, request_id=headers.get("x-request-id"))
+
+
+def check(base_url: str, token: str, *, names: tuple[str, str]) -> None:
+    """Raise ParameterError, which calls the two by these names, when either cannot be what it should be."""
+    if not _is_address(base_url):
+        raise ParameterError(f"{names[0]} must be http:// or https:// and a host, with nothing after its path")
+    if not _is_token(token):
+        raise ParameterError(f"{names[1]} must be 1 to 4000 visible ASCII characters, without blanks")
 
 
 def _is_address(text: object) -> bool:
