@@ -353,11 +353,19 @@ def test_what_a_refusal_says_in_our_form_is_read_whatever_else_is_not(
 
 
 @pytest.mark.parametrize("body", [b"<html>no</html>", b"\xff", DEEP])
-def test_a_refusal_of_another_form(client: Client, service: Service, body: bytes) -> None:
-    service.script = [httpx.Response(404, content=body)]
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (403, "the service refused"),
+        (404, "nothing of this contract is found there; check the address"),
+        (500, "the service, or a proxy before it, cannot answer"),
+    ],
+)
+def test_a_refusal_of_another_form(client: Client, service: Service, body: bytes, status: int, said: str) -> None:
+    service.script = [httpx.Response(status, content=body)]
     with pytest.raises(StatusError) as caught:
         client.call("usuario")
-    assert str(caught.value) == "the service refused (status 404)"
+    assert str(caught.value) == f"{said} (status {status})"
 
 
 LIST = b'{"itens": [], "paginacao": {"atual": 1, "linhas": 25, "total": 7}}'

@@ -95,7 +95,7 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes) -> LaudoError:
     request_id = headers.get("x-request-id")
     if status < _FIRST_REFUSAL:
         return AnswerError(_no_refusal(status), status=status, request_id=request_id)
-    message = _shown(body, _Message).message or "the service refused"
+    message = _shown(body, _Message).message or _unsaid(status)
     error = _kind(status)(message, status=status, request_id=request_id)
     error.keys = _shown(body, _Fault).validation.keys
     error.retry_after = _seconds(headers.get("retry-after"))
@@ -118,6 +118,13 @@ def _no_refusal(status: int) -> str:
     if status == NOT_MODIFIED:
         return UNASKED
     return "the service redirects, which is not followed" if status >= _FIRST_REDIRECT else "no 200"
+
+
+def _unsaid(status: int) -> str:
+    """Say what a refusal means that is not of our form: it may be that of a proxy, or of quite another service."""
+    if status >= _FIRST_FAULT:
+        return "the service, or a proxy before it, cannot answer"
+    return "nothing of this contract is found there; check the address" if status == _ABSENT else "the service refused"
 
 
 def _shown(body: bytes, kind: type[S]) -> S:
@@ -148,6 +155,7 @@ def _seconds(text: str | None) -> float | None:
 _FIRST_REDIRECT: Final = 300
 _FIRST_REFUSAL: Final = 400
 _FIRST_FAULT: Final = 500
+_ABSENT: Final = 404
 _KINDS: Final[dict[int, type[StatusError]]] = {
     400: BadRequestError,
     401: UnauthorizedError,
