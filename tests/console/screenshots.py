@@ -41,7 +41,7 @@ def searched(console: Console) -> None:
 
 def drawn(console: Console) -> None:
     console.enter("#/painel")
-    console.page.locator(".volume canvas").wait_for()
+    console.page.locator(".volume .chart").wait_for()
 
 
 def asked(console: Console) -> None:

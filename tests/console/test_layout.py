@@ -85,16 +85,10 @@ def test_the_outline_of_a_heading_is_as_wide_as_its_words(wide: Console) -> None
         assert wide.page.locator("h1").bounding_box()["width"] < 200, view  # type: ignore[index]
 
 
-DRAWN = """
-window.drawn = [];
-const fill = CanvasRenderingContext2D.prototype.fillText;
-CanvasRenderingContext2D.prototype.fillText = function (words, x, y, ...more) {
-    const width = this.measureText(words).width
-    const left = x - { left: 0, start: 0, center: width / 2, right: width, end: width }[this.textAlign]
-    window.drawn.push({ words, left, right: left + width })
-    return fill.call(this, words, x, y, ...more)
-}
-"""
+PLACES = """(selector) => [...document.querySelectorAll(selector)].filter((e) => e.checkVisibility()).map((e) => {
+    const { left, right } = e.getBoundingClientRect()
+    return { words: e.textContent, left, right }
+})"""
 LONG = "Maria Aparecida dos Santos Oliveira Albuquerque Cavalcanti de Souza e Silva"
 
 
@@ -161,15 +155,22 @@ def test_numbers_of_ten_millions_have_room(wide: Console) -> None:
     cut = "[...document.querySelectorAll('.choices .words')].filter((e) => e.scrollWidth > e.clientWidth).length"
     assert wide.page.evaluate(cut) == 0
     wide.page.set_viewport_size({"width": 320, "height": 640})
-    wide.page.add_init_script(DRAWN)
     wide.enter("?#/painel")
-    wide.page.locator(".volume canvas").wait_for()
-    drawn = wide.page.evaluate("drawn")
-    numbers = [text for text in drawn if text["words"].endswith(".000")]
-    assert numbers
-    assert all(text["left"] >= 0 for text in numbers), numbers
-    days = sorted((text for text in drawn if "/" in text["words"]), key=lambda text: text["left"])
-    assert all(one["right"] < other["left"] for one, other in pairwise(days)), days
+    wide.page.locator(".volume .chart").wait_for()
+    for width in (320, 390, 899, 900, 1100, 1440):
+        wide.page.set_viewport_size({"width": width, "height": 640})
+        for by in ("12 meses", "30 dias"):
+            wide.page.get_by_role("link", name=by).click()
+            wide.settle()
+            numbers = wide.page.evaluate(PLACES, ".marks span")
+            card = wide.page.locator(".volume").bounding_box()
+            assert card
+            assert all(number["left"] > card["x"] for number in numbers), (width, numbers)
+            days = wide.page.evaluate(PLACES, ".columns time")
+            assert len(days) >= 2
+            assert all(one["right"] + 4 < other["left"] for one, other in pairwise(days)), (width, days)
+            assert days[-1]["right"] < card["x"] + card["width"], (width, days)
+            assert wide.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     wide.page.unroute_all(behavior="wait")
 
 

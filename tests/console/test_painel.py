@@ -34,7 +34,7 @@ def test_what_waits_for_a_person_comes_first(tab: Console, api: httpx.Client) ->
 
 def test_volume_is_a_chart_and_the_same_as_a_table(tab: Console, api: httpx.Client) -> None:
     tab.enter("#/painel")
-    tab.page.locator(".volume canvas").wait_for()
+    tab.page.locator(".volume .chart").wait_for()
     rows = tab.page.locator(".volume tbody tr")
     assert rows.count() == 30
     row = rows.nth(1)
@@ -48,7 +48,7 @@ def test_volume_is_a_chart_and_the_same_as_a_table(tab: Console, api: httpx.Clie
     tab.page.get_by_role("link", name="12 meses").click()
     tab.until("document.querySelectorAll('.volume tbody tr').length === 12")
     assert tab.hash == "/painel?volume=meses"
-    tab.page.locator(".volume canvas").wait_for()
+    tab.page.locator(".volume .chart").wait_for()
 
 
 def test_parts_that_were_counted_at_different_moments_never_exceed_the_whole(wide: Console) -> None:
@@ -97,17 +97,22 @@ def test_it_says_when_it_was_counted_and_counts_again(wide: Console, api: httpx.
     wide.page.unroute_all(behavior="wait")
 
 
-def test_a_chart_that_cannot_be_drawn_is_said(wide: Console) -> None:
-    wide.refusals_expected = True
+HEIGHTS = """() => {
+    const { height } = document.querySelector('.columns').getBoundingClientRect()
+    return [...document.querySelectorAll('.columns li')].map((day) =>
+        ((day.querySelector('span')?.getBoundingClientRect().height ?? 0) / height).toFixed(2))
+}"""
 
-    def gone(route: Route) -> None:
-        route.fulfill(status=404, body="")
 
-    wide.page.route("**/uplot.js", gone)
+def test_a_bar_is_as_high_as_its_number_and_says_it(wide: Console) -> None:
     wide.enter("#/painel")
-    wide.page.get_by_text("O gráfico não pôde ser carregado").wait_for()
-    assert wide.page.locator(".volume tbody tr").count() == 30
-    assert not wide.page.get_by_role("img").count()
+    wide.page.locator(".volume .chart").wait_for()
+    counts = [number(text) for text in reversed(wide.page.locator(".volume tbody .number").all_inner_texts())]
+    marks = [number(text) for text in wide.page.locator(".marks li").all_inner_texts()]
+    assert max(counts) <= marks[-1]
+    assert wide.page.evaluate(HEIGHTS) == [f"{count / marks[-1]:.2f}" for count in counts]
+    titles = [day.get_attribute("title") for day in wide.page.locator(".columns li").all()]
+    assert [number(str(title).partition(": ")[2]) for title in titles] == counts
 
 
 def test_no_key_is_named_where_there_is_no_keyboard(phone: Console) -> None:

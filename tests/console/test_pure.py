@@ -182,6 +182,19 @@ def test_page_numbers_leave_gaps_where_pages_are_many(page: Console) -> None:
         assert page.run("pager.js", f"m.numbers({at}, {last})") == expected
 
 
+def test_the_scale_of_a_chart_has_few_round_numbers(page: Console) -> None:
+    cases = {
+        1: [0, 1],
+        5: [0, 1, 2, 3, 4, 5],
+        7: [0, 2, 4, 6, 8],
+        10: [0, 2, 4, 6, 8, 10],
+        26: [0, 10, 20, 30],
+        54_321: [0, 20_000, 40_000, 60_000],
+    }
+    for most, expected in cases.items():
+        assert page.run("views/volume.js", f"m.scale({most})") == expected
+
+
 def test_ten_million_reports_are_only_larger_numbers(page: Console) -> None:
     def enlarged(route: object) -> None:
         answer = route.fetch()  # type: ignore[attr-defined]

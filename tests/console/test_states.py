@@ -273,7 +273,7 @@ def test_nothing_is_said_to_be_missing_before_that_is_known(wide: Console, view:
         ("#/relatorios", r"sort=nome", ".matriz", ".matriz button[aria-pressed]"),
         ("#/relatorios?page=3&aberto={}", r"numero_documento=", ".others", ".others li, .others > .muted"),
         ("#/painel", r"relatorios\?pendente_validacao_manual=true$", ".painel", ".painel .figure"),
-        ("#/painel", r"atualizado_em_de=", ".volume", ".volume canvas"),
+        ("#/painel", r"atualizado_em_de=", ".volume", ".volume .chart"),
         ("#/perfil", r"/usuario", ".perfil", ".perfil dl"),
     ],
 )
@@ -389,7 +389,7 @@ def test_an_account_without_reports_is_told_how_they_come(tab: Console, bare: Pl
         tab.page.get_by_role("link", name="Pessoas").click()
         tab.page.get_by_text("Nenhum CPF foi consultado ainda.").wait_for()
         tab.page.get_by_role("link", name="Painel").click()
-        tab.page.locator(".volume canvas").wait_for()
+        tab.page.locator(".volume .chart").wait_for()
         assert tab.violations() == []
 
 

@@ -83,7 +83,7 @@ class Assets(Endpoint):
     on_head = on_get
 
 
-_LATE: Final = frozenset({"vendor/uplot.js", "docs.js"})
+_LATE: Final = frozenset({"docs.js"})
 """Modules that the first view does without."""
 
 

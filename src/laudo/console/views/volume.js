@@ -1,17 +1,12 @@
 // How many reports were updated on each day or in each month: a chart, and the same as a table beside it.
-import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { html, useEffect, useRef } from "../vendor/preact.js";
 import { at, narrow, write } from "../address.js";
 import { inputDay, integer, month, plural, shortDay } from "../format.js";
 import { useOnce } from "../lists.js";
 import { Skeleton, Trouble } from "../parts.js";
 import { link } from "../router.js";
 import { api } from "../session.js";
-import { useStore } from "../store.js";
 import { countSpans, spans } from "../totals.js";
-
-const HEIGHT = 260;
-/** The room that a character of a label takes. */
-const DIGIT = 8;
 
 /** @param {{place: import("../address.js").Place, newest: string, at: Date}} props  `newest`: when the newest report was updated, "" without
  * one; `at`: when the rest of the panel was counted */
@@ -77,79 +72,26 @@ function label(by, from) {
   return by === "dias" ? shortDay(from) : month(from);
 }
 
-/** @param {Shown} props */
+/** The bars alone; who cannot see them has the table. @param {Shown} props */
 function Chart({ by, spans: shown, counts }) {
-  const place = useRef(/** @type {HTMLElement|null} */ (null));
-  const theme = useStore((state) => state.theme);
-  // Browsers do not ask again for a module that was not there, as after the service was upgraded.
-  const [missing, setMissing] = useState(false);
-  useEffect(() => {
-    const element = place.current;
-    if (!element) return undefined;
-    const stop = new AbortController();
-    import("../vendor/uplot.js").then(
-      ({ default: uPlot }) => !stop.signal.aborted && keepDrawn(uPlot, element, { by, spans: shown, counts }, stop.signal),
-      () => setMissing(true),
-    );
-    return () => stop.abort();
-  }, [by, counts, theme]);
-  if (missing) return html`<p class="hint">O gráfico não pôde ser carregado: recarregue a página. Os números estão na tabela.</p>`;
-  return html`<div class="chart" ref=${place} role="img" aria-label=${`Gráfico de barras do volume por ${by === "dias" ? "dia" : "mês"}; os números estão na tabela.`}></div>`;
+  const marks = scale(Math.max(1, ...counts));
+  const top = marks[marks.length - 1];
+  const high = (/** @type {number} */ count) => `${(100 * count) / top}%`;
+  return html`<div class="chart" data-by=${by} role="img" aria-label=${`Gráfico de barras do volume por ${by === "dias" ? "dia" : "mês"}; os números estão na tabela.`} style=${{ paddingInlineStart: `${integer(top).length + 1}ch` }}>
+    <ol class="marks">${marks.map((mark) => html`<li key=${mark} style=${{ insetBlockEnd: high(mark) }}><span>${integer(mark)}</span></li>`)}</ol>
+    <ol class="columns">
+      ${shown.map(({ from }, index) => html`<li key=${from.toISOString()} title=${`${label(by, from)}: ${integer(counts[index])}`}>
+        ${counts[index] > 0 && html`<span style=${{ blockSize: high(counts[index]) }}></span>`}<time>${by === "dias" ? shortDay(from, from) : month(from)}</time>
+      </li>`)}
+    </ol>
+  </div>`;
 }
 
-/** Draw, and again when the room or the colors change. @param {any} uPlot @param {HTMLElement} element @param {Shown} shown @param {AbortSignal} signal */
-function keepDrawn(uPlot, element, { by, spans: shown, counts }, signal) {
-  /** @type {{destroy: () => void}|null} */
-  let chart = null;
-  let width = 0;
-  const draw = () => {
-    chart?.destroy();
-    width = element.clientWidth;
-    // At once: some browsers print a page as it is when they have told it that they will.
-    const atOnce = (/** @type {any} */ made, /** @type {() => void} */ begin) => {
-      element.append(made.root);
-      made.batch(begin);
-    };
-    chart = new uPlot(options(uPlot, element, { by, spans: shown, counts }), [shown.map((_, index) => index), counts], atOnce);
-  };
-  draw();
-  const room = new ResizeObserver(() => element.clientWidth !== width && draw());
-  room.observe(element);
-  for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", draw, { signal });
-  signal.addEventListener("abort", () => {
-    room.disconnect();
-    chart?.destroy();
-  });
-}
+const MOST_STEPS = 5;
 
-/** @param {any} uPlot @param {HTMLElement} element @param {Shown} shown */
-function options(uPlot, element, { by, spans: shown, counts }) {
-  const style = getComputedStyle(element);
-  const color = (/** @type {string} */ name) => resolve(element, name);
-  const scale = 24 + DIGIT * integer(Math.max(...counts)).length;
-  const axis = { stroke: color("--muted"), font: `12px ${style.fontFamily}`, ticks: { show: false } };
-  const every = Math.ceil((shown.length * (12 + DIGIT * label(by, shown[0].from).length)) / (element.clientWidth - scale));
-  return {
-    width: element.clientWidth,
-    height: HEIGHT,
-    legend: { show: false },
-    cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
-    scales: { x: { time: false, range: [-0.6, shown.length - 0.4] }, y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ most) => [0, Math.max(1, most * 1.08)] } },
-    axes: [
-      { ...axis, size: 28, grid: { show: false }, splits: () => shown.map((_, index) => index).filter((index) => (shown.length - 1 - index) % every === 0), values: (/** @type {any} */ _, /** @type {number[]} */ at_) => at_.map((index) => label(by, shown[index].from)) },
-      { ...axis, size: scale, grid: { stroke: color("--line"), width: 1 }, values: (/** @type {any} */ _, /** @type {number[]} */ at_) => at_.map((value) => (Number.isInteger(value) ? integer(value) : "")) },
-    ],
-    series: [{}, { fill: color("--accent-fill"), stroke: color("--accent-fill"), width: 0, points: { show: false }, paths: uPlot.paths.bars({ size: [0.72, 44], radius: 0.12 }) }],
-  };
-}
-
-/** The color that a custom property has here and now; canvases know no custom properties.
- * @param {HTMLElement} element @param {string} name */
-function resolve(element, name) {
-  const probe = document.createElement("span");
-  probe.style.color = `var(${name})`;
-  element.append(probe);
-  const { color } = getComputedStyle(probe);
-  probe.remove();
-  return color;
+/** Round numbers from zero to what reaches `most`, at the same distance. @param {number} most @returns {number[]} */
+export function scale(most) {
+  const power = 10 ** Math.max(0, Math.floor(Math.log10(most / MOST_STEPS)));
+  const step = [1, 2, 5].map((part) => part * power).find((size) => size * MOST_STEPS >= most) ?? 10 * power;
+  return Array.from({ length: Math.ceil(most / step) + 1 }, (_, index) => index * step);
 }
