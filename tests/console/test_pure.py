@@ -76,6 +76,7 @@ def test_a_place_is_read_as_it_was_written(page: Console) -> None:
         "sort": "-numero",
         "open": "6f0c7b52-93a6-4d0e-8a55-1f6f3f1f2a10",
         "missing": [],
+        "refused": [],
     }
     written = page.page.evaluate("(place) => { window.place = place }", place)
     assert written is None
@@ -99,6 +100,35 @@ def test_a_place_is_read_as_it_was_written(page: Console) -> None:
 )
 def test_an_address_misses_only_what_its_view_keeps_out_of_it(page: Console, hash_: str, missing: list[str]) -> None:
     assert page.run("address.js", f"m.read({hash_!r}, null).missing") == missing
+
+
+@pytest.mark.parametrize(
+    ("hash_", "refused"),
+    [
+        ("#/relatorios?statu=PENDENTE&status=CONCLUIDO&Status=x&statu=", ["statu", "Status"]),
+        ("#/relatorios?page=0&rows=30&sort=A;B&aberto=../x", ["page", "rows", "sort", "aberto"]),
+        ("#/relatorios?status=PENDENTE&status=CONCLUIDO&nome=&resultado=VALID", ["status", "nome"]),
+        (f"#/relatorios?nome={'a' * 201}&status={'%C3%A9' * 200}", ["nome"]),
+        ("#/pessoas?status=PENDENTE&oculto=numero_documento", ["status", "oculto"]),
+        ("#/painel?volume=semanas&busca=maria", ["volume", "busca"]),
+        ("#/painel?volume=meses", []),
+        ("#/perfil?conta=2", ["conta"]),
+        ("#/relatorios?52998224725&Maria+da+Silva=1&recusado=11144477735", ["…"]),
+        ("#/relatorios?nome=a?b&rows=1000&page=2&sort=-nome&oculto=numero_documento&numero_documento=1", []),
+    ],
+)
+def test_an_address_is_refused_what_it_says_and_nobody_understands(
+    page: Console, hash_: str, refused: list[str]
+) -> None:
+    place = page.run("address.js", f"m.read({hash_!r}, null)")
+    assert place["refused"] == refused
+    assert not {*refused} & {*place["filters"]}
+    again = page.run("address.js", f"m.read(m.write(m.read({hash_!r}, null)), null)")
+    assert again == place
+
+
+def test_a_question_mark_is_part_of_a_value(page: Console) -> None:
+    assert page.run("address.js", "m.read('#/relatorios?nome=a?b', null).filters") == {"nome": "a?b"}
 
 
 @pytest.mark.parametrize(

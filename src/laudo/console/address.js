@@ -10,6 +10,7 @@
  * @property {string} sort   a field, "-" before it for descending; "" for the newest first
  * @property {string} open   the numero of the report that is open beside the list
  * @property {string[]} missing  filters that the address says there are, and whose values are not here
+ * @property {string[]} refused  parameters of the address that are not known here, or whose values are not taken
  */
 
 /** @type {Record<View, string[]>} */
@@ -31,9 +32,22 @@ const PRIVATE = {
 const VIEWS = /** @type {View[]} */ (Object.keys(SHOWN));
 const ROWS = 25;
 
+/** What an address says of any view beside its filters. */
+const OWN = ["sort", "page", "rows", "aberto"];
+
+/** What the values of some parameters look like; of the others, what the server reads at all. @type {Record<string, RegExp>} */
+const FORMS = {
+  volume: /^(dias|meses)$/,
+  sort: /^-?[a-z_]{1,40}$/,
+  page: /^[1-9][0-9]{0,8}$/,
+  rows: /^(?=[1-9])[0-9]{0,7}(00|25|50|75)$/,
+  aberto: /^[0-9a-f-]{36}$/,
+};
+const FORM = /^[^]{1,200}$/u;
+
 /** @param {View} view @param {Record<string, string>} [filters] @returns {Place} */
 export function at(view, filters = {}) {
-  return { view, filters, page: 1, rows: ROWS, sort: "", open: "", missing: [] };
+  return { view, filters, page: 1, rows: ROWS, sort: "", open: "", missing: [], refused: [] };
 }
 
 /** Write a place as the part of an address after "#". @param {Place} place */
@@ -45,6 +59,7 @@ export function write(place) {
   if (place.page > 1) pairs.set("page", String(place.page));
   if (place.rows !== ROWS) pairs.set("rows", String(place.rows));
   if (place.open) pairs.set("aberto", place.open);
+  for (const name of place.refused) pairs.append("recusado", name);
   const query = pairs.toString();
   return `#/${place.view}${query && `?${query}`}`;
 }
@@ -55,31 +70,43 @@ export function beside(place) {
 }
 
 /**
- * Read a place; what an address may not hold is not read from it.
+ * Read a place; what an address may not hold is not read from it, and of what it may not say only the name is.
  * @param {string} hash
  * @param {unknown} state the history entry's own
  * @returns {Place}
  */
 export function read(hash, state) {
-  const [path, query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  const [, path, query] = /** @type {string[]} */ (/^#?\/?([^?]*)\??([^]*)/.exec(hash));
   const view = VIEWS.find((known) => known === path) ?? "relatorios";
   const pairs = new URLSearchParams(query);
   const place = at(view);
-  for (const name of SHOWN[view]) {
-    const value = pairs.get(name);
-    if (value) place.filters[name] = value.slice(0, 200);
-  }
+  const wrong = [...pairs.keys()].filter((name) => !takes(view, name, pairs.getAll(name)));
+  const named = [...wrong, ...pairs.getAll("recusado")].map((name) => (/^[a-z_]{1,40}$/i.test(name) ? name : "…"));
+  place.refused = [...new Set(named)];
+  const value = (/** @type {string} */ name) => (wrong.includes(name) ? "" : pairs.get(name) ?? "");
+  for (const name of SHOWN[view]) if (value(name)) place.filters[name] = value(name);
   const kept = /** @type {Record<string, unknown>} */ (typeof state === "object" && state ? state : {});
   for (const name of PRIVATE[view]) if (typeof kept[name] === "string" && kept[name]) place.filters[name] = String(kept[name]);
   const hidden = pairs.getAll("oculto");
-  place.missing = PRIVATE[view].filter((name) => hidden.includes(name) && !place.filters[name]);
-  const page = pairs.get("page") ?? "";
-  if (/^[1-9][0-9]{0,8}$/.test(page)) place.page = Number(page);
-  const rows = Number(pairs.get("rows"));
-  if (rows >= ROWS && rows % ROWS === 0) place.rows = rows;
-  if (/^-?[a-z_]{1,40}$/.test(pairs.get("sort") ?? "")) place.sort = pairs.get("sort") ?? "";
-  if (/^[0-9a-f-]{36}$/.test(pairs.get("aberto") ?? "")) place.open = pairs.get("aberto") ?? "";
+  place.missing = PRIVATE[view].filter((name) => (hidden.includes(name) || pairs.has(name)) && !place.filters[name]);
+  place.page = Number(value("page")) || 1;
+  place.rows = Number(value("rows")) || ROWS;
+  place.sort = value("sort");
+  place.open = value("aberto");
   return place;
+}
+
+/** Whether a parameter may be in an address of a view at all. @param {View} view @param {string} name */
+export function knows(view, name) {
+  return [...OWN, ...SHOWN[view], ...PRIVATE[view], "oculto", "recusado"].includes(name);
+}
+
+/** Whether the values that an address gives of a parameter are understood: of what is private there should be none, and they are not read.
+ * @param {View} view @param {string} name @param {string[]} values */
+function takes(view, name, values) {
+  if (name === "recusado" || PRIVATE[view].includes(name)) return true;
+  if (name === "oculto") return values.every((value) => PRIVATE[view].includes(value));
+  return knows(view, name) && values.length === 1 && (FORMS[name] ?? FORM).test(values[0]);
 }
 
 /** Give the place with other filters, back on the first page; an empty value takes a filter away.
@@ -90,13 +117,17 @@ export function narrow(place, change) {
 }
 
 /** The place without what was refused or is missing, on its first page; nothing but the list itself where it is not said what that was.
- * @param {Place} place @param {string[]} keys parameters of the API @returns {Place} */
+ * @param {Place} place @param {string[]} keys parameters @returns {Place} */
 export function accepted(place, keys) {
   const whole = { ...at(place.view), open: place.open };
   if (!keys.length) return whole;
-  const filters = Object.fromEntries(Object.entries(place.filters).filter(([name]) => !keys.includes(name)));
-  return { ...whole, filters, rows: keys.includes("rows") ? ROWS : place.rows, sort: keys.includes("sort") ? "" : place.sort };
+  const rest = (/** @type {string} */ name) => !keys.includes(name);
+  const filters = Object.fromEntries(Object.entries(place.filters).filter(([name]) => rest(name)));
+  return { ...whole, filters, rows: rest("rows") ? place.rows : ROWS, sort: rest("sort") ? place.sort : "", missing: place.missing.filter(rest) };
 }
+
+/** Whether any of these is a filter. @param {string[]} keys parameters */
+export const narrows = (keys) => keys.some((key) => !OWN.includes(key));
 
 /** The parameters of the API for a list. @param {Place} place @returns {Record<string, string>} */
 export function parameters(place) {

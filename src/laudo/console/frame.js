@@ -3,7 +3,7 @@ import { html, useState } from "./vendor/preact.js";
 import { at, write } from "./address.js";
 import { recognize, WRONG } from "./documents.js";
 import { Clear, Icon, Mark, Voice } from "./parts.js";
-import { go, link } from "./router.js";
+import { go, link, TITLES } from "./router.js";
 import { leave, reveal } from "./session.js";
 import { store, useStore } from "./store.js";
 import { THEMES, turnTheme } from "./theme.js";
@@ -11,12 +11,7 @@ import { Dialogs } from "./views/dialogs.js";
 
 /** @typedef {import("./address.js").Place} Place */
 
-const TABS = /** @type {const} */ ([
-  ["relatorios", "Relatórios"],
-  ["pessoas", "Pessoas"],
-  ["painel", "Painel"],
-  ["perfil", "Perfil"],
-]);
+const TABS = /** @type {[import("./address.js").View, string][]} */ (Object.entries(TITLES));
 
 /** @param {{place: Place, children: any}} props */
 export function Frame({ place, children }) {

@@ -10,7 +10,7 @@ import { store, useStore } from "./store.js";
 import { resumeTheme } from "./theme.js";
 import { Detalhe } from "./views/detalhe.js";
 import { Entrar } from "./views/entrar.js";
-import { Missing } from "./views/missing.js";
+import { Missing, Refused } from "./views/missing.js";
 import { Painel } from "./views/painel.js";
 import { Perfil } from "./views/perfil.js";
 import { Pessoas } from "./views/pessoas.js";
@@ -35,7 +35,7 @@ function Console() {
   }, [token, place.view]);
   if (broken) return html`<main class="broken"><h1>Algo deu errado nesta página.</h1><p><a href="./">Recarregar</a></p></main>`;
   if (!token) return html`<${Entrar} />`;
-  const View = place.missing.length ? Missing : VIEWS[place.view];
+  const View = place.refused.length ? Refused : place.missing.length ? Missing : VIEWS[place.view];
   return html`<${Frame} place=${place}>
     <${View} key=${place.view} place=${place} />
     ${place.open && html`<${Detalhe} key=${place.open} place=${place} />`}

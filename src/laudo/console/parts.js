@@ -1,6 +1,6 @@
 // Small pieces that several views draw.
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
-import { accepted } from "./address.js";
+import { accepted, narrows } from "./address.js";
 import { isPersonal, mask, punctuate } from "./documents.js";
 import { ago, day, exact, RESULTADO, STATUS, time } from "./format.js";
 import { go } from "./router.js";
@@ -137,12 +137,12 @@ export function Trouble({ refusal, wait, retry, place, stale = false }) {
   </div>`;
 }
 
-/** To the place without what was refused or is missing. @param {{place: import("./address.js").Place, keys: string[]}} props */
-export function WayOut({ place, keys }) {
+/** To the place without what was refused or is missing. @param {{place: import("./address.js").Place, keys: string[], words?: string}} props */
+export function WayOut({ place, keys, words }) {
   const rest = accepted(place, keys);
-  const [before, left] = [place, rest].map(({ filters, missing }) => Object.keys(filters).length + missing.length);
-  const words = !left ? "Ver a lista inteira" : left < before ? "Ver só com os outros filtros" : "Ver com os mesmos filtros";
-  return html`<button type="button" onClick=${() => go(rest)}>${words}</button>`;
+  const left = Object.keys(rest.filters).length + rest.missing.length;
+  const others = !left ? "Ver a lista inteira" : narrows(keys) ? "Ver só com os outros filtros" : "Ver com os mesmos filtros";
+  return html`<button type="button" onClick=${() => go(rest)}>${words ?? others}</button>`;
 }
 
 /** The voice for those who cannot see. A modal dialog has its own, as what is outside of it is not heard; it says what is new there. */

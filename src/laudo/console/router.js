@@ -4,7 +4,8 @@ import { store } from "./store.js";
 
 /** @typedef {import("./address.js").Place} Place */
 
-const TITLES = { relatorios: "Relatórios", pessoas: "Pessoas", painel: "Painel", perfil: "Perfil" };
+/** What each view is called. */
+export const TITLES = { relatorios: "Relatórios", pessoas: "Pessoas", painel: "Painel", perfil: "Perfil" };
 
 /** Go somewhere, as a step that "back" undoes unless `replace` or one is there already. @param {Place} place @param {{replace?: boolean}} [how] */
 export function go(place, { replace = false } = {}) {
@@ -22,7 +23,8 @@ export function go(place, { replace = false } = {}) {
 
 /** Follow the browser from now on. */
 export function follow() {
-  addEventListener("popstate", () => arrive(here()));
+  // An address that was typed may say what none may hold.
+  addEventListener("popstate", () => (write(here()) === location.hash ? arrive(here()) : go(here(), { replace: true })));
   go(here(), { replace: true });
 }
 

@@ -1,5 +1,6 @@
 // The one store: what outlives a view. Views read it with useStore and change it with store.set.
 import { useEffect, useState } from "./vendor/preact.js";
+import { at } from "./address.js";
 
 /**
  * @typedef {import("./address.js").Place} Place
@@ -44,7 +45,7 @@ export const store = createStore({
   token: null,
   session: "",
   notice: "",
-  place: { view: "relatorios", filters: {}, page: 1, rows: 25, sort: "", open: "", missing: [] },
+  place: at("relatorios"),
   visited: "",
   revealed: false,
   dialog: null,

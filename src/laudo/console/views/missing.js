@@ -1,29 +1,46 @@
-// What stands in place of a list whose address does not say who was looked for: the list without that would be another one.
+// What stands in place of a view whose address leaves out who was looked for, or says what is not understood: it would be another one.
 import { html, useEffect } from "../vendor/preact.js";
-import { accepted } from "../address.js";
+import { accepted, knows } from "../address.js";
 import { WayOut } from "../parts.js";
+import { TITLES } from "../router.js";
 import { say } from "../store.js";
 import { Exact } from "./exact.js";
 
-/** Of each list that may miss something its heading, what that is, and the filter by which it is looked for again.
- * @type {Record<string, {title: string, what: string, again: string}>} */
+/** @typedef {import("../address.js").Place} Place */
+
+/** Of each list that may miss something what that is, and the filter by which it is looked for again. @type {Record<string, {what: string, again: string}>} */
 const LISTS = {
-  relatorios: { title: "Relatórios", what: "o CPF ou CNPJ que foi procurado", again: "numero_documento" },
-  pessoas: { title: "Pessoas", what: "o nome ou CPF que foi procurado", again: "busca" },
+  relatorios: { what: "o CPF ou CNPJ que foi procurado", again: "numero_documento" },
+  pessoas: { what: "o nome ou CPF que foi procurado", again: "busca" },
 };
 
-/** @param {{place: import("../address.js").Place}} props */
+/** The way out to a view that is no list. @type {Record<string, string>} */
+const WITHOUT = { painel: "Ver o painel", perfil: "Ver o perfil" };
+
+/** @param {{place: Place}} props */
 export function Missing({ place }) {
-  const { title, what, again } = LISTS[place.view];
-  const words = `Este endereço não traz ${what}.`;
+  const { what, again } = LISTS[place.view];
+  return html`<${Instead} place=${place} words=${`Este endereço não traz ${what}.`}>
+    <p>Para que um endereço não revele nada sobre ninguém, isso fica só na aba em que se procurou. Procure de novo:</p>
+    <${Exact} name=${again} place=${accepted(place, place.missing)} />
+    <${WayOut} place=${place} keys=${place.missing} />
+  <//>`;
+}
+
+/** As the API refuses what it does not know. @param {{place: Place}} props */
+export function Refused({ place }) {
+  const words = place.refused.map((name) => (knows(place.view, name) ? `O parâmetro “${name}” deste endereço não tem um valor aceito.` : `Esta página não conhece o parâmetro “${name}” deste endereço.`));
+  return html`<${Instead} place=${place} words=${words.join(" ")}>
+    <p>Sem isso, ela poderia mostrar outra coisa do que se pediu. Confira o endereço, ou continue sem essa parte:</p>
+    <${WayOut} place=${place} keys=${place.refused} words=${WITHOUT[place.view]} />
+  <//>`;
+}
+
+/** @param {{place: Place, words: string, children: any}} props */
+function Instead({ place, words, children }) {
   useEffect(() => say(words), [words]);
   return html`<section class="list alone ${place.open ? "opened" : ""}" aria-labelledby="titulo">
-    <header class="head"><h1 id="titulo" tabindex="-1" data-home>${title}</h1></header>
-    <div class="empty" data-missing>
-      <p class="big">${words}</p>
-      <p>Para que um endereço não revele nada sobre ninguém, isso fica só na aba em que se procurou. Procure de novo:</p>
-      <${Exact} name=${again} place=${accepted(place, place.missing)} />
-      <${WayOut} place=${place} keys=${place.missing} />
-    </div>
+    <header class="head"><h1 id="titulo" tabindex="-1" data-home>${TITLES[place.view]}</h1></header>
+    <div class="empty" data-missing><p class="big">${words}</p>${children}</div>
   </section>`;
 }

@@ -1,0 +1,112 @@
+"""An address that says what the console does not understand: as the API, it takes no whole list for a filtered one."""
+
+import re
+
+import httpx
+import pytest
+
+from console.driver import Console
+from console.test_accessibility import SMALL
+from console.test_relatorios import count, first
+
+REFUSED = "[data-missing]"
+
+
+@pytest.mark.parametrize(
+    ("address", "words", "way", "rest"),
+    [
+        (
+            "#/relatorios?statu=PENDENTE",
+            ["Esta página não conhece o parâmetro “statu” deste endereço."],
+            "Ver a lista inteira",
+            "/relatorios",
+        ),
+        (
+            "#/relatorios?statu=PENDENTE&tipo_pessoa=EMPRESA&sort=nome&rows=50",
+            ["Esta página não conhece o parâmetro “statu” deste endereço."],
+            "Ver só com os outros filtros",
+            "/relatorios?tipo_pessoa=EMPRESA&sort=nome&rows=50",
+        ),
+        (
+            "#/relatorios?status=PENDENTE&page=0",
+            ["O parâmetro “page” deste endereço não tem um valor aceito."],
+            "Ver com os mesmos filtros",
+            "/relatorios?status=PENDENTE",
+        ),
+        (
+            "#/pessoas?status=PENDENTE&sort=-&atualizado_em_de=2026-01-01",
+            ["não conhece o parâmetro “status”", "“sort” deste endereço não tem um valor aceito"],
+            "Ver só com os outros filtros",
+            "/pessoas?atualizado_em_de=2026-01-01",
+        ),
+        (
+            "#/painel?status=PENDENTE&volume=meses",
+            ["não conhece o parâmetro “status”"],
+            "Ver o painel",
+            "/painel?volume=meses",
+        ),
+        ("#/perfil?conta=2", ["não conhece o parâmetro “conta”"], "Ver o perfil", "/perfil"),
+    ],
+)
+def test_it_is_named_and_nothing_shown_until_one_goes_on_without(
+    tab: Console, address: str, words: list[str], way: str, rest: str
+) -> None:
+    tab.enter(address)
+    big = tab.page.locator(f"{REFUSED} .big")
+    for part in words:
+        assert part in big.inner_text()
+    tab.until("document.querySelector('[role=status]').lastChild?.textContent === given", big.inner_text())
+    tab.page.reload()
+    big.wait_for()
+    assert not tab.rows.count()
+    assert not [request.url for request in tab.requests if re.search(r"/(relatorios|pessoas)(\?|$)", request.url)]
+    tab.page.get_by_role("button", name=way).click()
+    big.wait_for(state="detached")
+    tab.settle()
+    assert tab.hash == rest
+    assert tab.page.evaluate("document.activeElement.matches('h1')")
+    tab.page.go_back()
+    big.wait_for()
+
+
+def test_of_what_it_says_only_names_stay_in_the_address_and_none_that_may_be_of_a_person(
+    wide: Console, api: httpx.Client
+) -> None:
+    document = first(api, tipo_pessoa="PESSOA")["numero_documento"]
+    wide.enter(f"#/relatorios?nunero_documento={document}&{document}&status=CONCLUIDO")
+    wide.page.locator(REFUSED).wait_for()
+    assert document not in wide.page.url
+    assert document not in wide.page.content()
+    assert "“nunero_documento”" in wide.page.locator(REFUSED).inner_text()
+    wide.page.get_by_role("button", name="Ver só com os outros filtros").click()
+    wide.await_total(count(api, status="CONCLUIDO"))
+
+
+def test_what_is_typed_into_the_address_of_an_open_tab_is_heeded_as_well(wide: Console, api: httpx.Client) -> None:
+    document = first(api, tipo_pessoa="PESSOA")["numero_documento"]
+    wide.enter()
+    wide.page.evaluate("(hash) => { location.hash = hash }", f"#/relatorios?documento={document}")
+    wide.page.locator(REFUSED).wait_for()
+    assert wide.hash == "/relatorios?recusado=documento"
+    wide.page.evaluate("(hash) => { location.hash = hash }", f"#/relatorios?numero_documento={document}")
+    wide.page.get_by_text("Este endereço não traz").first.wait_for()
+    assert wide.hash == "/relatorios?oculto=numero_documento"
+    wide.page.go_back()
+    wide.page.go_back()
+    wide.await_total(count(api))
+    assert wide.hash == "/relatorios"
+
+
+def test_what_is_missing_beside_it_is_asked_for_afterwards(wide: Console) -> None:
+    wide.enter("#/relatorios?statu=PENDENTE&oculto=numero_documento")
+    wide.page.get_by_role("button", name="Ver só com os outros filtros").click()
+    wide.page.get_by_text("Este endereço não traz o CPF ou CNPJ que foi procurado.").first.wait_for()
+    assert wide.hash == "/relatorios?oculto=numero_documento"
+
+
+def test_it_is_accessible(every: Console) -> None:
+    every.enter(f"#/relatorios?status=CONCLUIDO&{'x' * 40}=1&page=0")
+    every.page.locator(REFUSED).wait_for()
+    assert every.violations() == []
+    assert every.page.evaluate(SMALL) == []
+    assert every.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
