@@ -389,7 +389,9 @@ def test_an_account_without_reports_is_told_how_they_come(tab: Console, bare: Pl
         tab.page.get_by_role("link", name="Pessoas").click()
         tab.page.get_by_text("Nenhum CPF foi consultado ainda.").wait_for()
         tab.page.get_by_role("link", name="Painel").click()
-        tab.page.locator(".volume .chart").wait_for()
+        tab.page.get_by_text("Ainda não há relatórios nesta conta.").wait_for()
+        tab.page.locator(".checked", has_text="contado às").wait_for()
+        assert not tab.page.locator(".card").count()
         assert tab.violations() == []
 
 

@@ -43,7 +43,7 @@ export const FIELDS = {
 /** @param {number} value */
 export const integer = (value) => INTEGER.format(value);
 /** @param {number} part @param {number} whole */
-export const share = (part, whole) => (whole ? SHARE.format(part / whole) : "—");
+export const share = (part, whole) => SHARE.format(part / whole);
 /** @param {string} iso */
 export const day = (iso) => DAY.format(new Date(iso));
 /** @param {string} iso */

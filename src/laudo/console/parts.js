@@ -219,6 +219,11 @@ export function usePageTop({ page }) {
   return top;
 }
 
+/** What an account shows that nothing was imported into. */
+export function NoReports() {
+  return html`<div class="empty"><p class="big">Ainda não há relatórios nesta conta.</p><p>Eles aparecem aqui assim que forem importados.</p></div>`;
+}
+
 /** Rows that hold the place of those to come. @param {{count?: number}} props */
 export function Skeleton({ count = 12 }) {
   return html`<div class="skeleton" aria-hidden="true">${Array.from({ length: count }, (_, index) => html`<div key=${index}></div>`)}</div>`;

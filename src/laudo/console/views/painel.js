@@ -3,7 +3,7 @@ import { html, useEffect } from "../vendor/preact.js";
 import { at, write } from "../address.js";
 import { CHOICES, clock, FIELDS, integer, plural, share } from "../format.js";
 import { useList, useOnce } from "../lists.js";
-import { Documento, Instant, Skeleton, Status, Trouble } from "../parts.js";
+import { Documento, Instant, NoReports, Skeleton, Status, Trouble } from "../parts.js";
 import { link } from "../router.js";
 import { api } from "../session.js";
 import { say } from "../store.js";
@@ -26,7 +26,8 @@ export function Painel({ place }) {
         <div class="actions"><button type="button" data-news onClick=${asked.retry}>Contar de novo <kbd aria-hidden="true">r</kbd></button></div>`}
     </header>
     ${asked.refusal ? html`<${Trouble} ...${asked} stale=${Boolean(found)} />` : !found && html`<${Skeleton} count=${8} />`}
-    ${found &&
+    ${found && !found.total && html`<${NoReports} />`}
+    ${found?.total > 0 &&
     html`<div class="cards"><${Waiting} pending=${found.pending} />${CARDS.map((name) => html`<${Card} key=${name} name=${name} counts=${found.counts} total=${found.total} />`)}</div>
       <${Volume} place=${place} newest=${found.newest} at=${found.at} />`}
   </div>`;
@@ -83,13 +84,13 @@ function Card({ name, counts, total }) {
         const place = at("relatorios", { [name]: value });
         return html`<li key=${value} data-value=${value}>
           <a href=${write(place)} onClick=${link(place)}>${words}</a>
-          <span class="bar-line" aria-hidden="true"><span style=${{ inlineSize: `${whole ? (100 * count) / whole : 0}%` }}></span></span>
+          <span class="bar-line" aria-hidden="true"><span style=${{ inlineSize: `${(100 * count) / whole}%` }}></span></span>
           <span class="number">${integer(count)}</span><span class="share">${share(count, whole)}</span>
         </li>`;
       })}
       ${name === "resultado" &&
       html`<li data-value="none">
-        <span>Sem decisão</span><span class="bar-line" aria-hidden="true"><span style=${{ inlineSize: `${whole ? (100 * rest) / whole : 0}%` }}></span></span>
+        <span>Sem decisão</span><span class="bar-line" aria-hidden="true"><span style=${{ inlineSize: `${(100 * rest) / whole}%` }}></span></span>
         <span class="number">${integer(rest)}</span><span class="share">${share(rest, whole)}</span>
       </li>`}
     </ul>

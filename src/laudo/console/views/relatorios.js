@@ -6,7 +6,7 @@ import { doubt, isPersonal } from "../documents.js";
 import { integer, plural } from "../format.js";
 import { useList } from "../lists.js";
 import { Beyond, Pager } from "../pager.js";
-import { Icon, Skeleton, Trouble, useMedia, usePageTop } from "../parts.js";
+import { Icon, NoReports, Skeleton, Trouble, useMedia, usePageTop } from "../parts.js";
 import { go } from "../router.js";
 import { say, store } from "../store.js";
 import { Filters, NARROW } from "./filters.js";
@@ -58,9 +58,7 @@ function Shown({ place, list, total }) {
 function Empty({ place, total }) {
   if (total) return html`<${Beyond} place=${place} />`;
   const { numero_documento: document_, atualizado_em_de: from, atualizado_em_ate: to, ...others } = place.filters;
-  if (!Object.keys(place.filters).length) {
-    return html`<div class="empty"><p class="big">Ainda não há relatórios nesta conta.</p><p>Eles aparecem aqui assim que forem importados.</p></div>`;
-  }
+  if (!Object.keys(place.filters).length) return html`<${NoReports} />`;
   const alone = document_ && !from && !to && !Object.keys(others).length;
   return html`<div class="empty">
     <p class="big">${alone ? `Esta conta não tem relatórios deste ${isPersonal(document_) ? "CPF" : "CNPJ"}.` : "Nenhum relatório corresponde a estes filtros."}</p>
