@@ -97,6 +97,18 @@ def test_it_says_when_it_was_counted_and_counts_again(wide: Console, api: httpx.
     wide.page.unroute_all(behavior="wait")
 
 
+def test_of_none_there_is_no_bar_and_nothing_that_waits(wide: Console) -> None:
+    none = answered(lambda result: result.update(itens=[], paginacao=result["paginacao"] | {"total": 0}))
+    asked = re.compile(r"/relatorios\?(status=PENDENTE|resultado=INVALID|pendente_validacao_manual=true)$")
+    wide.page.route(asked, none)
+    wide.enter("#/painel")
+    assert wide.page.locator(".waiting").inner_text().splitlines()[-1] == "Nenhum relatório."
+    assert not wide.page.locator(".waiting a").count()
+    for value, bars in (("PENDENTE", 0), ("INVALID", 0), ("CONCLUIDO", 1)):
+        assert wide.page.locator(f'.bars [data-value="{value}"] .bar-line span').count() == bars, value
+    wide.page.unroute_all(behavior="wait")
+
+
 HEIGHTS = """() => {
     const { height } = document.querySelector('.columns').getBoundingClientRect()
     return [...document.querySelectorAll('.columns li')].map((day) =>

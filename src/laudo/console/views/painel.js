@@ -56,7 +56,7 @@ function Waiting({ pending }) {
   const all = at("relatorios", { pendente_validacao_manual: "true" });
   return html`<section class="card waiting" aria-labelledby="pendentes">
     <h2 id="pendentes">Aguardam validação manual</h2>
-    <p class="figure"><a href=${write(all)} onClick=${link(all)} data-pending>${integer(total)}</a></p>
+    ${total ? html`<p class="figure"><a href=${write(all)} onClick=${link(all)} data-pending>${integer(total)}</a></p>` : html`<p class="muted">Nenhum relatório.</p>`}
     <ol>
       ${pending.itens.slice(0, SHOWN).map((/** @type {any} */ item) => {
         const opened = { ...all, open: item.numero };
@@ -84,15 +84,20 @@ function Card({ name, counts, total }) {
         const place = at("relatorios", { [name]: value });
         return html`<li key=${value} data-value=${value}>
           <a href=${write(place)} onClick=${link(place)}>${words}</a>
-          <span class="bar-line" aria-hidden="true"><span style=${{ inlineSize: `${(100 * count) / whole}%` }}></span></span>
+          <${Bar} part=${count} whole=${whole} />
           <span class="number">${integer(count)}</span><span class="share">${share(count, whole)}</span>
         </li>`;
       })}
       ${name === "resultado" &&
       html`<li data-value="none">
-        <span>Sem decisão</span><span class="bar-line" aria-hidden="true"><span style=${{ inlineSize: `${(100 * rest) / whole}%` }}></span></span>
+        <span>Sem decisão</span><${Bar} part=${rest} whole=${whole} />
         <span class="number">${integer(rest)}</span><span class="share">${share(rest, whole)}</span>
       </li>`}
     </ul>
   </section>`;
+}
+
+/** A bar of its part, and nothing at all of none. @param {{part: number, whole: number}} props */
+function Bar({ part, whole }) {
+  return html`<span class="bar-line" aria-hidden="true">${part > 0 && html`<span style=${{ inlineSize: `${(100 * part) / whole}%` }}></span>`}</span>`;
 }
