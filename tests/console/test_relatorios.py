@@ -223,6 +223,13 @@ def test_pages_are_numbered_and_any_is_a_jump_away(tab: Console, api: httpx.Clie
     assert tab.hash == "/relatorios?rows=100"
 
 
+def test_of_a_single_page_no_other_is_asked_for(tab: Console, api: httpx.Client) -> None:
+    tab.enter(f"#/relatorios?numero={first(api)['numero']}")
+    assert tab.total == 1
+    assert tab.page.locator(".pager").is_visible()
+    assert not tab.page.locator(".jump").count()
+
+
 def test_a_page_past_the_end_leads_back(tab: Console) -> None:
     tab.enter("#/relatorios?page=99999")
     tab.page.get_by_role("button", name="Ir para a primeira").click()

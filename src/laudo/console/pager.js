@@ -38,7 +38,7 @@ export function Pager({ place, total }) {
       )}
       ${step(place.page + 1, "Próxima página", "right")}
     </div>
-    <${Jump} place=${place} last=${last} />
+    ${last > 1 && html`<${Jump} place=${place} last=${last} />`}
     <label class="rows">
       Linhas
       <select value=${String(place.rows)} onChange=${(/** @type {any} */ event) => go({ ...place, rows: Number(event.target.value), page: 1 })}>
