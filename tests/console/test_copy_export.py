@@ -46,8 +46,8 @@ def test_the_list_is_copied_as_python_and_command_line(tab: Console) -> None:
         in python
     )
     assert copied(tab, "CLI") == (
-        f"LAUDO_URL={tab.base} laudo relatorios --status 'EM ANALISE' --pendente-validacao-manual true"
-        " --sort nome --page 2"
+        f"LAUDO_URL={tab.base} laudo relatorios \\\n  --status 'EM ANALISE' \\\n  --pendente-validacao-manual true"
+        " \\\n  --sort nome \\\n  --page 2"
     )
 
 

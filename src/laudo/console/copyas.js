@@ -27,8 +27,8 @@ export function sdk(base, path, parameters) {
 
 /** @param {string} base @param {string} path @param {Record<string, string>} parameters */
 export function cli(base, path, parameters) {
-  const options = Object.entries(parameters).map(([name, value]) => ` --${name.replaceAll("_", "-")} ${shell(value)}`);
-  return `LAUDO_URL=${shell(base)} laudo ${path.slice(1)}${options.join("")}`;
+  const options = Object.entries(parameters).map(([name, value]) => `--${name.replaceAll("_", "-")} ${shell(value)}`);
+  return [`LAUDO_URL=${shell(base)} laudo ${path.slice(1)}`, ...options].join(options.length > 2 ? " \\\n  " : " ");
 }
 
 /** @param {string} name @param {string} value */
