@@ -203,3 +203,42 @@ def test_a_badge_is_in_one_line_where_letters_are_wide(wide: Console) -> None:
             assert badges.count()
             heights = "(all) => all.map((e) => e.getBoundingClientRect().height)"
             assert max(badges.evaluate_all(heights)) <= 24, (width, filters)
+
+
+def test_beside_a_report_the_list_says_what_waits_rather_than_how_matrices_begin(wide: Console) -> None:
+    wide.enter("#/relatorios?pendente_validacao_manual=true")
+    wide.rows.first.click()
+    wide.settle()
+    assert wide.page.locator("td.c-pendente_validacao_manual").first.is_visible()
+    wide.page.keyboard.press("Escape")
+    wide.page.locator(".detalhe").wait_for(state="detached")
+    for width in range(900, 1440, 60):
+        wide.page.set_viewport_size({"width": width, "height": 900})
+        name, table = (wide.page.locator(place).first for place in ("td.c-nome", ".table"))
+        assert not name.is_visible() or name.evaluate("(e) => e.clientWidth") > 120, width
+        assert table.evaluate("(e) => e.scrollWidth <= e.clientWidth"), width
+
+
+def test_a_row_on_a_phone_begins_where_its_card_does(phone: Console) -> None:
+    phone.enter()
+    card, text = (phone.page.locator(f"tbody tr{part}").first.bounding_box() for part in ("", " .documento"))
+    assert card
+    assert text
+    assert text["x"] - card["x"] < 16
+
+
+def test_what_is_done_with_a_token_stands_in_one_line_on_a_phone(phone: Console) -> None:
+    phone.enter("#/perfil")
+    tops = phone.page.locator(".token button").evaluate_all("(all) => all.map((e) => e.getBoundingClientRect().top)")
+    assert len(tops) == 2
+    assert len(set(tops)) == 1
+
+
+def test_the_bar_of_the_reference_is_one_line_on_a_phone_and_every_route_is_seen(phone: Console) -> None:
+    phone.enter("docs")
+    bar = phone.page.locator(".bar").bounding_box()
+    assert bar
+    assert bar["height"] < 60
+    assert phone.page.locator(".routes a").evaluate_all(
+        "(all) => all.every((e) => e.getBoundingClientRect().right <= innerWidth && e.clientHeight < 40)"
+    )
