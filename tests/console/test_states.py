@@ -9,6 +9,7 @@ from client.socket_service import listening
 from console.driver import Console
 from console.test_focus import HEAR
 from console.test_relatorios import count, first, punctuated
+from laudo.core import errors
 from live.server import Place, Server, serving
 
 LISTS = re.compile(r"/relatorios(\?|$)")
@@ -34,6 +35,16 @@ def test_a_busy_server_is_waited_for(tab: Console, status: int, kind: str, words
     tab.page.unroute(LISTS)
     tab.rows.first.wait_for()
     assert not trouble.count()
+
+
+@pytest.mark.parametrize("kind", [errors.TOO_MANY, errors.UNAVAILABLE])
+def test_how_long_to_wait_is_counted_down_and_not_called_by_its_header(wide: Console, kind: errors.Kind) -> None:
+    wide.refusals_expected = True
+    wide.page.route(LISTS, answers(kind.status, kind.message, Retry_After="30"))
+    wide.enter()
+    said, button = (wide.page.locator(f".list > .trouble {part}") for part in ("p", "button"))
+    assert said.inner_text() == kind.message.partition(" Aguarde")[0]
+    assert re.fullmatch(r"Tentar de novo\s\(em \d+ s\)", button.inner_text())
 
 
 def test_the_page_says_that_it_comes_until_its_modules_have(wide: Console) -> None:

@@ -175,7 +175,9 @@ export function parse(text) {
 
 /** @param {Response} answer @param {string} text @param {any} body */
 function refusal(answer, text, body) {
-  const message = typeof body?.message === "string" ? body.message : `O servidor respondeu ${answer.status}.`;
+  // How long to wait is a header for programs; people see it counted down.
+  const said = typeof body?.message === "string" ? body.message.replace(/[^.]*\bRetry-After\b[^.]*\.?/, "").trim() : "";
+  const message = said || `O servidor respondeu ${answer.status}.`;
   return new Refusal(KINDS[answer.status] ?? "server", message, {
     status: answer.status,
     keys: body?.validation?.keys,
