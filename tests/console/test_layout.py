@@ -219,6 +219,16 @@ def test_beside_a_report_the_list_says_what_waits_rather_than_how_matrices_begin
         assert table.evaluate("(e) => e.scrollWidth <= e.clientWidth"), width
 
 
+def test_the_number_of_a_report_is_one_line(wide: Console) -> None:
+    wide.enter()
+    wide.rows.first.click()
+    for width in (390, 960, 1280, 1440):
+        wide.page.set_viewport_size({"width": width, "height": 900})
+        number = wide.page.locator(".uuid").bounding_box()
+        assert number
+        assert number["height"] < 20, width
+
+
 def test_a_row_on_a_phone_begins_where_its_card_does(phone: Console) -> None:
     phone.enter()
     card, text = (phone.page.locator(f"tbody tr{part}").first.bounding_box() for part in ("", " .documento"))
