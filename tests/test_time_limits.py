@@ -59,9 +59,9 @@ def test_a_limit_is_each_statements_and_not_all_of_theirs_together(limited: Data
 def test_the_time_between_statements_is_nobodys(store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that nobody asked for a while begins a request's transaction, and ends that of a slow one."""
     del store
-    monkeypatch.setattr("laudo.server.sqlite._CHECK", 1)
+    monkeypatch.setattr("laudo.server.sqlite.session._CHECK", 1)
     now = 0.0
-    monkeypatch.setattr("laudo.server.sqlite.monotonic", lambda: now)
+    monkeypatch.setattr("laudo.server.sqlite.session.monotonic", lambda: now)
     with closing(open_store(store_url, bounds=Bounds(statement_timeout_ms=LIMIT_MS))) as database:
         for seconds in (1, 3600):
             now += seconds

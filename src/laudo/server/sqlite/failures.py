@@ -1,0 +1,28 @@
+"""What went wrong -> the store's errors: the table of SQLite's codes."""
+
+from typing import Final
+
+import apsw
+
+from laudo.server.database import LOCKED, NO_SCHEMA, Locked, Slow, StoreError, Unavailable
+
+_BESIDE: Final = "and those of its -wal and -shm"
+
+
+def translate(error: apsw.Error, path: str) -> None:
+    """Raise the store's error for one of the engine's, or return when that is a mistake of ours."""
+    match error:
+        case apsw.InterruptError():
+            message = "the store did not finish a statement within its time limit"
+            raise Slow(message) from error
+        case apsw.BusyError() | apsw.LockedError():
+            raise Locked(LOCKED) from error
+        case apsw.CantOpenError() | apsw.IOError() | apsw.FullError() | apsw.ReadOnlyError() | apsw.PermissionsError():
+            name = type(error).__name__
+            message = f"the store {path} cannot be read or written ({name}): check its path, rights and disk, {_BESIDE}"
+            raise Unavailable(message) from error
+        case apsw.SQLError() if "no such table" in str(error):
+            raise Unavailable(NO_SCHEMA) from error
+        case apsw.NotADBError() | apsw.CorruptError():
+            message = f"{path} is not a store of laudo, or it is damaged; restore it from a backup"
+            raise StoreError(message) from error
