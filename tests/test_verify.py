@@ -12,9 +12,9 @@ import pytest
 from engines import Engine, Stores
 from factories import NOON, Account, Store, cnpj, contents, cpf, relatorio, versions
 from laudo.core.axes import RELATORIO_MENSAGEM
-from laudo.core.sql import Statement
+from laudo.core.sql import Owner, Statement
 from laudo.server import migrations
-from laudo.server.database import StoreError
+from laudo.server.database import StoreError, WordsDamagedError
 from laudo.server.ingest import counting, verify
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.tallies import Sizes
@@ -349,6 +349,28 @@ WORDS_DAMAGE = {
         "DELETE FROM pessoa_words WHERE rowid = 4; INSERT INTO pessoa_words (rowid, words) VALUES (4, '1·zé 2·zé')",
         r"organization 2: words with other entries in the index: 1 \(kept \d+, counted \d+\)",
     ),
+    "words that nobody can take out": (
+        "DELETE FROM pessoa_words_docsize WHERE id = 4",
+        r"organization 1: persons whose words cannot be taken out of the index: 1",
+    ),
+    "words where no search looks": (
+        """INSERT INTO pessoa_words (pessoa_words, rank) VALUES ('pgsz', 32);
+        INSERT INTO pessoa_words (pessoa_words) VALUES ('optimize');
+        DELETE FROM pessoa_words_idx""",
+        r"organization 1: words with other entries in the index: \d+ \(kept \d+, counted \d+\)",
+    ),
+}
+INDEX_DAMAGE = {
+    "leaves": "UPDATE pessoa_words_data SET block = zeroblob(length(block)) WHERE id > 10",
+    "leaves cut": "UPDATE pessoa_words_data SET block = substr(block, 1, 20) WHERE id > 10",
+    "no UTF-8": "UPDATE pessoa_words_data SET block = CAST(replace(block, 'ria', x'ff6961') AS BLOB) WHERE id > 10",
+    "a leaf gone": "DELETE FROM pessoa_words_data WHERE id = (SELECT min(id) FROM pessoa_words_data WHERE id > 10)",
+    "the structure gone": "DELETE FROM pessoa_words_data WHERE id = 10",
+    "the sums gone": "DELETE FROM pessoa_words_data WHERE id = 1",
+    "all gone": "DELETE FROM pessoa_words_data",
+    "the leaves' first words": "UPDATE pessoa_words_idx SET pgno = pgno + 2",
+    "the format": "UPDATE pessoa_words_config SET v = 99",
+    "the format gone": "DELETE FROM pessoa_words_config",
 }
 
 
@@ -363,6 +385,56 @@ def test_damage_is_named_and_mended(store: Store, what: str) -> None:
 @pytest.mark.parametrize("what", WORDS_DAMAGE)
 def test_damage_to_the_index_of_words_is_named_and_mended(store: Store, what: str) -> None:
     be_named_and_mended(store, *WORDS_DAMAGE[what])
+
+
+@pytest.mark.engines("sqlite", reason="PostgreSQL keeps the index of words by itself")
+@pytest.mark.parametrize("what", INDEX_DAMAGE)
+def test_an_index_of_words_that_cannot_be_read_is_named_and_made_anew(
+    store: Store, accounts: list[Account], what: str
+) -> None:
+    search = store.database.dialect.found(("maria",), Owner(1, 0))
+    right = store.database.fetch(search)
+    assert right[0][0] > 0
+    run(store, INDEX_DAMAGE[what])
+    store.database.close()  # What a connection has read of the index it remembers.
+    named = [f"organization {number}: the index of words is damaged" for number in (1, 2)]
+    assert differences(store) == named
+    assert mended(store) == []
+    assert store.database.fetch(search) == right
+    ingest(store, accounts[0]).write(reports(60, seed=12, instants=900))
+    ingest(store, accounts[0]).delete([each.numero for each in reports(150, seed=0)])
+    assert differences(store) == []
+
+
+@pytest.mark.engines("sqlite", reason="PostgreSQL keeps the index of words by itself")
+def test_who_meets_a_damaged_index_of_words_is_told_what_helps(store: Store, accounts: list[Account]) -> None:
+    run(store, "DELETE FROM pessoa_words_data WHERE id = 10")
+    store.database.close()
+    helps = r"laudo\.db is damaged; hint: laudo verify --repair makes it anew$"
+    with pytest.raises(WordsDamagedError, match=helps):
+        store.database.fetch(store.database.dialect.found(("maria",), Owner(1, 0)))
+    before = contents(store.database)
+    with pytest.raises(WordsDamagedError, match=helps):
+        ingest(store, accounts[0]).write([relatorio(numero_documento=cpf(7), nome_pessoa="Rui")])
+    assert contents(store.database) == before
+
+
+@pytest.mark.engines("sqlite", reason="it writes over a page of the file")
+@pytest.mark.usefixtures("accounts")
+@pytest.mark.parametrize("table", ["pessoa_words_data", "pessoa_words_docsize", "pessoa"])
+def test_a_file_whose_pages_are_damaged_is_refused(store: Store, store_url: str, table: str) -> None:
+    path = file(store_url)
+    assert path is not None
+    store.database.close()
+    with closing(apsw.Connection(str(path))) as shell:
+        [(page, size)] = shell.execute(
+            "SELECT rootpage, page_size FROM sqlite_schema, pragma_page_size WHERE name = ?", (table,)
+        )
+    with path.open("r+b") as whole:
+        whole.seek((page - 1) * size)
+        whole.write(b"?" * size)
+    with closing(open_store(store_url, write=True)) as database, pytest.raises(StoreError, match="damaged; restore"):
+        list(verify.verify(database))
 
 
 @pytest.mark.parametrize("item", ["", "{}", '{"atualizado_em":null}', '{"atualizado_em":"hoje"}'])

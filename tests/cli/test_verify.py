@@ -1,6 +1,8 @@
 import json
 from contextlib import closing
 
+import pytest
+
 from laudo.server.stores import open_store
 from shell import Shell, ndjson, one_line
 
@@ -47,6 +49,20 @@ def test_repair_ends_with_a_second_pass(laudo: Shell) -> None:
     assert result.stderr.endswith("differences, repaired; a second pass found none\n")
     again = laudo("verify", "--repair")
     assert (again.exit_code, again.stdout, again.stderr) == (0, "", "nothing differs\n")
+
+
+@pytest.mark.engines("sqlite", reason="PostgreSQL keeps the index of words by itself")
+def test_an_index_of_words_that_cannot_be_read_is_a_difference_that_repair_mends(laudo: Shell) -> None:
+    laudo.prints("import", str(ndjson(laudo.folder, 50)), "--account", "1")
+    damage(laudo, "UPDATE pessoa_words_data SET block = zeroblob(9) WHERE id > 10")
+    line = "organization 1: the index of words is damaged\n"
+    result = laudo("verify")
+    assert (result.exit_code, result.stdout) == (1, line)
+    assert result.stderr == "1 difference; hint: laudo verify --repair writes anew what differs\n"
+    result = laudo("verify", "--repair")
+    assert (result.exit_code, result.stdout) == (0, line)
+    assert result.stderr == "1 difference, repaired; a second pass found none\n"
+    assert laudo("verify").stderr == "nothing differs\n"
 
 
 GONE = """

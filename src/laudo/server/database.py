@@ -31,6 +31,10 @@ class StoreError(Exception):
         return str(self.args[0])
 
 
+class WordsDamagedError(StoreError):
+    """The index of persons' words cannot be read or written; it can be made anew of the persons."""
+
+
 class Unavailable(StoreError):  # noqa: N818 - a state of the store, not a mistake
     """The store does not answer now; the same call may succeed later."""
 

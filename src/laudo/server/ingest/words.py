@@ -11,7 +11,7 @@ from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.sqlite import indexed
 from laudo.core.sql.writes import NUMBER, TEXT, Table
 from laudo.core.values import beyond
-from laudo.server.database import Connection, Row
+from laudo.server.database import Connection, Row, StoreError, WordsDamagedError
 from laudo.server.ingest import counting
 
 
@@ -36,7 +36,7 @@ def forget(connection: Connection) -> None:
 
 def rebuild(connection: Connection) -> None:
     """Make the whole index anew: it is one for all organizations."""
-    connection.run_script(_CLEAR)
+    connection.run_script(f"{_FORMAT}; {_CLEAR}")
     last = _BEFORE_ALL
     while chunk := connection.fetch(Statement(_ALL, (last, counting.CHUNK))):
         connection.write(
@@ -45,20 +45,38 @@ def rebuild(connection: Connection) -> None:
         last = chunk[-1][0]
 
 
-def named(connection: Connection, id_organizacao: int) -> Iterator[tuple[int, str]]:
-    """Give the ids of an organization's persons, and nome_busca of each."""
-    for chunk in counting.chunks(connection, axes.PESSOA_CPF, Owner(id_organizacao, 0), "id, nome_busca"):
-        yield from ((id_, nome_busca) for _, id_, nome_busca in chunk)
+def is_sound(connection: Connection) -> bool:
+    """Tell whether the index agrees with itself, as far as FTS5 looks: it is one for all organizations.
+
+    Raises StoreError where it cannot be made anew: the pages that hold it are damaged, not only what is on them.
+    """
+    if connection.fetch(Statement(_PAGES)) != [("ok",)]:
+        message = "pages of the store's file that hold the index of words are damaged; restore it from a backup"
+        raise StoreError(message)
+    try:
+        return connection.fetch(Statement(_CHECK)) == [("ok", True)]
+    except WordsDamagedError:
+        return False
+
+
+def named(connection: Connection, id_organizacao: int) -> Iterator[tuple[int, str, bool]]:
+    """Give the ids of an organization's persons, nome_busca of each, and whether the index has noted that id."""
+    for chunk in counting.chunks(connection, axes.PESSOA_CPF, Owner(id_organizacao, 0), f"id, nome_busca, {_NOTED}"):
+        yield from ((id_, nome_busca, bool(noted)) for _, id_, nome_busca, noted in chunk)
 
 
 def held(connection: Connection, id_organizacao: int) -> Iterator[tuple[str, int, int]]:
-    """Give the words of an organization, in order: each with how many entries it has, and the sum of their ids."""
+    """Give the words of an organization: each with how many entries it has, and the sum of their ids.
+
+    Each is looked up, as a search does: one that is there and cannot be found is not given.
+    """
     _open_vocabulary(connection)
     lower = prefix = indexed(id_organizacao, "")
-    while chunk := connection.fetch(Statement(_HELD, (lower, beyond(prefix), counting.CHUNK))):
-        for term, entries, ids in chunk:
+    while chunk := connection.fetch(Statement(_TERMS, (lower, beyond(prefix), counting.CHUNK))):
+        terms = [term for (term,) in chunk]
+        for term, entries, ids in connection.fetch(Statement(_HELD, (terms,))):
             yield term[len(prefix) :], entries, ids
-        lower = chunk[-1][0] + "\0"
+        lower = terms[-1] + "\0"
 
 
 def _ids(connection: Connection, id_organizacao: int, cpfs: Iterable[str]) -> list[Row]:
@@ -87,11 +105,26 @@ _ALL: Final = "SELECT id, id_organizacao, nome_busca FROM pessoa WHERE id > ? OR
 _BEFORE_ALL: Final = -(1 << 63)
 """No id that was given is below 1; one of a store that was damaged may be."""
 _MERGE: Final = "INSERT INTO pessoa_words (pessoa_words) VALUES ('optimize')"
+_FORMAT: Final = "INSERT OR REPLACE INTO pessoa_words_config (k, v) VALUES ('version', 4)"
+"""What FTS5 writes there when it makes such an index; without it, it does not even let one be cleared."""
 _CLEAR: Final = "INSERT INTO pessoa_words (pessoa_words) VALUES ('delete-all')"
 _VOCABULARY: Final = (
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.pessoa_vocabulary USING fts5vocab (main, pessoa_words, instance)"
 )
+_CHECK: Final = """
+SELECT integrity_check, EXISTS (SELECT 1 FROM pessoa_words_data WHERE id = 1)
+FROM pragma_integrity_check('pessoa_words')
+"""
+"""Row 1 has the sums of all: without it nothing can be taken out, and FTS5's own check does not miss it."""
+_PAGES: Final = """
+SELECT DISTINCT quick_check FROM sqlite_schema AS kept CROSS JOIN pragma_quick_check(kept.name)
+WHERE kept.name IN ('pessoa_words_data', 'pessoa_words_idx', 'pessoa_words_docsize', 'pessoa_words_config')
+"""
+_NOTED: Final = "EXISTS (SELECT 1 FROM pessoa_words_docsize AS noted WHERE noted.id = pessoa.id)"
+"""The words of an id that is not noted are never taken out."""
+_TERMS: Final = """
+SELECT DISTINCT term FROM temp.pessoa_vocabulary WHERE term >= ? AND term < ? ORDER BY term LIMIT ?
+"""
 _HELD: Final = """
-SELECT term, count(*), sum(doc) FROM temp.pessoa_vocabulary WHERE term >= ? AND term < ?
-GROUP BY term ORDER BY term LIMIT ?
+SELECT value, count(*), sum(doc) FROM carray(?) CROSS JOIN temp.pessoa_vocabulary ON term = value GROUP BY value
 """

@@ -4,9 +4,11 @@ from typing import Final
 
 import apsw
 
-from laudo.server.database import LOCKED, NO_SCHEMA, Locked, Slow, StoreError, Unavailable
+from laudo.server.database import LOCKED, NO_SCHEMA, Locked, Slow, StoreError, Unavailable, WordsDamagedError
 
 _BESIDE: Final = "and those of its -wal and -shm"
+_NO_INDEX: Final = ("invalid fts5 file format", "vtable constructor failed", "no such fts5 table")
+"""How FTS5 begins where what it keeps of the index of words is not even its own format; all other damage has a code."""
 
 
 def translate(error: apsw.Error, path: str) -> None:
@@ -21,8 +23,16 @@ def translate(error: apsw.Error, path: str) -> None:
             name = type(error).__name__
             message = f"the store {path} cannot be read or written ({name}): check its path, rights and disk, {_BESIDE}"
             raise Unavailable(message) from error
+        case apsw.CorruptError() if getattr(error, "extendedresult", 0) == apsw.SQLITE_CORRUPT_VTAB:
+            raise _words_damaged(path) from error
+        case apsw.SQLError() if str(error).startswith(_NO_INDEX):
+            raise _words_damaged(path) from error
         case apsw.SQLError() if "no such table" in str(error):
             raise Unavailable(NO_SCHEMA) from error
         case apsw.NotADBError() | apsw.CorruptError():
             message = f"{path} is not a store of laudo, or it is damaged; restore it from a backup"
             raise StoreError(message) from error
+
+
+def _words_damaged(path: str) -> WordsDamagedError:
+    return WordsDamagedError(f"the index of words in {path} is damaged; hint: laudo verify --repair makes it anew")

@@ -118,7 +118,7 @@ class Copy:
     def verify(self, told: Told | None = None) -> list[Difference]:
         """Recount the target as `laudo verify` does; what differs is counted anew by the next run."""
         found = list(differing(self._target, told))
-        if any(each.what == pessoas.WORDS for each in found):
+        if any(each.what in pessoas.OF_THE_INDEX for each in found):
             with self._target.transaction() as writing:
                 words.rebuild(writing)
         for owner in sorted({Owner(each.id_organizacao, each.id_conta or 0) for each in found}):

@@ -32,12 +32,13 @@ def verify(database: Database, told: Told | None = None) -> Iterator[Difference]
         progress = Progress(told, _work(connection, owners, passes=_PASSES + 1) + pessoas.work(connection, owners))
         organizacoes = _organizacoes(connection)
         yield from orphans.differences(connection)
+        is_sound = not connection.dialect.keeps_words or words.is_sound(connection)
     for owner in owners:
         with database.snapshot() as connection:
             yield from _conta(connection, owner, progress)
     for id_organizacao in organizacoes:
         with database.snapshot() as connection:
-            yield from _organizacao(connection, id_organizacao, progress)
+            yield from _organizacao(connection, id_organizacao, progress, is_sound=is_sound)
     progress.end()
 
 
@@ -54,12 +55,12 @@ def mend(
         organizacoes = {owner.id_organizacao for owner in affected & there if not owner.id_conta}
         others = [owner for owner in owners if owner.id_organizacao in organizacoes]
         progress = Progress(told, _work(connection, contas, passes=_PASSES) + pessoas.work(connection, others))
+    if any(each.what in pessoas.OF_THE_INDEX for each in found):
+        with database.transaction() as connection:
+            words.rebuild(connection)
     for owner in sorted(affected - there):
         with database.transaction() as connection:
             orphans.clear(connection, owner)
-    if any(each.what == pessoas.WORDS for each in found):
-        with database.transaction() as connection:
-            words.rebuild(connection)
     for owner in contas:
         with database.transaction() as connection:
             with_items = any(each.what in {ITEMS, UNDATED} and each.id_conta == owner.id_conta for each in found)
@@ -87,9 +88,11 @@ def _conta(connection: Connection, owner: Owner, progress: Progress) -> Iterator
         yield Difference(**owner._asdict(), what=what, rows=rows, remedy=remedy or None)
 
 
-def _organizacao(connection: Connection, id_organizacao: int, progress: Progress) -> Iterator[Difference]:
-    """Compare what is kept of the persons of an organization."""
-    yield from pessoas.differences(connection, id_organizacao, progress)
+def _organizacao(
+    connection: Connection, id_organizacao: int, progress: Progress, *, is_sound: bool
+) -> Iterator[Difference]:
+    """Compare what is kept of the persons of an organization; whether the index of words `is_sound` is known."""
+    yield from pessoas.differences(connection, id_organizacao, progress, is_sound=is_sound)
     version = _version(connection, PESSOAS, Owner(id_organizacao, 0))
     for axis in axes.OF_PESSOA:
         buckets = Buckets(connection, axis, Owner(id_organizacao, 0))

@@ -9,14 +9,18 @@ from typing import Any, Final
 from laudo.core import axes
 from laudo.core.sql import Owner, Statement
 from laudo.core.values import INSTANTS
-from laudo.server.database import Connection
+from laudo.server.database import Connection, WordsDamagedError
 from laudo.server.ingest import counting, vocabulary, words
 from laudo.server.ingest.claims import CPF_LENGTH, Row, row
 from laudo.server.ingest.pessoas import insert, remove
 from laudo.server.ingest.progress import Progress
 from laudo.server.ingest.verify.differences import Difference
 
-WORDS: Final = "words with other entries in the index"
+_WORDS: Final = "words with other entries in the index"
+_UNNOTED: Final = "persons whose words cannot be taken out of the index"
+_DAMAGED: Final = "the index of words is damaged"
+OF_THE_INDEX: Final = frozenset({_WORDS, _UNNOTED, _DAMAGED})
+"""What is mended by making the index anew, which is one for all organizations."""
 
 _COLUMNS: Final = ("cpf", "nome", "nome_busca", "recency", "item")
 _SLOTS: Final = 1 << 16
@@ -44,8 +48,10 @@ class Entries:
         return sum(self.entries[slot] != other.entries[slot] or self.ids[slot] != other.ids[slot] for slot in slots)
 
 
-def differences(connection: Connection, id_organizacao: int, progress: Progress) -> Iterator[Difference]:
-    """Compare the persons of an organization, and the words that they have with the index."""
+def differences(
+    connection: Connection, id_organizacao: int, progress: Progress, *, is_sound: bool
+) -> Iterator[Difference]:
+    """Compare the persons of an organization, and the words that they have with the index, if that `is_sound`."""
     found: Counter[str] = Counter()
     for stored, said in _pairs(connection, id_organizacao, progress):
         found.update(_faults(stored, said))
@@ -53,7 +59,7 @@ def differences(connection: Connection, id_organizacao: int, progress: Progress)
         yield Difference(id_organizacao=id_organizacao, what=what, rows=rows)
     yield from _vocabulary(connection, id_organizacao)
     if connection.dialect.keeps_words:
-        yield from _words(connection, id_organizacao)
+        yield from _indexed(connection, id_organizacao, is_sound=is_sound)
 
 
 def _vocabulary(connection: Connection, id_organizacao: int) -> Iterator[Difference]:
@@ -65,15 +71,25 @@ def _vocabulary(connection: Connection, id_organizacao: int) -> Iterator[Differe
     yield from _compared(id_organizacao, "words with other totals", kept, right)
 
 
-def _words(connection: Connection, id_organizacao: int) -> Iterator[Difference]:
+def _indexed(connection: Connection, id_organizacao: int, *, is_sound: bool) -> Iterator[Difference]:
     """Compare the index of words with the names that persons have."""
     right, kept = Entries(), Entries()
-    for id_, nome_busca in words.named(connection, id_organizacao):
+    unnoted = 0
+    for id_, nome_busca, noted in words.named(connection, id_organizacao):
+        unnoted += not noted
         for word in dict.fromkeys(nome_busca.split()):
             right.add(word, 1, id_)
-    for word, entries, ids in words.held(connection, id_organizacao):
-        kept.add(word, entries, ids)
-    yield from _compared(id_organizacao, WORDS, kept, right)
+    try:
+        for word, entries, ids in words.held(connection, id_organizacao) if is_sound else ():
+            kept.add(word, entries, ids)
+    except (WordsDamagedError, UnicodeDecodeError):  # What is no UTF-8 was never a word.
+        is_sound = False
+    if not is_sound:
+        yield Difference(id_organizacao=id_organizacao, what=_DAMAGED)
+    elif differing := list(_compared(id_organizacao, _WORDS, kept, right)):
+        yield from differing
+    elif unnoted:
+        yield Difference(id_organizacao=id_organizacao, what=_UNNOTED, rows=unnoted)
 
 
 def _compared(id_organizacao: int, what: str, kept: Entries, right: Entries) -> Iterator[Difference]:
