@@ -387,7 +387,11 @@ def test_a_bad_line_never_stops_the_rest(separator: bytes) -> None:
 COLUMNS = "accepted: 10, as in the header"
 COLUMNS_ARE = "the first line names columns, between commas or semicolons, of"
 BAD_QUOTES = "the quotes are not those of CSV"
-NEVER_CLOSED = "a quote that opens on this line is never closed; nothing after it was read"
+MEND = "hint: close that quote or take it out, and import the file again"
+NEVER_CLOSED = f"the quote that opens a cell on line {{}} is never closed; nothing after it was read; {MEND}"
+SPANS = (
+    f"longer than 64 KiB, up to line {{}}: the quote that opens a cell on line {{}} was probably never closed; {MEND}"
+)
 QUOTED = ROW.replace("Válido.", '"{}"')
 
 
@@ -404,9 +408,11 @@ QUOTED = ROW.replace("Válido.", '"{}"')
         (QUOTED.format("a\nb"), f"mensagem holds a control character; {MENSAGEM}"),
         (QUOTED.format(f"a\n{ROW}\nb"), f"mensagem holds a control character; {MENSAGEM}"),
         (QUOTED.format(f'a""\n{ROW}\n""b'), f"mensagem holds a control character; {MENSAGEM}"),
-        (QUOTED.format(f"a\n{'x' * 70_000}\n{ROW}\nb"), "longer than 64 KiB"),
-        (QUOTED.format(f"a\n{'x' * 70_000}" + "\n" * 70_000 + ROW), "longer than 64 KiB"),
-        (QUOTED.format("x" * 70_000 + f"\n{ROW}\n"), "longer than 64 KiB"),
+        (QUOTED.format(f"a\n{'x' * 70_000}\n{ROW}\nb"), SPANS.format(6, 3)),
+        (QUOTED.format(f"a\n{'x' * 70_000}" + "\n" * 70_000 + ROW), SPANS.format(70_004, 3)),
+        (QUOTED.format("x" * 70_000 + f"\n{ROW}\n"), SPANS.format(5, 3)),
+        (f'"a\n",{QUOTED}'.format("x\n" * 40_000), SPANS.format(40_004, 4)),
+        (QUOTED.format("x" * 70_000), "longer than 64 KiB"),
         (QUOTED.format("x" * 501), f"mensagem is too long; {MENSAGEM}"),
         (ROW.replace("Válido.", '"a"b'), BAD_QUOTES),
         ("x" * 70_000, "longer than 64 KiB"),
@@ -428,7 +434,23 @@ def test_a_quote_inside_a_bare_cell_is_a_character() -> None:
 
 def test_a_row_is_never_taken_from_inside_a_quote_that_does_not_close() -> None:
     content = f'{HEADER}\n{ROW}\n"{ROW}\n{ROW}\n{ROW}\n'
-    assert items(content.encode()) == [(2, RELATORIO), Rejected(3, NEVER_CLOSED, final=True)]
+    assert items(content.encode()) == [(2, RELATORIO), Rejected(3, NEVER_CLOSED.format(3), final=True)]
+
+
+def test_of_a_row_with_a_quote_that_does_not_close_the_line_is_told_on_which_that_opens() -> None:
+    content = f'{HEADER}\n{ROW}\n"a\n""\nb",c,"d",",e\n' + f"{ROW}\n" * 1000
+    assert items(content.encode()) == [(2, RELATORIO), Rejected(3, NEVER_CLOSED.format(5), final=True)]
+
+
+def test_what_follows_a_quote_that_closes_far_behind_is_read() -> None:
+    """The next cell that is quoted closes it: what lies between is not taken for rows."""
+    wrong = ROW.replace("Válido.", '"Válido.') + "\n"
+    content = f"{HEADER}\n{ROW}\n{wrong}" + f"{ROW}\n" * 1000 + f"{QUOTED.format('a')}\n{ROW}\n"
+    assert items(content.encode()) == [
+        (2, RELATORIO),
+        Rejected(3, SPANS.format(1004, 3)),
+        (1005, RELATORIO),
+    ]
 
 
 def test_a_row_that_is_not_utf8_is_rejected() -> None:

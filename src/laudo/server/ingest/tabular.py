@@ -55,7 +55,7 @@ def header(line: Line) -> Header:
     if isinstance(line, Unread):
         raise FaultError(f"the header is {line.reason}")
     separator = "," if b"," in line or b";" not in line else ";"
-    if _stays_open(line, separator.encode(), inside=False):
+    if _opened(line, separator.encode(), inside=False) is not None:
         raise FaultError("the header has a quote that is never closed")
     names = [cell.strip() for cell in _cells(line, separator)]
     _require_header(names)
@@ -73,43 +73,60 @@ def rows(lines: Iterator[tuple[int, Line] | None], separator: str) -> Iterator[t
         if each is None or (isinstance(each[1], bytes) and b'"' not in each[1]):
             yield each
         else:
-            yield each[0], _joined(each[1], lines, separating)
+            yield each[0], _joined(each, lines, separating)
 
 
-def _joined(line: Line, lines: Iterator[tuple[int, Line] | None], separator: bytes) -> Line:
-    kept, overlong, inside = bytearray(), False, False
-    for part in chain((line,), map(_LINE, filter(None, lines))):
+def _joined(first: tuple[int, Line], lines: Iterator[tuple[int, Line] | None], separator: bytes) -> Line:
+    kept = bytearray()
+    began: int | None = None
+    """The line on which the quoted cell began that is open."""
+    longest: int | None = None
+    """The same, of the cell that made the row too long."""
+    overlong = False
+    for number, part in chain((first,), filter(None, lines)):
+        before = began
         if isinstance(part, Unread):
             if part.final:
                 return part
-            inside ^= part.quotes % 2 == 1
+            if part.quotes % 2:
+                began = number if began is None else None
             overlong = True
         else:
-            inside = _stays_open(part, separator, inside=inside)
+            place = _opened(part, separator, inside=began is not None)
+            began = began if place == _BEFORE else None if place is None else number
             kept += part + b"\n"
             overlong = overlong or len(kept) > LONGEST
         if overlong:
+            longest = longest or before or began
             kept.clear()
-        if not inside:
-            return Unread(TOO_LONG) if overlong else bytes(kept[:-1])
-    return Unread(_NEVER_CLOSED, final=True)
+        if began is None:
+            return Unread(_too_long(longest, number)) if overlong else bytes(kept[:-1])
+    return Unread(_NEVER_CLOSED.format(began), final=True)
 
 
-def _stays_open(line: bytes, separator: bytes, *, inside: bool) -> bool:
-    """Tell whether a quoted cell is still open at the end of a line that began `inside` one or not."""
-    place = 0
+def _too_long(began: int | None, ended: int) -> str:
+    """Say that a row is too long, and of one that a quote has made of several lines, which one that is."""
+    return TOO_LONG if began is None or began == ended else _SPANS.format(ended, began)
+
+
+def _opened(line: bytes, separator: bytes, *, inside: bool) -> int | None:
+    """Give where the quoted cell begins that is open at the end of a line, None if none is.
+
+    It is _BEFORE the line where that began `inside` the cell.
+    """
+    opened, place = _BEFORE if inside else None, 0
     if not inside and line.startswith(b'"'):
-        inside, place = True, 1
+        opened, place = 0, 1
     while True:
-        place = line.find(b'"' if inside else separator + b'"', place)
+        place = line.find(separator + b'"' if opened is None else b'"', place)
         if place < 0:
-            return inside
-        if not inside:
-            inside, place = True, place + 2
+            return opened
+        if opened is None:
+            opened, place = place + 1, place + 2
         elif line[place + 1 : place + 2] == b'"':
             place += 2
         else:
-            inside, place = False, place + 1
+            opened, place = None, place + 1
 
 
 def _cells(row: bytes, separator: str) -> list[str]:
@@ -139,5 +156,9 @@ def _require_header(names: list[str]) -> None:
         raise FaultError(f"the header lacks {', '.join(missing)}")
 
 
-_LINE: Final = itemgetter(1)
-_NEVER_CLOSED: Final = "a quote that opens on this line is never closed; nothing after it was read"
+_BEFORE: Final = -1
+_MEND: Final = "hint: close that quote or take it out, and import the file again"
+_NEVER_CLOSED: Final = f"the quote that opens a cell on line {{}} is never closed; nothing after it was read; {_MEND}"
+_SPANS: Final = (
+    f"{TOO_LONG}, up to line {{}}: the quote that opens a cell on line {{}} was probably never closed; {_MEND}"
+)
