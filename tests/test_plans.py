@@ -15,7 +15,8 @@ from factories import Account, Store
 from laudo import demo
 from laudo.core import guesses
 from laudo.core.plan import FEW
-from laudo.core.sql import Statement
+from laudo.core.sql import POSTGRES, How, Statement, Write
+from laudo.core.sql.writes import TALLY
 from laudo.core.values import render_instant
 from laudo.server import app
 from laudo.server.config import Settings
@@ -23,7 +24,7 @@ from laudo.server.database import Bounds
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.statistics import LEAST
 from laudo.server.ingest.writer import Ingest
-from laudo.server.postgres.binding import numbered
+from laudo.server.postgres.binding import columns, numbered
 from laudo.server.stores import open_store
 from strategies import PESSOA_SORTS, RELATORIO_SORTS
 from test_periods import FREE
@@ -39,6 +40,10 @@ SOME: Final = 2_600
 
 DAY: Final = 20_000
 DAY_MS: Final = 86_400_000
+
+TALLIES: Final = 60_000
+EMPTY: Final = 1_500
+"""So many of them a writer has emptied."""
 
 _OWNERS: Final = "generate_series(1000, 20999) AS owner"
 SMALL_ONES: Final = (
@@ -397,6 +402,27 @@ def test_a_word_with_which_all_names_begin_that_have_it_is_a_range_of_names(aske
 
 def test_a_profile_reads_one_row_of_each_table(asked: Asked) -> None:
     look(asked, ("/usuario",), most=3)
+
+
+@pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
+def test_a_writer_does_not_compare_all_that_is_empty_with_each_row_that_may_be(
+    postgres: Engine, tmp_path: Path, mode: str
+) -> None:
+    """As an import of reports with thousands of combinations does each time that a bucket splits."""
+    key = ", ".join(TALLY.key)
+    empty = f"SELECT {key} FROM tally WHERE facet <= {EMPTY}"
+    with (
+        Stores(postgres, tmp_path) as stores,
+        psycopg.connect(stores.new(), cursor_factory=psycopg.ClientCursor) as its,
+    ):
+        facets = f"generate_series(1, {TALLIES}) AS facet"
+        its.execute(f"INSERT INTO tally ({key}, total) SELECT 1, 1, 1, 1, facet, 2, 1 FROM {facets}")
+        its.execute("ANALYZE tally")
+        its.execute(f"SET LOCAL plan_cache_mode = {mode}")
+        its.execute(f"UPDATE tally SET total = 0 WHERE facet <= {EMPTY}")
+        written = Statement(POSTGRES.written(Write(How.DELETE_EMPTY, TALLY)), columns(its.execute(empty).fetchall()))
+        assert max(met(step) for step in steps(its, written)) <= TALLIES
+        assert its.execute(empty).fetchall() == []
 
 
 def test_a_service_has_plans_kept_once_its_store_is_known_to_be_large(

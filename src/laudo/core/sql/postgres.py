@@ -89,7 +89,11 @@ class Postgres:
 
 @cache
 def _written(write: Write) -> str:
-    """Take the organization once, and of each further column all rows' values as one array."""
+    """Take the organization once, and of each further column all rows' values as one array.
+
+    A total that is 0 is asked for as a sum, of which the planner knows nothing: it has seen no total of 0, expects one
+    row at most, and would compare all that there are with each row given.
+    """
     table, names = write.table.name, write.names
     arrays = ", ".join(f"?{number}::{write.table.types[name]}[]" for number, name in enumerate(names[1:], 2))
     rows = f"unnest({arrays}) AS given ({', '.join(names[1:])})"
@@ -109,7 +113,7 @@ def _written(write: Write) -> str:
         case How.DELETE:
             return f"DELETE FROM {table} USING {rows} WHERE {where}"
         case How.DELETE_EMPTY:
-            return f"DELETE FROM {table} USING {rows} WHERE {where} AND {table}.total = 0"
+            return f"DELETE FROM {table} USING {rows} WHERE {where} AND {table}.total + 0 = 0"
 
 
 def _query(words: Sequence[str], owner: Owner) -> str:
