@@ -1,7 +1,7 @@
 """A statement of a request may take so long and no longer, on either engine; those of commands may take any time."""
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from time import monotonic
 from typing import Final
 
@@ -101,6 +101,31 @@ def test_who_reads_waits_for_a_writer_no_longer_than_for_a_statement(store: Stor
             assert LIMIT_MS / 1000 <= monotonic() - asked < 3
             writing.execute("COMMIT")
             assert database.fetch(Statement("SELECT count(*) FROM conta")) == [(0,)]
+
+
+@pytest.mark.engines("sqlite", reason="PostgreSQL itself makes writers wait")
+def test_who_writes_a_file_waits_for_another_writer_as_long_as_that_takes_and_says_so_once(
+    store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now, ends = 0.0, 0.0
+    with closing(open_store(store_url, write=True)) as database, ExitStack() as writing:
+
+        def later() -> float:
+            nonlocal now
+            now += 60
+            if now > ends:
+                writing.close()
+            return now
+
+        database.fetch(ONE)
+        monkeypatch.setattr("laudo.server.sqlite.session.monotonic", later)
+        for _ in range(2):
+            ends = now + 3600
+            writing.enter_context(store.database.transaction())
+            with database.transaction() as connection:
+                assert now > ends
+                assert connection.fetch(ONE) == [(1,)]
+    assert capsys.readouterr().err == "waiting for another process that writes to the store; Ctrl-C ends the wait\n"
 
 
 def test_who_writes_a_file_has_no_limit(store_url: str) -> None:

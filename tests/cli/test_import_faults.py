@@ -9,7 +9,7 @@ import subprocess
 import termios
 from array import array
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from time import monotonic, sleep
 from typing import IO, Final
@@ -208,10 +208,28 @@ def test_an_import_that_waits_for_another_writer_can_be_interrupted(laudo: Shell
             until_taken(process.stdin)
             sleep(2)  # What comes through a pipe is written after a second.
             process.send_signal(signal.SIGINT)
-            # Far less than the half a minute for which a writer waits.
             process.wait(timeout=10)
             assert process.returncode == 130
+            assert process.stderr
+            assert process.stderr.read().endswith(b"error: interrupted; kept: nothing\n")
     assert stored(laudo) == 0
+
+
+@pytest.mark.engines("sqlite", reason="PostgreSQL makes a writer wait without a word")
+def test_an_import_waits_for_another_writer_and_says_so(laudo: Shell) -> None:
+    lines = b"".join(demo.ndjson_lines(demo.relatorios(5)))
+    with closing(open_store(laudo.store, write=True)) as database, ExitStack() as writing:
+        begin(writing.enter_context(database.transaction()), 1)
+        with laudo.starts("import", "-", "--account", "1", stdin=subprocess.PIPE) as process:
+            assert process.stdin
+            assert process.stderr
+            process.stdin.write(lines)
+            process.stdin.close()
+            said = process.stderr.readline()
+            assert said == b"waiting for another process that writes to the store; Ctrl-C ends the wait\n"
+            writing.close()
+            assert (process.wait(timeout=PATIENCE), process.stderr.read()) == (0, b"")
+    assert stored(laudo) == 5
 
 
 def until_taken(pipe: IO[bytes]) -> None:

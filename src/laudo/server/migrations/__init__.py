@@ -34,9 +34,10 @@ def migrate(
 ) -> list[str]:
     """Bring the store's schema up to date; gives the names applied, none when it already was.
 
-    Raises StoreError when others hold a table, or another migration runs, for so many seconds. What was applied until
-    then stays, and the rest can be applied later. Raises it too for another application's file, and where a store is in
-    another schema of the database, unless who connects has chosen the schema for a second one.
+    Raises StoreError when others hold a table, or another migration runs, for so many seconds; a store in a file waits
+    for whoever writes. What was applied until then stays, and the rest can be applied later. Raises it too for another
+    application's file, and where a store is in another schema of the database, unless who connects has chosen the
+    schema for a second one.
     """
     files = schema.files(folder or schema.folder(database.dialect))
     with database.snapshot() as connection:

@@ -8,10 +8,14 @@ from typing import Any, Final
 
 import apsw
 
+from laudo.server import logs
 from laudo.server.database import Row
 from laudo.server.sqlite import failures
 
 _WAIT_SECONDS: Final = 30
+_SILENT_SECONDS: Final = 2
+"""A wait that is longer is told: other imports write for about a second at once."""
+_WAITS: Final = "waiting for another process that writes to the store; Ctrl-C ends the wait"
 _NAP_SECONDS: Final = 0.05
 """How often one that waits for another writer looks again, and heeds a signal."""
 _SETTLING_MS: Final = 1000
@@ -24,22 +28,30 @@ class Session(apsw.Connection):
 
     _seconds: float = 0
     _ends: float = 0
-    _gives_up: float = 0
+    _waits_since: float = 0
+    _told: bool = False
 
     def __init__(self, path: str, flags: int) -> None:
         """Open a file. All statements share one cursor: another one for each would cost half a microsecond."""
         super().__init__(path, flags=flags, statementcachesize=200)
         self._cursor = self.cursor()
 
-    def wait_for_writers(self) -> None:
-        """Wait for another writer: half a minute, or as long as a statement may take; SQLite's own heeds no signal."""
+    def wait_for_writers(self, *, endlessly: bool) -> None:
+        """Wait for another writer, `endlessly` as one who writes as well does on PostgreSQL, telling so once.
+
+        Otherwise it is half a minute, or as long as a statement may take. SQLite's own way of waiting heeds no signal.
+        """
 
         def wait(times: int) -> bool:
             now = monotonic()
             if not times:
-                self._gives_up = now + (self._seconds or _WAIT_SECONDS)
+                self._waits_since = now
+            waited = now - self._waits_since
+            if endlessly and waited > _SILENT_SECONDS and not self._told:
+                self._told = True
+                logs.notice(_WAITS)
             sleep(min(0.001 * (times + 1), _NAP_SECONDS))
-            return now < self._gives_up
+            return endlessly or waited < (self._seconds or _WAIT_SECONDS)
 
         self.set_busy_handler(wait)
 
