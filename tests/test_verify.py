@@ -407,6 +407,17 @@ def test_an_index_of_words_that_cannot_be_read_is_named_and_made_anew(
 
 
 @pytest.mark.engines("sqlite", reason="PostgreSQL keeps the index of words by itself")
+def test_an_index_that_others_have_written_since_this_connection_searched_is_sound(
+    store: Store, store_url: str, accounts: list[Account]
+) -> None:
+    with closing(open_store(store_url)) as reading:
+        reading.fetch(reading.dialect.found(("maria", "a"), Owner(1, 0)))
+        for start in range(200):
+            ingest(store, accounts[0]).write(reports(2, seed=100 + start))
+        assert not list(verify.verify(reading))
+
+
+@pytest.mark.engines("sqlite", reason="PostgreSQL keeps the index of words by itself")
 def test_who_meets_a_damaged_index_of_words_is_told_what_helps(store: Store, accounts: list[Account]) -> None:
     run(store, "DELETE FROM pessoa_words_data WHERE id = 10")
     store.database.close()

@@ -54,6 +54,7 @@ def is_sound(connection: Connection) -> bool:
         message = "pages of the store's file that hold the index of words are damaged; restore it from a backup"
         raise StoreError(message)
     try:
+        connection.fetch(Statement(_OPENED))
         return connection.fetch(Statement(_CHECK)) == [("ok", True)]
     except WordsDamagedError:
         return False
@@ -111,6 +112,8 @@ _CLEAR: Final = "INSERT INTO pessoa_words (pessoa_words) VALUES ('delete-all')"
 _VOCABULARY: Final = (
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.pessoa_vocabulary USING fts5vocab (main, pessoa_words, instance)"
 )
+_OPENED: Final = "SELECT rowid FROM pessoa_words LIMIT 1"
+"""Has FTS5 forget which segments there were when this connection last searched, by which alone it would check."""
 _CHECK: Final = """
 SELECT integrity_check, EXISTS (SELECT 1 FROM pessoa_words_data WHERE id = 1)
 FROM pragma_integrity_check('pessoa_words')
