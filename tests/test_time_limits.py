@@ -15,7 +15,7 @@ from laudo.server.stores import open_store
 from strategies import many
 from wsgi import Client, NewApp
 
-LIMIT_MS: Final = 100
+LIMIT_MS: Final = 300
 ENDLESS: Final = Statement(
     "WITH RECURSIVE endless (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM endless) SELECT count(*) FROM endless", ()
 )
