@@ -12,7 +12,9 @@ import pytest
 from msgspec.structs import asdict
 
 from factories import NOON, SMALL, Account, Store, cpf, relatorio
-from laudo.core import guesses, plan, reading, walking
+from laudo.core import guesses, periods, plan, reading, sql, walking
+from laudo.core.lookups import LookUp
+from laudo.core.sql import Dialect, Owner, Statement
 from laudo.core.values import render_instant
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.tallies import SIZES
@@ -106,6 +108,52 @@ def test_a_walk_through_the_reports_of_one_document_with_a_filter_misses_none(
         pages = acme.walk(f"/relatorios?numero_documento={document}&status=CONCLUIDO&sort={sort}")
         numeros = [item["numero"] for page in pages for item in page.itens]
         assert len(numeros) == len(set(numeros)) == 60
+
+
+@pytest.mark.parametrize(
+    ("status", "shared_by_others"), [("", False), ("&status=CONCLUIDO", False), ("&status=CONCLUIDO", True)]
+)
+def test_many_messages_above_one_that_very_many_share_are_not_taken_one_by_one(
+    account: Account,
+    store: Store,
+    acme: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    status: str,
+    shared_by_others: bool,
+) -> None:
+    """None of the period's reports has one of the upper messages: all of these are passed."""
+    for module, name in ((guesses, "NEAR"), (guesses, "GUESSING"), (guesses, "LOCATING")):
+        monkeypatch.setattr(module, name, 5)
+    monkeypatch.setattr(walking.Matching, "patience", lambda *_: 900)
+    messages = [*(f"Z {number:03}" for number in range(300)), *["Válido."] * 4000, *(f"A {n:03}" for n in range(700))]
+    within = set(Random(1).sample(range(300, len(messages)), 100))
+    others = range(300, 4300) if shared_by_others else range(0)
+    reports = [
+        relatorio(
+            number,
+            status="PENDENTE" if number in others or number % 50 == 1 else "CONCLUIDO",
+            mensagem=mensagem,
+            atualizado_em=NOON + number if number in within else NOON - SECOND - number,
+        )
+        for number, mensagem in enumerate(messages)
+    ]
+    store.write(account, reports, sizes=SMALL)
+    ask, asked = sql.statement, 0
+
+    def counting(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
+        nonlocal asked
+        asked += 1
+        return ask(lookup, owner, dialect)
+
+    monkeypatch.setattr(sql, "statement", counting)
+    monkeypatch.setattr(periods, "way", lambda *_: "guess")
+    first = acme.get(f"/relatorios?sort=-mensagem&atualizado_em_de={render_instant(NOON)}{status}")
+    matching = [each for each in reports if each.atualizado_em >= NOON and (not status or each.status == "CONCLUIDO")]
+    matching.sort(key=lambda each: each.numero)
+    matching.sort(key=lambda each: each.mensagem, reverse=True)
+    assert [item["numero"] for item in first.itens] == [each.numero for each in matching[:25]]
+    assert asked < 120
 
 
 def test_a_walk_down_messages_does_not_leap_over_reports_that_share_one(

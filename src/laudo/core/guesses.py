@@ -30,7 +30,7 @@ LOCATING: Final = 1500
 COUNTING: Final = 1
 """What counting a row costs, which is the unit of all costs."""
 _AHEAD: Final = 8
-"""By what factor the rows that are looked at grow with each step further down."""
+"""How many times the rows that one step further down has passed the next one looks at."""
 
 
 def costing(part: Part, limit: int, skip: int) -> int:
@@ -157,7 +157,7 @@ def _down_values(collected: Reading, part: Part, limit: int, skip: int, after: A
     """Collect downwards on an axis where many rows may share a value: first the rest of one value, then those below.
 
     How far apart the period's rows lie is not known: more and more of the group's rows are looked at until there are
-    enough; where many rows of other groups stand between them, only those of one value.
+    enough.
     """
     axis, group, left, ahead, place = part.axis, part.group, limit, NEAR + 1, part.group.total
     patience = part.matching.patience(limit + skip)
@@ -174,14 +174,28 @@ def _down_values(collected: Reading, part: Part, limit: int, skip: int, after: A
             yield from collect(collected, part, left, skip + limit - left, after)
             return
         ahead = min(ahead, 1 + patience * group.total // part.matching.of)
-        top, low = yield from together(locate(axis, group, place - 1), locate(axis, group, max(0, place - ahead)))
-        lower, upper = axis.floor(low[0]), axis.ceiling(top[0])
-        most = PATIENCE * ahead * part.matching.of // group.total
-        if low[0] != top[0] and (yield Count(axis, lower, upper, None, most=most)) == [(most,)]:
-            lower = axis.floor(top[0])
+        lower, upper, counted = yield from _values_below(part, place, ahead)
         left -= yield from _read(collected, part, left, 0, lower=lower, upper=upper, falling=True)
         above, place = place, (yield from rank(axis, group, lower))
-        ahead, patience = _AHEAD * ahead, patience - part.along(above - place)
+        ahead = _AHEAD * (above - place)
+        patience -= part.along(above - place) + counted * COUNTING // LOOK
+
+
+def _values_below(part: Part, place: int, ahead: int) -> Asking[tuple[Key, Key, int]]:
+    """Give the range of values that so many of the group's rows below a place have, and how many rows were counted.
+
+    Where many rows of other groups have them, too, the lowest value is left out, which may be what these share, or else
+    all but the topmost.
+    """
+    axis, group = part.axis, part.group
+    top, low = yield from together(locate(axis, group, place - 1), locate(axis, group, max(0, place - ahead)))
+    counted, most = 0, PATIENCE * ahead * part.matching.of // group.total
+    for lower in (axis.floor(low[0]), axis.ceiling(low[0])) if low[0] != top[0] else ():
+        [(found,)] = yield Count(axis, lower, axis.ceiling(top[0]), None, most=most)
+        counted += found
+        if found < most:
+            return lower, axis.ceiling(top[0]), counted
+    return axis.floor(top[0]), axis.ceiling(top[0]), counted
 
 
 def _value_at(part: Part, skip: int) -> Asking[tuple[Key, int] | None]:
