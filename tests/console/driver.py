@@ -3,12 +3,13 @@
 import os
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
-from playwright.sync_api import ConsoleMessage, Locator, Page, Request
+from playwright.sync_api import ConsoleMessage, Locator, Page, Request, Route
 
 FLAGS: Final = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -20,6 +21,10 @@ PATIENCE: Final = 10.0
 """Seconds after which something that should have happened has not."""
 _REFUSED: Final = "Failed to load resource"
 """What the browser itself says of an answer that is not 2xx, whatever the page makes of it."""
+
+_PROBED: Final = "**/health"
+_PROBE: Final = "fetch('/health', { cache: 'no-store' }).then(({ status }) => status, () => 0)"
+"""Asks for what is always there; its status, 0 without an answer."""
 
 
 def chromium() -> str | None:
@@ -100,15 +105,29 @@ class Console:
     def until(self, expression: str, argument: object = None) -> None:
         """Wait until an expression is true; Playwright's own waiting evaluates later than the policy lets it."""
         ends = monotonic() + PATIENCE
-        while not self.page.evaluate(f"(given) => Boolean({expression})", argument):
+        while not self.page.evaluate(f"async (given) => Boolean({expression})", argument):
             assert monotonic() < ends, f"never: {expression} {argument}"
             self.page.wait_for_timeout(20)
+
+    def intercept(self, address: str | re.Pattern[str], answer: Callable[[Route], object]) -> None:
+        """Answer in place of the service, and wait until that is so: what is asked at once may still pass."""
+        self.page.route(address, answer)
+        if not self.page.url.startswith(self.base):
+            return
+        self.page.route(_PROBED, lambda route: route.fulfill(status=204))
+        self.until(f"await {_PROBE} === 204")
+        self.page.unroute(_PROBED)
 
     def disconnect(self) -> None:
         """Take the connection away, and wait until it is: what is asked at once may still be answered."""
         self.page.context.set_offline(True)
-        while self.page.evaluate("fetch('/health', { cache: 'no-store' }).then(() => true, () => false)"):
-            self.page.wait_for_timeout(20)
+        self.until(f"await {_PROBE} === 0")
+
+    def reconnect(self) -> None:
+        """Give the connection back, and say so when it is: the browser says so before what is asked passes."""
+        self.page.context.set_offline(False)
+        self.until(f"await {_PROBE} !== 0")
+        self.page.evaluate("dispatchEvent(new Event('online'))")
 
     @property
     def phone(self) -> bool:

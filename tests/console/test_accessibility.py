@@ -117,7 +117,7 @@ def test_on_paper_nothing_of_another_question_stands_below_what_is_asked_for(wid
     def hold(route: Route) -> None:
         held.append(route)
 
-    wide.page.route(re.compile("page=2"), hold)
+    wide.intercept(re.compile("page=2"), hold)
     awaited = wide.page.locator(".list").get_by_text("Ainda buscando…").filter(visible=True)
     old = wide.page.locator("tbody tr, [data-total], .on-paper").filter(visible=True, has_not_text="Ainda buscando…")
     wide.page.get_by_role("link", name="Próxima página").click()
@@ -193,7 +193,7 @@ OFF_PAPER = """() => {
 @pytest.mark.parametrize("letters", [44, 200])
 def test_on_paper_a_name_without_a_blank_leaves_the_other_columns_there(wide: Console, view: str, letters: int) -> None:
     name = ("consultaPessoaComTodosOsAntecedentes" * 6)[:letters]
-    wide.page.route(re.compile(rf"/{view}$"), answered(lambda result: result["itens"][0].update(nome=name)))
+    wide.intercept(re.compile(rf"/{view}$"), answered(lambda result: result["itens"][0].update(nome=name)))
     wide.enter(f"#/{view}")
     wide.page.set_viewport_size({"width": A4, "height": 1000})
     wide.page.emulate_media(media="print")

@@ -151,7 +151,7 @@ def test_an_export_shows_how_far_it_is_and_can_be_cancelled(tab: Console) -> Non
         else:
             route.continue_()
 
-    tab.page.route("**/relatorios?*", hold)
+    tab.intercept("**/relatorios?*", hold)
     tab.page.get_by_role("button", name="Exportar").click()
     tab.page.get_by_role("dialog").get_by_role("button", name="Exportar").click()
     tab.page.get_by_text("1.000 de 7.0").wait_for()
@@ -179,7 +179,7 @@ def test_an_export_waits_for_what_may_pass(wide: Console, tmp_path: Path, status
         else:
             route.continue_()
 
-    wide.page.route("**/relatorios?*", once)
+    wide.intercept("**/relatorios?*", once)
     wide.page.get_by_role("button", name="Exportar").click()
     assert len(exported(wide, tmp_path)) == wide.total
     assert refused
@@ -225,7 +225,7 @@ def test_an_export_that_cannot_go_on_says_so_rather_than_end_short(tab: Console)
         route.fulfill(response=answer, headers=headers)
 
     tab.enter()
-    tab.page.route("**/relatorios?*", drop_link)
+    tab.intercept("**/relatorios?*", drop_link)
     tab.page.get_by_role("button", name="Exportar").click()
     tab.page.get_by_role("dialog").get_by_role("button", name="Exportar").click()
     tab.page.locator(".wrong", has_text="sem o cabeçalho Link").wait_for()
@@ -242,7 +242,7 @@ def test_the_largest_page_is_asked_for_again(wide: Console, tmp_path: Path) -> N
             refused.append(route.request.url)
             route.fulfill(status=502, body="<html>")
 
-    wide.page.route("**/openapi.json", once)
+    wide.intercept("**/openapi.json", once)
     wide.enter("#/relatorios?status=EM+ANALISE")
     wide.page.get_by_role("button", name="Exportar").click()
     assert len(exported(wide, tmp_path)) == wide.total

@@ -51,7 +51,7 @@ def test_counts_of_other_filters_are_marked_until_the_new_ones_are_there(wide: C
         if len(held) > 1:
             route.continue_()
 
-    wide.page.route(re.compile(r"/relatorios\?status=EM\+ANALISE$"), hold)
+    wide.intercept(re.compile(r"/relatorios\?status=EM\+ANALISE$"), hold)
     asked = lists(wide)
     wide.page.locator(ANALYSIS).click()
     wide.page.locator(".number[aria-busy=true]").first.wait_for()
@@ -67,7 +67,7 @@ def test_counts_of_other_filters_are_gone_when_the_list_is_refused(wide: Console
     wide.refusals_expected = True
     wide.enter()
     wide.until(COUNTED)
-    wide.page.route(LISTS, answers(500, "Erro interno."))
+    wide.intercept(LISTS, answers(500, "Erro interno."))
     wide.page.locator(ANALYSIS).click()
     wide.page.locator(".list > .trouble").wait_for()
     assert not any(wide.page.locator("[data-filter] .number").all_inner_texts())
@@ -80,7 +80,7 @@ def test_what_is_new_is_counted_when_it_is_shown(wide: Console) -> None:
     wide.page.clock.install()
     wide.enter()
     wide.until(COUNTED)
-    wide.page.route(LISTS, answered(lambda result: result["paginacao"].update(total=7)))
+    wide.intercept(LISTS, answered(lambda result: result["paginacao"].update(total=7)))
     wide.page.clock.fast_forward(LOOKS_AGAIN)
     wide.page.locator("[data-news]").click()
     wide.until("[...document.querySelectorAll('[data-filter] .number')].every((one) => one.textContent === '7')")

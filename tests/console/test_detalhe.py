@@ -56,7 +56,7 @@ def test_what_becomes_of_an_open_report_and_of_the_others_is_shown_and_said(wide
             wide.page.wait_for_timeout(50)
 
     def answer(question: str, change: Callable[[Any], None]) -> None:
-        wide.page.route(re.compile(rf"\?{question}="), answered(change))
+        wide.intercept(re.compile(rf"\?{question}="), answered(change))
 
     def decide(result: Any) -> None:  # noqa: ANN401 - the body of an answer
         result["itens"][0].update(mensagem="Decidido.", pendente_validacao_manual=not item["pendente_validacao_manual"])
@@ -70,7 +70,7 @@ def test_what_becomes_of_an_open_report_and_of_the_others_is_shown_and_said(wide
     look_again("Outro Nome")
     answer("numero_documento", lambda result: result["itens"].clear())
     look_again("Nenhum outro relatório.")
-    wide.page.route(re.compile(r"\?numero="), lambda route: route.abort())
+    wide.intercept(re.compile(r"\?numero="), lambda route: route.abort())
     look_again("sem atualização desde")
     answer("numero", lambda result: result["itens"].clear())
     look_again("Este relatório não existe mais nesta conta.")
@@ -86,7 +86,7 @@ def test_what_its_row_says_stands_until_the_report_is_there(wide: Console) -> No
     def hold(route: Route) -> None:
         held.append(route)
 
-    wide.page.route(re.compile(r"\?numero="), hold)
+    wide.intercept(re.compile(r"\?numero="), hold)
     wide.rows.nth(2).click()
     report = wide.page.locator(".detalhe")
     report.locator("dl").wait_for()

@@ -33,11 +33,11 @@ def test_a_refusal_is_shown_as_it_came(tab: Console, api: httpx.Client) -> None:
     came = api.get("/relatorios", params={"rows": "7"}).text
     section.get_by_text(f"400 · {len(came)} caracteres ·").wait_for()
     assert json.loads(section.locator("output pre").inner_text()) == json.loads(came)
-    tab.page.route("**/relatorios*", lambda route: route.fulfill(status=502, body="<h1>Bad Gateway</h1>"))
+    tab.intercept("**/relatorios*", lambda route: route.fulfill(status=502, body="<h1>Bad Gateway</h1>"))
     section.get_by_role("button", name="Enviar").click()
     section.get_by_text("502 ·").wait_for()
     assert section.locator("output pre").inner_text() == "<h1>Bad Gateway</h1>"
-    tab.page.route("**/relatorios*", lambda route: route.abort())
+    tab.intercept("**/relatorios*", lambda route: route.abort())
     section.get_by_role("button", name="Enviar").click()
     section.get_by_text("sem resposta · 0 caracteres").wait_for()
     assert section.locator("output pre").inner_text() == "O servidor não respondeu. Verifique a conexão."
@@ -52,7 +52,7 @@ def test_an_answer_that_comes_late_is_not_shown_for_a_later_question(wide: Conso
     def hold(route: Route) -> None:
         held.append(route)
 
-    wide.page.route(re.compile("status=PENDENTE"), hold)
+    wide.intercept(re.compile("status=PENDENTE"), hold)
     for status in ("PENDENTE", "CONCLUIDO"):
         section.locator("[name=status]").select_option(status)
         section.get_by_role("button", name="Enviar").click()

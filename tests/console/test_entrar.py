@@ -40,7 +40,7 @@ def test_a_token_that_is_not_accepted_is_said_in_words(tab: Console) -> None:
 
 
 def test_a_page_that_is_no_answer_of_the_service_lets_nobody_in(tab: Console) -> None:
-    tab.page.route("**/usuario", lambda route: route.fulfill(status=200, body="<html>Entre na rede</html>"))
+    tab.intercept("**/usuario", lambda route: route.fulfill(status=200, body="<html>Entre na rede</html>"))
     tab.page.goto(tab.base)
     tab.page.get_by_label("Token de acesso").fill(tab.token)
     tab.page.keyboard.press("Enter")
@@ -57,7 +57,7 @@ def test_the_focus_stays_on_the_button_while_a_token_is_tried(wide: Console) -> 
     def hold(route: Route) -> None:
         held.append(route)
 
-    wide.page.route("**/usuario", hold)
+    wide.intercept("**/usuario", hold)
     wide.page.get_by_label("Token de acesso").fill("laudo_" + "a" * 38)
     wide.page.get_by_role("button", name="Entrar").press("Enter")
     wide.page.get_by_role("button", name="Entrando…").press("Enter")
@@ -86,7 +86,7 @@ def test_a_token_that_is_revoked_meanwhile_leads_back_with_a_reason(tab: Console
     tab.refusals_expected = True
     tab.enter()
     refusal = '{"error":"Unauthorized","message":"Falha na autenticação.","status_code":401}'
-    tab.page.route(re.compile(r"/relatorios(\?|$)"), lambda route: route.fulfill(status=401, body=refusal))
+    tab.intercept(re.compile(r"/relatorios(\?|$)"), lambda route: route.fulfill(status=401, body=refusal))
     tab.page.keyboard.press("ArrowRight")
     tab.page.get_by_label("Token de acesso").wait_for()
     assert "deixou de ser aceito" in tab.page.locator(".notice").inner_text()
@@ -123,7 +123,7 @@ def test_after_a_token_was_revoked_the_address_and_the_list_agree(tab: Console) 
     tab.refusals_expected = True
     tab.enter("#/relatorios?status=CONCLUIDO")
     lists = re.compile(r"/relatorios(\?|$)")
-    tab.page.route(lists, lambda route: route.fulfill(status=401, body="{}"))
+    tab.intercept(lists, lambda route: route.fulfill(status=401, body="{}"))
     tab.page.keyboard.press("ArrowRight")
     tab.page.get_by_label("Token de acesso").wait_for()
     tab.page.unroute(lists)

@@ -85,7 +85,7 @@ def test_closing_a_report_takes_the_focus_from_nothing_outside_of_it(wide: Conso
 
 def test_the_focus_stays_in_what_covers_the_page(phone: Console) -> None:
     phone.refusals_expected = True
-    phone.page.route(re.compile("sort=nome"), lambda route: route.fulfill(status=500, body="{}"))
+    phone.intercept(re.compile("sort=nome"), lambda route: route.fulfill(status=500, body="{}"))
     phone.enter()
     phone.filters()
     phone.page.locator(".matriz summary").click()
@@ -133,7 +133,7 @@ def show_the_news(console: Console) -> None:
         body["result"]["paginacao"]["total"] = total + 1
         route.fulfill(response=answer, json=body)
 
-    console.page.route(re.compile(r"/relatorios\?status=CONCLUIDO&tipo_pessoa=PESSOA$"), more)
+    console.intercept(re.compile(r"/relatorios\?status=CONCLUIDO&tipo_pessoa=PESSOA$"), more)
     console.page.evaluate("dispatchEvent(new Event('online'))")
     console.page.locator("[data-news]").press("Enter")
     console.page.locator(".news").wait_for(state="detached")
@@ -208,7 +208,7 @@ def test_the_same_words_are_heard_again(wide: Console) -> None:
 def test_a_page_that_was_refused_is_not_said_to_be_there(wide: Console, view: str) -> None:
     wide.refusals_expected = True
     wide.enter(f"#/{view}")
-    wide.page.route(re.compile(r"page=2"), lambda route: route.fulfill(status=500, body="{}"))
+    wide.intercept(re.compile(r"page=2"), lambda route: route.fulfill(status=500, body="{}"))
     wide.page.get_by_role("link", name="Próxima página").click()
     wide.page.locator(".list > .trouble").wait_for()
     wide.settle()
@@ -259,7 +259,7 @@ def test_a_click_beside_it_does_not_end_an_export(wide: Console) -> None:
     def hold(route: Route) -> None:
         held.append(route)
 
-    wide.page.route("**/relatorios?rows=1000", hold)
+    wide.intercept("**/relatorios?rows=1000", hold)
     wide.page.get_by_role("button", name="Exportar").click()
     wide.page.get_by_role("dialog").get_by_role("button", name="Exportar").click()
     wide.page.get_by_role("progressbar").wait_for()

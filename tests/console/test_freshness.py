@@ -36,7 +36,7 @@ def watched(console: Console) -> str:
 
 def test_an_answer_that_changes_nothing_shown_is_no_news(wide: Console) -> None:
     before = watched(wide)
-    wide.page.route(LIST, answered(lambda result: result["paginacao"].update(outro=1)))
+    wide.intercept(LIST, answered(lambda result: result["paginacao"].update(outro=1)))
     wide.page.clock.fast_forward(LOOKS_AGAIN)
     wide.until("document.querySelector('.checked').textContent !== given", before)
     assert wide.page.locator(".checked").inner_text().startswith("atualizado")
@@ -47,7 +47,7 @@ def test_an_answer_that_changes_nothing_shown_is_no_news(wide: Console) -> None:
 def test_what_could_not_be_looked_at_again_is_not_called_fresh(wide: Console) -> None:
     wide.refusals_expected = True
     before = watched(wide).removeprefix("atualizado às ")
-    wide.page.route(LIST, lambda route: route.fulfill(status=503, body="{}"))
+    wide.intercept(LIST, lambda route: route.fulfill(status=503, body="{}"))
     wide.page.clock.fast_forward(LOOKS_AGAIN)
     wide.page.locator(".checked.off").wait_for()
     assert wide.page.locator(".checked").inner_text() == f"sem atualização desde {before}"
@@ -60,7 +60,7 @@ def test_what_could_not_be_looked_at_again_is_not_called_fresh(wide: Console) ->
 def test_coming_back_online_does_not_move_what_is_being_read(wide: Console) -> None:
     watched(wide)
     total = wide.total
-    wide.page.route(LIST, answered(lambda result: result["paginacao"].update(total=total + 1)))
+    wide.intercept(LIST, answered(lambda result: result["paginacao"].update(total=total + 1)))
     wide.page.evaluate("dispatchEvent(new Event('online'))")
     wide.page.locator(".news").wait_for()
     assert wide.total == total
@@ -71,8 +71,8 @@ def test_news_of_the_list_and_of_the_open_report_are_both_heard(wide: Console, a
     total, opened = count(api), first(api)["numero"]
     wide.page.clock.install()
     wide.enter(f"#/relatorios?aberto={opened}")
-    wide.page.route(LIST, answered(lambda result: result["paginacao"].update(total=total + 1)))
-    wide.page.route(re.compile(r"\?numero="), answered(lambda result: result["itens"][0].update(mensagem="Decidido.")))
+    wide.intercept(LIST, answered(lambda result: result["paginacao"].update(total=total + 1)))
+    wide.intercept(re.compile(r"\?numero="), answered(lambda result: result["itens"][0].update(mensagem="Decidido.")))
     wide.page.clock.fast_forward(LOOKS_AGAIN)
     for said in ("Há novidades: 1 relatório a mais.", "Este relatório mudou enquanto estava aberto: mensagem."):
         wide.until("[...document.querySelector('[role=status]').children].some((p) => p.textContent === given)", said)
@@ -83,7 +83,7 @@ def test_news_of_the_list_and_of_the_open_report_are_both_heard(wide: Console, a
 def test_a_look_that_answers_late_is_no_news(wide: Console, api: httpx.Client) -> None:
     watched(wide)
     total = wide.total
-    wide.page.route(LIST, answered(lambda result: result["paginacao"].update(total=total + 5)))
+    wide.intercept(LIST, answered(lambda result: result["paginacao"].update(total=total + 5)))
     wide.page.evaluate("dispatchEvent(new Event('online'))")
     wide.page.locator(".news").wait_for()
     wide.page.unroute_all(behavior="wait")
@@ -92,12 +92,12 @@ def test_a_look_that_answers_late_is_no_news(wide: Console, api: httpx.Client) -
     def hold(route: Route) -> None:
         held.append(route)
 
-    wide.page.route(LIST, hold)
+    wide.intercept(LIST, hold)
     wide.page.evaluate("['online', 'online'].forEach((name) => dispatchEvent(new Event(name)))")
     wide.page.wait_for_timeout(200)
     assert len(held) == 1
     late = api.get("/relatorios")
-    wide.page.route(LIST, answered(lambda result: result["paginacao"].update(total=total + 5)))
+    wide.intercept(LIST, answered(lambda result: result["paginacao"].update(total=total + 5)))
     wide.page.locator("[data-news]").click()
     wide.await_total(total + 5)
     held[0].fulfill(status=200, headers={"ETag": '"late"'}, body=late.text)

@@ -94,7 +94,7 @@ LONG = "Maria Aparecida dos Santos Oliveira Albuquerque Cavalcanti de Souza e Si
 
 def test_a_name_that_has_no_room_is_seen_to_go_on_and_named_whole(wide: Console) -> None:
     name = LONG * 2
-    wide.page.route(re.compile(r"/pessoas$"), answered(lambda result: result["itens"][0].update(nome=name)))
+    wide.intercept(re.compile(r"/pessoas$"), answered(lambda result: result["itens"][0].update(nome=name)))
     wide.enter("#/pessoas")
     row = wide.rows.first
     assert row.evaluate("(e) => e.scrollWidth > e.clientWidth && getComputedStyle(e).textOverflow") == "ellipsis"
@@ -105,7 +105,7 @@ def test_a_name_that_has_no_room_is_seen_to_go_on_and_named_whole(wide: Console)
 
 def test_enlarged_four_times_nothing_is_cut_off_or_out_of_view(phone: Console) -> None:
     phone.page.set_viewport_size({"width": 320, "height": 256})
-    phone.page.route(re.compile(r"/pessoas$"), answered(lambda result: result["itens"][0].update(nome=LONG)))
+    phone.intercept(re.compile(r"/pessoas$"), answered(lambda result: result["itens"][0].update(nome=LONG)))
     for view in ("relatorios?status=CONCLUIDO", "pessoas"):
         phone.enter(f"#/{view}")
         cut = "[...document.querySelectorAll('tbody td')].filter((td) => td.scrollWidth > td.clientWidth + 1).length"
@@ -149,7 +149,7 @@ def test_a_row_is_one_line_and_cuts_nothing_where_letters_stand_further_apart(wi
 
 def test_numbers_of_ten_millions_have_room(wide: Console) -> None:
     many = answered(lambda result: result["paginacao"].update(total=12_345_678))
-    wide.page.route(re.compile(r"/relatorios(\?|$)"), many)
+    wide.intercept(re.compile(r"/relatorios(\?|$)"), many)
     wide.enter()
     wide.until("[...document.querySelectorAll('.choices .number')].every((e) => e.textContent === '12.345.678')")
     cut = "[...document.querySelectorAll('.choices .words')].filter((e) => e.scrollWidth > e.clientWidth).length"

@@ -22,7 +22,7 @@ def test_a_browser_of_2023_asks_and_keeps_the_focus(wide: Console) -> None:
 
 
 def test_a_browser_of_2023_has_the_colors(tab: Console) -> None:
-    tab.page.route("**/*.css", without_light_dark)
+    tab.intercept("**/*.css", without_light_dark)
     tab.enter()
     tab.page.get_by_role("button", name="Exportar").click()
     expected = {"light": "rgb(255, 255, 255)", "dark": "rgb(25, 28, 29)"}[tab.look.theme]

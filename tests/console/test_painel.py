@@ -53,7 +53,7 @@ def test_volume_is_a_chart_and_the_same_as_a_table(tab: Console, api: httpx.Clie
 
 def test_parts_that_were_counted_at_different_moments_never_exceed_the_whole(wide: Console) -> None:
     twice = answered(lambda result: result["paginacao"].update(total=2 * result["paginacao"]["total"]))
-    wide.page.route(re.compile(r"/relatorios\?(status|resultado)="), twice)
+    wide.intercept(re.compile(r"/relatorios\?(status|resultado)="), twice)
     wide.enter("#/painel")
     shares = wide.page.locator(".bars .share").all_inner_texts()
     assert len(shares) == 10
@@ -70,7 +70,7 @@ def test_it_says_when_it_was_counted_and_counts_again(wide: Console, api: httpx.
     assert re.fullmatch(r"contado às \d\d:\d\d:\d\d", wide.page.locator(".checked").inner_text())
     wide.page.wait_for_load_state("networkidle")
     shown, more = rows.first.inner_text(), answered(lambda result: result["paginacao"].update(total=54321))
-    wide.page.route(re.compile(r"/relatorios(\?|$)"), more)
+    wide.intercept(re.compile(r"/relatorios(\?|$)"), more)
     wide.page.evaluate("dispatchEvent(new Event('online'))")
     wide.page.get_by_text("houve mudanças desde então").wait_for()
     assert (wide.total, rows.first.inner_text()) == (count(api), shown)
@@ -85,10 +85,10 @@ def test_it_says_when_it_was_counted_and_counts_again(wide: Console, api: httpx.
     def hold(route: Route) -> None:
         held.append(route)
 
-    wide.page.route("**/relatorios**", hold)
+    wide.intercept("**/relatorios**", hold)
     wide.page.keyboard.press("Enter")
     wide.page.locator(".head").get_by_text("Ainda buscando…").wait_for()
-    wide.page.route("**/relatorios**", lambda route: route.abort())
+    wide.intercept("**/relatorios**", lambda route: route.abort())
     for route in held:
         route.abort()
     wide.page.get_by_text("Abaixo, os últimos dados recebidos.").wait_for()
@@ -100,7 +100,7 @@ def test_it_says_when_it_was_counted_and_counts_again(wide: Console, api: httpx.
 def test_of_none_there_is_no_bar_and_nothing_that_waits(wide: Console) -> None:
     none = answered(lambda result: result.update(itens=[], paginacao=result["paginacao"] | {"total": 0}))
     asked = re.compile(r"/relatorios\?(status=PENDENTE|resultado=INVALID|pendente_validacao_manual=true)$")
-    wide.page.route(asked, none)
+    wide.intercept(asked, none)
     wide.enter("#/painel")
     assert wide.page.locator(".waiting").inner_text().splitlines()[-1] == "Nenhum relatório."
     assert not wide.page.locator(".waiting a").count()

@@ -232,7 +232,7 @@ def test_ten_million_reports_are_only_larger_numbers(page: Console) -> None:
         body["result"]["paginacao"]["total"] = 10_000_000
         route.fulfill(response=answer, json=body)  # type: ignore[attr-defined]
 
-    page.page.route("**/relatorios?*sort=numero*", enlarged)
+    page.intercept("**/relatorios?*sort=numero*", enlarged)
     page.page.locator("th.c-numero button").click()
     page.await_total(10_000_000)
     page.page.get_by_role("link", name="Página 400.000").click()

@@ -139,7 +139,7 @@ def test_more_matrices_than_are_named_are_said_to_be_there(wide: Console, api: h
         paginacao = {"atual": 1, "linhas": 25, "total": total}
         route.fulfill(json={"result": {"itens": named[:total], "paginacao": paginacao}, "status_code": 200})
 
-    wide.page.route(re.compile(r"/relatorios\?(?=.*(sort=nome|nome=))"), answer)
+    wide.intercept(re.compile(r"/relatorios\?(?=.*(sort=nome|nome=))"), answer)
     wide.enter()
     wide.page.locator(".matriz summary").click()
     wide.page.get_by_text("São as 40 primeiras; as outras têm 2 relatórios.").wait_for()

@@ -27,7 +27,7 @@ def answers(status: int, message: str, **headers: str) -> Callable[[Route], None
 )
 def test_a_busy_server_is_waited_for(tab: Console, status: int, kind: str, words: str) -> None:
     tab.refusals_expected = True
-    tab.page.route(LISTS, answers(status, "Aguarde.", Retry_After="2"))
+    tab.intercept(LISTS, answers(status, "Aguarde.", Retry_After="2"))
     tab.enter()
     trouble = tab.page.locator(f".trouble[data-kind={kind}]")
     assert words in trouble.inner_text()
@@ -40,7 +40,7 @@ def test_a_busy_server_is_waited_for(tab: Console, status: int, kind: str, words
 @pytest.mark.parametrize("kind", [errors.TOO_MANY, errors.UNAVAILABLE])
 def test_how_long_to_wait_is_counted_down_and_not_called_by_its_header(wide: Console, kind: errors.Kind) -> None:
     wide.refusals_expected = True
-    wide.page.route(LISTS, answers(kind.status, kind.message, Retry_After="30"))
+    wide.intercept(LISTS, answers(kind.status, kind.message, Retry_After="30"))
     wide.enter()
     said, button = (wide.page.locator(f".list > .trouble {part}") for part in ("p", "button"))
     assert said.inner_text() == kind.message.partition(" Aguarde")[0]
@@ -53,7 +53,7 @@ def test_the_page_says_that_it_comes_until_its_modules_have(wide: Console) -> No
     def hold(route: Route) -> None:
         held.append(route)
 
-    wide.page.route("**/router.js", hold)
+    wide.intercept("**/router.js", hold)
     wide.page.goto(wide.base, wait_until="commit")
     wide.page.get_by_text("Carregando…").wait_for()
     held[0].continue_()
@@ -79,7 +79,7 @@ def test_what_was_known_stays_while_the_connection_is_lost(tab: Console) -> None
     trouble.wait_for()
     assert "sem conexão" in trouble.inner_text()
     assert tab.rows.count() == 25
-    tab.page.context.set_offline(False)
+    tab.reconnect()
     tab.until("!document.querySelector('.trouble') && !document.querySelector('[aria-busy=true]')")
 
 
@@ -94,7 +94,7 @@ def test_counts_that_were_refused_are_asked_for_again(wide: Console) -> None:
             refused.append(route.request.url)
             answers(503, "Aguarde.", Retry_After="1")(route)
 
-    wide.page.route(re.compile(r"resultado=INVALID"), once)
+    wide.intercept(re.compile(r"resultado=INVALID"), once)
     wide.enter()
     wide.until("[...document.querySelectorAll('[data-filter] .number')].every((one) => one.textContent)")
     assert refused
@@ -117,7 +117,7 @@ def test_a_refusal_that_stays_is_heard_once_until_somebody_asks_again(wide: Cons
     wide.enter()
     wide.page.evaluate(HEAR)
     wide.page.clock.install()
-    wide.page.route(LISTS, answers(503, "Em manutenção.", Retry_After="2"))
+    wide.intercept(LISTS, answers(503, "Em manutenção.", Retry_After="2"))
     wide.page.get_by_role("link", name="Próxima página").click()
     trouble = wide.page.locator(".list > .trouble")
     for _ in range(3):
@@ -140,7 +140,7 @@ def test_nothing_of_another_list_stands_below_filters_that_were_refused(wide: Co
     wide.page.locator(".trouble[data-kind=offline]").wait_for()
     assert not wide.rows.count()
     assert not wide.page.locator("[data-total], .checked").count()
-    wide.page.context.set_offline(False)
+    wide.reconnect()
     wide.page.get_by_text(punctuated(other)).first.wait_for()
 
 
@@ -148,7 +148,7 @@ def test_an_answer_that_is_cut_off_is_a_lost_connection_and_asked_for_again(tab:
     cut_off = httpx.Response(200, headers={"Content-Length": "1000", "Connection": "close"}, content=b'{"result":')
     tab.refusals_expected = True
     with listening(lambda _: cut_off) as address:
-        tab.page.route(LISTS, lambda route: route.continue_(url=f"{address}/relatorios"))
+        tab.intercept(LISTS, lambda route: route.continue_(url=f"{address}/relatorios"))
         tab.enter()
         trouble = tab.page.locator(".trouble[data-kind=offline]")
         trouble.wait_for()
@@ -160,7 +160,7 @@ def test_an_answer_that_is_cut_off_is_a_lost_connection_and_asked_for_again(tab:
 
 @pytest.mark.parametrize("body", ["<html>Entre na rede</html>", "{}", '{"result":{"itens":[]}}', '{"result":'])
 def test_what_is_no_answer_of_the_service_is_said_and_asked_for_again(wide: Console, body: str) -> None:
-    wide.page.route(LISTS, lambda route: route.fulfill(status=200, headers={"ETag": '"kept"'}, body=body))
+    wide.intercept(LISTS, lambda route: route.fulfill(status=200, headers={"ETag": '"kept"'}, body=body))
     wide.enter()
     trouble = wide.page.locator(".trouble[data-kind=server]")
     assert "A resposta não pôde ser lida." in trouble.inner_text()
@@ -172,7 +172,7 @@ def test_what_is_no_answer_of_the_service_is_said_and_asked_for_again(wide: Cons
 
 def test_a_server_that_says_nothing_is_not_waited_for_longer(wide: Console) -> None:
     wide.page.clock.install()
-    wide.page.route(LISTS, lambda _: None)
+    wide.intercept(LISTS, lambda _: None)
     wide.page.goto(wide.base)
     wide.page.get_by_label("Token de acesso").fill(wide.token)
     wide.page.keyboard.press("Enter")
@@ -228,7 +228,7 @@ def test_what_was_refused_is_left_out_and_what_was_accepted_stays(
 
 def test_a_fault_of_the_server_names_the_request(tab: Console) -> None:
     tab.refusals_expected = True
-    tab.page.route(LISTS, answers(500, "Erro interno.", X_Request_Id="abc-1"))
+    tab.intercept(LISTS, answers(500, "Erro interno.", X_Request_Id="abc-1"))
     tab.enter()
     assert "abc-1" in tab.page.locator(".trouble").inner_text()
 
@@ -236,7 +236,7 @@ def test_a_fault_of_the_server_names_the_request(tab: Console) -> None:
 def test_while_the_first_answer_is_awaited_its_place_is_held(tab: Console) -> None:
     held: list[Route] = []
     held_back = True
-    tab.page.route(LISTS, lambda route: held.append(route) if held_back else route.continue_())
+    tab.intercept(LISTS, lambda route: held.append(route) if held_back else route.continue_())
     tab.page.add_init_script(f"sessionStorage.setItem('{tab.own('token')}', '{tab.token}')")
     tab.page.goto(tab.base)
     tab.page.locator(".skeleton").wait_for()
@@ -263,7 +263,7 @@ def test_nothing_is_said_to_be_missing_before_that_is_known(wide: Console, view:
     def hold(route: Route) -> None:
         held.append(route)
 
-    wide.page.route(re.compile(rf"/{view}$"), hold)
+    wide.intercept(re.compile(rf"/{view}$"), hold)
     if view == "relatorios":
         wide.page.get_by_role("button", name="Limpar os filtros").click()
     else:
@@ -292,7 +292,7 @@ def test_one_refused_request_is_said_in_its_place_and_tried_again(
     wide: Console, api: httpx.Client, *, address: str, refused: str, where: str, instead: str
 ) -> None:
     wide.refusals_expected = True
-    wide.page.route(re.compile(refused), answers(500, "Erro interno."))
+    wide.intercept(re.compile(refused), answers(500, "Erro interno."))
     wide.enter(address.format(first(api)["numero"]))
     if where == ".matriz":
         wide.page.locator(".matriz summary").click()
@@ -311,7 +311,7 @@ def test_what_breaks_off_because_the_page_is_being_left_is_not_called_a_silence_
     wide.page.clock.install()
     wide.enter()
     wide.page.evaluate("dispatchEvent(new Event('beforeunload'))")
-    wide.page.route(re.compile(r"sort=nome"), lambda route: route.abort())
+    wide.intercept(re.compile(r"sort=nome"), lambda route: route.abort())
     with wide.page.expect_event("requestfailed"):
         wide.page.locator("th.c-nome button").click()
     wide.page.clock.run_for(5_000)
@@ -332,7 +332,7 @@ def test_a_rate_limit_only_slows_the_panel(wide: Console, api: httpx.Client) -> 
         else:
             route.continue_()
 
-    wide.page.route(LISTS, once)
+    wide.intercept(LISTS, once)
     wide.enter("#/painel")
     shown = wide.page.locator('.bars [data-value="PENDENTE"] .number')
     shown.wait_for()
