@@ -18,9 +18,10 @@ import postgres_server
 from cluster import CitusEngine
 from engines import ENGINES, Engine, PostgresEngine, SqliteEngine, Stores
 from factories import Account, Store
-from laudo.server import app, config, limits
+from laudo.server import app, limits
 from laudo.server import sqlite as sqlite_store
 from laudo.server.config import Settings
+from laudo.server.config.processors import cores
 from laudo.server.database import Database
 from laudo.server.ingest.records import Relatorio
 from laudo.server.stores import open_store
@@ -49,7 +50,7 @@ settings.load_profile("laudo")
 
 def pytest_xdist_auto_num_workers() -> int | None:
     """Take one worker more than there are processors, unless told how many: now and then a test only waits."""
-    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else config.cores() + 1
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else cores() + 1
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

@@ -5,6 +5,7 @@ import string
 import threading
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from errno import ENOSPC
 from pathlib import Path
 
@@ -252,6 +253,37 @@ def test_a_key_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> Non
     auth.make_key(file)
     file.chmod(mode)
     with pytest.raises(AuthError, match="can be read by others; hint: chmod 600"):
+        auth.load_key(file)
+
+
+@pytest.mark.parametrize(
+    ("mode", "owner", "is_taken"),
+    [
+        (0o440, 0, True),
+        (0o640, 0, True),
+        (0o660, 0, False),
+        (0o444, 0, False),
+        (0o440, 10001, False),
+        (0o440, 7, False),
+    ],
+)
+def test_a_key_that_root_hands_out_by_group_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int, owner: int, *, is_taken: bool
+) -> None:
+    file = tmp_path / "laudo.key"
+    auth.make_key(file)
+    monkeypatch.setattr(os, "geteuid", lambda: 10001)
+    monkeypatch.setattr(os, "fstat", lambda _: os.stat_result((0o100000 | mode, 0, 0, 1, owner, 10001, 65, 0, 0, 0)))
+    with nullcontext() if is_taken else pytest.raises(AuthError, match="can be read by others"):
+        auth.load_key(file)
+
+
+def test_root_keeps_its_own_key_from_its_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "laudo.key"
+    auth.make_key(file)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "fstat", lambda _: os.stat_result((0o100640, 0, 0, 1, 0, 0, 65, 0, 0, 0)))
+    with pytest.raises(AuthError, match="can be read by others"):
         auth.load_key(file)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from laudo.server import config
 from laudo.server.config import SETTINGS, ConfigError, Settings
+from laudo.server.config.processors import cores
 
 PASSWORD = "hunter2"
 
@@ -236,4 +237,35 @@ def test_settings_are_frozen_and_travel_to_worker_processes() -> None:
 
 
 def test_workers_default_to_the_cores_of_this_process() -> None:
-    assert Settings().workers == config.cores() <= (os.cpu_count() or 1)
+    assert Settings().workers == cores() <= (os.cpu_count() or 1)
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ({"": "max 100000", "a": "max 100000", "a/b": "max 100000"}, 4),
+        ({"": "max 100000", "a": "200000 100000", "a/b": "max 100000"}, 2),
+        ({"a": "100000 100000", "a/b": "300000 100000"}, 1),
+        ({"a/b": "150000 100000"}, 2),
+        ({"a/b": "5000 100000"}, 1),
+        ({"": "100000 50000"}, 2),
+        ({"a/b": "800000 100000"}, 4),
+        ({"a/b": "?"}, 4),
+        ({}, 4),
+    ],
+)
+def test_workers_default_to_what_a_container_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: dict[str, str], expected: int
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _process: set(range(4)), raising=False)
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text("4:memory:/elsewhere\n0::/a/b\n")
+    for group, limit in limits.items():
+        folder = tmp_path / "sys/fs/cgroup" / group
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "cpu.max").write_text(f"{limit}\n")
+    assert cores(tmp_path) == expected
+
+
+def test_where_there_are_no_control_groups_the_processors_count(tmp_path: Path) -> None:
+    assert cores(tmp_path) == len(os.sched_getaffinity(0))

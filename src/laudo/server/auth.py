@@ -23,7 +23,10 @@ _PAIRS: Final = tuple(first + second for first in _DIGITS for second in _DIGITS)
 _BODY: Final = 32
 _CHECKSUM: Final = 6
 _KEY_BYTES: Final = 32
+_ROOT: Final = 0
 _OTHERS: Final = 0o077
+_STRANGERS: Final = 0o037
+"""Root hands secrets out by group, as in Kubernetes: who is in it was meant, and may change nothing."""
 _LOST: Final = "without the key no token works; hint: restore it, or name it with --key-file"
 
 _LONGEST: Final = 200
@@ -146,12 +149,13 @@ def load_key(path: str | Path) -> bytes:
     file = Path(path)
     try:
         with file.open("rb") as stream:
-            mode, text = os.fstat(stream.fileno()).st_mode, stream.read(1024)
+            status, text = os.fstat(stream.fileno()), stream.read(1024)
     except FileNotFoundError:
         raise AuthError(f"the key file {file} does not exist, and {_LOST}") from None
     except OSError as error:
         raise AuthError(f"cannot read the key file {file}: {error.strerror}") from error
-    if mode & _OTHERS:
+    is_handed_out = status.st_uid == _ROOT != os.geteuid()
+    if status.st_mode & (_STRANGERS if is_handed_out else _OTHERS):
         raise AuthError(f"the key file {file} can be read by others; hint: chmod 600 {file}")
     if not re.fullmatch(rb"[0-9a-f]{64}\n?", text):
         raise AuthError(f"the key file {file} is not 64 hexadecimal digits; hint: restore it, tokens need it")

@@ -4,7 +4,6 @@ Each field of `Settings` is one row: kind, default, what it is about. Flags, LAU
 `laudo config` and the documentation are made from these rows: a new setting is one new row.
 """
 
-import os
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import unquote
 
 from laudo.server.config.kinds import ADDRESS, FILE, ORIGINS, STORE, STORES, SWITCH, Kind, number
+from laudo.server.config.processors import cores
 
 if TYPE_CHECKING:
     from laudo.server.database import Bounds
@@ -30,13 +30,6 @@ _OF_TESTS: Final = "LAUDO_TEST_"
 
 class ConfigError(Exception):
     """A setting that cannot be used; the text names it, where it came from, and what is accepted."""
-
-
-def cores() -> int:
-    """Count the cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def mask(url: str) -> str:

@@ -1,0 +1,30 @@
+"""The image: what the Dockerfile takes is all that the package is made of, and what it says the settings say, too."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Final
+
+from laudo.server.config import SETTINGS, Settings
+
+ROOT: Final = Path(__file__).parent.parent
+DOCKERFILE: Final = (ROOT / "Dockerfile").read_text("utf-8")
+IGNORED: Final = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+
+
+def test_all_that_the_package_is_made_of_gets_into_the_image_and_nothing_else() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    needed = {"src", "pyproject.toml", project["readme"], *project["license-files"]}
+    assert [line for line in IGNORED if not line.startswith(("#", "!", "**/"))] == ["*"]
+    assert {line.removeprefix("!") for line in IGNORED if line.startswith("!")} == needed
+
+
+def test_the_image_is_made_with_a_python_that_the_package_takes() -> None:
+    minor = int(re.findall(r"python:3\.(\d+)-slim", DOCKERFILE)[0])
+    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["classifiers"]
+    assert f"Programming Language :: Python :: 3.{minor}" in classifiers
+
+
+def test_the_image_listens_where_it_says_and_knows_its_settings() -> None:
+    assert re.findall(r"^EXPOSE (\d+)$", DOCKERFILE, re.MULTILINE) == [str(Settings().port)]
+    assert set(re.findall(r"\bLAUDO_\w+", DOCKERFILE)) <= {setting.variable for setting in SETTINGS}
