@@ -110,3 +110,10 @@ def test_it_is_accessible(every: Console) -> None:
     assert every.violations() == []
     assert every.page.evaluate(SMALL) == []
     assert every.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_long_name_breaks_where_there_is_no_room_for_it(phone: Console) -> None:
+    phone.page.set_viewport_size({"width": 320, "height": 640})
+    phone.enter(f"#/relatorios?{'x' * 40}=1")
+    phone.page.locator(REFUSED).wait_for()
+    assert phone.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
