@@ -30,7 +30,8 @@ finally:
     libraries = {each.partition(".")[0] for each in loaded} - sys.stdlib_module_names
     assert libraries == {"laudo", "click"}
     outside = {each for each in loaded if each.startswith(("laudo.server.", "laudo.client"))}
-    assert {each for each in outside if not each.startswith("laudo.server.config.")} == {"laudo.server.config"}
+    settings = {"laudo.server.config", "laudo.server.config.kinds", "laudo.server.config.processors"}
+    assert outside == settings
 
 
 def test_python_m_laudo_is_laudo_and_ctrl_c_while_it_is_loaded_is_quiet() -> None:

@@ -110,7 +110,10 @@ class Console:
             self.page.wait_for_timeout(20)
 
     def intercept(self, address: str | re.Pattern[str], answer: Callable[[Route], object]) -> None:
-        """Answer in place of the service, and wait until that is so: what is asked at once may still pass."""
+        """Answer in place of the service, and wait until that is so: what is asked at once may still pass.
+
+        Of a page that is yet to be opened nothing passes.
+        """
         self.page.route(address, answer)
         if not self.page.url.startswith(self.base):
             return

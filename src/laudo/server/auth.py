@@ -144,7 +144,7 @@ def adopted_token(text: str) -> str:
 def load_key(path: str | Path) -> bytes:
     """Read the key (32 bytes) under which tokens are hashed.
 
-    Raises AuthError when the file is missing, malformed or may be read by others.
+    Raises AuthError when the file is missing, malformed or may be read by others, not counting the group of root's.
     """
     file = Path(path)
     try:

@@ -3,8 +3,9 @@
 import os
 from math import ceil, inf
 from pathlib import Path
+from typing import Final
 
-_ROOT = Path("/")
+_ROOT: Final = Path("/")
 
 
 def cores(root: Path = _ROOT) -> int:
@@ -21,7 +22,7 @@ def _granted(root: Path) -> float:
     """
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
-    except OSError:
+    except (OSError, ValueError):  # There is no such file, or a group's name is no UTF-8.
         return inf
     group = next((line.removeprefix("0::").lstrip("/") for line in lines if line.startswith("0::")), "")
     top = root / "sys/fs/cgroup"
