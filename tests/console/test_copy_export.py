@@ -185,20 +185,21 @@ def test_an_export_waits_for_what_may_pass(wide: Console, tmp_path: Path, status
     assert refused
 
 
+# In two pieces, however many came, and the second one not before the first has been heard.
 SLOW = """{
     const real = fetch
     globalThis.fetch = async (...asked) => {
         const answer = await real(...asked)
         if (!String(asked[0]).includes('rows=1000')) return answer
-        const slowed = new TransformStream({ async transform(part, parts) {
-            const half = part.length / 2
-            for (const piece of [part.subarray(0, half), part.subarray(half)]) {
-                await new Promise((heard) => { setTimeout(heard, 15000); globalThis.waiting = true })
-                asked[1].signal.throwIfAborted()
-                parts.enqueue(piece)
-            }
-        } })
-        return new Response(answer.body.pipeThrough(slowed), answer)
+        const body = new Uint8Array(await answer.arrayBuffer())
+        const pieces = [body.subarray(0, body.length / 2), body.subarray(body.length / 2)]
+        const slowed = new ReadableStream({ async pull(parts) {
+            await new Promise((heard) => { setTimeout(heard, 15000); globalThis.waiting = true })
+            asked[1].signal.throwIfAborted()
+            parts.enqueue(pieces.shift())
+            if (!pieces.length) parts.close()
+        } }, { highWaterMark: 0 })
+        return new Response(slowed, answer)
     }
 }"""
 
