@@ -17,14 +17,13 @@ from laudo.core.errors import ApiError
 from laudo.server import logs, metrics
 from laudo.server.config import Settings
 from laudo.server.database import StoreError
-from laudo.server.limits import TooManyError
 from laudo.server.logs import Told
 from laudo.server.repeats import Repeats
 
 JSON: Final = "application/json; charset=utf-8"
 METHODS: Final = "GET, HEAD, OPTIONS"
 RETRY_AFTER: Final = 1
-"""Seconds after which a client may try again what the store could not answer."""
+"""Seconds after which a client may try again: the store may answer then, and a token that has used up its rate ask."""
 
 _FAILURE: Final = "laudo.failure"
 """Where a request's `environ` holds how the store has failed before the application was reached."""
@@ -32,6 +31,7 @@ _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
 _METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
 """Any other is `other` to all that follows: it is a text that a client made up, and may be one that Falcon uses."""
 
+_MAY_PASS: Final = frozenset({errors.TOO_MANY, errors.UNAVAILABLE})
 _CHALLENGE: Final = 'Token realm="api"'
 _SHOWN_TO_SCRIPTS: Final = "ETag, Link, Retry-After, X-Request-Id"
 
@@ -158,8 +158,8 @@ def _on_refusal(_request: falcon.Request, answer: falcon.Response, refusal: ApiE
     answer.content_type = JSON
     if refusal.kind is errors.UNAUTHORIZED:
         answer.set_header("WWW-Authenticate", _CHALLENGE)
-    if isinstance(refusal, TooManyError):
-        answer.set_header("Retry-After", str(refusal.retry_after))
+    if refusal.kind in _MAY_PASS:
+        answer.set_header("Retry-After", str(RETRY_AFTER))
 
 
 class _Unanswered:
@@ -171,7 +171,6 @@ class _Unanswered:
     def __call__(self, request: falcon.Request, answer: falcon.Response, error: StoreError, params: object) -> None:
         self._told.notice(f"store: {error.reason}")
         _on_refusal(request, answer, ApiError(errors.UNAVAILABLE), params)
-        answer.set_header("Retry-After", str(RETRY_AFTER))
 
 
 def _on_falcon(request: falcon.Request, answer: falcon.Response, error: falcon.HTTPError, params: object) -> None:

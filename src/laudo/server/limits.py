@@ -1,7 +1,6 @@
 """How many requests a token may make: one bucket a token and worker, refilled with time."""
 
 import threading
-from math import ceil
 from time import monotonic
 from typing import Final
 
@@ -13,17 +12,8 @@ _REMEMBERED: Final = 10_000
 """Tokens whose buckets are kept; one that was quiet for longest is forgotten first, and starts full again."""
 
 
-class TooManyError(ApiError):
-    """A token asks faster than it may."""
-
-    def __init__(self, retry_after: int) -> None:
-        """`retry_after` is in seconds."""
-        super().__init__(errors.TOO_MANY)
-        self.retry_after = retry_after
-
-
 class Limits:
-    """Buckets that hold one second's requests."""
+    """Buckets that hold one second's requests: an empty one has room for one more within a second."""
 
     def __init__(self, per_second: int) -> None:
         """With 0 nothing is limited."""
@@ -36,7 +26,7 @@ class Limits:
         return not self._per_second or self._left(id_token, monotonic()) >= 1
 
     def spend(self, id_token: int) -> None:
-        """Count one request; raises TooManyError when the token's bucket is empty."""
+        """Count one request; raises ApiError (429) when the token's bucket is empty."""
         if not self._per_second:
             return
         with self._lock:
@@ -44,7 +34,7 @@ class Limits:
             left = self._left(id_token, now)
             self._buckets.keep(id_token, (left if left < 1 else left - 1, now))
         if left < 1:
-            raise TooManyError(ceil((1 - left) / self._per_second))
+            raise ApiError(errors.TOO_MANY)
 
     def _left(self, id_token: int, now: float) -> float:
         left, since = self._buckets.get(id_token) or (float(self._per_second), now)

@@ -7,11 +7,12 @@ from typing import Any, Final
 from falcon import code_to_http_status
 from msgspec import Struct
 
+from laudo.core.errors import ApiError
 from laudo.server.auth import Caller
 from laudo.server.callers import has_expired
 from laudo.server.calm import Calm
 from laudo.server.database import Database, Mark
-from laudo.server.limits import Limits, TooManyError
+from laudo.server.limits import Limits
 from laudo.server.logs import Told
 from laudo.server.recent import Recent
 
@@ -73,7 +74,7 @@ class Repeats:
             return None
         try:
             self._limits.spend(given.caller.id_token)
-        except TooManyError:
+        except ApiError:
             return None
         return given
 
