@@ -1,5 +1,6 @@
 """Refusals: one shape everywhere, one order of checks, and never a value of the request."""
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from io import StringIO
@@ -329,6 +330,17 @@ def test_more_requests_than_configured_are_429_with_the_seconds_to_wait(
     assert asking.get("/usuario").status == 429
     let_pass(0.25)
     assert asking.get("/usuario").status == 200, "a request that was refused costs nothing"
+
+
+@pytest.mark.usefixtures("let_pass")
+@pytest.mark.parametrize("path", ["/usuario", "/relatorios"])
+def test_the_log_tells_which_token_asks_too_fast(
+    account: Account, client: NewClient, capfd: pytest.CaptureFixture[str], path: str
+) -> None:
+    asking = client(account.token, rate_limit=1, log=True)
+    assert [asking.get(path).status for _ in range(2)] == [200, 429]
+    logged = map(json.loads, capfd.readouterr().out.splitlines())
+    assert [(line["status"], line["id_token"]) for line in logged] == [(200, account.id_token), (429, account.id_token)]
 
 
 def test_each_token_has_a_rate_of_its_own(store: Store, new_app: NewApp) -> None:

@@ -70,12 +70,12 @@ class Service:
         """Answer under the key with which tokens are hashed."""
         self.settings = settings
         self.database = database
-        limits = Limits(settings.rate_limit)
+        self.limits = Limits(settings.rate_limit)
         calm = Calm()
-        self.callers = Callers(key, limits, calm)
+        self.callers = Callers(key, self.limits, calm)
         self.pages = Pages(key, cache_bytes=settings.cache_bytes)
         repeated_bytes = 0 if settings.server_timing else settings.cache_bytes  # a time is of one request
-        self.repeats = Repeats(database, limits, calm, cache_bytes=repeated_bytes)
+        self.repeats = Repeats(database, self.limits, calm, cache_bytes=repeated_bytes)
 
 
 class List(Endpoint):
@@ -97,6 +97,7 @@ class List(Endpoint):
         ahead = Ahead(service.pages, service.database.dialect, parse, known=known)
         caller, rows = service.callers.admit(service.database, request.env[MARK], token, ahead)
         request.context.caller = caller
+        service.limits.spend(caller.id_token)
         admitted = perf_counter()
         asked = parse()
         request.context.filters = asked.names
@@ -131,9 +132,10 @@ class Profile(Endpoint):
 
     def on_get(self, request: falcon.Request, answer: falcon.Response) -> None:
         """Narrate a request for the profile."""
-        token = presented(request)
-        caller, _ = self._service.callers.admit(self._service.database, request.env[MARK], token)
+        service, token = self._service, presented(request)
+        caller, _ = service.callers.admit(service.database, request.env[MARK], token)
         request.context.caller = caller
+        service.limits.spend(caller.id_token)
         query.parse_none(request.env["QUERY_STRING"])
         answer.data = response.profile(
             {

@@ -40,7 +40,7 @@ class Callers:
     def admit(
         self, database: Database, mark: Mark, token: str, beside: Beside = _nothing
     ) -> tuple[Caller, list[Row] | None]:
-        """Tell whose token it is, and count the request, which began with `mark`; raises ApiError (401, 429).
+        """Tell whose token it is, asked in a request that began with `mark`; raises ApiError (401).
 
         Where the store must be asked each time, what `beside` makes of a caller who was met before is asked in the same
         round trip: its rows come with the caller, or alone, if they tell that the store is as it was when the caller
@@ -56,7 +56,6 @@ class Callers:
             raise ApiError(errors.UNAUTHORIZED)
         if caller is not met:
             self._met.keep(token, caller)
-        self._limits.spend(caller.id_token)
         return caller, rows
 
     def _read(
