@@ -11,6 +11,7 @@ from factories import NOON, SMALL, Account, Store, contents, cpf, empresa, numer
 from laudo.core.axes import numero_key
 from laudo.core.sql import Statement
 from laudo.server.database import StoreError
+from laudo.server.ingest.verify import verify
 from laudo.server.ingest.writer import Counts, Ingest
 from wsgi import Client
 
@@ -283,6 +284,18 @@ def test_no_bucket_grows_past_its_size_nor_stays_empty_behind_another(store: Sto
             assert len(fine) <= SMALL.most_children
             assert max(fine) <= SMALL.most_rows
             assert 0 not in fine[1:]
+
+
+def test_no_coarse_bucket_stays_empty_where_reports_are_written_again_and_again(store: Store, account: Account) -> None:
+    """Each new instant takes a report to the front of its order: what it leaves behind would add up without end."""
+    ingest = Ingest(store.database, account.id_conta, sizes=SMALL)
+    numbers, shuffled = list(range(60)), random.Random(3)
+    for instant in range(NOON, NOON + 6_000, 1_000):
+        shuffled.shuffle(numbers)
+        for start in range(0, len(numbers), 20):
+            ingest.write([relatorio(n, atualizado_em=instant + n) for n in numbers[start : start + 20]])
+            assert all(map(any, _buckets(store)))
+    assert list(verify(store.database)) == []
 
 
 def _buckets(store: Store) -> Iterator[list[int]]:

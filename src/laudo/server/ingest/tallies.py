@@ -93,7 +93,8 @@ class Tally:
         if self.axis.faceted:
             self._write_tally(connection, moved)
         self._write_totals(connection, totals)
-        for index in sorted(totals, reverse=True):
+        # The one before, too: it may have stayed empty as the first child of a coarse bucket, and now be the only one.
+        for index in sorted(totals.keys() | {max(index - 1, 0) for index in totals}, reverse=True):
             self._split(connection, index, facets)
             self._drop(connection, index)
 
@@ -205,11 +206,20 @@ class Tally:
                 connection.fetch(Statement(_SUM_COARSE, (*self._place, whole)))
 
     def _drop(self, connection: Connection, index: int) -> None:
-        """Forget an empty bucket, whose range the one before it takes; the first child of a coarse one stays."""
+        """Forget an empty bucket, whose range the one before it takes, and with the only child of a coarse one that.
+
+        The first child of a coarse one stays as long as it has others.
+        """
         bucket = self._buckets[index]
-        if index and not bucket.total and self._buckets[index - 1].parent == bucket.parent:
-            connection.write(_DELETE_BUCKET, [(*self._place, bucket.parent, bucket.number)])
-            del self._buckets[index], self._lowers[index]
+        if bucket.total or not index:
+            return
+        is_first = self._buckets[index - 1].parent != bucket.parent
+        is_last = index + 1 == len(self._buckets) or self._buckets[index + 1].parent != bucket.parent
+        if is_first and not is_last:
+            return
+        gone = [(bucket.parent, bucket.number), *([(COARSE, bucket.parent)] if is_first else [])]
+        connection.write(_DELETE_BUCKET, [(*self._place, *row) for row in gone])
+        del self._buckets[index], self._lowers[index]
 
     def _insert(self, connection: Connection, rows: Iterable[tuple[int, int, bytes, int]]) -> None:
         connection.write(_INSERT_BUCKET, [(*self._place, *row) for row in rows])
