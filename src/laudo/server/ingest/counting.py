@@ -15,7 +15,6 @@ from laudo.server.database import Connection, Row
 
 CHUNK: Final = 20_000
 """Rows that are read at once."""
-_LARGEST: Final = 4 * CHUNK
 
 Placed = tuple[Any, ...]
 """The key of a row, and last its facet (0 for a person)."""
@@ -72,24 +71,20 @@ def _counted(part: list[Placed]) -> tuple[Key, Held]:
 
 
 def chunks(connection: Connection, axis: Axis, owner: Owner, columns: str) -> Iterator[list[Row]]:
-    """Read rows in the order of an axis: their keys, then other columns.
-
-    An index that orders ties otherwise makes the engine sort them for each chunk: of many ties more are taken at once.
-    """
+    """Read rows in the order of an axis: their keys, then other columns."""
     names = ", ".join(axis.names)
-    lower, limit = None, CHUNK
+    lower: Key | None = None
     while True:
         where = Where(axis, owner, connection.dialect).between(lower, None)
         text = (
             f"SELECT {names}, {columns} FROM {source(axis, connection.dialect)} WHERE {where} ORDER BY {names} LIMIT ?"
         )
-        chunk = connection.fetch(Statement(text, (*where.params, limit)))
+        chunk = connection.fetch(Statement(text, (*where.params, CHUNK)))
         if chunk:
             yield chunk
-        if len(chunk) < limit:
+        if len(chunk) < CHUNK:
             return
         lower = axis.past(chunk[-1][: len(axis.names)])
-        limit = min(2 * limit, _LARGEST) if chunk[0][0] == chunk[-1][0] else CHUNK
 
 
 def _by_facets(connection: Connection, axis: Axis, owner: Owner) -> Iterator[list[Placed]]:
