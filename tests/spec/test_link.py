@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from factories import NOON, Account, Store, cpf, numero, relatorio
+from laudo.core import query
 from laudo.server.ingest.records import Relatorio
 from reference import Api, Item
 from strategies import PESSOA_SORTS, RELATORIO_SORTS
@@ -169,6 +170,12 @@ def test_an_altered_cursor_is_refused(acme: Client, filled: list[Relatorio]) -> 
         altered += [f"!{cursor}", f"{cursor[:5]}.{cursor[5:]}", cursor.swapcase(), cursor[::-1], "é" * 20, "A" * 4000]
         for text in altered:
             assert refused(acme, f"/relatorios?sort={sort}&cursor={text}"), text
+
+
+def test_a_long_text_that_no_cursor_can_be_is_not_remembered(acme: Client) -> None:
+    query.parse.cache_clear()
+    assert refused(acme, f"/relatorios?cursor={'%F0%9F%98%80' * 4000}")
+    assert query.parse.cache_info().currsize == 0
 
 
 def test_a_cursor_is_for_one_account(

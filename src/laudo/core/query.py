@@ -235,6 +235,8 @@ def _decode(raw: str, *, most: int = MOST_CHARACTERS) -> str | None:
 
 _BAD_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})").search
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}").fullmatch
+_CURSOR: Final = re.compile(r"[A-Za-z0-9_-]+").fullmatch
+"""What one is written with: any other text is refused here, as what is parsed is kept, and a cursor may be long."""
 
 
 class _Reader:
@@ -264,7 +266,7 @@ class _Reader:
         text = self._given.get("cursor")
         if text is not None and "page" in self._given:
             self._problems["cursor"] = "O parâmetro cursor substitui page: envie somente um dos dois."
-        elif text == "":
+        elif text is not None and not _CURSOR(text):
             self._problems["cursor"] = BAD_CURSOR
         return text
 
