@@ -9,7 +9,7 @@ it is.
 from typing import Final, NamedTuple
 
 from laudo.core import guesses, reading, tally
-from laudo.core.cursor import After, right_before, skipped
+from laudo.core.cursor import After, right_before, skipped, within
 from laudo.core.facets import Facets, Group
 from laudo.core.lookups import Asking, together
 from laudo.core.part import Part, part_of
@@ -61,8 +61,8 @@ def read(
             held += yield from _held(bounds, facets, groups[number : _AHEAD * (number + 1)])
         if skip < held[number]:
             part = part_of(query, facets, each, held[number], known)
-            passed = after if query.order.field.axis or (after and after.value == each.value) else None
-            yield from _take(collected, part, min(collected.wanted, part.total - skip), skip, passed)
+            limit, passed = min(collected.wanted, part.total - skip), within(query, each.value, after)
+            yield from _take(collected, part, limit, skip, passed)
             if part.points.have_grown:
                 known = {**known, (part.axis, each.numbers): part.points.spread}
         skip, left = max(0, skip - held[number]), left - held[number]

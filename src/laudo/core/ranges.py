@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from laudo.core import axes, reading, tally
 from laudo.core.axes import Key
-from laudo.core.cursor import After, right_before, skipped
+from laudo.core.cursor import After, right_before, skipped, within
 from laudo.core.facets import Facets, Group, Numbers
 from laudo.core.lookups import Asking
 from laudo.core.query import Query
@@ -97,7 +97,7 @@ def _stretches(query: Query, bounds: Bounds, parts: list[tuple[Group, Span]], af
     axis, lower, upper = bounds
     falling = query.order.falling and axis is not _DOCUMENTO  # Of one document all values are the same.
     for group, span in parts:
-        passed = after if query.order.field.axis or (after and after.value == group.value) else None
+        passed = within(query, group.value, after)
         yield Stretch(
             axis,
             falling=falling,
