@@ -11,7 +11,7 @@ from laudo.core.resources import RELATORIOS
 from laudo.core.values import Stored
 
 FIELDS: Final = RELATORIOS.facet_fields
-"""The fields that make a facet, in the order in which `Facet.values` holds them."""
+"""The fields that make a facet, in the order in which a `Facet` has their values."""
 
 Numbers = tuple[int, ...] | None
 """The facets that matter; None stands for all of them."""
