@@ -36,6 +36,13 @@ def test_a_store_without_the_schema_is_not_ready(stores: Stores, store: Store) -
     database.close()
 
 
+@pytest.mark.engines("sqlite", reason="a statement names its index there, as it does a column on either engine")
+def test_a_store_taken_back_to_an_older_schema_under_a_worker_is_503(acme: Client, store: Store) -> None:
+    with store.database.transaction() as connection:
+        connection.run_script("DROP INDEX pessoa_cpf_recency; ALTER TABLE pessoa RENAME COLUMN nome_busca TO busca")
+    assert [acme.get(f"/pessoas?{asked}").status for asked in ("sort=cpf", "sort=nome", "")] == [503, 503, 200]
+
+
 def test_the_contract_is_served_as_openapi_3_1(client: NewClient) -> None:
     document = client(None).get("/openapi.json").json
     assert document["openapi"].startswith("3.1")

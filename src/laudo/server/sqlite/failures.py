@@ -9,6 +9,8 @@ from laudo.server.database import LOCKED, NO_SCHEMA, Locked, Slow, StoreError, U
 _BESIDE: Final = "and those of its -wal and -shm"
 _NO_INDEX: Final = ("invalid fts5 file format", "vtable constructor failed", "no such fts5 table")
 """How FTS5 begins where what it keeps of the index of words is not even its own format; all other damage has a code."""
+_OLDER: Final = ("no such table", "no such column", "no such index")
+"""How SQLite begins where a statement names what a migration makes that the store has not had."""
 
 
 def translate(error: apsw.Error, path: str) -> None:
@@ -27,7 +29,7 @@ def translate(error: apsw.Error, path: str) -> None:
             raise _words_damaged(path) from error
         case apsw.SQLError() if str(error).startswith(_NO_INDEX):
             raise _words_damaged(path) from error
-        case apsw.SQLError() if "no such table" in str(error):
+        case apsw.SQLError() if str(error).startswith(_OLDER):
             raise Unavailable(NO_SCHEMA) from error
         case apsw.NotADBError() | apsw.CorruptError():
             message = f"{path} is not a store of laudo, or it is damaged; restore it from a backup"
