@@ -1,9 +1,11 @@
 import csv
 import re
 import subprocess
+from datetime import datetime
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import httpx
 import pytest
@@ -110,7 +112,8 @@ def test_a_list_without_items_is_exported_with_its_columns(
     wide.page.get_by_role("button", name="Exportar").click()
     assert exported(wide, tmp_path) == []
     [item] = api.get(f"/{view}").json()["result"]["itens"][:1]
-    assert (tmp_path / f"{view}.csv").read_bytes().decode("utf-8-sig") == f"{','.join(item)}\r\n"
+    [file] = tmp_path.glob(f"{view}-????-??-??-????.csv")
+    assert file.read_bytes().decode("utf-8-sig") == f"{','.join(item)}\r\n"
 
 
 def test_columns_are_separated_as_the_spreadsheet_wants_them_from_now_on(
@@ -141,6 +144,24 @@ def test_a_spreadsheet_in_portuguese_finds_no_document_that_it_takes_for_a_numbe
     assert {re.sub("[0-9A-Z]", "0", document) for document in shown} == {"000.000.000-00", "00.000.000/0000-00"}
 
 
+@pytest.mark.parametrize("view", ["relatorios", "pessoas"])
+def test_a_spreadsheet_in_portuguese_gets_instants_by_the_analysts_clock(
+    wide: Console, api: httpx.Client, tmp_path: Path, view: str
+) -> None:
+    wide.enter(f"#/{view}?atualizado_em_de=2026-09-30")
+    wide.page.get_by_role("button", name="Exportar").click()
+    said = wide.page.get_by_role("dialog").locator("p").first
+    for separator, zone in ((",", "em UTC"), (";", "no fuso America/Sao Paulo")):
+        wide.page.get_by_label("Separador").select_option(separator)
+        assert zone in said.inner_text()
+        shown = [row["atualizado_em"] for row in exported(wide, tmp_path, separator)]
+        asked = {"atualizado_em_de": "2026-09-30T03:00:00Z", "rows": "1000"}
+        instants = [item["atualizado_em"] for item in api.get(f"/{view}", params=asked).json()["result"]["itens"]]
+        clock = [datetime.fromisoformat(instant).astimezone(ZoneInfo("America/Sao_Paulo")) for instant in instants]
+        assert shown
+        assert shown == (instants if separator == "," else [f"{at:%d/%m/%Y %H:%M:%S}" for at in clock])
+
+
 def test_an_export_shows_how_far_it_is_and_can_be_cancelled(tab: Console) -> None:
     tab.enter()
     held: list[Any] = []
@@ -159,11 +180,20 @@ def test_an_export_shows_how_far_it_is_and_can_be_cancelled(tab: Console) -> Non
     tab.page.locator(".hint", has_text="Exportação cancelada").wait_for()
     tab.page.get_by_role("dialog").get_by_role("button", name="Exportar").click()
     tab.page.get_by_text("1.000 de 7.0").wait_for()
-    said = tab.page.locator("[role=status] p", has_text="Exportação cancelada; nada foi gravado.").count()
+    said = tab.page.locator("[role=status] p", has_text="Exportação cancelada; nada foi gravado.")
+    assert said.count() == 2, "in the dialog and, once, outside of it"
+    for end in (lambda: tab.page.keyboard.press("Escape"), tab.page.get_by_role("button", name="Fechar").click):
+        before = said.count()
+        end()
+        tab.page.locator(".hint", has_text="Exportação cancelada").wait_for()
+        tab.until("document.querySelector('dialog [role=status]').lastChild.textContent.startsWith('Exportação')")
+        assert said.count() > before
+        tab.page.get_by_role("dialog").get_by_role("button", name="Exportar").click()
+        tab.page.get_by_text("1.000 de 7.0").wait_for()
+    tab.page.get_by_role("dialog").get_by_role("button", name="Cancelar").click()
+    tab.page.locator(".hint", has_text="Exportação cancelada").wait_for()
     tab.page.keyboard.press("Escape")
     tab.page.get_by_role("dialog").wait_for(state="detached")
-    tab.until("document.querySelector('[role=status]').lastChild.textContent.startsWith('Exportação cancelada')")
-    assert said == 2, "in the dialog and, once, outside of it"
 
 
 @pytest.mark.parametrize("status", [429, 500])

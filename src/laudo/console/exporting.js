@@ -1,6 +1,7 @@
 // A list as CSV: walks it by cursor, tells how far it is, can be stopped.
 import { Refusal } from "./api.js";
 import { mask, punctuate } from "./documents.js";
+import { stamp } from "./format.js";
 import { patiently } from "./patience.js";
 
 /** One cell, quoted when needed. What a spreadsheet would run as a formula is made a text, also within the cell: which separator
@@ -24,16 +25,23 @@ const FIELDS = {
 
 const LINKLESS = "A resposta veio sem o cabeçalho Link, que leva à próxima página: algo no caminho até o serviço o retira.";
 
-/** @param {Record<string, unknown>} item @param {string[]} fields @param {(document: string) => string} written */
+/** @typedef {Record<string, (text: string) => string>} Written how some fields are written, by name; the others as they are */
+
+/** @param {Record<string, unknown>} item @param {string[]} fields @param {Written} written */
 export function row(item, fields, written) {
-  return fields.map((name) => (name === "numero_documento" || name === "cpf" ? written(String(item[name])) : item[name]));
+  return fields.map((name) => written[name]?.(String(item[name])) ?? item[name]);
 }
 
-/** How documents are written: bare digits would be a number to a spreadsheet, without the zeros that it begins with.
- * @param {{masked: boolean, separator: string}} how @returns {(document: string) => string} */
-function documents({ masked, separator }) {
-  if (masked) return mask;
-  return separator === ";" ? punctuate : (document) => document;
+/** Whether columns are separated as a spreadsheet in Portuguese wants them. It takes bare digits for a number, without the zeros that it
+ * begins with, and an instant as the API writes it for a text. @param {string} separator */
+export const isForSpreadsheet = (separator) => separator === ";";
+
+/** @param {{masked: boolean, separator: string}} how @returns {Written} */
+function writing({ masked, separator }) {
+  const spreadsheet = isForSpreadsheet(separator);
+  const own = (/** @type {string} */ text) => text;
+  const document_ = masked ? mask : spreadsheet ? punctuate : own;
+  return { numero_documento: document_, cpf: document_, atualizado_em: spreadsheet ? stamp : own };
 }
 
 /**
@@ -47,7 +55,7 @@ function documents({ masked, separator }) {
 export async function walk(api, path, parameters, { rows, masked, separator, signal, progress }) {
   /** @type {Blob[]} */
   const parts = [new Blob(["\ufeff", line(FIELDS[path], separator)])];
-  const written = documents({ masked, separator });
+  const written = writing({ masked, separator });
   let count = 0;
   /** @type {Record<string, string>} */
   let asked = { ...parameters, rows: String(rows) };

@@ -52,6 +52,8 @@ export const time = (iso) => TIME.format(new Date(iso));
 export const exact = (iso) => EXACT.format(new Date(iso));
 /** @param {Date} date */
 export const clock = (date) => CLOCK.format(date);
+/** An instant by the analyst's clock, as spreadsheets in Portuguese read it. @param {string} iso */
+export const stamp = (iso) => `${day(iso)} ${clock(new Date(iso))}`;
 /** A day, with its year when that is another one. @param {Date} date @param {Date} [now] */
 export const shortDay = (date, now = new Date()) => (date.getFullYear() === now.getFullYear() ? SHORT_DAY : DAY).format(date);
 /** @param {Date} date */

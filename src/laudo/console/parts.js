@@ -166,20 +166,26 @@ function useModal(modal, close) {
   return { ref: place, onClose: () => place.current && close() };
 }
 
-/** A dialog of the page, closed by Escape, its button or, unless it is `busy`, a click beside it.
- * @param {{title: string, close: () => void, children: any, class?: string, busy?: boolean}} props */
-export function Dialog({ title, close, children, class: name = "", busy = false }) {
+/** A dialog of the page, closed by Escape, its button or a click beside it; while there is something to end `first`, that is what the
+ * first two do, and a click beside it nothing.
+ * @param {{title: string, close: () => void, children: any, class?: string, first?: () => void}} props */
+export function Dialog({ title, close, children, class: name = "", first }) {
   const modal = useModal(true, close);
   const pressed = useRef(false);
   const press = (/** @type {Event} */ event) => {
     pressed.current = event.target === modal.ref.current;
   };
-  const beside = (/** @type {Event} */ event) => event.target === modal.ref.current && pressed.current && !busy && close();
-  return html`<dialog ...${modal} class=${name} aria-labelledby="dialog-title" onPointerDown=${press} onClick=${beside}>
+  const beside = (/** @type {Event} */ event) => event.target === modal.ref.current && pressed.current && !first && close();
+  const cancel = (/** @type {Event} */ event) => {
+    if (!first) return;
+    event.preventDefault();
+    first();
+  };
+  return html`<dialog ...${modal} class=${name} aria-labelledby="dialog-title" onCancel=${cancel} onPointerDown=${press} onClick=${beside}>
     <div class="dialog">
       <header>
         <h2 id="dialog-title">${title}</h2>
-        <button type="button" class="quiet" data-home aria-label="Fechar" onClick=${close}><${Icon} name="close" /></button>
+        <button type="button" class="quiet" data-home aria-label="Fechar" onClick=${first ?? close}><${Icon} name="close" /></button>
       </header>
       ${children}
       <${Voice} />

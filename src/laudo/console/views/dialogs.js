@@ -2,8 +2,8 @@
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { filtersOf, parameters } from "../address.js";
 import { cli, curl, sdk } from "../copyas.js";
-import { save, walk } from "../exporting.js";
-import { integer, plural, zone } from "../format.js";
+import { isForSpreadsheet, save, walk } from "../exporting.js";
+import { inputDay, integer, plural, time, zone } from "../format.js";
 import { SHORTCUTS, switchKeys } from "../keyboard.js";
 import { learnLimits } from "../limits.js";
 import { refused } from "../lists.js";
@@ -86,7 +86,7 @@ function Export({ place }) {
         signal: controller.signal,
         progress: (done, total) => setState({ at: "running", done, total, why: "" }),
       });
-      save(parts, `${place.view}.csv`);
+      save(parts, nameOf(place.view, new Date()));
       setState({ at: "done", done: count, total: count, why: "" });
       say(`Exportação concluída: ${plural(count, "linha", "linhas")}.`);
     } catch (error) {
@@ -100,8 +100,9 @@ function Export({ place }) {
     remember(SEPARATOR, by);
     setSeparator(by);
   };
-  return html`<${Dialog} title="Exportar para CSV" close=${close} busy=${state.at === "running"}>
-    <p>Todas as linhas dos filtros em uso, na ordem da lista, em UTF-8.</p>
+  const cancel = () => stop.current?.abort();
+  return html`<${Dialog} title="Exportar para CSV" close=${close} first=${state.at === "running" ? cancel : undefined}>
+    <p>Todas as linhas dos filtros em uso, na ordem da lista, em UTF-8; datas e horas ${isForSpreadsheet(separator) ? `no fuso ${zone()}` : "em UTC, como a API as escreve"}.</p>
     <label class="check"><input type="checkbox" name="masked" checked=${masked} disabled=${state.at === "running"} onChange=${() => setMasked(!masked)} /> Mascarar CPFs</label>
     <label class="check">Separador <select name="separator" value=${separator} disabled=${state.at === "running"} onChange=${(/** @type {any} */ event) => separate(event.target.value)}>
       ${Object.entries(SEPARATORS).map(([by, words]) => html`<option key=${by} value=${by}>${words}</option>`)}
@@ -110,10 +111,16 @@ function Export({ place }) {
     <${Progress} state=${state} />
     <footer>
       ${state.at === "running"
-        ? html`<button type="button" onClick=${() => stop.current?.abort()}>Cancelar</button>`
+        ? html`<button type="button" onClick=${cancel}>Cancelar</button>`
         : html`<button type="button" class="primary" onClick=${start}>${state.at === "ready" ? "Exportar" : "Exportar de novo"}</button>`}
     </footer>
   <//>`;
+}
+
+/** What a file is called: which list it is, and when that was, but nothing of filters, which may be of a person.
+ * @param {string} view @param {Date} now */
+function nameOf(view, now) {
+  return `${view}-${inputDay(now)}-${time(now.toISOString()).replace(":", "")}.csv`;
 }
 
 /** @param {{state: {at: string, done: number, total: number, why: string}}} props */
