@@ -128,7 +128,8 @@ def test_on_paper_nothing_of_another_question_stands_below_what_is_asked_for(wid
         wide.page.wait_for_timeout(20)
     held[0].continue_()
     wide.settle()
-    assert (awaited.count(), old.count()) == (0, 27)
+    assert (awaited.count(), old.count()) == (0, 28)
+    assert re.search(r"Consultado em \d\d/\d\d/\d{4} às .* no fuso America/Sao Paulo", old.all_inner_texts()[1])
     wide.page.unroute_all(behavior="wait")
 
 

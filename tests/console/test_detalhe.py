@@ -117,6 +117,13 @@ def test_it_shows_the_person_and_the_other_reports_of_the_document(tab: Console,
     assert document not in tab.page.url
 
 
+def test_the_matriz_of_a_report_leads_to_the_others_of_it(tab: Console, api: httpx.Client) -> None:
+    item = first(api, page="3")
+    tab.enter(f"#/relatorios?aberto={item['numero']}")
+    tab.page.locator(".detalhe").get_by_role("link", name=item["nome"]).click()
+    tab.await_total(count(api, nome=item["nome"]))
+
+
 def test_the_json_and_the_address_are_copied(tab: Console, api: httpx.Client) -> None:
     item = first(api)
     tab.enter(f"#/relatorios?aberto={item['numero']}")

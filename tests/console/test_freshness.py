@@ -67,6 +67,21 @@ def test_coming_back_online_does_not_move_what_is_being_read(wide: Console) -> N
     wide.page.unroute_all(behavior="wait")
 
 
+def test_news_say_what_came_and_what_changed(wide: Console) -> None:
+    watched(wide)
+
+    def change(result: Any) -> None:  # noqa: ANN401 - the body of an answer
+        result["paginacao"]["total"] += 1
+        result["itens"].insert(0, result["itens"].pop() | {"numero": "6f0c7b52-93a6-4d0e-8a55-1f6f3f1f2a10"})
+        for item in result["itens"][1:4]:
+            item["mensagem"] = "Decidido."
+
+    wide.intercept(LIST, answered(change))
+    wide.page.clock.fast_forward(LOOKS_AGAIN)
+    wide.page.get_by_text("Há novidades: 1 relatório a mais; 3 linhas desta página mudaram.").wait_for()
+    wide.page.unroute_all(behavior="wait")
+
+
 def test_news_of_the_list_and_of_the_open_report_are_both_heard(wide: Console, api: httpx.Client) -> None:
     total, opened = count(api), first(api)["numero"]
     wide.page.clock.install()

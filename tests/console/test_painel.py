@@ -28,8 +28,12 @@ def test_what_waits_for_a_person_comes_first(tab: Console, api: httpx.Client) ->
     total = count(api, pendente_validacao_manual="true")
     assert number(tab.page.locator("[data-pending]").inner_text()) == total
     assert tab.page.locator(".card").first.locator("h2").inner_text() == "Aguardam validação manual"
+    oldest = api.get("/relatorios", params={"pendente_validacao_manual": "true", "sort": "atualizado_em"}).json()
+    shown = [link.get_attribute("href") or "" for link in tab.page.locator(".waiting li a").all()]
+    assert [href[-36:] for href in shown] == [item["numero"] for item in oldest["result"]["itens"][:4]]
     tab.page.locator("[data-pending]").click()
     tab.await_total(total)
+    assert tab.rows.first.get_attribute("title") == shown[0][-36:]
 
 
 def test_volume_is_a_chart_and_the_same_as_a_table(tab: Console, api: httpx.Client) -> None:
@@ -99,7 +103,7 @@ def test_it_says_when_it_was_counted_and_counts_again(wide: Console, api: httpx.
 
 def test_of_none_there_is_no_bar_and_nothing_that_waits(wide: Console) -> None:
     none = answered(lambda result: result.update(itens=[], paginacao=result["paginacao"] | {"total": 0}))
-    asked = re.compile(r"/relatorios\?(status=PENDENTE|resultado=INVALID|pendente_validacao_manual=true)$")
+    asked = re.compile(r"/relatorios\?(status=PENDENTE|resultado=INVALID|pendente_validacao_manual=true)(&sort=.*)?$")
     wide.intercept(asked, none)
     wide.enter("#/painel")
     assert wide.page.locator(".waiting").inner_text().splitlines()[-1] == "Nenhum relatório."

@@ -1,8 +1,9 @@
 // The filters in force, each of which can be taken away.
 import { html } from "./vendor/preact.js";
 import { narrow } from "./address.js";
-import { doubt, mask, punctuate } from "./documents.js";
+import { doubt, isPersonal, mask, punctuate } from "./documents.js";
 import { FIELDS, valueWords } from "./format.js";
+import { useNome } from "./lists.js";
 import { Icon } from "./parts.js";
 import { go } from "./router.js";
 import { useStore } from "./store.js";
@@ -17,10 +18,17 @@ export function Chips({ place }) {
       const words = valueWords(name, value, revealed ? punctuate : mask);
       return html`<li key=${name}>
         <span class="name">${FIELDS[name] ?? name}</span> <span class="value">${words}</span>
+        ${name === "numero_documento" && isPersonal(value) && html`<${Whose} cpf=${value} />`}
         ${name === "numero_documento" && doubt(value) && html`<span class="doubt">${doubt(value)}</span>`}
         <button type="button" data-home aria-label=${`Remover o filtro ${FIELDS[name] ?? name}: ${words}`} onClick=${() => go(narrow(place, { [name]: "" }))}><${Icon} name="close" /></button>
       </li>`;
     })}
     ${active.length > 1 && html`<li class="all"><button type="button" class="text" onClick=${() => go({ ...place, filters: {}, page: 1 })}>Limpar tudo</button></li>`}
   </ul>`;
+}
+
+/** Whose reports are listed, which their rows do not say. @param {{cpf: string}} props */
+function Whose({ cpf }) {
+  const { nome } = useNome(cpf);
+  return nome && html`<span class="whose" title=${nome}>${nome}</span>`;
 }

@@ -89,6 +89,12 @@ export function useOnce(question, ask) {
   return { value, loading, refusal, wait: useCountdown(loading ? null : refusal, again), retry: voice.anew(again) };
 }
 
+/** The name by which the organization knows a person, and how the question for it stands. @param {string} cpf */
+export function useNome(cpf) {
+  const list = useList("/pessoas", { cpf });
+  return { nome: String((list.news ?? list.result)?.itens[0]?.nome ?? ""), refusal: list.refusal, reload: list.reload };
+}
+
 /** Whether something goes on for longer than one waits without a word. @param {boolean} going */
 export function useLate(going) {
   const [late, setLate] = useState(false);

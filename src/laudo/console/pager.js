@@ -1,7 +1,7 @@
 // Pages of a list: their numbers, a jump to any, and how many rows each has.
 import { html, useState } from "./vendor/preact.js";
 import { write } from "./address.js";
-import { integer } from "./format.js";
+import { integer, plural } from "./format.js";
 import { Icon } from "./parts.js";
 import { go, link } from "./router.js";
 import { useStore } from "./store.js";
@@ -19,10 +19,13 @@ export function numbers(page, last) {
   });
 }
 
+/** @param {Place} place @param {number} total */
+const lastOf = (place, total) => Math.max(1, Math.ceil(total / place.rows));
+
 /** @param {{place: Place, total: number}} props */
 export function Pager({ place, total }) {
   const maxRows = useStore((state) => state.maxRows);
-  const last = Math.max(1, Math.ceil(total / place.rows));
+  const last = lastOf(place, total);
   const to = (/** @type {number} */ page) => ({ ...place, page, open: "" });
   const step = (/** @type {number} */ page, /** @type {string} */ label, /** @type {"left"|"right"} */ icon) =>
     page < 1 || page > last
@@ -73,10 +76,14 @@ function Jump({ place, last }) {
   </form>`;
 }
 
-/** A page that the list does not reach. @param {{place: Place}} props */
-export function Beyond({ place }) {
+/** A page that the list does not reach. @param {{place: Place, total: number}} props */
+export function Beyond({ place, total }) {
+  const last = lastOf(place, total);
   return html`<div class="empty">
-    <p class="big">A página ${integer(place.page)} está além do fim da lista.</p>
-    <button type="button" onClick=${() => go({ ...place, page: 1 })}>Ir para a primeira</button>
+    <p class="big">A página ${integer(place.page)} está além do fim da lista, que tem ${plural(last, "página", "páginas")}.</p>
+    <div class="actions">
+      <button type="button" onClick=${() => go({ ...place, page: last })}>Ir para a última</button>
+      ${last > 1 && html`<button type="button" onClick=${() => go({ ...place, page: 1 })}>Ir para a primeira</button>`}
+    </div>
   </div>`;
 }

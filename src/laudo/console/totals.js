@@ -4,7 +4,8 @@ import { patiently } from "./patience.js";
 import { CHOICES } from "./format.js";
 
 const WIDTH = 4;
-const MOST_MATRICES = 40;
+/** How many matrices are named at a time. */
+export const SOME_MATRICES = 40;
 
 /** Ask one of many: a rate limit slows them, and refuses none. @template T @param {() => Promise<T>} ask @param {AbortSignal} signal */
 export const slowly = (ask, signal) => patiently(ask, signal, ["limit"]);
@@ -27,19 +28,22 @@ export async function countChoices(api, filters, signal) {
   return Object.fromEntries(await Promise.all(tasks));
 }
 
+/** @typedef {{matrices: {nome: string, total: number}[], rest: number}} Matrices those that are named, and how many reports others have */
+
 /**
- * Name the first matrices, each with how many reports it has, and how many those have that are not named: a walk in the order
- * of names that steps over each one's reports.
+ * Name the first matrices, each with how many reports it has: a walk in the order of names that steps over each one's reports, and
+ * goes on from those that were named before.
  * @param {import("./api.js").Api} api @param {Record<string, string>} filters @param {AbortSignal} signal
- * @returns {Promise<{matrices: {nome: string, total: number}[], rest: number}>}
+ * @param {number} most @param {Matrices} [before]
+ * @returns {Promise<Matrices>}
  */
-export async function countMatrices(api, filters, signal) {
+export async function countMatrices(api, filters, signal, most, before = { matrices: [], rest: 0 }) {
   const others = { ...filters };
   delete others.nome;
-  const matrices = [];
-  let offset = 0;
-  let all = 0;
-  while (matrices.length < MOST_MATRICES) {
+  const matrices = [...before.matrices];
+  let offset = matrices.reduce((sum, { total }) => sum + total, 0);
+  let all = offset + before.rest;
+  while (matrices.length < most) {
     const page = Math.floor(offset / 25) + 1;
     const { body } = await slowly(() => api.ask("/relatorios", { ...others, sort: "nome", page: String(page) }, { signal }), signal);
     all = Number(body.result.paginacao.total);
@@ -85,6 +89,7 @@ export function difference(older, newer, key) {
   const fresh = newer.itens.filter((/** @type {any} */ item) => before.get(item[key]) !== JSON.stringify(item));
   return {
     total: Number(newer.paginacao.total) - Number(older.paginacao.total),
-    updated: fresh.length,
+    fresh: fresh.length,
+    changed: fresh.filter((/** @type {any} */ item) => before.has(item[key])).length,
   };
 }

@@ -3,13 +3,13 @@ import { html, useEffect, useRef } from "../vendor/preact.js";
 import { at, parameters, write } from "../address.js";
 import { isPersonal } from "../documents.js";
 import { ago, exact, FIELDS, kindOf, list as listed, plural } from "../format.js";
-import { useList } from "../lists.js";
+import { useList, useNome } from "../lists.js";
 import { Beside, Copy, Documento, Icon, Instant, Resultado, Skeleton, Status, Trouble } from "../parts.js";
 import { go, link } from "../router.js";
 import { SERVICE } from "../service.js";
 import { api } from "../session.js";
 import { say } from "../store.js";
-import { Checked } from "./standing.js";
+import { Checked, OnPaper } from "./standing.js";
 
 /** @typedef {import("../address.js").Place} Place */
 
@@ -44,6 +44,7 @@ export function Detalhe({ place }) {
     ${list.result && !item && !list.loading && !list.refusal && html`<p class="empty">${change || "Este relatório não existe nesta conta."}</p>`}
     ${item && change && html`<p class="notice">${change}</p>`}
     ${item && list.stale && !list.refusal && html`<${Checked} list=${list} />`}
+    ${item && list.checked && html`<${OnPaper} words="Consultado" at=${list.checked} />`}
     ${item && html`<${Report} item=${item} place=${place} />`}
   <//>`;
 }
@@ -62,6 +63,7 @@ function changed(before, now) {
 
 /** @param {{item: any, place: Place}} props */
 function Report({ item, place }) {
+  const same = at("relatorios", { nome: item.nome });
   return html`<div class="badges">
       <${Status} value=${item.status} />${item.resultado && html`<${Resultado} value=${item.resultado} />`}
       ${item.pendente_validacao_manual && html`<span class="manual">Validação manual pendente</span>`}
@@ -74,7 +76,7 @@ function Report({ item, place }) {
       <dt>${FIELDS.tipo_pessoa}</dt>
       <dd>${kindOf(item.tipo_pessoa)}</dd>
       <dt>${FIELDS.nome}</dt>
-      <dd>${item.nome}</dd>
+      <dd><a href=${write(same)} onClick=${link(same)} title="Ver os relatórios desta matriz">${item.nome}</a></dd>
       <dt>${FIELDS.resultado}</dt>
       <dd>${item.resultado ? html`<${Resultado} value=${item.resultado} />` : "Sem decisão"}</dd>
       <dt>${FIELDS.atualizado_em}</dt>
@@ -91,9 +93,8 @@ function Report({ item, place }) {
 
 /** The person's name, from the organization's list of people. @param {{cpf: string}} props */
 function Nome({ cpf }) {
-  const list = useList("/pessoas", { cpf });
-  if (list.refusal) return html`<dt>Nome</dt><dd><span class="muted">Não foi possível consultar.</span> <button type="button" class="text" onClick=${list.reload}>Tentar de novo</button></dd>`;
-  const nome = (list.news ?? list.result)?.itens[0]?.nome;
+  const { nome, refusal, reload } = useNome(cpf);
+  if (refusal) return html`<dt>Nome</dt><dd><span class="muted">Não foi possível consultar.</span> <button type="button" class="text" onClick=${reload}>Tentar de novo</button></dd>`;
   return nome ? html`<dt>Nome</dt><dd>${nome}</dd>` : null;
 }
 

@@ -1,12 +1,13 @@
 // Every filter of the list of reports as a control, with how many reports each choice has.
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { filtersOf, instant, narrow } from "../address.js";
-import { CHOICES, FIELDS, inputDay, integer, plural } from "../format.js";
+import { mask } from "../documents.js";
+import { CHOICES, FIELDS, inputDay, integer, plural, valueWords } from "../format.js";
 import { refused, useCountdown, useOnce, useTurn } from "../lists.js";
 import { Beside, Icon, Trouble } from "../parts.js";
 import { go } from "../router.js";
 import { api } from "../session.js";
-import { countChoices, countMatrices } from "../totals.js";
+import { countChoices, countMatrices, SOME_MATRICES } from "../totals.js";
 import { Exact } from "./exact.js";
 
 /** @typedef {import("../address.js").Place} Place */
@@ -106,9 +107,9 @@ export function Period({ place }) {
   </fieldset>`;
 }
 
-/** A day, in force once it is whole and the typing pauses or ends: a year passes through 0002, 0020 and 0202. What is corrected
- * while the field has the focus stays one step of the history; what no day came of is said when it is left. A filter that no
- * field of days can hold, as an address may bring it, is left alone until a day is typed.
+/** A day, in force once it is whole and the typing pauses or ends: a year passes through 0002, 0020 and 0202, and where it ends with two
+ * digits is of this century. What is corrected while the field has the focus stays one step of the history; what no day came of is
+ * said when it is left. A filter that no field of days can hold, as an address may bring it, is left alone until a day is typed.
  * @param {{words: string, name: string, min: string, max: string, value: string, set: (change: Record<string, string>, replace: boolean) => void}} props */
 function Day({ words, name, min, max, value, set }) {
   const held = instant(value, false) === value ? "" : value;
@@ -122,9 +123,10 @@ function Day({ words, name, min, max, value, set }) {
     setWrong(false);
     typed.current = false;
   }, [value]);
-  const apply = () => {
-    const day = place.current?.value ?? text;
-    if (!typed.current || day === value || place.current?.validity.badInput || (day && day < FIRST_DAY)) return;
+  const isBroken = () => place.current?.validity.badInput ?? false;
+  const isEarly = (/** @type {string} */ day) => typed.current && day !== "" && day < FIRST_DAY;
+  const apply = (day = place.current?.value ?? text) => {
+    if (!typed.current || day === value || isBroken() || isEarly(day)) return;
     set({ [name]: day }, stepped.current);
     stepped.current = true;
   };
@@ -140,22 +142,38 @@ function Day({ words, name, min, max, value, set }) {
     setText(event.target.value);
     setWrong(false);
   };
-  const leave = () => {
-    latest.current();
-    stepped.current = false;
-    setWrong(place.current?.validity.badInput ?? false);
+  const end = () => {
+    const day = (place.current?.value ?? text).replace(/^00(?=\d\d-)/, "20");
+    setText(day);
+    apply(day);
+    setWrong(isBroken() || isEarly(day));
   };
-  return html`<label>${words} <input type="date" ref=${place} name=${name} min=${min} max=${max} value=${text} aria-invalid=${wrong ? "true" : undefined} onInput=${type} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Enter" && apply()} onBlur=${leave} /></label>
-    ${wrong && html`<p class="wrong" role="alert">Esta data não existe ou está incompleta: ela não filtra.</p>`}`;
+  const leave = () => {
+    end();
+    stepped.current = false;
+  };
+  return html`<label>${words} <input type="date" ref=${place} name=${name} min=${min} max=${max} value=${text} aria-invalid=${wrong ? "true" : undefined} onInput=${type} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Enter" && end()} onBlur=${leave} /></label>
+    ${wrong && html`<p class="wrong" role="alert">Esta data não existe ou está incompleta: ${value ? `continua valendo ${valueWords(name, value, mask)}` : "ela não filtra"}.</p>`}`;
 }
 
 /** The matrices of the account, found when the list of them is opened. @param {{place: Place, filters: Record<string, string>}} props */
 function Matriz({ place, filters }) {
   const [open, setOpen] = useState(Boolean(place.filters.nome));
   const others = JSON.stringify({ ...filters, nome: undefined });
-  const { value: found, ...asked } = useOnce(open ? others : null, (signal) => countMatrices(api(), filters, signal));
+  const [steps, setSteps] = useState(1);
+  const known = useRef({ others, found: /** @type {import("../totals.js").Matrices|undefined} */ (undefined) });
+  if (known.current.others !== others) known.current = { others, found: undefined };
+  const { value, ...asked } = useOnce(open ? JSON.stringify([others, steps]) : null, (signal) => countMatrices(api(), filters, signal, steps * SOME_MATRICES, known.current.found));
+  if (value) known.current.found = value;
+  const { found } = known.current;
   const choose = (/** @type {string} */ nome) => go({ ...narrow(place, { nome }), open: "" });
-  return html`<details class="matriz" open=${open} onToggle=${(/** @type {any} */ event) => setOpen(event.target.open)}>
+  const toggle = (/** @type {any} */ event) => {
+    setOpen(event.target.open);
+    if (event.target.open) return;
+    setSteps(1);
+    known.current.found = undefined;
+  };
+  return html`<details class="matriz" open=${open} onToggle=${toggle}>
     <summary>Matriz</summary>
     ${asked.refusal && html`<${Trouble} ...${asked} />`}
     <div class="choices" role="group" aria-label="Matriz">
@@ -165,7 +183,7 @@ function Matriz({ place, filters }) {
         return html`<button key=${nome} type="button" aria-pressed=${on} title=${nome} onClick=${() => choose(on ? "" : nome)}><span class="words">${nome}</span><span class="number">${integer(total)}</span></button>`;
       })}
       ${found?.matrices.length === 0 && html`<p class="hint">Nenhuma com estes filtros.</p>`}
-      ${found && found.rest > 0 && html`<p class="hint">São as ${integer(found.matrices.length)} primeiras; as outras têm ${plural(found.rest, "relatório", "relatórios")}.</p>`}
+      ${found && found.rest > 0 && html`<p class="hint">São as ${integer(found.matrices.length)} primeiras; as outras têm ${plural(found.rest, "relatório", "relatórios")}. <button type="button" class="text" disabled=${asked.loading} onClick=${() => setSteps(steps + 1)}>Mostrar mais</button></p>`}
     </div>
   </details>`;
 }

@@ -8,10 +8,11 @@ import { link } from "../router.js";
 import { api } from "../session.js";
 import { say } from "../store.js";
 import { countChoices, slowly } from "../totals.js";
-import { Late } from "./standing.js";
+import { Late, OnPaper } from "./standing.js";
 import { Volume } from "./volume.js";
 
 const SHOWN = 4;
+const WAITING = "atualizado_em";
 const CARDS = ["status", "resultado", "tipo_pessoa"];
 
 /** @param {{place: import("../address.js").Place}} props */
@@ -22,7 +23,7 @@ export function Painel({ place }) {
       <h1 tabindex="-1" data-home>Painel</h1>
       <p class="total">${found && html`<strong data-total>${plural(found.total, "relatório", "relatórios")}</strong>`}</p>
       <${Late} going=${asked.loading} />
-      ${found && html`<${Counted} key=${found.at} total=${found.total} at=${found.at} />
+      ${found && html`<${Counted} key=${found.at} total=${found.total} at=${found.at} /><${OnPaper} words="Contado" at=${found.at} />
         <div class="actions"><button type="button" data-news onClick=${asked.retry}>Contar de novo <kbd aria-hidden="true">r</kbd></button></div>`}
     </header>
     ${asked.refusal ? html`<${Trouble} ...${asked} stale=${Boolean(found)} />` : !found && html`<${Skeleton} count=${8} />`}
@@ -44,7 +45,7 @@ function Counted({ total, at: counted }) {
 /** @param {AbortSignal} signal */
 async function look(signal) {
   const first = async (/** @type {Record<string, string>} */ filters) => (await slowly(() => api().ask("/relatorios", filters, { signal }), signal)).body.result;
-  const pending = await first({ pendente_validacao_manual: "true" });
+  const pending = await first({ pendente_validacao_manual: "true", sort: WAITING });
   const counts = await countChoices(api(), {}, signal);
   const list = await first({});
   return { counts, pending, total: Number(list.paginacao.total), newest: list.itens[0]?.atualizado_em ?? "", at: new Date() };
@@ -53,10 +54,11 @@ async function look(signal) {
 /** @param {{pending: any}} props */
 function Waiting({ pending }) {
   const total = Number(pending.paginacao.total);
-  const all = at("relatorios", { pendente_validacao_manual: "true" });
+  const all = { ...at("relatorios", { pendente_validacao_manual: "true" }), sort: WAITING };
   return html`<section class="card waiting" aria-labelledby="pendentes">
     <h2 id="pendentes">Aguardam validação manual</h2>
     ${total ? html`<p class="figure"><a href=${write(all)} onClick=${link(all)} data-pending>${integer(total)}</a></p>` : html`<p class="muted">Nenhum relatório.</p>`}
+    ${total > 1 && html`<p class="hint">Primeiro, os parados há mais tempo.</p>`}
     <ol>
       ${pending.itens.slice(0, SHOWN).map((/** @type {any} */ item) => {
         const opened = { ...all, open: item.numero };

@@ -56,7 +56,7 @@ function Shown({ place, list, total }) {
 
 /** @param {{place: Place, total: number}} props */
 function Empty({ place, total }) {
-  if (total) return html`<${Beyond} place=${place} />`;
+  if (total) return html`<${Beyond} place=${place} total=${total} />`;
   const { numero_documento: document_, atualizado_em_de: from, atualizado_em_ate: to, ...others } = place.filters;
   if (!Object.keys(place.filters).length) return html`<${NoReports} />`;
   const alone = document_ && !from && !to && !Object.keys(others).length;

@@ -1,6 +1,6 @@
 // How what is shown stands: when it was last true, whether it is awaited, and what has become known since.
 import { html, useEffect } from "../vendor/preact.js";
-import { clock, plural } from "../format.js";
+import { clock, day, plural, zone } from "../format.js";
 import { useLate } from "../lists.js";
 import { say } from "../store.js";
 import { difference } from "../totals.js";
@@ -25,7 +25,13 @@ export function Checked({ list }) {
 /** @param {{list: import("../lists.js").Asked}} props */
 function Since({ list }) {
   if (!list.checked) return null;
-  return html`<p class="checked ${list.stale ? "off" : ""}" title="Verificado a cada 20 segundos">${list.stale ? "sem atualização desde" : "atualizado às"} ${clock(list.checked)}</p>`;
+  return html`<p class="checked ${list.stale ? "off" : ""}" title="Verificado a cada 20 segundos">${list.stale ? "sem atualização desde" : "atualizado às"} ${clock(list.checked)}</p>
+    <${OnPaper} words="Consultado" at=${list.checked} />`;
+}
+
+/** When what is on paper was true, and by which clock. @param {{words: string, at: Date}} props */
+export function OnPaper({ words: done, at }) {
+  return html`<p class="on-paper since">${done} em ${day(at.toISOString())} às ${clock(at)}; datas e horas no fuso ${zone()}.</p>`;
 }
 
 /** What has become known since, without moving what is being read.
@@ -42,10 +48,13 @@ export function News({ list, subject, item }) {
   </div>`;
 }
 
-/** @param {{total: number, updated: number}} difference_ @param {string[]} subject */
-function words({ total, updated }, subject) {
+/** @param {{total: number, fresh: number, changed: number}} difference_ @param {string[]} subject */
+function words({ total, fresh, changed }, subject) {
   const [one, many] = subject;
-  if (total > 0) return `${plural(total, one, many)} a mais`;
-  if (total < 0) return `${plural(-total, one, many)} a menos`;
-  return updated ? `${plural(updated, "linha", "linhas")} desta página ${updated === 1 ? "mudou" : "mudaram"}` : "a lista mudou";
+  // What is another row than before says nothing of its own where there are more or less of them.
+  const rows = total ? changed : fresh;
+  const said = [];
+  if (total) said.push(`${plural(Math.abs(total), one, many)} a ${total > 0 ? "mais" : "menos"}`);
+  if (rows) said.push(`${plural(rows, "linha", "linhas")} desta página ${rows === 1 ? "mudou" : "mudaram"}`);
+  return said.join("; ") || "a lista mudou";
 }
