@@ -2,7 +2,7 @@ import httpx
 
 from console.driver import Console
 from console.test_accessibility import SMALL
-from console.test_relatorios import count
+from console.test_relatorios import count, first
 
 TYPED = """async (box, text) => {
     for (let length = 1; length <= text.length; length += 1) {
@@ -39,13 +39,32 @@ def test_a_cpf_is_found_by_its_beginning_with_or_without_punctuation(tab: Consol
         tab.await_total(people(api, busca=cpf[:5]))
 
 
+def test_what_is_no_person_leads_to_the_reports(tab: Console, api: httpx.Client) -> None:
+    item = first(api, tipo_pessoa="EMPRESA")
+    tab.enter("#/pessoas")
+    box = tab.page.get_by_role("searchbox", name="Buscar pessoas")
+    ways = ((item["numero_documento"], count(api, numero_documento=item["numero_documento"])), (item["numero"], 1))
+    for text, total in ways:
+        box.fill("Padaria")
+        tab.page.get_by_text("Cada palavra deve iniciar um dos nomes").wait_for()
+        assert "Empresas e relatórios não estão nesta lista" in tab.page.locator(".empty").inner_text()
+        assert tab.page.locator(".empty button").all_inner_texts() == ["Limpar a busca"]
+        box.fill(text)
+        tab.page.get_by_role("button", name="Ver o").click()
+        tab.await_total(total)
+        tab.page.go_back()
+
+
 def test_a_person_leads_to_the_reports(tab: Console, api: httpx.Client) -> None:
     cpf = api.get("/pessoas", params={"sort": "nome"}).json()["result"]["itens"][0]["cpf"]
     tab.enter("#/pessoas?sort=nome")
     tab.rows.first.click()
     tab.page.wait_for_url("**/#/relatorios?oculto=numero_documento")
     tab.await_total(count(api, numero_documento=cpf))
+    nome = api.get("/pessoas", params={"cpf": cpf}).json()["result"]["itens"][0]["nome"]
+    tab.page.locator(".chips .whose", has_text=nome).wait_for()
     assert cpf not in tab.page.url
+    assert nome not in tab.page.title()
     tab.page.go_back()
     tab.await_total(people(api))
 

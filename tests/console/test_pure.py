@@ -54,11 +54,22 @@ def test_what_was_pasted_is_recognized(page: Console) -> None:
             ("52998224725 11144477735", "529.982.247-25, 111.444.777-35", "11222333000181;11222333000181", "1" * 15),
             ("several", ""),
         ),
+        "01.018.935/0001-68": ("cnpj", "01018935000168"),
+        "1018935000168": ("cnpj", "01018935000168"),
+        "62887000142": ("cnpj", "00062887000142"),
+        **dict.fromkeys(("1018935000169", "1.018.935/0001-6"), ("short", "")),
+        "1013308638": ("nome", "1013308638"),
         **dict.fromkeys(("   ", "!!!", "\U0001f600", "%", "\u200b", "CPF:"), ("none", "")),
     }
     for text, (kind, value) in cases.items():
         page.page.evaluate("(text) => { window.text = text }", text)
         assert page.run("documents.js", "m.recognize(text)") == {"kind": kind, "value": value}, text
+
+
+def test_zeros_are_put_before_what_is_a_document_then(page: Console) -> None:
+    cases = {"1013308638": "01013308638", "1.013.308-638": "01013308638", "1018935000168": "01018935000168"}
+    cases |= dict.fromkeys(("1013308639", "01013308638", "52998224725", "191", "maria", ""), "")
+    assert page.run("documents.js", f"{[*cases]!r}.map(m.withZeros)") == [*cases.values()]
 
 
 def test_only_a_persons_document_is_masked(page: Console) -> None:
@@ -113,6 +124,9 @@ def test_an_address_misses_only_what_its_view_keeps_out_of_it(page: Console, has
         ("#/painel?volume=semanas&busca=maria", ["volume", "busca"]),
         ("#/painel?volume=meses", []),
         ("#/perfil?conta=2", ["conta"]),
+        ("#/Pessoas/?atualizado_em_de=2026-09-01", []),
+        ("#/empresas?status=PENDENTE", ["/"]),
+        ("#/relatorios/6f0c7b52-93a6-4d0e-8a55-1f6f3f1f2a10", ["/"]),
         ("#/relatorios?52998224725&Maria+da+Silva=1&recusado=11144477735", ["…"]),
         ("#/relatorios?nome=a?b&rows=1000&page=2&sort=-nome&oculto=numero_documento&numero_documento=1", []),
     ],

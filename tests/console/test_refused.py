@@ -46,6 +46,7 @@ REFUSED = "[data-missing]"
             "/painel?volume=meses",
         ),
         ("#/perfil?conta=2", ["não conhece o parâmetro “conta”"], "Ver o perfil", "/perfil"),
+        ("#/empresas?status=PENDENTE", ["não leva a nenhuma página"], "Ver a lista inteira", "/relatorios"),
     ],
 )
 def test_it_is_named_and_nothing_shown_until_one_goes_on_without(

@@ -126,24 +126,60 @@ def test_a_day_that_is_not_whole_is_said_to_filter_nothing_once_it_is_left(tab: 
     field.fill("2026-09-02")
     tab.await_total(count(api, atualizado_em_de="2026-09-02T03:00:00Z"))
     assert not said.count()
+    for typed in ("Backspace", "0202-09-03"):
+        field.focus()
+        if typed == "Backspace":
+            tab.page.keyboard.press(typed)
+        else:
+            field.fill(typed)
+        field.blur()
+        assert said.inner_text().endswith("continua valendo 02/09/2026.")
+    assert tab.hash == "/relatorios?atualizado_em_de=2026-09-02"
 
 
-def test_more_matrices_than_are_named_are_said_to_be_there(wide: Console, api: httpx.Client) -> None:
+@pytest.mark.parametrize("ending", ["blur", "Enter"])
+def test_a_year_of_two_digits_is_of_this_century(wide: Console, api: httpx.Client, ending: str) -> None:
+    wide.page.clock.install()
+    wide.enter()
+    field = wide.page.locator("[name=atualizado_em_de]")
+    field.fill("0026-09-01")
+    wide.page.clock.fast_forward(10_000)
+    assert wide.hash == "/relatorios"
+    if ending == "blur":
+        field.blur()
+    else:
+        field.press(ending)
+    wide.await_total(count(api, atualizado_em_de="2026-09-01T03:00:00Z"))
+    assert field.input_value() == "2026-09-01"
+    assert not wide.page.locator(".period [role=alert]").count()
+
+
+def test_more_matrices_than_are_named_at_once_are_a_press_away(wide: Console, api: httpx.Client) -> None:
     item = first(api)
 
     def answer(route: Route) -> None:
         asked = parse_qs(urlsplit(route.request.url).query)
         place = 25 * (int(asked.get("page", ["1"])[0]) - 1)
-        named = [item | {"nome": f"matriz {number:02}"} for number in range(place, min(place + 25, 42))]
-        total = 1 if "nome" in asked else 42
+        named = [item | {"nome": f"matriz {number:02}"} for number in range(place, min(place + 25, 95))]
+        total = 1 if "nome" in asked else 95
         paginacao = {"atual": 1, "linhas": 25, "total": total}
         route.fulfill(json={"result": {"itens": named[:total], "paginacao": paginacao}, "status_code": 200})
 
     wide.intercept(re.compile(r"/relatorios\?(?=.*(sort=nome|nome=))"), answer)
     wide.enter()
     wide.page.locator(".matriz summary").click()
-    wide.page.get_by_text("São as 40 primeiras; as outras têm 2 relatórios.").wait_for()
-    assert wide.page.locator(".matriz button").count() == 40
+    named, more = (
+        wide.page.locator(".matriz button[aria-pressed]"),
+        wide.page.get_by_role("button", name="Mostrar mais"),
+    )
+    for count, rest in ((40, 55), (80, 15)):
+        wide.page.get_by_text(f"São as {count} primeiras; as outras têm {rest} relatórios.").wait_for()
+        assert named.count() == count
+        asked = len(wide.requests)
+        more.click()
+    more.wait_for(state="detached")
+    assert named.all_inner_texts() == [f"matriz {number:02}\n1" for number in range(95)]
+    assert len(wide.requests) - asked <= 2 * 15 + 1, "what was named before is not counted again"
 
 
 def test_where_one_is_already_is_no_step(wide: Console) -> None:
@@ -231,9 +267,12 @@ def test_of_a_single_page_no_other_is_asked_for(tab: Console, api: httpx.Client)
 
 
 def test_a_page_past_the_end_leads_back(tab: Console) -> None:
-    tab.enter("#/relatorios?page=99999")
-    tab.page.get_by_role("button", name="Ir para a primeira").click()
-    tab.rows.first.wait_for()
+    for way, at in (("primeira", ""), ("última", "?page=280")):
+        tab.enter("#/relatorios?page=99999")
+        assert "280 páginas" in tab.page.locator(".empty").inner_text()
+        tab.page.get_by_role("button", name=f"Ir para a {way}").click()
+        tab.rows.first.wait_for()
+        assert tab.hash == f"/relatorios{at}"
 
 
 def test_the_quick_find_knows_what_was_pasted(tab: Console, api: httpx.Client) -> None:
@@ -256,6 +295,25 @@ def test_the_quick_find_knows_what_was_pasted(tab: Console, api: httpx.Client) -
     tab.find("maria da silva")
     assert tab.hash == "/pessoas?oculto=busca"
     assert tab.page.get_by_role("searchbox", name="Buscar pessoas").input_value() == "maria da silva"
+
+
+def test_a_document_without_the_zeros_that_it_began_with_is_found(wide: Console, api: httpx.Client) -> None:
+    cpf, cnpj = (
+        first(api, sort="numero_documento", tipo_pessoa=tipo)["numero_documento"] for tipo in ("PESSOA", "EMPRESA")
+    )
+    assert cpf[0] == cnpj[0] == "0"
+    wide.enter()
+    wide.find(cnpj.lstrip("0"))
+    wide.await_total(count(api, numero_documento=cnpj))
+    field = wide.page.get_by_role("textbox", name="Documento", exact=True)
+    for document in (cpf, cnpj):
+        field.fill(document.lstrip("0"))
+        field.press("Enter")
+        wide.await_total(count(api, numero_documento=document))
+    wide.find(cpf.lstrip("0"))
+    wide.page.get_by_text("Nenhum CPF consultado começa com").wait_for()
+    wide.page.get_by_role("button", name=f"Ver os relatórios de ***.{cpf[3:6]}.{cpf[6:9]}-**").click()
+    wide.await_total(count(api, numero_documento=cpf))
 
 
 @pytest.mark.parametrize("text", ["!!!", "%"])

@@ -10,7 +10,7 @@
  * @property {string} sort   a field, "-" before it for descending; "" for the newest first
  * @property {string} open   the numero of the report that is open beside the list
  * @property {string[]} missing  filters that the address says there are, and whose values are not here
- * @property {string[]} refused  parameters of the address that are not known here, or whose values are not taken
+ * @property {string[]} refused  parameters of the address that are not known here, or whose values are not taken; PATH if it leads nowhere
  */
 
 /** @type {Record<View, string[]>} */
@@ -45,9 +45,19 @@ const FORMS = {
 };
 const FORM = /^[^]{1,200}$/u;
 
+/** What is refused of an address that leads to no view. */
+export const PATH = "/";
+
 /** @param {View} view @param {Record<string, string>} [filters] @returns {Place} */
 export function at(view, filters = {}) {
   return { view, filters, page: 1, rows: ROWS, sort: "", open: "", missing: [], refused: [] };
+}
+
+/** Where what was recognized is found. @param {{kind: string, value: string}} recognized */
+export function placeOf({ kind, value }) {
+  if (kind === "nome") return at("pessoas", { busca: value });
+  if (kind === "numero") return { ...at("relatorios", { numero: value }), open: value };
+  return at("relatorios", { numero_documento: value });
 }
 
 /** Write a place as the part of an address after "#". @param {Place} place */
@@ -77,11 +87,13 @@ export function beside(place) {
  */
 export function read(hash, state) {
   const [, path, query] = /** @type {string[]} */ (/^#?\/?([^?]*)\??([^]*)/.exec(hash));
-  const view = VIEWS.find((known) => known === path) ?? "relatorios";
+  const name = path.toLowerCase().replace(/\/$/, "");
+  const view = VIEWS.find((known) => known === name) ?? "relatorios";
+  if (name && name !== view) return { ...at(view), refused: [PATH] };
   const pairs = new URLSearchParams(query);
   const place = at(view);
   const wrong = [...pairs.keys()].filter((name) => !takes(view, name, pairs.getAll(name)));
-  const named = [...wrong, ...pairs.getAll("recusado")].map((name) => (/^[a-z_]{1,40}$/i.test(name) ? name : "…"));
+  const named = [...wrong, ...pairs.getAll("recusado")].map((name) => (name === PATH || /^[a-z_]{1,40}$/i.test(name) ? name : "…"));
   place.refused = [...new Set(named)];
   const value = (/** @type {string} */ name) => (wrong.includes(name) ? "" : pairs.get(name) ?? "");
   for (const name of SHOWN[view]) if (value(name)) place.filters[name] = value(name);

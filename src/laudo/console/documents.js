@@ -23,6 +23,14 @@ export function isCnpj(text) {
   return values[12] === check(values.slice(0, 12), CNPJ_WEIGHTS.slice(1)) && values[13] === check(values.slice(0, 13), CNPJ_WEIGHTS);
 }
 
+/** The document whose leading zeros were dropped, as a spreadsheet does where it takes one for a number; "" where the check digits say that
+ * none were. @param {string} text */
+export function withZeros(text) {
+  const digits = text.replace(/[.\-/\s]/g, "");
+  if (!/^\d{6,13}$/.test(digits) || isCpf(digits)) return "";
+  return [digits.padStart(11, "0"), digits.padStart(14, "0")].find((whole) => isCpf(whole) || isCnpj(whole)) ?? "";
+}
+
 /** Write a document with its punctuation. @param {string} text */
 export function punctuate(text) {
   if (text.length === 11) return text.replace(/^(.{3})(.{3})(.{3})(.{2})$/, "$1.$2.$3-$4");
@@ -48,6 +56,7 @@ export function doubt(text) {
 export const WRONG = {
   none: "Não há o que procurar: digite letras ou números.",
   several: "São vários números: procure um documento de cada vez.",
+  short: "Tem dígitos demais para um CPF e de menos para um CNPJ: confira o número.",
   part: "Isto parece o começo do número de um relatório: cole o número inteiro.",
 };
 
@@ -62,7 +71,7 @@ export function plain(pasted) {
 /**
  * Understand what was pasted into the quick find.
  * @param {string} pasted
- * @returns {{kind: "cpf"|"cnpj"|"numero"|"nome"|"several"|"part"|"none", value: string}}
+ * @returns {{kind: "cpf"|"cnpj"|"numero"|"nome"|"several"|"short"|"part"|"none", value: string}}
  */
 export function recognize(pasted) {
   const text = plain(pasted);
@@ -71,7 +80,10 @@ export function recognize(pasted) {
   // As lists show it: eight digits of sixteen kinds, which no name is made of when some are letters and some are not.
   if (/^(?=.*\d)(?=.*[a-f])[0-9a-f]{8}$/.test(hex)) return { kind: "part", value: "" };
   const bare = text.replace(/^CNPJ\b/i, "").replace(/[.:\-/\s]/g, "").toUpperCase();
+  // Fewer may begin a CPF.
+  if (/^\d{11,13}$/.test(bare) && withZeros(bare)) return { kind: "cnpj", value: withZeros(bare) };
   if (/^\d{11}$/.test(bare)) return { kind: "cpf", value: bare };
+  if (/^\d{12,13}$/.test(bare)) return { kind: "short", value: "" };
   // Fourteen digits are nothing else; with letters it may as well be a name, unless its check digits agree.
   if (/^\d{14}$/.test(bare) || isCnpj(bare)) return { kind: "cnpj", value: bare };
   // Longer than any document: cells or lines of a list, one after the other.

@@ -1,6 +1,6 @@
 // What surrounds every view: the bar with the quick find, the dialogs, and the voice for those who cannot see.
 import { html, useState } from "./vendor/preact.js";
-import { at, write } from "./address.js";
+import { at, placeOf, write } from "./address.js";
 import { recognize, WRONG } from "./documents.js";
 import { Clear, Icon, Mark, Voice } from "./parts.js";
 import { go, link, TITLES } from "./router.js";
@@ -56,12 +56,10 @@ function Find() {
   };
   const find = (/** @type {Event} */ event) => {
     event.preventDefault();
-    const { kind, value } = recognize(text);
-    if (WRONG[kind]) return setWrong(WRONG[kind]);
+    const recognized = recognize(text);
+    if (WRONG[recognized.kind]) return setWrong(WRONG[recognized.kind]);
     type("");
-    if (kind === "nome") go(at("pessoas", { busca: value }));
-    else if (kind === "numero") go({ ...at("relatorios", { numero: value }), open: value });
-    else go(at("relatorios", { numero_documento: value }));
+    go(placeOf(recognized));
   };
   return html`<form class="find" role="search" aria-label="Busca rápida" onSubmit=${find}>
     <${Icon} name="search" />

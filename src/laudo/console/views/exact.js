@@ -1,7 +1,7 @@
 // A field for what is looked for as a whole, once it is sent: one report, one document, a person.
 import { html, useState } from "../vendor/preact.js";
 import { narrow } from "../address.js";
-import { recognize, WRONG } from "../documents.js";
+import { recognize, withZeros, WRONG } from "../documents.js";
 import { FIELDS } from "../format.js";
 import { go } from "../router.js";
 
@@ -9,7 +9,7 @@ import { go } from "../router.js";
  * @type {Record<string, {hint: string, kinds: string[], wrong: Record<string, string>, other: string}>} */
 const ASKED = {
   numero: { hint: "UUID", kinds: ["numero"], wrong: { several: WRONG.several, part: WRONG.part }, other: "Não é um UUID." },
-  numero_documento: { hint: "CPF ou CNPJ", kinds: ["cpf", "cnpj"], wrong: { several: WRONG.several }, other: "Não é um CPF nem um CNPJ." },
+  numero_documento: { hint: "CPF ou CNPJ", kinds: ["cpf", "cnpj"], wrong: { several: WRONG.several, short: WRONG.short }, other: "Não é um CPF nem um CNPJ." },
   busca: { hint: "Nome ou início do CPF", kinds: ["nome", "cpf", "cnpj", "numero"], wrong: WRONG, other: WRONG.none },
 };
 
@@ -24,7 +24,7 @@ export function Exact({ name, place }) {
   };
   const apply = (/** @type {Event} */ event) => {
     event.preventDefault();
-    const { kind, value } = recognize(text);
+    const { kind, value } = recognize((name === "numero_documento" && withZeros(text)) || text);
     if (!asked.kinds.includes(kind)) return setWrong(asked.wrong[kind] ?? asked.other);
     type("");
     go({ ...narrow(place, { [name]: value }), open: "" });

@@ -1,8 +1,8 @@
 // The people that the organization has consulted: searched as one types, each leading to their reports.
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
-import { at, filtersOf, narrow, parameters, write } from "../address.js";
+import { at, filtersOf, narrow, parameters, placeOf, write } from "../address.js";
 import { Chips } from "../chips.js";
-import { plain, recognize, WRONG } from "../documents.js";
+import { mask, plain, punctuate, recognize, withZeros, WRONG } from "../documents.js";
 import { integer, plural } from "../format.js";
 import { useList } from "../lists.js";
 import { Beyond, Pager } from "../pager.js";
@@ -94,18 +94,24 @@ function Shown({ place, list, total }) {
 
 /** @param {{place: Place, total: number}} props */
 function Empty({ place, total }) {
-  if (total) return html`<${Beyond} place=${place} />`;
+  if (total) return html`<${Beyond} place=${place} total=${total} />`;
   return html`<div class="empty">
     <p class="big">${Object.keys(filtersOf(place)).length ? "Ninguém corresponde a esta busca." : "Nenhum CPF foi consultado ainda."}</p>
-    ${place.filters.busca && html`<p>${begun(place.filters.busca)}</p>`}
+    ${place.filters.busca && html`<${Elsewhere} busca=${place.filters.busca} />`}
     ${Object.keys(place.filters).length > 0 && html`<button type="button" onClick=${() => go({ ...place, filters: {}, page: 1 })}>Limpar a busca</button>`}
   </div>`;
 }
 
-/** What the server takes a search for, in words. @param {string} busca */
-function begun(busca) {
-  if (!/^\d+$/.test(busca)) return "Cada palavra deve iniciar um dos nomes da pessoa; acentos e maiúsculas não importam.";
-  return `Nenhum CPF consultado começa com ${busca}. O número de um relatório deve ser procurado por inteiro.`;
+/** What the server took a search for, and where else it may be found. @param {{busca: string}} props */
+function Elsewhere({ busca }) {
+  const revealed = useStore((state) => state.revealed);
+  const whole = withZeros(busca);
+  const recognized = recognize(whole || busca);
+  const elsewhere = whole || ["cnpj", "numero"].includes(recognized.kind);
+  const begun = /^\d+$/.test(busca) ? `Nenhum CPF consultado começa com ${busca}.` : "Cada palavra deve iniciar um dos nomes da pessoa; acentos e maiúsculas não importam.";
+  const document_ = (revealed ? punctuate : mask)(recognized.value);
+  return html`<p>${elsewhere && !whole ? "Empresas e relatórios não estão nesta lista." : `${begun} Empresas e relatórios não estão nesta lista: procure o CNPJ ou o número inteiro.`}</p>
+    ${elsewhere && html`<button type="button" class="primary" onClick=${() => go(placeOf(recognized))}>${recognized.kind === "numero" ? "Ver o relatório deste número" : `Ver os relatórios de ${document_}`}</button>`}`;
 }
 
 /** @param {{item: any}} props */
