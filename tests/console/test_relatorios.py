@@ -172,6 +172,7 @@ def test_more_matrices_than_are_named_at_once_are_a_press_away(wide: Console, ap
         wide.page.locator(".matriz button[aria-pressed]"),
         wide.page.get_by_role("button", name="Mostrar mais"),
     )
+    asked = 0
     for count, rest in ((40, 55), (80, 15)):
         wide.page.get_by_text(f"São as {count} primeiras; as outras têm {rest} relatórios.").wait_for()
         assert named.count() == count
