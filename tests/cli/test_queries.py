@@ -278,7 +278,7 @@ def test_what_a_request_depends_on_is_no_contradiction(run: Run) -> None:
     [
         ("--workers 3", "--workers is for --all"),
         ("--every 3", "--every is for --watch"),
-        ("--watch --every inf", "Invalid value for '--every': inf is not in the range 0.1<=x<=86400"),
+        ("--watch --every inf", "Invalid value for '--every': it takes a number from 0.1 to 86400"),
         ("--nome a --nome b", "Invalid value for '--nome': given more than once, and takes one value"),
         ("--sort nome --sort nome", "Invalid value for '--sort': given more than once, and takes one value"),
     ],

@@ -3,12 +3,16 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 
+import click
 import pytest
 
 from laudo import cli
 from laudo.cli import output
+from laudo.cli.ranges import Real, Whole, Word
+from laudo.cli.stdin import File
 from laudo.server.config import SETTINGS
 from laudo.server.database import Doubtful, StoreError
 from laudo.server.stores import open_store
@@ -91,13 +95,29 @@ def test_demo_shows_the_defaults_that_are_its_own(empty: Shell) -> None:
     [
         (["sreve"], "error: No such command 'sreve'; hint: did you mean serve?"),
         (["relatorio"], "error: No such command 'relatorio'; hint: did you mean relatorios?"),
-        (["quite-another"], "error: No such command 'quite-another'; hint: laudo --help"),
+        (["quite-another"], "error: there is no such command; hint: laudo --help"),
         (["export", "pessoa"], "error: No such command 'pessoa'; hint: did you mean pessoas?"),
         (["serve", "--prot", "1"], "error: No such option '--prot'; hint: did you mean --port"),
-        (["relatorios", "--quite-another"], "error: No such option '--quite-another'; hint: laudo relatorios --help"),
+        (["relatorios", "--quite-another"], "error: there is no such option; hint: laudo relatorios --help"),
+        (["pessoas", "--nome=ana", "--nomemaria"], "error: there is no such option; hint: did you mean --nome?"),
+        (["login", "x"], "error: an argument too many; hint: the token is read from standard input, never given as "),
+        (["login", "--with-token", "x"], "error: an argument too many; hint: the token is read from standard input"),
+        (["relatorios", "x", "y"], "error: an argument too many; hint: filters are options, such as --numero-documen"),
+        (["export", "pessoas", "-o", "x.csv", "x"], "error: an argument too many; hint: filters are options, such as "),
+        (["user", "list", "x"], "error: an argument too many; hint: laudo user list --help"),
         (["import"], "error: Missing argument 'FILE'; hint: laudo import --help"),
-        (["user", "disable", "x"], "error: Invalid value for 'ID': 'x' is not a valid integer; hint"),
-        (["pessoas", "--every", "x"], "error: Invalid value for '--every': 'x' is not a valid number; hint"),
+        (
+            ["user", "disable", "x"],
+            "error: Invalid value for 'ID': it takes the number that `laudo user list` shows; hint",
+        ),
+        (["token", "revoke", "0"], "error: Invalid value for 'ID': it takes the number that `laudo token list` shows"),
+        (
+            ["import", "-", "--account", "x"],
+            "error: Invalid value for '--account': it takes the number that `laudo acc",
+        ),
+        (["import", "-", "--format", "x"], "error: Invalid value for '--format': it takes ndjson or csv; hint: laudo "),
+        (["pessoas", "--page", "x"], "error: Invalid value for '--page': it takes a whole number from 1 on; hint: "),
+        (["pessoas", "--every", "x"], "error: Invalid value for '--every': it takes a number from 0.1 to 86400; hint"),
         (["serve", "--port", "0"], "error: port (from --port) is not a number from 1 to 65535"),
         (["config", "--config", "none.toml"], "error: cannot read the settings file none.toml"),
     ],
@@ -106,6 +126,57 @@ def test_wrong_usage_is_one_line_and_2(empty: Shell, words: list[str], line: str
     result = empty(*words)
     assert result.exit_code == 2
     assert one_line(result).startswith(line)
+
+
+def leaves(command: click.Command, *words: str) -> Iterator[tuple[list[str], click.Command]]:
+    """Every command that has none below it, with the words that ask for it."""
+    if not isinstance(command, click.Group):
+        yield [*words], command
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        below = command.get_command(context, name)
+        assert below
+        yield from leaves(below, *words, name)
+
+
+def needed(command: click.Command, *, but: click.Parameter | None = None) -> list[str]:
+    """What a command has to be given, in forms that it can read."""
+    return [
+        word
+        for each in command.params
+        if each.required and each is not but
+        for word in (*each.opts[:1] * isinstance(each, click.Option), "-" if isinstance(each.type, File) else "1")
+    ]
+
+
+def misplaced(value: str) -> Iterator[list[str]]:
+    """Every command line that has this value where none, or none such, can stand."""
+    yield from ([value], [f"--{value}"])
+    for words, command in leaves(cli.main):
+        yield from ([*words[:-1], value], [*words, f"--{value}"], [*words, f"-{value}"])
+        if not any(each.nargs < 0 for each in command.params):
+            yield [*words, *needed(command), value]
+        for each in command.params:
+            given = [*words, *needed(command, but=each)]
+            if isinstance(each, click.Argument):
+                yield from [[*given, value]] * isinstance(each.type, Whole)
+            elif isinstance(each, click.Option) and each.is_flag:
+                yield [*given, f"{each.opts[-1]}={value}"]
+            elif isinstance(each.type, Whole | Real | Word):
+                yield [*given, each.opts[0], value]
+            else:
+                yield [*given, f"{each.opts[-1]}{value}"]
+
+
+@pytest.mark.parametrize("value", ["laudo_0123456789abcdefghijk", "52998224725", "529.982.247-25", "Maria da Silva"])
+def test_what_stands_in_a_wrong_place_is_not_repeated(empty: Shell, value: str) -> None:
+    lines = [*misplaced(value)]
+    assert len(lines) > 300
+    for words in lines:
+        result = empty(*words)
+        assert result.exit_code == 2, words
+        assert value not in one_line(result), words
 
 
 def test_an_unknown_variable_is_one_line_and_2(empty: Shell) -> None:

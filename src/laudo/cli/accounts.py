@@ -60,7 +60,14 @@ def account() -> None:
 
 @account.command("create")
 @click.argument("name")
-@click.option("--organization", "id_organizacao", metavar="ID", type=Id, required=True, help="Id of its organization.")
+@click.option(
+    "--organization",
+    "id_organizacao",
+    metavar="ID",
+    type=Id("organization"),
+    required=True,
+    help="Id of its organization.",
+)
 @_webhook
 @as_json
 @with_settings("store")
@@ -94,7 +101,9 @@ def user() -> None:
 
 
 @user.command("create")
-@click.option("--account", "id_conta", metavar="ID", type=Id, required=True, help="Id of the account to ask for.")
+@click.option(
+    "--account", "id_conta", metavar="ID", type=Id("account"), required=True, help="Id of the account to ask for."
+)
 @click.option("--email", required=True, help="Shown by /usuario.")
 @click.option("--name", required=True, help="Shown by /usuario.")
 @as_json
@@ -124,13 +133,13 @@ def _add_switches(group: click.Group) -> None:
     noun = str(group.name)
 
     @group.command("disable", help=f"Refuse every token of this {noun} from the next request on.")
-    @click.argument("number", metavar="ID", type=Id)
+    @click.argument("number", metavar="ID", type=Id(noun))
     @with_settings("store")
     def disable(settings: Settings, *, number: int) -> None:
         _switch(settings, noun, number, enabled=False)
 
     @group.command("enable", help=f"Let the tokens of this {noun} work again.")
-    @click.argument("number", metavar="ID", type=Id)
+    @click.argument("number", metavar="ID", type=Id(noun))
     @with_settings("store")
     def enable(settings: Settings, *, number: int) -> None:
         _switch(settings, noun, number, enabled=True)

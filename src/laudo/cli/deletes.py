@@ -38,7 +38,12 @@ never what it is.
 @click.command("delete", epilog=EPILOG)
 @click.argument("numeros", metavar="NUMERO...", nargs=-1, required=True)
 @click.option(
-    "--account", "id_conta", metavar="ID", type=Id, required=True, help="Id of the account whose reports they are."
+    "--account",
+    "id_conta",
+    metavar="ID",
+    type=Id("account"),
+    required=True,
+    help="Id of the account whose reports they are.",
 )
 @with_settings("store")
 def delete_reports(settings: Settings, *, numeros: tuple[str, ...], id_conta: int) -> int:

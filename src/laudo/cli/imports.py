@@ -13,7 +13,7 @@ import click
 
 from laudo.cli import output, progress, stdin
 from laudo.cli.options import opened, with_settings
-from laudo.cli.ranges import Id
+from laudo.cli.ranges import Id, Word
 from laudo.server.config import Settings
 
 if TYPE_CHECKING:
@@ -45,11 +45,14 @@ reason, never its content, go to --errors or stderr.
 @click.command("import", epilog=EPILOG)
 @click.argument("file", type=stdin.File())
 @click.option(
-    "--account", "id_conta", metavar="ID", type=Id, required=True, help="Id of the account whose reports they are."
+    "--account",
+    "id_conta",
+    metavar="ID",
+    type=Id("account"),
+    required=True,
+    help="Id of the account whose reports they are.",
 )
-@click.option(
-    "--format", "file_format", type=click.Choice(["ndjson", "csv"]), help="Otherwise by name, then by content."
-)
+@click.option("--format", "file_format", type=Word(["ndjson", "csv"]), help="Otherwise by name, then by content.")
 @click.option("--errors", type=click.Path(path_type=Path), help="File for the rejected lines' numbers and reasons.")
 @click.option("--dry-run", is_flag=True, help="Read and check everything, write nothing.")
 @click.option("--accept-invalid-documents", is_flag=True, help="Do not verify check digits of CPF and CNPJ.")

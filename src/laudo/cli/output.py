@@ -12,6 +12,8 @@ from typing import BinaryIO, Final, NoReturn, TextIO
 
 import click
 
+from laudo.cli import usage
+
 IN_PART: Final = 1
 NOTHING_DONE: Final = 2
 INTERRUPTED: Final = 130
@@ -57,7 +59,7 @@ def failures_in_one_line() -> Iterator[None]:
         error.show()
         sys.exit(NOTHING_DONE)
     except click.ClickException as error:
-        fail(_usage(error))
+        fail(usage.said(error))
     except (click.Abort, KeyboardInterrupt):
         _end_at_once_if_asked_again()
         fail("interrupted", code=INTERRUPTED)
@@ -241,14 +243,6 @@ def _cell(value: str | int | bool | None) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "" if value is None else str(value)
-
-
-def _usage(error: click.ClickException) -> str:
-    if isinstance(error, click.NoSuchCommand | click.NoSuchOption) and error.possibilities:
-        return f"{error.message.removesuffix('.')}; hint: did you mean {' or '.join(error.possibilities)}?"
-    context = error.ctx if isinstance(error, click.UsageError) else None
-    hint = f"; hint: {context.command_path} --help" if context else ""
-    return error.format_message().removesuffix(".") + hint
 
 
 def reason(error: Exception) -> str:

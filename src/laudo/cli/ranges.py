@@ -1,9 +1,10 @@
-"""Numbers between bounds, as the command line takes them: the only place that names their kinds.
+"""Numbers and choices, as the command line takes them: the only place that names their kinds.
 
-What click calls them, an "integer range", nobody has typed who typed something else than a number.
+What click calls them, an "integer range", nobody has typed who typed something else than a number; and it would repeat
+what was typed.
 """
 
-from typing import Final
+from typing import Any, NoReturn
 
 import click
 
@@ -13,11 +14,46 @@ class Whole(click.IntRange):
 
     name = "integer"
 
+    def fail(self, message: str, param: click.Parameter | None = None, ctx: click.Context | None = None) -> NoReturn:
+        """Say what it takes in the place of the message."""
+        del message
+        super().fail(f"it takes {self.accepts}", param, ctx)
+
+    @property
+    def accepts(self) -> str:
+        return f"a whole number {_bounds(self)}"
+
+
+class Id(Whole):
+    """The number of an organization, an account, a user or a token."""
+
+    def __init__(self, of: str) -> None:
+        super().__init__(1, 2**31 - 1)
+        self._of = of
+
+    @property
+    def accepts(self) -> str:
+        return f"the number that `laudo {self._of} list` shows"
+
 
 class Real(click.FloatRange):
     """One that may have a fraction."""
 
     name = "number"
 
+    def fail(self, message: str, param: click.Parameter | None = None, ctx: click.Context | None = None) -> NoReturn:
+        """Say what it takes in the place of the message."""
+        del message
+        super().fail(f"it takes a number {_bounds(self)}", param, ctx)
 
-Id: Final = Whole(1, 2**31 - 1)
+
+class Word(click.Choice[str]):
+    """One of a few words."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:  # noqa: ANN401 - click's
+        del value, ctx
+        return f"it takes {' or '.join(self.choices)}"
+
+
+def _bounds(kind: click.IntRange | click.FloatRange) -> str:
+    return f"from {kind.min} on" if kind.max is None else f"from {kind.min} to {kind.max}"

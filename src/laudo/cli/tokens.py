@@ -29,7 +29,7 @@ def token() -> None:
 
 
 @token.command("create", epilog="A token can be read once, here: the store keeps only its keyed hash.")
-@click.option("--user", "id_usuario", metavar="ID", type=Id, required=True, help="Id of the user who will ask.")
+@click.option("--user", "id_usuario", metavar="ID", type=Id("user"), required=True, help="Id of the user who will ask.")
 @click.option("--expires-in", metavar="TIME", help="End it after hours, days or weeks: 12h, 90d, 52w.")
 @click.option("--expires-at", metavar="INSTANT", help="End it then: 2027-01-31T12:00:00Z.")
 @click.option("--from-stdin", is_flag=True, help="Take an existing token from stdin, so that a client keeps it.")
@@ -57,7 +57,7 @@ def create(
 
 
 @token.command("list")
-@click.option("--user", "id_usuario", metavar="ID", type=Id, help="Only this user's.")
+@click.option("--user", "id_usuario", metavar="ID", type=Id("user"), help="Only this user's.")
 @as_json
 @with_settings("store")
 def show(settings: Settings, *, id_usuario: int | None, json_: bool) -> None:
@@ -75,7 +75,7 @@ def show(settings: Settings, *, id_usuario: int | None, json_: bool) -> None:
 
 
 @token.command("revoke")
-@click.argument("id_token", metavar="ID", type=Id)
+@click.argument("id_token", metavar="ID", type=Id("token"))
 @with_settings("store")
 def revoke(settings: Settings, *, id_token: int) -> None:
     """End a token for ever, from the next request on."""
