@@ -154,7 +154,10 @@ def test_a_file_without_reports_is_explained_and_2(laudo: Shell, content: bytes,
 
 @pytest.mark.parametrize(
     ("words", "reason"),
-    [(["--account", "9"], "there is no account 9"), (["--account", "1", "--format", "xml"], "'--format': it takes ndjson or csv")],
+    [
+        (["--account", "9"], "there is no account 9"),
+        (["--account", "1", "--format", "xml"], "'--format': it takes ndjson or csv"),
+    ],
 )
 def test_an_import_that_cannot_begin_is_one_line_and_2(laudo: Shell, words: list[str], reason: str) -> None:
     result = laudo("import", str(ndjson(laudo.folder, 5)), *words)

@@ -662,10 +662,24 @@ def test_waiting_ends_with_the_report_and_asks_by_etag(client: Client, service: 
 
 
 def test_waiting_ends_when_the_time_is_over(client: Client, clock: Clock) -> None:
-    with pytest.raises(NotReadyError):
+    with pytest.raises(NotReadyError) as caught:
         client.call("wait_for", numero=relatorio(1)["numero"], timeout=600)
+    assert str(caught.value) == (
+        "the service has shown no report of this numero to this token, and the time to wait is over"
+    )
     assert clock.time == 599
     assert max(clock.pauses) <= 18.75
+
+
+def test_a_wait_that_has_seen_the_report_names_its_last_status(client: Client, service: Service) -> None:
+    service.script = [
+        listed([relatorio(1, status="PROCESSANDO")], total=1),
+        listed([relatorio(1, status="EM ANALISE")], total=1, headers={"ETag": '"1"'}),
+        *[httpx.Response(304, headers={"ETag": '"1"'})] * 100,
+    ]
+    with pytest.raises(NotReadyError) as caught:
+        client.call("wait_for", numero=relatorio(1)["numero"], timeout=600)
+    assert str(caught.value) == "the report is not CONCLUIDO but EM ANALISE, and the time to wait is over"
 
 
 def test_a_short_wait_asks_again_before_its_end(client: Client, service: Service) -> None:

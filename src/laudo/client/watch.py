@@ -15,7 +15,7 @@ DONE: Final = "CONCLUIDO"
 class Watch:
     """One wait. An answer that has not changed costs the service, where it knows ETags, next to nothing."""
 
-    __slots__ = ("_call", "_end", "_etag", "_failure", "_last", "_least", "_numero", "_pause", "_timing")
+    __slots__ = ("_call", "_end", "_etag", "_failure", "_last", "_least", "_numero", "_pause", "_status", "_timing")
 
     def __init__(self, numero: str, *, timeout: float, timing: Timing) -> None:
         """`timeout` in seconds, above 0; raises ParameterError, also when `numero` is none."""
@@ -30,6 +30,7 @@ class Watch:
         self._etag: str | None = None
         self._failure: LaudoError | None = None
         self._least = 0.0
+        self._status: str | None = None
 
     def call(self) -> ListCall[Relatorio]:
         return self._call.unless(self._etag)
@@ -46,6 +47,8 @@ class Watch:
         self._etag = answer.etag
         if any(item.numero.lower() != self._numero for item in answer.itens):
             raise AnswerError("the answer holds another report than the one asked for")
+        for item in answer.itens:
+            self._status = item.status
         return next((item for item in answer.itens if item.status == DONE), None)
 
     def missed(self, failure: LaudoError) -> None:
@@ -68,10 +71,17 @@ class Watch:
         """
         left = self._until_last
         if left <= 0:
-            raise self._failure or NotReadyError("the report is not CONCLUIDO, and the time to wait is over")
+            raise self._failure or NotReadyError(f"{self._seen}, and the time to wait is over")
         pause = min(left, max(self._least, self._pause * (0.75 + self._timing.chance() / 2)))
         self._pause = min(_LONGEST, self._pause * _GROWTH)
         return pause
+
+    @property
+    def _seen(self) -> str:
+        """Say what was seen of the report: that there is none may be a matter of its numero, or of the token."""
+        if self._status is None:
+            return "the service has shown no report of this numero to this token"
+        return f"the report is not {DONE} but {self._status}"
 
     @property
     def _left(self) -> float:
