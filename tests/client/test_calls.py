@@ -415,6 +415,25 @@ def test_an_answer_that_is_not_of_the_contract(client: Client, service: Service,
 
 
 @pytest.mark.parametrize(
+    ("body", "what"),
+    [
+        (b"<!doctype html><title>Entrar como 52998224725</title>", "a web page, no JSON"),
+        (b"\xef\xbb\xbf\r\n <html>", "a web page, no JSON"),
+        (b"", "empty"),
+        (b"\n", "empty"),
+    ],
+)
+def test_an_answer_of_somebody_else_is_called_what_it_is(
+    client: Client, service: Service, body: bytes, what: str
+) -> None:
+    service.script = [httpx.Response(200, content=body)]
+    with pytest.raises(AnswerError) as caught:
+        client.call("usuario")
+    hint = "check the address, or whether a proxy or a login stands before it"
+    assert caught.value.message == f"the answer of http://service.test is {what}: {hint}"
+
+
+@pytest.mark.parametrize(
     "instant", ["2026-01-31T12:00:00", "9999-12-31T23:00:00-03:00", "0001-01-01T00:00:00+03:00", "2026-01-31"]
 )
 def test_an_instant_that_cannot_be_in_utc(client: Client, service: Service, instant: str) -> None:

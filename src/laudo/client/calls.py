@@ -157,10 +157,20 @@ class Wire:
         try:
             return call.read(headers, body)
         except msgspec.DecodeError as error:
-            text += f": {error}"  # It names fields and kinds of values: none of ours is of values that it would repeat.
+            # It names fields and kinds of values: none of ours is of values that it would repeat.
+            text = self._foreign(body) or f"{text}: {error}"
         except (ValueError, RecursionError):
             pass
         return AnswerError(text, status=status, request_id=headers.get("x-request-id"))
+
+    def _foreign(self, body: bytes) -> str | None:
+        """Say what an answer is that no service of this contract gives; None when it may be JSON."""
+        text = body.lstrip(_BEFORE_TEXT)
+        if text and not text.startswith(b"<"):
+            return None
+        what = "a web page, no JSON" if text else "empty"
+        hint = "check the address, or whether a proxy or a login stands before it"
+        return f"the answer of {self.base_url} is {what}: {hint}"
 
 
 def check(base_url: str, token: str, *, names: tuple[str, str]) -> None:
@@ -216,6 +226,7 @@ def _cursor(link: str | None) -> str | None:
 
 
 _OK: Final = 200
+_BEFORE_TEXT: Final = b"\xef\xbb\xbf \t\r\n"
 _TOKEN: Final = re.compile(r"[!-~]{1,4000}").fullmatch
 _ADDRESS: Final = re.compile(r"https?://[^/?#@\s\\]+(/[^?#\s]*)?", re.IGNORECASE).fullmatch
 _NEXT: Final = re.compile(r'<([^<>]*)>\s*;\s*rel="?next"?').search
