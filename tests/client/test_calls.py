@@ -476,10 +476,25 @@ def test_an_answer_to_another_question_is_none(client: Client, service: Service)
     assert caught.value.status == 304
 
 
-def test_a_redirect_is_not_followed(client: Client, service: Service) -> None:
-    service.script = [httpx.Response(302, headers={"Location": "http://elsewhere.test/"})]
-    with pytest.raises(AnswerError, match="redirects"):
+@pytest.mark.parametrize(
+    ("location", "hint"),
+    [
+        ("https://service.test/usuario?cpf=52998224725", "its address probably begins with https://"),
+        ("HTTPS://Service.TEST:8443/", "its address probably begins with https://"),
+        ("https://elsewhere.test/usuario?cpf=52998224725", "check the address"),
+        ("http://service.test/entrar", "check the address"),
+        ("/entrar", "check the address"),
+        ("https://[service.test/", "check the address"),
+        (None, "check the address"),
+    ],
+)
+def test_a_redirect_is_not_followed_but_says_what_to_change(
+    client: Client, service: Service, location: str | None, hint: str
+) -> None:
+    service.script = [httpx.Response(302, headers={"Location": location} if location else {})]
+    with pytest.raises(AnswerError) as caught:
         client.call("usuario")
+    assert caught.value.message == f"the service redirects, which is not followed; {hint}"
     assert len(service.requests) == 1
 
 

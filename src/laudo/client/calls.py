@@ -152,7 +152,7 @@ class Wire:
         if status == errors.NOT_MODIFIED and call.etag:
             return Unchanged()
         if status != _OK:
-            return errors.refusal(status, headers, body)
+            return errors.refusal(self.base_url, status, headers, body)
         text = "the answer is not of this contract"
         try:
             return call.read(headers, body)

@@ -18,6 +18,7 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from time import time
 from typing import Final, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -90,11 +91,11 @@ class ServerError(StatusError):
     """500 and above: the service cannot answer."""
 
 
-def refusal(status: int, headers: Mapping[str, str], body: bytes) -> LaudoError:
+def refusal(base_url: str, status: int, headers: Mapping[str, str], body: bytes) -> LaudoError:
     """Make the exception for an answer that is no 200."""
     request_id = headers.get("x-request-id")
     if status < _FIRST_REFUSAL:
-        return AnswerError(_no_refusal(status), status=status, request_id=request_id)
+        return AnswerError(_no_refusal(base_url, status, headers), status=status, request_id=request_id)
     message = _shown(body, _Message).message or _unsaid(status)
     error = _kind(status)(message, status=status, request_id=request_id)
     error.keys = _shown(body, _Fault).validation.keys
@@ -114,10 +115,23 @@ class _Fault(msgspec.Struct):
     validation: _Validation = msgspec.field(default_factory=_Validation)
 
 
-def _no_refusal(status: int) -> str:
+def _no_refusal(base_url: str, status: int, headers: Mapping[str, str]) -> str:
     if status == NOT_MODIFIED:
         return UNASKED
-    return "the service redirects, which is not followed" if status >= _FIRST_REDIRECT else "no 200"
+    if status < _FIRST_REDIRECT:
+        return "no 200"
+    is_to_https = _leads_to_https(base_url, headers.get("location", ""))
+    hint = "its address probably begins with https://" if is_to_https else "check the address"
+    return f"the service redirects, which is not followed; {hint}"
+
+
+def _leads_to_https(base_url: str, location: str) -> bool:
+    """Tell whether a redirect leads to the same host, and to https where it was not asked for."""
+    try:
+        asked, told = urlsplit(base_url), urlsplit(location)
+    except ValueError:
+        return False
+    return (asked.scheme, told.scheme) == ("http", "https") and asked.hostname == told.hostname
 
 
 def _unsaid(status: int) -> str:
