@@ -441,6 +441,48 @@ def test_what_is_wrong_with_an_answer_that_nobody_waits_for_is_not_told(
     assert caplog.messages == []
 
 
+LOOPING = """
+import asyncio, sys
+from laudo.client import AsyncLaudo
+client = AsyncLaudo(sys.argv[1], "token")
+
+async def ask():
+    await asyncio.gather(*(client.usuario() for _ in range(101)))
+
+async def leave():
+    exchange = asyncio.create_task(client.usuario())
+    await asyncio.sleep(0)
+    exchange.cancel()
+
+async def close():
+    await ask()
+    await client.close()
+
+for what in (ask, leave, ask, close):
+    asyncio.run(what())
+"""
+
+
+def test_each_event_loop_has_connections_of_its_own() -> None:
+    """On those of a loop that is over nothing can be sent; of one call too many for the places, one waits, as well."""
+    threads: list[threading.Thread] = []
+
+    def talk(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            while connection.recv(65536):
+                connection.sendall(PROFILE)
+
+    def serve(connection: socket.socket) -> None:
+        threads.append(threading.Thread(target=talk, args=(connection.dup(),)))
+        threads[-1].start()
+
+    with serving(serve, first=False) as base:
+        done = subprocess.run([sys.executable, "-c", LOOPING, base], check=False, capture_output=True, text=True)
+    for each in threads:
+        each.join()
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 FORKING = """
 import os, sys
 from laudo.client import Laudo

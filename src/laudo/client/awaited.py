@@ -44,7 +44,7 @@ class AsyncPage(Generic[I]):
 
 
 class AsyncLaudo:
-    """Asks a service of this contract. Belongs to one event loop; close it, or use it as a context.
+    """Asks a service of this contract, in each event loop on connections of its own; close it, or use it as a context.
 
     Every method raises ParameterError before anything is sent, and otherwise a LaudoError as `errors` shows. A call is
     tried again at most twice, and takes `limits.deadline` seconds in all.
@@ -64,12 +64,13 @@ class AsyncLaudo:
         self._wire = Wire(base_url, token)
         self._limits = limits or Limits()
         network = network or Network()
-        self._transport = transport or network.async_transport(self._wire.base_url)
+        self._make: Callable[[], httpx.AsyncBaseTransport] = (
+            (lambda: transport) if transport else network.async_transports(self._wire.base_url)
+        )
         self._proxy = None if transport else network.proxy_before(self._wire.base_url)
         self._timing = timing or Timing()
         self._budget = Budget()
-        self._places = asyncio.Semaphore(transports.MOST)
-        self._left: set[asyncio.Task[Any]] = set()
+        self._loops: dict[asyncio.AbstractEventLoop, _OfOneLoop] = {}
         self._closed = False
 
     async def relatorios(
@@ -134,10 +135,11 @@ class AsyncLaudo:
     async def close(self) -> None:
         """Close the connections; what is asked afterwards is a RuntimeError."""
         self._closed = True
-        await self._transport.aclose()
-        for exchange in self._left:
+        here = self._here
+        await here.transport.aclose()
+        for exchange in here.left:
             exchange.cancel()
-        await asyncio.gather(*self._left, return_exceptions=True)
+        await asyncio.gather(*here.left, return_exceptions=True)
 
     async def __aenter__(self) -> Self:
         return self
@@ -218,11 +220,12 @@ class AsyncLaudo:
 
     async def _exchange(self, call: Call[A], waits: dict[str, float | None]) -> A | Unchanged | LaudoError:
         """Ask, and read what is answered: httpx's exceptions, which hold the address, end here."""
+        here = self._here
         try:
-            async with self._places:
+            async with here.places:
                 if self._closed:
                     raise RuntimeError(errors.CLOSED)
-                response = await self._transport.handle_async_request(self._wire.request(call, waits))
+                response = await here.transport.handle_async_request(self._wire.request(call, waits))
                 body = Body(response)
                 try:
                     async for part in response.aiter_bytes():
@@ -241,14 +244,36 @@ class AsyncLaudo:
         if exchange.done():
             self._forget(exchange)
         else:
-            self._left.add(exchange)
+            self._here.left.add(exchange)
             exchange.add_done_callback(self._forget)
             asyncio.get_running_loop().call_later(_MOMENT, exchange.cancel)
 
     def _forget(self, exchange: asyncio.Task[Any]) -> None:
-        self._left.discard(exchange)
+        self._here.left.discard(exchange)
         if not exchange.cancelled():
             exchange.exception()  # Else asyncio would log that nobody has asked for it.
+
+    @property
+    def _here(self) -> "_OfOneLoop":
+        """Give what belongs to this event loop, made where there is none; what was of one that is over is let go of."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._loops:
+            for each in tuple(self._loops):
+                if each.is_closed():
+                    self._loops.pop(each, None)
+            self._loops[loop] = _OfOneLoop(self._make())
+        return self._loops[loop]
+
+
+class _OfOneLoop:
+    """What works in one event loop only: connections, the places in them, and exchanges that were left."""
+
+    __slots__ = ("left", "places", "transport")
+
+    def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
+        self.transport = transport
+        self.places = asyncio.Semaphore(transports.MOST)
+        self.left: set[asyncio.Task[Any]] = set()
 
 
 _MOMENT: Final = 1.0

@@ -36,10 +36,14 @@ class Network:
         trust = self._trust(base_url, proxy)
         return OfOneProcess(lambda: httpx.HTTPTransport(verify=trust, proxy=proxy, limits=CONNECTIONS))
 
-    def async_transport(self, base_url: str) -> httpx.AsyncHTTPTransport:
-        """Whoever uses it counts to MOST: nobody can safely be cancelled who waits for a place in httpcore's pool."""
+    def async_transports(self, base_url: str) -> Callable[[], httpx.AsyncBaseTransport]:
+        """Give what makes one, for each event loop.
+
+        Whoever uses it counts to MOST: nobody can safely be cancelled who waits for a place in httpcore's pool.
+        """
         proxy = self._proxy(base_url)
-        return httpx.AsyncHTTPTransport(verify=self._trust(base_url, proxy), proxy=proxy, limits=UNCOUNTED)
+        trust = self._trust(base_url, proxy)
+        return lambda: httpx.AsyncHTTPTransport(verify=trust, proxy=proxy, limits=UNCOUNTED)
 
     def proxy_before(self, base_url: str) -> str | None:
         """Name the proxy before a service, if there is one, without the name and the password for it."""
