@@ -459,6 +459,12 @@ def test_a_row_that_is_not_utf8_is_rejected() -> None:
 
 # A file of which nothing can be read
 
+ARRAY = "the file is a JSON array; accepted: NDJSON, one object a line, or CSV"
+ANSWER = (
+    "the file is an answer of the API; give its items one a line, as `jq -c '.result.itens[]'` does, "
+    "with nome_pessoa added"
+)
+
 
 @pytest.mark.parametrize(
     ("content", "name", "expected"),
@@ -472,7 +478,11 @@ def test_a_row_that_is_not_utf8_is_rejected() -> None:
         ('"nome\nnumero', "", "line 1: the header has a quote that is never closed"),
         ('nome,"a"b', "", f"line 1: {BAD_QUOTES}"),
         ("x" * 70_000, "a.csv", "line 1: the header is longer than 64 KiB"),
-        (f"[{json.dumps(LINE)}]", "", "the file is a JSON array; accepted: NDJSON, one object a line, or CSV"),
+        (f"[{json.dumps(LINE)}]", "", ARRAY),
+        (f"[{json.dumps(LINE)}]", "a.ndjson", ARRAY),
+        (f"[{','.join([json.dumps(LINE)] * 300)}]", "a.json", ARRAY),
+        (json.dumps({"result": {"itens": [LINE]}, "status_code": 200}), "a.json", ANSWER),
+        (json.dumps({"result": {"itens": [LINE] * 300}, "status_code": 200}), "a.ndjson", ANSWER),
         (json.dumps(LINE), "a.ndjson.gz", "the name ends in .gz, but the content is not gzip"),
     ],
 )

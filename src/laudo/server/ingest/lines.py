@@ -5,7 +5,7 @@ import select
 import stat
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Final, Protocol, Self
 
@@ -29,6 +29,8 @@ class Unread:
     quotes: int = 0
     final: bool = False
     """Nothing can be read after it."""
+    begins: bytes = field(default=b"", repr=False)
+    """How a line that is too long begins, to tell what it is."""
 
 
 Line = bytes | Unread
@@ -71,7 +73,7 @@ class Source:
         damaged ends with an `Unread` that is `final`: it stands for the line that was being read, whose beginning is
         not given. Raises NotGzipError, and OSError as the stream does.
         """
-        number, tail, quotes, overlong = 1, b"", 0, False
+        number, tail, quotes, begins = 1, b"", 0, b""
         try:
             for chunk in self._chunks():
                 if not chunk:
@@ -79,18 +81,18 @@ class Source:
                     continue
                 first, *rest = chunk.split(b"\n")
                 tail += first
-                if overlong or len(tail) > LONGEST:
-                    quotes, overlong, tail = quotes + tail.count(b'"'), True, b""
+                if begins or len(tail) > LONGEST:
+                    quotes, begins, tail = quotes + tail.count(b'"'), begins or tail[:_BEGINNING], b""
                 if rest:
-                    yield number, Unread(TOO_LONG, quotes) if overlong else tail
-                    tail, quotes, overlong = rest.pop(), 0, False
+                    yield number, Unread(TOO_LONG, quotes, begins=begins) if begins else tail
+                    tail, quotes, begins = rest.pop(), 0, b""
                     yield from enumerate(rest, number + 1)
                     number += 1 + len(rest)
         except _DamageError as damage:
             yield number, Unread(str(damage), final=True)
             return
-        if overlong:
-            yield number, Unread(TOO_LONG, quotes)
+        if begins:
+            yield number, Unread(TOO_LONG, quotes, begins=begins)
         elif tail:
             yield number, tail
 
@@ -206,5 +208,6 @@ def _descriptor(stream: Stream) -> int | None:
 
 _TRUNCATED: Final = "truncated gzip: the file ends before its data; nothing from this line on was read"
 _CORRUPT: Final = "corrupt gzip: the data are damaged; nothing from this line on was read"
+_BEGINNING: Final = 64
 _GZIP: Final = b"\x1f\x8b"
 _GZIP_FORMAT: Final = 16 + zlib.MAX_WBITS

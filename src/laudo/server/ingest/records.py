@@ -1,5 +1,6 @@
 """From a file to reports: what `laudo import` reads, each line a `Relatorio` or the reason why it is none."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -103,11 +104,15 @@ def _without_mark(line: bytes) -> bytes:
 
 
 def _format(name: str, line: Line) -> Format:
+    begins = line.begins if isinstance(line, Unread) else line
+    if begins.lstrip().startswith(b"["):
+        raise RecordsError("the file is a JSON array; accepted: NDJSON, one object a line, or CSV")
+    if _ANSWER(begins):
+        way = "give its items one a line, as `jq -c '.result.itens[]'` does, with nome_pessoa added"
+        raise RecordsError(f"the file is an answer of the API; {way}")
     by_name = _SUFFIXES.get(PurePath(name.lower().removesuffix(".gz")).suffix)
     if by_name or isinstance(line, Unread):
         return by_name or "ndjson"
-    if line.lstrip().startswith(b"["):
-        raise RecordsError("the file is a JSON array; accepted: NDJSON, one object a line, or CSV")
     return "ndjson" if line.lstrip().startswith(b"{") else "csv"
 
 
@@ -118,6 +123,7 @@ def _header(number: int, line: Line) -> tabular.Header:
         raise RecordsError(f"line {number}: {fault}") from None
 
 
+_ANSWER: Final = re.compile(rb'\s*\{\s*"result"\s*:\s*\{').match
 _SUFFIXES: Final[dict[str, Format]] = {".ndjson": "ndjson", ".jsonl": "ndjson", ".csv": "csv"}
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
