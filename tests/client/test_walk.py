@@ -401,6 +401,15 @@ def test_a_place_of_another_question_is_refused_before_anything_is_sent(
     assert len(client.batches("relatorios_in_batches", start=place, **asked)) == 1
 
 
+@pytest.mark.parametrize("start", ["", "eyJwIjo", 0, 3, {}, {"page": 2}])
+def test_a_start_that_is_no_place_is_refused_before_anything_is_sent(
+    client: Client, service: Service, start: object
+) -> None:
+    with pytest.raises(ParameterError, match=r"^start must be the place of a batch$"):
+        client.batches("relatorios_in_batches", start=start)
+    assert service.requests == []
+
+
 def test_another_page_than_the_one_asked_for_ends_the_walk(client: Client, service: Service) -> None:
     """As where something before the service drops the query: all that came would be what was seen."""
     service.script = [listed(newest_first(25), total=250)] * 10

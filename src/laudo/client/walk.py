@@ -54,8 +54,10 @@ class Walk(Generic[I]):
     def __init__(self, call: ListCall[I], *, rows: int | None, workers: int = 1, start: Place | None = None) -> None:
         """`workers` above 1 walks by page numbers, which alone can be asked for out of order; a place says how.
 
-        Raises ParameterError when the place is one in another list, or of other filters or another order.
+        Raises ParameterError when the place is none, or one in another list, or of other filters or another order.
         """
+        if not isinstance(start, Place | None):
+            raise ParameterError("start must be the place of a batch")
         self._call = call
         self._question = _digest(call)
         if start and start.question not in {"", self._question}:
