@@ -6,6 +6,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
+from uuid import UUID
 
 import httpx
 import pytest
@@ -110,7 +111,8 @@ def test_a_request_carries_what_the_specification_wants(client: Client, service:
         ({"nome": "a\x9fb"}, "nome de relatorios deve ser"),
         ({"nome": "a\ud800b"}, "nome de relatorios deve ser"),
         ({"numero_documeto": "1"}, "the nearest is numero_documento"),
-        ({"atualizado_em_de": datetime(2026, 1, 1)}, "com fuso"),  # noqa: DTZ001 - that is the point
+        ({"atualizado_em_de": datetime(2026, 1, 1)}, "de relatorios deve ser um datetime com fuso (tzinfo), como dat"),  # noqa: DTZ001 - that is the point
+        ({"status": datetime(2026, 1, 1)}, "status de relatorios deve ser um destes valores"),  # noqa: DTZ001 - the same
         ({"atualizado_em_ate": datetime.max.replace(tzinfo=timezone(timedelta(hours=-3)))}, "com fuso"),
         ({"atualizado_em_de": datetime.min.replace(tzinfo=timezone(timedelta(hours=3)))}, "com fuso"),
     ],
@@ -162,6 +164,12 @@ def test_values_are_spelled_as_documents_do(client: Client, service: Service) ->
 def test_every_text_that_can_be_stored_can_be_asked_for(client: Client, service: Service, nome: str) -> None:
     service.relatorios = [relatorio(2, nome=nome), relatorio(1)]
     assert [item.nome for item in client.call("relatorios", nome=nome).itens] == [nome]
+
+
+def test_a_report_may_be_asked_for_by_its_uuid(client: Client, service: Service) -> None:
+    service.relatorios = [relatorio(0xAB), relatorio(1)]
+    number = relatorio(0xAB)["numero"]
+    assert [item.numero for item in client.call("relatorios", numero=UUID(number)).itens] == [number]
 
 
 @pytest.mark.parametrize(("typed", "resource"), [(RelatorioFilters, RELATORIOS), (PessoaFilters, PESSOAS)])
@@ -805,9 +813,9 @@ def test_waiting_for_no_time_is_refused(client: Client, service: Service, timeou
     assert service.requests == []
 
 
-@pytest.mark.parametrize(("asked", "answered"), [(str.upper, str.lower), (str.lower, str.upper)])
+@pytest.mark.parametrize(("asked", "answered"), [(str.upper, str.lower), (str.lower, str.upper), (UUID, str.upper)])
 def test_a_report_may_be_awaited_and_answered_in_capitals(
-    client: Client, service: Service, asked: Callable[[str], str], answered: Callable[[str], str]
+    client: Client, service: Service, asked: Callable[[str], object], answered: Callable[[str], str]
 ) -> None:
     number = str(relatorio(0xAB)["numero"])
     service.script = [listed([relatorio(0xAB, numero=answered(number))], total=1)]

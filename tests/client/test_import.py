@@ -19,12 +19,13 @@ def test_the_import_brings_nothing_of_the_server() -> None:
 USE = """
 import asyncio
 from datetime import date
+from uuid import UUID
 from laudo.client import AsyncLaudo, Laudo, LaudoError, Relatorio, to_dicts
 
 def names(client: Laudo) -> list[str]:
     page = client.relatorios(status="CONCLUIDO", tipo_pessoa="PESSOA", rows=100, atualizado_em_de=date(2026, 1, 1))
     first: Relatorio = page.itens[0]
-    total: int = page.total + client.contar(resultado=None)
+    total: int = page.total + client.contar(resultado=None, numero=UUID(int=1))
     rows = to_dicts(client.pessoas(nome="maria").all(workers=2))
     return [first.nome, str(total), str(len(rows))] + [each.numero for each in page]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar, Unpack
+from uuid import UUID
 
 import httpx
 
@@ -97,7 +98,7 @@ class AsyncLaudo:
         """Count persons."""
         return (await self._ask(questions.counted(questions.pessoas(filters)))).total
 
-    async def wait_for(self, numero: str, timeout: float = 600.0) -> Relatorio:  # noqa: ASYNC109 - as `Laudo` has it
+    async def wait_for(self, numero: str | UUID, timeout: float = 600.0) -> Relatorio:  # noqa: ASYNC109 - as `Laudo` has it
         """Wait until a report is CONCLUIDO; raises NotReadyError when `timeout` seconds are not enough."""
         watch = Watch(numero, timeout=timeout, timing=self._timing)
         while True:

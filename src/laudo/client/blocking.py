@@ -8,6 +8,7 @@ from functools import partial
 from threading import Thread
 from types import TracebackType
 from typing import Generic, Self, TypeVar, Unpack
+from uuid import UUID
 
 import httpx
 
@@ -98,7 +99,7 @@ class Laudo:
         """Count persons."""
         return self._ask(questions.counted(questions.pessoas(filters))).total
 
-    def wait_for(self, numero: str, timeout: float = 600.0) -> Relatorio:
+    def wait_for(self, numero: str | UUID, timeout: float = 600.0) -> Relatorio:
         """Wait until a report is CONCLUIDO; raises NotReadyError when `timeout` seconds are not enough."""
         watch = Watch(numero, timeout=timeout, timing=self._timing)
         while True:

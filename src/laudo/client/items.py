@@ -2,6 +2,7 @@
 
 from datetime import UTC, date, datetime
 from typing import Any, ClassVar, Literal, TypedDict
+from uuid import UUID
 
 import msgspec
 
@@ -102,7 +103,7 @@ class RelatorioFilters(TypedDict, total=False):
     numero_documento: str | None
     tipo_pessoa: TipoPessoa | None
     nome: str | None
-    numero: str | None
+    numero: str | UUID | None
     resultado: Resultado | None
     status: Status | None
     pendente_validacao_manual: bool | None

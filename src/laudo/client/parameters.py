@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
+from uuid import UUID
 
 from laudo.client.errors import ParameterError
 from laudo.core.likeness import nearest
 from laudo.core.query import MOST_CHARACTERS
 from laudo.core.resources import Filter, Resource
-from laudo.core.values import fold, unwritable
+from laudo.core.values import SINCE, UNTIL, fold, unwritable
 
 Parameters = tuple[tuple[str, str], ...]
 
@@ -48,14 +49,14 @@ def _written(
             continue
         text = _text(value)
         if not _accepts(filter_, text):
-            message = f"{name} de {resource.name} deve ser {filter_.kind.accepts}"
+            message = f"{name} de {resource.name} deve ser {_accepted(filter_, value)}"
             raise ParameterError(message)
         yield name, _canonical(filter_, text)
 
 
 def _text(value: object) -> str | None:
     """Write a value of Python; None when no filter takes it."""
-    if isinstance(value, bool):
+    if isinstance(value, bool | UUID):
         return str(value).lower()
     if isinstance(value, datetime):
         return _instant(value)
@@ -71,6 +72,12 @@ def _instant(value: datetime) -> str | None:
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     except OverflowError:
         return None
+
+
+def _accepted(filter_: Filter, value: object) -> str:
+    """Say what a filter takes; of an instant that lacks only its zone, that."""
+    lacks_zone = isinstance(value, datetime) and value.tzinfo is None and filter_.kind in {SINCE, UNTIL}
+    return "um datetime com fuso (tzinfo), como datetime.now(UTC)" if lacks_zone else filter_.kind.accepts
 
 
 def _accepts(filter_: Filter, text: str | None) -> bool:

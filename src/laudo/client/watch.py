@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from typing import Final
+from uuid import UUID
 
 from laudo.client import questions
 from laudo.client.calls import ListCall, Listed, Unchanged
@@ -17,12 +18,12 @@ class Watch:
 
     __slots__ = ("_call", "_end", "_etag", "_failure", "_last", "_least", "_numero", "_pause", "_status", "_timing")
 
-    def __init__(self, numero: str, *, timeout: float, timing: Timing) -> None:
+    def __init__(self, numero: str | UUID, *, timeout: float, timing: Timing) -> None:
         """`timeout` in seconds, above 0; raises ParameterError, also when `numero` is none."""
         if not timeout > 0:
             raise ParameterError("timeout must be above 0 seconds")
         self._call = questions.counted(questions.relatorios({"numero": numero or ""}))
-        self._numero = numero.lower()
+        self._numero = str(numero).lower()
         self._timing = timing
         self._end = timing.now() + timeout
         self._last = min(_LAST, timeout / 10)
