@@ -220,6 +220,9 @@ INSTANT: Final = Kind(
     format="date-time",
 )
 _RANGE_PATTERN: Final = f"^{_DATE_PATTERN}({_TIME_PATTERN})?$"
-_RANGE_ACCEPTS: Final = "uma data, como 2026-01-31, ou um instante ISO 8601 com fuso, como 2026-01-31T12:00:00Z"
+_RANGE_ACCEPTS: Final = (
+    "uma data, como 2026-01-31, ou um instante ISO 8601 com fuso, como 2026-01-31T12:00:00Z "
+    "(o + do fuso se escreve %2B na URL)"
+)
 SINCE: Final = Kind(_since, _RANGE_ACCEPTS, "2026-01-01", pattern=_RANGE_PATTERN)
 UNTIL: Final = Kind(_until, _RANGE_ACCEPTS, "2026-01-31", pattern=_RANGE_PATTERN)
