@@ -139,6 +139,7 @@ def test_check_digits_are_verified_unless_waived(laudo: Shell) -> None:
     [
         (b"", "the file has no lines"),
         (b"\n\r\n", "the file has no lines"),
+        (b"numero,status,tipo_pessoa,nome,atualizado_em,numero_documento\n", "or a header and nothing below it"),
         (b"{}\n", "no line could be accepted"),
         (b"\xff\xfe{\x00", "UTF-16"),
         (b"nonsense\n", "header"),

@@ -213,7 +213,7 @@ def resumable(done: Counted) -> AbstractContextManager[None]:
 
 def _end(done: Done, *, dry_run: bool) -> int:
     if not done.lines:
-        raise output.Failure("the file has no lines")
+        raise output.Failure("the file has no lines, or a header and nothing below it")
     output.summary(f"dry run: {done.valid} valid, {done.rejected} rejected, nothing written" if dry_run else str(done))
     if not done.valid:
         raise output.Failure("no line could be accepted")
