@@ -199,6 +199,29 @@ def test_a_login_that_the_environment_wins_over_says_so(run: Run, base: str) -> 
     assert told == "LAUDO_TOKEN is set, and wins over what is kept\n"
 
 
+def test_logout_removes_what_login_has_kept_and_says_where_there_was_nothing(
+    run: Run, base: str, tmp_path: Path
+) -> None:
+    run("login", "--url", base, "--with-token", stdin=f"{TOKEN}\n")
+    kept = tmp_path / "laudo" / "login.json"
+    done = run("logout", LAUDO_TOKEN="")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, f"logged out: {kept} is removed\n", "")
+    assert [*kept.parent.iterdir()] == []
+    assert "it is not known which service to ask" in one_line(run("relatorios", LAUDO_URL="", LAUDO_TOKEN=""))
+    again = run("logout", LAUDO_TOKEN="")
+    assert (again.exit_code, again.stdout, again.stderr) == (0, "nothing was kept\n", "")
+
+
+def test_logout_removes_what_is_damaged_and_tells_of_a_token_that_is_still_used(run: Run, tmp_path: Path) -> None:
+    kept = tmp_path / "laudo" / "login.json"
+    kept.parent.mkdir()
+    kept.write_text("{")
+    assert run("logout").stderr == "LAUDO_TOKEN is set, and is still used\n"
+    assert not kept.exists()
+    kept.mkdir()
+    assert one_line(run("logout")) == f"error: Is a directory: {kept}"
+
+
 # What is asked.
 
 

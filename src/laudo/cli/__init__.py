@@ -52,6 +52,7 @@ class Entry(click.Group):
 
 COMMANDS: Final = {
     "login": ("login", "login"),
+    "logout": ("login", "logout"),
     "relatorios": ("queries", "relatorios"),
     "pessoas": ("queries", "pessoas"),
     "usuario": ("queries", "usuario"),

@@ -1,4 +1,4 @@
-"""`laudo login`, and the only place that reads or writes where to ask and with which token."""
+"""`laudo login|logout`, and the only place that reads or writes where to ask and with which token."""
 
 import hashlib
 import json
@@ -62,6 +62,23 @@ def login(*, url: str | None, with_token: bool) -> None:
     for name in (URL, TOKEN):
         if os.environ.get(name):
             output.note(f"{name} is set, and wins over what is kept")
+
+
+@click.command()
+def logout() -> None:
+    """Remove what login has kept.
+
+    The token itself goes on working until who runs the service revokes it.
+    """
+    path = file()
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        output.summary("nothing was kept")
+    else:
+        output.summary(f"logged out: {path} is removed")
+    if os.environ.get(TOKEN):
+        output.note(f"{TOKEN} is set, and is still used")
 
 
 def access(base_url: str | None = None) -> Access:
