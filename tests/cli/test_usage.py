@@ -14,7 +14,7 @@ from laudo.cli import output
 from laudo.cli.ranges import Real, Whole, Word
 from laudo.cli.stdin import File
 from laudo.server.config import SETTINGS
-from laudo.server.database import Doubtful, StoreError
+from laudo.server.database import Doubtful, StoreError, Unavailable
 from laudo.server.stores import open_store
 from shell import LAUDO, Shell, ndjson, one_line
 
@@ -221,11 +221,26 @@ def test_a_file_that_is_no_store_is_explained(empty: Shell) -> None:
 
 
 def test_a_store_that_cannot_be_made_is_named(empty: Shell) -> None:
-    result = empty("migrate", env={"LAUDO_STORE": f"sqlite:///{empty.folder}/away/laudo.db"})
+    result = empty("migrate", env={"LAUDO_STORE": f"sqlite:///{empty.folder}"})
     assert result.exit_code == 2
     said = one_line(result)
-    assert said.startswith(f"error: the store {empty.folder}/away/laudo.db cannot be read or written (")
+    assert said.startswith(f"error: the store {empty.folder} cannot be read or written (")
     assert said.endswith("check its path, rights and disk, and those of its -wal and -shm")
+
+
+def test_a_folder_of_the_store_that_is_not_there_is_named(empty: Shell) -> None:
+    folder = empty.folder / "away"
+    result = empty("migrate", env={"LAUDO_STORE": f"sqlite:///{folder}/laudo.db"})
+    assert result.exit_code == 2
+    assert one_line(result) == f"error: the store {folder}/laudo.db cannot be opened: there is no folder {folder}"
+
+
+def test_a_disk_without_space_is_called_that(empty: Shell) -> None:
+    said = f"^no space is left on the disk of the store {empty.folder}/laudo.db, or of the system's temporary files$"
+    with closing(open_store(empty.store, write=True)) as database, database.transaction() as connection:
+        connection.run_script("PRAGMA max_page_count = 8; CREATE TABLE another (text)")
+        with pytest.raises(Unavailable, match=said):
+            connection.run_script("INSERT INTO another VALUES (zeroblob(100000))")
 
 
 @pytest.mark.parametrize("url", ["sqlite:///", "sqlite:////"])

@@ -1,5 +1,6 @@
 """What went wrong -> the store's errors: the table of SQLite's codes."""
 
+from pathlib import Path
 from typing import Final
 
 import apsw
@@ -21,7 +22,13 @@ def translate(error: apsw.Error, path: str) -> None:
             raise Slow(message) from error
         case apsw.BusyError() | apsw.LockedError():
             raise Locked(LOCKED) from error
-        case apsw.CantOpenError() | apsw.IOError() | apsw.FullError() | apsw.ReadOnlyError() | apsw.PermissionsError():
+        case apsw.FullError():
+            message = f"no space is left on the disk of the store {path}, or of the system's temporary files"
+            raise Unavailable(message) from error
+        case apsw.CantOpenError() if not (folder := Path(path).parent).is_dir():
+            message = f"the store {path} cannot be opened: there is no folder {folder}"
+            raise Unavailable(message) from error
+        case apsw.CantOpenError() | apsw.IOError() | apsw.ReadOnlyError() | apsw.PermissionsError():
             name = type(error).__name__
             message = f"the store {path} cannot be read or written ({name}): check its path, rights and disk, {_BESIDE}"
             raise Unavailable(message) from error
