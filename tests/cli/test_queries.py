@@ -478,10 +478,15 @@ def test_help_writes_examples_as_they_would_be_typed(run: Run) -> None:
         assert example in shown
 
 
+TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""What Unicode calls Bidi_Control."""
+
+
 def test_nothing_that_a_service_writes_commands_the_terminal(
     run: Run, service: Service, base: str, on_a_terminal: Callable[..., str]
 ) -> None:
-    title, shown = "\x1b]0;title\x07a\x9b2Jb\x7f", "\ufffd]0;title\ufffda\ufffd2Jb\ufffd"
+    title = "\x1b]0;title\x07a\x9b2Jb\x7f" + "".join(f"c{mark}" for mark in TURNING)
+    shown = "\ufffd]0;title\ufffda\ufffd2Jb\ufffd" + "c\ufffd" * len(TURNING)
     service.relatorios = [relatorio(1, nome=f"João {title}")]
     for columns in (79, 300):
         assert f"João {shown}" in on_a_terminal("relatorios", columns=columns)

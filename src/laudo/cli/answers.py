@@ -131,8 +131,8 @@ def _cell(value: str | bool | None) -> str:
 
 
 def as_json(value: object) -> str:
-    """Write JSON in which no control character is itself: `json` escapes those of ASCII only."""
-    return _CONTROLS(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
+    """Write JSON in which nothing is itself that a terminal would obey: `json` escapes what is of ASCII only."""
+    return _OBEYED(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
 def masked(item: Wire) -> Wire:
@@ -166,7 +166,7 @@ def _shown(value: str | bool | None) -> str:
 
 
 _DOCUMENTS: Final = ("cpf", "numero_documento")
-_CONTROLS: Final = re.compile("[\x7f-\x9f]").sub
+_OBEYED: Final = re.compile(f"[\x7f-\x9f{output.TURNING}]").sub
 _CPF: Final = re.compile(r"\d{3}(\d{6})\d{2}", re.ASCII).fullmatch
 _FORMATS: Final[tuple[Callable[[Command], Command], ...]] = (
     click.option(

@@ -36,8 +36,11 @@ _EXPECTED: Final = (
 )
 """Errors whose text says what and what to do."""
 
-_CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]").sub
-"""Finds control characters but for the two that part words."""
+TURNING: Final = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+"""The marks that turn the direction of a text, so that it reads as another one."""
+
+_OBEYED: Final = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{TURNING}]").sub
+"""Finds such marks, and control characters but for the two that part words."""
 
 Item = Mapping[str, str | int | bool | None]
 
@@ -165,7 +168,7 @@ def note(text: str, *, label: str = "") -> None:
 
 def plain(text: str) -> str:
     """Give a text for people without what a terminal would obey: a service, or who has a report made, may write it."""
-    return _CONTROLS("\N{REPLACEMENT CHARACTER}", text)
+    return _OBEYED("\N{REPLACEMENT CHARACTER}", text)
 
 
 def colour() -> bool | None:
