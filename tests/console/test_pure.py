@@ -141,6 +141,18 @@ def test_an_address_is_refused_what_it_says_and_nobody_understands(
     assert again == place
 
 
+def test_a_name_that_is_nearly_a_parameter_is_taken_for_one_that_was_meant(page: Console) -> None:
+    cases = {
+        "statu": "status",
+        "Resultados": "resultado",
+        "tipopessoa": "tipo_pessoa",
+        "atualizado_de": "atualizado_em_de",
+    }
+    cases |= {"documento": "numero_documento", "open": "", "x": "", "…": "", "/": ""}
+    assert page.run("address.js", f"{[*cases]!r}.map((name) => m.meant('relatorios', name))") == [*cases.values()]
+    assert page.run("address.js", "['conta', 'pages'].map((name) => m.meant('perfil', name))") == ["", "page"]
+
+
 def test_a_question_mark_is_part_of_a_value(page: Console) -> None:
     assert page.run("address.js", "m.read('#/relatorios?nome=a?b', null).filters") == {"nome": "a?b"}
 

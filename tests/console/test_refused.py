@@ -17,7 +17,7 @@ REFUSED = "[data-missing]"
     [
         (
             "#/relatorios?statu=PENDENTE",
-            ["Esta página não conhece o parâmetro “statu” deste endereço."],
+            ["Esta página não conhece o parâmetro “statu” deste endereço. O mais parecido é status."],
             "Ver a lista inteira",
             "/relatorios",
         ),

@@ -113,6 +113,24 @@ export function knows(view, name) {
   return [...OWN, ...SHOWN[view], ...PRIVATE[view], "oculto", "recusado"].includes(name);
 }
 
+/** The parameter of a view that was likely meant by a name that it does not know, as it shares most pairs of letters with it; "" for none.
+ * @param {View} view @param {string} name */
+export function meant(view, name) {
+  const pairs = pairsOf(name.toLowerCase());
+  const likeness = (/** @type {string} */ known) => {
+    const others = pairsOf(known);
+    return (2 * pairs.filter((pair) => others.includes(pair)).length) / (pairs.length + others.length);
+  };
+  const [nearest] = [...SHOWN[view], ...PRIVATE[view], ...OWN].sort((a, b) => likeness(b) - likeness(a));
+  return likeness(nearest) < 0.5 ? "" : nearest;
+}
+
+/** @param {string} name */
+function pairsOf(name) {
+  const spaced = ` ${name} `;
+  return Array.from({ length: spaced.length - 1 }, (_, at_) => spaced.slice(at_, at_ + 2));
+}
+
 /** Whether the values that an address gives of a parameter are understood: of what is private there should be none, and they are not read.
  * @param {View} view @param {string} name @param {string[]} values */
 function takes(view, name, values) {

@@ -1,6 +1,6 @@
 // What stands in place of a view whose address leaves out who was looked for, or says what is not understood: it would be another one.
 import { html, useEffect } from "../vendor/preact.js";
-import { accepted, knows, PATH } from "../address.js";
+import { accepted, knows, meant, PATH } from "../address.js";
 import { WayOut } from "../parts.js";
 import { TITLES } from "../router.js";
 import { say } from "../store.js";
@@ -31,7 +31,9 @@ export function Missing({ place }) {
 export function Refused({ place }) {
   const words = place.refused.map((name) => {
     if (name === PATH) return "Este endereço não leva a nenhuma página daqui.";
-    return knows(place.view, name) ? `O parâmetro “${name}” deste endereço não tem um valor aceito.` : `Esta página não conhece o parâmetro “${name}” deste endereço.`;
+    if (knows(place.view, name)) return `O parâmetro “${name}” deste endereço não tem um valor aceito.`;
+    const nearest = meant(place.view, name);
+    return `Esta página não conhece o parâmetro “${name}” deste endereço.${nearest && ` O mais parecido é ${nearest}.`}`;
   });
   return html`<${Instead} place=${place} words=${words.join(" ")}>
     <p>${place.refused.includes(PATH) ? "Confira o endereço, ou comece pelos relatórios:" : "Sem isso, ela poderia mostrar outra coisa do que se pediu. Confira o endereço, ou continue sem essa parte:"}</p>
