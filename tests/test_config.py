@@ -82,6 +82,39 @@ def test_variables_of_other_parts_are_known(name: str, file: Path) -> None:
     assert config.load({}, {name: str(file)}, file).port == 9001
 
 
+def test_what_kubernetes_says_of_a_service_named_laudo_is_no_setting(file: Path) -> None:
+    told = {
+        "LAUDO_SERVICE_HOST": "10.43.0.7",
+        "LAUDO_SERVICE_PORT": "8000",
+        "LAUDO_SERVICE_PORT_HTTP": "8000",
+        "LAUDO_PORT": "tcp://10.43.0.7:8000",
+        "LAUDO_PORT_8000_TCP": "tcp://10.43.0.7:8000",
+        "LAUDO_PORT_8000_TCP_PROTO": "tcp",
+        "LAUDO_PORT_8000_TCP_PORT": "8000",
+        "LAUDO_PORT_8000_TCP_ADDR": "10.43.0.7",
+        "LAUDO_PORT_53_UDP": "udp://[fd00::7]:53",
+    }
+    assert config.load({}, told, file) == config.load({}, {}, file)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("LAUDO_PORT", "http://10.43.0.7:8000"),
+        ("LAUDO_PORT_", "8000"),
+        ("LAUDO_PORTS", "tcp://10.43.0.7:8000"),
+        ("LAUDO_PORT_TCP", "tcp://10.43.0.7:8000"),
+        ("LAUDO_PORT_8000_TCP_HOST", "10.43.0.7"),
+        ("LAUDO_SERVICE", "8000"),
+        ("LAUDO_SERVICE_PORTS", "8000"),
+        ("LAUDO_SERVER_TIMING", "tcp://10.43.0.7:8000"),
+    ],
+)
+def test_what_only_resembles_that_is_refused(name: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=f"^(unknown environment variable '{name}'|.* \\(from {name}\\) is not)"):
+        config.load({}, {name: value}, None)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -26,6 +26,11 @@ DEFAULT_FILE: Final = Path("laudo.toml")
 FOREIGN: Final = ("LAUDO_CONFIG", "LAUDO_URL", "LAUDO_TOKEN")
 """Variables with our prefix that are no settings: other parts read them."""
 _OF_TESTS: Final = "LAUDO_TEST_"
+_OF_KUBERNETES: Final = re.compile(
+    "LAUDO_(SERVICE_(HOST|PORT(_.*)?)|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)=.*"
+    "|LAUDO_PORT=(tcp|udp|sctp)://.*"
+)
+"""What each pod is told of a Service named `laudo`."""
 
 
 class ConfigError(Exception):
@@ -217,11 +222,15 @@ def _from_flags(flags: Mapping[str, object]) -> dict[str, _Given]:
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
     table = {setting.variable: setting for setting in SETTINGS}
-    ours = [name for name in environ if name.startswith(PREFIX) and not (name in FOREIGN or name.startswith(_OF_TESTS))]
+    ours = [name for name in environ if name.startswith(PREFIX) and not _is_foreign(name, environ[name])]
     for name in ours:
         if name not in table:
             raise ConfigError(f"unknown environment variable {name!r}{_suggestion(name, (*table, *FOREIGN))}")
     return {table[name].name: _Given(environ[name], name) for name in ours}
+
+
+def _is_foreign(name: str, value: str) -> bool:
+    return name in FOREIGN or name.startswith(_OF_TESTS) or _OF_KUBERNETES.fullmatch(f"{name}={value}") is not None
 
 
 def _from_file(path: Path | None) -> dict[str, _Given]:
