@@ -1,13 +1,14 @@
 """A batch is all or nothing, whatever breaks it, and what was acknowledged stays."""
 
 import random
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Final
@@ -18,6 +19,7 @@ from engines import Stores
 from factories import NOON, SMALL, Account, Store, contents, cpf, relatorio
 from forwarding import Forwarding, ForwardingConnection
 from laudo.core.sql import Statement, Write
+from laudo.server import files
 from laudo.server import sqlite as sqlite_store
 from laudo.server.database import Connection, Database, Row, Unavailable
 from laudo.server.ingest.records import Relatorio
@@ -182,6 +184,56 @@ def test_an_import_killed_in_the_middle_of_a_batch_and_repeated_gives_the_store_
     assert not list(verify(database))
     database.close()
     whole.close()
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """Let no file become longer, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.engines("sqlite", reason="a server's log is its own affair")
+@pytest.mark.parametrize(("room", "waits"), [(1 << 40, True), (1 << 20, False)])
+def test_the_log_waits_to_be_written_into_the_file_in_ample_room_only(
+    store: Store, store_url: str, account: Account, monkeypatch: pytest.MonkeyPatch, *, room: int, waits: bool
+) -> None:
+    monkeypatch.setattr(files, "room", lambda _path: room)
+    log = Path(f"{store_url.removeprefix('sqlite:///')}-wal")
+    ingest = Ingest(store.database, account.id_conta)
+    for n in range(3):
+        ingest.write([relatorio(n)])
+        assert (log.stat().st_size > 0) == waits
+
+
+@pytest.mark.engines("sqlite", reason="a server's log is its own affair")
+def test_a_file_without_room_for_its_log_takes_no_more_reports_and_can_be_read(
+    store_url: str, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "room", lambda _path: 0)
+    file = Path(store_url.removeprefix("sqlite:///"))
+    log = Path(f"{file}-wal")
+    with closing(open_store(store_url, write=True)) as database:
+        ingest = Ingest(database, account.id_conta)
+        ingest.write([relatorio(n) for n in range(1000)])
+        with files_of_at_most(file.stat().st_size):
+            ingest.write([relatorio(n, mensagem="x" * 500) for n in range(1000, 1050)])
+            kept = log.read_bytes()
+            assert kept
+            with pytest.raises(Unavailable, match="check its path, rights and disk"):
+                ingest.write([relatorio(1050)])
+            with closing(open_store(store_url, write=True)) as another, pytest.raises(Unavailable):
+                Ingest(another, account.id_conta).write([relatorio(1050)])
+            assert log.read_bytes() == kept
+            with closing(open_store(store_url)) as reading:
+                assert reading.fetch(Statement("SELECT count(*) FROM relatorio")) == [(1050,)]
+        ingest.write([relatorio(1050)])
+        assert log.stat().st_size == 0
+        assert not list(verify(database))
 
 
 @pytest.mark.engines("sqlite", reason="a server's files are for its vacuum to clear")

@@ -1,5 +1,6 @@
 """The files of a store in a file: made, found in their place, and looked at beside SQLite."""
 
+import math
 import mmap
 import os
 from contextlib import suppress
@@ -27,6 +28,14 @@ def place(path: str) -> Place | None:
         status = os.stat(path)  # noqa: PTH116 - a Path would be made for nothing
         return status.st_dev, status.st_ino
     return None
+
+
+def room(path: str) -> float:
+    """Tell how many bytes are free where a file lies; infinitely many where that cannot be told."""
+    with suppress(OSError):
+        disk = os.statvfs(path)
+        return disk.f_bavail * disk.f_frsize
+    return math.inf
 
 
 def wal_index(path: str) -> mmap.mmap | None:

@@ -28,7 +28,6 @@ _REPLACED: Final = (
 _READ: Final = ("PRAGMA cache_size = -16000", "PRAGMA temp_store = MEMORY", "PRAGMA query_only = ON")
 _WRITE: Final = (
     "PRAGMA synchronous = FULL",
-    "PRAGMA wal_autocheckpoint = 48000",
     "PRAGMA foreign_keys = ON",
     "PRAGMA cache_size = -40000",  # Beyond that a cache gains nothing: the system has one, too.
     "PRAGMA secure_delete = ON",  # What is deleted leaves the file, too.
@@ -92,8 +91,10 @@ class Sqlite:
         return SqliteConnection(self._in_place(), "BEGIN")
 
     def transaction(self) -> SqliteConnection:
-        """Give a connection inside the store's one write transaction."""
-        return SqliteConnection(self._in_place(), _BEGIN_TO_WRITE)
+        """Give a connection inside the store's one write transaction; raises Unavailable."""
+        session = self._in_place()
+        session.require_room()
+        return SqliteConnection(session, _BEGIN_TO_WRITE)
 
     def alone(self) -> SqliteConnection:
         """Give the store's one write transaction: nobody else writes while it lasts."""
@@ -147,6 +148,8 @@ class Sqlite:
             for pragma in _WRITE if self._write else _READ:
                 connection.execute(pragma).fetchall()
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+            if self._write:
+                connection.keep_log_short()
             if self._seconds:
                 connection.end_after(self._seconds)
         except apsw.Error as error:

@@ -1,14 +1,14 @@
 """One connection to the file, which waits for other writers, and may end a statement."""
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from time import monotonic, sleep
 from typing import Any, Final
 
 import apsw
 
-from laudo.server import logs
+from laudo.server import files, logs
 from laudo.server.database import Row
 from laudo.server.sqlite import failures
 
@@ -19,6 +19,11 @@ _WAITS: Final = "waiting for another process that writes to the store; Ctrl-C en
 _NAP_SECONDS: Final = 0.05
 """How often one that waits for another writer looks again, and heeds a signal."""
 _SETTLING_MS: Final = 1000
+_LONGEST: Final = 48_000
+"""Pages of the log, 196 MB, after which they are written into the file: it has many of them several times."""
+_AMPLE: Final = 1 << 30
+"""Bytes free on the disk with which they may wait. Where the log fills it, the file cannot take it any more, and its
+index, without which nobody reads, cannot grow."""
 _CHECK: Final = 20_000
 """Steps of SQLite's machine, some tenths of a millisecond, after which a statement's time is looked at."""
 
@@ -30,6 +35,8 @@ class Session(apsw.Connection):
     _ends: float = 0
     _waits_since: float = 0
     _told: bool = False
+    _wait: Callable[[int], bool] | None = None
+    _hindered: apsw.Error | None = None
 
     def __init__(self, path: str, flags: int) -> None:
         """Open a file. All statements share one cursor: another one for each would cost half a microsecond."""
@@ -53,7 +60,13 @@ class Session(apsw.Connection):
             sleep(min(0.001 * (times + 1), _NAP_SECONDS))
             return endlessly or waited < (self._seconds or _WAIT_SECONDS)
 
+        self._wait = wait
         self.set_busy_handler(wait)
+
+    def keep_log_short(self) -> None:
+        """Write what is committed into the file now and then, and at once where the disk has little room."""
+        self.set_wal_hook(self._committed)
+        self._committed(self, "main", 0)
 
     def end_after(self, seconds: float) -> None:
         """End each statement that takes longer than so many seconds."""
@@ -61,10 +74,32 @@ class Session(apsw.Connection):
         self.set_progress_handler(lambda: monotonic() > self._ends, _CHECK)
 
     def settle(self) -> None:
-        """Write the log into the file and empty it, which the last one to close does only if it may write."""
+        """Write the log into the file and empty it, unless others read or write for long."""
         self.set_busy_timeout(_SETTLING_MS)
-        with suppress(apsw.Error):
-            self.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        self._hindered = None
+        try:
+            self.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except (apsw.FullError, apsw.IOError) as error:
+            self._hindered = error
+        except apsw.Error:
+            pass
+        self.set_busy_handler(self._wait)
+
+    def require_room(self) -> None:
+        """Raise Unavailable while the file cannot take the log: with more in it, it could not even be read."""
+        if self._hindered:
+            self.settle()
+        if self._hindered:
+            failures.translate(self._hindered, self.filename)
+
+    def _committed(self, _connection: apsw.Connection, _schema: str, pages: int) -> int:
+        """Heed how long the log is now; SQLite calls this after each commit."""
+        if files.room(self.filename) < _AMPLE:
+            self.settle()
+        elif pages >= _LONGEST:
+            with suppress(apsw.Error):
+                self.wal_checkpoint()
+        return apsw.SQLITE_OK
 
     def rows(self, text: str, params: Sequence[Any] = ()) -> list[Row]:
         """Run statements and give their rows; raises Unavailable, StoreError.
