@@ -54,6 +54,9 @@ class Forwarding:
         with self._database.alone() as connection:
             yield self.writing(connection)
 
+    def settle(self) -> None:
+        self._database.settle()
+
     def close(self) -> None:
         self._database.close()
 

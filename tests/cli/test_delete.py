@@ -1,8 +1,17 @@
 import gzip
 import json
+import subprocess
+from contextlib import closing
 from itertools import islice
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
 
 from laudo import demo
+from laudo.cli.deletes import BATCH
+from laudo.core.sql import Statement
+from laudo.server.stores import open_store
 from shell import Shell, ndjson, one_line
 
 ABSENT = "0f8fad5b-d9cb-469f-a165-70867728950e"
@@ -27,6 +36,27 @@ def test_they_are_read_from_stdin_a_line_each(laudo: Shell) -> None:
     assert laudo.prints("delete", "--account", "1", "-", stdin=lines) == "2400 deleted, 1 absent, 0 rejected"
     assert laudo.prints("delete", "--account", "1", "-", stdin=lines) == "0 deleted, 2401 absent, 0 rejected"
     assert laudo("verify").exit_code == 0
+
+
+@pytest.mark.engines("sqlite", reason="a server's files are for its vacuum to clear")
+@pytest.mark.parametrize("count", [1, BATCH])
+def test_nothing_of_what_came_through_a_pipe_is_left_while_it_stays_open(laudo: Shell, count: int) -> None:
+    secret = {**json.loads(next(demo.ndjson_lines(demo.relatorios(1)))), "nome_pessoa": "Hermenegilda Kwyzbrrt"}
+    files = [Path(f"{laudo.folder}/laudo.db{end}") for end in ("", "-wal")]
+    with closing(open_store(laudo.store)) as reading:
+        laudo.prints("import", "-", "--account", "1", stdin=json.dumps(secret))
+        assert any(b"Kwyzbrrt" in file.read_bytes() for file in files)
+        with laudo.starts("delete", "--account", "1", "-", stdin=subprocess.PIPE) as process:
+            assert process.stdin
+            process.stdin.writelines(f"{numero}\n".encode() for numero in [secret["numero"]] * count)
+            process.stdin.flush()
+            ends = monotonic() + 60
+            while any(b"Kwyzbrrt" in file.read_bytes() for file in files):
+                assert monotonic() < ends
+                sleep(0.01)
+            assert reading.fetch(Statement("SELECT count(*) FROM relatorio")) == [(0,)]
+            process.stdin.close()
+            assert process.wait(20) == 0
 
 
 def test_what_is_no_uuid_is_named_by_its_line_and_stops_nothing(laudo: Shell) -> None:

@@ -15,6 +15,7 @@ from laudo.cli.ranges import Id
 from laudo.server.config import Settings
 
 if TYPE_CHECKING:
+    from laudo.server.database import Database
     from laudo.server.ingest.lines import Line, Source, Unread
     from laudo.server.ingest.writer import Ingest
 
@@ -60,7 +61,7 @@ def delete_reports(settings: Settings, *, numeros: tuple[str, ...], id_conta: in
     with opened(settings, write=True) as database:
         ingest = Ingest(database, id_conta)
         with resumable(done), progress.following(source.size, "deleting") as report:
-            _delete(ingest, source, done, report=report, place=place)
+            _delete(database, ingest, source, done, report=report, place=place)
     return _end(done, place)
 
 
@@ -77,7 +78,10 @@ class Done:
         return ", ".join(f"{getattr(self, name)} {name}" for name in ("deleted", "absent", "rejected"))
 
 
-def _delete(ingest: "Ingest", source: "Source", done: Done, *, report: progress.Report, place: str) -> None:
+def _delete(
+    database: "Database", ingest: "Ingest", source: "Source", done: Done, *, report: progress.Report, place: str
+) -> None:
+    unsettled = 0
     for batch in _batches(_found(source.lines())):
         numeros = [each for _, each in batch if isinstance(each, str)]
         deleted = ingest.delete(numeros) if numeros else 0
@@ -89,15 +93,19 @@ def _delete(ingest: "Ingest", source: "Source", done: Done, *, report: progress.
             if not isinstance(each, str):
                 report.say(f"{place} {number}: {each.reason}")
         report.reached(done.lines, source.consumed)
+        unsettled += deleted
+        if unsettled and len(batch) < BATCH:  # Else more is there; to settle each would take a fifth of the time.
+            database.settle()
+            unsettled = 0
 
 
 def _batches(found: "Iterator[Found | None]") -> "Iterator[list[Found]]":
-    """Give what is found BATCH at a time, and, at a None, what there is: nothing more comes for a while."""
+    """Give what is found BATCH at a time, and, at a None, what there is, if anything: no more comes for a while."""
     batch: list[Found] = []
     for each in found:
         if each:
             batch.append(each)
-        if len(batch) == BATCH or (batch and not each):
+        if len(batch) == BATCH or not each:
             yield batch
             batch = []
     if batch:

@@ -114,6 +114,9 @@ class Database(Reader, Protocol):
     def alone(self) -> AbstractContextManager[Connection]:
         """Give a connection of its own, outside of any transaction, where a name is held until the block ends."""
 
+    def settle(self) -> None:
+        """Have what was deleted leave what the engine keeps beside its files, unless others read or write for long."""
+
     def close(self) -> None:
         """Let go of every connection."""
 

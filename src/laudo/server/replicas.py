@@ -84,6 +84,9 @@ class Replicas:
         """Give a connection to the primary, outside of any transaction."""
         return self._primary.database.alone()
 
+    def settle(self) -> None:
+        """Return at once, as PostgreSQL does."""
+
     def close(self) -> None:
         """End the checks, and let go of every connection."""
         self._watch.close()

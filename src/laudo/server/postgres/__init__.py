@@ -97,6 +97,9 @@ class Postgres:
         """Give a connection outside of the pool and of any transaction, which waits for its statements for ever."""
         return PostgresConnection(Pool(partial(self._open, None), self._bounds), ALONE, self.dialect)
 
+    def settle(self) -> None:
+        """Return at once: a server keeps its log for its own purposes."""
+
     def close(self) -> None:
         """Close every connection; one that is in use is closed when its transaction ends."""
         self._pool.close()

@@ -100,6 +100,10 @@ class Sqlite:
         """Give the store's one write transaction: nobody else writes while it lasts."""
         return self.transaction()
 
+    def settle(self) -> None:
+        """Write the log into the file and empty it; raises Unavailable."""
+        self._in_place().settle()
+
     def close(self) -> None:
         """Close every thread's connection; what was written is in the file then, unless somebody reads for long."""
         for connection in self._opened:
