@@ -3,6 +3,7 @@
 import os
 import resource
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -131,6 +132,32 @@ def test_a_worker_whose_metrics_have_no_room_answers_and_says_so_once(place: Pla
         assert 'laudo_requests_total{method="GET",route="usuario",status="200"} 1.0' in scrape(port)
         assert "Traceback" not in server.said()
         assert server.said().count("metrics: File too large; this worker counts nothing\n") == 1
+
+
+@on_one_engine
+def test_what_a_killed_service_has_left_goes_with_the_next_start_and_nothing_else(
+    place: Place, temporary: Path, tmp_path: Path
+) -> None:
+    with serving(place, "--workers", "1", "--metrics-port", str(free_port())) as killed:
+        [left] = temporary.iterdir()
+        for pid in (killed.process.pid, *killed.workers()):
+            os.kill(pid, signal.SIGKILL)
+        killed.process.wait()
+    assert list(left.iterdir())
+    elsewhere, starting = tmp_path / "elsewhere", temporary / "laudo-metrics-starting"
+    for folder in (elsewhere, starting):
+        folder.mkdir()
+        (folder / "counter_1.db").touch()
+    (temporary / "laudo-metrics-link").symlink_to(elsewhere)
+    before = set(temporary.iterdir())
+    with serving(place, "--workers", "1", "--metrics-port", str(free_port())):
+        [lives] = set(temporary.iterdir()) - before
+        for folder in (left, lives, elsewhere):
+            os.utime(folder, (0, 0))
+        with serving(place, "--workers", "1", "--metrics-port", str(free_port())):
+            assert not left.exists()
+            assert all(list(folder.iterdir()) for folder in (lives, starting, elsewhere))
+    assert set(temporary.iterdir()) == before - {left}
 
 
 @on_one_engine

@@ -3,13 +3,15 @@
 Workers count in files of one temporary folder; the main process adds them up on a port of its own.
 """
 
+import fcntl
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
+from time import time
 from typing import TYPE_CHECKING, Final
 
 from laudo.server import logs
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 Observe = Callable[[str, str, int, float], None]
 """(route, method, status, seconds) -> None."""
 
+_PREFIX: Final = "laudo-metrics-"
+_STARTING_SECONDS: Final = 60
+"""Within which a service has long locked the folder that it has made."""
 _FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client reads it when it is imported
 _BUCKETS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 _BYTES: Final = 1 << 18
@@ -41,7 +46,9 @@ def start(settings: Settings) -> Iterator[None]:
     if not settings.metrics_port:
         yield
         return
-    with TemporaryDirectory(prefix="laudo-metrics-") as folder:
+    _remove_left()
+    with TemporaryDirectory(prefix=_PREFIX) as folder, _opened(folder) as descriptor:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)  # which workers inherit: it ends with the last of them
         os.environ[_FOLDER] = folder
         stop = _listen(settings.metrics_host, settings.metrics_port)
         try:
@@ -49,6 +56,34 @@ def start(settings: Settings) -> Iterator[None]:
         finally:
             stop()
             del os.environ[_FOLDER]
+
+
+def _remove_left() -> None:
+    """Remove what services of this user have left that were killed: nobody holds a lock on it."""
+    for folder in Path(gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError), _opened(folder) as descriptor:
+            _remove(folder, descriptor)
+
+
+def _remove(folder: Path, descriptor: int) -> None:
+    """Remove a folder of files that nobody holds, unless it is of somebody else, or too new to tell; raises OSError."""
+    status = os.fstat(descriptor)
+    if status.st_uid != os.geteuid() or time() - status.st_mtime < _STARTING_SECONDS:
+        return
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    for name in os.listdir(descriptor):
+        os.unlink(name, dir_fd=descriptor)  # whatever may stand at the folder's path by now
+    folder.rmdir()
+
+
+@contextmanager
+def _opened(folder: Path | str) -> Iterator[int]:
+    """Open a folder itself, not one to which a link leads."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def observer(settings: Settings) -> Observe | None:
