@@ -215,7 +215,6 @@ def test_an_import_that_waits_for_another_writer_can_be_interrupted(laudo: Shell
     assert stored(laudo) == 0
 
 
-@pytest.mark.engines("sqlite", reason="PostgreSQL makes a writer wait without a word")
 def test_an_import_waits_for_another_writer_and_says_so(laudo: Shell) -> None:
     lines = b"".join(demo.ndjson_lines(demo.relatorios(5)))
     with closing(open_store(laudo.store, write=True)) as database, ExitStack() as writing:

@@ -12,7 +12,11 @@ T = TypeVar("T")
 
 NO_SCHEMA: Final = "the store has no schema, or an older one; run `laudo migrate`"
 LOCKED: Final = "the store is locked by another writer; try again when it has finished"
+WAITS: Final = "waiting for another process that writes to the store; Ctrl-C ends the wait"
 """What both engines say."""
+
+SILENT_SECONDS: Final = 2
+"""A wait for another writer that is longer is told: other imports write for about a second at once."""
 
 _ATTEMPTS: Final = 3
 """At what is lost: the second finds no old connection, but may meet one that is closing, or another transaction."""

@@ -17,7 +17,8 @@ from psycopg.adapt import Transformer
 from psycopg.pq.abc import PGconn, PGresult
 from psycopg.types.string import ByteaBinaryLoader
 
-from laudo.server.database import Lost, Row, StoreError, Unavailable
+from laudo.server import logs
+from laudo.server.database import SILENT_SECONDS, WAITS, Lost, Row, StoreError, Unavailable
 from laudo.server.postgres import address, failures
 from laudo.server.postgres.binding import bound, numbered
 
@@ -70,6 +71,8 @@ class Session:
         self._fresh: list[tuple[bytes, tuple[int, ...]]] = []
         self._names = count()
         self._left = 0
+        self._tells = False
+        self._told = False
         self.generation = 0
         self.opened = monotonic()
         self.spoilt = False
@@ -135,6 +138,14 @@ class Session:
     def receive(self) -> list[Row]:
         """Wait for what was sent to be done, and give the rows of its last statement; raises the first failure."""
         return self._rows_of(self._received()[-1:])
+
+    def receive_lock(self) -> list[Row]:
+        """The same, of a lock that others may hold; who would wait for ever tells so, once."""
+        self._tells = self._silence is None and not self._told
+        try:
+            return self.receive()
+        finally:
+            self._tells = False
 
     def receive_each(self, most: int) -> list[list[Row]]:
         """The same, with the rows of each of the last queries, at most so many."""
@@ -235,6 +246,9 @@ class Session:
             self._libpq.consume_input()
 
     def _wait(self) -> None:
+        if self._tells and not self._poll.poll(SILENT_SECONDS * 1000):
+            self._tells, self._told = False, True
+            logs.notice(WAITS)
         if not self._poll.poll(self._silence):
             self.hung = True
             raise Hung(failures.HUNG)

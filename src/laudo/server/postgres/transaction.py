@@ -95,7 +95,7 @@ class PostgresConnection:
         """Wait for the lock whose number is a hash of this name."""
         number = int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)
         lock = "pg_advisory_lock" if self._begin == ALONE else "pg_advisory_xact_lock"
-        self.fetch(Statement(f"SELECT {lock}(?)", (number,)))
+        self._exchange([Statement(f"SELECT {lock}(?)", (number,))], Session.receive_lock)
 
     def run_script(self, text: str) -> None:
         """Run several statements without parameters."""

@@ -9,13 +9,10 @@ from typing import Any, Final
 import apsw
 
 from laudo.server import files, logs
-from laudo.server.database import Row
+from laudo.server.database import SILENT_SECONDS, WAITS, Row
 from laudo.server.sqlite import failures
 
 _WAIT_SECONDS: Final = 30
-_SILENT_SECONDS: Final = 2
-"""A wait that is longer is told: other imports write for about a second at once."""
-_WAITS: Final = "waiting for another process that writes to the store; Ctrl-C ends the wait"
 _NAP_SECONDS: Final = 0.05
 """How often one that waits for another writer looks again, and heeds a signal."""
 _SETTLING_MS: Final = 1000
@@ -54,9 +51,9 @@ class Session(apsw.Connection):
             if not times:
                 self._waits_since = now
             waited = now - self._waits_since
-            if endlessly and waited > _SILENT_SECONDS and not self._told:
+            if endlessly and waited > SILENT_SECONDS and not self._told:
                 self._told = True
-                logs.notice(_WAITS)
+                logs.notice(WAITS)
             sleep(min(0.001 * (times + 1), _NAP_SECONDS))
             return endlessly or waited < (self._seconds or _WAIT_SECONDS)
 
