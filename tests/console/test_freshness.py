@@ -78,7 +78,8 @@ def test_news_say_what_came_and_what_changed(wide: Console) -> None:
 
     wide.intercept(LIST, answered(change))
     wide.page.clock.fast_forward(LOOKS_AGAIN)
-    wide.page.get_by_text("Há novidades: 1 relatório a mais; 3 linhas desta página mudaram.").wait_for()
+    news = wide.page.locator(".news")
+    news.get_by_text("Há novidades: 1 relatório a mais; 3 linhas desta página mudaram.").wait_for()
     wide.page.unroute_all(behavior="wait")
 
 

@@ -123,7 +123,7 @@ def test_what_may_be_a_cpf_in_a_clients_request_id_is_echoed_and_not_logged(plac
 
 
 MISTAKES = {
-    "sqlite": ("ALTER TABLE relatorio RENAME COLUMN item TO items", "SQLError"),
+    "sqlite": ("ALTER TABLE relatorio RENAME TO moved; CREATE VIEW relatorio AS SELECT missing()", "SQLError"),
     "postgres": (
         "ALTER TABLE relatorio ALTER numero_documento TYPE BYTEA USING numero_documento::BYTEA",
         "UndefinedFunction",
