@@ -10,8 +10,7 @@ import click
 
 from laudo.cli import output, progress, stdin
 from laudo.cli.imports import resumable
-from laudo.cli.options import opened, with_settings
-from laudo.cli.ranges import Id
+from laudo.cli.options import of_account, opened, with_settings
 from laudo.server.config import Settings
 
 if TYPE_CHECKING:
@@ -38,14 +37,7 @@ never what it is.
 
 @click.command("delete", epilog=EPILOG)
 @click.argument("numeros", metavar="NUMERO...", nargs=-1, required=True)
-@click.option(
-    "--account",
-    "id_conta",
-    metavar="ID",
-    type=Id("account"),
-    required=True,
-    help="Id of the account whose reports they are.",
-)
+@of_account
 @with_settings("store")
 def delete_reports(settings: Settings, *, numeros: tuple[str, ...], id_conta: int) -> int:
     """Delete reports of an account.

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, Protocol, TextIO
 import click
 
 from laudo.cli import output, progress, stdin
-from laudo.cli.options import opened, with_settings
-from laudo.cli.ranges import Id, Word
+from laudo.cli.options import of_account, opened, with_settings
+from laudo.cli.ranges import Word
 from laudo.server.config import Settings
 
 if TYPE_CHECKING:
@@ -44,14 +44,7 @@ reason, never its content, go to --errors or stderr.
 
 @click.command("import", epilog=EPILOG)
 @click.argument("file", type=stdin.File())
-@click.option(
-    "--account",
-    "id_conta",
-    metavar="ID",
-    type=Id("account"),
-    required=True,
-    help="Id of the account whose reports they are.",
-)
+@of_account
 @click.option("--format", "file_format", type=Word(["ndjson", "csv"]), help="Otherwise by name, then by content.")
 @click.option("--errors", type=click.Path(path_type=Path), help="File for the rejected lines' numbers and reasons.")
 @click.option("--dry-run", is_flag=True, help="Read and check everything, write nothing.")

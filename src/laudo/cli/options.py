@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from laudo.cli import output
+from laudo.cli.ranges import Id
 from laudo.server import config
 from laudo.server.config import SETTINGS, Setting, Settings
 from laudo.server.config.kinds import FILE
@@ -87,6 +88,12 @@ def key(settings: Settings, *, create: bool) -> bytes:
     if create and auth.make_key(settings.key_file):
         output.note(f"made the key file {Path(settings.key_file).absolute()}; keep a copy, without it no token works")
     return auth.load_key(settings.key_file)
+
+
+def of_account(command: Command) -> Command:
+    """Give a command --account: which one's reports it writes or deletes."""
+    whose = "Id of the account whose reports they are."
+    return click.option("--account", "id_conta", metavar="ID", type=Id("account"), required=True, help=whose)(command)
 
 
 def as_json(command: Command) -> Command:
