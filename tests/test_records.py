@@ -464,6 +464,10 @@ ANSWER = (
     "the file is an answer of the API; give its items one a line, as `jq -c '.result.itens[]'` does, "
     "with nome_pessoa added"
 )
+SPREAD = (
+    "the file has an object on several lines; write one on each, as `jq -c .` does, "
+    "or `jq -c '.result.itens[]'` of an answer of the API"
+)
 
 
 @pytest.mark.parametrize(
@@ -483,6 +487,8 @@ ANSWER = (
         (f"[{','.join([json.dumps(LINE)] * 300)}]", "a.json", ARRAY),
         (json.dumps({"result": {"itens": [LINE]}, "status_code": 200}), "a.json", ANSWER),
         (json.dumps({"result": {"itens": [LINE] * 300}, "status_code": 200}), "a.ndjson", ANSWER),
+        (json.dumps({"result": {"itens": [LINE]}, "status_code": 200}, indent=4), "a.json", SPREAD),
+        (json.dumps(LINE, indent=4), "", SPREAD),
         (json.dumps(LINE), "a.ndjson.gz", "the name ends in .gz, but the content is not gzip"),
     ],
 )

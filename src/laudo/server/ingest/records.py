@@ -110,6 +110,9 @@ def _format(name: str, line: Line) -> Format:
     if _ANSWER(begins):
         way = "give its items one a line, as `jq -c '.result.itens[]'` does, with nome_pessoa added"
         raise RecordsError(f"the file is an answer of the API; {way}")
+    if begins.strip() == b"{":
+        way = "write one on each, as `jq -c .` does, or `jq -c '.result.itens[]'` of an answer of the API"
+        raise RecordsError(f"the file has an object on several lines; {way}")
     by_name = _SUFFIXES.get(PurePath(name.lower().removesuffix(".gz")).suffix)
     if by_name or isinstance(line, Unread):
         return by_name or "ndjson"
