@@ -17,9 +17,9 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 18
 
-demo: $(RUN_STAMP)  ## serve 10,000 invented reports; PORT= and STORE= may be given
+demo: $(RUN_STAMP)  ## serve 10,000 invented reports; PORT=, STORE= and ARGS=--live may be given
 	@mkdir -p .demo
-	@exec $(BIN)/laudo demo --port $(PORT) --store '$(STORE)' --key-file .demo/laudo.key
+	@exec $(BIN)/laudo demo --port $(PORT) --store '$(STORE)' --key-file .demo/laudo.key $(ARGS)
 
 test: $(DEV_STAMP)  ## run every test; those of the console need a Chromium, which is installed where that is allowed
 	@tests/console/install-browser || true

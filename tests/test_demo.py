@@ -4,7 +4,7 @@ import gzip
 from collections import Counter
 from collections.abc import Callable
 from io import BytesIO
-from itertools import islice, pairwise
+from itertools import islice, pairwise, takewhile
 from uuid import UUID
 
 import pytest
@@ -13,12 +13,14 @@ from stdnum.br import cnpj, cpf
 from laudo import demo
 from laudo.core.documents import is_cnpj, is_cpf
 from laudo.core.sql import Statement
+from laudo.demo import live, names
 from laudo.server import auth
 from laudo.server.database import Database
 from laudo.server.ingest.records import Relatorio, Source, read
 
 COUNT = 20_000
 KEY = bytes(range(32))
+START_MS = 1_800_000_000_000
 
 
 @pytest.fixture(scope="module")
@@ -200,6 +202,72 @@ def test_tokens_are_well_formed_depend_on_the_key_and_are_never_shown() -> None:
     assert all(auth.presented(token) == token for token in tokens)
     shown = repr(demo.Demo((demo.Access("Organização Exemplo", 1, "analista@example.com", tokens[0]),), 0))
     assert tokens[0] not in shown
+
+
+# While somebody looks
+
+
+@pytest.fixture(scope="module")
+def happening() -> dict[int, list[Relatorio]]:
+    """The states of the first 300 reports that come, by their numbers, each report's in its order."""
+    found: dict[int, list[Relatorio]] = {}
+    for number, state in takewhile(lambda change: change[0] < 400, live.changes(5, START_MS)):
+        found.setdefault(number, []).append(state)
+    return {number: states for number, states in found.items() if number < 300}
+
+
+def test_a_report_comes_every_other_second_and_is_concluded_within_40_seconds(
+    happening: dict[int, list[Relatorio]],
+) -> None:
+    assert [states[0].atualizado_em - START_MS for states in happening.values()] == list(range(0, 600_000, 2000))
+    for states in happening.values():
+        assert states[0].status == "PRE-PROCESSANDO"
+        assert states[-1].status == "CONCLUIDO"
+        assert states[-1].atualizado_em - states[0].atualizado_em < 40_000
+        assert all(before.atualizado_em + 2000 <= after.atualizado_em for before, after in pairwise(states))
+
+
+def test_a_report_that_moves_on_is_otherwise_what_it_was(happening: dict[int, list[Relatorio]]) -> None:
+    for states in happening.values():
+        assert len({(s.numero, s.nome, s.tipo_pessoa, s.numero_documento, s.nome_pessoa) for s in states}) == 1
+        assert all((s.resultado is not None) == (s.status == "CONCLUIDO") for s in states)
+        assert all(before.status != after.status for before, after in pairwise(states))
+    assert {s.status for states in happening.values() for s in states} == {outcome[0] for outcome in names.OUTCOMES}
+
+
+def test_what_happens_comes_in_its_order_and_is_another_with_another_seed() -> None:
+    first, other = (list(islice(live.changes(seed, START_MS), 300)) for seed in (1, 2))
+    assert all(before.atualizado_em <= after.atualizado_em for (_, before), (_, after) in pairwise(first))
+    assert not {state.numero for _, state in first} & {state.numero for _, state in other}
+
+
+def test_each_change_is_written_when_it_happens_seven_to_three(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled = demo.fill(database, KEY, count=10)
+    clock = Clock(START_MS)
+    monkeypatch.setattr(demo, "time", clock)
+    with pytest.raises(TimeoutError):
+        demo.go_on(database, filled)
+    newest = "SELECT id_conta, -min(recency), count(*) FROM relatorio GROUP BY id_conta ORDER BY id_conta"
+    assert [(id_conta, count) for id_conta, _, count in _fetch(database, newest)] == [(1, 7 + 42), (2, 3 + 18)]
+    assert START_MS + 110_000 < _fetch(database, newest)[0][1] <= clock.now_ms
+
+
+class Clock:
+    """A clock by which two minutes go by in no time; then it is out of patience."""
+
+    def __init__(self, now_ms: int) -> None:
+        self.now_ms = self._end = now_ms
+        self._end += 119_999
+
+    def time_ns(self) -> int:
+        return self.now_ms * 1_000_000
+
+    def sleep(self, seconds: float) -> None:
+        self.now_ms += round(seconds * 1000)
+        if self.now_ms > self._end:
+            raise TimeoutError
 
 
 def _share(relatorios: list[Relatorio], **wanted: str) -> float:

@@ -229,10 +229,14 @@ class Live:
 def _examples() -> list[Example]:
     found = []
     for page in PAGES:
-        blocks = re.findall(r"^```console\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+        blocks = _blocks(page, "console")
         if blocks:
             found.append(Example(name(page), tuple(blocks)))
     return found
+
+
+def _blocks(page: Path, kind: str) -> list[str]:
+    return re.findall(rf"^```{kind}\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -327,7 +331,7 @@ def _asking(live: Live, folder: Path) -> dict[str, str]:
 @pytest.mark.xdist_group("demo")
 @pytest.mark.parametrize("page", [page for page in PAGES if "```pycon" in page.read_text("utf-8")], ids=name)
 def test_python_examples_answer_as_shown(page: Path, live: Live, tmp_path: Path) -> None:
-    blocks = re.findall(r"^```pycon\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    blocks = _blocks(page, "pycon")
     (tmp_path / "examples.txt").write_text("\n".join(blocks).replace("…", "..."), "utf-8")
     options = ["-o", "ELLIPSIS", "-o", "IGNORE_EXCEPTION_DETAIL"]
     done = subprocess.run(
@@ -340,6 +344,25 @@ def test_python_examples_answer_as_shown(page: Path, live: Live, tmp_path: Path)
         timeout=60,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.xdist_group("demo")
+def test_the_fixture_for_tests_of_clients_serves_the_reports_of_a_file(tmp_path: Path) -> None:
+    page = ROOT / "docs/stand-in.md"
+    [fixture, test], [report] = _blocks(page, "python"), _blocks(page, "json")
+    counts = test + "        assert client.contar() == 1\n"
+    for file, text in (("conftest.py", fixture), ("test_client.py", counts), ("relatorios.ndjson", report)):
+        (tmp_path / file).write_text(text, "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(tmp_path)],
+        cwd=tmp_path,
+        env=_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 
 def _alike(expected: str, answer: str) -> bool:

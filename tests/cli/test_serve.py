@@ -4,6 +4,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -260,3 +261,25 @@ def test_demo_serves_what_it_made_and_starts_again(fresh: Shell) -> None:
         body = server.client.get("/relatorios", headers={"Authorization": token}).json()
         assert body["result"]["paginacao"]["total"] > 5000
         assert server.stop(signal.SIGTERM) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_in_a_live_demo_reports_come_until_it_ends(empty: Shell, number: int) -> None:
+    words = ("demo", "--count", "10", "--workers", "1", "--live")
+    with serving(empty, *words) as server:
+        assert server.process.stdout
+        token = next(line.split()[1].decode() for line in server.process.stdout if line.startswith(b"token"))
+        server.client.headers["Authorization"] = token
+        until = time.monotonic() + 60
+        while server.client.get("/relatorios").json()["result"]["paginacao"]["total"] < 7 + 2:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        assert server.stop(number) == (0 if number == signal.SIGTERM else -number)
+        assert server.process.communicate(timeout=60)[1] == b"", "its end comes when the last process closes it"
+
+
+def test_a_live_demo_serves(empty: Shell) -> None:
+    result = empty("demo", "--live", "--no-serve")
+    assert result.exit_code == 2
+    assert "leave out --no-serve or --live" in one_line(result)
+    assert not (empty.folder / "demo.db").exists()

@@ -1,9 +1,10 @@
 """`laudo serve|demo|migrate|config`: the service itself."""
 
 import os
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -12,6 +13,9 @@ from laudo.cli.options import ALL, as_json, flags, opened, with_settings
 from laudo.cli.ranges import Whole
 from laudo.server import config
 from laudo.server.config import SETTINGS, Settings
+
+if TYPE_CHECKING:
+    from laudo.demo import Demo
 
 DEMO_STORE: Final = "sqlite:///demo.db"
 
@@ -28,8 +32,9 @@ def serve(settings: Settings) -> None:
 @click.command()
 @click.option("--count", type=Whole(1, 100_000_000), default=10_000, show_default=True, help="Reports.")
 @click.option("--no-serve", is_flag=True, help="Only fill the store.")
+@click.option("--live", is_flag=True, help="Let reports come and move on while it serves.")
 @with_settings("store", "key_file", "host", "port", "workers", "log", store=DEMO_STORE, log=False)
-def demo(settings: Settings, *, count: int, no_serve: bool) -> None:
+def demo(settings: Settings, *, count: int, no_serve: bool, live: bool) -> None:
     """Serve invented reports for a first look.
 
     Fills the store with two organizations, prints a token and a curl to paste, and serves.
@@ -37,10 +42,17 @@ def demo(settings: Settings, *, count: int, no_serve: bool) -> None:
     The second start finds the data of the first, and prints the same token. The store is sqlite:///demo.db unless
     --store is given; LAUDO_STORE is not used, so that a real store never gets invented reports by mistake.
     """
+    if no_serve and live:
+        raise click.UsageError("--live lets reports come while it serves; leave out --no-serve or --live")
     if not no_serve:
         serving.free_address(settings.host, settings.port)  # Before an address is printed that others have.
-    _fill(settings, count)
-    if not no_serve:
+    filled = _fill(settings, count)
+    if live:
+        from laudo.server.ingest import ahead
+
+        with ahead.run(_going_on(settings, filled)):
+            serving.run(settings)
+    elif not no_serve:
         serving.run(settings)
 
 
@@ -107,7 +119,7 @@ def _grant(settings: Settings) -> None:
     output.summary("\n".join(f"{statement};" for statement in statements) or "the roles are current")
 
 
-def _fill(settings: Settings, count: int) -> None:
+def _fill(settings: Settings, count: int) -> "Demo":
     from laudo import demo as invented
     from laudo.server import stores
 
@@ -123,3 +135,17 @@ def _fill(settings: Settings, count: int) -> None:
     click.echo(f"base URL  {base}")
     click.echo(f"token     {token}")
     click.echo(f"try       curl -H 'Authorization: {token}' '{base}/relatorios?tipo_pessoa=PESSOA'")
+    return filled
+
+
+def _going_on(settings: Settings, filled: "Demo") -> Iterator[None]:
+    """Write what happens, for a process of its own that ends with the service; gives nothing."""
+    from laudo import demo as invented
+    from laudo.server.database import StoreError
+
+    try:
+        with opened(settings, write=True, distributed=False) as store:
+            invented.go_on(store, filled)
+    except StoreError as error:
+        output.note(f"no more reports come: {error}; hint: start again once the store can be written")
+    yield from ()

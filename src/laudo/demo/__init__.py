@@ -1,5 +1,6 @@
 """Invented data, seeded: reports as objects or as import lines, and a store filled for a first look."""
 
+import secrets
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from laudo.core.values import render_instant
+from laudo.demo import live
 from laudo.demo.invent import NOW_MS, relatorios
 from laudo.server import accounts, auth
 from laudo.server.accounts import Conta, Usuario
@@ -15,12 +17,14 @@ from laudo.server.database import Connection, Database
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.writer import Ingest
 
-__all__ = ["NOW_MS", "Access", "Demo", "demo_token", "fill", "ndjson_lines", "relatorios"]
+__all__ = ["NOW_MS", "Access", "Demo", "demo_token", "fill", "go_on", "ndjson_lines", "relatorios"]
 
 _BATCH: Final = 1000
 _EXEMPLO: Final = "Organização Exemplo"
 _VIZINHA: Final = "Organização Vizinha"
 _WEBHOOK: Final = "https://example.com/webhook"
+_STRIDE: Final = 3
+"""From one of ten places to that of the next report: an account gets its share of them evenly."""
 
 
 class Member(NamedTuple):
@@ -65,7 +69,7 @@ def fill(database: Database, key: bytes, *, count: int = 10_000) -> Demo:
     done. What an interrupted call wrote is found again, not doubled. Raises AccountError when the last
     user's token was revoked.
     """
-    now_ms = time.time_ns() // 1_000_000
+    now_ms = _now_ms()
     with database.transaction() as connection:
         usuarios = [_usuario(connection, member) for member in _MEMBERS]
         tokens = [demo_token(key, number) for number in range(1, len(usuarios) + 1)]
@@ -78,6 +82,15 @@ def fill(database: Database, key: bytes, *, count: int = 10_000) -> Demo:
         for usuario, token in zip(usuarios, tokens, strict=True):
             accounts.create_token(connection, usuario.id_usuario, auth.hash_token(key, token), now_ms=now_ms)
     return Demo(accesses, written)
+
+
+def go_on(database: Database, filled: Demo) -> None:
+    """Let reports come and move on, others at each call: write each change when it happens. It never ends of itself."""
+    places = _places([access.id_conta for access in filled.accesses])
+    ingests = {id_conta: Ingest(database, id_conta) for id_conta in set(places)}
+    for number, relatorio in live.changes(secrets.randbits(64), _now_ms()):
+        time.sleep(max(0, relatorio.atualizado_em - _now_ms()) / 1000)
+        ingests[places[number * _STRIDE % len(places)]].write([relatorio])
 
 
 def demo_token(key: bytes, number: int) -> str:
@@ -118,7 +131,7 @@ def _access(member: Member, usuario: Usuario, token: str) -> Access:
 def _write(database: Database, usuarios: Sequence[Usuario], count: int) -> int:
     """Deal the reports out by tenths, in batches; gives how many were new."""
     ingests = {usuario.id_conta: Ingest(database, usuario.id_conta) for usuario in usuarios}
-    places = [u.id_conta for u, member in zip(usuarios, _MEMBERS, strict=True) for _ in range(member.tenths)]
+    places = _places([usuario.id_conta for usuario in usuarios])
     batches: dict[int, list[Relatorio]] = {id_conta: [] for id_conta in ingests}
     inserted = 0
     for index, relatorio in enumerate(relatorios(count)):
@@ -128,3 +141,12 @@ def _write(database: Database, usuarios: Sequence[Usuario], count: int) -> int:
             inserted += ingests[id_conta].write(batches[id_conta]).inserted
             batches[id_conta] = []
     return inserted + sum(ingests[id_conta].write(batch).inserted for id_conta, batch in batches.items() if batch)
+
+
+def _places(id_contas: Sequence[int]) -> list[int]:
+    """The accounts of the members, each as often as it gets tenths of the reports."""
+    return [id_conta for id_conta, member in zip(id_contas, _MEMBERS, strict=True) for _ in range(member.tenths)]
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,70 @@
+"""Invents what happens while somebody looks: reports that come and move on, as those of a service at work do."""
+
+import random
+from bisect import insort
+from collections.abc import Iterator
+from operator import itemgetter
+from typing import Final
+
+import msgspec
+
+from laudo.demo import names
+from laudo.demo.invent import relatorios
+from laudo.server.ingest.fields import Relatorio
+
+Change = tuple[int, Relatorio]
+"""The number of a report, from 0, and how it is from its `atualizado_em` on."""
+
+
+def changes(seed: int, start_ms: int) -> Iterator[Change]:
+    """What happens from an instant on, in its order and without end: a report comes every other second.
+
+    Each is concluded within 40 seconds; some wait for an analyst or a document before.
+    """
+    rng = random.Random(seed)
+    ahead: list[tuple[int, Change]] = []
+    for number, relatorio in enumerate(relatorios(_ENDLESS, seed=seed)):
+        came = start_ms + number * _BETWEEN_MS
+        while ahead and ahead[0][0] < came:
+            yield ahead.pop(0)[1]
+        for state in _course(rng, relatorio, came):
+            insort(ahead, (state.atualizado_em, (number, state)), key=itemgetter(0))
+
+
+def _course(rng: random.Random, relatorio: Relatorio, came: int) -> Iterator[Relatorio]:
+    """What becomes of a report that came at an instant."""
+    at = came
+    for status in rng.choices(*_COURSES)[0]:
+        _, resultado, pendente, mensagem = rng.choices(*_OUTCOMES[status])[0]
+        yield msgspec.structs.replace(
+            relatorio,
+            status=status,
+            atualizado_em=at,
+            resultado=resultado,
+            mensagem=mensagem,
+            pendente_validacao_manual=pendente,
+        )
+        at += rng.randrange(*_STAY_MS)
+
+
+_ENDLESS: Final = 10**12
+_BETWEEN_MS: Final = 2000
+_STAY_MS: Final = (2000, 10_000)
+"""How long a report stays as it is."""
+_COURSES: Final = (
+    (
+        ("PRE-PROCESSANDO", "PROCESSANDO", "CONCLUIDO"),
+        ("PRE-PROCESSANDO", "PROCESSANDO", "EM ANALISE", "CONCLUIDO"),
+        ("PRE-PROCESSANDO", "PROCESSANDO", "PENDENTE", "PROCESSANDO", "CONCLUIDO"),
+    ),
+    (6, 3, 1),
+)
+"""The statuses of a report, one after the other, and how common each such course is."""
+_OUTCOMES: Final = {
+    status: (
+        [outcome[:4] for outcome in names.OUTCOMES if outcome[0] == status],
+        [outcome[4] for outcome in names.OUTCOMES if outcome[0] == status],
+    )
+    for status in {outcome[0] for outcome in names.OUTCOMES}
+}
+"""The outcomes that have a status, and how common each of them is."""
