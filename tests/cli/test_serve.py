@@ -6,14 +6,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
 import pytest
 
+from laudo.core.sql import Statement
 from laudo.server import auth
+from laudo.server.stores import open_store
 from live.server import free_port, scrape
 from shell import LAUDO, Shell, ndjson, one_line
 
@@ -229,6 +232,21 @@ def test_demo_prints_what_to_paste_and_the_same_again(fresh: Shell) -> None:
 def test_demo_makes_the_folder_of_a_file(empty: Shell) -> None:
     empty.prints("demo", "--no-serve", "--count", "1", "--store", f"sqlite:///{empty.folder}/new/demo.db")
     assert (empty.folder / "new/demo.db").exists()
+
+
+def test_demo_invents_reports_up_to_now_or_to_the_instant_given(empty: Shell) -> None:
+    now = datetime.now(UTC)
+    assert now - timedelta(days=4) < _newest(empty) <= now
+    assert _newest(empty, "--until", "2026-10-01T00:00:00Z") == datetime.fromisoformat("2026-09-30T19:00:26.147Z")
+
+
+def _newest(shell: Shell, *words: str) -> datetime:
+    """Give the instant of the newest report of a demonstration that is made anew."""
+    store = f"sqlite:///{shell.folder}/{len(words)}.db"
+    shell.prints("demo", "--no-serve", "--store", store, *words)
+    with closing(open_store(store)) as database:
+        [(recency,)] = database.fetch(Statement("SELECT min(recency) FROM relatorio WHERE id_conta = 1"))
+    return datetime.fromtimestamp(-recency / 1000, UTC)
 
 
 def test_demo_leaves_the_store_of_the_environment_alone(laudo: Shell) -> None:

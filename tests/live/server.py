@@ -14,7 +14,12 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from awaiting import readable
+from laudo.core.values import render_instant
+from laudo.demo import NOW_MS
 from shell import LAUDO, Shell
+
+DEMO_UNTIL: Final = render_instant(NOW_MS)
+"""When the invented reports end, so that tests know their days."""
 
 _PATIENCE: Final = 30.0
 """Seconds after which something that should have happened has not."""
@@ -28,7 +33,8 @@ class Place(Shell):
 
     def demonstrate(self) -> "Place":
         """Fill the store with 10,000 invented reports; gives the place with a token of the account that has most."""
-        made = self.run("demo", "--no-serve", "--store", self.store, "--key-file", str(self.key_file))
+        words = ("--no-serve", "--until", DEMO_UNTIL, "--store", self.store, "--key-file", str(self.key_file))
+        made = self.run("demo", *words)
         assert made.returncode == 0, made.stderr
         token = next(line.split()[1] for line in made.stdout.splitlines() if line.startswith("token"))
         return replace(self, token=token)

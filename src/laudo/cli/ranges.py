@@ -1,4 +1,4 @@
-"""Numbers and choices, as the command line takes them: the only place that names their kinds.
+"""Numbers, instants and choices, as the command line takes them: the only place that names their kinds.
 
 What click calls them, an "integer range", nobody has typed who typed something else than a number; and it would repeat
 what was typed.
@@ -53,6 +53,20 @@ class Word(click.Choice[str]):
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:  # noqa: ANN401 - click's
         del value, ctx
         return f"it takes {' or '.join(self.choices)}"
+
+
+class Instant(click.ParamType[int]):
+    """An instant with offset; gives it in ms since 1970."""
+
+    name = "instant"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # noqa: ANN401 - click's
+        from laudo.core.values import parse_instant
+
+        try:
+            return parse_instant(value)
+        except ValueError:
+            self.fail("it takes an instant such as 2027-01-31T12:00:00Z", param, ctx)
 
 
 def _bounds(kind: click.IntRange | click.FloatRange) -> str:

@@ -1,6 +1,7 @@
 """`laudo serve|demo|migrate|config`: the service itself."""
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +11,7 @@ import click
 
 from laudo.cli import options, output, serving
 from laudo.cli.options import ALL, as_json, flags, opened, with_settings
-from laudo.cli.ranges import Whole
+from laudo.cli.ranges import Instant, Whole
 from laudo.server import config
 from laudo.server.config import SETTINGS, Settings
 
@@ -31,22 +32,24 @@ def serve(settings: Settings) -> None:
 
 @click.command()
 @click.option("--count", type=Whole(1, 100_000_000), default=10_000, show_default=True, help="Reports.")
+@click.option("--until", "until_ms", metavar="INSTANT", type=Instant(), help="When the newest is made.  [default: now]")
 @click.option("--no-serve", is_flag=True, help="Only fill the store.")
 @click.option("--live", is_flag=True, help="Let reports come and move on while it serves.")
 @with_settings("store", "key_file", "host", "port", "workers", "log", store=DEMO_STORE, log=False)
-def demo(settings: Settings, *, count: int, no_serve: bool, live: bool) -> None:
+def demo(settings: Settings, *, count: int, until_ms: int | None, no_serve: bool, live: bool) -> None:
     """Serve invented reports for a first look.
 
     Fills the store with two organizations, prints a token and a curl to paste, and serves.
 
-    The second start finds the data of the first, and prints the same token. The store is sqlite:///demo.db unless
+    They are the same each time, but for their instants, which end at --until. The second start finds the data of the
+    first, and prints the same token. The store is sqlite:///demo.db unless
     --store is given; LAUDO_STORE is not used, so that a real store never gets invented reports by mistake.
     """
     if no_serve and live:
         raise click.UsageError("--live lets reports come while it serves; leave out --no-serve or --live")
     if not no_serve:
         serving.free_address(settings.host, settings.port)  # Before an address is printed that others have.
-    filled = _fill(settings, count)
+    filled = _fill(settings, count, until_ms)
     if live:
         from laudo.server.ingest import ahead
 
@@ -119,7 +122,7 @@ def _grant(settings: Settings) -> None:
     output.summary("\n".join(f"{statement};" for statement in statements) or "the roles are current")
 
 
-def _fill(settings: Settings, count: int) -> "Demo":
+def _fill(settings: Settings, count: int, until_ms: int | None) -> "Demo":
     from laudo import demo as invented
     from laudo.server import stores
 
@@ -127,8 +130,9 @@ def _fill(settings: Settings, count: int) -> "Demo":
         file.parent.mkdir(parents=True, exist_ok=True)
     _migrate(settings)
     key = options.key(settings, create=True)
+    until_ms = time.time_ns() // 1_000_000 if until_ms is None else until_ms
     with opened(settings, write=True, distributed=False) as store:
-        filled = invented.fill(store, key, count=count)
+        filled = invented.fill(store, key, count=count, until_ms=until_ms)
     if not filled.written:
         output.note("the store was filled before, and is left as it is; another --store can have another --count")
     base, token = serving.base_url(settings), filled.accesses[0].token

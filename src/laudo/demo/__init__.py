@@ -62,9 +62,10 @@ class Demo:
     """Reports written by this call: 0 when the store was filled before."""
 
 
-def fill(database: Database, key: bytes, *, count: int = 10_000) -> Demo:
+def fill(database: Database, key: bytes, *, count: int = 10_000, until_ms: int = NOW_MS) -> Demo:
     """Fill a migrated store, opened for writing, with two organizations and `count` reports between them.
 
+    The newest is shortly before `until_ms`; all else is the same each time.
     Some CPFs are known to both. The tokens come last: where they exist, all the rest does, and nothing is
     done. What an interrupted call wrote is found again, not doubled. Raises AccountError when the last
     user's token was revoked.
@@ -77,7 +78,7 @@ def fill(database: Database, key: bytes, *, count: int = 10_000) -> Demo:
     accesses = tuple(map(_access, _MEMBERS, usuarios, tokens))
     if complete:
         return Demo(accesses, written=0)
-    written = _write(database, usuarios, count)
+    written = _write(database, usuarios, relatorios(count, until_ms=until_ms))
     with database.transaction() as connection:
         for usuario, token in zip(usuarios, tokens, strict=True):
             accounts.create_token(connection, usuario.id_usuario, auth.hash_token(key, token), now_ms=now_ms)
@@ -128,13 +129,13 @@ def _access(member: Member, usuario: Usuario, token: str) -> Access:
     return Access(member.nome_organizacao, usuario.id_conta, usuario.email, token)
 
 
-def _write(database: Database, usuarios: Sequence[Usuario], count: int) -> int:
+def _write(database: Database, usuarios: Sequence[Usuario], made: Iterable[Relatorio]) -> int:
     """Deal the reports out by tenths, in batches; gives how many were new."""
     ingests = {usuario.id_conta: Ingest(database, usuario.id_conta) for usuario in usuarios}
     places = _places([usuario.id_conta for usuario in usuarios])
     batches: dict[int, list[Relatorio]] = {id_conta: [] for id_conta in ingests}
     inserted = 0
-    for index, relatorio in enumerate(relatorios(count)):
+    for index, relatorio in enumerate(made):
         id_conta = places[index % len(places)]
         batches[id_conta].append(relatorio)
         if len(batches[id_conta]) == _BATCH:

@@ -52,8 +52,9 @@ def relatorios(
     *,
     seed: int = 1,
     persons: int | None = None,
+    until_ms: int = NOW_MS,
 ) -> Iterator[Relatorio]:
-    """Reports in ascending `atualizado_em`, the last shortly before NOW_MS; a fifth are on companies.
+    """Reports in ascending `atualizado_em`, the last shortly before `until_ms`; a fifth are on companies.
 
     `persons` is how many distinct CPFs occur: at most 0.8 × count (more is taken for that), by
     default 0.3 × count. A few return often, most once or twice.
@@ -61,7 +62,7 @@ def relatorios(
     rng = random.Random(seed)
     subject = _subjects(rng)
     outcomes = {tipo: _outcomes(tipo) for tipo in ("Pessoa", "Empresa")}
-    instants = _instants(rng, count, NOW_MS - SPAN_MS, NOW_MS)
+    instants = _instants(rng, count, until_ms - SPAN_MS, until_ms)
     numbers = _numbers(rng, count, persons)
     uuids = _uuids(rng)
     settled = int(count * _SETTLED)

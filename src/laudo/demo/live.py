@@ -23,7 +23,7 @@ def changes(seed: int, start_ms: int) -> Iterator[Change]:
     """
     rng = random.Random(seed)
     ahead: list[tuple[int, Change]] = []
-    for number, relatorio in enumerate(relatorios(_ENDLESS, seed=seed)):
+    for number, relatorio in enumerate(relatorios(_ENDLESS, seed=seed, persons=_ENDLESS)):
         came = start_ms + number * _BETWEEN_MS
         while ahead and ahead[0][0] < came:
             yield ahead.pop(0)[1]
