@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from itertools import count
+from random import Random
 from time import monotonic
 from typing import Final
 
@@ -9,7 +11,7 @@ import apsw
 import pytest
 
 from factories import Account, Store
-from laudo.core.sql import Statement
+from laudo.core.sql import SQLITE, Owner, Statement
 from laudo.server.database import Bounds, Database, Locked, Slow
 from laudo.server.stores import open_store
 from strategies import many
@@ -69,6 +71,25 @@ def test_the_time_between_statements_is_nobodys(store: Store, store_url: str, mo
                 now += seconds
                 assert connection.fetch(ONE) == [(1,)]
                 now += seconds
+
+
+@pytest.mark.engines("sqlite", reason="its index of words takes few steps, and long ones, before it finds a row")
+def test_a_search_for_many_words_is_ended_too(
+    store: Store, store_url: str, limited: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del store
+    letters, seeded = "abcdefghij", Random(0)
+    names = (
+        " ".join(f"1·{letter}{seeded.getrandbits(160):040x}" for letter in letters.replace(letters[number % 10], ""))
+        for number in range(10_000)
+    )
+    with closing(apsw.Connection(store_url.removeprefix("sqlite:///"))) as writing, writing:
+        writing.executemany("INSERT INTO pessoa_words (rowid, words) VALUES (?, ?)", enumerate(names))
+    search = SQLITE.found(letters, Owner(1, 1))
+    assert limited.fetch(search) == [(0,)]
+    monkeypatch.setattr("laudo.server.sqlite.session.monotonic", count().__next__)
+    with pytest.raises(Slow, match="time limit"):
+        limited.fetch(search)
 
 
 @pytest.mark.timed

@@ -21,8 +21,9 @@ _LONGEST: Final = 48_000
 _AMPLE: Final = 1 << 30
 """Bytes free on the disk with which they may wait. Where the log fills it, the file cannot take it any more, and its
 index, without which nobody reads, cannot grow."""
-_CHECK: Final = 20_000
-"""Steps of SQLite's machine, some tenths of a millisecond, after which a statement's time is looked at."""
+_CHECK: Final = 1_000
+"""Steps of SQLite's machine after which a statement's time is looked at: of most, some tens of microseconds, but of a
+search for words one step may take a third of a millisecond."""
 
 
 class Session(apsw.Connection):
