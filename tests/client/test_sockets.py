@@ -152,6 +152,16 @@ def test_no_answer_fills_the_memory(ask: Ask, packed: bool, monkeypatch: pytest.
     assert caught.value.__context__ is None
 
 
+@pytest.mark.parametrize("packed", ["gzip, gzip", "gzip\r\nContent-Encoding: gzip", "BR", "zstd"])
+def test_no_few_bytes_fill_the_memory(ask: Ask, packed: str) -> None:
+    """What gzip has packed twice becomes a million times as long, all of it at once."""
+    body = gzip.compress(gzip.compress(b" " * 1_000_000))
+    head = OK + f"Content-Encoding: {packed}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    told = r"^the answer is packed in another way than was asked for \(status 200\)$"
+    with serving(answering(head + body)) as base, pytest.raises(AnswerError, match=told):
+        ask(base, HURRY)
+
+
 def test_nobody_listens(ask: Ask) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]

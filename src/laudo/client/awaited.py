@@ -227,8 +227,8 @@ class AsyncLaudo:
                 if self._closed:
                     raise RuntimeError(errors.CLOSED)
                 response = await here.transport.handle_async_request(self._wire.request(call, waits))
-                body = Body(response)
                 try:
+                    body = Body(response)
                     async for part in response.aiter_bytes():
                         body.add(part)
                 finally:

@@ -103,18 +103,23 @@ class Body:
     __slots__ = ("_left", "_parts", "_response")
 
     def __init__(self, response: httpx.Response) -> None:
+        """Raises AnswerError for one whose next bytes, unpacked, could be more than memory holds."""
         self._response = response
         self._left = LARGEST
         self._parts: list[bytes] = []
+        if not _BOUNDED(response.headers.get("content-encoding", "")):
+            raise self._refused("the answer is packed in another way than was asked for")
 
     def add(self, part: bytes) -> None:
         """Keep what has come; raises AnswerError when that is more than any page has."""
         self._left -= len(part)
         if self._left < 0:
-            message = f"the answer is larger than {LARGEST // 1_000_000} MB"
-            status, request_id = self._response.status_code, self._response.headers.get("x-request-id")
-            raise AnswerError(message, status=status, request_id=request_id)
+            raise self._refused(f"the answer is larger than {LARGEST // 1_000_000} MB")
         self._parts.append(part)
+
+    def _refused(self, message: str) -> AnswerError:
+        status, request_id = self._response.status_code, self._response.headers.get("x-request-id")
+        return AnswerError(message, status=status, request_id=request_id)
 
     def whole(self) -> bytes:
         return b"".join(self._parts)
@@ -226,6 +231,8 @@ def _cursor(link: str | None) -> str | None:
 
 
 _OK: Final = 200
+_BOUNDED: Final = re.compile(r"(?!br|zstd)[^,]*", re.IGNORECASE).fullmatch
+"""Tells one way of packing, of which a byte gives a thousand at most, from several in one another and from others."""
 _BEFORE_TEXT: Final = b"\xef\xbb\xbf \t\r\n"
 _TOKEN: Final = re.compile(r"[!-~]{1,4000}").fullmatch
 _ADDRESS: Final = re.compile(r"https?://[^/?#@\s\\]+(/[^?#\s]*)?", re.IGNORECASE).fullmatch
