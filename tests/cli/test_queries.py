@@ -426,6 +426,14 @@ def test_on_a_terminal_a_page_is_not_taken_for_the_list(
         assert line not in on_a_terminal("relatorios", *words, *programs, columns=240, notes=True)
 
 
+def test_a_service_that_does_not_say_how_large_a_page_is_shows_that(
+    on_a_terminal: Callable[..., str], service: Service
+) -> None:
+    service.script = [listed([relatorio(number) for number in range(25)], total=60, rows=0)]
+    line = "page 1 of 3, 60 relatorios in all; --page and --all show the others"
+    assert on_a_terminal("relatorios", columns=240, notes=True).splitlines()[-1] == line
+
+
 @pytest.mark.parametrize("columns", [20, 80, 150, 190, 240])
 def test_no_terminal_is_too_narrow_for_a_whole_value(
     on_a_terminal: Callable[..., str], service: Service, columns: int

@@ -136,7 +136,7 @@ def _ask(
 
 def _place(found: Any, name: str) -> str:  # noqa: ANN401 - a page of either list
     """Say what a page is a part of, so that nobody takes it for the list."""
-    pages = -(-found.total // found.linhas)
+    pages = -(-found.total // max(found.linhas, len(found.itens), 1))
     if found.pagina > max(pages, 1):
         return f"page {found.pagina} is beyond the last one, which is {max(pages, 1)}; {found.total} {name} in all"
     if pages > 1:
