@@ -136,3 +136,11 @@ def test_the_policy_refuses_what_would_get_through(wide: Console) -> None:
     wide.page.wait_for_timeout(300)
     assert wide.faults
     wide.faults.clear()
+
+
+@pytest.mark.parametrize("value", ["constructor", "__proto__"])
+def test_a_value_that_is_the_name_of_what_every_object_has_is_refused_like_any_other(wide: Console, value: str) -> None:
+    wide.refusals_expected = True
+    wide.enter(f"#/relatorios?status={value}")
+    assert "não aceitou esta consulta" in wide.page.locator(".trouble[data-kind=invalid]").inner_text()
+    assert wide.page.locator(".chips .value").inner_text() == value

@@ -109,7 +109,7 @@ export const kindOf = (tipo) => CHOICES.tipo_pessoa[tipo.toUpperCase()] ?? tipo;
 
 /** The words for a filter's value; `mask` writes documents. @param {string} name @param {string} value @param {(text: string) => string} mask */
 export function valueWords(name, value, mask) {
-  if (CHOICES[name]) return CHOICES[name][value] ?? value;
+  if (CHOICES[name]) return Object.hasOwn(CHOICES[name], value) ? CHOICES[name][value] : value;
   if (name === "numero_documento" || name === "cpf") return mask(value);
   if (/^\d{4}-\d\d-\d\d$/.test(value)) return value.split("-").reverse().join("/");
   return value;
