@@ -126,6 +126,15 @@ def test_a_wrong_parameter_is_refused_before_anything_is_sent(
     assert service.requests == []
 
 
+def test_whoever_writes_no_address_is_not_told_how_an_instant_is_written_there(client: Client) -> None:
+    with pytest.raises(ParameterError) as caught:
+        client.call("relatorios", atualizado_em_de="2026-01-31T12:00:00%2B03:00")
+    assert caught.value.message == (
+        "atualizado_em_de de relatorios deve ser uma data, como 2026-01-31, ou um instante ISO 8601 com fuso, como "
+        "2026-01-31T12:00:00Z"
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [({"rows": 30}, "rows deve ser um múltiplo de 25"), ({"workers": 0}, "workers deve ser um número inteiro")],

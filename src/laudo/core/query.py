@@ -289,7 +289,7 @@ class _Reader:
             try:
                 value = _value(filter_, text)
             except ValueError:
-                self._problems[filter_.name] = f"O parâmetro {filter_.name} deve ser {filter_.kind.accepts}."
+                self._problems[filter_.name] = f"O parâmetro {filter_.name} deve ser {filter_.kind.accepts_in_address}."
             else:
                 yield Condition(filter_, value)
 

@@ -20,7 +20,8 @@ class Kind:
     """One kind of value.
 
     `parse` turns a text into what is stored and raises ValueError when it is not of this kind; `accepts` says in
-    Portuguese what is; `json_type`, `pattern` and `choices` describe the value for OpenAPI.
+    Portuguese what is, `encoding` what is written otherwise in an address; `json_type`, `pattern` and `choices`
+    describe the value for OpenAPI.
     """
 
     parse: Callable[[str], Stored]
@@ -30,6 +31,12 @@ class Kind:
     pattern: str | None = None
     choices: tuple[str, ...] = ()
     format: str | None = None
+    encoding: str = ""
+
+    @property
+    def accepts_in_address(self) -> str:
+        """Say what is of this kind to whoever writes the address."""
+        return f"{self.accepts} ({self.encoding})" if self.encoding else self.accepts
 
 
 def fold(text: str) -> str:
@@ -220,9 +227,7 @@ INSTANT: Final = Kind(
     format="date-time",
 )
 _RANGE_PATTERN: Final = f"^{_DATE_PATTERN}({_TIME_PATTERN})?$"
-_RANGE_ACCEPTS: Final = (
-    "uma data, como 2026-01-31, ou um instante ISO 8601 com fuso, como 2026-01-31T12:00:00Z "
-    "(o + do fuso se escreve %2B na URL)"
-)
-SINCE: Final = Kind(_since, _RANGE_ACCEPTS, "2026-01-01", pattern=_RANGE_PATTERN)
-UNTIL: Final = Kind(_until, _RANGE_ACCEPTS, "2026-01-31", pattern=_RANGE_PATTERN)
+_RANGE_ACCEPTS: Final = "uma data, como 2026-01-31, ou um instante ISO 8601 com fuso, como 2026-01-31T12:00:00Z"
+_PLUS: Final = "o + do fuso se escreve %2B na URL"
+SINCE: Final = Kind(_since, _RANGE_ACCEPTS, "2026-01-01", pattern=_RANGE_PATTERN, encoding=_PLUS)
+UNTIL: Final = Kind(_until, _RANGE_ACCEPTS, "2026-01-31", pattern=_RANGE_PATTERN, encoding=_PLUS)

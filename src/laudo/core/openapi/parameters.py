@@ -91,7 +91,7 @@ def _filter(filter_: Filter) -> Json:
     return {
         "name": filter_.name,
         "in": "query",
-        "description": f"{filter_.description} Aceita {filter_.kind.accepts}.{any_case}",
+        "description": f"{filter_.description} Aceita {filter_.kind.accepts_in_address}.{any_case}",
         "schema": _accepted(filter_),
         "example": filter_.kind.example,
     }
