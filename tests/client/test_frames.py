@@ -28,7 +28,8 @@ def test_a_frame_of_pandas(client: Laudo) -> None:
     assert list(frame.columns) == NAMES
     assert str(frame["atualizado_em"].dt.tz) == "UTC"
     assert len(to_pandas([])) == 0
-    assert list(to_pandas(client.relatorios(status="PENDENTE")).columns) == NAMES
+    none = client.relatorios(status="PENDENTE")
+    assert list(to_pandas(none).columns) == list(to_pandas(none.all(workers=4)).columns) == NAMES
 
 
 def test_a_frame_of_polars(client: Laudo) -> None:
@@ -37,4 +38,5 @@ def test_a_frame_of_polars(client: Laudo) -> None:
     assert frame.columns == NAMES
     assert frame["resultado"].to_list() == [None, "VALID"]
     assert len(to_polars([])) == 0
-    assert to_polars(client.relatorios(status="PENDENTE")).columns == NAMES
+    none = client.relatorios(status="PENDENTE")
+    assert to_polars(none).columns == to_polars(none.all(workers=4)).columns == NAMES

@@ -44,7 +44,20 @@ class Page(Generic[I]):
 
     def all(self, *, workers: int = 1) -> Iterator[I]:
         """Iterate over all items; with `workers` above 1, that many pages are under way at a time, order kept."""
-        return self._all(workers)
+        return Items(self._all(workers), self.item)
+
+
+class Items(Iterator[I]):
+    """Items one by one, and the class of them, also where there are none."""
+
+    __slots__ = ("_itens", "item")
+
+    def __init__(self, itens: Iterator[I], item: type[I]) -> None:
+        self._itens = itens
+        self.item = item
+
+    def __next__(self) -> I:
+        return next(self._itens)
 
 
 class Laudo:

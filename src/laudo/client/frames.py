@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from laudo.client.blocking import Page
+from laudo.client.blocking import Items, Page
 from laudo.client.items import Item
 
 
@@ -18,7 +18,8 @@ def to_dicts(itens: Iterable[Item]) -> list[dict[str, Any]]:
 def to_pandas(itens: Iterable[Item]) -> Any:  # noqa: ANN401 - pandas is optional, and its types with it
     """Give a pandas.DataFrame with a column for each field; ModuleNotFoundError without pandas.
 
-    A page that has no items still says which fields they would have; any other iterable without items makes no column.
+    A page that has no items, and its `all`, still say which fields they would have; any other iterable without items
+    makes no column.
     """
     return import_module("pandas").DataFrame(_columns(itens))
 
@@ -30,5 +31,5 @@ def to_polars(itens: Iterable[Item]) -> Any:  # noqa: ANN401 - the same
 
 def _columns(itens: Iterable[Item]) -> dict[str, list[Any]]:
     known = list(itens)
-    kind = itens.item if isinstance(itens, Page) else type(known[0]) if known else msgspec.Struct
+    kind = itens.item if isinstance(itens, Page | Items) else type(known[0]) if known else msgspec.Struct
     return {name: [getattr(item, name) for item in known] for name in kind.__struct_fields__}
