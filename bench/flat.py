@@ -138,6 +138,7 @@ def _rows() -> Iterator[Row]:
         "cpf={cpf}",
         "nome=maria",
         "nome=mar sil",
+        "nome=maria aparecida da silva santos",
         "nome=maria&sort=nome",
         "nome=maria&atualizado_em_de=2026-06-01",
         "busca=1234",

@@ -179,6 +179,7 @@ PESSOA_VALUES: Final[Values] = {
     "cpf": (*CPFS, "00000000000"),
     "nome": (
         *("mar", "silva", "mar sil", "SILVA mar", "da d", "maria maria", "strass", "ß", "ipek", "d avila", "d'a"),
+        *("s si silva da mar", "m d s", "maria da silva", "a b c d e"),
         *("joao 2", "zoe", "𝒳", "x", "ωmega", "οδυσσευσ", "ilva", "aria", "mar%", "a_"),
     ),
     "busca": (

@@ -380,7 +380,9 @@ def test_no_list_of_people_sorts_or_scans_an_organization(asked: Asked, filters:
 
 def test_a_search_reads_the_index_of_words(asked: Asked) -> None:
     """Beside it, where an organization has a small part of all persons, an index that tells which are its own."""
-    urls = ("/pessoas?nome=mar sil", "/pessoas?nome=maria&sort=nome", "/pessoas?busca=zulmira")
+    urls = [
+        f"/pessoas?{filters}" for filters in ("nome=mar sil", "nome=a b c", "nome=maria&sort=nome", "busca=zulmira")
+    ]
     assert "pessoa_words" in look(asked, urls, beyond="Bitmap Index Scan")
 
 

@@ -449,7 +449,9 @@ def test_the_statements_of_a_list_of_reports_start_from_the_account(asked: Asked
         assert bound[:2] == [asked.account.id_organizacao, asked.account.id_conta]
 
 
-@pytest.mark.parametrize("filters", ["", "&nome=mar", "&busca=m", "&busca=5", "&atualizado_em_de=2026-01-01&busca=m"])
+@pytest.mark.parametrize(
+    "filters", ["", "&nome=mar", "&nome=ma da si", "&busca=m", "&busca=5", "&atualizado_em_de=2026-01-01&busca=m"]
+)
 @pytest.mark.parametrize("asking", PESSOAS)
 def test_the_statements_of_a_list_of_people_start_from_the_organization(
     asked: Asked, asking: str, filters: str

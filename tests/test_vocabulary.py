@@ -1,5 +1,8 @@
 """Words of names are counted so that every beginning has its total, whatever names come and go."""
 
+from collections.abc import Iterable
+from itertools import permutations
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -10,7 +13,7 @@ from factories import NOON, Account, Store, contents, cpf, relatorio
 from laudo.core import sql
 from laudo.core.lookups import Found
 from laudo.core.sql import Owner, Statement
-from laudo.core.values import words
+from laudo.core.values import telling, words
 from laudo.server import migrations
 from laudo.server.ingest import counting, vocabulary
 from laudo.server.ingest.verify import verify
@@ -44,6 +47,17 @@ def test_every_beginning_of_a_word_has_the_total_of_a_count(
             kept = connection.fetch(Statement("SELECT total FROM word WHERE id_organizacao = 7"))
             assert all(total > 0 for (total,) in kept)
         database.close()
+
+
+@given(asked=names, name=names)
+def test_the_words_that_tell_all_find_the_same_names(asked: str, name: str) -> None:
+    def has(words: Iterable[str]) -> bool:
+        return all(any(word.startswith(beginning) for word in name.split()) for beginning in words)
+
+    told = telling(asked.split())
+    assert has(told) == has(asked.split())
+    assert not any(word.startswith(other) for word, other in permutations(told, 2))
+    assert [len(word) for word in told] == sorted(map(len, told), reverse=True)
 
 
 def totals(client: Client, *nomes: str) -> list[int]:

@@ -11,7 +11,7 @@ from laudo.core import errors
 from laudo.core.errors import ApiError
 from laudo.core.likeness import nearest
 from laudo.core.resources import NEWEST, Filter, Match, Order, Resource
-from laudo.core.values import Stored, render, unwritable, words
+from laudo.core.values import Stored, render, telling, unwritable, words
 
 STEP: Final = 25
 """`rows` is a multiple of this."""
@@ -79,9 +79,9 @@ class Query:
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The words with which words of the name must begin."""
+        """The words with which words of the name must begin, the longest first."""
         asked = [each for each in self.conditions if each.filter.match in {Match.WORDS, Match.SEARCH}]
-        return tuple(dict.fromkeys(word for each in asked if not _is_prefix(each) for word in words(str(each.value))))
+        return telling(word for each in asked if not _is_prefix(each) for word in words(str(each.value)))
 
     @cached_property
     def prefix(self) -> str:

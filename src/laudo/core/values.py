@@ -2,11 +2,11 @@
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import filterfalse
+from itertools import filterfalse, pairwise
 from typing import Final
 
 Stored = str | int | bool | None
@@ -60,6 +60,13 @@ def words(text: str) -> tuple[str, ...]:
     if folded.isascii() and folded.replace(" ", "").isalnum():
         return tuple(folded.split())
     return tuple("".join(c if c.isalnum() else " " for c in folded).split())
+
+
+def telling(asked: Iterable[str]) -> tuple[str, ...]:
+    """Leave out each word with which another one begins, and give the longest first: fewest names have these."""
+    ordered = sorted(set(asked))
+    needed = [word for word, following in pairwise((*ordered, "")) if not following.startswith(word)]
+    return tuple(sorted(needed, key=len, reverse=True))
 
 
 def beyond(beginning: str) -> str:

@@ -1,5 +1,6 @@
 """The plain way, for questions that name few rows or that no tally answers: filter, sort, skip."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -33,7 +34,12 @@ def plain(lookup: Plain, owner: Owner, dialect: Dialect) -> Statement:
 
 
 def found(lookup: Found, owner: Owner, dialect: Dialect) -> Statement:
-    """Of one word the persons are counted; of several the index tells who has them all."""
+    """Of one word the persons are counted; of several the index tells who has them all, or the longest."""
+    if len(lookup.words) > _SOUGHT:
+        filters = Clauses()
+        _add_words(filters, lookup.words, owner, dialect, sought=_SOUGHT)
+        text = f"SELECT count(*) FROM {dialect.source('pessoa', None)} WHERE id_organizacao = ? AND {filters}"
+        return Statement(text, (owner.id_organizacao, *filters.params))
     if len(lookup.words) > 1:
         return dialect.found(lookup.words, owner)
     [word] = lookup.words
@@ -153,11 +159,15 @@ def _add_filters(filters: Clauses, lookup: Plain, owner: Owner, dialect: Dialect
     query = lookup.query
     if lookup.facets is not None:
         filters.add((dialect.member if lookup.few else dialect.among)("facet"), list(lookup.facets))
-    if query.words and lookup.few and lookup.through is None:
-        filters.also(dialect.having(query.words, owner))
-    elif query.words:
-        for word in query.words:
-            filters.add(f"{dialect.position}(' ' || nome_busca, ?) > 0", f" {word}")
+    _add_words(filters, query.words, owner, dialect, sought=_SOUGHT if lookup.few and lookup.through is None else 0)
+
+
+def _add_words(filters: Clauses, words: Sequence[str], owner: Owner, dialect: Dialect, *, sought: int) -> None:
+    """Ask for words of a name: the first ones by their index, the others of each name that is met."""
+    if words[:sought]:
+        filters.also(dialect.having(words[:sought], owner))
+    for word in words[sought:]:
+        filters.add(f"{dialect.position}(' ' || nome_busca, ?) > 0", f" {word}")
 
 
 def _index(lookup: Plain) -> str | None:
@@ -209,6 +219,8 @@ def _add_after(where: Clauses, asked: Order, after: After) -> None:
 
 _ALL: Final = 1 << 62
 """More rows than there are."""
+_SOUGHT: Final = 2
+"""How many words are looked for in their index, which lists all who have each; names are tested for the others."""
 _TESTED: Final = {"relatorio": ("facet", "recency"), "pessoa": ("cpf", "nome_busca", "recency")}
 """The columns for which filters test rows."""
 _HAVE_WORD: Final = """
