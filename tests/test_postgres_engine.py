@@ -807,6 +807,18 @@ def test_what_is_written_is_on_the_disk_whatever_the_role_has_set(
     assert store.fetch(ask("SELECT current_setting('synchronous_commit')")) == [(given,)]
 
 
+def test_who_writes_waits_for_another_writer_whatever_the_role_has_set(
+    server: Server, writer: Postgres, opened: Callable[..., Postgres]
+) -> None:
+    server.execute(f"CREATE ROLE rash LOGIN PASSWORD '{server.password}' IN ROLE pg_write_all_data")
+    server.execute("ALTER ROLE rash SET lock_timeout = 1")
+    store = opened(url=server.url(user="rash"), write=True, write_timeout_ms=500)
+    with writer.transaction() as other:
+        other.fetch(ask("LOCK TABLE counter"))
+        with pytest.raises(Slow):
+            store.fetch(ask("DELETE FROM counter"))
+
+
 def test_a_policy_hides_nothing_but_is_named(server: Server, writer: Postgres, opened: Callable[..., Postgres]) -> None:
     """Else a recount finds no reports, and all tokens are wrong."""
     writer.fetch(ask("CREATE TABLE kept AS SELECT 1 AS id"))

@@ -32,7 +32,7 @@ def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
         **_OF_ANSWERS,
         "max_parallel_workers_per_gather": 0,
         "work_mem": _WORK_MEM,
-        **({} if write else _OF_READERS),
+        **(_OF_WRITERS if write else _OF_READERS),
     }
     own = str(given.get("options", os.environ.get("PGOPTIONS", "")))
     options = [*(f"-c {name}={value}" for name, value in settings.items()), own]
@@ -76,6 +76,8 @@ _OF_ANSWERS: Final = {
 """Whatever role, database or table's policy say: else lists and counts would lack rows, and a replica, which is never
 serializable, refuse. A policy that hides any is an error then."""
 _OF_READERS: Final = {"default_transaction_read_only": "on"}
+_OF_WRITERS: Final = {"lock_timeout": 0}
+"""They wait for one another, as long as a statement may take."""
 _BY_SERVER: Final = {"read-write": "primary", "read-only": "standby"}
 """What a reader means by it: libpq would find that no session of ours may write, on whichever server."""
 _DEFAULTS: Final = {
