@@ -214,7 +214,7 @@ def serving(place: Place, *flags: str, port: int | None = None, bugs: int = 0) -
         if server.process.poll() is None:
             server.interrupt(signal.SIGTERM)
         server.ended()
-        met = re.findall("^bug: .*", server.said(), re.MULTILINE)
+        met = re.findall("^(?:bug: |store: .*`laudo verify).*", server.said(), re.MULTILINE)
         assert len(met) == bugs, met
 
 

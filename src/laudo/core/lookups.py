@@ -15,6 +15,10 @@ from laudo.core.query import Period, Query
 from laudo.core.resources import Order
 
 
+class DamagedError(LookupError):
+    """What a store keeps beside its reports does not fit them; the text is ours, and says what helps."""
+
+
 class Children(Struct, frozen=True):
     """The buckets below a bucket (below 0: the coarse ones), in order, with what each holds of the facets.
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from laudo.core.axes import Axis, Key
 from laudo.core.facets import Group, Numbers
-from laudo.core.lookups import Asking, At, Before, Children, Count, Holding, Rows, Together, together
+from laudo.core.lookups import Asking, At, Before, Children, Count, DamagedError, Holding, Rows, Together, together
 from laudo.core.query import Period
 
 COARSE: Final = 0
@@ -112,7 +112,7 @@ def _holder(axis: Axis, key: Key) -> Asking[Holder]:
     """Find the fine bucket that holds a key."""
     rows = yield Holding(axis, axis.encode(key))
     if not rows:
-        raise LookupError(_DAMAGED)
+        raise DamagedError(_DAMAGED)
     return Holder(*rows[0])
 
 
@@ -191,7 +191,7 @@ def _at(buckets: list[Bucket], position: int) -> tuple[Bucket, int]:
         if position < bucket.total:
             return bucket, position
         position -= bucket.total
-    raise LookupError(_DAMAGED)
+    raise DamagedError(_DAMAGED)
 
 
 def _decoded(axis: Axis, lower: bytes | None) -> Key | None:

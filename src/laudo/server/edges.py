@@ -14,6 +14,7 @@ import falcon
 
 from laudo.core import errors, response
 from laudo.core.errors import ApiError
+from laudo.core.lookups import DamagedError
 from laudo.server import logs, metrics
 from laudo.server.config import Settings
 from laudo.server.database import StoreError
@@ -147,7 +148,8 @@ def stages(began: float, **ended: float) -> str:
 def refuse(app: falcon.App[falcon.Request, falcon.Response]) -> None:
     """Teach an application to refuse in the one shape."""
     app.add_error_handler(Exception, _on_bug)
-    app.add_error_handler(StoreError, _Unanswered())
+    app.add_error_handler(StoreError, _Unanswered(errors.UNAVAILABLE))
+    app.add_error_handler(DamagedError, _Unanswered(errors.INTERNAL))
     app.add_error_handler(falcon.HTTPError, _on_falcon)
     app.add_error_handler(ApiError, _on_refusal)
 
@@ -165,12 +167,13 @@ def _on_refusal(_request: falcon.Request, answer: falcon.Response, refusal: ApiE
 class _Unanswered:
     """Refuses what the store does not answer, also where only the operator can change that, who is told why."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: errors.Kind) -> None:
+        self._kind = kind
         self._told = logs.Sparing()
 
-    def __call__(self, request: falcon.Request, answer: falcon.Response, error: StoreError, params: object) -> None:
-        self._told.notice(f"store: {error.reason}")
-        _on_refusal(request, answer, ApiError(errors.UNAVAILABLE), params)
+    def __call__(self, request: falcon.Request, answer: falcon.Response, error: Exception, params: object) -> None:
+        self._told.notice(f"store: {error.args[0]}")  # The text that is ours.
+        _on_refusal(request, answer, ApiError(self._kind), params)
 
 
 def _on_falcon(request: falcon.Request, answer: falcon.Response, error: falcon.HTTPError, params: object) -> None:

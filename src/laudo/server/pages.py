@@ -12,7 +12,7 @@ from laudo.core import cursor, links, plan, response, sql
 from laudo.core.cursor import After
 from laudo.core.errors import ApiError
 from laudo.core.facets import Facets
-from laudo.core.lookups import Asked, LookUp, Plain, Read, Rows, Together, Whole
+from laudo.core.lookups import Asked, DamagedError, LookUp, Plain, Read, Rows, Together, Whole
 from laudo.core.plan import Page
 from laudo.core.points import Counted
 from laudo.core.query import Query
@@ -142,7 +142,7 @@ class Pages:
     def _answered(self, query: Query, found: Page, after: After | None, *, owner: Owner, version: int) -> Answer:
         page = query.page if after is None else after.page
         if after is None and found.shown != max(0, min(query.rows, found.total - query.offset)):
-            raise LookupError(_DISAGREE)
+            raise DamagedError(_DISAGREE)
         self._keep_counted((query.resource.name, owner, version, query.asked), found)
         following = None
         if (end := _end(query, found, after, version)) is not None:
