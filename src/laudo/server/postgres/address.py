@@ -22,9 +22,9 @@ def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
         given = conninfo_to_dict(url)
     except psycopg.Error:
         raise StoreError(_MALFORMED) from None
-    hosts, ports = str(given.get("host", "")), str(given.get("port", ""))
-    if "@" in hosts or re.fullmatch("[0-9,]*", ports) is None:
-        # Pieces of a password, which libpq would name when it fails to find such a host.
+    hosts, ports, name = (str(given.get(key, "")) for key in ("host", "port", "dbname"))
+    if "@" in hosts or re.fullmatch("[0-9,]*", ports) is None or "://" in name:
+        # Pieces of a password, or of another URL's, which would be named where there is no such host or database.
         raise StoreError(_MALFORMED)
     settings: dict[str, object] = {
         "statement_timeout": bounds.write_timeout_ms if write else bounds.statement_timeout_ms,
@@ -63,7 +63,8 @@ def _server(host: str, port: str) -> str:
 
 _MALFORMED: Final = (
     "the store's URL is not one that PostgreSQL knows: it must look like postgresql://user@host:5432/database, "
-    "with %40, %2F and %3A for @, / and : in a name or password"
+    "with %40, %2F and %3A for @, / and : in a name or password, and behind ? libpq's parameters, "
+    "with %20 and %3D for blanks and = in their values"
 )
 _WORK_MEM: Final = "32MB"
 """For a search among millions of persons: with the usual 4 MB, pages are noted instead of rows, and searched whole."""
