@@ -615,7 +615,7 @@ def test_a_closed_store_has_no_connection(server: Server, opened: Callable[..., 
     [
         ("08006", Unavailable, "cannot reach a part"),
         ("25006", Unavailable, "only reads: it is a replica, default_transaction_read_only is on"),
-        ("26000", Unavailable, "PgBouncer"),
+        ("26000", Unavailable, "PgBouncer .* prepare = false"),
         ("28P01", StoreError, "refuses the store's user"),
         ("3D000", StoreError, "no such database"),
         ("40001", Lost, "may be repeated"),

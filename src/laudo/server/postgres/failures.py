@@ -90,7 +90,10 @@ _READS: Final = (
     "this PostgreSQL only reads: it is a replica, default_transaction_read_only is on, "
     "or the store was not opened to write"
 )
-_UNPREPARED: Final = "a prepared statement is unknown: PgBouncer must be 1.21 or newer with max_prepared_statements set"
+_UNPREPARED: Final = (
+    "a prepared statement is unknown: PgBouncer must be 1.21 or newer with max_prepared_statements set; "
+    "of an older one, set prepare = false"
+)
 
 _CODES: Final[dict[str, tuple[type[Exception], str]]] = {
     "08": (Unavailable, "PostgreSQL cannot reach a part of the store"),
