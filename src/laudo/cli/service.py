@@ -79,7 +79,7 @@ def migrate(settings: Settings, *, grants: bool) -> None:
     tell = output.note if grants else output.summary  # What may have to be run stands alone on stdout.
     tell("\n".join(f"applied {name}" for name in applied) or "the store is current")
     if grants:
-        _grant(settings)
+        _grant(settings, refused=output.IN_PART if applied else output.NOTHING_DONE)
 
 
 @click.command("config")
@@ -109,7 +109,7 @@ def _migrate(settings: Settings) -> list[str]:
         return bring_up_to_date(database, told=applied.append)
 
 
-def _grant(settings: Settings) -> None:
+def _grant(settings: Settings, *, refused: int) -> None:
     from laudo.server import roles
     from laudo.server.stores import open_store
 
@@ -118,7 +118,7 @@ def _grant(settings: Settings) -> None:
             statements = roles.grant(database)
         except roles.RolesError as error:
             click.echo("".join(f"{statement};\n" for statement in error.statements), nl=False)
-            raise output.Failure(f"{error}; let somebody who may run the statements printed above") from error
+            output.fail(f"{error}; let somebody who may run the statements printed above", code=refused)
     output.summary("\n".join(f"{statement};" for statement in statements) or "the roles are current")
 
 
