@@ -87,14 +87,14 @@ export function beside(place) {
  */
 export function read(hash, state) {
   const [, path, query] = /** @type {string[]} */ (/^#?\/?([^?]*)\??([^]*)/.exec(hash));
-  const name = path.toLowerCase().replace(/\/$/, "");
-  const view = VIEWS.find((known) => known === name) ?? "relatorios";
-  if (name && name !== view) return { ...at(view), refused: [PATH] };
+  const named = path.toLowerCase().replace(/\/$/, "");
+  const view = VIEWS.find((known) => known === named) ?? "relatorios";
+  if (named && named !== view) return { ...at(view), refused: [PATH] };
   const pairs = new URLSearchParams(query);
   const place = at(view);
   const wrong = [...pairs.keys()].filter((name) => !takes(view, name, pairs.getAll(name)));
-  const named = [...wrong, ...pairs.getAll("recusado")].map((name) => (name === PATH || /^[a-z_]{1,40}$/i.test(name) ? name : "…"));
-  place.refused = [...new Set(named)];
+  const refused = [...wrong, ...pairs.getAll("recusado")].map((name) => (name === PATH || /^[a-z_]{1,40}$/i.test(name) ? name : "…"));
+  place.refused = [...new Set(refused)];
   const value = (/** @type {string} */ name) => (wrong.includes(name) ? "" : pairs.get(name) ?? "");
   for (const name of SHOWN[view]) if (value(name)) place.filters[name] = value(name);
   const kept = /** @type {Record<string, unknown>} */ (typeof state === "object" && state ? state : {});
