@@ -72,6 +72,15 @@ def test_an_unknown_variable_is_an_error_with_a_suggestion() -> None:
     assert str(error.value) == "unknown environment variable 'LAUDO_MAXROWS'; hint: did you mean LAUDO_MAX_ROWS?"
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("LAUDO_KEY", "KEY_FILE"), ("LAUDO_POOL", "POOL_SIZE"), ("LAUDO_RATE", "RATE_LIMIT"), ("LAUDO_PROT", "PORT")],
+)
+def test_the_prefix_of_all_variables_makes_none_of_them_likelier(given: str, meant: str) -> None:
+    with pytest.raises(ConfigError, match=rf"; hint: did you mean LAUDO_{meant}\?$"):
+        config.load({}, {given: "50"}, None)
+
+
 def test_what_resembles_nothing_is_answered_with_what_is_known() -> None:
     with pytest.raises(ConfigError, match="hint: known are LAUDO_STORE, LAUDO_KEY_FILE"):
         config.load({}, {"LAUDO_ZZZZZZZZZZ": "50"}, None)

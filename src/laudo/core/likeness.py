@@ -11,16 +11,24 @@ def nearest(name: str, accepted: Iterable[str]) -> str:
 
     The time that it takes grows with the length of the name, which a client chooses, not with its square.
     """
-    return max(accepted, key=partial(_likeness, _pairs(name.casefold())))
+    return max(accepted, key=partial(_likeness, _pairs(name)))
+
+
+def meant(name: str, accepted: Iterable[str]) -> str | None:
+    """Give the nearest accepted name, None if it is not like enough for a typing mistake."""
+    found = nearest(name, accepted)
+    return found if _likeness(_pairs(name), found) >= _LEAST else None
 
 
 def _likeness(pairs: frozenset[str], accepted: str) -> float:
+    """Tell which share of the pairs of both names they have in common."""
     wanted = _pairs_of_accepted(accepted)
-    return len(pairs & wanted) / (len(pairs) + len(wanted))
+    return 2 * len(pairs & wanted) / (len(pairs) + len(wanted))
 
 
 def _pairs(name: str) -> frozenset[str]:
-    return frozenset(map("".join, pairwise(f" {name} ")))
+    return frozenset(map("".join, pairwise(f" {name.casefold()} ")))
 
 
+_LEAST: Final = 0.4
 _pairs_of_accepted: Final = cache(_pairs)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import unquote
 
+from laudo.core.likeness import meant
 from laudo.server.config.kinds import ADDRESS, FILE, ORIGINS, STORE, STORES, SWITCH, Kind, number
 from laudo.server.config.processors import cores
 
@@ -225,7 +226,8 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
     ours = [name for name in environ if name.startswith(PREFIX) and not _is_foreign(name, environ[name])]
     for name in ours:
         if name not in table:
-            raise ConfigError(f"unknown environment variable {name!r}{_suggestion(name, (*table, *FOREIGN))}")
+            hint = _suggestion(name, (*table, *FOREIGN), prefix=PREFIX)
+            raise ConfigError(f"unknown environment variable {name!r}{hint}")
     return {table[name].name: _Given(environ[name], name) for name in ours}
 
 
@@ -263,8 +265,7 @@ def _toml(path: Path) -> dict[str, object]:
         raise ConfigError(f"the settings file {path} is not valid TOML: {error}") from error
 
 
-def _suggestion(name: str, known: tuple[str, ...]) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415 - costs 10 ms, and only a mistake needs it
-
-    nearest = get_close_matches(name, known, n=1)
-    return f"; hint: did you mean {nearest[0]}?" if nearest else f"; hint: known are {', '.join(known)}"
+def _suggestion(name: str, known: tuple[str, ...], *, prefix: str = "") -> str:
+    """Say what was meant; a prefix that all have makes none of them likelier."""
+    found = meant(name.removeprefix(prefix), [each.removeprefix(prefix) for each in known])
+    return f"; hint: did you mean {prefix}{found}?" if found else f"; hint: known are {', '.join(known)}"

@@ -1,6 +1,5 @@
 """The only place that reads JSON of an import: one line, one object, one draft of a report."""
 
-import difflib
 import json
 import re
 from typing import Final, NoReturn
@@ -8,6 +7,7 @@ from typing import Final, NoReturn
 import msgspec
 from msgspec import UnsetType
 
+from laudo.core.likeness import meant
 from laudo.server.ingest.fields import ACCEPTED, OPTIONAL, Draft, FaultError, fault
 
 
@@ -41,8 +41,8 @@ def parse_strictly(line: bytes) -> Draft:
 
 def nearest(name: str) -> str:
     """Say which accepted name is nearest to a wrong one, which is not repeated."""
-    found = difflib.get_close_matches(name[:_LONGEST_NAME], ACCEPTED, n=1)
-    return f"nearest accepted name: {found[0]}" if found else f"accepted: {', '.join(ACCEPTED)}"
+    found = meant(name, ACCEPTED)
+    return f"nearest accepted name: {found}" if found else f"accepted: {', '.join(ACCEPTED)}"
 
 
 def _types(name: str) -> tuple[type, ...]:
@@ -96,7 +96,6 @@ def _quotes(draft: Draft) -> int:
 
 
 NOT_UTF8: Final = "not valid UTF-8; accepted: UTF-8, which Excel calls CSV UTF-8"
-_LONGEST_NAME: Final = 64
 _QUOTES_REQUIRED: Final = 4 * (len(ACCEPTED) - len(OPTIONAL))
 _QUOTES: Final[dict[type, int]] = {UnsetType: 0, type(None): 2, bool: 2, str: 4}
 _decode: Final = msgspec.json.Decoder(Draft).decode
