@@ -1,6 +1,6 @@
 """The HTTP application: routes, and one function that narrates a request for a list."""
 
-from functools import partial
+from functools import cache, partial
 from time import perf_counter
 from typing import Final
 from wsgiref.types import WSGIApplication
@@ -29,23 +29,31 @@ def create(settings: Settings, *, database: Database | None = None, key: bytes |
     service = Service(settings, database or open_served(settings), key or auth.load_key(settings.key_file))
     edges = Edges(settings, service.repeats)
     app = falcon.App(middleware=[edges])
-    document = openapi.document(max_rows=settings.max_rows)
-    assets = console.Assets()
     for path, endpoint in (
         ("/relatorios", List(service, resources.RELATORIOS)),
         ("/pessoas", List(service, resources.PESSOAS)),
         ("/usuario", Profile(service)),
-        ("/health", Constant("health", b'{"status":"ok"}')),
         ("/ready", Ready(service)),
+        *_constant(settings.max_rows),
+    ):
+        app.add_route(path, endpoint)
+    refuse(app)
+    return edges.around(app)
+
+
+@cache
+def _constant(max_rows: int) -> tuple[tuple[str, Endpoint], ...]:
+    """Make the routes whose answers are the same for all applications of a process."""
+    document = openapi.document(max_rows=max_rows)
+    assets = console.Assets()
+    return (
+        ("/health", Constant("health", b'{"status":"ok"}')),
         ("/openapi.json", Constant("openapi", openapi.encode(document))),
         ("/docs", assets.docs(document)),
         ("/docs.md", console.markdown(document)),
         ("/", assets.home()),
         (console.ROUTE, assets),
-    ):
-        app.add_route(path, endpoint)
-    refuse(app)
-    return edges.around(app)
+    )
 
 
 def open_served(settings: Settings) -> Database:
