@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Playwright, sync_playwright
 
 from console.driver import FLAGS, FLOWS, LOOKS, Console, Look, chromium
 from live.server import Place, Server, serving
@@ -25,16 +25,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    path = chromium()
-    if path is None:
-        if os.environ.get("REQUIRE_BROWSER"):
-            pytest.fail("there is no Chromium: tests/console/install-browser could not install one")
-        pytest.skip("there is no Chromium")
+def playwright() -> Iterator[Playwright]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
-        yield browser
-        browser.close()
+        yield playwright
+
+
+@pytest.fixture(scope="session")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    yield from launched(playwright, chromium())
 
 
 @pytest.fixture(scope="session")
@@ -84,6 +82,16 @@ def wide(browser: Browser, server: Server) -> Iterator[Console]:
 def shared(browser: Browser, server: Server) -> Iterator[Console]:
     """One tab for all tests of a file that leave it as it is."""
     yield from opened(browser, server, LOOKS[0])
+
+
+def launched(playwright: Playwright, path: str | None) -> Iterator[Browser]:
+    if path is None:
+        if os.environ.get("REQUIRE_BROWSER"):
+            pytest.fail("there is no Chromium: tests/console/install-browser could not install one")
+        pytest.skip("there is no Chromium")
+    browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+    yield browser
+    browser.close()
 
 
 def opened(browser: Browser, server: Server, look: Look) -> Iterator[Console]:

@@ -27,10 +27,11 @@ _PROBE: Final = "fetch('/health', { cache: 'no-store' }).then(({ status }) => st
 """Asks for what is always there; its status, 0 without an answer."""
 
 
-def chromium() -> str | None:
-    """Give the path of the system's Chromium."""
-    named = os.environ.get("CHROMIUM")
-    return named or next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+def chromium(*, with_windows: bool = False) -> str | None:
+    """Give the path of the system's Chromium; the one that has no windows takes two thirds of the time."""
+    without = () if with_windows else ("chromium-headless-shell",)
+    names = (*without, "chromium", "chromium-browser", "google-chrome")
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
 
 
 @dataclass(frozen=True, slots=True)

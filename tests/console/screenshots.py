@@ -65,9 +65,11 @@ def main() -> None:
     """Draw every view; fails when one is too heavy for the repository."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with demonstration() as (base, token), sync_playwright() as playwright:
-        # A field for a date is as the browser's language has it, which Chromium takes from here.
+        # A field for a date is as the browser's language has it, which the Chromium with windows takes from here.
         environment: dict[str, str | float | bool] = {**os.environ, "LANGUAGE": "pt_BR"}
-        browser = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS), env=environment)
+        browser = playwright.chromium.launch(
+            executable_path=chromium(with_windows=True), args=list(FLAGS), env=environment
+        )
         for name, (show, size) in VIEWS.items():
             for theme in ("light", "dark"):
                 file = FOLDER / f"{name}-{theme}.png"

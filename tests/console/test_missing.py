@@ -1,19 +1,26 @@
 """An address that leaves out who was looked for, where nothing else says who: never another list without a word."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
-from playwright.sync_api import Locator
+from playwright.sync_api import Browser, Locator, Playwright
 
-from console.driver import Console
+from console.conftest import launched
+from console.driver import Console, chromium
 from console.test_accessibility import SMALL
 from console.test_detalhe import repeated
 from console.test_pessoas import people
 from console.test_relatorios import count, first
 
 MISSING = "[data-missing]"
+
+
+@pytest.fixture(scope="module")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    """The one with windows: without any, a link that is opened in a new tab is often never loaded."""
+    yield from launched(playwright, chromium(with_windows=True))
 
 
 def elsewhere(console: Console, link: Locator) -> Console:
