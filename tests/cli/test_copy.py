@@ -162,10 +162,15 @@ def test_differences_are_lines_and_exit_1(laudo: Shell, target: str) -> None:
     assert run(laudo, target)[0] == 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_an_interrupted_copy_goes_on_where_it_was(laudo: Shell, target: str, number: signal.Signals) -> None:
+def test_an_interrupted_copy_goes_on_where_it_was(laudo: Shell) -> None:
     with closing(open_store(laudo.store, write=True)) as store:
         Ingest(store, 1).write(many(MANY))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        hold_of_an_interruption(laudo, made(laudo, f"{number.name}.db"), number)
+
+
+def hold_of_an_interruption(laudo: Shell, target: str, number: signal.Signals) -> None:
+    """Copy until the first reports are there, and again to the end."""
     with laudo.starts("copy", "--from", laudo.store, "--to", target) as process:
         _wait_for_reports(process, target)
         process.send_signal(number)
