@@ -62,7 +62,7 @@ def read(
         if skip < held[number]:
             part = part_of(query, facets, each, held[number], known)
             limit, passed = min(collected.wanted, part.total - skip), within(query, each.value, after)
-            yield from _take(collected, part, limit, skip, passed)
+            yield from WAYS[way(part, limit, skip, passed)](collected, part, limit, skip, passed)
             if part.points.have_grown:
                 known = {**known, (part.axis, each.numbers): part.points.spread}
         skip, left = max(0, skip - held[number]), left - held[number]
@@ -74,11 +74,6 @@ def _held(bounds: Bounds, facets: Facets, groups: list[Group]) -> Asking[list[in
     parts = [facets.numbers if group.numbers is None else group.numbers for group in groups]
     _, held = yield from tally.spread(bounds, {number: facets.total_of(number) for part in parts for number in part})
     return [sum(held[number] for number in part) for part in parts]
-
-
-def _take(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
-    """Collect rows of one part, in the way that likely costs least."""
-    yield from WAYS[way(part, limit, skip, after)](collected, part, limit, skip, after)
 
 
 class Costs(NamedTuple):

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from laudo.core import axes, periods, ranges, reading, tally
 from laudo.core.axes import Axis
-from laudo.core.cursor import After, right_before, skipped
+from laudo.core.cursor import After, right_before, skipped, within
 from laudo.core.facets import Facets, Group
 from laudo.core.lookups import Asking, Count, Found, Plain, Read, Whole, together
 from laudo.core.points import Counted, Known
@@ -252,10 +252,8 @@ def _matching(query: Query, group: Group, of: int) -> Matching:
 
 def _stretches(query: Query, facets: Facets, group: Group, after: After | None) -> Iterator[Stretch]:
     """Give the parts of a list, each of which one axis orders."""
-    axis = query.order.field.axis
+    ordered = query.order.field.axis
+    axis, falling = ordered or _NUMERO, ordered is not None and query.order.falling
     for each in reading.groups(query, facets, group, after):
-        if axis is not None:
-            yield Stretch(axis, query.order.falling, each, after=axis.key(after.value, after.key) if after else None)
-        else:
-            passed = _NUMERO.key(None, after.key) if after and each.value == after.value else None
-            yield Stretch(_NUMERO, falling=False, group=each, after=passed)
+        passed = within(query, each.value, after)
+        yield Stretch(axis, falling, each, after=axis.key(passed.value, passed.key) if passed else None)
