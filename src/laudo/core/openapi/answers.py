@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
-from laudo.core import errors, values
-from laudo.core.errors import Kind
-from laudo.core.resources import LISTS, PROFILE, Field, Resource
+from laudo.core import errors, query, values
+from laudo.core.errors import ApiError, Kind
+from laudo.core.resources import LISTS, PESSOAS, PROFILE, Field, Resource
 
 Json = dict[str, Any]
 
@@ -60,14 +60,23 @@ def example(resource: Resource, field: Field) -> object:
 
 
 def _refusal(kind: Kind) -> Json:
-    has_keys = kind is errors.INVALID
-    validation = {"validation": {"source": "query", "keys": ["rows"]}} if has_keys else {}
-    shown = {"error": kind.error, "message": kind.message, **validation, "status_code": kind.status}
+    refusal = _met() if kind is errors.INVALID else ApiError(kind)
+    validation = {"validation": {"source": "query", "keys": list(refusal.keys)}} if refusal.keys else {}
+    shown = {"error": kind.error, "message": refusal.message, **validation, "status_code": kind.status}
     return {
         "description": kind.message,
         "headers": headers(*_REFUSAL_HEADERS.get(kind.status, ())),
-        "content": content("erro_validacao" if has_keys else "erro", shown),
+        "content": content("erro_validacao" if refusal.keys else "erro", shown),
     }
+
+
+def _met() -> ApiError:
+    """Meet a refusal of a parameter, whose text is not its kind's."""
+    try:
+        query.parse(PESSOAS, "cfp=", max_rows=query.STEP)
+    except ApiError as refusal:
+        return refusal
+    raise AssertionError
 
 
 def _list(resource: Resource) -> Json:

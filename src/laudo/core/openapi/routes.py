@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from laudo.core import errors, query
+from laudo.core import errors, query, values
 from laudo.core.openapi import answers, parameters
 from laudo.core.resources import Resource
 
@@ -95,7 +95,7 @@ def _plain(name: str, summary: str, schema: str) -> Json:
 def _page(resource: Resource) -> Json:
     item = {field.name: answers.example(resource, field) for field in resource.fields}
     paginacao = {"atual": 1, "linhas": query.STEP, "total": "1" if resource.total_is_text else 1}
-    echo = {"busca": ""} if resource.echo else {}
+    echo = {"busca": values.NAME.example} if resource.echo else {}
     return {"result": echo | {"itens": [item], "paginacao": paginacao}, "status_code": 200}
 
 
