@@ -9,7 +9,7 @@ from time import monotonic
 from typing import TypeVar
 
 from laudo.core.sql import POSTGRES, Dialect, Statement
-from laudo.server.database import Bounds, Busy, Connection, Lost, Mark, Row, Slow, StoreError, Unavailable
+from laudo.server.database import Bounds, Busy, Connection, Database, Lost, Mark, Row, Slow, StoreError, Unavailable
 from laudo.server.heartbeats import Report, Server, Watch
 from laudo.server.stores import open_store
 
@@ -34,7 +34,7 @@ class Replicas:
         lent = replace(bounds, pool_timeout_ms=max(1, bounds.pool_timeout_ms // (len(replicas) + 1)))
         with ExitStack() as stack:
             self._primary, *self._replicas = (
-                Server(number, url, stack.enter_context(closing(open_store(url, bounds=lent))))
+                Server(number, url, stack.enter_context(closing(_opened(number, url, lent))))
                 for number, url in enumerate([primary, *replicas])
             )
             self._connections = stack.pop_all()
@@ -130,3 +130,13 @@ class Replicas:
 def _entered(server: Server) -> tuple[Server, ExitStack, Connection]:
     stack = ExitStack()
     return server, stack, stack.enter_context(server.database.snapshot())
+
+
+def _opened(number: int, url: str, bounds: Bounds) -> Database:
+    """Open the primary, which is number 0, or a replica; of that, what is wrong is said to be so with its URL."""
+    try:
+        return open_store(url, bounds=bounds)
+    except StoreError as error:
+        if number:
+            error.args = (f"URL {number} of read_store: {error.args[0]}", *error.args[1:])
+        raise
