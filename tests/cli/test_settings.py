@@ -12,7 +12,7 @@ from laudo.server import patience
 from laudo.server.config import SETTINGS, Settings
 from laudo.server.database import Unavailable
 from laudo.server.stores import open_store
-from shell import LAUDO, Shell
+from shell import LAUDO, Shell, one_line
 
 
 def test_config_shows_every_setting_with_its_source(empty: Shell) -> None:
@@ -70,6 +70,13 @@ def test_a_store_is_made_for_its_owner_alone_where_a_link_leads_too(empty: Shell
     (empty.folder / "link.db").symlink_to("laudo.db")
     empty.prints("migrate", "--store", f"sqlite:///{empty.folder}/link.db")
     assert stat.S_IMODE((empty.folder / "laudo.db").stat().st_mode) == 0o600
+
+
+def test_a_parameter_behind_a_file_makes_no_file_of_that_name(empty: Shell) -> None:
+    result = empty("migrate", "--store", f"sqlite:///{empty.folder}/laudo.db?mode=ro")
+    assert result.exit_code == 2
+    assert one_line(result).endswith("laudo.db?mode=ro; a SQLite URL takes no parameters behind ?")
+    assert not list(empty.folder.glob("laudo.db*"))
 
 
 @pytest.mark.engines("postgres", reason="nothing is prepared on a server")
