@@ -502,7 +502,7 @@ def test_nothing_that_a_service_writes_commands_the_terminal(
     printed = run("relatorios", "--json", "nome").stdout
     assert printed.replace("\n", "").isprintable()
     assert json.loads(printed) == [{"nome": f"João {title}"}]
-    named = httpx.Response(200, json={"result": PROFILE | {"nome_organizacao": title}})
+    named = httpx.Response(200, json={"result": PROFILE | {"nome_organizacao": f"\n{title}\n"}})
     service.script = [refused(400, title), named]
     assert one_line(run("relatorios")) == f"error: {shown} (status 400, request abc-1)"
     assert run("login", "--url", base, "--with-token", stdin=TOKEN).stdout.endswith(f" organization {shown}\n")

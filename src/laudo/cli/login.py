@@ -58,7 +58,7 @@ def login(*, url: str | None, with_token: bool) -> None:
     with access.client() as client:
         organization = client.usuario().nome_organizacao
     _write(access)
-    output.summary(f"logged in to {access.base_url}, organization {organization}")
+    output.summary(f"logged in to {access.base_url}, organization {' '.join(organization.split())}")
     for name in (URL, TOKEN):
         if os.environ.get(name):
             output.note(f"{name} is set, and wins over what is kept")
