@@ -104,7 +104,7 @@ def opened(browser: Browser, server: Server, look: Look) -> Iterator[Console]:
         reduced_motion="reduce",
         accept_downloads=True,
     )
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(30_000)
     console = Console(context.new_page(), server.url, server.place.token, look)
     console.watch()
     yield console

@@ -17,7 +17,7 @@ FLAGS: Final = (
 )
 _AXE: Final = (Path(__file__).parent / "vendor/axe.js").read_text("utf-8")
 _TAGS: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-PATIENCE: Final = 10.0
+PATIENCE: Final = 30.0
 """Seconds after which something that should have happened has not."""
 _REFUSED: Final = "Failed to load resource"
 """What the browser itself says of an answer that is not 2xx, whatever the page makes of it."""
