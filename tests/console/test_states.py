@@ -155,7 +155,7 @@ def test_an_answer_that_is_cut_off_is_a_lost_connection_and_asked_for_again(tab:
         trouble.wait_for()
         assert re.search(r"em \d+ s", trouble.inner_text())
         tab.page.unroute(LISTS)
-    tab.rows.first.wait_for(timeout=20_000)
+    tab.rows.first.wait_for()
     assert not trouble.count()
 
 
