@@ -42,8 +42,8 @@ def demo(settings: Settings, *, count: int, until_ms: int | None, no_serve: bool
     Fills the store with two organizations, prints a token and a curl to paste, and serves.
 
     They are the same each time, but for their instants, which end at --until. The second start finds the data of the
-    first, and prints the same token. The store is sqlite:///demo.db unless
-    --store is given; LAUDO_STORE is not used, so that a real store never gets invented reports by mistake.
+    first, and prints the same token. The store is sqlite:///demo.db unless --store is given; LAUDO_STORE is not used,
+    so that a real store never gets invented reports by mistake.
     """
     if no_serve and live:
         raise click.UsageError("--live lets reports come while it serves; leave out --no-serve or --live")
