@@ -46,6 +46,8 @@ def start(settings: Settings) -> Iterator[None]:
     if not settings.metrics_port:
         yield
         return
+    if (settings.metrics_host, settings.metrics_port) == (settings.host, settings.port):
+        raise MetricsError("metrics_port is the service's own port; hint: choose another one")
     _remove_left()
     with TemporaryDirectory(prefix=_PREFIX) as folder, _opened(folder) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_EX)  # which workers inherit: it ends with the last of them
