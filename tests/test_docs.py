@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from laudo import cli
+from laudo.cli.serving import IDLE_SECONDS
 from laudo.core import query
 from laudo.core.resources import LISTS, PROFILE
 from laudo.server.config import SETTINGS
@@ -76,6 +77,11 @@ def test_operating_lists_every_field_of_an_import() -> None:
 
 def test_operating_says_how_long_a_line_of_an_import_may_be() -> None:
     assert f"{LONGEST // 1024} KiB" in _section(OPERATING, "Import")
+
+
+def test_the_pages_say_how_long_a_connection_may_be_idle() -> None:
+    for page, chapter in ((API, "Connections"), (OPERATING, "Behind a proxy")):
+        assert f"{IDLE_SECONDS} seconds" in " ".join(_section(page, chapter).split()), chapter
 
 
 def test_the_pages_list_every_command() -> None:
