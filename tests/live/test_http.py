@@ -63,12 +63,21 @@ def test_a_body_is_ignored_and_the_connection_goes_on(server: Server, token: str
         request("/usuario", token, "Transfer-Encoding: chunked") + b"5\r\nhello\r\n0\r\n\r\n",
         request("/usuario", token, "Expect: something"),
         request("/usuario", token, "Upgrade: websocket", "Connection: Upgrade"),
+        request("/usuario", token, "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAEAAEAA"),
     ):
         assert server.statuses(raw) == [200, 200]
 
 
 def test_a_large_body_is_not_waited_for(server: Server, token: str) -> None:
     assert server.statuses(request("/usuario", token, "Content-Length: 200000") + b"x" * 200_000)[:1] == [200]
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(server: Server, token: str) -> None:
+    for announced in ("Content-Length: 5", "Transfer-Encoding: chunked"):
+        with Client(server.port) as client:
+            client.send(request("/usuario", token, announced))
+            assert client.read().status == 200
+            assert client.rest() == b""
 
 
 def test_every_method_but_three_is_refused(server: Server, token: str) -> None:
