@@ -41,6 +41,15 @@ def test_head_has_the_headers_of_get_and_no_body(server: Server, token: str) -> 
         assert client.read(head=True).status == 404
 
 
+def test_names_of_headers_are_in_lower_case(server: Server, token: str) -> None:
+    with Client(server.port) as client:
+        client.send(request("/relatorios", token, "Connection: close"))
+        head, _, _ = client.rest().partition(b"\r\n\r\n")
+    names = [line.partition(b":")[0] for line in head.splitlines()[1:]]
+    assert names == [name.lower() for name in names]
+    assert {b"etag", b"link", b"x-request-id", b"date"} <= set(names)
+
+
 def test_a_client_that_hangs_up_disturbs_nobody(server: Server, token: str) -> None:
     for _ in range(20):
         with Client(server.port) as client:
