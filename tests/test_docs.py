@@ -16,10 +16,9 @@ import httpx
 import pytest
 
 from laudo import cli
-from laudo.cli.serving import IDLE_SECONDS
 from laudo.core import query
 from laudo.core.resources import LISTS, PROFILE
-from laudo.server.config import SETTINGS
+from laudo.server.config import SETTINGS, Settings
 from laudo.server.ingest import ndjson
 from laudo.server.ingest.fields import ACCEPTED, OPTIONAL
 from laudo.server.ingest.lines import LONGEST
@@ -80,8 +79,9 @@ def test_operating_says_how_long_a_line_of_an_import_may_be() -> None:
 
 
 def test_the_pages_say_how_long_a_connection_may_be_idle() -> None:
+    seconds = Settings().idle_timeout_ms // 1000
     for page, chapter in ((API, "Connections"), (OPERATING, "Behind a proxy")):
-        assert f"{IDLE_SECONDS} seconds" in " ".join(_section(page, chapter).split()), chapter
+        assert f"{seconds} seconds" in " ".join(_section(page, chapter).split()), chapter
 
 
 def test_the_pages_list_every_command() -> None:

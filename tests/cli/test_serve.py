@@ -14,7 +14,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from laudo.cli.serving import IDLE_SECONDS
 from laudo.core.sql import Statement
 from laudo.server import auth
 from laudo.server.stores import open_store
@@ -148,31 +147,18 @@ def test_a_worker_that_is_told_to_end_before_it_has_begun_ends() -> None:
     assert said.split() == [str(int(signal.SIGTERM)), "heeded"]
 
 
-IMPATIENT = """
-from laudo.cli import main, serving
-
-serving.IDLE_SECONDS = 1
-main()
-"""
-
-
 def test_a_connection_on_which_no_request_comes_is_closed_in_silence(laudo: Shell) -> None:
     """A client's pool sees that it is closed; an answer to nothing would be taken for that of the next request."""
     laudo.prints("token", "create", "--user", "1")
-    port = free_port()
-    command = [sys.executable, "-c", IMPATIENT, "serve", "--workers", "1", "--no-log", "--port", str(port)]
-    with subprocess.Popen(command, cwd=laudo.folder, env=laudo.environment, stderr=subprocess.PIPE) as process:
-        try:
-            assert process.stderr
-            process.stderr.readline()
-            with Client(port) as used, Client(port) as unused:
-                used.send(request("/health"))
-                assert used.read().status == 200
-                for client in (used, unused):
-                    client.socket.settimeout(IDLE_SECONDS / 2)
-                    assert client.rest() == b""
-        finally:
-            process.terminate()
+    with serving(laudo, "serve", "--workers", "1", "--idle-timeout-ms", "1000") as server:
+        port = server.client.base_url.port
+        assert port
+        with Client(port) as used, Client(port) as unused:
+            used.send(request("/health"))
+            assert used.read().status == 200
+            for client in (used, unused):
+                client.socket.settimeout(15)
+                assert client.rest() == b""
 
 
 def test_serve_writes_one_json_line_a_request_without_values(laudo: Shell) -> None:

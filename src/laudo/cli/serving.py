@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
     from granian.server.common import AbstractServer
 
-IDLE_SECONDS: Final = 30
-"""How long a connection may stay without the whole head of a request: clients' pools are to give it up sooner."""
-
 _STOP_SECONDS: Final = 30
 """How long requests in flight may take to finish once the server is told to stop."""
 
@@ -80,7 +77,7 @@ def _server(settings: Settings) -> "AbstractServer[Any]":
         workers=settings.workers,
         blocking_threads=_threads(settings),
         http=HTTPModes.http1,
-        http1_settings=HTTP1Settings(header_read_timeout=IDLE_SECONDS * 1000, max_buffer_size=_HEAD_BYTES),
+        http1_settings=HTTP1Settings(header_read_timeout=settings.idle_timeout_ms, max_buffer_size=_HEAD_BYTES),
         websockets=False,
         log_level=LogLevels.error,
         log_dictconfig=_LOG,

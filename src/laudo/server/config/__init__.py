@@ -80,6 +80,11 @@ class Settings:
     allowed_origins: tuple[str, ...] = _row(
         ORIGINS, (), "Origins whose pages may call the API (CORS); none when empty."
     )
+    idle_timeout_ms: int = _row(
+        number(1000, 3_600_000),
+        75_000,
+        "Milliseconds that a connection may stay without a request; longer than a proxy in front keeps one.",
+    )
     server_timing: bool = _row(SWITCH, default=False, about="Answer with a Server-Timing header that shows the stages.")
     cache_bytes: int = _row(
         number(0, 1_000_000_000),
