@@ -55,8 +55,7 @@ def take(collected: Reading, part: Part, limit: int, skip: int, after: After | N
 
 def collect(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
     """Collect rows of those that match, all of which are found and sorted."""
-    rows = yield part.matching.collected(limit, skip, after)
-    collected.take([row[1:] for row in rows])
+    collected.take((yield part.matching.collected(limit, skip, after)))
 
 
 def _guessed(collected: Reading, part: Part, limit: int, skip: int) -> Asking[None]:
@@ -73,9 +72,10 @@ def _guessed(collected: Reading, part: Part, limit: int, skip: int) -> Asking[No
         yield from collect(collected, part, limit, skip, None)
         return
     most = None if part.ranges else part.matching.patience(limit + skip)
-    before = collected.count
-    yield from _read(collected, part, limit, passed, lower=start.key, upper=end.key, falling=part.falling, most=most)
-    if (shown := collected.count - before) < limit:
+    shown = yield from _read(
+        collected, part, limit, passed, lower=start.key, upper=end.key, falling=part.falling, most=most
+    )
+    if shown < limit:
         yield from collect(collected, part, limit - shown, skip + shown, None)
 
 
@@ -238,18 +238,8 @@ def _read(
 
     Of the latter at most `most` are looked at. Gives how many were found.
     """
-    before = collected.count
+    gather = part.ranges is not None
     rows = yield Read(
-        part.axis,
-        lower,
-        upper,
-        part.numbers,
-        limit,
-        skip,
-        falling,
-        gather=part.ranges is not None,
-        most=most,
-        period=part.period,
+        part.axis, lower, upper, part.numbers, limit, skip, falling, gather=gather, most=most, period=part.period
     )
-    collected.take(rows)
-    return collected.count - before
+    return collected.take(rows)

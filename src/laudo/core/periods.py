@@ -51,8 +51,7 @@ def read(
     matching = Matching(query, group.numbers, query.order, total, facets.total)
     counting = COMBINATION * len(group.numbers or facets.numbers)
     if ahead and skip + query.rows > held[0] and matching.collecting(skip + query.rows) <= counting:
-        rows = yield matching.collected(query.rows, skip, after)
-        collected.take([row[1:] for row in rows])
+        collected.take((yield matching.collected(query.rows, skip, after)))
         return Counted(total, known)
     for number, each in enumerate(groups):
         if not (collected.wanted and left):
@@ -103,8 +102,7 @@ def way(part: Part, limit: int, skip: int, after: After | None) -> str:
 
 def _walk(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
     """Collect rows by walking past those before them, from the nearer end or from an item on."""
-    rows = yield from part.matching.walked(limit, skip, after)
-    collected.take([row[1:] for row in rows])
+    collected.take((yield from part.matching.walked(limit, skip, after)))
 
 
 WAYS: Final = {"collect": guesses.collect, "walk": _walk, "guess": guesses.take}

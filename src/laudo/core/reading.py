@@ -58,13 +58,14 @@ class Reading:
         """The items' JSON joined by commas."""
         return b",".join(self._parts)
 
-    def take(self, rows: Rows) -> None:
-        """Keep what a look-up found."""
-        [(count, items)] = rows
+    def take(self, rows: Rows) -> int:
+        """Keep the items that a look-up found, the last two columns of its one row; gives how many they are."""
+        [(*_, count, items)] = rows
         if count:
             self._parts.append(items)
             self.count += count
             self.wanted -= count
+        return int(count)
 
 
 def groups(query: Query, facets: Facets, group: Group, after: After | None) -> list[Group]:
@@ -283,9 +284,7 @@ def _read(
     some = replace(scan, most=min(PATIENCE * scanned + LEAST, FARTHEST + likely))
     if apart:
         gathers = axis.gathering and stretch.lower is stretch.upper is None and stretch.group.total <= 2 * scanned
-        before = collected.count
-        collected.take((yield replace(scan, gather=True) if gathers else some))
-        return not gathers and collected.count - before < limit
+        return collected.take((yield replace(scan, gather=True) if gathers else some)) < limit and not gathers
     merge = replace(scan, merge=True)
     merged = min(len(numbers) * (limit + skip), stretch.group.total) + len(numbers) * SEEK
     if scanned * (1 if axis.covers_facet else FETCH) >= merged:
