@@ -52,10 +52,17 @@ class Facets:
         self._known: dict[tuple[object, ...], list[Group]] = {}
         self._kept = 0
 
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """Every facet's number."""
-        return tuple(self._all)
+    def numbers(self, group: Group) -> tuple[int, ...]:
+        """Name a group's facets, also where they are all there are."""
+        return tuple(self._all) if group.numbers is None else group.numbers
+
+    def totals(self, *groups: Group) -> dict[int, int]:
+        """Tell how many rows each facet of some groups has."""
+        return {number: self._all[number][_TOTAL] for group in groups for number in self.numbers(group)}
+
+    def sum(self, counts: Mapping[int, int], group: Group) -> int:
+        """Add up what is counted of a group's facets."""
+        return sum([counts[number] for number in self.numbers(group)])
 
     @property
     def weight(self) -> int:
@@ -65,11 +72,6 @@ class Facets:
     @property
     def _most_kept(self) -> int:
         return min(_LEAST_KEPT + _KEPT * len(self._all), _MOST_KEPT)
-
-    def total_of(self, number: int) -> int:
-        """Tell how many rows have a facet."""
-        total: int = self._all[number][_TOTAL]
-        return total
 
     def matching(self, query: Query) -> Group:
         """Give the facets that a query's filters match."""
@@ -110,34 +112,34 @@ class Facets:
         return found
 
     def _split(self, query: Query) -> list[Group]:
-        numbers, place = self.matching(query).numbers, _PLACES[query.order.field.name]
+        place = _PLACES[query.order.field.name]
         split: dict[Stored, list[int]] = defaultdict(list)
-        for number in self._all if numbers is None else numbers:
+        for number in self.numbers(self.matching(query)):
             split[self._all[number][place]].append(number)
-        return [self._group(value, split[value]) for value in self.ordered(split, descending=query.order.descending)]
-
-    @staticmethod
-    def ordered(values: Iterable[Stored], *, descending: bool) -> list[Stored]:
-        """Put values of one field in the order of a sort by it; null comes last in both directions."""
-        distinct = set(values)
-        known: list[Any] = [value for value in distinct if value is not None]
-        return [*sorted(known, reverse=descending), *([None] if None in distinct else [])]
+        return [self._group(value, split[value]) for value in _ordered(split, descending=query.order.descending)]
 
     def _group(self, value: Stored, numbers: Sequence[int]) -> Group:
         rest = len(self._all) - len(numbers)
         return Group(
             value,
             tuple(numbers) if rest else None,
-            sum(map(self.total_of, numbers)),
+            sum([self._all[number][_TOTAL] for number in numbers]),
             tuple(sorted(self._all.keys() - set(numbers))) if 0 < rest < len(numbers) else None,
         )
 
 
 def remaining(groups: list[Group], value: Stored, *, descending: bool) -> list[Group]:
     """Leave out the groups before that of a value, which itself may have vanished."""
-    ordered = Facets.ordered([*(group.value for group in groups), value], descending=descending)
+    ordered = _ordered([*(group.value for group in groups), value], descending=descending)
     ahead = set(ordered[ordered.index(value) :])
     return [group for group in groups if group.value in ahead]
+
+
+def _ordered(values: Iterable[Stored], *, descending: bool) -> list[Stored]:
+    """Put values of one field in the order of a sort by it; null comes last in both directions."""
+    distinct = set(values)
+    known: list[Any] = [value for value in distinct if value is not None]
+    return [*sorted(known, reverse=descending), *([None] if None in distinct else [])]
 
 
 _TOTAL: Final = 1

@@ -89,7 +89,7 @@ def part_of(query: Query, facets: Facets, group: Group, total: int, known: Known
     axis, order = query.order.field.axis, query.order
     if axis is None:
         axis, order = axes.RELATORIO_NUMERO, _BY_NUMERO
-    ranges = None if axis.covers_recency else group.numbers or facets.numbers
+    ranges = None if axis.covers_recency else facets.numbers(group)
     points = Points(known.get((axis, group.numbers), ()), end=Point(None, group.total, total))
     timed = _timed(axis, query.resource.newest_axis, group, facets)
     return Part(axis, group, Matching(query, group.numbers, order, total, facets.total), points, ranges, timed)
@@ -99,7 +99,7 @@ def _timed(axis: Axis, time: Axis, group: Group, facets: Facets) -> Timed | None
     if axis.is_shown_by(time, by_facet=False):
         return Timed(time, group.numbers)
     if axis.is_shown_by(time, by_facet=True):
-        return Timed(time, group.numbers or facets.numbers)
+        return Timed(time, facets.numbers(group))
     return None
 
 

@@ -49,7 +49,7 @@ def read(
     if skip >= total:
         return Counted(total, known)
     matching = Matching(query, group.numbers, query.order, total, facets.total)
-    counting = COMBINATION * len(group.numbers or facets.numbers)
+    counting = COMBINATION * len(facets.numbers(group))
     if ahead and skip + query.rows > held[0] and matching.collecting(skip + query.rows) <= counting:
         collected.take((yield matching.collected(query.rows, skip, after)))
         return Counted(total, known)
@@ -70,9 +70,8 @@ def read(
 
 def _held(bounds: Bounds, facets: Facets, groups: list[Group]) -> Asking[list[int]]:
     """Tell how many rows of each of several groups a period has."""
-    parts = [facets.numbers if group.numbers is None else group.numbers for group in groups]
-    _, held = yield from tally.spread(bounds, {number: facets.total_of(number) for part in parts for number in part})
-    return [sum(held[number] for number in part) for part in parts]
+    _, held = yield from tally.spread(bounds, facets.totals(*groups))
+    return [facets.sum(held, group) for group in groups]
 
 
 class Costs(NamedTuple):

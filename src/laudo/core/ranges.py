@@ -1,6 +1,5 @@
 """A range of an axis, read as it lies there: of instants, of CPFs or names that begin alike, of one document."""
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -9,7 +8,7 @@ from msgspec.structs import replace
 from laudo.core import axes, reading, tally
 from laudo.core.axes import Key
 from laudo.core.cursor import After, right_before, skipped, within
-from laudo.core.facets import Facets, Group, Numbers
+from laudo.core.facets import Facets, Group
 from laudo.core.lookups import Asking
 from laudo.core.query import Query
 from laudo.core.reading import Reading, Stretch
@@ -83,14 +82,9 @@ def _parts(
     query: Query, facets: Facets, group: Group, bounds: Bounds, after: After | None
 ) -> Asking[tuple[int, list[tuple[Group, Span]]]]:
     """Count a range's rows, and tell where those with each value are, from an item's value on."""
-    numbers = facets.numbers if group.numbers is None else group.numbers
-    before, held = yield from tally.spread(bounds, {number: facets.total_of(number) for number in numbers})
+    before, held = yield from tally.spread(bounds, facets.totals(group))
     groups = reading.groups(query, facets, group, after)
-    return held.total(), [(each, Span(_sum(before, each.numbers), _sum(held, each.numbers))) for each in groups]
-
-
-def _sum(counts: Counter[int], numbers: Numbers) -> int:
-    return counts.total() if numbers is None else sum(counts[number] for number in numbers)
+    return held.total(), [(each, Span(facets.sum(before, each), facets.sum(held, each))) for each in groups]
 
 
 def _stretches(query: Query, bounds: Bounds, parts: list[tuple[Group, Span]], after: After | None) -> Iterator[Stretch]:
