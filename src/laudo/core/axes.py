@@ -92,22 +92,18 @@ class Axis:
         """Give the key above every row with this first value."""
         return (value, *(column.most for column in self.columns[1:]))
 
-    @cached_property
-    def encode(self) -> Callable[[Key], bytes]:
+    def encode(self, key: Key) -> bytes:
         """Write a key as bytes, which sort as keys do; a zero, which no column holds, ends one of any length."""
-        first, *rest = (column.encode for column in self.columns)
-        if not rest:
-            return lambda key: first(key[0])
-        second = rest[0]
-        if self.columns[0].width is None:
-            return lambda key: first(key[0]) + b"\0" + second(key[1])
-        return lambda key: first(key[0]) + second(key[1])
+        return self._between.join([column.encode(value) for column, value in zip(self.columns, key, strict=True)])
 
     def encoded(self, columns: Iterable[Iterable[Any]]) -> Iterator[bytes]:
         """Write many keys, given by their columns, as `encode` writes one."""
         parts = [map(column.encode, values) for column, values in zip(self.columns, columns, strict=True)]
-        between = b"\0" if len(parts) > 1 and self.columns[0].width is None else b""
-        return map(between.join, zip(*parts, strict=True))
+        return map(self._between.join, zip(*parts, strict=True))
+
+    @property
+    def _between(self) -> bytes:
+        return b"\0" if self.columns[0].width is None else b""
 
     def decode(self, encoded: bytes) -> Key | None:
         """Give the key back; None stands for the empty bytes, below every key."""
