@@ -22,7 +22,7 @@ from forwarding import Forwarding
 from laudo.core.sql import Statement
 from laudo.server import app, migrations, roles
 from laudo.server.config import Settings
-from laudo.server.database import Bounds, Connection, Database, Slow, StoreError, Unavailable, read
+from laudo.server.database import Bounds, Connection, Served, Slow, StoreError, Unavailable, read
 from laudo.server.heartbeats import Server as Watched
 from laudo.server.heartbeats import Watch
 from laudo.server.replicas import Replicas
@@ -135,7 +135,7 @@ def serve(opened: Open, store: Store, account: Account) -> Serve:
     return new
 
 
-def served(database: Database, store: Store) -> WSGIApplication:
+def served(database: Served, store: Store) -> WSGIApplication:
     return app.create(Settings(key_file=str(store.key_file), log=False, cache_bytes=0), database=database)
 
 
@@ -147,7 +147,7 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def asked(database: Database, number: int) -> Counter[int]:
+def asked(database: Served, number: int) -> Counter[int]:
     """Send so many requests of one statement, and count by port which servers answered."""
     answered: Counter[int] = Counter()
     for _ in range(number):
@@ -250,11 +250,6 @@ def test_a_snapshot_is_of_one_server(opened: Open) -> None:
         database.mark()
         with database.snapshot() as connection:
             assert len({connection.fetch(WHICH)[0] for _ in range(5)}) == 1
-
-
-def test_what_writes_is_done_on_the_primary(opened: Open, cluster: Cluster) -> None:
-    with opened().transaction() as connection:
-        assert connection.fetch(WHICH) == [(cluster.primary.port,)]
 
 
 def test_one_replica_is_enough(opened: Open, cluster: Cluster) -> None:

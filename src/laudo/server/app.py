@@ -14,7 +14,7 @@ from laudo.server import auth, console, metrics, schema
 from laudo.server.callers import Callers
 from laudo.server.calm import Calm
 from laudo.server.config import Settings
-from laudo.server.database import NO_SCHEMA, Database, StoreError, Unavailable, read
+from laudo.server.database import NO_SCHEMA, Served, StoreError, Unavailable, read
 from laudo.server.edges import JSON, Edges, refuse, stages
 from laudo.server.endpoint import Constant, Endpoint
 from laudo.server.limits import Limits
@@ -24,7 +24,7 @@ from laudo.server.replicas import Replicas
 from laudo.server.stores import file, open_store
 
 
-def create(settings: Settings, *, database: Database | None = None, key: bytes | None = None) -> WSGIApplication:
+def create(settings: Settings, *, database: Served | None = None, key: bytes | None = None) -> WSGIApplication:
     """Build the application; raises StoreError or AuthError when it could not answer."""
     service = Service(settings, database or open_served(settings), key or auth.load_key(settings.key_file))
     edges = Edges(settings, service.repeats)
@@ -56,7 +56,7 @@ def _constant(max_rows: int) -> tuple[tuple[str, Endpoint], ...]:
     )
 
 
-def open_served(settings: Settings) -> Database:
+def open_served(settings: Settings) -> Served:
     """Open what requests are answered from: the store, or also its replicas; raises StoreError."""
     if not settings.read_store:
         return open_store(settings.store, bounds=settings.bounds)
@@ -74,7 +74,7 @@ def open_served(settings: Settings) -> Database:
 class Service:
     """What the endpoints share: the store, who may ask, and the answers that are kept."""
 
-    def __init__(self, settings: Settings, database: Database, key: bytes) -> None:
+    def __init__(self, settings: Settings, database: Served, key: bytes) -> None:
         """Answer under the key with which tokens are hashed."""
         self.settings = settings
         self.database = database

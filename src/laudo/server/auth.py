@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from laudo.core.sql import Owner, Statement
-from laudo.server.database import Database, Mark, Reader, Row
+from laudo.server.database import Mark, Reader, Row, Served
 
 PREFIX: Final = "laudo_"
 _DIGITS: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -94,7 +94,7 @@ def caller(reader: Reader, token_hash: bytes, *, now_ms: int, mark: Mark = None)
 
 
 def caller_again(
-    database: Database, token_hash: bytes, before: Caller, beside: Statement | None, *, now_ms: int, mark: Mark = None
+    database: Served, token_hash: bytes, before: Caller, beside: Statement | None, *, now_ms: int, mark: Mark = None
 ) -> tuple[Caller | None, list[Row] | None]:
     """The same, of a token whose caller was found `before`; None too where a restored store gives it to somebody else.
 

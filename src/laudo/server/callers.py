@@ -11,7 +11,7 @@ from laudo.core.sql import Statement
 from laudo.server import auth
 from laudo.server.auth import Caller
 from laudo.server.calm import Calm
-from laudo.server.database import Database, Mark, Row
+from laudo.server.database import Mark, Row, Served
 from laudo.server.limits import Limits
 from laudo.server.recent import Recent
 
@@ -38,7 +38,7 @@ class Callers:
         self._met: Recent[str, Caller] = Recent(_TOKENS)
 
     def admit(
-        self, database: Database, mark: Mark, token: str, beside: Beside = _nothing
+        self, database: Served, mark: Mark, token: str, beside: Beside = _nothing
     ) -> tuple[Caller, list[Row] | None]:
         """Tell whose token it is, asked in a request that began with `mark`; raises ApiError (401).
 
@@ -59,7 +59,7 @@ class Callers:
         return caller, rows
 
     def _read(
-        self, database: Database, mark: Mark, token: str, before: Caller | None, beside: Beside
+        self, database: Served, mark: Mark, token: str, before: Caller | None, beside: Beside
     ) -> tuple[Caller | None, list[Row] | None]:
         hashed, now_ms = self._hash(token), _now_ms()
         if before is None:

@@ -97,8 +97,8 @@ class Connection(Reader, Protocol):
         """Tell whether the store has a table with this column: another application's may bear the same name."""
 
 
-class Database(Reader, Protocol):
-    """A store. Each statement of its own is a snapshot by itself; transactions do not nest."""
+class Served(Reader, Protocol):
+    """What requests are answered from. Each statement of its own is a snapshot by itself."""
 
     def mark(self) -> Mark:
         """Begin a request, and mark the state it sees, or one before it: under the same mark nothing has changed."""
@@ -112,6 +112,13 @@ class Database(Reader, Protocol):
     def snapshot(self) -> AbstractContextManager[Connection]:
         """Give a connection whose reads all see one state of the store."""
 
+    def close(self) -> None:
+        """Let go of every connection."""
+
+
+class Database(Served, Protocol):
+    """A store, on one server or in a file. Transactions do not nest."""
+
     def transaction(self) -> AbstractContextManager[Connection]:
         """Give a connection whose writes become durable together at the end, or not at all."""
 
@@ -120,9 +127,6 @@ class Database(Reader, Protocol):
 
     def settle(self) -> None:
         """Have what was deleted leave what the engine keeps beside its files, unless others read or write for long."""
-
-    def close(self) -> None:
-        """Let go of every connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +159,7 @@ PATIENT: Final = Bounds(statement_timeout_ms=0, write_timeout_ms=0)
 """For commands that read or write a whole store."""
 
 
-def read(database: Database, work: Callable[[Connection], T]) -> T:
+def read(database: Served, work: Callable[[Connection], T]) -> T:
     """Do in a snapshot what only reads, and again in another one when it was lost; raises Unavailable."""
     return repeated(database.snapshot, work)
 

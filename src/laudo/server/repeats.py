@@ -11,7 +11,7 @@ from laudo.core.errors import ApiError
 from laudo.server.auth import Caller
 from laudo.server.callers import has_expired
 from laudo.server.calm import Calm
-from laudo.server.database import Database, Mark
+from laudo.server.database import Mark, Served
 from laudo.server.limits import Limits
 from laudo.server.logs import Told
 from laudo.server.recent import Recent
@@ -42,10 +42,10 @@ class Repeats:
     """The answers of one worker, by request.
 
     They are given again only while the store is known to be as it was. A store in a file shows that by itself
-    (`Database.mark`); a server is asked for that alone, if it is likely to be unchanged.
+    (`Served.mark`); a server is asked for that alone, if it is likely to be unchanged.
     """
 
-    def __init__(self, database: Database, limits: Limits, calm: Calm, *, cache_bytes: int) -> None:
+    def __init__(self, database: Served, limits: Limits, calm: Calm, *, cache_bytes: int) -> None:
         """Up to `cache_bytes` of answers are kept; each that is given counts against its caller's limits."""
         self._keeps = cache_bytes > 0
         self._database = database

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from itertools import count
 from time import monotonic
@@ -75,17 +75,6 @@ class Replicas:
         except StoreError as error:
             self._leave(server)
             raise Lost(*error.args) from error
-
-    def transaction(self) -> AbstractContextManager[Connection]:
-        """Give a transaction on the primary."""
-        return self._primary.database.transaction()
-
-    def alone(self) -> AbstractContextManager[Connection]:
-        """Give a connection to the primary, outside of any transaction."""
-        return self._primary.database.alone()
-
-    def settle(self) -> None:
-        """Return at once, as PostgreSQL does."""
 
     def close(self) -> None:
         """End the checks, and let go of every connection."""
