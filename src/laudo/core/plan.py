@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from laudo.core import axes, periods, ranges, reading, tally
 from laudo.core.axes import Axis
@@ -100,20 +99,20 @@ def _ordered(query: Query, facets: Facets, group: Group, after: After | None) ->
     skip = skipped(query, after)
     if skip >= group.total:
         return Page(group.total, 0, b"")
-    if _leaves_few(query, group, facets.total):
-        return (yield from _walked(query, group, facets.total, after))
+    matching = _matching(query, facets, group, group.total)
+    if _are_few(matching):
+        return (yield from _taken(matching, after))
     collected = Reading(query.rows, of=facets.total)
     yield from reading.read(collected, _stretches(query, facets, group, after), skip)
     return Page(group.total, collected.count, collected.items)
 
 
-def _leaves_few(query: Query, group: Group, of: int) -> bool:
+def _are_few(matching: Matching) -> bool:
     """Tell whether filters leave so few rows that they are collected, as no index of the order has facets."""
-    axis = query.order.field.axis
-    if axis is None or axis.facet_index or axis.gathering or group.numbers is None or group.total > FEW:
+    axis, rows = matching.order.field.axis, matching.query.rows
+    if axis is None or axis.facet_index or axis.gathering or matching.numbers is None or matching.total > FEW:
         return False
-    matching = _matching(query, group, of)
-    return matching.collecting(query.rows) <= matching.walking(query.rows)
+    return matching.collecting(rows) <= matching.walking(rows)
 
 
 def _bounded(
@@ -129,7 +128,7 @@ def _bounded(
         counted = yield from periods.read(collected, query, facets, group, bounds, after=after, counted=counted)
         return Page(counted.total, collected.count, collected.items, counted.points)
     total = counted.total if counted else (yield from tally.span(bounds, group)).total
-    return (yield from _walked(query, replace(group, total=total), facets.total, after))
+    return (yield from _taken(_matching(query, facets, group, total), after))
 
 
 def _searched(query: Query, facets: Facets, group: Group, *, after: After | None, total: int | None) -> Steps:
@@ -148,7 +147,7 @@ def _searched(query: Query, facets: Facets, group: Group, *, after: After | None
             collected = Reading(query.rows, of=facets.total)
             yield from ranges.read(collected, query, facets, group, bounds, span=span, after=after)
             return Page(total, collected.count, collected.items)
-    return (yield from _walked(query, replace(group, total=total), facets.total, after))
+    return (yield from _taken(_matching(query, facets, group, total), after))
 
 
 def _tested(
@@ -171,7 +170,7 @@ def _tested(
         [(total, *_)] = yield counting
     of = dict(zip(through, left, strict=True)).get(query.order.field.axis or query.resource.newest_axis, facets.total)
     matching = Matching(query, group.numbers, query.order, total, of, least, min(left))
-    return (yield from _taken(query, matching, after))
+    return (yield from _taken(matching, after))
 
 
 def _having(word: str) -> Asking[int]:
@@ -218,7 +217,7 @@ def _of_one(query: Query, facets: Facets, group: Group, *, after: After | None, 
         return (yield from _bounded(query, facets, group, bounds, after=after, counted=counted))
     if total is None:
         total = yield from tally.counted(bounds.axis, group.numbers, bounds.lower, bounds.upper, query.period)
-    return (yield from _walked(query, replace(group, total=total), facets.total, after))
+    return (yield from _taken(_matching(query, facets, group, total), after))
 
 
 def _counted(
@@ -232,13 +231,9 @@ def _counted(
     return Page(found if total is None else total, shown, items or b"")
 
 
-def _walked(query: Query, group: Group, of: int, after: After | None) -> Steps:
-    """Filter, sort and skip, when the total is known."""
-    return (yield from _taken(query, _matching(query, group, of), after))
-
-
-def _taken(query: Query, matching: Matching, after: After | None) -> Steps:
+def _taken(matching: Matching, after: After | None) -> Steps:
     """Walk, at a cost that grows with the page number, or collect, at one that grows with the rows that match."""
+    query = matching.query
     if not query.cursor and query.offset >= matching.total:
         return Page(matching.total, 0, b"")
     skip = skipped(query, after)
@@ -246,8 +241,8 @@ def _taken(query: Query, matching: Matching, after: After | None) -> Steps:
     return Page(matching.total, shown, items or b"")
 
 
-def _matching(query: Query, group: Group, of: int) -> Matching:
-    return Matching(query, group.numbers, query.order, group.total, of)
+def _matching(query: Query, facets: Facets, group: Group, total: int) -> Matching:
+    return Matching(query, group.numbers, query.order, total, facets.total)
 
 
 def _stretches(query: Query, facets: Facets, group: Group, after: After | None) -> Iterator[Stretch]:
