@@ -19,7 +19,6 @@ from laudo.server.database import Mark, Reader, Row, Served
 
 PREFIX: Final = "laudo_"
 _DIGITS: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
-_PAIRS: Final = tuple(first + second for first in _DIGITS for second in _DIGITS)
 _BODY: Final = 32
 _CHECKSUM: Final = 6
 _KEY_BYTES: Final = 32
@@ -212,9 +211,9 @@ def _checksum(text: str) -> str:
 
 
 def _base62(number: int, width: int) -> str:
-    """Write a number in an even count of digits, two at a time."""
-    pairs = []
-    for _ in range(width // 2):
-        number, pair = divmod(number, len(_PAIRS))
-        pairs.append(_PAIRS[pair])
-    return "".join(reversed(pairs))
+    """Write a number's last digits, so many."""
+    digits = []
+    for _ in range(width):
+        number, digit = divmod(number, len(_DIGITS))
+        digits.append(_DIGITS[digit])
+    return "".join(reversed(digits))
