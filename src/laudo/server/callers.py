@@ -23,10 +23,6 @@ Beside = Callable[[Caller], Statement | None]
 """Makes the query that may go beside the one for a caller, of who the caller was before."""
 
 
-def _nothing(_caller: Caller) -> None:
-    pass
-
-
 class Callers:
     """Admits the callers of one service."""
 
@@ -38,7 +34,7 @@ class Callers:
         self._met: Recent[str, Caller] = Recent(_TOKENS)
 
     def admit(
-        self, database: Served, mark: Mark, token: str, beside: Beside = _nothing
+        self, database: Served, mark: Mark, token: str, beside: Beside | None = None
     ) -> tuple[Caller, list[Row] | None]:
         """Tell whose token it is, asked in a request that began with `mark`; raises ApiError (401).
 
@@ -59,7 +55,7 @@ class Callers:
         return caller, rows
 
     def _read(
-        self, database: Served, mark: Mark, token: str, before: Caller | None, beside: Beside
+        self, database: Served, mark: Mark, token: str, before: Caller | None, beside: Beside | None
     ) -> tuple[Caller | None, list[Row] | None]:
         hashed, now_ms = self._hash(token), _now_ms()
         if before is None:
@@ -67,7 +63,7 @@ class Callers:
         again = partial(auth.caller_again, database, hashed, before, now_ms=now_ms)
         if mark is not None:
             return again(None, mark=mark)
-        more = beside(before) if self._limits.allow(before.id_token) else None
+        more = beside(before) if beside and self._limits.allow(before.id_token) else None
         rows = None
         if self._calm.expects(before.as_of) and not has_expired(before):
             found, seen = database.fetch_marked([] if more is None else [more])
