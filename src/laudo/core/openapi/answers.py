@@ -8,6 +8,9 @@ from laudo.core.resources import LISTS, PESSOAS, PROFILE, Field, Resource
 
 Json = dict[str, Any]
 
+MET: Final = tuple(kind for kind in errors.TABLE if kind is not errors.NOT_FOUND)
+"""What a route of the document may refuse."""
+
 
 def headers(*names: str) -> Json:
     """Refer to the headers that every answer has, and to these."""
@@ -26,8 +29,8 @@ def refer(*kinds: Kind) -> Json:
 
 
 def refusals() -> Json:
-    """Describe every refusal that a route of the document can meet, by status."""
-    return {str(kind.status): _refusal(kind) for kind in errors.TABLE if kind is not errors.NOT_FOUND}
+    """Describe every refusal, by status."""
+    return {str(kind.status): _refusal(kind) for kind in MET}
 
 
 def resolved(answer: Json) -> Json:

@@ -36,8 +36,7 @@ def a_list(resource: Resource, *, max_rows: int) -> Json:
                 "description": "Nada mudou desde a resposta que o ETag identifica.",
                 "headers": answers.headers("Cache-Control", "Vary", "ETag", "Server-Timing"),
             },
-            **answers.refer(errors.INVALID, errors.UNAUTHORIZED, errors.NOT_ALLOWED, errors.TOO_MANY),
-            **answers.refer(errors.INTERNAL, errors.UNAVAILABLE),
+            **answers.refer(*answers.MET),
         },
     }
 
@@ -55,8 +54,7 @@ def profile() -> Json:
                 "headers": answers.headers("Cache-Control"),
                 "content": answers.content("usuario", {"result": _PROFILE, "status_code": 200}),
             },
-            **answers.refer(errors.INVALID, errors.UNAUTHORIZED, errors.NOT_ALLOWED, errors.TOO_MANY),
-            **answers.refer(errors.INTERNAL, errors.UNAVAILABLE),
+            **answers.refer(*answers.MET),
         },
     }
 
