@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from laudo.core import documents, values
+from laudo.core.likeness import meant
 
 TipoPessoa = Literal["Pessoa", "Empresa"]
 Resultado = Literal["VALID", "INVALID"]
@@ -88,6 +89,12 @@ def accept(draft: Draft, *, verify: bool) -> Relatorio:
 def fault(name: str, problem: str) -> FaultError:
     """Make the refusal of one field: its name, what is wrong, and what is accepted."""
     return FaultError(f"{name} {problem}; accepted: {ACCEPTED[name]}")
+
+
+def nearest(name: str) -> str:
+    """Say which accepted name is nearest to a wrong one, which is not repeated."""
+    found = meant(name, ACCEPTED)
+    return f"nearest accepted name: {found}" if found else f"accepted: {', '.join(ACCEPTED)}"
 
 
 def _numero(text: str) -> str:
@@ -205,6 +212,7 @@ ACCEPTED: Final = {
 OPTIONAL: Final = ("resultado", "mensagem", "pendente_validacao_manual", "nome_pessoa")
 """The fields that a line may lack; `nome_pessoa` only for an Empresa."""
 
+NOT_UTF8: Final = "not valid UTF-8; accepted: UTF-8, which Excel calls CSV UTF-8"
 _WRONG: Final = "is not accepted"
 _MOST_KEPT: Final = 4096
 _LONGEST_ENUMERATED: Final = 200

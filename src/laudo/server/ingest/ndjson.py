@@ -7,8 +7,7 @@ from typing import Final, NoReturn
 import msgspec
 from msgspec import UnsetType
 
-from laudo.core.likeness import meant
-from laudo.server.ingest.fields import ACCEPTED, OPTIONAL, Draft, FaultError, fault
+from laudo.server.ingest.fields import ACCEPTED, NOT_UTF8, OPTIONAL, Draft, FaultError, fault, nearest
 
 
 def parse(line: bytes) -> Draft | None:
@@ -37,12 +36,6 @@ def parse_strictly(line: bytes) -> Draft:
         if name in fields and not isinstance(fields[name], _types(name)):
             raise fault(name, "is of another type")
     return msgspec.convert(fields, Draft)
-
-
-def nearest(name: str) -> str:
-    """Say which accepted name is nearest to a wrong one, which is not repeated."""
-    found = meant(name, ACCEPTED)
-    return f"nearest accepted name: {found}" if found else f"accepted: {', '.join(ACCEPTED)}"
 
 
 def _types(name: str) -> tuple[type, ...]:
@@ -95,7 +88,6 @@ def _quotes(draft: Draft) -> int:
     )
 
 
-NOT_UTF8: Final = "not valid UTF-8; accepted: UTF-8, which Excel calls CSV UTF-8"
 _QUOTES_REQUIRED: Final = 4 * (len(ACCEPTED) - len(OPTIONAL))
 _QUOTES: Final[dict[type, int]] = {UnsetType: 0, type(None): 2, bool: 2, str: 4}
 _decode: Final = msgspec.json.Decoder(Draft).decode

@@ -7,9 +7,8 @@ from itertools import chain
 from operator import itemgetter
 from typing import Final, cast
 
-from laudo.server.ingest.fields import ACCEPTED, OPTIONAL, Draft, FaultError
+from laudo.server.ingest.fields import ACCEPTED, NOT_UTF8, OPTIONAL, Draft, FaultError, nearest
 from laudo.server.ingest.lines import LONGEST, TOO_LONG, Line, Unread
-from laudo.server.ingest.ndjson import NOT_UTF8, nearest
 
 _Places = Callable[[list[str]], tuple[str, ...]]
 
