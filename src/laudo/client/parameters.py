@@ -48,7 +48,7 @@ def _written(
         if value is None:
             continue
         text = _text(value)
-        if not _accepts(filter_, text):
+        if text is None or not _accepts(filter_, text):
             message = f"{name} de {resource.name} deve ser {_accepted(filter_, value)}"
             raise ParameterError(message)
         yield name, _canonical(filter_, text)
@@ -80,8 +80,8 @@ def _accepted(filter_: Filter, value: object) -> str:
     return "um datetime com fuso (tzinfo), como datetime.now(UTC)" if lacks_zone else filter_.kind.accepts
 
 
-def _accepts(filter_: Filter, text: str | None) -> bool:
-    if text is None or len(text) > MOST_CHARACTERS or unwritable(text):
+def _accepts(filter_: Filter, text: str) -> bool:
+    if len(text) > MOST_CHARACTERS or unwritable(text):
         return False
     try:
         filter_.kind.parse(text)
@@ -90,7 +90,7 @@ def _accepts(filter_: Filter, text: str | None) -> bool:
     return bool(text) or filter_.may_be_empty
 
 
-def _canonical(filter_: Filter, text: str | None) -> str:
+def _canonical(filter_: Filter, text: str) -> str:
     """Spell a value of an enumeration as documents do, for not every service forgives case and accents."""
     spelled = {fold(choice): choice for choice in filter_.kind.choices}
-    return spelled.get(fold(text or ""), text or "")
+    return spelled.get(fold(text), text)
