@@ -39,18 +39,18 @@ class Assets(Endpoint):
 
     name = "console"
 
-    def __init__(self, folder: Path = FOLDER) -> None:
+    def __init__(self) -> None:
         """Read every file that a browser may have."""
         self._files = {
-            file.relative_to(folder).as_posix(): file.read_bytes()
-            for file in sorted(folder.rglob("*"))
+            file.relative_to(FOLDER).as_posix(): file.read_bytes()
+            for file in sorted(FOLDER.rglob("*"))
             if file.suffix in _TYPES
         }
         digest = blake2b(digest_size=8)
         for path, body in self._files.items():
             digest.update(b"%s %d %s" % (path.encode(), len(body), body))
         self._digest = digest.hexdigest()
-        self._shell = (folder / "index.html").read_text("utf-8")
+        self._shell = (FOLDER / "index.html").read_text("utf-8")
         self._answers = {
             path: Constant(self.name, body, content_type=_TYPES[Path(path).suffix], headers=_ASSET)
             for path, body in self._files.items()
