@@ -1,6 +1,5 @@
 """Tokens and callers: the one place that makes, checks and hashes tokens; no repr or error shows one."""
 
-import hashlib
 import hmac
 import os
 import re
@@ -126,7 +125,7 @@ def new_token() -> str:
 
 def derived_token(key: bytes, purpose: str) -> str:
     """Make the token that belongs to this key and purpose: always the same, so that it need not be stored."""
-    number = int.from_bytes(hmac.digest(key, f"token:{purpose}".encode(), hashlib.sha256), "big")
+    number = int.from_bytes(hmac.digest(key, f"token:{purpose}".encode(), "sha256"), "big")
     return _signed(_base62(number, _BODY))
 
 
