@@ -1,6 +1,6 @@
-"""Answers a question about a list from one snapshot: the body, its ETag and its links; the only driver of plans."""
+"""Answers a question about a list from one snapshot: the body, its ETag and its links."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from hashlib import blake2b
 from operator import attrgetter
@@ -12,13 +12,14 @@ from laudo.core import cursor, links, plan, response, sql
 from laudo.core.cursor import After
 from laudo.core.errors import ApiError
 from laudo.core.facets import Facets
-from laudo.core.lookups import Asked, DamagedError, LookUp, Plain, Read, Rows, Together, Whole
+from laudo.core.lookups import Asked, DamagedError, Plain, Read, Whole
 from laudo.core.plan import Page
 from laudo.core.points import Counted
 from laudo.core.query import Query
 from laudo.core.resources import Resource
 from laudo.core.sql import Dialect, Owner, Statement
 from laudo.core.values import Stored
+from laudo.server import driver
 from laudo.server.auth import Caller
 from laudo.server.database import Connection, Lost, Reader, Row
 from laudo.server.endpoint import matches
@@ -95,7 +96,7 @@ class Pages:
         steps = None if query.cursor is not None else self._planned(query, owner, version, None)
         if steps is None:
             return None
-        reached = _next(steps)
+        reached = driver.step(steps)
         if isinstance(reached, Page):
             return Draft(owner, version, steps, None, reached)
         if not isinstance(reached, Read | Whole | Plain):
@@ -117,7 +118,7 @@ class Pages:
         reached: Asked | Page | None = draft.page
         if draft.asked is not None:
             [(seen, *row)] = reader.fetch(draft.asked) if rows is None else rows
-            reached = _next(draft.steps, [tuple(row)]) if seen == draft.version else None
+            reached = driver.step(draft.steps, [tuple(row)]) if seen == draft.version else None
         if not isinstance(reached, Page):
             return None
         return self._answered(query, reached, None, owner=draft.owner, version=draft.version)
@@ -132,11 +133,11 @@ class Pages:
         if known is not None and matches(known, etag := self._etag(owner, version, query)):
             return etag
         steps = self._planned(query, owner, version, after)
-        found = _drive_if(version, steps, connection, query.resource, owner) if steps else None
+        found = driver.drive_if(version, steps, connection, query.resource, owner) if steps else None
         if found is None:
             version, facets = self._read_facets(connection, query.resource, owner)
             steps = plan.page(query, facets, *self._before(owner, version, query, after))
-            found = _drive(steps, _next(steps), connection, owner)
+            found = driver.drive(steps, connection, owner)
         return self._answered(query, found, after, owner=owner, version=version)
 
     def _answered(self, query: Query, found: Page, after: After | None, *, owner: Owner, version: int) -> Answer:
@@ -242,59 +243,3 @@ def _end(query: Query, found: Page, after: After | None, version: int) -> After 
     state = version if began == version else cursor.CHANGED
     more = found.shown == query.rows and (state == cursor.CHANGED or seen < found.total)
     return cursor.follow(query, found.items, page=page + 1, seen=seen, version=state) if more else None
-
-
-def _next(steps: plan.Steps, rows: Rows | None = None) -> Asked | Page:
-    """Begin a plan, or send it what it has asked for; gives what it asks next, or the page."""
-    try:
-        return next(steps) if rows is None else steps.send(rows)
-    except StopIteration as done:
-        page: Page = done.value
-        return page
-
-
-def _drive(steps: plan.Steps, reached: Asked | Page, connection: Connection, owner: Owner) -> Page:
-    """Ask the store what a plan wants to know, until it has the page."""
-    while not isinstance(reached, Page):
-        rows, _ = _ask(connection, owner, reached)
-        reached = _next(steps, rows)
-    return reached
-
-
-def _drive_if(
-    expected: int, steps: plan.Steps, connection: Connection, resource: Resource, owner: Owner
-) -> Page | None:
-    """Do the same with a plan made for one version of a list; None when the snapshot sees another one.
-
-    Which one it sees is asked together with what the plan asks first.
-    """
-    reached = _next(steps)
-    first = Together(()) if isinstance(reached, Page) else reached
-    rows, [seen] = _ask(connection, owner, first, sql.version(resource, owner))
-    if seen != [(expected,)]:
-        return None
-    return _drive(steps, reached if isinstance(reached, Page) else _next(steps, rows), connection, owner)
-
-
-def _ask(connection: Connection, owner: Owner, asked: Asked, *beside: Statement) -> tuple[Rows, list[list[Row]]]:
-    """Give the rows of what a plan asks, and those of the statements beside it, in one round trip.
-
-    What several parts of the plan ask in the same words is asked once.
-    """
-    lookups = list(dict.fromkeys(_lookups(asked)))
-    statements = (sql.statement(lookup, owner, connection.dialect) for lookup in lookups)
-    found = connection.fetch_each([*beside, *statements])
-    rows = dict(zip(lookups, found[len(beside) :], strict=True))
-    return _shaped(asked, rows), found[: len(beside)]
-
-
-def _lookups(asked: Asked) -> Iterator[LookUp]:
-    if isinstance(asked, Together):
-        for each in asked.asked:
-            yield from _lookups(each)
-    else:
-        yield asked
-
-
-def _shaped(asked: Asked, rows: Mapping[LookUp, Rows]) -> Rows:
-    return [tuple(_shaped(each, rows)) for each in asked.asked] if isinstance(asked, Together) else rows[asked]
