@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from hashlib import blake2b
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -33,14 +33,22 @@ _NEAR: Final = 8
 """How many pages back an end is looked for: of pages asked for together none knows where the one before it ends."""
 _COUNTED: Final = 2_500_000
 """Bytes of counts that it remembers: the totals of 5,000 lists, or of 30 with all points of an order."""
-_Filtered = tuple[str, Owner, int, tuple[tuple[str, Stored], ...]]
-"""A list in one state, and the filters asked for."""
 _REST: Final = 1_000
 """Bytes that an answer takes up beside its body and its links, about."""
 _PURPOSE: Final = b"laudo pages"
 _DISAGREE: Final = "the items of a page are not as many as its total says; `laudo verify` names what is damaged"
-
 _NOT_YET: Final = "this server of the store does not know the account yet; others, or it in a moment, will"
+
+
+class State(NamedTuple):
+    """Whose list it is, and the version that changes whenever the list may have changed."""
+
+    owner: Owner
+    version: int
+
+
+_Filtered = tuple[State, str, tuple[tuple[str, Stored], ...]]
+"""A list in one state, and the filters asked for."""
 
 
 class Answer(Struct, frozen=True):
@@ -54,13 +62,10 @@ class Answer(Struct, frozen=True):
 class Draft(Struct, frozen=True):
     """An answer that is begun before the store is asked: it holds if the list is still in this state."""
 
-    owner: Owner
-    version: int
+    state: State
     steps: plan.Steps
-    asked: Statement | None
-    """What is still to be asked, its rows being sent to `steps`; None if nothing is."""
-    page: Page | None
-    """The page, if nothing is to be asked."""
+    reached: Statement | Page
+    """What is still to be asked, its rows being sent to `steps`; the page, if nothing is."""
 
 
 class Pages:
@@ -72,9 +77,9 @@ class Pages:
     def __init__(self, key: bytes, *, cache_bytes: int) -> None:
         """`key` signs cursors; up to `cache_bytes` of answers are kept; at 0 neither these nor counts and ends are."""
         self._secret = blake2b(_PURPOSE, key=key).digest()
-        self._facets: Recent[tuple[Resource, Owner], tuple[int, Facets]] = Recent(_FACETS, _facets_weight)
-        self._answers: Recent[tuple[Owner, int, bytes, bytes], Answer] = Recent(cache_bytes, _weight)
-        self._ends: Recent[tuple[Owner, int, bytes, int], After] = Recent(_ENDS if cache_bytes else 0)
+        self._facets: Recent[tuple[Resource, Owner], tuple[State, Facets]] = Recent(_FACETS, _facets_weight)
+        self._answers: Recent[tuple[State, bytes, bytes], Answer] = Recent(cache_bytes, _weight)
+        self._ends: Recent[tuple[State, bytes, int], After] = Recent(_ENDS if cache_bytes else 0)
         self._counted: Recent[_Filtered, Counted] = Recent(_COUNTED if cache_bytes else 0, attrgetter("weight"))
 
     def kept(self, caller: Caller, query: Query, *, known: str | None) -> Answer | str | None:
@@ -82,26 +87,26 @@ class Pages:
 
         With a cursor an ETag alone is no proof: `answer` must have read the cursor first.
         """
-        owner, version = _state(caller, query)
-        answer = self._answers.get((owner, version, query.question, query.place))
+        state = _state(caller, query)
+        answer = self._answers.get((state, query.question, query.place))
         if answer is not None:
             return answer.etag if matches(known, answer.etag) else answer
-        if known is not None and query.cursor is None and matches(known, etag := self._etag(owner, version, query)):
+        if known is not None and query.cursor is None and matches(known, etag := self._etag(state, query)):
             return etag
         return None
 
     def draft(self, dialect: Dialect, caller: Caller, query: Query) -> Draft | None:
         """Plan an answer of one statement at most; None when it takes more, or facets that are not remembered."""
-        owner, version = _state(caller, query)
-        steps = None if query.cursor is not None else self._planned(query, owner, version, None)
+        state = _state(caller, query)
+        steps = None if query.cursor is not None else self._planned(query, state, None)
         if steps is None:
             return None
         reached = driver.step(steps)
         if isinstance(reached, Page):
-            return Draft(owner, version, steps, None, reached)
+            return Draft(state, steps, reached)
         if not isinstance(reached, Read | Whole | Plain):
             return None
-        return Draft(owner, version, steps, sql.at_once(reached, query.resource, owner, dialect), None)
+        return Draft(state, steps, sql.at_once(reached, query.resource, state.owner, dialect))
 
     def at_once(
         self, reader: Reader, caller: Caller, query: Query, draft: Draft | None, rows: list[Row] | None
@@ -111,94 +116,93 @@ class Pages:
         One statement is a snapshot by itself, and this one tells the version that it sees. If a `draft` was made for
         this state of the list, its `rows` may have come together with the caller.
         """
-        if draft is None or (draft.owner, draft.version) != _state(caller, query):
+        if draft is None or draft.state != _state(caller, query):
             draft, rows = self.draft(reader.dialect, caller, query), None
         if draft is None:
             return None
-        reached: Asked | Page | None = draft.page
-        if draft.asked is not None:
-            [(seen, *row)] = reader.fetch(draft.asked) if rows is None else rows
-            reached = driver.step(draft.steps, [tuple(row)]) if seen == draft.version else None
+        reached: Statement | Asked | Page | None = draft.reached
+        if isinstance(reached, Statement):
+            [(seen, *row)] = reader.fetch(reached) if rows is None else rows
+            reached = driver.step(draft.steps, [tuple(row)]) if seen == draft.state.version else None
         if not isinstance(reached, Page):
             return None
-        return self._answered(query, reached, None, owner=draft.owner, version=draft.version)
+        return self._answered(query, reached, None, draft.state)
 
     def answer(self, connection: Connection, caller: Caller, query: Query, *, known: str | None = None) -> Answer | str:
         """Answer a question from a snapshot, which may be newer than `caller`; the ETag alone when `known` lists it.
 
         Raises ApiError (400) for a cursor that is not ours.
         """
-        owner, version = _state(caller, query)
-        after = cursor.unseal(query, secret=self._secret, owner=owner) if query.cursor else None
-        if known is not None and matches(known, etag := self._etag(owner, version, query)):
+        state = _state(caller, query)
+        after = cursor.unseal(query, secret=self._secret, owner=state.owner) if query.cursor else None
+        if known is not None and matches(known, etag := self._etag(state, query)):
             return etag
-        steps = self._planned(query, owner, version, after)
-        found = driver.drive_if(version, steps, connection, query.resource, owner) if steps else None
+        steps = self._planned(query, state, after)
+        found = driver.drive_if(state.version, steps, connection, query.resource, state.owner) if steps else None
         if found is None:
-            version, facets = self._read_facets(connection, query.resource, owner)
-            steps = plan.page(query, facets, *self._before(owner, version, query, after))
-            found = driver.drive(steps, connection, owner)
-        return self._answered(query, found, after, owner=owner, version=version)
+            state, facets = self._read_facets(connection, query.resource, state.owner)
+            steps = plan.page(query, facets, *self._before(query, state, after))
+            found = driver.drive(steps, connection, state.owner)
+        return self._answered(query, found, after, state)
 
-    def _answered(self, query: Query, found: Page, after: After | None, *, owner: Owner, version: int) -> Answer:
+    def _answered(self, query: Query, found: Page, after: After | None, state: State) -> Answer:
         page = query.page if after is None else after.page
         if after is None and found.shown != max(0, min(query.rows, found.total - query.offset)):
             raise DamagedError(_DISAGREE)
-        self._keep_counted((query.resource.name, owner, version, query.asked), found)
+        self._keep_counted(query, state, found)
         following = None
-        if (end := _end(query, found, after, version)) is not None:
-            following = cursor.seal(end, query, secret=self._secret, owner=owner)
-            if end.version == version:
-                self._ends.keep((owner, version, query.question, end.seen), end)
+        if (end := _end(query, found, after, state.version)) is not None:
+            following = cursor.seal(end, query, secret=self._secret, owner=state.owner)
+            if end.version == state.version:
+                self._ends.keep((state, query.question, end.seen), end)
         answer = Answer(
-            self._etag(owner, version, query),
+            self._etag(state, query),
             response.page(query, page=page, items=found.items, total=found.total),
             links.header(query, page=page, total=found.total, following=following),
         )
-        self._answers.keep((owner, version, query.question, query.place), answer)
+        self._answers.keep((state, query.question, query.place), answer)
         return answer
 
-    def _keep_counted(self, filtered: _Filtered, found: Page) -> None:
+    def _keep_counted(self, query: Query, state: State, found: Page) -> None:
         """Keep what is counted of a list, and not lose the points that pages in other orders have found before."""
+        filtered = state, query.resource.name, query.asked
         before = self._counted.get(filtered)
         if before is None or (found.points and found.points is not before.points):
             self._counted.keep(filtered, Counted(found.total, found.points))
 
-    def _planned(self, query: Query, owner: Owner, version: int, after: After | None) -> plan.Steps | None:
+    def _planned(self, query: Query, state: State, after: After | None) -> plan.Steps | None:
         """Plan a page; None when that needs facets and those of this version are not remembered."""
-        before, counted = self._before(owner, version, query, after)
-        as_of, facets = self._facets.get((query.resource, owner)) or (None, None)
-        if facets is None or as_of != version:
+        before, counted = self._before(query, state, after)
+        as_of, facets = self._facets.get((query.resource, state.owner)) or (None, None)
+        if facets is None or as_of != state:
             return plan.whole(query, before, counted.total if counted else None)
         return plan.whole(query, before, facets.total) or plan.page(query, facets, before, counted)
 
-    def _read_facets(self, connection: Connection, resource: Resource, owner: Owner) -> tuple[int, Facets]:
-        """Give the version of a list that a snapshot sees, and its facets; raises Lost where it knows no such owner."""
+    def _read_facets(self, connection: Connection, resource: Resource, owner: Owner) -> tuple[State, Facets]:
+        """Give the state of a list that a snapshot sees, and its facets; raises Lost where it knows no such owner."""
         rows = connection.fetch(sql.with_version(sql.facets(resource, owner), resource, owner))
         seen = rows or connection.fetch(sql.version(resource, owner))
         if not seen:
             raise Lost(_NOT_YET)
-        version, facets = seen[0][0], Facets([row[1:] for row in rows])
-        self._facets.keep((resource, owner), (version, facets))
-        return version, facets
+        found = State(owner, seen[0][0]), Facets([row[1:] for row in rows])
+        self._facets.keep((resource, owner), found)
+        return found
 
-    def _before(
-        self, owner: Owner, version: int, query: Query, after: After | None
-    ) -> tuple[After | None, Counted | None]:
+    def _before(self, query: Query, state: State, after: After | None) -> tuple[After | None, Counted | None]:
         """Give an item before a page, and what was counted; each only if found in this very state of the list."""
-        counted = self._counted.get((query.resource.name, owner, version, query.asked))
-        seen = query.offset if after is None else after.seen if after.version == version else 0
+        counted = self._counted.get((state, query.resource.name, query.asked))
+        seen = query.offset if after is None else after.seen if after.version == state.version else 0
         if not seen:
             return after, counted
         farthest = seen - query.rows * (_NEAR if after is None else 1)
         ends = range(seen, max(0, farthest), -query.rows)
-        kept = (self._ends.get((owner, version, query.question, each)) for each in ends)
+        kept = (self._ends.get((state, query.question, each)) for each in ends)
         return next(filter(None, kept), after), counted
 
-    def _etag(self, owner: Owner, version: int, query: Query) -> str:
+    def _etag(self, state: State, query: Query) -> str:
         """Name an answer: each version, owner and question has a name of its own."""
-        state = b"%d %d %d %s %s" % (*owner, version, query.place, query.question)
-        return f'"{blake2b(state, key=self._secret, digest_size=12).hexdigest()}"'
+        named = b"%d %d %d %s %s" % (*state.owner, state.version, query.place, query.question)
+        return f'"{blake2b(named, key=self._secret, digest_size=12).hexdigest()}"'
 
 
 class Ahead:
@@ -218,7 +222,8 @@ class Ahead:
             query = self._parse()
             if self._pages.kept(caller, query, known=self._known) is None:
                 self.draft = self._pages.draft(self._dialect, caller, query)
-        return self.draft.asked if self.draft else None
+        reached = self.draft and self.draft.reached
+        return reached if isinstance(reached, Statement) else None
 
 
 def _weight(answer: Answer) -> int:
@@ -226,14 +231,14 @@ def _weight(answer: Answer) -> int:
     return len(answer.body) + len(answer.link) + _REST
 
 
-def _facets_weight(kept: tuple[int, Facets]) -> int:
+def _facets_weight(kept: tuple[State, Facets]) -> int:
     """Give the same of an owner's facets; those that need more than all the room are kept alone."""
     return min(kept[1].weight, _FACETS)
 
 
-def _state(caller: Caller, query: Query) -> tuple[Owner, int]:
-    """Give whose list it is, and the version that changes whenever the list may have changed."""
-    return caller.owner, caller.version_organizacao if query.resource.whole_organization else caller.version_conta
+def _state(caller: Caller, query: Query) -> State:
+    version = caller.version_organizacao if query.resource.whole_organization else caller.version_conta
+    return State(caller.owner, version)
 
 
 def _end(query: Query, found: Page, after: After | None, version: int) -> After | None:
