@@ -203,25 +203,14 @@ def _down_from(collected: Reading, stretch: Stretch, most: int, *, key: Key, pla
 
     Downwards, values fall but ties rise: where n tied rows follow `key` on the axis, n of them precede the page.
     """
-    axis, numbers, value = stretch.axis, stretch.group.numbers, key[0]
-    [(ties,)] = yield Count(axis, key, axis.ceiling(value), numbers, most=TIES + 1)
-    if ties <= TIES:
-        yield from _down(collected, stretch, most, value=value, skip=ties - 1)
-        return
-    bounds = axis.floor(value), axis.ceiling(value)
-    first, end = yield from together(*(rank(axis, stretch.group, bound) for bound in bounds))
-    start = yield from locate(axis, stretch.group, first + end - place - 1)
-    yield from _down(collected, stretch, most, value=value, lower=start)
-
-
-def _down(
-    collected: Reading, stretch: Stretch, most: int, *, value: object, skip: int = 0, lower: Key | None = None
-) -> Asking[None]:
-    """Collect the rows with a value, upwards, then those below it."""
-    axis, before = stretch.axis, collected.count
-    floor = axis.floor(value)
-    alike = _alike(stretch, value)
-    yield from _read(collected, alike, most, lower=lower or floor, upper=alike.upper, skip=skip, whole=True)
+    axis, group, before = stretch.axis, stretch.group, collected.count
+    floor, ceiling = bounds = axis.floor(key[0]), axis.ceiling(key[0])
+    [(ties,)] = yield Count(axis, key, ceiling, group.numbers, most=TIES + 1)
+    lower, skip = floor, ties - 1
+    if ties > TIES:
+        first, end = yield from together(*(rank(axis, group, bound) for bound in bounds))
+        lower, skip = (yield from locate(axis, group, first + end - place - 1)), 0
+    yield from _read(collected, _alike(stretch, key[0]), most, lower=lower, upper=ceiling, skip=skip, whole=True)
     most -= collected.count - before
     if most:
         yield from _read(collected, stretch, most, lower=stretch.lower, upper=floor)
