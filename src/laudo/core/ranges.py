@@ -28,7 +28,7 @@ def asked(query: Query) -> list[Bounds]:
         upper = None if since is None else axis.floor(1 - since)
         bounds.append(Bounds(axis, lower, upper))
     if query.prefix:
-        bounds.append(Bounds(axes.PESSOA_CPF, (query.prefix,), (query.prefix + ":",)))
+        bounds.append(Bounds(axes.PESSOA_CPF, (query.prefix,), (beyond(query.prefix),)))
     return bounds
 
 

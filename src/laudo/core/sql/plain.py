@@ -152,7 +152,7 @@ def _add_ranges(within: Where, filters: Clauses, lookup: Plain, dialect: Dialect
     (filters if lookup.few or ordered != ("recency",) else within).during(query.period)
     if query.prefix:
         clauses = within if ordered == ("cpf",) else filters
-        clauses.add("cpf >= ? AND cpf < ?", query.prefix, query.prefix + ":")
+        clauses.add("cpf >= ? AND cpf < ?", query.prefix, beyond(query.prefix))
 
 
 def _add_filters(filters: Clauses, lookup: Plain, owner: Owner, dialect: Dialect) -> None:
