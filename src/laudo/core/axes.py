@@ -124,6 +124,11 @@ def numero_key(numero: str) -> bytes:
     return bytes.fromhex(numero.replace("-", ""))
 
 
+def nome_busca(nome: str) -> str:
+    """Give the text by which persons of this name are ordered and searched."""
+    return " ".join(words(nome))
+
+
 def _recency(shown: str) -> int:
     return -parse_instant(shown)
 
@@ -147,7 +152,7 @@ _numero: Final = Tie("numero", numero_key, bytes, bytes, 16, lambda numero: nume
 _documento: Final = _text("numero_documento")
 _mensagem: Final = _text("mensagem")
 _cpf: Final = Tie("cpf", str, str.encode, bytes.decode, None, lambda cpf: cpf + "!", "", ":")
-_nome: Final = _text("nome_busca", lambda nome: " ".join(words(nome)))
+_nome: Final = _text("nome_busca", nome_busca)
 
 RELATORIO_RECENCY: Final = Axis(
     1,

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from laudo.core import response
-from laudo.core.values import words
+from laudo.core.axes import nome_busca
 
 CPF_LENGTH: Final = 11
 """Only persons have documents this long; companies do not appear among the persons."""
@@ -43,9 +43,4 @@ def claims(reports: Iterable[tuple[str, int, str]]) -> Claims:
 
 def row(cpf: str, recency: int, nome: str) -> Row:
     """Give what the store keeps of a person whose newest report has this recency and nome_pessoa."""
-    return cpf, nome, folded(nome), recency, response.pessoa(cpf=cpf, nome=nome, atualizado_em=-recency)
-
-
-def folded(nome: str) -> str:
-    """Give nome_busca."""
-    return " ".join(words(nome))
+    return cpf, nome, nome_busca(nome), recency, response.pessoa(cpf=cpf, nome=nome, atualizado_em=-recency)

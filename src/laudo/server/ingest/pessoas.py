@@ -92,7 +92,7 @@ class Pessoas:
         _add_words(connection, self._id_organizacao, renamed)
         connection.write(_SEE, [(self._id_organizacao, cpf, recency, item) for cpf, _, _, recency, item in seen])
         remove(connection, self._id_organizacao, gone)
-        ended = {cpf: claims.folded(known[cpf].nome) for cpf in (*(row[CPF] for row in renamed), *gone)}
+        ended = {cpf: axes.nome_busca(known[cpf].nome) for cpf in (*(row[CPF] for row in renamed), *gone)}
         named = {row[CPF]: row[NOME_BUSCA] for row in (*new, *renamed)}
         vocabulary.move(connection, self._id_organizacao, named.values(), ended.values())
         self._count_names(ended, -1)
