@@ -103,7 +103,7 @@ def mend(connection: Connection, id_organizacao: int, progress: Progress) -> Non
     wrong: list[str] = []
     new: list[Row] = []
     for stored, said in _pairs(connection, id_organizacao, progress):
-        if stored is None or stored != said:
+        if stored != said:
             wrong += [] if stored is None else [stored[0]]
             new += [] if said is None else [said]
         if len(wrong) + len(new) >= counting.CHUNK:
