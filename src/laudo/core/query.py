@@ -187,31 +187,26 @@ def _split(query_string: str, accepted: tuple[str, ...]) -> tuple[dict[str, str]
     for pair in filter(None, pairs):
         raw_name, _, raw_value = pair.partition("=")
         name = _decode(raw_name)
-        value = _decode(raw_value, most=MOST_CURSOR_CHARACTERS if name == "cursor" else MOST_CHARACTERS)
-        problem = _problem(name, value, accepted)
-        if problem:
-            problems[name or ""] = problem
-        elif name in given:
-            problems[str(name)] = f"O parâmetro {name} deve aparecer uma única vez."
-        else:
-            given[str(name)] = str(value)
-    return given, problems
-
-
-def _problem(name: str | None, value: str | None, accepted: tuple[str, ...]) -> str:
-    if name is None:
-        return f"O nome de um parâmetro deve estar em UTF-8, codificado para URL, com até {MOST_CHARACTERS} caracteres."
-    if name not in accepted:
-        return _unknown(name, accepted)
-    if value is None:
         most = MOST_CURSOR_CHARACTERS if name == "cursor" else MOST_CHARACTERS
-        return (
-            f"O valor do parâmetro {name} deve estar em UTF-8, codificado para URL, com até {most} caracteres "
-            "e sem caracteres de controle."
-        )
-    if name in IGNORED and not value:
-        return f"O parâmetro {name} não deve ser vazio."
-    return ""
+        value = _decode(raw_value, most=most)
+        if name is None:
+            problems[""] = (
+                f"O nome de um parâmetro deve estar em UTF-8, codificado para URL, com até {most} caracteres."
+            )
+        elif name not in accepted:
+            problems[name] = _unknown(name, accepted)
+        elif value is None:
+            problems[name] = (
+                f"O valor do parâmetro {name} deve estar em UTF-8, codificado para URL, com até {most} caracteres "
+                "e sem caracteres de controle."
+            )
+        elif name in IGNORED and not value:
+            problems[name] = f"O parâmetro {name} não deve ser vazio."
+        elif name in given:
+            problems[name] = f"O parâmetro {name} deve aparecer uma única vez."
+        else:
+            given[name] = value
+    return given, problems
 
 
 def _unknown(name: str, accepted: tuple[str, ...]) -> str:
