@@ -39,17 +39,6 @@ def create_organization(settings: Settings, *, name: str, webhook_url: str, json
     output.answer(asdict(made) | {"id_conta": first.id_conta}, text, as_json=json_)
 
 
-@organization.command("list")
-@as_json
-@with_settings("store")
-def list_organizations(settings: Settings, *, json_: bool) -> None:
-    """Show all organizations."""
-    from laudo.server import accounts
-
-    with opened(settings) as database, database.snapshot() as connection:
-        output.listing([asdict(one) for one in accounts.organizacoes(connection)], as_json=json_)
-
-
 @click.group()
 def account() -> None:
     """Manage accounts of organizations.
@@ -81,17 +70,6 @@ def create_account(settings: Settings, *, name: str, id_organizacao: int, webhoo
     output.answer(asdict(made), text, as_json=json_)
 
 
-@account.command("list")
-@as_json
-@with_settings("store")
-def list_accounts(settings: Settings, *, json_: bool) -> None:
-    """Show all accounts."""
-    from laudo.server import accounts
-
-    with opened(settings) as database, database.snapshot() as connection:
-        output.listing([asdict(one) for one in accounts.contas(connection)], as_json=json_)
-
-
 @click.group()
 def user() -> None:
     """Manage users of accounts.
@@ -117,20 +95,18 @@ def create_user(settings: Settings, *, id_conta: int, email: str, name: str, jso
     output.answer(asdict(made), f"user {made.id_usuario} of account {made.id_conta}", as_json=json_)
 
 
-@user.command("list")
-@as_json
-@with_settings("store")
-def list_users(settings: Settings, *, json_: bool) -> None:
-    """Show all users."""
-    from laudo.server import accounts
-
-    with opened(settings) as database, database.snapshot() as connection:
-        output.listing([asdict(one) for one in accounts.usuarios(connection)], as_json=json_)
-
-
-def _add_switches(group: click.Group) -> None:
-    """Add `disable` and `enable`, which are the same at each level."""
+def _complete(group: click.Group, every: str) -> None:
+    """Add `list`, `disable` and `enable`, which are the same at each level; `every` names the function that lists."""
     noun = str(group.name)
+
+    @group.command("list", help=f"Show all {noun}s.")
+    @as_json
+    @with_settings("store")
+    def show(settings: Settings, *, json_: bool) -> None:
+        from laudo.server import accounts
+
+        with opened(settings) as database, database.snapshot() as connection:
+            output.listing([asdict(one) for one in getattr(accounts, every)(connection)], as_json=json_)
 
     @group.command("disable", help=f"Refuse every token of this {noun} from the next request on.")
     @click.argument("number", metavar="ID", type=Id(noun))
@@ -155,5 +131,5 @@ def _switch(settings: Settings, noun: str, number: int, *, enabled: bool) -> Non
     output.summary(f"{noun} {number} is {'enabled' if enabled else 'disabled'}")
 
 
-for _group in (organization, account, user):
-    _add_switches(_group)
+for _group, _every in ((organization, "organizacoes"), (account, "contas"), (user, "usuarios")):
+    _complete(_group, _every)
