@@ -58,7 +58,7 @@ def version(resource: Resource, owner: Owner) -> Statement:
 def facets(resource: Resource, owner: Owner) -> Statement:
     """Ask for an owner's facets: each row is a `Facet`."""
     if resource.whole_organization:
-        total = places.total(resource.newest_axis.table, owner)
+        total = places.total(resource.newest_axis, owner)
         return Statement(f"SELECT 0, ({total.text})", total.params)
     return Statement(_FACETS, owner)
 

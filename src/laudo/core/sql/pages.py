@@ -9,7 +9,7 @@ from laudo.core.sql.places import total
 
 
 def whole(lookup: Whole, owner: Owner, dialect: Dialect) -> Statement:
-    return beside(total(lookup.read.axis.table, owner), read(lookup.read, owner, dialect))
+    return beside(total(lookup.read.axis, owner), read(lookup.read, owner, dialect))
 
 
 def read(lookup: Read, owner: Owner, dialect: Dialect) -> Statement:

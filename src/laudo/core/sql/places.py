@@ -9,9 +9,9 @@ from laudo.core.sql.dialect import Dialect, Owner, Statement
 from laudo.core.sql.parts import ON_AXIS, Clauses, Where, source, tallied, tested
 
 
-def total(table: str, owner: Owner) -> Statement:
+def total(axis: Axis, owner: Owner) -> Statement:
     """Count all rows of a list by its facets; persons, who have none, by the coarse buckets of an axis."""
-    if table == "relatorio":
+    if axis.faceted:
         return Statement(_REPORTS, owner)
     return Statement(_PERSONS, (*tallied(PESSOA_CPF, owner), PESSOA_CPF.number))
 
