@@ -10,7 +10,9 @@ import pytest
 from factories import NOON, SMALL, Account, Store, contents, cpf, empresa, numero, relatorio, versions
 from laudo.core.axes import numero_key
 from laudo.core.sql import Statement
-from laudo.server.database import StoreError
+from laudo.server.database import Connection, StoreError
+from laudo.server.ingest import claims, pessoas
+from laudo.server.ingest.pessoas import Pessoas
 from laudo.server.ingest.verify import verify
 from laudo.server.ingest.writer import Counts, Ingest
 from wsgi import Client
@@ -214,6 +216,43 @@ def test_a_person_whose_newest_report_leaves_falls_back_to_the_next_newest_of_an
     assert people(acme) == {cpf(1): ("Agora", 2)}
     ingest.write([relatorio(2, numero_documento=cpf(2), nome_pessoa="Fora", atualizado_em=NOON + 3)])
     assert people(acme) == {cpf(1): ("Antes", 1), cpf(2): ("Fora", 3)}
+
+
+def test_a_report_that_leaves_a_person_with_a_newer_one_has_no_other_report_looked_at(
+    ingest: Ingest, acme: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In an organization of a thousand accounts these are a thousand look-ups, or as many reports."""
+    ingest.write([relatorio(n, nome_pessoa=f"Nome {n}", atualizado_em=NOON + n // 2) for n in range(1, 6)])
+    looked: list[int] = []
+    asked = Pessoas._asked
+
+    def counted(self: Pessoas, connection: Connection, cpfs: list[str]) -> dict[str, claims.Row]:
+        looked.append(len(cpfs))
+        return asked(self, connection, cpfs)
+
+    monkeypatch.setattr(Pessoas, "_asked", counted)
+    for leaving, left in ((1, "Nome 4"), (4, "Nome 5"), (2, "Nome 5"), (5, "Nome 3"), (3, None)):
+        assert ingest.delete([numero(leaving)]) == 1
+        assert [name for name, _ in people(acme).values()] == ([left] if left else [])
+    assert looked == [0, 1, 0, 1, 1]
+
+
+@pytest.mark.parametrize("many", [1, 1000])
+def test_of_many_persons_in_many_accounts_the_newest_report_is_found_either_way(
+    store: Store, account: Account, acme: Client, monkeypatch: pytest.MonkeyPatch, many: int
+) -> None:
+    """Each looked for in each account, or among all reports: these are fewer here."""
+    monkeypatch.setattr(pessoas, "_MANY", many)
+    sisters = [store.account(account.id_organizacao) for _ in range(3)]
+    stranger = store.account()
+    for number, each in enumerate((*sisters, stranger)):
+        store.write(each, [relatorio(n, numero_documento=cpf(n), nome_pessoa=f"Em {number}") for n in range(0, 20, 3)])
+    store.write(
+        account, [relatorio(n, numero_documento=cpf(n), nome_pessoa="Agora", atualizado_em=NOON + 1) for n in range(20)]
+    )
+    assert store.delete(account, *range(20)) == 20
+    assert people(acme) == {cpf(n): ("Em 0", 0) for n in range(0, 20, 3)}
+    assert list(verify(store.database)) == []
 
 
 def test_two_people_can_change_places_within_one_batch(ingest: Ingest, acme: Client) -> None:

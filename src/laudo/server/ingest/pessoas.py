@@ -7,11 +7,13 @@ from typing import Final, NamedTuple
 from laudo.core import axes
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import PESSOA
+from laudo.core.tally import COARSE
 from laudo.server.database import Connection
 from laudo.server.ingest import claims, vocabulary, words
 from laudo.server.ingest.changes import Moved
 from laudo.server.ingest.claims import CPF, CPF_LENGTH, NOME, NOME_BUSCA, RECENCY, Claims, Row
 from laudo.server.ingest.rows import DOCUMENTO, NUMERO
+from laudo.server.ingest.rows import RECENCY as REPORTED
 from laudo.server.ingest.tallies import SIZES, Sizes, Tally
 
 
@@ -39,10 +41,11 @@ class Pessoas:
         """Bring the persons of changed reports up to date; tells whether any person changed.
 
         A report newer than the person decides at once: `claimed` is what those say that came. Where that does not
-        settle it (a report left the CPF, or two are equally new) the CPF's reports are asked.
+        settle it (the newest report left the CPF, or two are equally new) the CPF's reports are asked.
         """
-        unsettled = claimed.tied | _left(moved)
-        known = self._known(connection, [*claimed.newest, *unsettled])
+        left = _left(moved)
+        known = self._known(connection, [*claimed.newest, *claimed.tied, *left])
+        unsettled = claimed.tied | {cpf for cpf in left if cpf not in known or left[cpf] <= known[cpf].recency}
         after: dict[str, Row] = {}
         for cpf, row in claimed.newest.items():
             before = known.get(cpf)
@@ -65,9 +68,17 @@ class Pessoas:
             return {}
         dialect = connection.dialect
         source = dialect.source("relatorio", axes.RELATORIO_DOCUMENTO.index)
-        text = _NEWEST.format(source=source, member=dialect.member("numero_documento"))
+        conta = "+id_conta" if self._reads_all(connection, len(cpfs)) else "id_conta"
+        text = _NEWEST.format(source=source, conta=conta, member=dialect.member("numero_documento"))
         found = connection.fetch(Statement(text, (self._id_organizacao, self._id_organizacao, cpfs)))
         return {cpf: claims.row(cpf, recency, nome) for cpf, recency, nome in found}
+
+    def _reads_all(self, connection: Connection, cpfs: int) -> bool:
+        """Tell whether to meet every report costs less than to look for each CPF in each account."""
+        if connection.dialect.chooses or cpfs < _MANY:
+            return False
+        [(contas, reports)] = connection.fetch(Statement(_SIZE, (self._id_organizacao, COARSE)))
+        return bool(cpfs * contas * _LOOK > reports)
 
     def _write(
         self, connection: Connection, known: dict[str, Known], after: dict[str, Row], gone: Sequence[str]
@@ -130,11 +141,15 @@ def _add_words(connection: Connection, id_organizacao: int, rows: Iterable[Row])
     words.add(connection, id_organizacao, {row[CPF]: row[NOME_BUSCA] for row in rows})
 
 
-def _left(moved: Moved) -> set[str]:
-    """Give the CPFs that a report no longer has."""
+def _left(moved: Moved) -> dict[str, int]:
+    """Give the CPFs that a report no longer has, each with the recency of the newest such report."""
     now = {report[NUMERO]: report[DOCUMENTO] for report in moved.came} if moved.went else {}
-    left = {report[DOCUMENTO] for report in moved.went if now.get(report[NUMERO]) != report[DOCUMENTO]}
-    return {documento for documento in left if len(documento) == CPF_LENGTH}
+    left: dict[str, int] = {}
+    for report in moved.went:
+        documento = report[DOCUMENTO]
+        if len(documento) == CPF_LENGTH and now.get(report[NUMERO]) != documento:
+            left[documento] = min(left.get(documento, report[REPORTED]), report[REPORTED])
+    return left
 
 
 _KNOWN: Final = "SELECT cpf, recency, nome FROM pessoa WHERE id_organizacao = ?"
@@ -143,9 +158,17 @@ SELECT numero_documento, recency, nome_pessoa FROM (
     SELECT numero_documento, recency, nome_pessoa,
         row_number() OVER (PARTITION BY numero_documento ORDER BY recency, numero, id_conta) AS place
     FROM {source}
-    WHERE id_organizacao = ? AND id_conta IN (SELECT id_conta FROM conta WHERE id_organizacao = ?) AND {member}
+    WHERE id_organizacao = ? AND {conta} IN (SELECT id_conta FROM conta WHERE id_organizacao = ?) AND {member}
 ) AS newest
 WHERE place = 1
+"""
+_MANY: Final = 100
+"""CPFs beside whose look-ups it costs nothing to ask how many accounts and reports there are."""
+_LOOK: Final = 3
+"""Reports met one after the other in the time that one CPF is looked for in one account."""
+_SIZE: Final = f"""
+SELECT count(*), sum(total) FROM conta CROSS JOIN bucket USING (id_organizacao, id_conta)
+WHERE id_organizacao = ? AND axis = {axes.RELATORIO_DOCUMENTO.number} AND parent = ?
 """
 _INSERT: Final = Write(How.INSERT, PESSOA, ("nome", "nome_busca", "recency", "item"))
 _RENAME: Final = Write(How.SET, PESSOA, ("nome", "nome_busca", "recency", "item"))
