@@ -26,7 +26,8 @@ from laudo.server import accounts, app
 from laudo.server.accounts import Level
 from laudo.server.config import Settings
 from laudo.server.database import Connection, Database, Row
-from laudo.server.ingest import statistics, verify
+from laudo.server.ingest import removal, statistics, verify
+from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.writer import Ingest
 from laudo.server.stores import open_store
 from strategies import PESSOA_SORTS, PESSOA_VALUES, RELATORIO_SORTS, RELATORIO_VALUES, Values, many
@@ -154,7 +155,19 @@ def _write(store: Store) -> list[Account]:
         ingest.delete([each.numero for each in reports[::4]])
         assert ingest.standing().version
         assert ingest.nome("") is None
+        _remove(store.database, account, reports)
     return made
+
+
+def _remove(database: Database, account: Account, reports: list[Relatorio]) -> None:
+    """Find and delete some of an account's reports by document, and by age."""
+    with database.snapshot() as connection:
+        owners = accounts.owners(connection, Level.ACCOUNT, account.id_conta)
+        assert list(removal.of(connection, owners, reports[1].numero_documento))
+    removing = removal.Removal(database, owners, sizes=SMALL)
+    assert sum(gone.reports for gone in removing.of([each.numero_documento for each in reports[:9]]))
+    oldest = min(each.atualizado_em for each in reports[9:20])
+    assert removing.count_before(oldest + 1) >= sum(gone.reports for gone in removing.before(oldest + 1))
 
 
 def _ask(client: Client, *, seed: int) -> None:

@@ -101,3 +101,112 @@ def test_reports_of_other_accounts_stay(laudo: Shell) -> None:
     assert laudo.prints("delete", "--account", "2", *numeros(5)) == "5 deleted, 0 absent, 0 rejected"
     assert laudo.prints("delete", "--account", "1", *numeros(5)) == "5 deleted, 0 absent, 0 rejected"
     assert laudo("verify").exit_code == 0
+
+
+# By document, in all accounts of an organization.
+
+PERSON, COMPANY = "52998224725", "11222333000181"
+
+
+def reports(laudo: Shell, account: int, *documents: str, **others: object) -> None:
+    """Import a report of each document into an account, of which each has a numero of its own."""
+    lines = [
+        {
+            **json.loads(next(demo.ndjson_lines(demo.relatorios(1)))),
+            "numero": f"{account:08x}-0000-4000-8000-{place:012x}",
+            "nome_pessoa": f"Hermenegilda {account}",
+            "tipo_pessoa": "PESSOA" if len(document) == len(PERSON) else "EMPRESA",
+            "numero_documento": document,
+            **others,
+        }
+        for place, document in enumerate(documents)
+    ]
+    laudo.prints(
+        "import", "-", "--account", str(account), "--format", "ndjson", stdin="\n".join(map(json.dumps, lines))
+    )
+
+
+@pytest.fixture
+def three(laudo: Shell) -> Shell:
+    """An organization with three accounts, and another one, all of which know a person; two know a company."""
+    for name in ("Filial", "Outra"):
+        laudo.prints("account", "create", name, "--organization", "1")
+    laudo.prints("organization", "create", "Vizinha")
+    for account in (1, 2, 3, 4):
+        reports(laudo, account, PERSON, PERSON, "11144477735", *[COMPANY][: account % 2])
+    return laudo
+
+
+def test_a_person_is_deleted_from_all_accounts_of_an_organization(three: Shell) -> None:
+    given = f"\ufeff{PERSON}\r\n\n39053344705\n"
+    assert three.prints("delete", "--organization", "1", "-", stdin=given) == "6 deleted, 1 absent, 0 rejected"
+    assert three.prints("delete", "--organization", "1", "-", stdin=given) == "0 deleted, 2 absent, 0 rejected"
+    assert three.prints("find", "--organization", "1", "-", stdin=PERSON) == ""
+    assert len(three.prints("find", "--organization", "2", "-", stdin=PERSON).splitlines()) == 2
+    assert three("verify").exit_code == 0
+
+
+@pytest.mark.engines("sqlite", reason="a server's files are for its vacuum to clear")
+def test_nothing_of_a_person_deleted_is_left_in_the_files(laudo: Shell) -> None:
+    laudo.prints("account", "create", "Filial", "--organization", "1")
+    for account in (1, 2):
+        laudo.prints("import", str(ndjson(laudo.folder, 300)), "--account", str(account))
+        reports(laudo, account, PERSON)
+    held = [PERSON.encode(), b"Hermenegilda", b"hermenegilda"]
+    assert all(each in Path(f"{laudo.folder}/laudo.db").read_bytes() for each in held)
+    laudo.prints("delete", "--organization", "1", "-", stdin=PERSON)
+    files = [file for file in laudo.folder.iterdir() if file.suffix != ".ndjson"]
+    assert [file for file in files if any(each in file.read_bytes() for each in held)] == []
+
+
+def test_a_company_is_deleted_by_its_cnpj_in_letters_of_any_case(laudo: Shell) -> None:
+    reports(laudo, 1, "12ABC34501DE35")
+    assert (
+        laudo.prints("delete", "--organization", "1", "-", stdin="12abc34501de35") == "1 deleted, 0 absent, 0 rejected"
+    )
+
+
+def test_what_is_no_document_is_named_by_its_line_and_stops_nothing(three: Shell) -> None:
+    result = three("delete", "--organization", "1", "-", stdin=f"529.982.247-25\n{COMPANY}\n{ABSENT}")
+    assert (result.exit_code, result.stdout) == (1, "2 deleted, 0 absent, 2 rejected\n")
+    assert result.stderr == "line 1: not a CPF or CNPJ without mask\nline 3: not a CPF or CNPJ without mask\n"
+
+
+# By age.
+
+
+def test_what_has_not_changed_since_a_date_is_deleted_and_what_was_written_on_it_stays(laudo: Shell) -> None:
+    laudo.prints("account", "create", "Filial", "--organization", "1")
+    for account in (1, 2):
+        reports(laudo, account, PERSON, atualizado_em="2021-01-01T00:00:00.000Z")
+        reports(laudo, account, "11144477735", PERSON, atualizado_em="2020-12-31T23:59:59.999Z")
+    assert laudo.prints("delete", "--account", "2", "--before", "2021-01-01") == "1 deleted"
+    assert laudo.prints("delete", "--organization", "1", "--before", "2021-01-01T00:00:00.001Z") == "3 deleted"
+    assert laudo.prints("delete", "--organization", "1", "--before", "2021-01-01") == "0 deleted"
+    assert laudo("verify").exit_code == 0
+
+
+# Which of them.
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-"], "it takes --account or --organization"),
+        (["--account", "1", "--organization", "1", "-"], "it takes --account or --organization"),
+        (["--organization", "1"], "nothing says which reports"),
+        (["--account", "1", "--before", "2021-01-01", ABSENT], "--before says which reports"),
+        (["--organization", "1", PERSON], "documents are read from stdin, never given as arguments"),
+        (["--organization", "9", "-"], "there is no organization 9"),
+        (["--account", "9", "--before", "2021-01-01"], "there is no account 9"),
+        (["--account", "1", "--before", ""], "it takes a date such as 2021-01-31"),
+        (["--account", "1", "--before", "2990-01-01"], "it takes a date or an instant that has passed"),
+    ],
+)
+def test_what_is_not_plainly_meant_deletes_nothing(laudo: Shell, words: list[str], said: str) -> None:
+    reports(laudo, 1, PERSON)
+    result = laudo("delete", *words, stdin=PERSON)
+    assert result.exit_code == 2
+    assert said in one_line(result)
+    assert PERSON not in result.stderr
+    assert len(laudo.prints("find", "--organization", "1", "-", stdin=PERSON).splitlines()) == 1

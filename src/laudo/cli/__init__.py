@@ -63,6 +63,7 @@ COMMANDS: Final = {
     "migrate": ("service", "migrate"),
     "config": ("service", "show_config"),
     "import": ("imports", "import_reports"),
+    "find": ("finding", "find_reports"),
     "delete": ("deletes", "delete_reports"),
     "verify": ("verifying", "verify"),
     "copy": ("copying", "copy_store"),

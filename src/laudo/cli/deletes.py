@@ -1,22 +1,25 @@
-"""`laudo delete`: reports of one account, by their UUIDs, batch by batch, each counted out of everything at once."""
+"""`laudo delete`: reports by their UUIDs, documents or age, batch by batch, each counted out of everything at once."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from io import BufferedReader, BytesIO
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import click
 
 from laudo.cli import output, progress, stdin
 from laudo.cli.imports import resumable
-from laudo.cli.options import of_account, opened, with_settings
+from laudo.cli.options import of_account, of_organization, opened, with_settings
+from laudo.cli.ranges import Past
 from laudo.server.config import Settings
 
 if TYPE_CHECKING:
+    from laudo.core.sql import Owner
     from laudo.server.database import Database
-    from laudo.server.ingest.lines import Line, Source, Unread
-    from laudo.server.ingest.writer import Ingest
+    from laudo.server.ingest.lines import Line, Unread
 
     Found = tuple[int, str | Unread]
 
@@ -26,35 +29,46 @@ EPILOG: Final = """
 \b
 Exit codes:
   0    all are gone: deleted now, or absent before
-  1    some were no UUIDs, or a failure came after some batches
+  1    some were no UUIDs or documents, or a failure came after some batches
   2    nothing done
   130  interrupted; running it again finishes
 
-Batches of 10,000 are on disk before they are counted. What is no UUID never stops the rest: its place goes to stderr,
-never what it is.
+Batches of 10,000 are on disk before they are counted. What is no UUID, or no CPF or CNPJ, never stops the rest: its
+place goes to stderr, never what it is.
 """
 
 
 @click.command("delete", epilog=EPILOG)
-@click.argument("numeros", metavar="NUMERO...", nargs=-1, required=True)
-@of_account
+@click.argument("numeros", metavar="[NUMERO]...", nargs=-1)
+@partial(of_account, required=False)
+@partial(of_organization, required=False)
+@click.option("--before", metavar="DATE", type=Past(), help="Delete what has not changed since then.")
 @with_settings("store")
-def delete_reports(settings: Settings, *, numeros: tuple[str, ...], id_conta: int) -> int:
-    """Delete reports of an account.
+def delete_reports(
+    settings: Settings,
+    *,
+    numeros: tuple[str, ...],
+    id_conta: int | None,
+    id_organizacao: int | None,
+    before: int | None,
+) -> int:
+    """Delete reports of an account, or an organization.
 
-    NUMERO is a report's UUID; - reads one a line from stdin.
+    NUMERO is a report's UUID; - reads one a line from stdin. With --organization, - reads CPFs and CNPJs in their
+    place. --before takes neither.
     """
-    from laudo.server.ingest.lines import Source
-    from laudo.server.ingest.writer import Ingest
-
-    done = Done()
-    place = "line" if numeros == ("-",) else "argument"
-    source = Source(cast("BufferedReader", stdin.opened().buffer) if numeros == ("-",) else _stream(numeros))
-    with opened(settings, write=True) as database:
-        ingest = Ingest(database, id_conta)
-        with resumable(done), progress.following(source.size, "deleting") as report:
-            _delete(database, ingest, source, done, report=report, place=place)
-    return _end(done, place)
+    if (id_conta is None) == (id_organizacao is None):
+        raise output.Failure("it takes --account or --organization; hint: laudo delete --help")
+    if not numeros and before is None:
+        raise output.Failure("nothing says which reports; hint: laudo delete --help")
+    if numeros and before is not None:
+        raise output.Failure("--before says which reports; leave the arguments out")
+    if numeros and id_organizacao:
+        documents(numeros)
+    with _begun(settings, id_conta, id_organizacao) as (database, owners):
+        if before is not None:
+            return _before(database, owners, before)
+        return _named(database, owners, numeros, by_documento=id_organizacao is not None)
 
 
 @dataclass(slots=True)
@@ -70,28 +84,111 @@ class Done:
         return ", ".join(f"{getattr(self, name)} {name}" for name in ("deleted", "absent", "rejected"))
 
 
-def _delete(
-    database: "Database", ingest: "Ingest", source: "Source", done: Done, *, report: progress.Report, place: str
-) -> None:
-    unsettled = 0
-    for batch in _batches(_found(source.lines())):
-        numeros = [each for _, each in batch if isinstance(each, str)]
-        deleted = ingest.delete(numeros) if numeros else 0
-        done.lines += len(batch)
-        done.deleted += deleted
-        done.absent += len(numeros) - deleted
-        done.rejected += len(batch) - len(numeros)
-        for number, each in batch:
-            if not isinstance(each, str):
-                report.say(f"{place} {number}: {each.reason}")
-        report.reached(done.lines, source.consumed)
-        unsettled += deleted
-        if unsettled and len(batch) < BATCH:  # Else more is there; to settle each would take a fifth of the time.
-            database.settle()
-            unsettled = 0
+@contextmanager
+def _begun(
+    settings: Settings, id_conta: int | None, id_organizacao: int | None
+) -> "Iterator[tuple[Database, list[Owner]]]":
+    """Open the store, and find the accounts that are meant."""
+    from laudo.server.accounts import Level, owners
+
+    level, number = (Level.ACCOUNT, id_conta) if id_conta is not None else (Level.ORGANIZATION, id_organizacao)
+    with opened(settings, write=True) as database:
+        with database.snapshot() as connection:
+            found = owners(connection, level, number or 0)
+        yield database, found
 
 
-def _batches(found: "Iterator[Found | None]") -> "Iterator[list[Found]]":
+def _before(database: "Database", owners: "list[Owner]", instant: int) -> int:
+    """Delete what is older than an instant."""
+    from laudo.server.ingest.removal import Removal
+
+    deleted = 0
+    hint = "run it again to finish"
+    removal = Removal(database, owners)
+    total = removal.count_before(instant)
+    with (
+        output.resumable(lambda: f"{deleted} deleted; hint: {hint}" if deleted else ""),
+        progress.counting("deleting", "reports") as told,
+    ):
+        for gone in removal.before(instant):
+            deleted += gone.reports
+            told(deleted, max(deleted, total))
+    output.summary(f"{deleted} deleted")
+    return 0
+
+
+def _named(database: "Database", owners: "list[Owner]", numeros: Sequence[str], *, by_documento: bool) -> int:
+    """Delete what lines or arguments name."""
+    from laudo.server.ingest.lines import Source
+
+    done = Done()
+    place = "line" if numeros == ("-",) else "argument"
+    what, parse, delete = _by_documento(database, owners) if by_documento else _by_numero(database, owners[0])
+    source = Source(cast("BufferedReader", stdin.opened().buffer) if numeros == ("-",) else _stream(numeros))
+    with resumable(done), progress.following(source.size, "deleting") as report:
+        unsettled = 0
+        for batch in batches(named(source.lines(), parse, what)):
+            given = [each for _, each in batch if isinstance(each, str)]
+            deleted, absent = delete(given) if given else (0, 0)
+            done.lines += len(batch)
+            done.deleted += deleted
+            done.absent += absent
+            done.rejected += len(batch) - len(given)
+            for number, each in batch:
+                if not isinstance(each, str):
+                    report.say(f"{place} {number}: {each.reason}")
+            report.reached(done.lines, source.consumed)
+            unsettled += deleted
+            if unsettled and len(batch) < BATCH:  # Else more is there; to settle each would take a fifth of the time.
+                database.settle()
+                unsettled = 0
+    return _end(done, place, what)
+
+
+def documents(arguments: Sequence[str]) -> None:
+    """Refuse documents that are given as arguments, where other users of the machine see them."""
+    if tuple(arguments) != ("-",):
+        raise output.Failure("documents are read from stdin, never given as arguments, which others can see; hint: -")
+
+
+def _by_numero(database: "Database", owner: "Owner") -> "_Way":
+    from laudo.core.values import UUID
+    from laudo.server.ingest.writer import Ingest
+
+    ingest = Ingest(database, owner.id_conta)
+
+    def delete(numeros: list[str]) -> tuple[int, int]:
+        deleted = ingest.delete(numeros)
+        return deleted, len(numeros) - deleted
+
+    return _Way("UUID", UUID.parse, delete)
+
+
+def _by_documento(database: "Database", owners: "list[Owner]") -> "_Way":
+    from laudo.core.values import DOCUMENTO
+    from laudo.server.ingest.removal import Removal
+
+    removal = Removal(database, owners)
+
+    def delete(documentos: list[str]) -> tuple[int, int]:
+        deleted, absent = 0, set(documentos)
+        for gone in removal.of(documentos):
+            deleted += gone.reports
+            absent -= gone.documentos
+        return deleted, len(absent)
+
+    return _Way("CPF or CNPJ without mask", DOCUMENTO.parse, delete)
+
+
+class _Way(NamedTuple):
+    """What lines name reports by, and how these are deleted: how many went, and how many of the named had none."""
+
+    what: str
+    parse: Callable[[str], object]
+    delete: Callable[[list[str]], tuple[int, int]]
+
+
+def batches(found: "Iterator[Found | None]") -> "Iterator[list[Found]]":
     """Give what is found BATCH at a time, and, at a None, what there is, if anything: no more comes for a while."""
     batch: list[Found] = []
     for each in found:
@@ -104,9 +201,10 @@ def _batches(found: "Iterator[Found | None]") -> "Iterator[list[Found]]":
         yield batch
 
 
-def _found(lines: "Iterator[tuple[int, Line] | None]") -> "Iterator[Found | None]":
-    """Give the UUID of each line with its number, or why there is none; blank lines are left out."""
-    from laudo.core.values import UUID
+def named(
+    lines: "Iterator[tuple[int, Line] | None]", parse: Callable[[str], object], what: str
+) -> "Iterator[Found | None]":
+    """Give what each line names with its number, or why there is nothing; blank lines are left out."""
     from laudo.server.ingest.lines import Unread
 
     for each in lines:
@@ -118,21 +216,21 @@ def _found(lines: "Iterator[tuple[int, Line] | None]") -> "Iterator[Found | None
             yield number, line
         elif text := line.removeprefix(_MARK).strip().decode("utf-8", "replace"):
             try:
-                yield number, str(UUID.parse(text))
+                yield number, str(parse(text))
             except ValueError:
-                yield number, Unread("not a UUID")
+                yield number, Unread(f"not a {what}")
 
 
 def _stream(numeros: Sequence[str]) -> BytesIO:
     return BytesIO(b"\n".join(os.fsencode(numero).replace(b"\n", b" ") for numero in numeros))
 
 
-def _end(done: Done, place: str) -> int:
+def _end(done: Done, place: str, what: str) -> int:
     if not done.lines:
-        raise output.Failure(f"there is no {place} with a UUID")
+        raise output.Failure(f"there is no {place} with a {what}")
     output.summary(str(done))
     if done.rejected == done.lines:
-        raise output.Failure(f"no {place} is a UUID")
+        raise output.Failure(f"no {place} is a {what}")
     return output.IN_PART if done.rejected else 0
 
 

@@ -90,10 +90,18 @@ def key(settings: Settings, *, create: bool) -> bytes:
     return auth.load_key(settings.key_file)
 
 
-def of_account(command: Command) -> Command:
+def of_account(command: Command, *, required: bool = True) -> Command:
     """Give a command --account: which one's reports it writes or deletes."""
     whose = "Id of the account whose reports they are."
-    return click.option("--account", "id_conta", metavar="ID", type=Id("account"), required=True, help=whose)(command)
+    flag = click.option("--account", "id_conta", metavar="ID", type=Id("account"), required=required, help=whose)
+    return flag(command)
+
+
+def of_organization(command: Command, *, required: bool = True) -> Command:
+    """Give a command --organization: which one's reports it finds or deletes, in all accounts."""
+    kind, whose = Id("organization"), "Id of the organization whose reports they are, in all accounts."
+    flag = click.option("--organization", "id_organizacao", metavar="ID", type=kind, required=required, help=whose)
+    return flag(command)
 
 
 def as_json(command: Command) -> Command:

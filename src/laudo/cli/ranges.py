@@ -4,6 +4,7 @@ What click calls them, an "integer range", nobody has typed who typed something 
 what was typed.
 """
 
+import time
 from typing import Any, NoReturn
 
 import click
@@ -67,6 +68,23 @@ class Instant(click.ParamType[int]):
             return parse_instant(value)
         except ValueError:
             self.fail("it takes an instant such as 2027-01-31T12:00:00Z", param, ctx)
+
+
+class Past(click.ParamType[int]):
+    """A date, which begins in UTC, or an instant with offset, that has passed; gives it in ms since 1970."""
+
+    name = "date"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # noqa: ANN401 - click's
+        from laudo.core.values import SINCE
+
+        try:
+            since = SINCE.parse(value)
+        except ValueError:
+            self.fail("it takes a date such as 2021-01-31, or an instant such as 2021-01-31T12:00:00Z", param, ctx)
+        if not isinstance(since, int) or since > time.time_ns() // 1_000_000:
+            self.fail("it takes a date or an instant that has passed", param, ctx)
+        return since
 
 
 def _bounds(kind: click.IntRange | click.FloatRange) -> str:

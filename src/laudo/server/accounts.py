@@ -119,6 +119,16 @@ def create_usuario(connection: Connection, id_conta: int, *, email: str, nome: s
     return usuario
 
 
+def owners(connection: Connection, level: Level, number: int) -> list[Owner]:
+    """Give all accounts of an organization, or the one of that number; raises AccountError where there is none."""
+    _, _, column = level.value
+    text = f"SELECT id_organizacao, id_conta FROM conta WHERE {column} = ?"  # noqa: S608 - names of Level
+    found = sorted(Owner(*row) for row in connection.fetch(Statement(text, (number,))))
+    if not found:
+        raise _unknown(level, number)
+    return found
+
+
 def home(connection: Connection, id_usuario: int) -> Owner:
     """Tell whose reports a user sees; raises AccountError where there is none."""
     text = "SELECT id_organizacao, id_conta FROM usuario WHERE id_usuario = ?"

@@ -18,7 +18,7 @@ OWNER: Final = "laudo_owner"
 WRITER: Final = "laudo_writer"
 """Imports, deletes and repairs, and keeps organizations, accounts, users and tokens."""
 READER: Final = "laudo_reader"
-"""Answers: `laudo serve`, `laudo verify`. It writes nothing but the heartbeat."""
+"""Answers: `laudo serve`, `laudo find`, `laudo verify`. It writes nothing but the heartbeat."""
 ROLES: Final = (OWNER, WRITER, READER)
 
 TABLES: Final = (*DISTRIBUTED, *REFERENCE)

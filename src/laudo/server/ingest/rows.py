@@ -9,7 +9,7 @@ from typing import Any, Final
 from laudo.core import response
 from laudo.core.axes import numero_key
 from laudo.core.facets import FIELDS
-from laudo.core.sql import Owner
+from laudo.core.sql import How, Owner, Write
 from laudo.core.sql.writes import RELATORIO
 from laudo.server.database import Row
 from laudo.server.ingest import claims
@@ -22,6 +22,7 @@ COLUMNS: Final = (*RELATORIO.key, *BESIDES)
 _, _, NUMERO, _, RECENCY, DOCUMENTO, NOME, _, ITEM = range(len(COLUMNS))
 CONTENT: Final = COLUMNS[:ITEM]
 """What tells one state of a report from another one: the item is made of it."""
+DELETE: Final = Write(How.DELETE, RELATORIO)
 
 Combination = tuple[str | bool | None, ...]
 """A facet, by what its reports have in common."""

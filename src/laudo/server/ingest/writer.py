@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from laudo.core import axes
 from laudo.core.axes import numero_key
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import RELATORIO
@@ -13,12 +12,12 @@ from laudo.server.database import Connection, Database, Row, StoreError, repeate
 from laudo.server.ingest import rows, versions, words
 from laudo.server.ingest.changes import Counts, Moved, begin
 from laudo.server.ingest.claims import NONE, Claims
-from laudo.server.ingest.facets import FacetNumbers
+from laudo.server.ingest.contas import Conta
 from laudo.server.ingest.pessoas import Pessoas
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.rows import BESIDES, CONTENT, ITEM, NUMERO, RECENCY, Prepared
 from laudo.server.ingest.statistics import Statistics
-from laudo.server.ingest.tallies import SIZES, Sizes, Tally
+from laudo.server.ingest.tallies import SIZES, Sizes
 
 __all__ = ["Counts", "Ingest"]
 
@@ -36,8 +35,7 @@ class Ingest:
             message = f"there is no account {id_conta}; hint: laudo account list"
             raise StoreError(message)
         self.owner = Owner(found[0][0], id_conta)
-        self._facets = FacetNumbers(self.owner)
-        self._tallies = tuple(Tally(axis, self.owner, sizes) for axis in axes.OF_RELATORIO)
+        self._conta = Conta(self.owner, sizes)
         self._pessoas = Pessoas(self.owner.id_organizacao, sizes)
         self._statistics = Statistics()
         self._versions: tuple[int, ...] = ()
@@ -94,10 +92,8 @@ class Ingest:
             raise StoreError(message)
 
     def _load(self, connection: Connection) -> None:
-        self._facets.load(connection)
+        self._conta.load(connection)
         self._pessoas.load(connection)
-        for tally in self._tallies:
-            tally.load(connection)
 
     def _read_versions(self, connection: Connection) -> tuple[int, ...]:
         found, applied = connection.fetch_each([Statement(_VERSIONS, self.owner), schema.APPLIED])
@@ -111,7 +107,7 @@ class Ingest:
         return tuple(found[0])
 
     def _write(self, connection: Connection, batch: Prepared, *, equal_wins: bool) -> Counts:
-        given = list(rows.whole(batch, self.owner, self._facets.number))
+        given = list(rows.whole(batch, self.owner, self._conta.facets.number))
         before = _stored(connection, self.owner, [row[NUMERO] for row in given])
         after: dict[bytes, Row] = {}
         inserted = updated = unchanged = stale = 0
@@ -137,7 +133,7 @@ class Ingest:
 
     def _delete(self, connection: Connection, numeros: list[bytes]) -> int:
         went = _stored(connection, self.owner, numeros)
-        connection.write(_DELETE, [(*self.owner, numero) for numero in went])
+        connection.write(rows.DELETE, [(*self.owner, numero) for numero in went])
         self._count(connection, Moved(list(went.values()), []), NONE)
         if went:
             words.forget(connection)
@@ -147,23 +143,11 @@ class Ingest:
         """Keep facets, tallies, persons and versions in step with the reports; `claims` are of those that came."""
         if not any(moved):
             return
-        self._add(moved.went, -1)
-        self._add(moved.came, 1)
-        self._facets.write(connection)
-        for tally in self._tallies:
-            tally.write(connection, self._facets.all)
+        self._conta.follow(connection, moved)
         if self._pessoas.follow(connection, moved, claims):
             versions.raise_organizacao(connection, self.owner.id_organizacao)
         versions.raise_conta(connection, self.owner)
-        self._statistics.follow(connection, self._tallies[0].total)
-
-    def _add(self, reports: list[Row], by: int) -> None:
-        """Count reports that came (1) or went (-1)."""
-        if reports:
-            columns = rows.columns(reports)
-            self._facets.add(columns["facet"], by)
-            for tally in self._tallies:
-                tally.add([columns[name] for name in tally.axis.names], columns["facet"], by)
+        self._statistics.follow(connection, self._conta.total)
 
 
 def _stored(connection: Connection, owner: Owner, numeros: list[bytes]) -> dict[bytes, Row]:
@@ -180,4 +164,3 @@ WHERE id_organizacao = ? AND id_conta = ?
 """
 _STORED: Final = f"SELECT {', '.join(CONTENT)} FROM relatorio WHERE id_organizacao = ? AND id_conta = ?"
 _UPSERT: Final = Write(How.UPSERT, RELATORIO, BESIDES)
-_DELETE: Final = Write(How.DELETE, RELATORIO)

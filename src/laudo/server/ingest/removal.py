@@ -1,0 +1,128 @@
+"""Reports by what they are, in several accounts: finds those of a document, deletes these, or old ones."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final, NamedTuple
+
+from laudo.core import axes
+from laudo.core.axes import Axis
+from laudo.core.sql import Dialect, Owner, Statement
+from laudo.core.sql.parts import source
+from laudo.server import schema
+from laudo.server.database import Connection, Database, Row, repeated
+from laudo.server.ingest import rows, versions, words
+from laudo.server.ingest.changes import Moved, begin
+from laudo.server.ingest.claims import NONE
+from laudo.server.ingest.contas import Conta
+from laudo.server.ingest.pessoas import Pessoas
+from laudo.server.ingest.rows import CONTENT, DOCUMENTO, NUMERO
+from laudo.server.ingest.tallies import SIZES, Sizes
+
+MOST: Final = 10_000
+"""Reports that are read at once, or that one transaction deletes."""
+
+Which = Callable[[Dialect, Owner], Statement]
+"""Selects reports of one account, without a LIMIT."""
+
+
+class Found(NamedTuple):
+    """All that the store has of a report."""
+
+    id_conta: int
+    nome_pessoa: str
+    item: str
+
+
+class Gone(NamedTuple):
+    """What one transaction has deleted."""
+
+    reports: int
+    documentos: set[str]
+
+
+def of(connection: Connection, owners: Sequence[Owner], documento: str) -> Iterator[Found]:
+    """Give the reports that have a document, account by account."""
+    for owner in owners:
+        asked = _of((*Found._fields, "numero"), [documento], connection.dialect, owner)
+        text, last = f"{asked.text} AND numero > ? ORDER BY numero LIMIT ?", b""
+        while chunk := connection.fetch(Statement(text, (*asked.params, last, MOST))):
+            yield from (Found(*row) for *row, _ in chunk)
+            last = chunk[-1][-1]
+
+
+class Removal:
+    """Deletes reports of some accounts of one organization, out of all that counts them: each account in its turn."""
+
+    def __init__(self, database: Database, owners: Sequence[Owner], *, sizes: Sizes = SIZES) -> None:
+        self._database = database
+        self._owners = owners
+        self._id_organizacao = owners[0].id_organizacao
+        self._sizes = sizes
+
+    def of(self, documentos: Sequence[str]) -> Iterator[Gone]:
+        """Delete the reports that have one of these documents, up to MOST in a transaction."""
+        return self._each(partial(_of, CONTENT, list(documentos)))
+
+    def before(self, instant: int) -> Iterator[Gone]:
+        """Delete the reports whose `atualizado_em` is before an instant, up to MOST in a transaction."""
+        return self._each(partial(_before, instant))
+
+    def count_before(self, instant: int) -> int:
+        """Count these."""
+        source_ = source(axes.RELATORIO_RECENCY, self._database.dialect)
+        text = f"SELECT count(*) FROM {source_} WHERE id_organizacao = ? AND id_conta = ? AND recency > ?"
+        return sum(self._database.fetch(Statement(text, (*owner, -instant)))[0][0] for owner in self._owners)
+
+    def _each(self, which: Which) -> Iterator[Gone]:
+        """Raises StoreError when the schema is newer than this version, and as the store does."""
+        place = 0
+        while place < len(self._owners):
+            gone, place = repeated(self._database.transaction, partial(self._next, which, place))
+            yield gone
+
+    def _next(self, which: Which, place: int, connection: Connection) -> tuple[Gone, int]:
+        """Delete what comes from a place among the accounts on; tells where the next one goes on."""
+        begin(connection, self._id_organizacao)
+        schema.require_none_newer(connection)
+        went: dict[Owner, list[Row]] = {}
+        left = MOST
+        for owner in self._owners[place:]:
+            asked = which(connection.dialect, owner)
+            if found := connection.fetch(Statement(f"{asked.text} LIMIT ?", (*asked.params, left))):
+                went[owner] = found
+                left -= len(found)
+            if not left:
+                break
+            place += 1
+        self._delete(connection, went)
+        return Gone(MOST - left, {row[DOCUMENTO] for found in went.values() for row in found}), place
+
+    def _delete(self, connection: Connection, went: dict[Owner, list[Row]]) -> None:
+        if not went:
+            return
+        for owner, found in went.items():
+            conta = Conta(owner, self._sizes)
+            conta.load(connection)
+            connection.write(rows.DELETE, [(*owner, row[NUMERO]) for row in found])
+            conta.follow(connection, Moved(found, []))
+            versions.raise_conta(connection, owner)
+        pessoas = Pessoas(self._id_organizacao, self._sizes)
+        pessoas.load(connection)
+        moved = Moved([row for found in went.values() for row in found], [])
+        if pessoas.follow(connection, moved, NONE):
+            versions.raise_organizacao(connection, self._id_organizacao)
+        words.forget(connection)
+
+
+def _of(columns: Sequence[str], documentos: list[str], dialect: Dialect, owner: Owner) -> Statement:
+    text = _selected(columns, axes.RELATORIO_DOCUMENTO, dialect)
+    return Statement(f"{text} AND {dialect.member('numero_documento')}", (*owner, documentos))
+
+
+def _before(instant: int, dialect: Dialect, owner: Owner) -> Statement:
+    text = _selected(CONTENT, axes.RELATORIO_RECENCY, dialect)
+    return Statement(f"{text} AND recency > ? ORDER BY recency DESC", (*owner, -instant))
+
+
+def _selected(columns: Sequence[str], axis: Axis, dialect: Dialect) -> str:
+    return f"SELECT {', '.join(columns)} FROM {source(axis, dialect)} WHERE id_organizacao = ? AND id_conta = ?"

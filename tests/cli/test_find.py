@@ -1,0 +1,55 @@
+import json
+
+from shell import Shell, one_line
+
+PERSON = "52998224725"
+REPORT = {
+    "numero": "0f8fad5b-d9cb-469f-a165-70867728950e",
+    "status": "CONCLUIDO",
+    "tipo_pessoa": "Pessoa",
+    "nome": "consultaPessoaDefault",
+    "atualizado_em": "2026-01-31T12:00:00.000Z",
+    "resultado": "VALID",
+    "mensagem": "Válido.",
+    "pendente_validacao_manual": False,
+    "numero_documento": PERSON,
+    "nome_pessoa": 'Maria "Mia" da Silva',
+}
+
+
+def test_all_that_is_kept_of_a_person_is_printed_account_by_account(laudo: Shell) -> None:
+    laudo.prints("account", "create", "Filial", "--organization", "1")
+    laudo.prints("organization", "create", "Vizinha")
+    for account in (1, 2, 3):
+        laudo.prints("import", "-", "--account", str(account), stdin=json.dumps(REPORT))
+    result = laudo("find", "--organization", "1", "-", stdin=f"{PERSON}\n11144477735\n")
+    assert (result.exit_code, result.stderr) == (0, "2 reports\n")
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    assert found == [{"id_conta": 1, **REPORT}, {"id_conta": 2, **REPORT}]
+    assert list(found[0]) == ["id_conta", *REPORT]
+
+
+def test_who_is_in_no_report_has_no_line(laudo: Shell) -> None:
+    result = laudo("find", "--organization", "1", "-", stdin=PERSON)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "0 reports\n")
+
+
+def test_what_is_no_document_is_named_by_its_line_and_never_repeated(laudo: Shell) -> None:
+    laudo.prints("import", "-", "--account", "1", stdin=json.dumps(REPORT))
+    result = laudo("find", "--organization", "1", "-", stdin=f"529.982.247-25\n{PERSON}")
+    assert (result.exit_code, result.stderr) == (1, "line 1: not a CPF or CNPJ without mask\n1 report\n")
+    assert len(result.stdout.splitlines()) == 1
+    none = laudo("find", "--organization", "1", "-", stdin="529.982.247-25")
+    assert (none.exit_code, none.stderr.splitlines()[-1]) == (2, "error: no line is a CPF or CNPJ without mask")
+
+
+def test_documents_are_not_taken_as_arguments_and_an_organization_must_be_there(laudo: Shell) -> None:
+    given = laudo("find", "--organization", "1", PERSON)
+    assert given.exit_code == 2
+    assert PERSON not in one_line(given)
+    assert "documents are read from stdin" in given.stderr
+    foreign = laudo("find", "--organization", "9", "-", stdin=PERSON)
+    assert (foreign.exit_code, one_line(foreign)) == (
+        2,
+        "error: there is no organization 9; hint: laudo organization list",
+    )
