@@ -139,7 +139,7 @@ def _put(stored: dict[tuple[int, str], Relatorio], id_conta: int, report: Relato
     if known == report:
         return "unchanged"
     if known and known.atualizado_em >= report.atualizado_em:
-        return "stale"
+        return "stale" if known.atualizado_em > report.atualizado_em else "conflicting"
     stored[id_conta, report.numero] = report
     return "updated" if known else "inserted"
 

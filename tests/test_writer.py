@@ -43,10 +43,11 @@ def test_a_newer_report_replaces_an_older_one(ingest: Ingest, acme: Client) -> N
 
 
 @pytest.mark.parametrize("instant", [NOON - 1, NOON, 0])
-def test_a_report_not_newer_is_stale_and_changes_nothing(store: Store, ingest: Ingest, instant: int) -> None:
+def test_a_report_not_newer_is_counted_and_changes_nothing(store: Store, ingest: Ingest, instant: int) -> None:
     ingest.write([relatorio(1)])
     before = contents(store.database), versions(store.database)
-    assert ingest.write([relatorio(1, mensagem="Outra.", atualizado_em=instant)]) == Counts(stale=1)
+    expected = Counts(conflicting=1) if instant == NOON else Counts(stale=1)
+    assert ingest.write([relatorio(1, mensagem="Outra.", atualizado_em=instant)]) == expected
     assert (contents(store.database), versions(store.database)) == before
 
 
@@ -64,7 +65,7 @@ def test_a_report_not_newer_is_stale_and_changes_nothing(store: Store, ingest: I
 )
 def test_any_field_can_change_and_none_without_a_newer_instant(ingest: Ingest, change: dict[str, object]) -> None:
     ingest.write([relatorio(1)])
-    assert ingest.write([relatorio(1, **change)]) == Counts(stale=1)
+    assert ingest.write([relatorio(1, **change)]) == Counts(conflicting=1)
     assert ingest.write([relatorio(1, **change, atualizado_em=NOON + 1)]) == Counts(updated=1)
 
 

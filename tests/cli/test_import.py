@@ -31,6 +31,17 @@ def test_the_same_import_again_changes_nothing(laudo: Shell) -> None:
     assert again == "0 inserted, 0 updated, 30 unchanged, 0 stale, 0 rejected"
 
 
+def test_what_differs_under_the_same_instant_is_counted_apart_until_the_report_is_deleted(laudo: Shell) -> None:
+    report = json.loads(ndjson(laudo.folder, 1).read_bytes())
+    corrected = json.dumps({**report, "mensagem": "Corrigida."})
+    laudo.prints("import", "-", "--account", "1", stdin=json.dumps(report))
+    counts = laudo.prints("import", "-", "--account", "1", stdin=corrected)
+    assert counts == "0 inserted, 0 updated, 0 unchanged, 0 stale, 1 conflicting, 0 rejected"
+    laudo.prints("delete", "--account", "1", report["numero"])
+    assert laudo.prints("import", "-", "--account", "1", stdin=corrected).startswith("1 inserted")
+    assert "unchanged, 0 stale, 0 rejected" in laudo.prints("import", "-", "--account", "1", stdin=corrected)
+
+
 @pytest.mark.parametrize("name", ["relatorios.ndjson.gz", "relatorios"])
 def test_the_format_is_recognized(laudo: Shell, name: str) -> None:
     shown = laudo.prints("import", str(ndjson(laudo.folder, 5, name=name)), "--account", "1")

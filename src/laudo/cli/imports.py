@@ -36,9 +36,9 @@ Exit codes:
   130  interrupted; running it again finishes
 
 One report a line, in the fields of the API and nome_pessoa. The newer atualizado_em of a numero wins; what is there
-already is unchanged, what is no newer stale. Batches of up to 20,000 lines, as many as take about a second, are on disk
-before they are counted; what comes through a pipe waits for a second at most. For each rejected line its number and the
-reason, never its content, go to --errors or stderr.
+already is unchanged, what is older stale, and what differs under the same instant conflicting. Batches of up to
+20,000 lines, as many as take about a second, are on disk before they are counted; what comes through a pipe waits for
+a second at most. For each rejected line its number and the reason, never its content, go to --errors or stderr.
 """
 
 

@@ -19,10 +19,14 @@ class Counts(NamedTuple):
     updated: int = 0
     unchanged: int = 0
     stale: int = 0
-    """Not newer than what the store already has under this numero."""
+    """Older than what the store already has under this numero."""
+    conflicting: int = 0
+    """Of the same instant as that, and otherwise different: nobody can tell which one is right."""
 
     def __str__(self) -> str:
-        return ", ".join(f"{number} {name}" for name, number in self._asdict().items())
+        """Name all, but what conflicts only where something does."""
+        shown = [(name, number) for name, number in self._asdict().items() if number or name != "conflicting"]
+        return ", ".join(f"{number} {name}" for name, number in shown)
 
     def plus(self, other: "Counts") -> "Counts":
         return Counts(*map(sum, zip(self, other, strict=True)))

@@ -110,7 +110,7 @@ class Ingest:
         given = list(rows.whole(batch, self.owner, self._conta.facets.number))
         before = _stored(connection, self.owner, [row[NUMERO] for row in given])
         after: dict[bytes, Row] = {}
-        inserted = updated = unchanged = stale = 0
+        inserted = updated = unchanged = stale = conflicting = 0
         for row in given:
             numero = row[NUMERO]
             current = after.get(numero) or before.get(numero)
@@ -119,8 +119,11 @@ class Ingest:
             elif row[:ITEM] == current[:ITEM]:
                 unchanged += 1
                 continue
-            elif row[RECENCY] > current[RECENCY] or (row[RECENCY] == current[RECENCY] and not equal_wins):
+            elif row[RECENCY] > current[RECENCY]:
                 stale += 1
+                continue
+            elif row[RECENCY] == current[RECENCY] and not equal_wins:
+                conflicting += 1
                 continue
             else:
                 updated += 1
@@ -129,7 +132,7 @@ class Ingest:
         connection.write(_UPSERT, came)
         moved = Moved([before[numero] for numero in after if numero in before], came)
         self._count(connection, moved, batch.claims if len(came) == len(batch) else rows.claimed(came))
-        return Counts(inserted, updated, unchanged, stale)
+        return Counts(inserted, updated, unchanged, stale, conflicting)
 
     def _delete(self, connection: Connection, numeros: list[bytes]) -> int:
         went = _stored(connection, self.owner, numeros)
