@@ -371,6 +371,8 @@ INDEX_DAMAGE = {
     "the leaves' first words": "UPDATE pessoa_words_idx SET pgno = pgno + 2",
     "the format": "UPDATE pessoa_words_config SET v = 99",
     "the format gone": "DELETE FROM pessoa_words_config",
+    **{f"no {name}": f"DROP TABLE pessoa_words_{name}" for name in ("data", "idx", "docsize", "config")},
+    "no table": "; ".join(f"DROP TABLE pessoa_words_{name}" for name in ("data", "idx", "docsize", "config")),
 }
 
 
@@ -419,9 +421,12 @@ def test_an_index_that_others_have_written_since_this_connection_searched_is_sou
 
 @pytest.mark.engines("sqlite", reason="PostgreSQL keeps the index of words by itself")
 def test_who_meets_a_damaged_index_of_words_is_told_what_helps(store: Store, accounts: list[Account]) -> None:
-    run(store, "DELETE FROM pessoa_words_data WHERE id = 10")
-    store.database.close()
     helps = r"laudo\.db is damaged; hint: laudo verify --repair makes it anew$"
+    run(store, "ALTER TABLE pessoa_words_docsize RENAME TO elsewhere")
+    with pytest.raises(WordsDamagedError, match=helps):
+        ingest(store, accounts[0]).delete([each.numero for each in reports(150, seed=0)])
+    run(store, "ALTER TABLE elsewhere RENAME TO pessoa_words_docsize; DELETE FROM pessoa_words_data WHERE id = 10")
+    store.database.close()
     with pytest.raises(WordsDamagedError, match=helps):
         store.database.fetch(store.database.dialect.found(("maria",), Owner(1, 0)))
     before = contents(store.database)

@@ -36,7 +36,7 @@ def forget(connection: Connection) -> None:
 
 def rebuild(connection: Connection) -> None:
     """Make the whole index anew: it is one for all organizations."""
-    connection.run_script(f"{_FORMAT}; {_CLEAR}")
+    connection.run_script(f"{_TABLES}; {_FORMAT}; {_CLEAR}")
     last = _BEFORE_ALL
     while chunk := connection.fetch(Statement(_ALL, (last, counting.CHUNK))):
         connection.write(
@@ -50,9 +50,12 @@ def is_sound(connection: Connection) -> bool:
 
     Raises StoreError where it cannot be made anew: the pages that hold it are damaged, not only what is on them.
     """
-    if connection.fetch(Statement(_PAGES)) != [("ok",)]:
+    [(there,)] = connection.fetch(Statement(_THERE))
+    if there and connection.fetch(Statement(_PAGES)) != [("ok",)]:
         message = "pages of the store's file that hold the index of words are damaged; restore it from a backup"
         raise StoreError(message)
+    if there < _TABLES.count("TABLE"):
+        return False
     try:
         connection.fetch(Statement(_OPENED))
         return connection.fetch(Statement(_CHECK)) == [("ok", True)]
@@ -106,6 +109,13 @@ _ALL: Final = "SELECT id, id_organizacao, nome_busca FROM pessoa WHERE id > ? OR
 _BEFORE_ALL: Final = -(1 << 63)
 """No id that was given is below 1; one of a store that was damaged may be."""
 _MERGE: Final = "INSERT INTO pessoa_words (pessoa_words) VALUES ('optimize')"
+_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS pessoa_words_data (id INTEGER PRIMARY KEY, block BLOB);
+CREATE TABLE IF NOT EXISTS pessoa_words_idx (segid, term, pgno, PRIMARY KEY (segid, term)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS pessoa_words_docsize (id INTEGER PRIMARY KEY, sz BLOB, origin INTEGER);
+CREATE TABLE IF NOT EXISTS pessoa_words_config (k PRIMARY KEY, v) WITHOUT ROWID
+"""
+"""What FTS5 keeps an index in, as it makes these itself: it does not open one that lacks any."""
 _FORMAT: Final = "INSERT OR REPLACE INTO pessoa_words_config (k, v) VALUES ('version', 4)"
 """What FTS5 writes there when it makes such an index; without it, it does not even let one be cleared."""
 _CLEAR: Final = "INSERT INTO pessoa_words (pessoa_words) VALUES ('delete-all')"
@@ -119,9 +129,10 @@ SELECT integrity_check, EXISTS (SELECT 1 FROM pessoa_words_data WHERE id = 1)
 FROM pragma_integrity_check('pessoa_words')
 """
 """Row 1 has the sums of all: without it nothing can be taken out, and FTS5's own check does not miss it."""
-_PAGES: Final = """
-SELECT DISTINCT quick_check FROM sqlite_schema AS kept CROSS JOIN pragma_quick_check(kept.name)
-WHERE kept.name IN ('pessoa_words_data', 'pessoa_words_idx', 'pessoa_words_docsize', 'pessoa_words_config')
+_THESE: Final = "name IN ('pessoa_words_data', 'pessoa_words_idx', 'pessoa_words_docsize', 'pessoa_words_config')"
+_THERE: Final = f"SELECT count(*) FROM sqlite_schema WHERE {_THESE}"
+_PAGES: Final = f"""
+SELECT DISTINCT quick_check FROM sqlite_schema AS kept CROSS JOIN pragma_quick_check(kept.name) WHERE kept.{_THESE}
 """
 _NOTED: Final = "EXISTS (SELECT 1 FROM pessoa_words_docsize AS noted WHERE noted.id = pessoa.id)"
 """The words of an id that is not noted are never taken out."""

@@ -8,7 +8,12 @@ import apsw
 from laudo.server.database import LOCKED, NO_SCHEMA, Locked, Slow, StoreError, Unavailable, WordsDamagedError
 
 _BESIDE: Final = "and those of its -wal and -shm"
-_NO_INDEX: Final = ("invalid fts5 file format", "vtable constructor failed", "no such fts5 table")
+_NO_INDEX: Final = (
+    "invalid fts5 file format",
+    "vtable constructor failed",
+    "no such fts5 table",
+    "no such table: main.pessoa_words_",
+)
 """How FTS5 begins where what it keeps of the index of words is not even its own format; all other damage has a code."""
 _OLDER: Final = ("no such table", "no such column", "no such index")
 """How SQLite begins where a statement names what a migration makes that the store has not had."""

@@ -73,6 +73,9 @@ def _vocabulary(connection: Connection, id_organizacao: int) -> Iterator[Differe
 
 def _indexed(connection: Connection, id_organizacao: int, *, is_sound: bool) -> Iterator[Difference]:
     """Compare the index of words with the names that persons have."""
+    if not is_sound:
+        yield Difference(id_organizacao=id_organizacao, what=_DAMAGED)
+        return
     right, kept = Entries(), Entries()
     unnoted = 0
     for id_, nome_busca, noted in words.named(connection, id_organizacao):
@@ -80,13 +83,12 @@ def _indexed(connection: Connection, id_organizacao: int, *, is_sound: bool) -> 
         for word in dict.fromkeys(nome_busca.split()):
             right.add(word, 1, id_)
     try:
-        for word, entries, ids in words.held(connection, id_organizacao) if is_sound else ():
+        for word, entries, ids in words.held(connection, id_organizacao):
             kept.add(word, entries, ids)
     except (WordsDamagedError, UnicodeDecodeError):  # What is no UTF-8 was never a word.
-        is_sound = False
-    if not is_sound:
         yield Difference(id_organizacao=id_organizacao, what=_DAMAGED)
-    elif differing := list(_compared(id_organizacao, _WORDS, kept, right)):
+        return
+    if differing := list(_compared(id_organizacao, _WORDS, kept, right)):
         yield from differing
     elif unnoted:
         yield Difference(id_organizacao=id_organizacao, what=_UNNOTED, rows=unnoted)
