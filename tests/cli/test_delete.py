@@ -10,7 +10,10 @@ import pytest
 
 from laudo import demo
 from laudo.cli.deletes import BATCH
-from laudo.core.sql import Statement
+from laudo.core.sql import Owner, Statement
+from laudo.server.database import Connection, Row, StoreError
+from laudo.server.ingest import removal
+from laudo.server.ingest.removal import Removal
 from laudo.server.stores import open_store
 from shell import Shell, ndjson, one_line
 
@@ -170,6 +173,27 @@ def test_what_is_no_document_is_named_by_its_line_and_stops_nothing(three: Shell
     result = three("delete", "--organization", "1", "-", stdin=f"529.982.247-25\n{COMPANY}\n{ABSENT}")
     assert (result.exit_code, result.stdout) == (1, "2 deleted, 0 absent, 2 rejected\n")
     assert result.stderr == "line 1: not a CPF or CNPJ without mask\nline 3: not a CPF or CNPJ without mask\n"
+
+
+def test_what_is_deleted_is_said_when_the_rest_of_a_document_cannot_be(
+    three: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(removal, "MOST", 4)
+    delete, calls = Removal._delete, iter((True, False))
+
+    def breaking(self: Removal, connection: Connection, went: dict[Owner, list[Row]]) -> None:
+        if not next(calls):
+            raise StoreError("the store is broken")
+        delete(self, connection, went)
+
+    monkeypatch.setattr(Removal, "_delete", breaking)
+    result = three("delete", "--organization", "1", "-", stdin=PERSON)
+    assert result.exit_code == 1
+    said = "the store is broken; kept: 0 lines (4 deleted, 0 absent, 0 rejected); hint: run it again to finish"
+    assert one_line(result) == f"error: {said}"
+    monkeypatch.undo()
+    assert three.prints("delete", "--organization", "1", "-", stdin=PERSON) == "2 deleted, 0 absent, 0 rejected"
+    assert three("verify").exit_code == 0
 
 
 # By age.

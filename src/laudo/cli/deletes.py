@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from io import BufferedReader, BytesIO
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 import click
 
 from laudo.cli import output, progress, stdin
-from laudo.cli.imports import resumable
 from laudo.cli.options import of_account, of_organization, opened, with_settings
 from laudo.cli.ranges import Past
 from laudo.server.config import Settings
@@ -125,20 +124,20 @@ def _named(database: "Database", owners: "list[Owner]", numeros: Sequence[str], 
     place = "line" if numeros == ("-",) else "argument"
     what, parse, delete = _by_documento(database, owners) if by_documento else _by_numero(database, owners[0])
     source = Source(cast("BufferedReader", stdin.opened().buffer) if numeros == ("-",) else _stream(numeros))
-    with resumable(done), progress.following(source.size, "deleting") as report:
+    with _resumable(done), progress.following(source.size, "deleting") as report:
         unsettled = 0
         for batch in batches(named(source.lines(), parse, what)):
             given = [each for _, each in batch if isinstance(each, str)]
-            deleted, absent = delete(given) if given else (0, 0)
+            before = done.deleted
+            if given:
+                delete(given, done)
             done.lines += len(batch)
-            done.deleted += deleted
-            done.absent += absent
             done.rejected += len(batch) - len(given)
             for number, each in batch:
                 if not isinstance(each, str):
                     report.say(f"{place} {number}: {each.reason}")
             report.reached(done.lines, source.consumed)
-            unsettled += deleted
+            unsettled += done.deleted - before
             if unsettled and len(batch) < BATCH:  # Else more is there; to settle each would take a fifth of the time.
                 database.settle()
                 unsettled = 0
@@ -151,15 +150,22 @@ def documents(arguments: Sequence[str]) -> None:
         raise output.Failure("documents are read from stdin, never given as arguments, which others can see; hint: -")
 
 
+def _resumable(done: Done) -> AbstractContextManager[None]:
+    """When it cannot go on, say what is deleted: reports of a document may take several transactions."""
+    hint = "run it again to finish"
+    return output.resumable(lambda: f"{done.lines} lines ({done}); hint: {hint}" if done.lines or done.deleted else "")
+
+
 def _by_numero(database: "Database", owner: "Owner") -> "_Way":
     from laudo.core.values import UUID
     from laudo.server.ingest.writer import Ingest
 
     ingest = Ingest(database, owner.id_conta)
 
-    def delete(numeros: list[str]) -> tuple[int, int]:
+    def delete(numeros: list[str], done: Done) -> None:
         deleted = ingest.delete(numeros)
-        return deleted, len(numeros) - deleted
+        done.deleted += deleted
+        done.absent += len(numeros) - deleted
 
     return _Way("UUID", UUID.parse, delete)
 
@@ -170,22 +176,22 @@ def _by_documento(database: "Database", owners: "list[Owner]") -> "_Way":
 
     removal = Removal(database, owners)
 
-    def delete(documentos: list[str]) -> tuple[int, int]:
-        deleted, absent = 0, set(documentos)
+    def delete(documentos: list[str], done: Done) -> None:
+        absent = set(documentos)
         for gone in removal.of(documentos):
-            deleted += gone.reports
+            done.deleted += gone.reports
             absent -= gone.documentos
-        return deleted, len(absent)
+        done.absent += len(absent)
 
     return _Way("CPF or CNPJ without mask", DOCUMENTO.parse, delete)
 
 
 class _Way(NamedTuple):
-    """What lines name reports by, and how these are deleted: how many went, and how many of the named had none."""
+    """What lines name reports by, and how these are deleted, which counts what has become of them."""
 
     what: str
     parse: Callable[[str], object]
-    delete: Callable[[list[str]], tuple[int, int]]
+    delete: Callable[[list[str], Done], None]
 
 
 def batches(found: "Iterator[Found | None]") -> "Iterator[list[Found]]":
