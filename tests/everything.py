@@ -160,11 +160,11 @@ def _write(store: Store) -> list[Account]:
 
 
 def _remove(database: Database, account: Account, reports: list[Relatorio]) -> None:
-    """Find and delete some of an account's reports by document, and by age."""
+    """Find and delete some of an organization's reports by document, and by age."""
     with database.snapshot() as connection:
-        owners = accounts.owners(connection, Level.ACCOUNT, account.id_conta)
+        owners = accounts.owners(connection, account.id_organizacao)
         assert list(removal.of(connection, owners, reports[1].numero_documento))
-    removing = removal.Removal(database, owners, sizes=SMALL)
+    removing = removal.Removal(database, account.id_organizacao, sizes=SMALL)
     assert sum(gone.reports for gone in removing.of([each.numero_documento for each in reports[:9]]))
     oldest = min(each.atualizado_em for each in reports[9:20])
     assert removing.count_before(oldest + 1) >= sum(gone.reports for gone in removing.before(oldest + 1))

@@ -11,9 +11,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 
 from laudo import cli, demo
+from laudo.core.sql import Owner
+from laudo.server.database import Connection, Row, StoreError
+from laudo.server.ingest import removal
+from laudo.server.ingest.removal import Removal
 
 LAUDO = str(Path(sys.executable).parent / "laudo")
 HEEDING = """
@@ -87,8 +92,37 @@ def ndjson(folder: Path, count: int, *, name: str = "relatorios.ndjson", bad: in
     return folder / name
 
 
+def reports(laudo: Shell, account: int, *documents: str, first: int = 0, **others: object) -> None:
+    """Import a report of each document into an account, of which each has a numero of its own, from the `first` on."""
+    lines = [
+        {
+            **json.loads(next(demo.ndjson_lines(demo.relatorios(1)))),
+            "numero": f"{account:08x}-0000-4000-8000-{number:012x}",
+            "nome_pessoa": f"Hermenegilda {account}",
+            "tipo_pessoa": "PESSOA" if len(document) == 11 else "EMPRESA",
+            "numero_documento": document,
+            **others,
+        }
+        for number, document in enumerate(documents, start=first)
+    ]
+    laudo.prints("import", "-", "--account", str(account), stdin="\n".join(map(json.dumps, lines)))
+
+
 def one_line(result: Result) -> str:
     """The only line on stderr of a command that failed."""
     assert result.stdout == ""
     assert result.stderr.count("\n") == 1, result.stderr
     return result.stderr.strip()
+
+
+def break_second_removal(monkeypatch: pytest.MonkeyPatch, *, most: int) -> None:
+    """Let a removal have so many reports in a transaction, and its second one fail."""
+    monkeypatch.setattr(removal, "MOST", most)
+    delete, calls = Removal._delete, iter((True, False))
+
+    def breaking(self: Removal, connection: Connection, went: dict[Owner, list[Row]]) -> None:
+        if not next(calls):
+            raise StoreError("the store is broken")
+        delete(self, connection, went)
+
+    monkeypatch.setattr(Removal, "_delete", breaking)

@@ -9,7 +9,6 @@ import postgres_server
 from factories import NOON, SMALL, Account, Store, cpf, numero, relatorio, versions
 from laudo.core.sql import Owner
 from laudo.server import accounts, migrations
-from laudo.server.accounts import Level
 from laudo.server.database import StoreError
 from laudo.server.ingest import removal
 from laudo.server.ingest.removal import Removal
@@ -28,7 +27,11 @@ def owners(store: Store, account: Account) -> list[Owner]:
     for each in (account, *others):
         store.write(each, [relatorio(n, numero_documento=cpf(n % 10), atualizado_em=NOON + n * DAY) for n in range(40)])
     with store.database.snapshot() as connection:
-        return accounts.owners(connection, Level.ORGANIZATION, account.id_organizacao)
+        return accounts.owners(connection, account.id_organizacao)
+
+
+def _removal(store: Store, owners: list[Owner]) -> Removal:
+    return Removal(store.database, owners[0].id_organizacao, sizes=SMALL)
 
 
 @pytest.mark.parametrize("most", [1, 7, 12, 1000])
@@ -36,7 +39,7 @@ def test_persons_go_from_all_accounts_in_transactions_of_no_more_than_a_few_repo
     store: Store, owners: list[Owner], acme: Client, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     monkeypatch.setattr(removal, "MOST", most)
-    gone = list(Removal(store.database, owners, sizes=SMALL).of([cpf(3), cpf(5), cpf(77)]))
+    gone = list(_removal(store, owners).of([cpf(3), cpf(5), cpf(77)]))
     assert sum(each.reports for each in gone) == 3 * 8
     assert max(each.reports for each in gone) <= most
     assert set.union(*(each.documentos for each in gone)) == {cpf(3), cpf(5)}
@@ -52,10 +55,10 @@ def test_what_is_old_goes_and_persons_stay_with_what_is_newer(
     store: Store, owners: list[Owner], acme: Client, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     monkeypatch.setattr(removal, "MOST", most)
-    gone = list(Removal(store.database, owners[1:], sizes=SMALL).before(NOON + 35 * DAY))
-    assert sum(each.reports for each in gone) == 2 * 35
-    gone = list(Removal(store.database, owners, sizes=SMALL).before(NOON + 35 * DAY))
-    assert sum(each.reports for each in gone) == 35
+    removing = _removal(store, owners)
+    assert removing.count_before(NOON + 35 * DAY) == 3 * 35
+    assert sum(each.reports for each in removing.before(NOON + 35 * DAY)) == 3 * 35
+    assert removing.count_before(NOON + 35 * DAY) == 0
     assert acme.get("/pessoas").total == 5
     assert list(verify(store.database)) == []
 
@@ -65,7 +68,7 @@ def test_a_writer_of_an_account_that_goes_on_counts_right(store: Store, owners: 
     writer = Ingest(store.database, owners[1].id_conta, sizes=SMALL)
     writer.write([relatorio(100)])
     for round_, instant in enumerate((NOON + 10 * DAY, NOON + 20 * DAY)):
-        list(Removal(store.database, owners, sizes=SMALL).before(instant))
+        list(_removal(store, owners).before(instant))
         writer.write([relatorio(101 + round_, atualizado_em=NOON + 99 * DAY)])
         assert list(verify(store.database)) == []
     assert writer.delete([numero(101)]) == 1
@@ -73,8 +76,8 @@ def test_a_writer_of_an_account_that_goes_on_counts_right(store: Store, owners: 
 
 def test_lists_that_lose_nothing_keep_their_versions(store: Store, owners: list[Owner]) -> None:
     before = versions(store.database)
-    assert [each.reports for each in Removal(store.database, owners).before(NOON)] == [0]
-    assert [each.reports for each in Removal(store.database, owners).of([cpf(77)])] == [0]
+    assert [each.reports for each in _removal(store, owners).before(NOON)] == [0]
+    assert [each.reports for each in _removal(store, owners).of([cpf(77)])] == [0]
     assert versions(store.database) == before
 
 
@@ -86,9 +89,7 @@ def test_what_is_deleted_leaves_a_servers_files_with_vacuum_full_alone(tmp_path:
         store = Store(database, tmp_path / "laudo.key")
         account = store.account()
         store.write(account, [relatorio(1), relatorio(2, numero_documento=cpf(7), nome_pessoa="Ana Kwyzbrrt")])
-        with database.snapshot() as connection:
-            owners = accounts.owners(connection, Level.ACCOUNT, account.id_conta)
-        assert [each.reports for each in Removal(database, owners).of([cpf(7)])] == [1]
+        assert [each.reports for each in Removal(database, account.id_organizacao).of([cpf(7)])] == [1]
 
         def left(statement: str) -> int:
             for each in (statement, "CHECKPOINT"):
@@ -104,4 +105,4 @@ def test_a_store_that_a_newer_version_migrated_is_not_written(store: Store, owne
     with store.database.transaction() as connection:
         connection.run_script("INSERT INTO migration (name, applied_at) VALUES ('9999_newer.sql', 0)")
     with pytest.raises(StoreError, match="a newer version of laudo has migrated the store"):
-        list(Removal(store.database, owners).of([cpf(3)]))
+        list(_removal(store, owners).of([cpf(3)]))

@@ -63,8 +63,10 @@ COMMANDS: Final = {
     "migrate": ("service", "migrate"),
     "config": ("service", "show_config"),
     "import": ("imports", "import_reports"),
-    "find": ("finding", "find_reports"),
     "delete": ("deletes", "delete_reports"),
+    "find": ("persons", "find_reports"),
+    "erase": ("persons", "erase_reports"),
+    "prune": ("pruning", "prune_reports"),
     "verify": ("verifying", "verify"),
     "copy": ("copying", "copy_store"),
     "citus": ("citus", "citus"),
@@ -82,9 +84,9 @@ EPILOG: Final = """
 \b
 Exit codes:
   0    done
-  1    done in part: `import`, `delete`, `copy`, `export`, `pull` or `migrate`
-       could not do all of it, or `create` could not print what it made; or
-       `verify` or `copy` found differences
+  1    done in part: `import`, `delete`, `find`, `erase`, `prune`, `copy`,
+       `export`, `pull` or `migrate` could not do all of it, or `create` could
+       not print what it made; or `verify` or `copy` found differences
   2    nothing done: stderr says what is wrong with the options, the
        settings, the store or the service
   130  interrupted

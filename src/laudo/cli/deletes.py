@@ -1,22 +1,22 @@
-"""`laudo delete`: reports by their UUIDs, documents or age, batch by batch, each counted out of everything at once."""
+"""`laudo delete`: reports of one account, by their UUIDs, batch by batch, each counted out of everything at once.
+
+What lines name, and how what is deleted is counted and told, is the same for `laudo find` and `laudo erase`.
+"""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial
 from io import BufferedReader, BytesIO
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import click
 
 from laudo.cli import output, progress, stdin
-from laudo.cli.options import of_account, of_organization, opened, with_settings
-from laudo.cli.ranges import Past
+from laudo.cli.options import of_account, opened, with_settings
 from laudo.server.config import Settings
 
 if TYPE_CHECKING:
-    from laudo.core.sql import Owner
     from laudo.server.database import Database
     from laudo.server.ingest.lines import Line, Unread
 
@@ -28,46 +28,36 @@ EPILOG: Final = """
 \b
 Exit codes:
   0    all are gone: deleted now, or absent before
-  1    some were no UUIDs or documents, or a failure came after some batches
+  1    some were no UUIDs, or a failure came after some batches
   2    nothing done
   130  interrupted; running it again finishes
 
-Batches of 10,000 are on disk before they are counted. What is no UUID, or no CPF or CNPJ, never stops the rest: its
-place goes to stderr, never what it is.
+Batches of 10,000 are on disk before they are counted. What is no UUID never stops the rest: its place goes to stderr,
+never what it is.
 """
 
 
 @click.command("delete", epilog=EPILOG)
-@click.argument("numeros", metavar="[NUMERO]...", nargs=-1)
-@partial(of_account, required=False)
-@partial(of_organization, required=False)
-@click.option("--before", metavar="DATE", type=Past(), help="Delete what has not changed since then.")
+@click.argument("numeros", metavar="NUMERO...", nargs=-1, required=True)
+@of_account
 @with_settings("store")
-def delete_reports(
-    settings: Settings,
-    *,
-    numeros: tuple[str, ...],
-    id_conta: int | None,
-    id_organizacao: int | None,
-    before: int | None,
-) -> int:
-    """Delete reports of an account, or an organization.
+def delete_reports(settings: Settings, *, numeros: tuple[str, ...], id_conta: int) -> int:
+    """Delete reports of an account.
 
-    NUMERO is a report's UUID; - reads one a line from stdin. With --organization, - reads CPFs and CNPJs in their
-    place. --before takes neither.
+    NUMERO is a report's UUID; - reads one a line from stdin.
     """
-    if (id_conta is None) == (id_organizacao is None):
-        raise output.Failure("it takes --account or --organization; hint: laudo delete --help")
-    if not numeros and before is None:
-        raise output.Failure("nothing says which reports; hint: laudo delete --help")
-    if numeros and before is not None:
-        raise output.Failure("--before says which reports; leave the arguments out")
-    if numeros and id_organizacao:
-        documents(numeros)
-    with _begun(settings, id_conta, id_organizacao) as (database, owners):
-        if before is not None:
-            return _before(database, owners, before)
-        return _named(database, owners, numeros, by_documento=id_organizacao is not None)
+    from laudo.core.values import UUID
+    from laudo.server.ingest.writer import Ingest
+
+    with opened(settings, write=True) as database:
+        ingest = Ingest(database, id_conta)
+
+        def delete(batch: list[str], done: Done) -> None:
+            deleted = ingest.delete(batch)
+            done.deleted += deleted
+            done.absent += len(batch) - deleted
+
+        return delete_named(database, numeros, Kind("UUID", UUID.parse), delete)
 
 
 @dataclass(slots=True)
@@ -83,50 +73,28 @@ class Done:
         return ", ".join(f"{getattr(self, name)} {name}" for name in ("deleted", "absent", "rejected"))
 
 
-@contextmanager
-def _begun(
-    settings: Settings, id_conta: int | None, id_organizacao: int | None
-) -> "Iterator[tuple[Database, list[Owner]]]":
-    """Open the store, and find the accounts that are meant."""
-    from laudo.server.accounts import Level, owners
+class Kind(NamedTuple):
+    """By what lines name reports."""
 
-    level, number = (Level.ACCOUNT, id_conta) if id_conta is not None else (Level.ORGANIZATION, id_organizacao)
-    with opened(settings, write=True) as database:
-        with database.snapshot() as connection:
-            found = owners(connection, level, number or 0)
-        yield database, found
+    name: str
+    parse: Callable[[str], object]
 
 
-def _before(database: "Database", owners: "list[Owner]", instant: int) -> int:
-    """Delete what is older than an instant."""
-    from laudo.server.ingest.removal import Removal
+def delete_named(
+    database: "Database", arguments: Sequence[str], kind: Kind, delete: Callable[[list[str], Done], None]
+) -> int:
+    """Delete what arguments name, or the lines of stdin in place of `-`; gives the exit code.
 
-    deleted = 0
-    hint = "run it again to finish"
-    removal = Removal(database, owners)
-    total = removal.count_before(instant)
-    with (
-        output.resumable(lambda: f"{deleted} deleted; hint: {hint}" if deleted else ""),
-        progress.counting("deleting", "reports") as told,
-    ):
-        for gone in removal.before(instant):
-            deleted += gone.reports
-            told(deleted, max(deleted, total))
-    output.summary(f"{deleted} deleted")
-    return 0
-
-
-def _named(database: "Database", owners: "list[Owner]", numeros: Sequence[str], *, by_documento: bool) -> int:
-    """Delete what lines or arguments name."""
+    `delete` counts what it has deleted, and what was not there.
+    """
     from laudo.server.ingest.lines import Source
 
     done = Done()
-    place = "line" if numeros == ("-",) else "argument"
-    what, parse, delete = _by_documento(database, owners) if by_documento else _by_numero(database, owners[0])
-    source = Source(cast("BufferedReader", stdin.opened().buffer) if numeros == ("-",) else _stream(numeros))
+    place = "line" if arguments == ("-",) else "argument"
+    source = Source(cast("BufferedReader", stdin.opened().buffer) if arguments == ("-",) else _stream(arguments))
     with _resumable(done), progress.following(source.size, "deleting") as report:
         unsettled = 0
-        for batch in batches(named(source.lines(), parse, what)):
+        for batch in _batches(named(source.lines(), kind)):
             given = [each for _, each in batch if isinstance(each, str)]
             before = done.deleted
             if given:
@@ -141,13 +109,7 @@ def _named(database: "Database", owners: "list[Owner]", numeros: Sequence[str], 
             if unsettled and len(batch) < BATCH:  # Else more is there; to settle each would take a fifth of the time.
                 database.settle()
                 unsettled = 0
-    return _end(done, place, what)
-
-
-def documents(arguments: Sequence[str]) -> None:
-    """Refuse documents that are given as arguments, where other users of the machine see them."""
-    if tuple(arguments) != ("-",):
-        raise output.Failure("documents are read from stdin, never given as arguments, which others can see; hint: -")
+    return _end(done, place, kind.name)
 
 
 def _resumable(done: Done) -> AbstractContextManager[None]:
@@ -156,45 +118,7 @@ def _resumable(done: Done) -> AbstractContextManager[None]:
     return output.resumable(lambda: f"{done.lines} lines ({done}); hint: {hint}" if done.lines or done.deleted else "")
 
 
-def _by_numero(database: "Database", owner: "Owner") -> "_Way":
-    from laudo.core.values import UUID
-    from laudo.server.ingest.writer import Ingest
-
-    ingest = Ingest(database, owner.id_conta)
-
-    def delete(numeros: list[str], done: Done) -> None:
-        deleted = ingest.delete(numeros)
-        done.deleted += deleted
-        done.absent += len(numeros) - deleted
-
-    return _Way("UUID", UUID.parse, delete)
-
-
-def _by_documento(database: "Database", owners: "list[Owner]") -> "_Way":
-    from laudo.core.values import DOCUMENTO
-    from laudo.server.ingest.removal import Removal
-
-    removal = Removal(database, owners)
-
-    def delete(documentos: list[str], done: Done) -> None:
-        absent = set(documentos)
-        for gone in removal.of(documentos):
-            done.deleted += gone.reports
-            absent -= gone.documentos
-        done.absent += len(absent)
-
-    return _Way("CPF or CNPJ without mask", DOCUMENTO.parse, delete)
-
-
-class _Way(NamedTuple):
-    """What lines name reports by, and how these are deleted, which counts what has become of them."""
-
-    what: str
-    parse: Callable[[str], object]
-    delete: Callable[[list[str], Done], None]
-
-
-def batches(found: "Iterator[Found | None]") -> "Iterator[list[Found]]":
+def _batches(found: "Iterator[Found | None]") -> "Iterator[list[Found]]":
     """Give what is found BATCH at a time, and, at a None, what there is, if anything: no more comes for a while."""
     batch: list[Found] = []
     for each in found:
@@ -207,9 +131,7 @@ def batches(found: "Iterator[Found | None]") -> "Iterator[list[Found]]":
         yield batch
 
 
-def named(
-    lines: "Iterator[tuple[int, Line] | None]", parse: Callable[[str], object], what: str
-) -> "Iterator[Found | None]":
+def named(lines: "Iterator[tuple[int, Line] | None]", kind: Kind) -> "Iterator[Found | None]":
     """Give what each line names with its number, or why there is nothing; blank lines are left out."""
     from laudo.server.ingest.lines import Unread
 
@@ -222,21 +144,21 @@ def named(
             yield number, line
         elif text := line.removeprefix(_MARK).strip().decode("utf-8", "replace"):
             try:
-                yield number, str(parse(text))
+                yield number, str(kind.parse(text))
             except ValueError:
-                yield number, Unread(f"not a {what}")
+                yield number, Unread(f"not a {kind.name}")
 
 
 def _stream(numeros: Sequence[str]) -> BytesIO:
     return BytesIO(b"\n".join(os.fsencode(numero).replace(b"\n", b" ") for numero in numeros))
 
 
-def _end(done: Done, place: str, what: str) -> int:
+def _end(done: Done, place: str, name: str) -> int:
     if not done.lines:
-        raise output.Failure(f"there is no {place} with a {what}")
+        raise output.Failure(f"there is no {place} with a {name}")
     output.summary(str(done))
     if done.rejected == done.lines:
-        raise output.Failure(f"no {place} is a {what}")
+        raise output.Failure(f"no {place} is a {name}")
     return output.IN_PART if done.rejected else 0
 
 

@@ -90,17 +90,16 @@ def key(settings: Settings, *, create: bool) -> bytes:
     return auth.load_key(settings.key_file)
 
 
-def of_account(command: Command, *, required: bool = True) -> Command:
+def of_account(command: Command) -> Command:
     """Give a command --account: which one's reports it writes or deletes."""
     whose = "Id of the account whose reports they are."
-    flag = click.option("--account", "id_conta", metavar="ID", type=Id("account"), required=required, help=whose)
-    return flag(command)
+    return click.option("--account", "id_conta", metavar="ID", type=Id("account"), required=True, help=whose)(command)
 
 
-def of_organization(command: Command, *, required: bool = True) -> Command:
+def of_organization(command: Command) -> Command:
     """Give a command --organization: which one's reports it finds or deletes, in all accounts."""
     kind, whose = Id("organization"), "Id of the organization whose reports they are, in all accounts."
-    flag = click.option("--organization", "id_organizacao", metavar="ID", type=kind, required=required, help=whose)
+    flag = click.option("--organization", "id_organizacao", metavar="ID", type=kind, required=True, help=whose)
     return flag(command)
 
 

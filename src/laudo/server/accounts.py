@@ -119,13 +119,12 @@ def create_usuario(connection: Connection, id_conta: int, *, email: str, nome: s
     return usuario
 
 
-def owners(connection: Connection, level: Level, number: int) -> list[Owner]:
-    """Give all accounts of an organization, or the one of that number; raises AccountError where there is none."""
-    _, _, column = level.value
-    text = f"SELECT id_organizacao, id_conta FROM conta WHERE {column} = ?"  # noqa: S608 - names of Level
-    found = sorted(Owner(*row) for row in connection.fetch(Statement(text, (number,))))
+def owners(connection: Connection, id_organizacao: int) -> list[Owner]:
+    """Give all accounts of an organization; raises AccountError where there is none."""
+    text = "SELECT id_organizacao, id_conta FROM conta WHERE id_organizacao = ? ORDER BY id_conta"
+    found = [Owner(*row) for row in connection.fetch(Statement(text, (id_organizacao,)))]
     if not found:
-        raise _unknown(level, number)
+        raise _unknown(Level.ORGANIZATION, id_organizacao)
     return found
 
 

@@ -8,7 +8,7 @@ from laudo.core import axes
 from laudo.core.axes import Axis
 from laudo.core.sql import Dialect, Owner, Statement
 from laudo.core.sql.parts import source
-from laudo.server import schema
+from laudo.server import accounts, schema
 from laudo.server.database import Connection, Database, Row, repeated
 from laudo.server.ingest import rows, versions, words
 from laudo.server.ingest.changes import Moved, begin
@@ -51,13 +51,15 @@ def of(connection: Connection, owners: Sequence[Owner], documento: str) -> Itera
 
 
 class Removal:
-    """Deletes reports of some accounts of one organization, out of all that counts them: each account in its turn."""
+    """Deletes reports of an organization, out of all that counts them: each account in its turn."""
 
-    def __init__(self, database: Database, owners: Sequence[Owner], *, sizes: Sizes = SIZES) -> None:
+    def __init__(self, database: Database, id_organizacao: int, *, sizes: Sizes = SIZES) -> None:
+        """Raises AccountError when there is no such organization."""
         self._database = database
-        self._owners = owners
-        self._id_organizacao = owners[0].id_organizacao
+        self._id_organizacao = id_organizacao
         self._sizes = sizes
+        with database.snapshot() as connection:
+            self._owners = accounts.owners(connection, id_organizacao)
 
     def of(self, documentos: Sequence[str]) -> Iterator[Gone]:
         """Delete the reports that have one of these documents, up to MOST in a transaction."""

@@ -1,0 +1,116 @@
+"""`laudo find` and `laudo erase`: all that an organization keeps of persons or companies, by their documents."""
+
+from collections.abc import Sequence
+from io import BufferedReader
+from typing import TYPE_CHECKING, Final, cast
+
+import click
+
+from laudo.cli import output, stdin
+from laudo.cli.deletes import Done, Kind, delete_named, named
+from laudo.cli.options import of_organization, opened, with_settings
+from laudo.server.config import Settings
+
+if TYPE_CHECKING:
+    from laudo.server.ingest.removal import Found
+
+_FIND: Final = """
+\b
+Exit codes:
+  0    all reports are printed, if there are any
+  1    some lines were no CPF or CNPJ
+  2    nothing done
+
+Each report is a line of JSON, with the fields of the API, id_conta and nome_pessoa. What is no CPF or CNPJ never stops
+the rest: its line's number goes to stderr, never what it is.
+"""
+
+_ERASE: Final = """
+\b
+Exit codes:
+  0    all are gone: deleted now, or absent before
+  1    some lines were no CPF or CNPJ, or a failure came after some batches
+  2    nothing done
+  130  interrupted; running it again finishes
+
+What is no CPF or CNPJ never stops the rest: its line's number goes to stderr, never what it is. laudo find shows what
+would be deleted.
+"""
+
+
+@click.command("find", epilog=_FIND)
+@click.argument("documentos", metavar="-", nargs=-1, required=True)
+@of_organization
+@with_settings("store")
+def find_reports(settings: Settings, *, documentos: tuple[str, ...], id_organizacao: int) -> int:
+    """Print all reports of persons and companies.
+
+    - reads their CPFs and CNPJs, one a line, from stdin.
+    """
+    from laudo.server.accounts import owners
+    from laudo.server.ingest import removal
+    from laudo.server.ingest.lines import Source
+
+    _require_stdin(documentos)
+    kind, source = _kind(), Source(cast("BufferedReader", stdin.opened().buffer))
+    lines = rejected = reports = 0
+    with opened(settings) as database:
+        for number, each in filter(None, named(source.lines(), kind)):
+            lines += 1
+            if not isinstance(each, str):
+                rejected += 1
+                output.note(f"line {number}: {each.reason}")
+                continue
+            with database.snapshot() as connection:
+                for report in removal.of(connection, owners(connection, id_organizacao), each):
+                    reports += 1
+                    click.echo(_line(report))
+    if rejected == lines:
+        raise output.Failure(f"no line is a {kind.name}")
+    output.note(f"{reports} report{'s' * (reports != 1)}")
+    return output.IN_PART if rejected else 0
+
+
+@click.command("erase", epilog=_ERASE)
+@click.argument("documentos", metavar="-", nargs=-1, required=True)
+@of_organization
+@with_settings("store")
+def erase_reports(settings: Settings, *, documentos: tuple[str, ...], id_organizacao: int) -> int:
+    """Delete all reports of persons and companies.
+
+    - reads their CPFs and CNPJs, one a line, from stdin.
+    """
+    from laudo.server.ingest.removal import Removal
+
+    _require_stdin(documentos)
+    with opened(settings, write=True) as database:
+        removal = Removal(database, id_organizacao)
+
+        def erase(batch: list[str], done: Done) -> None:
+            absent = set(batch)
+            for gone in removal.of(batch):
+                done.deleted += gone.reports
+                absent -= gone.documentos
+            done.absent += len(absent)
+
+        return delete_named(database, documentos, _kind(), erase)
+
+
+def _require_stdin(arguments: Sequence[str]) -> None:
+    """Refuse documents that are given as arguments, where other users of the machine see them."""
+    if tuple(arguments) != ("-",):
+        raise output.Failure("documents are read from stdin, never given as arguments, which others can see; hint: -")
+
+
+def _kind() -> Kind:
+    from laudo.core.values import DOCUMENTO
+
+    return Kind("CPF or CNPJ without mask", DOCUMENTO.parse)
+
+
+def _line(found: "Found") -> str:
+    """Give a report's item, as the API shows it, with what the API leaves out around it."""
+    import msgspec
+
+    nome_pessoa = msgspec.json.encode(found.nome_pessoa).decode()
+    return f'{{"id_conta":{found.id_conta},{found.item[1:-1]},"nome_pessoa":{nome_pessoa}}}'

@@ -1,0 +1,46 @@
+"""`laudo prune`: reports of an organization that have not changed for long, deleted batch by batch."""
+
+from typing import Final
+
+import click
+
+from laudo.cli import output, progress
+from laudo.cli.options import of_organization, opened, with_settings
+from laudo.cli.ranges import Past
+from laudo.server.config import Settings
+
+EPILOG: Final = """
+\b
+Exit codes:
+  0    all are gone, if there were any
+  1    a failure came after some batches
+  2    nothing done
+  130  interrupted; running it again finishes
+"""
+
+
+@click.command("prune", epilog=EPILOG)
+@of_organization
+@click.option("--before", metavar="DATE", type=Past(), required=True, help="Delete what has not changed since then.")
+@click.option("--dry-run", is_flag=True, help="Count what would be deleted, delete nothing.")
+@with_settings("store")
+def prune_reports(settings: Settings, *, id_organizacao: int, before: int, dry_run: bool) -> int:
+    """Delete reports that have not changed since a date."""
+    from laudo.server.ingest.removal import Removal
+
+    with opened(settings, write=not dry_run) as database:
+        removal = Removal(database, id_organizacao)
+        total = removal.count_before(before)
+        if dry_run:
+            output.summary(f"dry run: {total} to delete, nothing deleted")
+            return 0
+        deleted = 0
+        with (
+            output.resumable(lambda: f"{deleted} deleted; hint: run it again to finish" if deleted else ""),
+            progress.counting("deleting", "reports") as told,
+        ):
+            for gone in removal.before(before):
+                deleted += gone.reports
+                told(deleted, max(deleted, total))
+        output.summary(f"{deleted} deleted")
+    return 0

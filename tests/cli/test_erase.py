@@ -1,0 +1,82 @@
+from pathlib import Path
+
+import pytest
+
+from shell import Shell, break_second_removal, ndjson, one_line, reports
+
+PERSON, COMPANY = "52998224725", "11222333000181"
+
+
+@pytest.fixture
+def three(laudo: Shell) -> Shell:
+    """An organization with three accounts, and another one, all of which know a person; two know a company."""
+    for name in ("Filial", "Outra"):
+        laudo.prints("account", "create", name, "--organization", "1")
+    laudo.prints("organization", "create", "Vizinha")
+    for account in (1, 2, 3, 4):
+        reports(laudo, account, PERSON, PERSON, "11144477735", *[COMPANY][: account % 2])
+    return laudo
+
+
+def test_a_person_is_deleted_from_all_accounts_of_an_organization(three: Shell) -> None:
+    given = f"\ufeff{PERSON}\r\n\n39053344705\n"
+    assert three.prints("erase", "--organization", "1", "-", stdin=given) == "6 deleted, 1 absent, 0 rejected"
+    assert three.prints("erase", "--organization", "1", "-", stdin=given) == "0 deleted, 2 absent, 0 rejected"
+    assert three.prints("find", "--organization", "1", "-", stdin=PERSON) == ""
+    assert len(three.prints("find", "--organization", "2", "-", stdin=PERSON).splitlines()) == 2
+    assert three("verify").exit_code == 0
+
+
+@pytest.mark.engines("sqlite", reason="a server's files are for its vacuum to clear")
+def test_nothing_of_a_person_deleted_is_left_in_the_files(laudo: Shell) -> None:
+    laudo.prints("account", "create", "Filial", "--organization", "1")
+    for account in (1, 2):
+        laudo.prints("import", str(ndjson(laudo.folder, 300)), "--account", str(account))
+        reports(laudo, account, PERSON)
+    held = [PERSON.encode(), b"Hermenegilda", b"hermenegilda"]
+    assert all(each in Path(f"{laudo.folder}/laudo.db").read_bytes() for each in held)
+    laudo.prints("erase", "--organization", "1", "-", stdin=PERSON)
+    files = [file for file in laudo.folder.iterdir() if file.suffix != ".ndjson"]
+    assert [file for file in files if any(each in file.read_bytes() for each in held)] == []
+
+
+def test_a_company_is_deleted_by_its_cnpj_in_letters_of_any_case(laudo: Shell) -> None:
+    reports(laudo, 1, "12ABC34501DE35")
+    assert (
+        laudo.prints("erase", "--organization", "1", "-", stdin="12abc34501de35") == "1 deleted, 0 absent, 0 rejected"
+    )
+
+
+def test_what_is_no_document_is_named_by_its_line_and_stops_nothing(three: Shell) -> None:
+    result = three(
+        "erase", "--organization", "1", "-", stdin=f"529.982.247-25\n{COMPANY}\n0f8fad5b-d9cb-469f-a165-70867728950e"
+    )
+    assert (result.exit_code, result.stdout) == (1, "2 deleted, 0 absent, 2 rejected\n")
+    assert result.stderr == "line 1: not a CPF or CNPJ without mask\nline 3: not a CPF or CNPJ without mask\n"
+
+
+def test_what_is_deleted_is_said_when_the_rest_of_a_document_cannot_be(
+    three: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_second_removal(monkeypatch, most=4)
+    result = three("erase", "--organization", "1", "-", stdin=PERSON)
+    assert result.exit_code == 1
+    said = "the store is broken; kept: 0 lines (4 deleted, 0 absent, 0 rejected); hint: run it again to finish"
+    assert one_line(result) == f"error: {said}"
+    monkeypatch.undo()
+    assert three.prints("erase", "--organization", "1", "-", stdin=PERSON) == "2 deleted, 0 absent, 0 rejected"
+    assert three("verify").exit_code == 0
+
+
+def test_documents_are_not_taken_as_arguments_and_an_organization_must_be_there(three: Shell) -> None:
+    given = three("erase", "--organization", "1", PERSON)
+    assert (given.exit_code, PERSON in one_line(given)) == (2, False)
+    assert "documents are read from stdin" in given.stderr
+    foreign = three("erase", "--organization", "9", "-", stdin=PERSON)
+    assert (foreign.exit_code, one_line(foreign)) == (
+        2,
+        "error: there is no organization 9; hint: laudo organization list",
+    )
+    empty = three("erase", "--organization", "1", "-")
+    assert (empty.exit_code, one_line(empty)) == (2, "error: there is no line with a CPF or CNPJ without mask")
+    assert len(three.prints("find", "--organization", "1", "-", stdin=PERSON).splitlines()) == 6

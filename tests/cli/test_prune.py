@@ -1,0 +1,55 @@
+import pytest
+
+from shell import Shell, break_second_removal, one_line, reports
+
+PERSON, OTHER = "52998224725", "11144477735"
+
+
+@pytest.fixture
+def aged(laudo: Shell) -> Shell:
+    """An organization with two accounts, and another one: each account has two reports of 2020 and one of 2021."""
+    laudo.prints("account", "create", "Filial", "--organization", "1")
+    laudo.prints("organization", "create", "Vizinha")
+    for account in (1, 2, 3):
+        reports(laudo, account, PERSON, atualizado_em="2021-01-01T00:00:00.000Z")
+        reports(laudo, account, OTHER, PERSON, first=1, atualizado_em="2020-12-31T23:59:59.999Z")
+    return laudo
+
+
+def test_what_has_not_changed_since_a_date_goes_and_what_was_written_on_it_stays(aged: Shell) -> None:
+    counted = aged.prints("prune", "--organization", "1", "--before", "2021-01-01", "--dry-run")
+    assert counted == "dry run: 4 to delete, nothing deleted"
+    assert aged.prints("prune", "--organization", "1", "--before", "2021-01-01") == "4 deleted"
+    assert aged.prints("prune", "--organization", "1", "--before", "2021-01-01") == "0 deleted"
+    assert aged.prints("prune", "--organization", "1", "--before", "2021-01-01T00:00:00.001Z") == "2 deleted"
+    assert len(aged.prints("find", "--organization", "2", "-", stdin=f"{PERSON}\n{OTHER}").splitlines()) == 3
+    assert aged("verify").exit_code == 0
+
+
+def test_what_is_deleted_is_said_when_the_rest_cannot_be(aged: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    break_second_removal(monkeypatch, most=3)
+    result = aged("prune", "--organization", "1", "--before", "2021-01-01")
+    assert (result.exit_code, one_line(result)) == (
+        1,
+        "error: the store is broken; kept: 3 deleted; hint: run it again to finish",
+    )
+    monkeypatch.undo()
+    assert aged.prints("prune", "--organization", "1", "--before", "2021-01-01") == "1 deleted"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--organization", "1"], "--before"),
+        (["--organization", "9", "--before", "2021-01-01"], "there is no organization 9"),
+        (["--organization", "1", "--before", ""], "it takes a date such as 2021-01-31"),
+        (["--organization", "1", "--before", "31/12/2020"], "it takes a date such as 2021-01-31"),
+        (["--organization", "1", "--before", "2990-01-01"], "it takes a date or an instant that has passed"),
+    ],
+)
+def test_what_is_not_plainly_meant_deletes_nothing(laudo: Shell, words: list[str], said: str) -> None:
+    reports(laudo, 1, PERSON)
+    result = laudo("prune", *words)
+    assert result.exit_code == 2
+    assert said in one_line(result)
+    assert len(laudo.prints("find", "--organization", "1", "-", stdin=PERSON).splitlines()) == 1
