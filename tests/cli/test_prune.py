@@ -1,5 +1,10 @@
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 
+from laudo.core.sql import Statement
+from laudo.server.stores import open_store
 from shell import Shell, break_second_removal, one_line, reports
 
 PERSON, OTHER = "52998224725", "11144477735"
@@ -35,6 +40,18 @@ def test_what_is_deleted_is_said_when_the_rest_cannot_be(aged: Shell, monkeypatc
     )
     monkeypatch.undo()
     assert aged.prints("prune", "--organization", "1", "--before", "2021-01-01") == "1 deleted"
+
+
+@pytest.mark.engines("sqlite", reason="a server's files are for its vacuum to clear")
+def test_nothing_of_what_was_deleted_is_left_in_the_files_while_somebody_asks(aged: Shell) -> None:
+    files = [Path(f"{aged.folder}/laudo.db{end}") for end in ("", "-wal")]
+    with closing(open_store(aged.store)) as reading:
+        assert reading.fetch(Statement("SELECT count(*) FROM relatorio")) == [(9,)]
+        reports(aged, 1, OTHER, first=9, nome_pessoa="Kwyzbrrt", atualizado_em="2020-06-01T00:00:00.000Z")
+        assert any(b"Kwyzbrrt" in file.read_bytes() for file in files)
+        assert aged.prints("prune", "--organization", "1", "--before", "2021-01-01") == "5 deleted"
+        assert not any(b"Kwyzbrrt" in file.read_bytes() for file in files)
+        assert reading.fetch(Statement("SELECT count(*) FROM relatorio")) == [(5,)]
 
 
 @pytest.mark.parametrize(
