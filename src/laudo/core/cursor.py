@@ -44,16 +44,6 @@ def skipped(query: Query, after: After | None) -> int:
     return 0 if query.cursor else query.offset - after.seen
 
 
-def right_before(query: Query, after: After | None) -> After | None:
-    """Give the item only if the page begins right behind it."""
-    return None if skipped(query, after) else after
-
-
-def within(query: Query, value: Stored, after: After | None) -> After | None:
-    """Give the item only if it has this value, whose items are a part of the list unless one axis orders all."""
-    return after if after and (query.order.field.axis or after.value == value) else None
-
-
 def seal(after: After, query: Query, *, secret: bytes, owner: tuple[int, int]) -> str:
     """Write a cursor as URL-safe text that only the holder of `secret` can make."""
     payload = msgspec.json.encode(after)

@@ -8,16 +8,15 @@ it is.
 
 from typing import Final, NamedTuple
 
-from laudo.core import guesses, reading, tally
-from laudo.core.cursor import After, right_before, skipped, within
+from laudo.core import guesses, tally
+from laudo.core.cursor import After
 from laudo.core.facets import Facets, Group
 from laudo.core.lookups import Asking, together
 from laudo.core.part import Part, part_of
 from laudo.core.points import Counted
-from laudo.core.query import Query
 from laudo.core.reading import Reading
+from laudo.core.sought import Sought
 from laudo.core.tally import Bounds
-from laudo.core.walking import Matching
 
 COMBINATION: Final = 40
 """What it costs to count the rows of one combination of few values."""
@@ -25,33 +24,24 @@ _AHEAD: Final = 8
 """By what factor the groups that are counted together grow with each step further ahead."""
 
 
-def read(
-    collected: Reading,
-    query: Query,
-    facets: Facets,
-    group: Group,
-    bounds: Bounds,
-    *,
-    after: After | None,
-    counted: Counted | None,
-) -> Asking[Counted]:
-    """Collect a page: what follows an item, or number `query.page`; gives what has been counted of the list by then."""
-    after = right_before(query, after)
+def read(collected: Reading, sought: Sought, bounds: Bounds, counted: Counted | None) -> Asking[Counted]:
+    """Collect a page, and give what has been counted of the list by then."""
+    query, facets, group = sought.query, sought.facets, sought.group
     total, known = (counted.total, counted.points) if counted else (None, {})
-    groups = reading.groups(query, facets, group, after)
+    groups = sought.groups
     # What one axis orders is one group; of several the first one is enough for most pages that are asked for.
     whole, ahead = [group] if total is None else [], [] if query.order.field.axis else groups[:1]
     spans = yield from together(*(tally.span(bounds, each) for each in (*whole, *ahead)))
     held = [span.total for span in spans]
     total = held[0] if total is None else total
     held = held[len(whole) :] if ahead else [total]
-    skip, left = skipped(query, after), total
+    skip, left = sought.skip, total
     if skip >= total:
         return Counted(total, known)
-    matching = Matching(query, group.numbers, query.order, total, facets.total)
+    matching = sought.matching(total)
     counting = COMBINATION * len(facets.numbers(group))
     if ahead and skip + query.rows > held[0] and matching.collecting(skip + query.rows) <= counting:
-        collected.take((yield matching.collected(query.rows, skip, after)))
+        collected.take((yield matching.collected(query.rows, skip, sought.after)))
         return Counted(total, known)
     for number, each in enumerate(groups):
         if not (collected.wanted and left):
@@ -60,7 +50,7 @@ def read(
             held += yield from _held(bounds, facets, groups[number : _AHEAD * (number + 1)])
         if skip < held[number]:
             part = part_of(query, facets, each, held[number], known)
-            limit, passed = min(collected.wanted, part.total - skip), within(query, each.value, after)
+            limit, passed = min(collected.wanted, part.total - skip), sought.passed(each)
             yield from WAYS[way(part, limit, skip, passed)](collected, part, limit, skip, passed)
             if part.points.have_grown:
                 known = {**known, (part.axis, each.numbers): part.points.spread}

@@ -16,12 +16,13 @@ from msgspec import Struct
 
 from laudo.core import axes, periods, ranges, reading, tally
 from laudo.core.axes import Axis
-from laudo.core.cursor import After, right_before, skipped, within
+from laudo.core.cursor import After, skipped
 from laudo.core.facets import Facets, Group
 from laudo.core.lookups import Asking, Count, Found, Plain, Read, Whole, together
 from laudo.core.points import Counted, Known
 from laudo.core.query import Query
 from laudo.core.reading import Reading, Stretch
+from laudo.core.sought import Sought
 from laudo.core.tally import Bounds, Span
 from laudo.core.walking import Matching
 
@@ -57,16 +58,17 @@ def page(query: Query, facets: Facets, after: After | None = None, counted: Coun
     bounds = ranges.asked(query)
     if not group.total:
         return Page(0, 0, b"")
+    sought = Sought(query, facets, group, after)
     several = len(bounds) > 1 or (bounds and query.words)
     if query.exact or (several and group.total <= FEW):
-        return (yield from _named(query, facets, group, after=after, total=total))
+        return (yield from _named(sought, total))
     if several:
-        return (yield from _tested(query, facets, group, bounds, after=after, total=total))
+        return (yield from _tested(sought, bounds, total))
     if query.words:
-        return (yield from _searched(query, facets, group, after=after, total=total))
+        return (yield from _searched(sought, total))
     if bounds:
-        return (yield from _bounded(query, facets, group, bounds[0], after=after, counted=counted))
-    return (yield from _ordered(query, facets, group, after))
+        return (yield from _bounded(sought, bounds[0], counted))
+    return (yield from _ordered(sought.placed))
 
 
 def whole(query: Query, after: After | None, total: int | None) -> Steps | None:
@@ -93,18 +95,17 @@ def _whole(read: Read, total: int | None) -> Steps:
     return Page(total, shown, items or b"") if total else Page(0, 0, b"")
 
 
-def _ordered(query: Query, facets: Facets, group: Group, after: After | None) -> Steps:
+def _ordered(sought: Sought) -> Steps:
     """Filters that facets answer, in any order: the total is a sum, and the page lies in known stretches."""
-    after = right_before(query, after)
-    skip = skipped(query, after)
-    if skip >= group.total:
-        return Page(group.total, 0, b"")
-    matching = _matching(query, facets, group, group.total)
+    total, skip = sought.group.total, sought.skip
+    if skip >= total:
+        return Page(total, 0, b"")
+    matching = sought.matching(total)
     if _are_few(matching):
-        return (yield from _taken(matching, after))
-    collected = Reading(query.rows, of=facets.total)
-    yield from reading.read(collected, _stretches(query, facets, group, after), skip)
-    return Page(group.total, collected.count, collected.items)
+        return (yield from _taken(sought, matching))
+    collected = Reading(sought.query.rows, of=sought.facets.total)
+    yield from reading.read(collected, _stretches(sought), skip)
+    return Page(total, collected.count, collected.items)
 
 
 def _are_few(matching: Matching) -> bool:
@@ -115,62 +116,60 @@ def _are_few(matching: Matching) -> bool:
     return matching.collecting(rows) <= matching.walking(rows)
 
 
-def _bounded(
-    query: Query, facets: Facets, group: Group, bounds: Bounds, *, after: After | None, counted: Counted | None
-) -> Steps:
+def _bounded(sought: Sought, bounds: Bounds, counted: Counted | None) -> Steps:
     """A range of one axis beside the facets: the total is a difference of two ranks on that axis."""
-    axis, collected = query.order.field.axis, Reading(query.rows, of=facets.total)
+    query = sought.query
+    axis, collected = query.order.field.axis, Reading(query.rows, of=sought.facets.total)
     if ranges.lies_in(bounds, query.order):
-        span = Span(0, counted.total) if counted and right_before(query, after) else None
-        total = yield from ranges.read(collected, query, facets, group, bounds, span=span, after=after)
+        span = Span(0, counted.total) if counted and sought.placed.after else None
+        total = yield from ranges.read(collected, sought.placed, bounds, span)
         return Page(total, collected.count, collected.items)
     if query.period and (axis is None or axis.facet_index or axis.covers_recency):
-        counted = yield from periods.read(collected, query, facets, group, bounds, after=after, counted=counted)
+        counted = yield from periods.read(collected, sought.placed, bounds, counted)
         return Page(counted.total, collected.count, collected.items, counted.points)
-    total = counted.total if counted else (yield from tally.span(bounds, group)).total
-    return (yield from _taken(_matching(query, facets, group, total), after))
+    total = counted.total if counted else (yield from tally.span(bounds, sought.group)).total
+    return (yield from _taken(sought, sought.matching(total)))
 
 
-def _searched(query: Query, facets: Facets, group: Group, *, after: After | None, total: int | None) -> Steps:
+def _searched(sought: Sought, total: int | None) -> Steps:
     """Words of a name: counters tell how many persons have one word, the words' index how many have several.
 
     If all names with a word begin with it, they are a range of the order by name. A walk that is not near its end goes
     on without finding out.
     """
+    query, after = sought.query, sought.after
     if total is None:
         [(total,)] = yield Found(query.words)
     axis, [word, *others] = query.order.field.axis, query.words
     if axis is axes.PESSOA_NOME and not others and (after is None or after.seen + query.rows > total):
         bounds = ranges.of_names(word)
-        span = yield from tally.span(bounds, group)
+        span = yield from tally.span(bounds, sought.group)
         if span.total == total:
-            collected = Reading(query.rows, of=facets.total)
-            yield from ranges.read(collected, query, facets, group, bounds, span=span, after=after)
+            collected = Reading(query.rows, of=sought.facets.total)
+            yield from ranges.read(collected, sought.placed, bounds, span)
             return Page(total, collected.count, collected.items)
-    return (yield from _taken(_matching(query, facets, group, total), after))
+    return (yield from _taken(sought, sought.matching(total)))
 
 
-def _tested(
-    query: Query, facets: Facets, group: Group, bounds: list[Bounds], *, after: After | None, total: int | None
-) -> Steps:
+def _tested(sought: Sought, bounds: list[Bounds], total: int | None) -> Steps:
     """Words and ranges together, which no index answers: the rows of the narrowest of them are tested for the others.
 
     If they are few, counting and collecting is one look-up. If they are many, they are only counted, and then the page
     is walked to or collected.
     """
+    query, group = sought.query, sought.group
     through = [*(None for _ in query.words), *(each.axis for each in bounds)]
     words = [_having(word) for word in query.words]
     left = yield from together(*words, *(_few(each, group) for each in bounds))
     if min(left) <= FEW:
-        return (yield from _counted(query, group, after, total, through=through[left.index(min(left))]))
+        return (yield from _counted(sought, total, through=through[left.index(min(left))]))
     left[len(words) :] = yield from together(*(_within(each, group) for each in bounds))
     least = through[left.index(min(left))]
     if total is None:
         counting = Plain(query, group.numbers, query.order, 0, 0, None, few=True, counted=True, through=least)
         [(total, *_)] = yield counting
-    of = dict(zip(through, left, strict=True)).get(query.order.field.axis or query.resource.newest_axis, facets.total)
-    matching = Matching(query, group.numbers, query.order, total, of, least, min(left))
-    return (yield from _taken(matching, after))
+    of = dict(zip(through, left, strict=True)).get(query.order.field.axis or query.resource.newest_axis)
+    return (yield from _taken(sought, sought.matching(total, of=of, through=least, met=min(left))))
 
 
 def _having(word: str) -> Asking[int]:
@@ -190,65 +189,55 @@ def _within(bounds: Bounds, group: Group) -> Asking[int]:
     return (yield from tally.span(bounds, group)).total
 
 
-def _named(query: Query, facets: Facets, group: Group, *, after: After | None, total: int | None) -> Steps:
+def _named(sought: Sought, total: int | None) -> Steps:
     """Filters that name one report, document or person, or that leave few rows.
 
     Only one document may still have many reports; of these, other filters may leave few.
     """
+    query, group = sought.query, sought.group
     if [each.filter.name for each in query.exact] != [_DOCUMENTO.names[0]]:
-        return (yield from _counted(query, group, after, total))
+        return (yield from _counted(sought, total))
     if total is None or total <= FEW:
-        skip = skipped(query, after)
-        [(found, shown, items)] = yield Plain(
-            query, group.numbers, query.order, query.rows, skip, after, few=True, counted=True, most=FEW + 1
-        )
+        [(found, shown, items)] = yield sought.plain(counted=True, most=FEW + 1)
         if found is not None:
             return Page(found, shown, items or b"")
     if group.numbers and group.total <= FEW:
-        return (yield from _counted(query, group, after, total, through=query.resource.newest_axis))
-    return (yield from _of_one(query, facets, group, after=after, total=total))
+        return (yield from _counted(sought, total, through=query.resource.newest_axis))
+    return (yield from _of_one(sought, total))
 
 
-def _of_one(query: Query, facets: Facets, group: Group, *, after: After | None, total: int | None) -> Steps:
+def _of_one(sought: Sought, total: int | None) -> Steps:
     """The reports of one document that has many: a range of the order by documents."""
+    query = sought.query
     bounds = ranges.of_document(query.exact[0].value)
     if query.period is None:
-        counted = None if total is None else Counted(total)
-        return (yield from _bounded(query, facets, group, bounds, after=after, counted=counted))
+        return (yield from _bounded(sought, bounds, None if total is None else Counted(total)))
     if total is None:
-        total = yield from tally.counted(bounds.axis, group.numbers, bounds.lower, bounds.upper, query.period)
-    return (yield from _taken(_matching(query, facets, group, total), after))
+        numbers = sought.group.numbers
+        total = yield from tally.counted(bounds.axis, numbers, bounds.lower, bounds.upper, query.period)
+    return (yield from _taken(sought, sought.matching(total)))
 
 
-def _counted(
-    query: Query, group: Group, after: After | None, total: int | None, *, through: Axis | None = None
-) -> Steps:
+def _counted(sought: Sought, total: int | None, *, through: Axis | None = None) -> Steps:
     """Count and collect what filters match."""
-    counted, skip = total is None, skipped(query, after)
-    [(found, shown, items)] = yield Plain(
-        query, group.numbers, query.order, query.rows, skip, after, few=True, counted=counted, through=through
-    )
+    [(found, shown, items)] = yield sought.plain(counted=total is None, through=through)
     return Page(found if total is None else total, shown, items or b"")
 
 
-def _taken(matching: Matching, after: After | None) -> Steps:
+def _taken(sought: Sought, matching: Matching) -> Steps:
     """Walk, at a cost that grows with the page number, or collect, at one that grows with the rows that match."""
-    query = matching.query
+    query = sought.query
     if not query.cursor and query.offset >= matching.total:
         return Page(matching.total, 0, b"")
-    skip = skipped(query, after)
-    [(_, shown, items)] = yield from matching.take(query.rows, skip, after)
+    [(_, shown, items)] = yield from matching.take(query.rows, sought.skip, sought.after)
     return Page(matching.total, shown, items or b"")
 
 
-def _matching(query: Query, facets: Facets, group: Group, total: int) -> Matching:
-    return Matching(query, group.numbers, query.order, total, facets.total)
-
-
-def _stretches(query: Query, facets: Facets, group: Group, after: After | None) -> Iterator[Stretch]:
+def _stretches(sought: Sought) -> Iterator[Stretch]:
     """Give the parts of a list, each of which one axis orders."""
-    ordered = query.order.field.axis
-    axis, falling = ordered or _NUMERO, ordered is not None and query.order.falling
-    for each in reading.groups(query, facets, group, after):
-        passed = within(query, each.value, after)
-        yield Stretch(axis, falling, each, after=axis.key(passed.value, passed.key) if passed else None)
+    order = sought.query.order
+    axis = order.field.axis or _NUMERO
+    falling = order.field.axis is not None and order.falling
+    for group in sought.groups:
+        passed = sought.passed(group)
+        yield Stretch(axis, falling, group, after=axis.key(passed.value, passed.key) if passed else None)

@@ -7,12 +7,13 @@ from msgspec.structs import replace
 
 from laudo.core import axes, reading, tally
 from laudo.core.axes import Key
-from laudo.core.cursor import After, right_before, skipped, within
-from laudo.core.facets import Facets, Group
+from laudo.core.cursor import After
+from laudo.core.facets import Group
 from laudo.core.lookups import Asking
 from laudo.core.query import Query
 from laudo.core.reading import Reading, Stretch
 from laudo.core.resources import Order
+from laudo.core.sought import Sought
 from laudo.core.tally import Bounds, Span
 from laudo.core.values import beyond
 
@@ -51,47 +52,37 @@ def lies_in(bounds: Bounds, order: Order) -> bool:
     return axis in {None, _DOCUMENTO} or (axis is axes.RELATORIO_NUMERO and not order.falling)
 
 
-def read(
-    collected: Reading,
-    query: Query,
-    facets: Facets,
-    group: Group,
-    bounds: Bounds,
-    *,
-    span: Span | None,
-    after: After | None,
-) -> Asking[int]:
-    """Collect a page in an order in which a range lies: number `query.page`, or what follows an item. Gives the total.
+def read(collected: Reading, sought: Sought, bounds: Bounds, span: Span | None) -> Asking[int]:
+    """Collect a page in an order in which a range lies, and give the total.
 
-    `span` says where its rows are, if that is known. By a field of few values those with each value are read in turn.
+    `span` says where the range's rows are, if that is known. By a field of few values those with each value are read in
+    turn.
     """
-    after = right_before(query, after)
-    if query.order.field.axis is None:
-        total, parts = yield from _parts(query, facets, group, bounds, after)
+    group, skip = sought.group, sought.skip
+    if sought.query.order.field.axis is None:
+        total, parts = yield from _parts(sought, bounds)
     else:
         span = span or (yield from tally.span(bounds, group))
         total, parts = span.total, [(group, span)]
-    skip = skipped(query, after)
     if skip < total:
         collected.of = collected.of * total // group.total
-        yield from reading.read(collected, _stretches(query, bounds, parts, after), skip)
+        yield from reading.read(collected, _stretches(sought, bounds, parts), skip)
     return total
 
 
-def _parts(
-    query: Query, facets: Facets, group: Group, bounds: Bounds, after: After | None
-) -> Asking[tuple[int, list[tuple[Group, Span]]]]:
+def _parts(sought: Sought, bounds: Bounds) -> Asking[tuple[int, list[tuple[Group, Span]]]]:
     """Count a range's rows, and tell where those with each value are, from an item's value on."""
-    before, held = yield from tally.spread(bounds, facets.totals(group))
-    groups = reading.groups(query, facets, group, after)
-    return held.total(), [(each, Span(facets.sum(before, each), facets.sum(held, each))) for each in groups]
+    facets = sought.facets
+    before, held = yield from tally.spread(bounds, facets.totals(sought.group))
+    parts = [(each, Span(facets.sum(before, each), facets.sum(held, each))) for each in sought.groups]
+    return held.total(), parts
 
 
-def _stretches(query: Query, bounds: Bounds, parts: list[tuple[Group, Span]], after: After | None) -> Iterator[Stretch]:
+def _stretches(sought: Sought, bounds: Bounds, parts: list[tuple[Group, Span]]) -> Iterator[Stretch]:
     axis, lower, upper = bounds
-    falling = query.order.falling and axis is not _DOCUMENTO  # Of one document all values are the same.
+    falling = sought.query.order.falling and axis is not _DOCUMENTO  # Of one document all values are the same.
     for group, span in parts:
-        passed = within(query, group.value, after)
+        passed = sought.passed(group)
         yield Stretch(
             axis,
             falling=falling,

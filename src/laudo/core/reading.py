@@ -7,10 +7,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from laudo.core.axes import Axis, Key
-from laudo.core.cursor import After
-from laudo.core.facets import Facets, Group, remaining
+from laudo.core.facets import Group
 from laudo.core.lookups import PATIENCE, Asking, Count, Read, Rows, together
-from laudo.core.query import Query
 from laudo.core.tally import locate, rank
 from laudo.core.walking import FETCH, LEAST
 
@@ -66,15 +64,6 @@ class Reading:
             self.count += count
             self.wanted -= count
         return int(count)
-
-
-def groups(query: Query, facets: Facets, group: Group, after: After | None) -> list[Group]:
-    """Give the parts that one axis orders each: one, or one for each value of the facets' field, from an item's on."""
-    field, descending = query.order.field, query.order.descending
-    if field.axis is not None:
-        return [group]
-    split = facets.groups(query)
-    return remaining(split, after.value, descending=descending) if after else split
 
 
 def read(collected: Reading, stretches: Iterator[Stretch], offset: int) -> Asking[None]:
