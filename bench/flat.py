@@ -28,7 +28,7 @@ from laudo.core.lookups import Plain
 from laudo.core.query import Query
 from laudo.core.resources import PESSOAS, RELATORIOS, Resource
 from laudo.core.sql import Statement
-from laudo.server.auth import Caller
+from laudo.server.callers import Caller
 from laudo.server.database import Database, read
 from laudo.server.pages import Answer, Pages
 from laudo.server.stores import open_store

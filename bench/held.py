@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from inside import FILTERS, LIST, Client
 from laudo import demo
 from laudo.core.sql import Statement
-from laudo.server import app, auth, migrations
+from laudo.server import app, keys, migrations
 from laudo.server.config import Settings
 from laudo.server.database import Database
 from laudo.server.ingest.writer import Ingest
@@ -43,8 +43,8 @@ def main() -> None:
         key_file = Path(folder) / "laudo.key"
         writing = stack.enter_context(closing(open_store(arguments.store, write=True)))
         migrations.migrate(writing)
-        auth.make_key(key_file)
-        access = demo.fill(writing, auth.load_key(key_file), count=arguments.reports).accesses[0]
+        keys.make(key_file)
+        access = demo.fill(writing, keys.load(key_file), count=arguments.reports).accesses[0]
         settings = Settings(store=arguments.store, key_file=str(key_file), log=False, cache_bytes=0)
         opened = stack.enter_context(closing(open_store(arguments.store)))
         client = Client(app.create(settings, database=opened), access.token)

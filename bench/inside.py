@@ -28,7 +28,7 @@ from msgspec.structs import replace
 from constant import application
 from laudo import demo
 from laudo.core.sql import Statement
-from laudo.server import app, auth, migrations
+from laudo.server import app, keys, migrations
 from laudo.server.config import Settings
 from laudo.server.database import Database
 from laudo.server.ingest.writer import Ingest
@@ -93,8 +93,8 @@ def main() -> None:
         store, key_file = arguments.store or f"sqlite:///{folder}/laudo.db", Path(folder) / "laudo.key"
         writing = stack.enter_context(closing(open_store(store, write=True)))
         migrations.migrate(writing)
-        auth.make_key(key_file)
-        accesses = demo.fill(writing, auth.load_key(key_file), count=arguments.reports).accesses
+        keys.make(key_file)
+        accesses = demo.fill(writing, keys.load(key_file), count=arguments.reports).accesses
 
         def client(cache_bytes: int) -> Client:
             settings = Settings(store=store, key_file=str(key_file), log=False, cache_bytes=cache_bytes)

@@ -23,10 +23,11 @@ from inside import LIST, Client
 from laudo.core.facets import FIELDS
 from laudo.core.resources import RELATORIOS
 from laudo.demo import invent
-from laudo.server import accounts, app, auth, migrations
+from laudo.server import accounts, app, keys, migrations
 from laudo.server.config import Settings
 from laudo.server.ingest.writer import Ingest
 from laudo.server.stores import open_store
+from laudo.server.tokens import hash_token, new_token
 
 _REPORTS: Final = 500
 _VALUES: Final = {
@@ -58,16 +59,16 @@ def _arguments() -> argparse.Namespace:
 
 def _fill(folder: Path, number: int) -> None:
     """Make a store of so many accounts of as many organizations, and a file of their tokens."""
-    auth.make_key(folder / "laudo.key")
-    key, reports, tokens = auth.load_key(folder / "laudo.key"), list(invent.relatorios(_REPORTS)), []
+    keys.make(folder / "laudo.key")
+    key, reports, tokens = keys.load(folder / "laudo.key"), list(invent.relatorios(_REPORTS)), []
     with closing(open_store(_store(folder), write=True)) as database:
         migrations.migrate(database)
         for each in range(number):
-            tokens.append(auth.new_token())
+            tokens.append(new_token())
             with database.transaction() as connection:
                 _, conta = accounts.create_organizacao(connection, f"Organização {each}")
                 usuario = accounts.create_usuario(connection, conta.id_conta, email="a@example.com", nome="Analista")
-                hashed = auth.hash_token(key, tokens[-1])
+                hashed = hash_token(key, tokens[-1])
                 accounts.create_token(connection, usuario.id_usuario, hashed, now_ms=time_ns() // 1_000_000)
             Ingest(database, conta.id_conta).write(reports)
     (folder / "tokens").write_text("\n".join(tokens))

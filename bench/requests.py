@@ -34,7 +34,7 @@ from typing import Final, NamedTuple
 import pgbench
 from laudo import demo
 from laudo.core.sql import Owner, Statement
-from laudo.server import auth, migrations
+from laudo.server import keys, migrations
 from laudo.server.stores import open_store
 
 LAUDO: Final = Path(sys.executable).with_name("laudo")
@@ -144,8 +144,8 @@ def _arguments() -> argparse.Namespace:
 def fill(store: str, folder: Path, count: int) -> str:
     """Make the store, unless it is there, and give a token to ask with."""
     folder.mkdir(parents=True, exist_ok=True)
-    auth.make_key(folder / "laudo.key")
-    key = auth.load_key(folder / "laudo.key")
+    keys.make(folder / "laudo.key")
+    key = keys.load(folder / "laudo.key")
     with closing(open_store(store, write=True)) as database:
         migrations.migrate(database)
         return demo.fill(database, key, count=count).accesses[0].token

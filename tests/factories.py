@@ -10,12 +10,13 @@ import msgspec
 
 from laudo.core import documents
 from laudo.core.sql import Statement
-from laudo.server import accounts, auth
+from laudo.server import accounts, keys
 from laudo.server.accounts import Level
 from laudo.server.database import Database
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.tallies import Sizes
 from laudo.server.ingest.writer import Counts, Ingest
+from laudo.server.tokens import hash_token, new_token
 
 NOON: Final = 1_769_860_800_000
 """2026-01-31T12:00:00.000Z."""
@@ -81,8 +82,8 @@ class Store:
     def __init__(self, database: Database, key_file: Path) -> None:
         self.database = database
         self.key_file = key_file
-        auth.make_key(key_file)
-        self._key = auth.load_key(key_file)
+        keys.make(key_file)
+        self._key = keys.load(key_file)
 
     def account(self, id_organizacao: int | None = None, *, nome: str = "Acme", webhook_url: str = "") -> Account:
         """Make an account with one user and one token, in a new organization unless one is named."""
@@ -101,9 +102,9 @@ class Store:
         self, id_usuario: int, *, text: str | None = None, now_ms: int | None = None, expires_at: int | None = None
     ) -> tuple[int, str]:
         """Give a user one more token; gives its id and its text."""
-        token = text or auth.new_token()
+        token = text or new_token()
         now = now_ms or time.time_ns() // 1_000_000
-        hashed = auth.hash_token(self._key, token)
+        hashed = hash_token(self._key, token)
         with self.database.transaction() as connection:
             made = accounts.create_token(connection, id_usuario, hashed, now_ms=now, expires_at=expires_at)
         return made.id_token, token

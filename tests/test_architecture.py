@@ -18,7 +18,7 @@ from laudo.core.openapi.parameters import of_list
 from laudo.core.plan import Page
 from laudo.core.resources import LISTS, RELATORIOS, Filter, Resource
 from laudo.core.sql import SQLITE, Owner
-from laudo.server import app, auth
+from laudo.server import app, keys
 from laudo.server.config import Settings
 from laudo.server.edges import Edges, refuse
 from laudo.server.stores import open_store
@@ -118,7 +118,7 @@ def test_a_row_is_served(store: Store, store_url: str, account: Account) -> None
     store.write(store.account(account.id_organizacao), [relatorio(3, mensagem="Outra.")])
     settings = Settings(store=store_url, key_file=str(store.key_file), log=False)
     database = open_store(store_url)
-    service = app.Service(settings, database, auth.load_key(store.key_file))
+    service = app.Service(settings, database, keys.load(store.key_file))
     edges = Edges(settings, service.repeats)
     served = falcon.App(middleware=[edges])
     served.add_route("/relatorios", app.List(service, with_row(BY_MENSAGEM)))

@@ -14,9 +14,10 @@ from laudo import demo
 from laudo.core.documents import is_cnpj, is_cpf
 from laudo.core.sql import Statement
 from laudo.demo import live, names
-from laudo.server import auth
+from laudo.server.callers import caller_of
 from laudo.server.database import Database
 from laudo.server.ingest.records import Relatorio, Source, read
+from laudo.server.tokens import hash_token, presented
 
 COUNT = 20_000
 KEY = bytes(range(32))
@@ -171,7 +172,7 @@ def test_two_organizations_share_some_cpfs_and_the_reports_seven_to_three(databa
 def test_every_token_of_the_demonstration_works(database: Database) -> None:
     filled = demo.fill(database, KEY, count=100)
     with database.snapshot() as connection:
-        callers = [auth.caller(connection, auth.hash_token(KEY, a.token), now_ms=1) for a in filled.accesses]
+        callers = [caller_of(connection, hash_token(KEY, a.token), now_ms=1) for a in filled.accesses]
     assert [(c.nome_organizacao, c.email) for c in callers if c] == [
         ("Organização Exemplo", "analista@example.com"),
         ("Organização Exemplo", "integracao@example.com"),
@@ -199,7 +200,7 @@ def test_an_interrupted_filling_is_finished_by_the_next(database: Database) -> N
 def test_tokens_are_well_formed_depend_on_the_key_and_are_never_shown() -> None:
     tokens = [demo.demo_token(KEY, number) for number in (1, 2)] + [demo.demo_token(bytes(32), 1)]
     assert len(set(tokens)) == 3
-    assert all(auth.presented(token) == token for token in tokens)
+    assert all(presented(token) == token for token in tokens)
     shown = repr(demo.Demo((demo.Access("Organização Exemplo", 1, "analista@example.com", tokens[0]),), 0))
     assert tokens[0] not in shown
 

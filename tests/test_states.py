@@ -9,8 +9,8 @@ import pytest
 from factories import Store, relatorio
 from laudo.core import query, resources
 from laudo.core.sql import Statement
-from laudo.server import auth, migrations
-from laudo.server.auth import Caller
+from laudo.server import keys, migrations
+from laudo.server.callers import Caller
 from laudo.server.database import Lost
 from laudo.server.ingest.writer import Ingest
 from laudo.server.pages import Answer, Pages
@@ -32,7 +32,7 @@ def test_a_walk_that_met_another_state_misses_nothing_when_it_meets_the_first_ag
     shutil.copy(before, after)
     with closing(open_store(f"sqlite:///{after}", write=True)) as database:
         Ingest(database, account.id_conta).write([relatorio(24_001 + number) for number in range(25)])
-    pages, asked, walked = Pages(auth.load_key(tmp_path / "key"), cache_bytes=cache_bytes), "sort=numero", ""
+    pages, asked, walked = Pages(keys.load(tmp_path / "key"), cache_bytes=cache_bytes), "sort=numero", ""
     with ExitStack() as stack:
         stale, fresh = (stack.enter_context(closing(open_store(f"sqlite:///{path}"))) for path in (before, after))
         for database in (stale, fresh, stale, stale, stale):
@@ -58,9 +58,9 @@ def test_a_walk_that_met_another_state_misses_nothing_when_it_meets_the_first_ag
 def test_a_server_that_does_not_have_the_account_yet_is_asked_again_or_another_one(tmp_path: Path, asked: str) -> None:
     with closing(open_store(f"sqlite:///{tmp_path}/laudo.db", write=True)) as database:
         migrations.migrate(database)
-        auth.make_key(tmp_path / "key")
+        keys.make(tmp_path / "key")
         caller = Caller(1, 1, 1, 1, None, ".", ".", ".", ".", 5, 5)
-        pages = Pages(auth.load_key(tmp_path / "key"), cache_bytes=0)
+        pages = Pages(keys.load(tmp_path / "key"), cache_bytes=0)
         question = query.parse(resources.RELATORIOS, asked, max_rows=1000)
         assert pages.at_once(database, caller, question, None, None) is None
         with pytest.raises(Lost, match="does not know the account yet"), database.snapshot() as connection:

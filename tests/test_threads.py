@@ -17,7 +17,7 @@ from factories import Account, Store
 from forwarding import Forwarding
 from laudo.core.errors import ApiError
 from laudo.core.sql import Statement
-from laudo.server import auth
+from laudo.server import keys
 from laudo.server.callers import Callers
 from laudo.server.calm import Calm
 from laudo.server.database import Database, Row
@@ -122,7 +122,7 @@ def test_who_asks_is_read_for_each_request_and_never_taken_from_another_one(
     store: Store, store_url: str, account: Account
 ) -> None:
     with closing(open_store(store_url)) as opened:
-        database, callers = Ready(opened), Callers(auth.load_key(store.key_file), Limits(0), Calm())
+        database, callers = Ready(opened), Callers(keys.load(store.key_file), Limits(0), Calm())
         callers.admit(database, None, account.token)
 
         def admit(_number: int) -> None:

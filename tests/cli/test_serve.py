@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from laudo.core.sql import Statement
-from laudo.server import auth
 from laudo.server.stores import open_store
+from laudo.server.tokens import presented
 from live.server import Client, free_port, request, scrape
 from shell import LAUDO, Shell, ndjson, one_line
 
@@ -236,7 +236,7 @@ def test_demo_prints_what_to_paste_and_the_same_again(fresh: Shell) -> None:
     first = fresh.prints(*words)
     base, token, pasted = (line.split(maxsplit=1)[1] for line in first.splitlines()[-3:])
     assert "http://127.0.0.1:8000" in base
-    assert auth.presented(token) == token
+    assert presented(token) == token
     assert pasted == f"curl -H 'Authorization: {token}' 'http://127.0.0.1:8000/relatorios?tipo_pessoa=PESSOA'"
     again = fresh(*words)
     assert (again.exit_code, again.stdout.strip()) == (0, first)

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from laudo.core.sql import Statement
-from laudo.server import auth
 from laudo.server.stores import open_store
+from laudo.server.tokens import presented
 from shell import Shell, one_line
 
 ADOPTED = "token-of-another-service"
@@ -17,7 +17,7 @@ def test_a_token_is_alone_on_stdout(laudo: Shell) -> None:
     result = laudo("token", "create", "--user", "1")
     assert re.fullmatch(r"laudo_[0-9A-Za-z]{38}\n", result.stdout)
     assert result.stderr.splitlines()[-1] == "token 1 of user 1, without end"
-    assert auth.presented(result.stdout.strip())
+    assert presented(result.stdout.strip())
 
 
 def test_the_key_is_made_with_the_first_token_for_its_owner_only(laudo: Shell) -> None:

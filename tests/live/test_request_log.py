@@ -3,8 +3,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from laudo.server import auth
 from laudo.server.stores import open_store
+from laudo.server.tokens import new_token
 from live.server import Place, request, serving
 
 KEYS = ["time", "request_id", "route", "method", "status", "ms", "bytes", "id_token", "filters"]
@@ -73,7 +73,7 @@ SECRETS = {
     "name": "Raimunda",
     "misspelt": "cfp_52998224725",
     "foreign token": "anothervendorstoken0123456789",
-    "our token": auth.new_token(),
+    "our token": new_token(),
 }
 
 

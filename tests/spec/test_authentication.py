@@ -8,8 +8,8 @@ import pytest
 
 from factories import Account, Store, relatorio
 from laudo.core.sql import Statement
-from laudo.server import auth
 from laudo.server.accounts import Level
+from laudo.server.tokens import new_token
 from wsgi import Answer, Client, NewClient
 
 ENDPOINTS = ("/relatorios", "/pessoas", "/usuario")
@@ -45,7 +45,7 @@ def bad_headers(store: Store, account: Account) -> Iterator[str | None]:
     yield from (f"{token[:20]}{chr(code)}{token[20:]}" for code in (*range(33), 0x7F, 0x80, 0xA0, 0xE9, 0xFF))
     yield from ("é" * 40, "ｌ" + token[1:], "token-secreto-ç", "🙂" * 20, "\u200b" + token)
     yield from ("x" * length for length in (1, 7, 8, 16, 44, 200, 201, 10_000, 100_000))
-    yield from (auth.new_token() for _ in range(5))
+    yield from (new_token() for _ in range(5))
     yield from _ended(store, account)
 
 

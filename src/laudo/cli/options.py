@@ -83,11 +83,11 @@ def opened(settings: Settings, *, write: bool = False, distributed: bool = True)
 
 def key(settings: Settings, *, create: bool) -> bytes:
     """Load the key under which tokens are hashed; where one is made, say so: it is to be kept as the store is."""
-    from laudo.server import auth
+    from laudo.server import keys
 
-    if create and auth.make_key(settings.key_file):
+    if create and keys.make(settings.key_file):
         output.note(f"made the key file {Path(settings.key_file).absolute()}; keep a copy, without it no token works")
-    return auth.load_key(settings.key_file)
+    return keys.load(settings.key_file)
 
 
 def of_account(command: Command) -> Command:

@@ -27,12 +27,13 @@ SERVER: Final = ("apsw", "falcon", "granian", "prometheus_client")
 _EXPECTED: Final = (
     ("laudo.client.errors", "LaudoError"),
     ("laudo.server.accounts", "AccountError"),
-    ("laudo.server.auth", "AuthError"),
     ("laudo.server.config", "ConfigError"),
     ("laudo.server.database", "StoreError"),
     ("laudo.server.ingest.ahead", "EndedError"),
     ("laudo.server.ingest.records", "RecordsError"),
+    ("laudo.server.keys", "KeyFileError"),
     ("laudo.server.metrics", "MetricsError"),
+    ("laudo.server.tokens", "TokenError"),
 )
 """Errors whose text says what and what to do."""
 

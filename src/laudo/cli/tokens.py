@@ -38,7 +38,8 @@ def create(
     settings: Settings, *, id_usuario: int, expires_in: str | None, expires_at: int | None, from_stdin: bool
 ) -> None:
     """Make a token and print it, alone on stdout."""
-    from laudo.server import accounts, auth
+    from laudo.server import accounts
+    from laudo.server.tokens import hash_token, new_token
 
     now_ms = _now_ms()
     end = _end(now_ms, expires_in, expires_at)
@@ -46,10 +47,10 @@ def create(
         with database.snapshot() as connection:
             accounts.home(connection, id_usuario)
             is_first = not accounts.tokens(connection)
-        text = _given_token() if from_stdin else auth.new_token()
+        text = _given_token() if from_stdin else new_token()
         key = options.key(settings, create=is_first)
         with database.transaction() as connection:
-            token_hash = auth.hash_token(key, text)
+            token_hash = hash_token(key, text)
             made = accounts.create_token(connection, id_usuario, token_hash, now_ms=now_ms, expires_at=end)
             if not from_stdin:
                 _hand_over(text)
@@ -109,12 +110,12 @@ def _hand_over(text: str) -> None:
 
 def _given_token() -> str:
     """Read a token from stdin; a terminal does not show what is typed."""
-    from laudo.server import auth
+    from laudo.server.tokens import adopted_token
 
     given = stdin.opened()
     if given.isatty():
-        return auth.adopted_token(stdin.asked("Token", hidden=True, hint="pipe it in"))
-    return auth.adopted_token(given.buffer.read(_LONGEST_INPUT).decode("ascii", "replace"))
+        return adopted_token(stdin.asked("Token", hidden=True, hint="pipe it in"))
+    return adopted_token(given.buffer.read(_LONGEST_INPUT).decode("ascii", "replace"))
 
 
 def _until(end: int | None) -> str:

@@ -11,11 +11,13 @@ import msgspec
 from laudo.core.values import render_instant
 from laudo.demo import live
 from laudo.demo.invent import NOW_MS, relatorios
-from laudo.server import accounts, auth
+from laudo.server import accounts
 from laudo.server.accounts import Conta, Usuario
+from laudo.server.callers import caller_of
 from laudo.server.database import Connection, Database
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.writer import Ingest
+from laudo.server.tokens import derived_token, hash_token
 
 __all__ = ["NOW_MS", "Access", "Demo", "demo_token", "fill", "go_on", "ndjson_lines", "relatorios"]
 
@@ -74,14 +76,14 @@ def fill(database: Database, key: bytes, *, count: int = 10_000, until_ms: int =
     with database.transaction() as connection:
         usuarios = [_usuario(connection, member) for member in _MEMBERS]
         tokens = [demo_token(key, number) for number in range(1, len(usuarios) + 1)]
-        complete = auth.caller(connection, auth.hash_token(key, tokens[-1]), now_ms=now_ms) is not None
+        complete = caller_of(connection, hash_token(key, tokens[-1]), now_ms=now_ms) is not None
     accesses = tuple(map(_access, _MEMBERS, usuarios, tokens))
     if complete:
         return Demo(accesses, written=0)
     written = _write(database, usuarios, relatorios(count, until_ms=until_ms))
     with database.transaction() as connection:
         for usuario, token in zip(usuarios, tokens, strict=True):
-            accounts.create_token(connection, usuario.id_usuario, auth.hash_token(key, token), now_ms=now_ms)
+            accounts.create_token(connection, usuario.id_usuario, hash_token(key, token), now_ms=now_ms)
     return Demo(accesses, written)
 
 
@@ -96,7 +98,7 @@ def go_on(database: Database, filled: Demo) -> None:
 
 def demo_token(key: bytes, number: int) -> str:
     """The token of user `number` (from 1): the same whenever the key is, so that it is never stored."""
-    return auth.derived_token(key, f"demo token {number}")
+    return derived_token(key, f"demo token {number}")
 
 
 def ndjson_lines(relatorios: Iterable[Relatorio]) -> Iterator[bytes]:

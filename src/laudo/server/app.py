@@ -10,7 +10,7 @@ import falcon
 from laudo.core import errors, openapi, query, resources, response
 from laudo.core.errors import ApiError
 from laudo.core.resources import Resource
-from laudo.server import auth, console, metrics, schema
+from laudo.server import console, keys, metrics, schema, tokens
 from laudo.server.callers import Callers
 from laudo.server.calm import Calm
 from laudo.server.config import Settings
@@ -25,8 +25,8 @@ from laudo.server.stores import file, open_store
 
 
 def create(settings: Settings, *, database: Served | None = None, key: bytes | None = None) -> WSGIApplication:
-    """Build the application; raises StoreError or AuthError when it could not answer."""
-    service = Service(settings, database or open_served(settings), key or auth.load_key(settings.key_file))
+    """Build the application; raises StoreError or KeyFileError when it could not answer."""
+    service = Service(settings, database or open_served(settings), key or keys.load(settings.key_file))
     edges = Edges(settings, service.repeats)
     app = falcon.App(middleware=[edges])
     for path, endpoint in (
@@ -99,7 +99,7 @@ class List(Endpoint):
         """Narrate a request: the token, the caller, the question; what is kept, or one snapshot of the store."""
         service = self._service
         began = perf_counter()
-        token = presented(request)
+        token = tokens.presented(request)
         known = request.env.get("HTTP_IF_NONE_MATCH")
         parse = partial(query.parse, self._resource, request.env["QUERY_STRING"], max_rows=service.settings.max_rows)
         ahead = Ahead(service.pages, service.database.dialect, parse, known=known)
@@ -182,7 +182,7 @@ class Ready(Endpoint):
 
 def presented(request: falcon.Request) -> str:
     """Give the token of a request; raises ApiError (401) when there is none that could be one."""
-    token = auth.presented(request.env.get("HTTP_AUTHORIZATION"))
+    token = presented(request.env.get("HTTP_AUTHORIZATION"))
     if token is None:
         raise ApiError(errors.UNAUTHORIZED)
     return token

@@ -1,22 +1,67 @@
 """Whose token it is: read from the store, and remembered only while nothing at all has changed in it."""
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from time import time_ns
 from typing import Final
 
+import msgspec
+
 from laudo.core import errors
 from laudo.core.errors import ApiError
-from laudo.core.sql import Statement
-from laudo.server import auth
-from laudo.server.auth import Caller
+from laudo.core.sql import Owner, Statement
 from laudo.server.calm import Calm
-from laudo.server.database import Mark, Row, Served
+from laudo.server.database import Mark, Reader, Row, Served
 from laudo.server.limits import Limits
 from laudo.server.recent import Recent
+from laudo.server.tokens import hash_token
 
 _TOKENS: Final = 1000
 """Tokens whose hashes and callers a worker remembers."""
+
+_HOLDER: Final = """
+SELECT t.id_organizacao, t.id_conta, t.id_usuario, t.id_token, t.expires_at
+FROM token t
+WHERE t.hash = ? AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > ?)
+"""
+_REST: Final = "u.email, u.nome_usuario, c.webhook_url, o.nome_organizacao, c.version, o.version"
+_ABOVE: Final = """
+FROM usuario u
+JOIN conta c ON c.id_organizacao = u.id_organizacao
+JOIN organizacao o ON o.id_organizacao = u.id_organizacao
+"""
+_ENABLED: Final = """
+WHERE u.id_organizacao = ? AND c.id_conta = ? AND u.id_usuario = ?
+  AND u.enabled = 1 AND c.enabled = 1 AND o.enabled = 1
+"""
+_CALLER: Final = f"SELECT {_REST}{_ABOVE}{_ENABLED}"
+_CALLER_AGAIN: Final = f"SELECT t.*, {_REST}{_ABOVE}CROSS JOIN ({_HOLDER}) t{_ENABLED}"
+
+
+class Caller(msgspec.Struct, frozen=True, dict=True):
+    """Who asks: everything that the endpoints need to know of a token's owner, without the token."""
+
+    id_organizacao: int
+    id_conta: int
+    id_usuario: int
+    id_token: int
+    expires_at: int | None
+    email: str
+    nome_usuario: str
+    webhook_url: str
+    nome_organizacao: str
+    version_conta: int
+    version_organizacao: int
+    as_of: Mark = None
+    """The state of the store in which all of this was so."""
+
+    @cached_property
+    def owner(self) -> Owner:
+        return Owner(self.id_organizacao, self.id_conta)
+
+    def __repr__(self) -> str:
+        """Show no name and no address."""
+        return f"Caller(id_organizacao={self.id_organizacao}, id_conta={self.id_conta}, id_token={self.id_token})"
 
 
 Beside = Callable[[Caller], Statement | None]
@@ -28,7 +73,7 @@ class Callers:
 
     def __init__(self, key: bytes, limits: Limits, calm: Calm) -> None:
         """`key` is the one under which tokens are hashed."""
-        self._hash = lru_cache(maxsize=_TOKENS)(partial(auth.hash_token, key))
+        self._hash = lru_cache(maxsize=_TOKENS)(partial(hash_token, key))
         self._limits = limits
         self._calm = calm
         self._met: Recent[str, Caller] = Recent(_TOKENS)
@@ -59,8 +104,8 @@ class Callers:
     ) -> tuple[Caller | None, list[Row] | None]:
         hashed, now_ms = self._hash(token), _now_ms()
         if before is None:
-            return auth.caller(database, hashed, now_ms=now_ms, mark=mark), None
-        again = partial(auth.caller_again, database, hashed, before, now_ms=now_ms)
+            return caller_of(database, hashed, now_ms=now_ms, mark=mark), None
+        again = partial(_again, database, hashed, before, now_ms=now_ms)
         if mark is not None:
             return again(None, mark=mark)
         more = beside(before) if beside and self._limits.allow(before.id_token) else None
@@ -73,6 +118,31 @@ class Callers:
         caller, others = again(more)
         self._calm.learn(caller.as_of if caller else None)
         return caller, others if rows is None else rows
+
+
+def caller_of(reader: Reader, token_hash: bytes, *, now_ms: int, mark: Mark = None) -> Caller | None:
+    """Find whose token it is, unless it, its user, account or organization may not ask now; `mark` is of before.
+
+    The token tells the owner, and all else starts from there: no statement looks among other organizations' rows.
+    """
+    for found in reader.fetch(Statement(_HOLDER, (token_hash, now_ms))):
+        for row in reader.fetch(Statement(_CALLER, found[:3])):
+            return Caller(*(*found, *row, mark))
+    return None
+
+
+def _again(
+    database: Served, token_hash: bytes, before: Caller, beside: Statement | None, *, now_ms: int, mark: Mark = None
+) -> tuple[Caller | None, list[Row] | None]:
+    """The same, of a token whose caller was found `before`; None too where a restored store gives it to somebody else.
+
+    One more query may go `beside` it, after it; its rows come with the caller.
+    """
+    whose = (*before.owner, before.id_usuario)
+    asked = [Statement(_CALLER_AGAIN, (token_hash, now_ms, *whose))]
+    [callers, *others], seen = database.fetch_marked(asked if beside is None else [*asked, beside])
+    found = next((Caller(*(*row, mark or seen)) for row in callers if row[:3] == whose), None)
+    return found, others[0] if others else None
 
 
 def has_expired(caller: Caller) -> bool:

@@ -20,7 +20,7 @@ from laudo.core.resources import Resource
 from laudo.core.sql import Dialect, Owner, Statement
 from laudo.core.values import Stored
 from laudo.server import driver
-from laudo.server.auth import Caller
+from laudo.server.callers import Caller
 from laudo.server.database import Connection, Lost, Reader, Row
 from laudo.server.endpoint import matches
 from laudo.server.recent import Recent

@@ -8,8 +8,7 @@ from falcon import code_to_http_status
 from msgspec import Struct
 
 from laudo.core.errors import ApiError
-from laudo.server.auth import Caller
-from laudo.server.callers import has_expired
+from laudo.server.callers import Caller, has_expired
 from laudo.server.calm import Calm
 from laudo.server.database import Mark, Served
 from laudo.server.limits import Limits

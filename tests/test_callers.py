@@ -1,0 +1,74 @@
+import pytest
+
+from laudo.server import accounts
+from laudo.server.accounts import Level
+from laudo.server.callers import Caller, caller_of
+from laudo.server.database import Database
+from laudo.server.tokens import hash_token, new_token
+
+KEY = bytes(range(32))
+NOW = 1_800_000_000_000
+TOKEN = "a-token-from-elsewhere"
+
+
+@pytest.fixture
+def store(database: Database) -> Database:
+    with database.transaction() as connection:
+        accounts.create_organizacao(connection, "Modelo", webhook_url="https://example.com/hook")
+        accounts.create_usuario(connection, 1, email="ana@example.com", nome="Ana")
+        accounts.create_token(connection, 1, hash_token(KEY, TOKEN), now_ms=NOW, expires_at=NOW + 1000)
+    return database
+
+
+def ask(store: Database, token: str = TOKEN, *, key: bytes = KEY, now_ms: int = NOW) -> Caller | None:
+    with store.snapshot() as connection:
+        return caller_of(connection, hash_token(key, token), now_ms=now_ms)
+
+
+def test_the_caller_is_the_tokens_owner(store: Database) -> None:
+    assert ask(store) == Caller(
+        id_organizacao=1,
+        id_conta=1,
+        id_usuario=1,
+        id_token=1,
+        email="ana@example.com",
+        nome_usuario="Ana",
+        webhook_url="https://example.com/hook",
+        nome_organizacao="Modelo",
+        version_conta=0,
+        version_organizacao=0,
+        expires_at=NOW + 1000,
+    )
+
+
+def test_a_caller_carries_no_token() -> None:
+    assert not {"token", "hash", "api_token"} & set(Caller.__struct_fields__)
+
+
+def test_an_unknown_token_has_no_caller(store: Database) -> None:
+    assert ask(store, new_token()) is None
+
+
+def test_another_key_knows_no_token(store: Database) -> None:
+    assert ask(store, key=bytes(32)) is None
+
+
+def test_a_token_ends_at_its_instant(store: Database) -> None:
+    assert ask(store, now_ms=NOW + 999) is not None
+    assert ask(store, now_ms=NOW + 1000) is None
+
+
+def test_a_revoked_token_has_no_caller(store: Database) -> None:
+    with store.transaction() as connection:
+        accounts.revoke_token(connection, 1, now_ms=NOW)
+    assert ask(store) is None
+
+
+@pytest.mark.parametrize("level", Level)
+def test_who_is_disabled_has_no_caller_until_enabled_again(store: Database, level: Level) -> None:
+    with store.transaction() as connection:
+        accounts.disable(connection, level, 1)
+    assert ask(store) is None
+    with store.transaction() as connection:
+        accounts.enable(connection, level, 1)
+    assert ask(store) is not None
