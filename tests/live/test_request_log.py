@@ -1,8 +1,10 @@
+import os
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from laudo.server import logs
 from laudo.server.stores import open_store
 from laudo.server.tokens import new_token
 from live.server import Place, request, serving
@@ -58,6 +60,18 @@ def test_lines_of_two_workers_never_mix(place: Place) -> None:
             server.ask("/health")
     assert {tuple(line) for line in server.log()} == {tuple(KEYS)}
     assert len(server.log()) == 300
+
+
+def test_lines_that_cannot_be_written_are_told_of_once_in_a_while(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    monkeypatch.setattr(logs, "_STDOUT", full)
+    monkeypatch.setattr(logs, "_told", logs.Sparing())
+    for _ in range(3):
+        logs.request_line("consulta-42", "GET", 0.001, logs.Told("relatorios", 200, 2, 1, ()))
+    os.close(full)
+    assert capfd.readouterr() == ("", "log: No space left on device; a request has no line\n")
 
 
 def test_no_log_means_none(place: Place) -> None:

@@ -99,7 +99,7 @@ class List(Endpoint):
         """Narrate a request: the token, the caller, the question; what is kept, or one snapshot of the store."""
         service = self._service
         began = perf_counter()
-        token = tokens.presented(request)
+        token = presented(request)
         known = request.env.get("HTTP_IF_NONE_MATCH")
         parse = partial(query.parse, self._resource, request.env["QUERY_STRING"], max_rows=service.settings.max_rows)
         ahead = Ahead(service.pages, service.database.dialect, parse, known=known)
@@ -182,7 +182,7 @@ class Ready(Endpoint):
 
 def presented(request: falcon.Request) -> str:
     """Give the token of a request; raises ApiError (401) when there is none that could be one."""
-    token = presented(request.env.get("HTTP_AUTHORIZATION"))
+    token = tokens.presented(request.env.get("HTTP_AUTHORIZATION"))
     if token is None:
         raise ApiError(errors.UNAUTHORIZED)
     return token

@@ -1,7 +1,8 @@
 """What a server writes: the request log, one JSON line a request, on standard output; notices on standard error.
 
 A line names what was asked (route, filters), never a value of it: no query string, document, name or token. One that
-cannot be written, on a full disk or to a reader that is gone, is no reason to refuse a request or to end a thread.
+cannot be written, on a full disk or to a reader that is gone, is told of, and is no reason to refuse a request or to
+end a thread.
 """
 
 import os
@@ -55,8 +56,8 @@ def request_line(request_id: str, method: str, seconds: float, told: Told) -> No
     line = Line(now, _CPF.sub("***", request_id), told.route, method, told.status, ms, size, id_token, told.filters)
     try:
         os.write(_STDOUT, _encoder.encode(line) + b"\n")
-    except OSError:
-        return
+    except OSError as error:
+        _told.notice(f"log: {error.strerror}; a request has no line")
 
 
 def notice(text: str) -> None:
@@ -81,3 +82,6 @@ class Sparing:
                 return
             self._written[text] = now
         notice(text)
+
+
+_told: Final = Sparing()
