@@ -8,14 +8,19 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
+from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
+from time import sleep
 from typing import Final
 
 import pytest
 
 from laudo.core import errors
-from live.server import Place, Server, free_port, scrape, serving, wait_for_port
+from laudo.server import metrics
+from laudo.server.config import Settings
+from live.server import Client, Place, Server, free_port, scrape, serving, wait_for_port
 
 on_one_engine = pytest.mark.engines("sqlite", reason="the engine makes no difference")
 
@@ -116,6 +121,22 @@ def test_who_hangs_up_is_one_line_without_an_address(place: Place) -> None:
     assert said.count("metrics: ConnectionResetError; a request for them is not answered\n") == 1
     assert "Traceback" not in said
     assert "127.0.0.1'" not in said
+
+
+def test_who_is_connected_and_asks_nothing_does_not_hold_a_thread(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(metrics, "_ASKING_SECONDS", 0.1)
+    port = free_port()
+    with metrics.start(Settings(metrics_port=port)), ExitStack() as stack:
+        before = threading.active_count()
+        clients = [stack.enter_context(Client(port)) for _ in range(10)]
+        clients[0].send(b"GET /metrics HT")
+        assert [client.rest() for client in clients] == [b""] * 10
+        while threading.active_count() > before:
+            sleep(0.01)
+        assert scrape(port).startswith("HTTP/1.0 200")
+    assert capsys.readouterr().err == "metrics: TimeoutError; a request for them is not answered\n"
 
 
 @on_one_engine

@@ -30,6 +30,8 @@ _FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client reads it when i
 _BUCKETS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 _BYTES: Final = 1 << 18
 """Of each file, more than all routes, methods and statuses take: prometheus_client never lets it grow."""
+_ASKING_SECONDS: Final = 5
+"""How long one who is connected may say nothing: a thread waits for each."""
 _told: Final = logs.Sparing()
 
 
@@ -182,6 +184,7 @@ def _listen(host: str, port: int) -> Callable[[], None]:
         reason = f"cannot serve metrics on {host}:{port}: {error.strerror}"
         raise MetricsError(f"{reason}; hint: choose another metrics_port") from error
 
+    server.RequestHandlerClass.timeout = _ASKING_SECONDS  # type: ignore[attr-defined]
     server.handle_error = _unanswered  # type: ignore[assignment]
 
     def stop() -> None:
