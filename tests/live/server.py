@@ -122,14 +122,16 @@ def request(target: str, *headers: str, method: str = "GET") -> bytes:
 class Server:
     """A running `laudo serve`; what it says goes to two files."""
 
-    def __init__(self, place: Place, *flags: str, port: int | None = None) -> None:
+    def __init__(self, place: Place, *flags: str, port: int | None = None, files: int = 0) -> None:
+        """Serve, with at most so many files open in each process, if that is given."""
+        limited = ("sh", "-c", f'ulimit -n {files} && exec "$@"', "sh") if files else ()
         self.place = place
         self.port = port or free_port()
         self.out = place.folder / f"{self.port}.out"
         self.err = place.folder / f"{self.port}.err"
         with self.out.open("wb") as out, self.err.open("wb") as err:
             self.process = subprocess.Popen(
-                [LAUDO, "serve", "--port", str(self.port), *flags],
+                [*limited, LAUDO, "serve", "--port", str(self.port), *flags],
                 cwd=place.folder,
                 env=place.environment,
                 stdin=subprocess.DEVNULL,
@@ -205,9 +207,9 @@ class Server:
 
 
 @contextmanager
-def serving(place: Place, *flags: str, port: int | None = None, bugs: int = 0) -> Iterator[Server]:
+def serving(place: Place, *flags: str, port: int | None = None, files: int = 0, bugs: int = 0) -> Iterator[Server]:
     """Serve a place for the length of a block, in which it must not meet a mistake of ours, or just so many."""
-    server = Server(place, *flags, port=port)
+    server = Server(place, *flags, port=port, files=files)
     try:
         yield server
     finally:

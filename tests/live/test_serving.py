@@ -61,6 +61,26 @@ def test_it_says_where_it_serves_and_no_more(place: Place) -> None:
     assert server.err.read_text("utf-8") == f"laudo serves {server.url} with 1 worker; Ctrl-C stops it\n"
 
 
+# Many connections.
+
+
+@pytest.mark.engines("sqlite", reason="the engine makes no difference")
+def test_no_worker_ever_reaches_the_limit_of_open_files(place: Place) -> None:
+    with serving(place, "--workers", "1", files=128) as server, ExitStack() as stack:
+        clients = [stack.enter_context(Client(server.port)) for _ in range(200)]
+        for client in clients:
+            client.send(request("/health"))
+        server.wait_to_say("each worker accepts 57 connections, not 1024: no more than 128 files may be open\n")
+        assert {client.read().status for client in clients[:50]} == {200}
+        [worker] = server.workers()
+        assert len(list(Path(f"/proc/{worker}/fd").iterdir())) < 128
+        clients[0].send(request("/relatorios", f"Authorization: {place.token}"))
+        assert clients[0].read().status == 200
+        for client in clients[:150]:
+            client.close()
+        assert {client.read().status for client in clients[150:]} == {200}
+
+
 # Workers.
 
 

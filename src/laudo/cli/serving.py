@@ -11,7 +11,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from laudo.cli import options, output
+from laudo.cli import connections, options, output
 from laudo.cli.options import opened
 from laudo.server.config import Settings
 
@@ -75,7 +75,8 @@ def _server(settings: Settings) -> "AbstractServer[Any]":
         port=settings.port,
         interface=Interfaces.WSGI,
         workers=settings.workers,
-        blocking_threads=_threads(settings),
+        backpressure=connections.accepted(settings),
+        blocking_threads=connections.threads(settings),
         http=HTTPModes.http1,
         http1_settings=HTTP1Settings(header_read_timeout=settings.idle_timeout_ms, max_buffer_size=_HEAD_BYTES),
         websockets=False,
@@ -86,13 +87,6 @@ def _server(settings: Settings) -> "AbstractServer[Any]":
     )
     server.on_startup(partial(signal.signal, signal.SIGHUP, signal.getsignal(signal.SIGHUP)))  # Granian would reload
     return server
-
-
-def _threads(settings: Settings) -> int:
-    """On SQLite one: more would fight for the interpreter."""
-    from laudo.server import stores
-
-    return 1 if stores.file(settings.store) else settings.bounds.threads(1 + len(settings.read_store))
 
 
 def _require_modules() -> None:
