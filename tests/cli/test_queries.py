@@ -493,12 +493,14 @@ TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2
 def test_nothing_that_a_service_writes_commands_the_terminal(
     run: Run, service: Service, base: str, on_a_terminal: Callable[..., str]
 ) -> None:
-    title = "\x1b]0;title\x07a\x9b2Jb\x7f" + "".join(f"c{mark}" for mark in TURNING)
-    shown = "\ufffd]0;title\ufffda\ufffd2Jb\ufffd" + "c\ufffd" * len(TURNING)
+    title = "\x1b]0;title\x07\x1b[1ma\x9b2Jb\x7f" + "".join(f"c{mark}" for mark in TURNING)
+    shown = "\ufffd]0;title\ufffd\ufffd[1ma\ufffd2Jb\ufffd" + "c\ufffd" * len(TURNING)
     service.relatorios = [relatorio(1, nome=f"João {title}")]
     for columns in (79, 300):
         assert f"João {shown}" in on_a_terminal("relatorios", columns=columns)
     assert f"João {shown}" in run("relatorios").stdout
+    assert f",João {shown}," in on_a_terminal("relatorios", "--csv", columns=79)
+    assert f",João {title}," in run("relatorios", "--csv").stdout
     printed = run("relatorios", "--json", "nome").stdout
     assert printed.replace("\n", "").isprintable()
     assert json.loads(printed) == [{"nome": f"João {title}"}]
@@ -554,6 +556,15 @@ def test_jq(run: Run) -> None:
     assert run("usuario", "--jq", "{email}").stdout == '{"email": "ana@example.com"}\n'
     assert one_line(run("relatorios", "--jq", ".[")).startswith("error: --jq: ")
     assert one_line(run("relatorios", "--jq", 'error("")')) == "error: --jq: an error without a text"
+
+
+def test_jq_prints_a_text_as_it_is_but_where_a_terminal_would_obey_it(
+    run: Run, service: Service, on_a_terminal: Callable[..., str]
+) -> None:
+    pytest.importorskip("jq")
+    service.relatorios = [relatorio(1, nome="a\x1b[1mb\tc\nd")]
+    assert run("relatorios", "--jq", ".[].nome").stdout == "a\x1b[1mb\tc\nd\n"
+    assert on_a_terminal("relatorios", "--jq", ".[].nome", columns=79) == "a\ufffd[1mb\tc\r\nd\r\n"
 
 
 def test_jq_without_its_package_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

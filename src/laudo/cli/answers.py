@@ -74,7 +74,7 @@ def query(value: object, expression: str) -> None:
         said = next(iter(str(error).splitlines()), "an error without a text")
         raise output.Failure(f"--jq: {said}") from None
     for result in results:
-        click.echo(result if isinstance(result, str) else as_json(result))
+        _whole(result if isinstance(result, str) else as_json(result), end="\n")
 
 
 def table(pages: Iterable[Iterable[Wire]], fields: Sequence[str]) -> None:
@@ -157,7 +157,15 @@ def _array(items: Iterable[Wire]) -> None:
 def _csv(items: Iterable[Wire], fields: Sequence[str]) -> None:
     rows = ([item[name] for name in fields] for item in items)
     for line in csv_lines(chain([fields], rows)):
-        click.echo(line, nl=False)
+        _whole(line)
+
+
+def _whole(text: str, *, end: str = "") -> None:
+    """Print a text for a program with all that it holds, which a terminal is shown as in a table.
+
+    With `color`, click takes nothing for colours that it would leave out.
+    """
+    click.echo((output.plain(text) if sys.stdout.isatty() else text) + end, nl=False, color=True)
 
 
 def _shown(value: str | bool | None) -> str:
