@@ -12,7 +12,7 @@ NAMES = [field.name for field in RELATORIOS.fields]
 
 @pytest.fixture
 def client() -> Laudo:
-    service = Service([relatorio(2, resultado=None), relatorio(1)])
+    service = Service([relatorio(2, status="PROCESSANDO", resultado=None), relatorio(1)])
     return Laudo("http://service.test", TOKEN, transport=httpx.MockTransport(service))
 
 
@@ -32,6 +32,14 @@ def test_a_frame_of_pandas(client: Laudo) -> None:
     assert list(to_pandas(none).columns) == list(to_pandas(none.all(workers=4)).columns) == NAMES
 
 
+def test_a_frame_of_pandas_has_the_same_types_whatever_the_items_are(client: Laudo) -> None:
+    pandas = pytest.importorskip("pandas")
+    frames = [to_pandas(client.relatorios(status=status)) for status in (None, "PROCESSANDO", "PENDENTE")]
+    assert [len(frame) for frame in frames] == [2, 1, 0]
+    types = dict(frames[0].dtypes)
+    assert [dict(frame.dtypes) for frame in (*frames, pandas.concat(reversed(frames)))] == [types] * 4
+
+
 def test_a_frame_of_polars(client: Laudo) -> None:
     pytest.importorskip("polars")
     frame = to_polars(client.relatorios())
@@ -40,3 +48,11 @@ def test_a_frame_of_polars(client: Laudo) -> None:
     assert len(to_polars([])) == 0
     none = client.relatorios(status="PENDENTE")
     assert to_polars(none).columns == to_polars(none.all(workers=4)).columns == NAMES
+
+
+def test_a_frame_of_polars_has_the_same_types_whatever_the_items_are(client: Laudo) -> None:
+    polars = pytest.importorskip("polars")
+    frames = [to_polars(client.relatorios(status=status)) for status in (None, "PROCESSANDO", "PENDENTE")]
+    assert [len(frame) for frame in frames] == [2, 1, 0]
+    types = frames[0].schema
+    assert [frame.schema for frame in (*frames, polars.concat(reversed(frames)))] == [types] * 4

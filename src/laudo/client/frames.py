@@ -1,6 +1,7 @@
 """Items as dictionaries and as data frames; pandas and polars are loaded when they are asked for."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from datetime import datetime
 from importlib import import_module
 from typing import Any
 
@@ -18,18 +19,27 @@ def to_dicts(itens: Iterable[Item]) -> list[dict[str, Any]]:
 def to_pandas(itens: Iterable[Item]) -> Any:  # noqa: ANN401 - pandas is optional, and its types with it
     """Give a pandas.DataFrame with a column for each field; ModuleNotFoundError without pandas.
 
-    A page that has no items, and its `all`, still say which fields they would have; any other iterable without items
-    makes no column.
+    A column has the type of its field also where no item has a value: frames of different days fit together. A page
+    that has no items, and its `all`, still say which fields they would have; any other iterable without items makes no
+    column.
     """
-    return import_module("pandas").DataFrame(_columns(itens))
+    pandas = import_module("pandas")
+    types = {datetime: "datetime64[us, UTC]", bool: "bool"}
+    series = {name: pandas.Series(values, dtype=types.get(kind, "str")) for name, kind, values in _columns(itens)}
+    return pandas.DataFrame(series)
 
 
 def to_polars(itens: Iterable[Item]) -> Any:  # noqa: ANN401 - the same
     """Give a polars.DataFrame, in the same way; ModuleNotFoundError without polars."""
-    return import_module("polars").DataFrame(_columns(itens))
+    polars = import_module("polars")
+    types = {datetime: polars.Datetime("us", "UTC"), bool: polars.Boolean}
+    series = [polars.Series(name, values, types.get(kind, polars.String)) for name, kind, values in _columns(itens)]
+    return polars.DataFrame(series)
 
 
-def _columns(itens: Iterable[Item]) -> dict[str, list[Any]]:
+def _columns(itens: Iterable[Item]) -> Iterator[tuple[str, Any, list[Any]]]:
+    """Give the name of each field, its type, and the values that the items have."""
     known = list(itens)
     kind = itens.item if isinstance(itens, Page | Items) else type(known[0]) if known else msgspec.Struct
-    return {name: [getattr(item, name) for item in known] for name in kind.__struct_fields__}
+    for field in msgspec.structs.fields(kind):
+        yield field.name, field.type, [getattr(item, field.name) for item in known]
