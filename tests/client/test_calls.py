@@ -1,4 +1,5 @@
 import logging
+import pickle
 import sys
 import time
 from collections.abc import Callable
@@ -71,6 +72,20 @@ def test_a_closed_client_asks_no_more(client: Client, service: Service) -> None:
         with pytest.raises(RuntimeError, match="the client is closed"):
             client.call(method)
     assert (page.total, len(service.requests)) == (0, 1)
+
+
+def test_what_came_is_pickled_and_a_client_is_not(client: Client, service: Service) -> None:
+    """Processes that are not forked, as multiprocessing begins them since Python 3.14, are given what is pickled."""
+    service.relatorios = [relatorio(1), relatorio(2)]
+    page, batches = client.call("relatorios"), client.batches("relatorios_in_batches")
+    service.script = [refused(429, retry_after="900")]
+    with pytest.raises(RateLimitError) as caught:
+        client.call("contar")
+    kept = (page.itens, batches, client.call("usuario"), caught.value)
+    *values, error = pickle.loads(pickle.dumps(kept))  # noqa: S301 - we have written it
+    assert (*values, str(error), error.retry_after) == (*kept[:3], str(caught.value), 900)
+    with pytest.raises(TypeError, match="a client, which a page has too, holds a token"):
+        pickle.dumps(page)
 
 
 def test_counting_asks_for_the_smallest_page(client: Client, service: Service) -> None:

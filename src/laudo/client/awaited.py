@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
-from typing import Any, Final, Generic, Self, TypeVar, Unpack
+from typing import Any, Final, Generic, NoReturn, Self, TypeVar, Unpack
 from uuid import UUID
 
 import httpx
@@ -152,6 +152,9 @@ class AsyncLaudo:
 
     def __repr__(self) -> str:
         return f"AsyncLaudo({self._wire.base_url!r})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(errors.KEPT_HERE)
 
     async def _page(self, call: ListCall[I], *, page: int, rows: int | None) -> AsyncPage[I]:
         listed = await self._ask(questions.page(call, page=page, rows=rows))

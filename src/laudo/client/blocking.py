@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from threading import Thread
 from types import TracebackType
-from typing import Generic, Self, TypeVar, Unpack
+from typing import Generic, NoReturn, Self, TypeVar, Unpack
 from uuid import UUID
 
 import httpx
@@ -162,6 +162,9 @@ class Laudo:
 
     def __repr__(self) -> str:
         return f"Laudo({self._wire.base_url!r})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(errors.KEPT_HERE)
 
     def _page(self, call: ListCall[I], *, page: int, rows: int | None) -> Page[I]:
         listed = self._ask(questions.page(call, page=page, rows=rows))

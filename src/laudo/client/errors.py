@@ -26,6 +26,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 NOT_MODIFIED: Final = 304
 CLOSED: Final = "the client is closed, and asks no more"
+KEPT_HERE: Final = "a client, which a page has too, holds a token and is not pickled; make one in each process"
 UNASKED: Final = "the service says that an answer has not changed, but was not asked"
 
 
