@@ -18,9 +18,17 @@ def test_the_import_brings_nothing_of_the_server() -> None:
 
 USE = """
 import asyncio
+from collections.abc import Iterable
 from datetime import date
 from uuid import UUID
-from laudo.client import AsyncLaudo, Laudo, LaudoError, Relatorio, to_dicts
+from laudo.client import AsyncLaudo, Item, Laudo, LaudoError, Moment, Relatorio, RelatorioFilters, Status, to_dicts
+
+def counted(client: Laudo, *, status: Status, since: Moment) -> int:
+    filters: RelatorioFilters = {"status": status, "atualizado_em_de": since}
+    return client.contar(**filters)
+
+def keys(itens: Iterable[Item]) -> list[str]:
+    return [each.key for each in itens]
 
 def names(client: Laudo) -> list[str]:
     page = client.relatorios(status="CONCLUIDO", tipo_pessoa="PESSOA", rows=100, atualizado_em_de=date(2026, 1, 1))
@@ -36,7 +44,8 @@ async def later(client: AsyncLaudo) -> list[str]:
 
 with Laudo("https://api.example.com", "token") as client:
     try:
-        print(names(client), client.wait_for("x", timeout=3).atualizado_em.year, client.usuario().email)
+        print(names(client), counted(client, status="PENDENTE", since="2026-01-01"), keys(client.pessoas()))
+        print(client.wait_for("x", timeout=3).atualizado_em.year, client.usuario().email)
     except LaudoError as error:
         print(error.status, error.message, error.request_id)
 print(asyncio.run(later(AsyncLaudo("https://api.example.com", "token"))))

@@ -16,7 +16,18 @@ from laudo.client.errors import (
     UnauthorizedError,
 )
 from laudo.client.frames import to_dicts, to_pandas, to_polars
-from laudo.client.items import Pessoa, PessoaFilters, Relatorio, RelatorioFilters, Usuario
+from laudo.client.items import (
+    Item,
+    Moment,
+    Pessoa,
+    PessoaFilters,
+    Relatorio,
+    RelatorioFilters,
+    Resultado,
+    Status,
+    TipoPessoa,
+    Usuario,
+)
 from laudo.client.retries import Limits, Timing
 from laudo.client.transports import Network
 from laudo.client.walk import Batch, Place
@@ -28,9 +39,11 @@ __all__ = [
     "BadRequestError",
     "Batch",
     "DeadlineError",
+    "Item",
     "Laudo",
     "LaudoError",
     "Limits",
+    "Moment",
     "Network",
     "NotReadyError",
     "Page",
@@ -41,9 +54,12 @@ __all__ = [
     "RateLimitError",
     "Relatorio",
     "RelatorioFilters",
+    "Resultado",
     "ServerError",
+    "Status",
     "StatusError",
     "Timing",
+    "TipoPessoa",
     "TransportError",
     "UnauthorizedError",
     "Usuario",
