@@ -379,14 +379,21 @@ def test_columns_mask_cpfs_unless_they_are_to_be_revealed(run: Run) -> None:
 
 @pytest.fixture
 def on_a_terminal(base: str, tmp_path: Path) -> Callable[..., str]:
-    def run(*words: str, columns: int, begun: threading.Event | None = None, notes: bool = False) -> str:
+    def run(
+        *words: str,
+        columns: int,
+        begun: threading.Event | None = None,
+        notes: bool = False,
+        environ: dict[str, str] | None = None,
+        code: int = 0,
+    ) -> str:
         """Give all that is shown, with `notes` what stderr has too; `begun` is set with the first of it."""
         import pty
 
         leader, follower = pty.openpty()
         access = {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN, "COLUMNS": str(columns)}
         shown = b""
-        environment = Shell(tmp_path).environment | access
+        environment = Shell(tmp_path).environment | access | (environ or {})
         stderr = follower if notes else subprocess.DEVNULL
         with subprocess.Popen([LAUDO, *words], stdout=follower, stderr=stderr, env=environment) as process:
             os.close(follower)
@@ -396,7 +403,7 @@ def on_a_terminal(base: str, tmp_path: Path) -> Callable[..., str]:
                     if begun:
                         begun.set()
         os.close(leader)
-        assert process.returncode == 0
+        assert process.returncode == code
         return shown.decode()
 
     return run
@@ -453,6 +460,20 @@ def test_a_narrow_terminal_gets_a_line_for_each_field(on_a_terminal: Callable[..
     assert "numero                     00000003-0000-4000-8000-000000000000\r\n" in first
     assert "numero_documento           ***982247**" in first
     assert "id_organizacao    " in on_a_terminal("usuario", columns=20)
+
+
+def test_a_terminal_that_only_prints_has_its_own_width_and_no_colours(on_a_terminal: Callable[..., str]) -> None:
+    for columns, shown in ((40, "cpf            ***982247**\r\n"), (80, "cpf          nome")):
+        assert on_a_terminal("pessoas", columns=columns, environ={"TERM": "dumb", "NO_COLOR": ""}).startswith(shown)
+    coloured = on_a_terminal("pessoas", columns=80, environ={"TERM": "xterm", "NO_COLOR": ""})
+    assert coloured.startswith("\x1b[1mcpf")
+
+
+def test_a_terminal_that_only_prints_is_not_cleared(on_a_terminal: Callable[..., str], service: Service) -> None:
+    for term, cleared in (("dumb", 0), ("xterm", 1)):
+        service.script = [None, refused(401)]
+        shown = on_a_terminal("pessoas", "--watch", "--every", "0.1", columns=80, environ={"TERM": term}, code=2)
+        assert (shown.count("\x1b[2J"), "Maria" in shown) == (cleared, True)
 
 
 @pytest.mark.parametrize("columns", [80, 240])

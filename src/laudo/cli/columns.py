@@ -1,5 +1,6 @@
 """Columns on a terminal, as wide as rich makes them for some rows; what is wider in later ones is folded, never cut."""
 
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -44,7 +45,8 @@ def fitting(rows: Sequence[Sequence[str]]) -> Columns | None:
 
     What a table has no room for it cuts, and with a part of a numero nothing can be asked.
     """
-    console = Console(highlight=False)
+    width, height = shutil.get_terminal_size()  # rich takes one that is dumb for 80 wide, even where it is narrower.
+    console = Console(highlight=False, width=width, height=height)
     measured = [_Measured(values) for values in zip(*rows, strict=True)]
     columns = (Column(no_wrap=not each.has_blanks) for each in measured)
     table = Table(*columns, box=None, pad_edge=False, show_header=False)

@@ -173,8 +173,13 @@ def plain(text: str) -> str:
 
 
 def colour() -> bool | None:
-    """Give click's `color`: never when NO_COLOR is set, else only on a terminal."""
-    return False if os.environ.get("NO_COLOR") else None
+    """Give click's `color`: never when NO_COLOR is set, or where the terminal has none, else only on a terminal."""
+    return False if os.environ.get("NO_COLOR") or is_dumb() else None
+
+
+def is_dumb() -> bool:
+    """Tell whether a terminal does nothing but print, as Emacs's shell and the consoles of many editors."""
+    return os.environ.get("TERM") == "dumb"
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -150,7 +150,7 @@ def _wires(itens: Iterable[Any]) -> Iterable[answers.Wire]:
 
 def _watch(look: Any, names: list[str], how: dict[str, Any], *, every: float) -> None:  # noqa: ANN401 - of either list
     for itens in watching.changes(look, every=every):
-        click.echo(_CLEAR if sys.stdout.isatty() else "", nl=False)
+        click.echo(_CLEAR if sys.stdout.isatty() and not output.is_dumb() else "", nl=False)
         answers.show([_wires(itens)], names, **how)
 
 
