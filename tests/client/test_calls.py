@@ -332,6 +332,23 @@ def test_a_port_of_no_proxy_is_heeded(monkeypatch: pytest.MonkeyPatch, service: 
     assert (Network()._proxy(service) is None) == is_direct
 
 
+@pytest.mark.parametrize(
+    ("host", "is_direct"),
+    [
+        ("10.20.30.40", True),
+        ("11.20.30.40", False),
+        ("[fd00::1]", True),
+        ("[fe00::1]", False),
+        ("10.test", False),
+        ("service.test", False),
+    ],
+)
+def test_a_range_of_no_proxy_is_heeded(monkeypatch: pytest.MonkeyPatch, host: str, *, is_direct: bool) -> None:
+    monkeypatch.setenv("http_proxy", "http://proxy.test:3128")
+    monkeypatch.setenv("no_proxy", "no/range, 10.1.0.0/8,fd00::/8")
+    assert (Network()._proxy(f"http://{host}:8000") is None) == is_direct
+
+
 def test_a_proxy_for_all_stands_for_each_scheme_without_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)

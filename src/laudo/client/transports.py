@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from ipaddress import ip_address, ip_network
 from typing import Final
 from urllib.request import getproxies, proxy_bypass
 
@@ -107,10 +108,20 @@ def _of_system() -> ssl.SSLContext:
 
 
 def _of_environment(url: httpx.URL) -> str | None:
-    if proxy_bypass(url.host) or proxy_bypass(f"{url.host}:{url.port or _DEFAULT_PORTS.get(url.scheme)}"):
-        return None
     known = getproxies()
+    named = (url.host, f"{url.host}:{url.port or _DEFAULT_PORTS.get(url.scheme)}")
+    ranges = (each.strip() for each in known.get("no", "").split(",") if "/" in each)
+    if any(map(proxy_bypass, named)) or any(_is_within(url.host, each) for each in ranges):
+        return None
     return known.get(url.scheme) or known.get("all")
+
+
+def _is_within(host: str, addresses: str) -> bool:
+    """Tell whether a host is an address of a range such as 10.0.0.0/8, of which urllib knows nothing, and curl does."""
+    try:
+        return ip_address(host) in ip_network(addresses, strict=False)
+    except ValueError:
+        return False
 
 
 _HOST: Final = re.compile(rb"([\w-]{1,63}\.)*[\w-]{1,63}\.?|[\w.]*:[\w:.]*(%\w+)?").fullmatch
