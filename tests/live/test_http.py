@@ -1,8 +1,9 @@
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import pytest
 
-from live.server import Client, Server, request
+from awaiting import readable
+from live.server import Client, Place, Server, request, serving
 
 
 @pytest.fixture
@@ -18,6 +19,19 @@ def test_a_connection_answers_many_requests(server: Server, token: str) -> None:
         for _ in range(50):
             client.send(request("/usuario", token))
             assert client.read().status == 200
+
+
+@pytest.mark.engines("sqlite", reason="the store is not asked")
+def test_a_connection_too_many_waits_until_another_one_ends(place: Place) -> None:
+    with serving(place, "--workers", "1") as server, ExitStack() as stack:
+        clients = [stack.enter_context(Client(server.port)) for _ in range(1025)]
+        for client in clients:
+            client.send(request("/health"))
+        *accepted, waiting = clients
+        assert [client.read().status for client in accepted] == [200] * 1024
+        assert not readable(waiting.socket.fileno(), 0.1)
+        accepted[0].close()
+        assert waiting.read().status == 200
 
 
 def test_requests_sent_ahead_are_answered_in_order(server: Server, token: str) -> None:
