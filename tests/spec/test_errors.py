@@ -365,13 +365,14 @@ def test_the_path_is_checked_before_the_method_and_the_method_before_the_token(c
 
 
 @pytest.mark.usefixtures("let_pass")
+@pytest.mark.parametrize("path", ["/relatorios", "/pessoas", "/usuario"])
 def test_the_token_is_checked_before_the_rate_and_the_rate_before_the_parameters(
-    account: Account, client: NewClient
+    account: Account, client: NewClient, path: str
 ) -> None:
     asking = client(account.token, rate_limit=1)
-    assert asking.get("/relatorios?page=0").status == 400
-    assert asking.get("/relatorios?page=0").status == 429
-    assert client("x" * 20, rate_limit=1).get("/relatorios?page=0").status == 401
+    assert asking.get(f"{path}?page=0").status == 400
+    assert asking.get(f"{path}?page=0").status == 429
+    assert client("x" * 20, rate_limit=1).get(f"{path}?page=0").status == 401
 
 
 def test_the_parameters_are_checked_before_the_store_is_asked_for_items(ail: Ail) -> None:
