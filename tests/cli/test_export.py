@@ -1,4 +1,5 @@
 import csv
+import errno
 import io
 import json
 import os
@@ -225,6 +226,14 @@ def test_a_link_that_somebody_put_in_the_way_is_not_followed(run: Run, tmp_path:
         (tmp_path / name).symlink_to(tmp_path / "mine")
     assert run("relatorios", "-o", str(file)).exit_code == 0
     assert ((tmp_path / "mine").read_text(), file.is_symlink()) == ("mine", False)
+
+
+def test_a_link_in_the_place_of_the_part_is_named_and_nothing_written_behind_it(run: Run, tmp_path: Path) -> None:
+    part = tmp_path / "relatorios.csv.part"
+    part.symlink_to(tmp_path / "elsewhere")
+    result = run("relatorios", "-o", str(tmp_path / "relatorios.csv"))
+    assert (result.exit_code, one_line(result)) == (2, f"error: {os.strerror(errno.ELOOP)}: {part}")
+    assert not (tmp_path / "elsewhere").exists()
 
 
 @pytest.mark.parametrize("ending", ["part", "part.json"])

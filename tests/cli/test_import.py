@@ -188,23 +188,27 @@ def test_a_truncated_gzip_keeps_what_it_holds_and_says_so_also_beside_an_errors_
     assert errors.read_text().endswith(result.stderr)
 
 
-def test_what_comes_through_a_pipe_is_stored_while_more_is_due(laudo: Shell) -> None:
+def test_what_comes_through_a_pipe_is_stored_or_named_while_more_is_due(laudo: Shell) -> None:
     lines = ndjson(laudo.folder, 5).read_bytes().splitlines(keepends=True)
+    errors = laudo.folder / "rejected.txt"
     with (
-        laudo.starts("import", "-", "--account", "1", stdin=subprocess.PIPE) as process,
+        laudo.starts("import", "-", "--account", "1", "--errors", str(errors), stdin=subprocess.PIPE) as process,
         closing(open_store(laudo.store)) as database,
     ):
         assert process.stdin
         assert process.stdout
-        for sent in (2, 5):
-            process.stdin.writelines(lines[:sent])
+        for sent, rejected in ((2, 1), (5, 4)):
+            process.stdin.writelines([b"{}\n", *lines[:sent]])
             process.stdin.flush()
             while database.fetch(Statement("SELECT count(*) FROM relatorio")) != [(sent,)]:
                 assert process.poll() is None
                 sleep(0.01)
+            while f"line {rejected}: " not in errors.read_text():
+                assert process.poll() is None
+                sleep(0.01)
         process.stdin.close()
-        assert process.wait(20) == 0
-        assert process.stdout.read() == b"5 inserted, 0 updated, 2 unchanged, 0 stale, 0 rejected\n"
+        assert process.wait(20) == 1
+        assert process.stdout.read() == b"5 inserted, 0 updated, 2 unchanged, 0 stale, 2 rejected\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

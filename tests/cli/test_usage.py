@@ -385,3 +385,11 @@ def test_where_nothing_is_kept_a_failure_is_left_to_who_tells_of_all() -> None:
 
 def test_want_of_memory_is_no_mistake_of_ours() -> None:
     assert output.reason(MemoryError()).startswith("there is not enough memory; hint: ")
+
+
+def test_a_mistake_of_ours_is_told_without_what_it_was_made_with() -> None:
+    with pytest.raises(ValueError, match="52998224725") as raised:
+        int("cpf 52998224725")
+    said = output.reason(raised.value)
+    assert said.startswith(f"a mistake in laudo: ValueError at {__file__}:")
+    assert "52998224725" not in said
