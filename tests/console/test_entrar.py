@@ -119,6 +119,18 @@ def test_whoever_enters_next_finds_nothing_of_who_left(tab: Console, api: httpx.
     assert not tab.page.locator(".chips").count()
 
 
+def test_whoever_enters_next_is_not_shown_who_was_looked_at(wide: Console) -> None:
+    wide.enter("#/pessoas")
+    wide.rows.first.click()
+    wide.page.locator(".chips").wait_for()
+    wide.page.evaluate("sessionStorage.setItem('left', '1')")
+    wide.page.get_by_role("button", name="Sair").click()
+    enter_again(wide)
+    wide.page.get_by_role("link", name="Pessoas").click()
+    wide.page.locator(".table.pessoas [data-row]").first.wait_for()
+    assert not wide.page.locator("tr.visited").count()
+
+
 def test_after_a_token_was_revoked_the_address_and_the_list_agree(tab: Console) -> None:
     tab.refusals_expected = True
     tab.enter("#/relatorios?status=CONCLUIDO")
