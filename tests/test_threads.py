@@ -67,28 +67,6 @@ def test_what_was_used_last_never_outgrows_its_room(room: int) -> None:
     assert recent.get(0) == bytes(room)
 
 
-def test_what_was_not_used_for_longest_goes_first() -> None:
-    recent: Recent[str, str] = Recent(2)
-    recent.keep("a", "1")
-    recent.keep("b", "2")
-    assert recent.get("a") == "1"
-    recent.keep("c", "3")
-    assert [recent.get(key) for key in "abc"] == ["1", None, "3"]
-    recent.keep("c", "4")
-    assert [recent.get(key) for key in "abc"] == ["1", None, "4"]
-
-
-def test_what_is_larger_than_all_the_room_takes_nobodys_place() -> None:
-    recent: Recent[str, bytes] = Recent(10, len)
-    for key in "ab":
-        recent.keep(key, bytes(5))
-    recent.keep("c", bytes(11))
-    assert [recent.get(key) for key in "abc"] == [bytes(5), bytes(5), None]
-    recent.keep("a", bytes(11))
-    recent.keep("c", bytes(5))
-    assert [recent.get(key) for key in "abc"] == [None, bytes(5), bytes(5)]
-
-
 def test_a_limit_admits_as_many_as_it_says() -> None:
     limits, admitted = Limits(TURNS), count()
 

@@ -1,4 +1,5 @@
 import os
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
@@ -91,32 +92,35 @@ SECRETS = {
 }
 
 
-@pytest.mark.parametrize("text", SECRETS.values(), ids=SECRETS)
-def test_nothing_that_a_client_sends_is_logged(own_place: Place, text: str) -> None:
-    token = f"Authorization: {own_place.token}"
-    with serving(own_place, "--workers", "1", "--server-timing") as server:
-        for raw in (
-            request(f"/relatorios?numero_documento={text}", token),
-            request(f"/relatorios?nome={text}&status={text}&sort={text}", token),
-            request(f"/relatorios?{text}={text}", token),
-            request(f"/relatorios?numero_documento={text}&numero_documento={text}", token),
-            request(f"/pessoas?cpf={text}", token),
-            request(f"/pessoas?nome={text}", token),
-            request(f"/pessoas?busca={text}", token),
-            request(f"/usuario?{text}", token),
-            request(f"/{text}", token),
-            request(f"/usuario/{text}?{text}#{text}", token),
-            request("/usuario", f"Authorization: {text}"),
-            request("/usuario", f"Authorization: Bearer {text}"),
-            request("/usuario", f"Authorization: {text}", f"Authorization: {text}"),
-            request("/usuario", token, f"X-Request-Id: <{text}>", f"Referer: {text}", f"Origin: {text}"),
-            request("/usuario", token, f"Content-Length: {len(text)}") + text.encode(),
-            request("/usuario", token, method=text),
-            f"{text}\r\n\r\n".encode(),
-        ):
-            server.statuses(raw)
-    assert text not in server.said()
-    assert own_place.token not in server.said()
+def test_nothing_that_a_client_sends_is_logged(place: Place) -> None:
+    with serving(place, "--workers", "1", "--server-timing") as server:
+        for text in SECRETS.values():
+            for raw in _holding(text, f"Authorization: {place.token}"):
+                server.statuses(raw)
+    said = server.said()
+    assert [name for name, text in SECRETS.items() if text in said] == []
+    assert place.token not in said
+
+
+def _holding(text: str, token: str) -> Iterator[bytes]:
+    """Give requests that hold a text wherever one can, and what is none."""
+    yield request(f"/relatorios?numero_documento={text}", token)
+    yield request(f"/relatorios?nome={text}&status={text}&sort={text}", token)
+    yield request(f"/relatorios?{text}={text}", token)
+    yield request(f"/relatorios?numero_documento={text}&numero_documento={text}", token)
+    yield request(f"/pessoas?cpf={text}", token)
+    yield request(f"/pessoas?nome={text}", token)
+    yield request(f"/pessoas?busca={text}", token)
+    yield request(f"/usuario?{text}", token)
+    yield request(f"/{text}", token)
+    yield request(f"/usuario/{text}?{text}#{text}", token)
+    yield request("/usuario", f"Authorization: {text}")
+    yield request("/usuario", f"Authorization: Bearer {text}")
+    yield request("/usuario", f"Authorization: {text}", f"Authorization: {text}")
+    yield request("/usuario", token, f"X-Request-Id: <{text}>", f"Referer: {text}", f"Origin: {text}")
+    yield request("/usuario", token, f"Content-Length: {len(text)}") + text.encode()
+    yield request("/usuario", token, method=text)
+    yield f"{text}\r\n\r\n".encode()
 
 
 LOGGED_IDS = {

@@ -1,7 +1,6 @@
 import os
 import re
 import signal
-import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
@@ -11,10 +10,10 @@ from time import monotonic
 import pytest
 
 from awaiting import readable
-from engines import Stores, sqlite_file
+from engines import sqlite_file
 from laudo.core.sql import Statement
 from laudo.server.stores import open_store
-from live.server import Client, Place, Server, free_port, request, serving, wait_for_port, wait_for_text
+from live.server import Client, Place, Server, request, serving, wait_for_port, wait_for_text
 
 # What is in flight.
 
@@ -232,51 +231,9 @@ def test_a_port_in_use(server: Server) -> None:
     assert "hint: choose another --port" in line
 
 
-def test_a_port_that_another_program_uses(place: Place) -> None:
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        assert "hint: choose another --port" in refusal(place, "--port", str(other.getsockname()[1]))
-
-
-def test_a_metrics_port_in_use(server: Server) -> None:
-    line = refusal(server.place, "--port", str(free_port()), "--metrics-port", str(server.port))
-    assert "hint: choose another metrics_port" in line
-
-
-@pytest.mark.parametrize(
-    ("flags", "named"),
-    [
-        (["--port", "0"], "port"),
-        (["--port", "http"], "port"),
-        (["--workers", "none"], "workers"),
-        (["--max-rows", "30"], "max_rows"),
-        (["--rate-limit", "-1"], "rate_limit"),
-        (["--allowed-origins", "app.example.com"], "allowed_origins"),
-        (["--store", "laudo.db"], "store"),
-        (["--config", "none.toml"], "none.toml"),
-        (["--prot", "8000"], "--prot"),
-    ],
-)
-def test_a_wrong_setting_is_named(place: Place, flags: list[str], named: str) -> None:
-    assert named in refusal(place, *flags)
-
-
+@pytest.mark.engines("sqlite", reason="it is about addresses")
 def test_a_host_that_is_not_here(place: Place) -> None:
     assert "192.0.2.1" in refusal(place, "--host", "192.0.2.1")
-
-
-@pytest.mark.engines("sqlite", reason="it is about files")
-def test_a_store_that_is_missing(place: Place) -> None:
-    line = refusal(place, "--store", "sqlite:///missing.db")
-    assert "hint" in line or "run `laudo migrate`" in line
-    assert not (place.folder / "missing.db").exists()
-
-
-def test_a_store_without_a_schema(place: Place, stores: Stores) -> None:
-    bare = stores.bare()
-    open_store(bare, write=True).close()
-    assert "run `laudo migrate`" in refusal(place, "--store", bare)
 
 
 def test_a_store_with_an_older_schema(own_place: Place) -> None:
@@ -289,22 +246,3 @@ def test_a_store_with_an_older_schema(own_place: Place) -> None:
 def test_a_file_that_is_no_store(own_place: Place) -> None:
     sqlite_file(own_place.store).write_bytes(b"CPF;nome\n" * 1000)
     assert "not a store" in refusal(own_place)
-
-
-@pytest.mark.parametrize("mode", [0o640, 0o604, 0o666])
-def test_a_key_that_others_can_read(own_place: Place, mode: int) -> None:
-    own_place.key_file.chmod(mode)
-    assert "hint: chmod 600" in refusal(own_place)
-
-
-def test_a_key_that_is_lost(own_place: Place) -> None:
-    own_place.key_file.unlink()
-    assert str(own_place.key_file) in refusal(own_place)
-    assert not own_place.key_file.exists()
-
-
-def test_a_key_that_is_damaged(own_place: Place) -> None:
-    own_place.key_file.write_text("abc", "ascii")
-    line = refusal(own_place)
-    assert "restore it" in line
-    assert "abc" not in line.removeprefix(str(own_place.folder))

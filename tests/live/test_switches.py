@@ -53,6 +53,7 @@ def test_no_origin_is_allowed_unless_set(server: Server, method: str) -> None:
     assert cors(answer.headers) == {}
 
 
+@pytest.mark.engines("sqlite", reason="it is about what surrounds every answer")
 def test_an_origin_that_is_set_is_allowed_and_no_other(place: Place) -> None:
     with serving(place, "--allowed-origins", f"{ORIGIN},http://localhost:3000") as server:
         for origin in (ORIGIN, "http://localhost:3000"):
@@ -70,6 +71,7 @@ def test_an_origin_that_is_set_is_allowed_and_no_other(place: Place) -> None:
             assert "Origin" in refused.headers["vary"]
 
 
+@pytest.mark.engines("sqlite", reason="it is about what surrounds every answer")
 def test_a_page_of_an_allowed_origin_may_send_the_token(place: Place) -> None:
     with serving(place, "--allowed-origins", ORIGIN) as server:
         asked = ("Access-Control-Request-Method: GET", "Access-Control-Request-Headers: authorization")
@@ -84,6 +86,7 @@ def test_a_page_of_an_allowed_origin_may_send_the_token(place: Place) -> None:
     }
 
 
+@pytest.mark.engines("sqlite", reason="it is about what surrounds every answer")
 def test_a_refusal_can_be_read_by_an_allowed_origin(place: Place) -> None:
     with serving(place, "--allowed-origins", ORIGIN) as server:
         answer = server.ask("/usuario", f"Origin: {ORIGIN}", "Authorization: nobodys-wrong-token")
@@ -116,6 +119,7 @@ def test_without_a_limit_nobody_is_refused(server: Server) -> None:
 # max_rows.
 
 
+@pytest.mark.engines("sqlite", reason="it is about parameters")
 def test_a_page_has_at_most_max_rows(place: Place) -> None:
     with serving(place, "--max-rows", "50") as server:
         assert server.ask("/relatorios?rows=50").status == 200
@@ -127,6 +131,7 @@ def test_a_page_has_at_most_max_rows(place: Place) -> None:
 # Metrics.
 
 
+@pytest.mark.engines("sqlite", reason="it is about what surrounds every answer")
 def test_metrics_count_over_both_workers_on_a_port_of_their_own(place: Place) -> None:
     port = free_port()
     with serving(place, "--workers", "2", "--metrics-port", str(port)) as server:
@@ -140,8 +145,7 @@ def test_metrics_count_over_both_workers_on_a_port_of_their_own(place: Place) ->
     assert 'laudo_requests_total{method="GET",route="usuario",status="401"} 1.0' in text
     assert 'laudo_requests_total{method="other",route="none",status="404"} 1.0' in text
     assert 'laudo_request_seconds_count{route="usuario"} 101.0' in text
-    assert "52998224725" not in text
-    assert place.token not in text
+    assert not [each for each in ("52998224725", "BREW", place.token) if each in text]
 
 
 def test_metrics_are_off_unless_asked_for(server: Server) -> None:
