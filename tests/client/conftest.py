@@ -27,7 +27,7 @@ Handler = Callable[[httpx.Request], httpx.Response]
 
 class Blocking:
     def __init__(self, handler: Handler, token: str, clock: Clock, limits: Limits) -> None:
-        timing = Timing(clock.now, clock.sleep, clock.asleep, lambda: 1.0)
+        timing = Timing(clock.now, clock.sleep, clock.asleep, clock.chance)
         transport = httpx.MockTransport(handler)
         self.client = Laudo("http://service.test", token, limits=limits, transport=transport, timing=timing)
 
@@ -44,7 +44,7 @@ class Blocking:
 
 class Awaited:
     def __init__(self, handler: Handler, token: str, clock: Clock, limits: Limits) -> None:
-        timing = Timing(clock.now, clock.sleep, clock.asleep, lambda: 1.0)
+        timing = Timing(clock.now, clock.sleep, clock.asleep, clock.chance)
         transport = httpx.MockTransport(handler)
         self.client = AsyncLaudo("http://service.test", token, limits=limits, transport=transport, timing=timing)
 

@@ -114,6 +114,11 @@ class Clock:
     def __init__(self) -> None:
         self.time = 0.0
         self.pauses: list[float] = []
+        self.chances: list[float] = []
+        """What chance gives before it gives 1 for ever."""
+
+    def chance(self) -> float:
+        return self.chances.pop(0) if self.chances else 1.0
 
     def now(self) -> float:
         return self.time

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import httpx
 import pytest
+from rich.pretty import pretty_repr
 
 from client.conftest import Client, NewClient
 from client.service import PROFILE, TOKEN, Clock, Service, listed, pessoa, refused, relatorio
@@ -569,6 +570,15 @@ def test_each_pause_is_twice_the_one_before(new_client: NewClient, service: Serv
     assert clock.pauses == [0.25, 0.5, 1, 2, 4]
 
 
+def test_pauses_have_random_lengths_between_a_half_and_all(
+    new_client: NewClient, service: Service, clock: Clock
+) -> None:
+    clock.chances = [0.0, 0.5, 1.0]
+    service.script = [RESET] * 3
+    new_client(service, limits=Limits(retries=3)).call("usuario")
+    assert clock.pauses == [0.125, 0.375, 1]
+
+
 @pytest.mark.parametrize(
     ("failure", "kind"),
     [
@@ -719,7 +729,12 @@ def test_answers_give_retries_back(client: Client, service: Service) -> None:
     for _ in range(6):
         with pytest.raises(TransportError):
             client.call("usuario")
-    service.script = []
+    service.script = [*[None] * 9, RESET]
+    for _ in range(9):
+        client.call("usuario")
+    with pytest.raises(TransportError):
+        client.call("usuario")
+    assert service.script == []
     for _ in range(25):
         client.call("usuario")
     service.requests.clear()
@@ -868,11 +883,14 @@ def test_a_report_may_be_awaited_and_answered_in_capitals(
 
 def test_no_repr_shows_a_token_or_a_person(service: Service) -> None:
     service.relatorios = [relatorio(1)]
-    service.pessoas = [pessoa(52998224725, nome="Maria")]
+    service.pessoas = [pessoa(52998224725, nome="Maria"), *(pessoa(number) for number in range(30))]
     client = Laudo("http://service.test", TOKEN, transport=httpx.MockTransport(service))
+    place = next(client.pessoas_in_batches(rows=25)).place
+    assert place
+    assert "52998224725" in place.seen
     shown = [client, client.relatorios(), client.relatorios().itens, client.pessoas().itens, client.usuario()]
-    shown += [*client.relatorios_in_batches(), client._wire]
-    text = " ".join(map(repr, shown))
+    shown += [*client.relatorios_in_batches(), *client.pessoas_in_batches(), place, client._wire]
+    text = " ".join([*map(repr, shown), *map(pretty_repr, shown)])
     for secret in (TOKEN, "52998224725", "Maria", "ana@example.com"):
         assert secret not in text
     assert "Laudo('http://service.test')" in text

@@ -76,7 +76,7 @@ def test_leaving_clears_everything(tab: Console) -> None:
     tab.page.get_by_role("button", name="Sair").click()
     tab.page.get_by_label("Token de acesso").wait_for()
     assert tab.page.evaluate("Object.keys(sessionStorage)") == ["left"]
-    assert tab.page.url == f"{tab.base}/"
+    assert (tab.page.url, tab.page.evaluate("history.state")) == (f"{tab.base}/", None)
     tab.page.go_back()
     tab.page.reload()
     tab.page.get_by_label("Token de acesso").wait_for()
