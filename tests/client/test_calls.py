@@ -27,6 +27,7 @@ from laudo.client import (
     NotReadyError,
     ParameterError,
     PessoaFilters,
+    Place,
     RateLimitError,
     RelatorioFilters,
     ServerError,
@@ -889,7 +890,13 @@ def test_no_repr_shows_a_token_or_a_person(service: Service) -> None:
     assert place
     assert "52998224725" in place.seen
     shown = [client, client.relatorios(), client.relatorios().itens, client.pessoas().itens, client.usuario()]
-    shown += [*client.relatorios_in_batches(), *client.pessoas_in_batches(), place, client._wire]
+    shown += [
+        *client.relatorios_in_batches(),
+        *client.pessoas_in_batches(),
+        place,
+        Place(25, cursor=TOKEN),
+        client._wire,
+    ]
     text = " ".join([*map(repr, shown), *map(pretty_repr, shown)])
     for secret in (TOKEN, "52998224725", "Maria", "ana@example.com"):
         assert secret not in text

@@ -60,6 +60,26 @@ def test_nothing_personal_is_in_an_address_a_title_or_a_referrer(tab: Console, a
     assert not [request for request in tab.requests if request.headers.get("referer")]
 
 
+ASKED = """
+const ask = fetch;
+window.asked = [];
+window.fetch = (address, how) => {
+  asked.push([address, how.cache, how.credentials, how.redirect, how.referrerPolicy]);
+  return ask(address, how);
+};
+"""
+
+
+def test_answers_are_asked_for_without_a_cache_a_cookie_or_a_redirect(wide: Console) -> None:
+    wide.page.add_init_script(ASKED)
+    wide.enter("#/perfil")
+    wide.page.get_by_role("link", name="Relatórios").click()
+    wide.rows.first.wait_for()
+    hows = {(address.partition("?")[0].removeprefix(wide.base), *how) for address, *how in wide.page.evaluate("asked")}
+    kept = {"/usuario": "no-store", "/relatorios": "no-store", "/openapi.json": "default"}
+    assert hows == {(path, cache, "omit", "error", "no-referrer") for path, cache in kept.items()}
+
+
 @pytest.mark.parametrize("address", ["", "docs"])
 def test_a_page_that_the_browser_kept_shows_nothing_of_a_session_that_ended_meanwhile(
     wide: Console, address: str
