@@ -444,6 +444,10 @@ def test_the_keyboard_is_enough(tab: Console) -> None:
     press("Escape")
     press("?")
     assert not tab.page.locator("dialog[open]").count()
+    tab.page.reload()
+    tab.settle()
+    press("?")
+    assert not tab.page.locator("dialog[open]").count()
 
 
 def test_a_key_that_is_held_goes_along_the_rows_and_turns_one_page(wide: Console) -> None:
@@ -457,6 +461,17 @@ def test_a_key_that_is_held_goes_along_the_rows_and_turns_one_page(wide: Console
             focused = wide.page.evaluate("document.activeElement.title")
             assert focused == wide.rows.nth(5).get_attribute("title")
     assert wide.hash == "/relatorios?page=2"
+
+
+def test_keys_are_no_shortcuts_with_another_one_or_over_a_dialog(wide: Console) -> None:
+    wide.enter()
+    for keys in ("Control+2", "Alt+2", "Meta+2", "?", "2"):
+        wide.page.keyboard.press(keys)
+    assert wide.page.get_by_role("dialog", name="Atalhos de teclado").is_visible()
+    assert wide.hash == "/relatorios"
+    wide.page.keyboard.press("Escape")
+    wide.page.keyboard.press("2")
+    wide.page.wait_for_url("**/#/pessoas")
 
 
 def test_arrows_with_shift_are_for_what_is_selected(wide: Console) -> None:
