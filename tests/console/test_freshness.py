@@ -61,10 +61,30 @@ def test_coming_back_online_does_not_move_what_is_being_read(wide: Console) -> N
     watched(wide)
     total = wide.total
     wide.intercept(LIST, answered(lambda result: result["paginacao"].update(total=total + 1)))
+    stand_still(wide)
     wide.page.evaluate("dispatchEvent(new Event('online'))")
     wide.page.locator(".news").wait_for()
     assert wide.total == total
     wide.page.unroute_all(behavior="wait")
+
+
+def test_a_tab_that_is_not_seen_asks_nothing_and_looks_again_once_it_is(wide: Console) -> None:
+    watched(wide)
+    wide.intercept(LIST, answered(lambda result: result["paginacao"].update(total=1)))
+    wide.page.evaluate("Object.defineProperty(document, 'hidden', { configurable: true, get: () => true })")
+    asked = len(wide.requests)
+    for _ in range(3):
+        wide.page.clock.fast_forward(LOOKS_AGAIN)
+    assert len(wide.requests) == asked
+    stand_still(wide)
+    wide.page.evaluate("delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))")
+    wide.page.locator(".news").wait_for()
+    wide.page.unroute_all(behavior="wait")
+
+
+def stand_still(tab: Console) -> None:
+    """Let no more time go by, so that nothing happens because of that."""
+    tab.page.clock.pause_at(tab.page.evaluate("Date.now() / 1000") + 1)
 
 
 def test_news_say_what_came_and_what_changed(wide: Console) -> None:
