@@ -16,12 +16,13 @@ import httpx
 import pytest
 
 from laudo import cli
+from laudo.cli import deletes, serving
 from laudo.core import query
 from laudo.core.resources import LISTS, PROFILE
 from laudo.server.config import SETTINGS, Settings
-from laudo.server.ingest import ndjson
+from laudo.server.ingest import batches, lines, ndjson, removal
 from laudo.server.ingest.fields import ACCEPTED, OPTIONAL
-from laudo.server.ingest.lines import LONGEST
+from laudo.server.sqlite import session
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -74,8 +75,19 @@ def test_operating_lists_every_field_of_an_import() -> None:
     assert listed == rows, "docs/operating.md should have these rows:\n" + "\n".join(rows)
 
 
-def test_operating_says_how_long_a_line_of_an_import_may_be() -> None:
-    assert f"{LONGEST // 1024} KiB" in _section(OPERATING, "Import")
+@pytest.mark.parametrize(
+    ("chapter", "figure"),
+    [
+        ("Import", f"may have {lines.LONGEST // 1024} KiB"),
+        ("Import", f"batches of {batches.LEAST:,} to {batches.MOST:,}"),
+        ("Import", f"Where less than {session._AMPLE >> 30} GiB is free"),
+        ("Delete", f"up to {deletes.BATCH:,} at a time"),
+        ("Delete", f"up to {removal.MOST:,} in one transaction"),
+        ("Workers and stopping", f"for up to {serving._STOP_SECONDS} seconds"),
+    ],
+)
+def test_operating_has_the_figures_of_the_code(chapter: str, figure: str) -> None:
+    assert figure in " ".join(_section(OPERATING, chapter).split())
 
 
 def test_the_pages_say_how_long_a_connection_may_be_idle() -> None:
