@@ -103,6 +103,7 @@ def test_a_request_carries_what_the_specification_wants(client: Client, service:
     assert plain.headers["Content-Type"] == "application/json"
     assert filtered.headers["Content-Type"] == "application/x-www-form-urlencoded"
     assert filtered.headers["Authorization"] == TOKEN
+    assert (filtered.headers["Accept"], filtered.headers["Accept-Encoding"]) == ("application/json", "gzip")
     assert str(filtered.url) == "http://service.test/relatorios?page=1&rows=25&sort=-nome"
 
 
