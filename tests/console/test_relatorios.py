@@ -370,6 +370,8 @@ def test_wrong_check_digits_are_doubted_beside_the_filter_for_as_long_as_it_is_t
     tab.find("529.982.247-26")
     doubt = tab.page.get_by_text("Os dígitos verificadores não conferem.")
     assert doubt.and_(tab.page.locator(".chips *")).is_visible()
+    said = "0 relatórios, página 1. Os dígitos verificadores não conferem."
+    tab.until("document.querySelector('[role=status]').textContent.endsWith(given)", said)
     tab.page.get_by_role("button", name="Remover o filtro Documento").click()
     tab.settle()
     tab.filters()
