@@ -74,9 +74,16 @@ def test_it_says_when_it_was_counted_and_counts_again(wide: Console, api: httpx.
     assert re.fullmatch(r"contado às \d\d:\d\d:\d\d", wide.page.locator(".checked").inner_text())
     wide.page.wait_for_load_state("networkidle")
     shown, more = rows.first.inner_text(), answered(lambda result: result["paginacao"].update(total=54321))
-    wide.intercept(re.compile(r"/relatorios(\?|$)"), more)
+    lists = re.compile(r"/relatorios(\?|$)")
+    wide.intercept(lists, lambda route: route.fulfill(status=503, body="{}"))
+    wide.page.evaluate("dispatchEvent(new Event('online'))")
+    wide.page.get_by_text("não foi possível verificar desde então").wait_for()
+    wide.intercept(lists, more)
     wide.page.evaluate("dispatchEvent(new Event('online'))")
     wide.page.get_by_text("houve mudanças desde então").wait_for()
+    wide.until(
+        "document.querySelector('[role=status]').textContent.endsWith(given)", "Houve mudanças desde a contagem."
+    )
     assert (wide.total, rows.first.inner_text()) == (count(api), shown)
     again = wide.page.get_by_role("button", name="Contar de novo")
     again.focus()
