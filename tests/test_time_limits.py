@@ -128,25 +128,26 @@ def test_who_reads_waits_for_a_writer_no_longer_than_for_a_statement(store: Stor
 def test_who_writes_a_file_waits_for_another_writer_as_long_as_that_takes_and_says_so_once(
     store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    now, ends = 0.0, 0.0
+    now, ends, step = 0.0, 0.0, 0.0
     with closing(open_store(store_url, write=True)) as database, ExitStack() as writing:
 
         def later() -> float:
             nonlocal now
-            now += 60
+            now += step
             if now > ends:
                 writing.close()
             return now
 
         database.fetch(ONE)
         monkeypatch.setattr("laudo.server.sqlite.session.monotonic", later)
-        for _ in range(2):
-            ends = now + 3600
+        told = "waiting for another process that writes to the store; Ctrl-C ends the wait\n"
+        for seconds, step, said in ((1.8, 0.1, ""), (3600, 60, told), (3600, 60, "")):  # noqa: B007 - `later` reads it
+            ends = now + seconds
             writing.enter_context(store.database.transaction())
             with database.transaction() as connection:
                 assert now > ends
                 assert connection.fetch(ONE) == [(1,)]
-    assert capsys.readouterr().err == "waiting for another process that writes to the store; Ctrl-C ends the wait\n"
+            assert capsys.readouterr().err == said
 
 
 def test_who_writes_a_file_has_no_limit(store_url: str) -> None:
