@@ -3,6 +3,7 @@ import httpx
 from console.driver import Console
 from console.test_accessibility import SMALL
 from console.test_relatorios import count, first
+from laudo.core.documents import cpf_digits
 
 TYPED = """async (box, text) => {
     for (let length = 1; length <= text.length; length += 1) {
@@ -53,6 +54,13 @@ def test_what_is_no_person_leads_to_the_reports(tab: Console, api: httpx.Client)
         tab.page.get_by_role("button", name="Ver o").click()
         tab.await_total(total)
         tab.page.go_back()
+
+
+def test_a_cpf_that_lost_its_zeros_is_named_with_a_mask(wide: Console) -> None:
+    cpf = f"001234567{cpf_digits('001234567')}"
+    wide.enter("#/pessoas")
+    wide.page.get_by_role("searchbox", name="Buscar pessoas").fill(cpf.lstrip("0"))
+    wide.page.get_by_role("button", name="Ver os relatórios de ***.234.567-**").wait_for()
 
 
 def test_a_person_leads_to_the_reports(tab: Console, api: httpx.Client) -> None:

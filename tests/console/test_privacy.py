@@ -20,6 +20,10 @@ def test_cpfs_are_masked_until_each_is_revealed(tab: Console) -> None:
     assert not tab.page.locator(".detalhe").count()
     tab.page.get_by_role("button", name="Mostrar CPF", pressed=True).click()
     assert not WHOLE.search(table.inner_text())
+    tab.page.locator(".reveal").nth(4).click()
+    for whole in (25, 0):
+        tab.page.get_by_role("button", name="Mostrar CPFs nesta sessão").click()
+        assert len(WHOLE.findall(table.inner_text())) == whole
 
 
 def test_or_for_the_session_which_ends_with_it(tab: Console) -> None:
