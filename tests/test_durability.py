@@ -25,6 +25,7 @@ from laudo.server.database import Connection, Database, Row, Unavailable
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.verify import verify
 from laudo.server.ingest.writer import Counts, Ingest
+from laudo.server.sqlite import session
 from laudo.server.stores import open_store
 from strategies import STATUS
 from wsgi import NewClient
@@ -208,6 +209,21 @@ def test_the_log_waits_to_be_written_into_the_file_in_ample_room_only(
     for n in range(3):
         ingest.write([relatorio(n)])
         assert (log.stat().st_size > 0) == waits
+
+
+@pytest.mark.engines("sqlite", reason="a server's log is its own affair")
+def test_the_log_is_written_into_the_file_whenever_it_is_long(
+    store: Store, store_url: str, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = Path(f"{store_url.removeprefix('sqlite:///')}-wal")
+    ingest = Ingest(store.database, account.id_conta)
+    monkeypatch.setattr(session, "_LONGEST", 100)
+    ingest.write([relatorio(n) for n in range(100)])
+    sizes = []
+    for first in range(100, 2100, 100):
+        ingest.write([relatorio(n) for n in range(first, first + 100)])
+        sizes.append(log.stat().st_size)
+    assert max(sizes) < 2 * max(sizes[:3]), sizes
 
 
 @pytest.mark.engines("sqlite", reason="a server's log is its own affair")
