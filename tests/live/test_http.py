@@ -15,10 +15,20 @@ def token(server: Server) -> str:
 
 
 def test_a_connection_answers_many_requests(server: Server, token: str) -> None:
+    etag = server.ask("/relatorios", token).headers["etag"]
+    asked = {
+        request("/usuario", token): 200,
+        request("/relatorios", token, f"If-None-Match: {etag}"): 304,
+        request("/relatorios?page=0", token): 400,
+        request("/usuario"): 401,
+        request("/nothing"): 404,
+        request("/usuario", method="POST"): 405,
+        request("/usuario", method="OPTIONS"): 204,
+    }
     with Client(server.port) as client:
-        for _ in range(50):
-            client.send(request("/usuario", token))
-            assert client.read().status == 200
+        for raw, status in [*asked.items()] * 10:
+            client.send(raw)
+            assert client.read().status == status
 
 
 @pytest.mark.engines("sqlite", reason="the store is not asked")
