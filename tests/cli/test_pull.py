@@ -1,5 +1,6 @@
 import json
 import sqlite3
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -106,6 +107,7 @@ def test_an_interrupted_pull_goes_on(
     result = run(*words)
     assert result.exit_code == (2 if answered == 1 else 1)
     assert "hint: the same command goes on" in one_line(result)
+    assert {stat.S_IMODE((laudo.folder / name).stat().st_mode) for name in pulled(laudo)} == {0o600}
     asked = len(service.requests)
     assert run(*words).exit_code == 0
     assert len(service.requests) - asked <= 7 - answered + 1
