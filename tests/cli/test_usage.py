@@ -220,6 +220,14 @@ def test_a_file_that_is_no_store_is_explained(empty: Shell) -> None:
     assert one_line(result).startswith(f"error: {empty.folder}/laudo.db is not a store of laudo, or it is damaged; ")
 
 
+def test_a_sqlite_that_can_corrupt_a_store_makes_none(empty: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apsw.SQLITE_VERSION_NUMBER", 3_051_002)
+    result = empty("migrate")
+    assert result.exit_code == 2
+    assert one_line(result).endswith(" can corrupt this store; install apsw with SQLite ≥ 3.51.3")
+    assert list(empty.folder.iterdir()) == []
+
+
 def test_a_store_that_cannot_be_made_is_named(empty: Shell) -> None:
     result = empty("migrate", env={"LAUDO_STORE": f"sqlite:///{empty.folder}"})
     assert result.exit_code == 2

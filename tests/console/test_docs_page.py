@@ -17,7 +17,7 @@ def test_every_route_can_be_tried_with_the_token_of_the_tab(tab: Console, api: h
     section.locator("[name=status]").select_option("EM ANALISE")
     section.locator("[name=rows]").fill("50")
     section.get_by_role("button", name="Enviar").click()
-    section.locator("[data-outcome]").wait_for()
+    section.locator("output[aria-live=polite] [data-outcome]").wait_for()
     assert section.locator("[data-outcome]").inner_text().startswith("200")
     answer = section.locator("output pre").inner_text()
     assert json.loads(answer) == api.get("/relatorios", params={"status": "EM ANALISE", "rows": 50}).json()

@@ -9,6 +9,7 @@ import pytest
 
 from engines import Stores
 from factories import Account, Store, cpf, relatorio
+from laudo.core.sql import Statement
 from laudo.server import app
 from laudo.server.config import Settings
 from laudo.server.stores import open_store
@@ -34,6 +35,13 @@ def test_a_store_without_the_schema_is_not_ready(stores: Stores, store: Store) -
     assert bare.get("/ready").status == 503
     assert bare.get("/health").status == 200
     database.close()
+
+
+def test_a_store_that_lacks_the_last_migration_is_not_ready(store: Store, client: NewClient) -> None:
+    with store.database.transaction() as connection:
+        connection.fetch(Statement("DELETE FROM migration WHERE name = (SELECT max(name) FROM migration)"))
+    answer = client(None).get("/ready")
+    assert (answer.status, answer.headers["retry-after"]) == (503, "1")
 
 
 @pytest.mark.engines("sqlite", reason="a statement names its index there, as it does a column on either engine")
