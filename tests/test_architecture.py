@@ -119,7 +119,7 @@ def test_a_row_is_served(store: Store, store_url: str, account: Account) -> None
     settings = Settings(store=store_url, key_file=str(store.key_file), log=False)
     database = open_store(store_url)
     service = app.Service(settings, database, keys.load(store.key_file))
-    edges = Edges(settings, service.repeats)
+    edges = Edges(settings, service.repeats, service.limits)
     served = falcon.App(middleware=[edges])
     served.add_route("/relatorios", app.List(service, with_row(BY_MENSAGEM)))
     refuse(served)

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from io import StringIO
 from itertools import islice, product
 
@@ -13,8 +14,8 @@ from factories import Account, Store, cpf, relatorio
 from forwarding import Forwarding, ForwardingConnection
 from laudo.core import plan, query, reading
 from laudo.core.sql import Statement
-from laudo.server import logs
-from laudo.server.database import Connection, Database, Mark, Row, StoreError, Unavailable
+from laudo.server import edges, logs
+from laudo.server.database import Connection, Database, Mark, Row, Slow, StoreError, Unavailable
 from laudo.server.stores import open_store
 from wsgi import Answer, Client, NewApp, NewClient
 
@@ -211,6 +212,9 @@ class Ailing(Forwarding):
     def reading(self, connection: Connection) -> Connection:
         return _AilingConnection(connection, self)
 
+    def recover(self) -> None:
+        self._left = sys.maxsize
+
     def count(self) -> None:
         self._left -= 1
         if self._left < 0:
@@ -335,6 +339,87 @@ def test_more_requests_than_configured_are_429_with_the_seconds_to_wait(
     assert asking.get("/usuario").status == 429
     let_pass(0.25)
     assert asking.get("/usuario").status == 200, "a request that was refused costs nothing"
+
+
+@pytest.fixture
+def lasting(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Sets how many seconds each request takes."""
+    clock = 0.0
+
+    def seconds(each: float) -> None:
+        def tick() -> float:
+            nonlocal clock
+            clock += each
+            return clock
+
+        monkeypatch.setattr(edges, "perf_counter", tick)
+
+    return seconds
+
+
+@pytest.mark.parametrize("path", ["/usuario", "/relatorios", "/pessoas?nome=maria", "/relatorios?page=0"])
+def test_more_time_than_configured_is_429_until_it_has_passed(
+    account: Account, client: NewClient, let_pass: Callable[[float], None], lasting: Callable[[float], None], path: str
+) -> None:
+    asking = client(account.token, busy_limit_ms=100)
+    lasting(0.03)
+    assert {asking.get(f"/relatorios?page={page}").status for page in range(1, 4)} == {200}
+    lasting(0.25)
+    assert asking.get(path).status != 429
+    refused = [asking.get("/relatorios") for _ in range(3)]
+    assert [answer.status for answer in refused] == [429] * 3
+    assert {answer.headers["retry-after"] for answer in refused} == {"3"}, "0.34 s were taken, of 0.1 for each second"
+    let_pass(1.5)
+    assert asking.get("/usuario").headers["retry-after"] == "1"
+    let_pass(0.8)
+    assert asking.get("/usuario").status == 429
+    let_pass(0.2)
+    assert asking.get("/usuario").status == 200, "a request that was refused takes no time"
+
+
+def test_a_statement_that_was_ended_has_taken_time_all_the_same(
+    store_url: str,
+    account: Account,
+    new_app: NewApp,
+    let_pass: Callable[[float], None],
+    lasting: Callable[[float], None],
+) -> None:
+    with closing(open_store(store_url)) as database:
+        ailing = Ailing(database, good=2, error=Slow("segredo"))
+        asking = Client(new_app(ailing, busy_limit_ms=500), account.token)
+        lasting(2)
+        assert asking.get("/relatorios").status == 503
+        ailing.recover()
+        assert asking.get("/relatorios").headers["retry-after"] == "3"
+        let_pass(3)
+        assert asking.get("/relatorios").status == 200
+
+
+@pytest.mark.usefixtures("let_pass")
+def test_nobody_pays_for_a_store_that_does_not_answer(
+    store_url: str, account: Account, new_app: NewApp, lasting: Callable[[float], None]
+) -> None:
+    with closing(open_store(store_url)) as database:
+        ailing = Ailing(database, good=2, error=Unavailable("segredo"))
+        asking = Client(new_app(ailing, busy_limit_ms=500), account.token)
+        lasting(2)
+        assert asking.get("/relatorios").status == 503
+        ailing.recover()
+        assert asking.get("/relatorios").status == 200
+
+
+@pytest.mark.usefixtures("let_pass")
+def test_a_token_pays_for_its_own_time_and_an_answer_that_is_kept_is_cheap(
+    store: Store, new_app: NewApp, lasting: Callable[[float], None]
+) -> None:
+    asked = new_app(busy_limit_ms=100)
+    dear, cheap = (Client(asked, store.account().token) for _ in range(2))
+    lasting(0.2)
+    assert [dear.get("/relatorios").status for _ in range(2)] == [200, 429]
+    lasting(0.0001)
+    assert {cheap.get("/relatorios").status for _ in range(100)} == {200}
+    assert dear.get("/health").status == 200
+    assert dear.get("/relatorios").status == 429
 
 
 @pytest.mark.usefixtures("let_pass")

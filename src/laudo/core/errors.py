@@ -39,12 +39,19 @@ UNAVAILABLE: Final = Kind(
 TABLE: Final = (INVALID, UNAUTHORIZED, NOT_FOUND, NOT_ALLOWED, TOO_MANY, INTERNAL, UNAVAILABLE)
 
 
+RETRY_AFTER: Final = 1
+"""Seconds after which a client may try again what may pass: the store may answer then."""
+
+
 class ApiError(Exception):
     """A request that is refused: a row of the table, and for a 400 what was wrong and in which parameters."""
 
-    def __init__(self, kind: Kind, *, message: str = "", keys: tuple[str, ...] = ()) -> None:
-        """`message` replaces the row's own; `keys` are the parameters at fault."""
+    def __init__(
+        self, kind: Kind, *, message: str = "", keys: tuple[str, ...] = (), retry_after: int = RETRY_AFTER
+    ) -> None:
+        """`message` replaces the row's own; `keys` are the parameters at fault; `retry_after` is in seconds."""
         super().__init__(kind.error)
         self.kind = kind
         self.message = message or kind.message
         self.keys = keys
+        self.retry_after = retry_after

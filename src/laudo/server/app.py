@@ -27,7 +27,7 @@ from laudo.server.stores import file, open_store
 def create(settings: Settings, *, database: Served | None = None, key: bytes | None = None) -> WSGIApplication:
     """Build the application; raises StoreError or KeyFileError when it could not answer."""
     service = Service(settings, database or open_served(settings), key or keys.load(settings.key_file))
-    edges = Edges(settings, service.repeats)
+    edges = Edges(settings, service.repeats, service.limits)
     app = falcon.App(middleware=[edges])
     for path, endpoint in (
         ("/relatorios", List(service, resources.RELATORIOS)),
@@ -78,7 +78,7 @@ class Service:
         """Answer under the key with which tokens are hashed."""
         self.settings = settings
         self.database = database
-        self.limits = Limits(settings.rate_limit)
+        self.limits = Limits(settings.rate_limit, settings.busy_limit_ms)
         calm = Calm()
         self.callers = Callers(key, self.limits, calm)
         self.pages = Pages(key, cache_bytes=settings.cache_bytes)

@@ -17,14 +17,13 @@ from laudo.core.errors import ApiError
 from laudo.core.lookups import DamagedError
 from laudo.server import logs, metrics
 from laudo.server.config import Settings
-from laudo.server.database import StoreError
+from laudo.server.database import Slow, StoreError
+from laudo.server.limits import Limits
 from laudo.server.logs import Told
 from laudo.server.repeats import Repeats
 
 JSON: Final = "application/json; charset=utf-8"
 METHODS: Final = "GET, HEAD, OPTIONS"
-RETRY_AFTER: Final = 1
-"""Seconds after which a client may try again: the store may answer then, and a token that has used up its rate ask."""
 
 _FAILURE: Final = "laudo.failure"
 """Where a request's `environ` holds how the store has failed before the application was reached."""
@@ -40,7 +39,7 @@ _SHOWN_TO_SCRIPTS: Final = "ETag, Link, Retry-After, X-Request-Id"
 class Edges:
     """The first and the last to see a request: around Falcon's application, and its middleware."""
 
-    def __init__(self, settings: Settings, repeats: Repeats) -> None:
+    def __init__(self, settings: Settings, repeats: Repeats, limits: Limits) -> None:
         """Request ids are this process's own prefix and a number."""
         self._prefix = f"{secrets.token_hex(5)}-{os.getpid():x}"
         self._numbers = count(1)
@@ -48,6 +47,7 @@ class Edges:
         self._origins = frozenset(settings.allowed_origins)
         self._observe = metrics.observer(settings)
         self._repeats = repeats
+        self._limits = limits
 
     def around(self, app: WSGIApplication) -> WSGIApplication:
         """Give what a server is to call: `app`, but for requests that repeat, and for methods that nobody knows."""
@@ -75,6 +75,7 @@ class Edges:
         context.started = perf_counter()
         context.caller = None
         context.filters = ()
+        context.is_charged = True
         if request.path.startswith("//"):
             raise ApiError(errors.NOT_FOUND)
 
@@ -107,6 +108,8 @@ class Edges:
         )
         if succeeded and caller:
             self._repeats.keep(request.env, caller, told, answer.headers, answer.data)
+        if caller and context.is_charged:
+            self._limits.charge(caller.id_token, perf_counter() - context.started)
         request_id = self._request_id(request.env)
         answer.set_header("X-Request-Id", request_id)
         self._tell(request_id, request.method, context.started, told)
@@ -154,14 +157,15 @@ def refuse(app: falcon.App[falcon.Request, falcon.Response]) -> None:
     app.add_error_handler(ApiError, _on_refusal)
 
 
-def _on_refusal(_request: falcon.Request, answer: falcon.Response, refusal: ApiError, _params: object) -> None:
+def _on_refusal(request: falcon.Request, answer: falcon.Response, refusal: ApiError, _params: object) -> None:
     answer.status = refusal.kind.status
     answer.data = response.error(refusal)
     answer.content_type = JSON
     if refusal.kind is errors.UNAUTHORIZED:
         answer.set_header("WWW-Authenticate", _CHALLENGE)
     if refusal.kind in _MAY_PASS:
-        answer.set_header("Retry-After", str(RETRY_AFTER))
+        request.context.is_charged = False
+        answer.set_header("Retry-After", str(refusal.retry_after))
 
 
 class _Unanswered:
@@ -174,6 +178,7 @@ class _Unanswered:
     def __call__(self, request: falcon.Request, answer: falcon.Response, error: Exception, params: object) -> None:
         self._told.notice(f"store: {error.args[0]}")  # The text that is ours.
         _on_refusal(request, answer, ApiError(self._kind), params)
+        request.context.is_charged = isinstance(error, Slow)  # Nobody's question makes a store hang.
 
 
 def _on_falcon(request: falcon.Request, answer: falcon.Response, error: falcon.HTTPError, params: object) -> None:

@@ -77,6 +77,11 @@ class Settings:
     rate_limit: int = _row(
         number(0, 1_000_000), 0, "Requests per second for each token in each worker; 0 for no limit."
     )
+    busy_limit_ms: int = _row(
+        number(0, 1_000_000),
+        0,
+        "Milliseconds of a second that each worker may spend on the requests of each token; 0 for no limit.",
+    )
     allowed_origins: tuple[str, ...] = _row(
         ORIGINS, (), "Origins whose pages may call the API (CORS); none when empty."
     )
