@@ -14,6 +14,7 @@ import apsw
 import falcon
 import pytest
 
+import cluster
 from factories import NOON, Account, Store, relatorio
 from forwarding import Forwarding
 from laudo.server import app
@@ -79,7 +80,7 @@ def test_neither_does_it_where_the_store_must_be_asked_for_its_state(
         return not reached
 
     for number, url in enumerate(LISTS * 2):
-        assert any(is_repeated(url) for _ in range(100))
+        assert any(is_repeated(url) for _ in range(100)) is not bool(cluster.named())  # Citus does not tell its state.
         store.write(account, [relatorio(number)])
         assert not is_repeated(url)
 
