@@ -217,7 +217,10 @@ def test_a_file_that_is_no_store_is_explained(empty: Shell) -> None:
     (empty.folder / "laudo.db").write_bytes(b"not a database, but long enough to be looked at" * 100)
     result = empty("user", "list")
     assert result.exit_code == 2
-    assert one_line(result).startswith(f"error: {empty.folder}/laudo.db is not a store of laudo, or it is damaged; ")
+    assert one_line(result) == (
+        f"error: {empty.folder}/laudo.db is not a store of laudo, or it is damaged; "
+        "restore it from a backup, unless laudo verify can mend it"
+    )
 
 
 def test_a_sqlite_that_can_corrupt_a_store_makes_none(empty: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,6 +76,16 @@ REMEDY = (
 )
 
 
+@pytest.mark.engines("sqlite", reason="PostgreSQL keeps the index of words by itself")
+@pytest.mark.parametrize("table", ["data", "idx", "docsize", "config"])
+def test_an_import_that_meets_an_index_without_one_of_its_tables_names_verify(laudo: Shell, table: str) -> None:
+    file = ndjson(laudo.folder, 5)
+    damage(laudo, f"DROP TABLE pessoa_words_{table}")
+    assert "laudo verify" in one_line(laudo("import", str(file), "--account", "1"))
+    laudo("verify", "--repair")
+    assert laudo.prints("import", str(file), "--account", "1").startswith("5 inserted")
+
+
 def test_of_reports_that_no_repair_concerns_the_hint_is_what_helps(laudo: Shell) -> None:
     laudo.prints("import", str(ndjson(laudo.folder, 50)), "--account", "1")
     damage(laudo, GONE)

@@ -44,8 +44,8 @@ def translate(error: apsw.Error, path: str) -> None:
         case apsw.SQLError() if str(error).startswith(_OLDER):
             raise Unavailable(NO_SCHEMA) from error
         case apsw.NotADBError() | apsw.CorruptError():
-            message = f"{path} is not a store of laudo, or it is damaged; restore it from a backup"
-            raise StoreError(message) from error
+            todo = "restore it from a backup, unless laudo verify can mend it"
+            raise StoreError(f"{path} is not a store of laudo, or it is damaged; {todo}") from error
 
 
 def _words_damaged(path: str) -> WordsDamagedError:
