@@ -36,7 +36,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="laudo-bench-") as temporary, ExitStack() as stack:
         folder = arguments.folder or Path(temporary)
         store = f"sqlite:///{folder}/laudo.db"
-        token = fill(store, folder, arguments.reports)
+        token, *_ = fill(store, folder, arguments.reports)
         os.sched_setaffinity(0, {first})  # the server and the burners inherit it
         command: list[str | Path] = [LAUDO, "serve", "--store", store, "--key-file", f"{folder}/laudo.key"]
         command += ["--workers", "1", "--cache-bytes", "0", "--no-log"]

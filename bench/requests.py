@@ -114,7 +114,7 @@ def main() -> None:
     first, *others = sorted(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory(prefix="laudo-bench-") as temporary, ExitStack() as stack:
         folder = arguments.folder or Path(temporary)
-        token = fill(f"sqlite:///{folder}/laudo.db", folder, arguments.reports)
+        token, *_ = fill(f"sqlite:///{folder}/laudo.db", folder, arguments.reports)
         os.sched_setaffinity(0, {first})  # the servers inherit it
         questions = start(stack, folder, token)
         os.sched_setaffinity(0, others)
@@ -141,21 +141,21 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def fill(store: str, folder: Path, count: int) -> str:
-    """Make the store, unless it is there, and give a token to ask with."""
+def fill(store: str, folder: Path, count: int) -> list[str]:
+    """Make the store, unless it is there, and give tokens to ask with, one of the largest account first."""
     folder.mkdir(parents=True, exist_ok=True)
     keys.make(folder / "laudo.key")
     key = keys.load(folder / "laudo.key")
     with closing(open_store(store, write=True)) as database:
         migrations.migrate(database)
-        return demo.fill(database, key, count=count).accesses[0].token
+        return [access.token for access in demo.fill(database, key, count=count).accesses]
 
 
 def beside_pgbench(arguments: argparse.Namespace) -> None:
     """Compare a service on PostgreSQL with the statement of its first page alone."""
     with tempfile.TemporaryDirectory(prefix="laudo-bench-") as temporary, ExitStack() as stack:
         folder, store = arguments.folder or Path(temporary), arguments.store
-        token = fill(store, folder, arguments.reports)
+        token, *_ = fill(store, folder, arguments.reports)
         file = folder / "page.sql"
         with closing(open_store(store)) as database, database.snapshot() as connection:
             [(id_organizacao, id_conta)] = connection.fetch(Statement(_LARGEST))

@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager
 from functools import partial
 from itertools import cycle
 from pathlib import Path
@@ -24,11 +24,8 @@ from statistics import median, quantiles
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
-from laudo import demo
 from laudo.client import Laudo
-from laudo.server import keys, migrations
-from laudo.server.stores import open_store
-from requests import LAUDO, Server, running
+from requests import LAUDO, Server, fill, running
 
 _AT_ONCE: Final = 200
 """How many requests may be under way."""
@@ -50,7 +47,7 @@ def main() -> None:
     arguments = _arguments()
     with tempfile.TemporaryDirectory(prefix="laudo-bench-") as temporary:
         folder = arguments.folder or Path(temporary)
-        token, others_token = _filled(folder, arguments.reports)
+        token, *_, others_token = fill(f"sqlite:///{folder}/laudo.db", folder, arguments.reports)
         with _serving(folder, 0) as server:
             cheap, dear = _cheap(server.port, others_token), _dear(server.port, token)
         found: dict[int, tuple[list[Asked], list[Asked]]] = {limit: ([], []) for limit in (0, arguments.limit)}
@@ -92,16 +89,6 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _filled(folder: Path, count: int) -> tuple[str, str]:
-    """Make the store, unless it is there; give tokens of two accounts."""
-    folder.mkdir(parents=True, exist_ok=True)
-    keys.make(folder / "laudo.key")
-    with closing(open_store(f"sqlite:///{folder}/laudo.db", write=True)) as database:
-        migrations.migrate(database)
-        accesses = demo.fill(database, keys.load(folder / "laudo.key"), count=count).accesses
-    return accesses[0].token, accesses[-1].token
-
-
 def _cheap(port: int, token: str) -> list[str]:
     with Laudo(f"http://127.0.0.1:{port}", token) as client:
         documents = [each.numero_documento for each in client.relatorios(rows=100).itens]
@@ -113,7 +100,7 @@ def _dear(port: int, token: str) -> list[str]:
         names = {each.nome.split()[0] for each in client.pessoas(rows=1000).itens}
         totals = {name: client.pessoas(nome=name).total for name in names}
     common = sorted(totals, key=totals.__getitem__)[-_SEARCHED:]
-    pages = [(name, page) for name in common for page in range(totals[name] // 100, totals[name] // 34)]
+    pages = [(name, page) for name in common for page in range(1 + totals[name] // 100, totals[name] // 34)]
     return [f"/pessoas?nome={quote(name)}&page={page}" for name, page in Random(1).sample(pages, k=len(pages))]
 
 

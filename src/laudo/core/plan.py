@@ -118,14 +118,14 @@ def _are_few(matching: Matching) -> bool:
 
 def _bounded(sought: Sought, bounds: Bounds, counted: Counted | None) -> Steps:
     """A range of one axis beside the facets: the total is a difference of two ranks on that axis."""
-    query = sought.query
+    query, placed = sought.query, sought.placed
     axis, collected = query.order.field.axis, Reading(query.rows, of=sought.facets.total)
     if ranges.lies_in(bounds, query.order):
-        span = Span(0, counted.total) if counted and sought.placed.after else None
-        total = yield from ranges.read(collected, sought.placed, bounds, span)
+        span = Span(0, counted.total) if counted and placed.after else None
+        total = yield from ranges.read(collected, placed, bounds, span)
         return Page(total, collected.count, collected.items)
     if query.period and (axis is None or axis.facet_index or axis.covers_recency):
-        counted = yield from periods.read(collected, sought.placed, bounds, counted)
+        counted = yield from periods.read(collected, placed, bounds, counted)
         return Page(counted.total, collected.count, collected.items, counted.points)
     total = counted.total if counted else (yield from tally.span(bounds, sought.group)).total
     return (yield from _taken(sought, sought.matching(total)))

@@ -64,7 +64,7 @@ class Edges:
                 return app(environ, start)
             request_id = self._request_id(environ)
             start(given.status, [*given.headers, ("x-request-id", request_id)])
-            self._tell(request_id, "GET", started, given.told)
+            self._tell(request_id, "GET", perf_counter() - started, given.told)
             return given.chunks
 
         return served
@@ -108,19 +108,19 @@ class Edges:
         )
         if succeeded and caller:
             self._repeats.keep(request.env, caller, told, answer.headers, answer.data)
+        seconds = perf_counter() - context.started
         if caller and context.is_charged:
-            self._limits.charge(caller.id_token, perf_counter() - context.started)
+            self._limits.charge(caller.id_token, seconds)
         request_id = self._request_id(request.env)
         answer.set_header("X-Request-Id", request_id)
-        self._tell(request_id, request.method, context.started, told)
+        self._tell(request_id, request.method, seconds, told)
 
     def _request_id(self, environ: dict[str, Any]) -> str:
         given = environ.get("HTTP_X_REQUEST_ID")
         return given if given and _REQUEST_ID(given) else f"{self._prefix}-{next(self._numbers):x}"
 
-    def _tell(self, request_id: str, method: str, started: float, told: Told) -> None:
+    def _tell(self, request_id: str, method: str, seconds: float, told: Told) -> None:
         """Count an answer and log it."""
-        seconds = perf_counter() - started
         if self._observe:
             self._observe(told.route, method, told.status, seconds)
         if self._log:
