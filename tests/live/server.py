@@ -200,6 +200,11 @@ class Server:
         """The request log so far."""
         return [json.loads(line) for line in self.out.read_text("utf-8").splitlines()]
 
+    def holds(self, client: Client) -> bool:
+        """Tell whether the server's side of a connection is still there."""
+        both = f"0100007F:{self.port:04X} 0100007F:{client.socket.getsockname()[1]:04X} "
+        return both in Path("/proc/net/tcp").read_text("ascii")
+
     def workers(self) -> list[int]:
         """The ids of the worker processes."""
         text = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text("ascii")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 
 import pytest
 
@@ -78,6 +78,27 @@ def test_no_worker_ever_reaches_the_limit_of_open_files(place: Place) -> None:
         for client in clients[:150]:
             client.close()
         assert {client.read().status for client in clients[150:]} == {200}
+
+
+@pytest.mark.engines("sqlite", reason="the engine makes no difference")
+def test_who_does_not_read_is_let_go_but_not_who_reads_slowly(place: Place) -> None:
+    asked = request("/relatorios?rows=1000", f"Authorization: {place.token}")
+    with serving(place, "--workers", "1", "--idle-timeout-ms", "1000") as server, ExitStack() as stack:
+        body = server.ask("/relatorios?rows=1000").body
+        slow, stuck = (stack.enter_context(Client(server.port, receive_buffer=4096)) for _ in range(2))
+        begun = monotonic()
+        for client in (slow, stuck):
+            client.send(asked)
+        read = b""
+        while monotonic() < begun + 3:
+            read += slow.socket.recv(4096)
+            sleep(0.1)
+        assert (read + slow.rest()).partition(b"\r\n\r\n")[2] == body
+        while server.holds(stuck):
+            assert monotonic() < begun + 60
+            sleep(0.1)
+        with pytest.raises(ConnectionResetError):
+            stuck.rest()
 
 
 # Workers.

@@ -1,6 +1,8 @@
-"""How many connections a worker accepts, and how many threads answer what comes over them."""
+"""How many connections a worker accepts, when it lets go of one, and how many threads answer what comes over them."""
 
 import resource
+import socket
+from pathlib import Path
 from typing import Final
 
 from laudo.cli import output
@@ -14,6 +16,9 @@ _FILES: Final = 64
 
 _FILES_A_WORKER: Final = 6
 """And how many that it inherits for each of all workers, at most."""
+
+_UNREAD: Final = 8
+"""How many times `idle_timeout_ms` a client may be behind with reading: to the kernel, one that reads too slowly is."""
 
 
 def accepted(settings: Settings) -> int:
@@ -37,3 +42,31 @@ def threads(settings: Settings) -> int:
     from laudo.server import stores
 
     return 1 if stores.file(settings.store) else settings.bounds.threads(1 + len(settings.read_store))
+
+
+def let_go_of_unread(settings: Settings) -> bool:
+    """Have connections end whose client does not read what was answered; False as long as nothing listens here.
+
+    That stays in memory until it is taken, for which Granian waits without end. The kernel does not, if it is told so
+    of the socket that listens: connections inherit it. Granian makes that one in the worker, and keeps it for itself.
+    """
+    return any(_is_told(int(file.name), settings) for file in Path("/proc/self/fd").iterdir())
+
+
+def _is_told(file: int, settings: Settings) -> bool:
+    try:
+        found = socket.socket(fileno=file)
+    except OSError:
+        return False  # no socket, or closed meanwhile
+    try:
+        if not _listens(found, settings.port):
+            return False
+        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD * settings.idle_timeout_ms)
+        return True
+    finally:
+        found.detach()
+
+
+def _listens(found: socket.socket, port: int) -> bool:
+    is_listening = found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+    return bool(is_listening) and found.family != socket.AF_UNIX and found.getsockname()[1] == port

@@ -102,6 +102,7 @@ def application(settings: Settings, key: bytes) -> "WSGIApplication":
     finish_first()
     _defer_stopping()
     _end_with_parent()
+    _let_go_of_unread(settings)
     return made
 
 
@@ -222,6 +223,17 @@ def _end_with_parent() -> None:
             os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=stop, daemon=True).start()
+
+
+def _let_go_of_unread(settings: Settings) -> None:
+    """Do so as soon as the worker listens, where the system can: Linux."""
+
+    def let_go() -> None:
+        with suppress(AttributeError, OSError):
+            while not connections.let_go_of_unread(settings):
+                time.sleep(_LOOKING_SECONDS)
+
+    threading.Thread(target=let_go, daemon=True).start()
 
 
 def _announce(settings: Settings, server: "AbstractServer[Any]") -> None:
