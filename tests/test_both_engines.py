@@ -72,5 +72,5 @@ def what(answer: Answer) -> tuple[int, bytes, set[str]]:
     return (
         answer.status,
         answer.body,
-        {relation for relation in answer.links if relation} if answer.status == 200 else set(),
+        answer.relations if answer.status == 200 else set(),
     )

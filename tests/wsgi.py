@@ -51,6 +51,11 @@ class Answer:
         return {relation: urljoin("/", url) for url, relation in _LINK(self.headers["link"])}
 
     @property
+    def relations(self) -> set[str]:
+        """What the addresses of the `Link` header are: most who compare need no more."""
+        return {relation for _, relation in _LINK(self.headers["link"])}
+
+    @property
     def stable_headers(self) -> dict[str, str]:
         """All headers but the one that differs with every request."""
         return {name: value for name, value in self.headers.items() if name != "x-request-id"}
