@@ -823,6 +823,26 @@ def test_a_service_that_does_not_answer_is_no_report_that_is_not_ready(
     assert clock.time == 599
 
 
+def test_an_outage_that_has_passed_is_neither_the_end_of_a_wait_nor_what_its_pauses_go_by(
+    client: Client, service: Service, clock: Clock
+) -> None:
+    service.script = [refused(503, Retry_After="100"), listed([], total=0), listed([], total=0)]
+    with pytest.raises(NotReadyError):
+        client.call("wait_for", numero=relatorio(1)["numero"], timeout=600)
+    assert clock.pauses[0] == 100
+    assert max(clock.pauses[1:]) <= 18.75
+
+
+def test_whoever_wakes_up_after_the_end_of_a_wait_asks_once_more(
+    new_client: NewClient, service: Service, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sleep = clock.sleep
+    monkeypatch.setattr(clock, "sleep", lambda seconds: sleep(seconds + 1000))
+    service.script = [listed([], total=0)]
+    service.relatorios = [relatorio(1)]
+    assert new_client(service).call("wait_for", numero=relatorio(1)["numero"]).status == "CONCLUIDO"
+
+
 @pytest.mark.parametrize("failure", [RESET, httpx.ConnectError("no"), refused(502), refused(503), refused(429)])
 def test_an_outage_is_waited_through(
     client: Client, service: Service, clock: Clock, failure: httpx.Response | Exception
