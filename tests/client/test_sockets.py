@@ -27,6 +27,7 @@ from laudo.client import (
     Laudo,
     LaudoError,
     Limits,
+    Network,
     ServerError,
     TransportError,
     calls,
@@ -87,14 +88,14 @@ def serving(serve: Serve, *, first: bool = True) -> Iterator[str]:
         listener.shutdown(socket.SHUT_RDWR)
 
 
-def blocking(base: str, limits: Limits) -> object:
-    with Laudo(base, "token", limits=limits) as client:
+def blocking(base: str, limits: Limits, network: Network | None = None) -> object:
+    with Laudo(base, "token", limits=limits, network=network) as client:
         return client.usuario()
 
 
-def awaited(base: str, limits: Limits) -> object:
+def awaited(base: str, limits: Limits, network: Network | None = None) -> object:
     async def ask() -> object:
-        async with AsyncLaudo(base, "token", limits=limits) as client:
+        async with AsyncLaudo(base, "token", limits=limits, network=network) as client:
             return await client.usuario()
 
     return awaiting.run(ask())
@@ -343,12 +344,20 @@ def test_what_speaks_no_tls(ask: Ask) -> None:
     assert said == f"no TLS with {secure}: WRONG_VERSION_NUMBER; {hint}"
 
 
-def test_a_certificate_that_nobody_vouches_for(ask: Ask, tmp_path: Path) -> None:
-    made = tmp_path / "made.pem"
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """Make a certificate, with its key, that nobody but itself vouches for."""
+    made, file = tmp_path / "made.pem", tmp_path / "certificate.pem"
     command = ["openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-subj", "/CN=service.test", "-days", "2"]
-    subprocess.run([*command, "-keyout", made, "-out", tmp_path / "certificate.pem"], check=True, capture_output=True)
+    named = ("-addext", "subjectAltName=IP:127.0.0.1")
+    subprocess.run([*command, *named, "-keyout", made, "-out", file], check=True, capture_output=True)
+    file.write_bytes(file.read_bytes() + made.read_bytes())
+    return file
+
+
+def test_a_certificate_that_nobody_vouches_for(ask: Ask, certificate: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "certificate.pem", made)
+    context.load_cert_chain(certificate)
 
     def shake_hands(connection: socket.socket) -> None:
         with suppress(OSError):
@@ -361,6 +370,24 @@ def test_a_certificate_that_nobody_vouches_for(ask: Ask, tmp_path: Path) -> None
         f"the certificate of {secure} is not trusted: self-signed certificate; "
         "check the address, or name a file with the certificates to trust in SSL_CERT_FILE"
     )
+
+
+@pytest.mark.parametrize("ask", [blocking, awaited])
+def test_whose_certificates_to_trust_can_be_said(ask: Callable[..., object], certificate: Path) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+
+    def serve(connection: socket.socket) -> None:
+        with suppress(OSError), context.wrap_socket(connection, server_side=True) as secured:
+            secured.recv(65536)
+            secured.sendall(PROFILE)
+
+    with serving(serve, first=False) as base:
+        secure = base.replace("http:", "https:")
+        trusting = Network(verify=ssl.create_default_context(cafile=certificate))
+        assert "id_organizacao='7'" in repr(ask(secure, Limits(retries=0), network=trusting))
+        with pytest.raises(TransportError, match="is not trusted"):
+            ask(secure, Limits(retries=0), network=Network(verify=ssl.create_default_context()))
 
 
 def test_a_lost_connection_is_tried_again(ask: Ask) -> None:
