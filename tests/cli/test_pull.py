@@ -124,6 +124,14 @@ def test_to_ask_for_everything_goes_on_with_no_walk_that_was_not_to_bring_it(
     assert count(laudo, "relatorio") == 2600
 
 
+def test_everything_is_brought_each_time_that_is_asked_for(run: Run, service: Service) -> None:
+    del service.relatorios[1000:]
+    assert run("--whole").exit_code == 0
+    for mensagem in ("Outra.", "Ainda outra."):
+        service.relatorios[900] |= {"mensagem": mensagem}
+        assert run("--whole").stdout.startswith("0 inserted, 1 updated, ")
+
+
 @pytest.mark.parametrize("answer", [refused(400), refused(401), refused(500)])
 def test_a_pull_that_never_began_leaves_nothing_and_says_so(
     run: Run, laudo: Shell, service: Service, answer: httpx.Response
