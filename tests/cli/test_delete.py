@@ -62,9 +62,10 @@ def test_nothing_of_what_came_through_a_pipe_is_left_while_it_stays_open(laudo: 
 def test_what_is_no_uuid_is_named_by_its_line_and_stops_nothing(laudo: Shell) -> None:
     laudo.prints("import", str(ndjson(laudo.folder, 5)), "--account", "1")
     [first] = numeros(1)
-    result = laudo("delete", "--account", "1", "-", stdin=f"\n52998224725\n{first}\n{'x' * 100_000}\n{first}x")
-    assert (result.exit_code, result.stdout) == (1, "1 deleted, 0 absent, 3 rejected\n")
-    assert result.stderr == "line 2: not a UUID\nline 4: longer than 64 KiB\nline 5: not a UUID\n"
+    lines = b"\n".join([b"", b"52998224725", b"\xe7", first.encode(), b"x" * 100_000, f"{first}x".encode()])
+    result = laudo("delete", "--account", "1", "-", stdin=lines)
+    assert (result.exit_code, result.stdout) == (1, "1 deleted, 0 absent, 4 rejected\n")
+    assert result.stderr == "line 2: not a UUID\nline 3: not a UUID\nline 5: longer than 64 KiB\nline 6: not a UUID\n"
 
 
 def test_a_truncated_gzip_deletes_what_it_holds_and_says_that_the_rest_was_not_read(laudo: Shell) -> None:
