@@ -256,6 +256,38 @@ def test_a_schema_in_which_everybody_makes_tables_is_closed(server: Server) -> N
         connection.execute("CREATE TABLE more (number bigint)")
 
 
+def test_each_of_two_stores_in_one_database_is_granted_whole(server: Server) -> None:
+    """Its names need quotes, and nobody may connect to it unless told so."""
+    for text in (
+        f"CREATE ROLE \"Zelador\" LOGIN PASSWORD '{PASSWORD}'",
+        'CREATE DATABASE "Casa" OWNER "Zelador"',
+        'REVOKE CONNECT ON DATABASE "Casa" FROM PUBLIC',
+    ):
+        server.execute(text)
+    with pytest.raises(roles.RolesError) as refused:
+        granted_in(server, "first")
+    for statement in refused.value.statements:
+        server.execute(statement, database="Casa")
+    for schema in ("second", "first"):
+        granted_in(server, schema)
+    for catalog, start in (("pg_class", "rel"), ("pg_statistic_ext", "stx")):
+        named = f"{start}namespace::regnamespace::text, pg_get_userbyid({start}owner)"
+        text = f"SELECT {named} FROM {catalog} WHERE {start}namespace::regnamespace::text IN ('first', 'second')"
+        assert set(server.execute(text, database="Casa")) == {("first", "laudo_owner"), ("second", "laudo_owner")}
+    with psycopg.connect(server.url("Casa", user="api", password=PASSWORD)) as reader:
+        for table in TABLES:
+            reader.execute(f"SELECT FROM first.{table}, second.{table}".encode())
+
+
+def granted_in(server: Server, schema: str) -> None:
+    server.execute(f'CREATE SCHEMA IF NOT EXISTS {schema} AUTHORIZATION "Zelador"', database="Casa")
+    url = server.url("Casa", user="Zelador", password=PASSWORD)
+    with closing(open_store(f"{url}?options=-c%20search_path%3D{schema}", write=True)) as database:
+        migrations.migrate(database)
+        roles.grant(database)
+        assert roles.grant(database) == []
+
+
 def test_granting_waits_for_who_reads_a_table(server: Server) -> None:
     server.execute("CREATE DATABASE busy OWNER deploy")
     database = opened(server, "busy", "deploy")
@@ -355,6 +387,8 @@ def test_granting_without_the_right_to_prints_what_to_run(
 
 @pytest.mark.parametrize("user", ["api", "importer"])
 def test_who_owns_nothing_is_not_made_an_owner(server: Server, tmp_path: Path, user: str) -> None:
+    """Nor who owns a table of that name elsewhere."""
+    server.execute(f"CREATE SCHEMA of_{user} AUTHORIZATION {user} CREATE TABLE tally (total bigint)", database=GRANTED)
     url = server.url(GRANTED, user=user, password=PASSWORD)
     result = Shell(tmp_path)("migrate", "--grants", env={"LAUDO_STORE": url})
     said = (result.exit_code, result.stderr, result.stdout)
