@@ -19,6 +19,7 @@ from between import Between
 from laudo.core.sql import How, Statement, Write
 from laudo.core.sql.writes import Table
 from laudo.server.database import (
+    WAITS,
     Bounds,
     Busy,
     Connection,
@@ -48,6 +49,7 @@ PID: Final = Statement("SELECT pg_backend_pid()")
 BEGAN: Final = Statement("SELECT transaction_timestamp()::text")
 STARTED: Final = "SELECT pg_postmaster_start_time()"
 SLEEP: Final = Statement("SELECT pg_sleep(30)")
+WAITING: Final = Statement("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
 Step = Callable[[Connection], object]
 PATIENCE: Final = 30
 """Seconds after which a thread that does not end is a failure; no bound of what is tested."""
@@ -517,6 +519,22 @@ def test_writers_who_hold_one_name_take_turns(writer: Postgres) -> None:
 
     in_threads(2, count_up)
     assert writer.fetch(ALL) == [("a", 40, None)]
+
+
+def test_who_waits_for_ever_for_another_writer_says_so_once(
+    writer: Postgres, opened: Callable[..., Postgres], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr("laudo.server.logs.notice", told.append)
+    monkeypatch.setattr("laudo.server.postgres.session.SILENT_SECONDS", 0)
+    patient = opened(write=True, write_timeout_ms=0, pool_size=1)
+    for _ in range(2):
+        with ThreadPoolExecutor(1) as threads, writer.transaction() as connection:
+            connection.hold("a batch")
+            waiting = threads.submit(run, patient.transaction(), lambda each: each.hold("a batch"))
+            until(lambda: told == [WAITS] and writer.fetch(WAITING) == [(1,)])
+        waiting.result(PATIENCE)
+    assert told == [WAITS]
 
 
 def test_what_was_held_alone_is_let_go_with_the_block(server: Server, writer: Postgres) -> None:
