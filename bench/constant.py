@@ -8,7 +8,7 @@ import falcon
 from granian.constants import HTTPModes, Interfaces
 from granian.server import Server
 
-from laudo.cli.serving import finish_first
+from laudo.cli.worker import finish_first
 
 
 class Body:

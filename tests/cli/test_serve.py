@@ -117,11 +117,11 @@ def test_workers_are_forked_whatever_python_does_by_default(laudo: Shell) -> Non
 
 BORN_TO_END = """
 import os, signal
-from laudo.cli import serving
+from laudo.cli import signals
 
 signal.signal(signal.SIGTERM, lambda *_: None)
 os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGTERM))
-serving.heed_signals_from_birth()
+signals.heed_from_birth()
 child = os.fork()
 if not child:
     os._exit(0)

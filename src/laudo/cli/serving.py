@@ -3,7 +3,6 @@
 import os
 import signal
 import socket
-import sys
 import threading
 import time
 from contextlib import ExitStack, suppress
@@ -11,29 +10,21 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from laudo.cli import connections, options, output
+from laudo.cli import connections, options, output, signals, worker
 from laudo.cli.options import opened
 from laudo.server.config import Settings
 
 if TYPE_CHECKING:
-    from wsgiref.types import WSGIApplication
-
     from granian.server.common import AbstractServer
 
 _STOP_SECONDS: Final = 30
 """How long requests in flight may take to finish once the server is told to stop."""
 
-_STARTING_SECONDS: Final = 0.5
-"""How long a worker that has Granian's handler of signals may take until it heeds it."""
-
 _LOOKING_SECONDS: Final = 0.01
-"""How often it is looked whether a worker that begins has that handler yet, and whether one listens."""
+"""How often it is looked whether a worker listens."""
 
 _CONNECTING_SECONDS: Final = 1
 """How long it is tried whether one does."""
-
-_OPENING_SECONDS: Final = 1
-"""How long a worker waits until it tries again to open the store."""
 
 _HEAD_BYTES: Final = 65_536
 """What a connection may send before a request's head ends: it is kept, of whoever connects, in the worker's memory."""
@@ -52,15 +43,15 @@ def run(settings: Settings) -> None:
     _require_replicas(settings)
     key = _require_store(settings)
     with ExitStack() as unless_served:
-        _hold_signals()  # before there are other threads
-        unless_served.callback(_let_signals)
+        signals.hold()  # before there are other threads
+        unless_served.callback(signals.let)
         with metrics.start(settings):  # first: a port that they have is not free for the service
             server = _server(settings)
             unless_served.pop_all()
-            heed_signals_from_birth()
+            signals.heed_from_birth()
             _end_when_told(server)
             _announce(settings, server)
-            server.serve(target_loader=lambda: application(settings, key), wrap_loader=False)
+            server.serve(target_loader=lambda: worker.application(settings, key), wrap_loader=False)
 
 
 def _server(settings: Settings) -> "AbstractServer[Any]":
@@ -96,73 +87,9 @@ def _require_modules() -> None:
             raise output.Failure(output.without_server(name))
 
 
-def application(settings: Settings, key: bytes) -> "WSGIApplication":
-    """Build a worker's application, in the worker."""
-    made = _built(settings, key)
-    finish_first()
-    _defer_stopping()
-    _end_with_parent()
-    _let_go_of_unread(settings)
-    return made
-
-
-def _built(settings: Settings, key: bytes) -> "WSGIApplication":
-    """Build it once the store can be opened: a worker that failed would soon end the service, as Granian has it.
-
-    Until then a signal ends it at once, and so does the end of its parent.
-    """
-    from multiprocessing import parent_process
-
-    from laudo.server import app, logs
-    from laudo.server.database import StoreError
-
-    told = logs.Sparing()
-    while (parent := parent_process()) and parent.is_alive():
-        try:
-            return app.create(settings, key=key)
-        except StoreError as error:
-            told.notice(f"store: {error.reason}")
-            parent.join(_OPENING_SECONDS)
-    sys.exit()
-
-
 def base_url(settings: Settings) -> str:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     return f"http://{host}:{settings.port}"
-
-
-def heed_signals_from_birth() -> None:
-    """From now on a signal waits until a thread asks for it, and no worker loses one, however early it comes.
-
-    Workers are forked, as by default before Python 3.14.
-    """
-    from multiprocessing import set_start_method
-
-    set_start_method("fork", force=True)
-    _hold_signals()
-    os.register_at_fork(after_in_child=_heed_signals)
-
-
-def _stopping() -> set[signal.Signals]:
-    """Give what ends the service: SIGHUP, which comes when its terminal is closed, unless nohup has it ignored."""
-    is_heeded = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
-    return {signal.SIGINT, signal.SIGTERM} | ({signal.SIGHUP} if is_heeded else set())
-
-
-def _hold_signals() -> None:
-    signal.pthread_sigmask(signal.SIG_BLOCK, _stopping())
-
-
-def _let_signals() -> None:
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _stopping())
-
-
-def _heed_signals() -> None:
-    """Until a new worker has its own handlers, the parent's would swallow the signal that should end it."""
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # a terminal sends it to all; the parent then ends its workers
-    _let_signals()
 
 
 def _end_when_told(server: "AbstractServer[Any]") -> None:
@@ -172,7 +99,7 @@ def _end_when_told(server: "AbstractServer[Any]") -> None:
     may after the process was stopped, would not wake it up; and one that comes as it takes the lock would wait for
     ever for the same.
     """
-    stopping = _stopping()
+    stopping = signals.stopping()
 
     def hand_on() -> None:
         while True:
@@ -180,60 +107,6 @@ def _end_when_told(server: "AbstractServer[Any]") -> None:
             server.signal_handler_interrupt()  # type: ignore[no-untyped-call]
 
     threading.Thread(target=hand_on, daemon=True).start()
-
-
-def finish_first() -> None:
-    """Let a thread that answers go on while another one wakes up to send what was answered, where they share a core.
-
-    Linux otherwise changes between them twice a request, which takes a third of its CPU (decision 0001). Threads made
-    from now on do the same; other systems have no such policy.
-    """
-    with suppress(AttributeError, OSError):
-        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
-
-
-def _defer_stopping() -> None:
-    """Heed SIGTERM in a thread, which hands it to Granian once, and not before the worker surely serves.
-
-    Granian loses one that comes just before it serves, and a second one, as Ctrl-C sends, may keep it from ending.
-    """
-    _hold_signals()
-
-    def hand_on() -> None:
-        while not callable(stop := signal.getsignal(signal.SIGTERM)):
-            time.sleep(_LOOKING_SECONDS)
-        serving = time.monotonic() + _STARTING_SECONDS
-        signal.sigwait({signal.SIGTERM})
-        time.sleep(max(0.0, serving - time.monotonic()))
-        stop(signal.SIGTERM, None)
-
-    threading.Thread(target=hand_on, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """Stop when the parent is gone, killed with no time to end its workers: they would hold its port for ever.
-
-    Of several the one made last notices it first: each holds open what those before it wait for.
-    """
-    from multiprocessing import parent_process
-
-    def stop() -> None:
-        if parent := parent_process():
-            parent.join()
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=stop, daemon=True).start()
-
-
-def _let_go_of_unread(settings: Settings) -> None:
-    """Do so as soon as the worker listens, where the system can: Linux."""
-
-    def let_go() -> None:
-        with suppress(AttributeError, OSError):
-            while not connections.let_go_of_unread(settings):
-                time.sleep(_LOOKING_SECONDS)
-
-    threading.Thread(target=let_go, daemon=True).start()
 
 
 def _announce(settings: Settings, server: "AbstractServer[Any]") -> None:
