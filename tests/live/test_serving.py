@@ -80,6 +80,7 @@ def test_no_worker_ever_reaches_the_limit_of_open_files(place: Place) -> None:
         assert {client.read().status for client in clients[150:]} == {200}
 
 
+@pytest.mark.timed
 @pytest.mark.engines("sqlite", reason="the engine makes no difference")
 def test_who_does_not_read_is_let_go_but_not_who_reads_slowly(place: Place) -> None:
     asked = request("/relatorios?rows=1000", f"Authorization: {place.token}")
