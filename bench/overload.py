@@ -31,6 +31,8 @@ from requests import LAUDO, fill, running
 _CHEAP: Final = 9
 """How many cheap questions there are for a dear one."""
 _PATIENCE: Final = 2
+_BUSY: Final = 8
+"""How many requests under way keep each worker busy all the time."""
 _UNDER_WAY: Final = 32
 """How many requests a proxy lets be under way for each worker."""
 _SPAN: Final = 5
@@ -80,7 +82,7 @@ def main() -> None:
         with running("carrying", command, folder) as server:
             targets = _mixed(openloop.cheap(server.port, token), openloop.dear(server.port, token))
             carried = len(asyncio.run(_closed(server.port, token, targets, arguments))) / arguments.seconds
-        print(f"carries {carried:,.0f} a second; asked {carried * arguments.times:,.0f} times")
+        print(f"carries {carried:,.0f} a second")
         with running("alone", command, folder) as server:
             _show("alone", asyncio.run(_open(server.port, token, targets, carried * arguments.times, arguments)))
         if shutil.which("nginx"):
@@ -94,7 +96,7 @@ def _mixed(cheap: list[str], dear: list[str]) -> list[str]:
 
 
 async def _closed(port: int, token: str, targets: list[str], arguments: argparse.Namespace) -> list[Asked]:
-    return await Asker(port, token).at_once(targets, 8 * arguments.workers, arguments.seconds)
+    return await Asker(port, token).at_once(targets, _BUSY * arguments.workers, arguments.seconds)
 
 
 async def _open(
@@ -144,6 +146,8 @@ def _proxy(folder: Path, service: int, workers: int) -> Iterator[int]:
     process = subprocess.Popen(["nginx", "-p", own, "-e", "nginx.log", "-c", settings])
     try:
         while not _listens(port):
+            if process.poll() is not None:
+                raise SystemExit("nginx has ended before it served")
             time.sleep(_LISTENING)
         yield port
     finally:
