@@ -3,11 +3,11 @@
     python bench/overload.py --reports 600000 --times 2
 
 First it is measured how many questions a second a service carries that keeps no answers: of ten, one asks for a dear
-page, the others for cheap ones. Then so many times as many are asked for, as they
-are due, by clients that give up after two seconds: of a service alone, and of one behind nginx (where that is
-installed) with `max_conns=32` for each worker, as docs/operating.md has it. Shown are what was answered, and refused,
-for every five seconds; the milliseconds within which half of the answers came; and how long after the load's end
-somebody who asks ten times a second has an answer again.
+page, the others for cheap ones. Then so many times as many are asked for, as they are due, by clients that give up
+after two seconds: of a service alone, and of one behind nginx (where that is installed) with `max_conns=32` for each
+worker, as docs/operating.md has it. Shown are what was answered, and refused, for every five seconds; the milliseconds
+within which half of the answers came; and how long after the load's end somebody who asks ten times a second has an
+answer again.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What a worker does beside answering: opens the store, and ends when it is told to, or when its parent has ended."""
+"""What a worker does beside answering: opens the store, lets go of who does not read, and ends when it is to end."""
 
 import os
 import signal
