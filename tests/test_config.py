@@ -156,6 +156,16 @@ def test_what_only_resembles_that_is_refused(name: str, value: str) -> None:
         ("read_lag_ms", "199"),
         ("metrics_port", "-1"),
         ("log", ""),
+        ("rehearse", "503"),
+        ("rehearse", "503=-1"),
+        ("rehearse", "503=101"),
+        ("rehearse", "503=60,429=60"),
+        ("rehearse", "503=10,503=10"),
+        ("rehearse", "404=10"),
+        ("rehearse", "5=10"),
+        ("rehearse", "0.0001s=10"),
+        ("rehearse", "1000s=10"),
+        ("rehearse", "503=10;429=10"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_source_and_what_is_accepted(name: str, value: str) -> None:
@@ -191,6 +201,16 @@ def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path, content: bytes |
 def test_origins_are_a_list_in_toml_and_separated_by_commas_elsewhere(value: object) -> None:
     settings = config.load({"allowed_origins": value}, {}, None)
     assert settings.allowed_origins == ("https://a.example", "http://localhost:3000")
+
+
+@pytest.mark.parametrize("value", ["503=10, 5s=2,", ["503=10", "5s=2"]])
+def test_what_is_rehearsed_is_a_list_too(value: object) -> None:
+    assert config.load({"rehearse": value}, {}, None).rehearse == ("503=10", "5s=2")
+
+
+@pytest.mark.parametrize("value", ["401=25,429=25,500=25,503=25", "999.999s=100", "0s=0", ""])
+def test_a_hundred_requests_may_all_meet_something_or_none(value: str) -> None:
+    assert ",".join(config.load({"rehearse": value}, {}, None).rehearse) == value
 
 
 ONE = "postgresql://laudo:hunter2@one,two:5433/laudo?target_session_attrs=any"

@@ -1,5 +1,6 @@
 """Both clients against the service itself, in this process: its cursors, ETags and refusals."""
 
+from collections import Counter
 from collections.abc import Callable
 
 import httpx
@@ -63,6 +64,23 @@ def test_a_place_goes_on_in_the_way_in_which_it_was_made(
     rest = asking.batches("relatorios_in_batches", workers=then, start=begun.place)
     found = [item.numero for batch in (begun, *rest) for item in batch.itens]
     assert found == [numero(number) for number in range(400, 0, -1)]
+
+
+def test_a_walk_past_rehearsed_refusals_misses_nothing(
+    store: Store, account: Account, new_app: NewApp, new_client: NewAsking
+) -> None:
+    store.write(account, [relatorio(number, atualizado_em=number * 1000) for number in range(1, 1301)])
+    app, met = Client(new_app(max_rows=25, rehearse=("503=20", "429=20")), account.token), Counter[int]()
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        answer = app.get(request.url.raw_path.decode())
+        met[answer.status] += 1
+        return httpx.Response(answer.status, headers=answer.headers, content=answer.body)
+
+    found = [item.numero for item in new_client(handle, account.token).all("relatorios")]
+    assert found == [numero(number) for number in range(1300, 0, -1)]
+    assert met[503] > 5
+    assert met[429] > 5
 
 
 def test_persons_profile_and_counts(store: Store, account: Account, asking: Asking) -> None:

@@ -102,6 +102,21 @@ def test_who_does_not_read_is_let_go_but_not_who_reads_slowly(place: Place) -> N
             stuck.rest()
 
 
+# Rehearsals.
+
+
+@pytest.mark.timed
+def test_who_is_answered_late_by_intention_holds_up_nobody(place: Place) -> None:
+    with serving(place, "--workers", "1", "--rehearse", "2s=50") as server, ThreadPoolExecutor(8) as pool:
+        begun = monotonic()
+        answers = list(pool.map(server.ask, ["/usuario"] * 16))
+        took = monotonic() - begun
+        wait_for_text(server.err)
+    assert {answer.status for answer in answers} == {200}
+    assert 2 <= took < 8, "eight or so are late by two seconds each"
+    assert server.err.read_text("utf-8").startswith("rehearses 2s=50: some requests are refused, or answered late\n")
+
+
 # Workers.
 
 

@@ -17,6 +17,9 @@ _FILES: Final = 64
 _FILES_A_WORKER: Final = 6
 """And how many that it inherits for each of all workers, at most."""
 
+_LATE: Final = 32
+"""How many more threads answer where some answers are late by intention."""
+
 _UNREAD: Final = 8
 """How many times `idle_timeout_ms` a client may be behind with reading: to the kernel, one that reads too slowly is."""
 
@@ -38,10 +41,14 @@ def accepted(settings: Settings) -> int:
 
 
 def threads(settings: Settings) -> int:
-    """Give how many threads answer; on SQLite one: more would fight for the interpreter."""
+    """Give how many threads answer; on SQLite one: more would fight for the interpreter.
+
+    Who is to be answered late holds up one of them, and with these nobody else.
+    """
     from laudo.server import stores
 
-    return 1 if stores.file(settings.store) else settings.bounds.threads(1 + len(settings.read_store))
+    late = _LATE if settings.rehearse else 0
+    return late + (1 if stores.file(settings.store) else settings.bounds.threads(1 + len(settings.read_store)))
 
 
 def let_go_of_unread(settings: Settings) -> bool:

@@ -35,7 +35,7 @@ def serve(settings: Settings) -> None:
 @click.option("--until", "until_ms", metavar="INSTANT", type=Instant(), help="When the newest is made.  [default: now]")
 @click.option("--no-serve", is_flag=True, help="Only fill the store.")
 @click.option("--live", is_flag=True, help="Let reports come and move on while it serves.")
-@with_settings("store", "key_file", "host", "port", "workers", "log", store=DEMO_STORE, log=False)
+@with_settings("store", "key_file", "host", "port", "workers", "log", "rehearse", store=DEMO_STORE, log=False)
 def demo(settings: Settings, *, count: int, until_ms: int | None, no_serve: bool, live: bool) -> None:
     """Serve invented reports for a first look.
 

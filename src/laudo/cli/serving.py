@@ -47,6 +47,8 @@ def run(settings: Settings) -> None:
         unless_served.callback(signals.let)
         with metrics.start(settings):  # first: a port that they have is not free for the service
             server = _server(settings)
+            if settings.rehearse:
+                output.note(f"rehearses {','.join(settings.rehearse)}: some requests are refused, or answered late")
             unless_served.pop_all()
             signals.heed_from_birth()
             _end_when_told(server)

@@ -11,14 +11,15 @@ from laudo.core import errors, openapi, query, resources, response
 from laudo.core.errors import ApiError
 from laudo.core.resources import Resource
 from laudo.server import console, keys, metrics, schema, tokens
-from laudo.server.callers import Callers
+from laudo.server.callers import Beside, Caller, Callers
 from laudo.server.calm import Calm
 from laudo.server.config import Settings
-from laudo.server.database import NO_SCHEMA, Served, StoreError, Unavailable, read
+from laudo.server.database import NO_SCHEMA, Row, Served, StoreError, Unavailable, read
 from laudo.server.edges import JSON, Edges, refuse, stages
 from laudo.server.endpoint import Constant, Endpoint
 from laudo.server.limits import Limits
 from laudo.server.pages import Ahead, Pages
+from laudo.server.rehearsal import Rehearsal
 from laudo.server.repeats import MARK, Repeats
 from laudo.server.replicas import Replicas
 from laudo.server.stores import file, open_store
@@ -82,8 +83,20 @@ class Service:
         calm = Calm()
         self.callers = Callers(key, self.limits, calm)
         self.pages = Pages(key, cache_bytes=settings.cache_bytes)
-        repeated_bytes = 0 if settings.server_timing else settings.cache_bytes  # a time is of one request
+        self._rehearsal = Rehearsal(settings.rehearse)
+        is_of_one = settings.server_timing or settings.rehearse  # a time, or what is drawn, is of one request
+        repeated_bytes = 0 if is_of_one else settings.cache_bytes
         self.repeats = Repeats(database, self.limits, calm, cache_bytes=repeated_bytes)
+
+    def admit(
+        self, request: falcon.Request, token: str, beside: Beside | None = None
+    ) -> tuple[Caller, list[Row] | None]:
+        """Give who asks, and the rows of what went `beside`; raises ApiError (401, 429, and what is rehearsed)."""
+        caller, rows = self.callers.admit(self.database, request.env[MARK], token, beside)
+        request.context.caller = caller
+        self.limits.spend(caller.id_token)
+        self._rehearsal.meet()
+        return caller, rows
 
 
 class List(Endpoint):
@@ -103,9 +116,7 @@ class List(Endpoint):
         known = request.env.get("HTTP_IF_NONE_MATCH")
         parse = partial(query.parse, self._resource, request.env["QUERY_STRING"], max_rows=service.settings.max_rows)
         ahead = Ahead(service.pages, service.database.dialect, parse, known=known)
-        caller, rows = service.callers.admit(service.database, request.env[MARK], token, ahead)
-        request.context.caller = caller
-        service.limits.spend(caller.id_token)
+        caller, rows = service.admit(request, token, ahead)
         admitted = perf_counter()
         asked = parse()
         request.context.filters = asked.names
@@ -141,9 +152,7 @@ class Profile(Endpoint):
     def on_get(self, request: falcon.Request, answer: falcon.Response) -> None:
         """Narrate a request for the profile."""
         service, token = self._service, presented(request)
-        caller, _ = service.callers.admit(service.database, request.env[MARK], token)
-        request.context.caller = caller
-        service.limits.spend(caller.id_token)
+        caller, _ = service.admit(request, token)
         query.parse_none(request.env["QUERY_STRING"])
         answer.data = response.profile(
             {

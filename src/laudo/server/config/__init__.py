@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import unquote
 
 from laudo.core.likeness import meant
-from laudo.server.config.kinds import ADDRESS, FILE, ORIGINS, STORE, STORES, SWITCH, Kind, number
+from laudo.server.config.kinds import ADDRESS, FILE, ORIGINS, STORE, STORES, SWITCH, TROUBLES, Kind, number
 from laudo.server.config.processors import cores
 
 if TYPE_CHECKING:
@@ -116,6 +116,9 @@ class Settings:
     metrics_host: str = _row(ADDRESS, "127.0.0.1", "Address where metrics are served.")
     metrics_port: int = _row(number(0, 65_535), 0, "Port where metrics are served; 0 for none.")
     log: bool = _row(SWITCH, default=True, about="Write one JSON line a request to standard output.")
+    rehearse: tuple[str, ...] = _row(
+        TROUBLES, (), "For tests of clients: how many of 100 requests are refused so, or answered so late."
+    )
 
     @property
     def bounds(self) -> "Bounds":

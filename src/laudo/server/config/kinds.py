@@ -55,6 +55,16 @@ def _stores(text: str) -> tuple[str, ...]:
     return urls
 
 
+def _troubles(text: str) -> tuple[str, ...]:
+    troubles = tuple(trouble.strip() for trouble in text.split(",") if trouble.strip())
+    found = [_TROUBLE(trouble) for trouble in troubles]
+    read = {trouble["what"]: int(trouble["share"]) for trouble in found if trouble}
+    if len(read) < len(troubles) or sum(read.values()) > 100:  # noqa: PLR2004 - percent
+        raise ValueError
+    return troubles
+
+
+_TROUBLE: Final = re.compile(r"(?P<what>401|429|500|503|[0-9]{1,3}(\.[0-9]{1,3})?s)=(?P<share>[0-9]{1,3})").fullmatch
 _ORIGIN: Final = re.compile(r"(https(?!.*:443$)|http(?!.*:80$))://[a-z0-9.-]+(:[0-9]{1,5})?").fullmatch
 """As browsers write one, who leave out the port that is the scheme's own: with it, none would ever be the same."""
 _BOOLEANS: Final = dict.fromkeys(("true", "1", "yes", "on"), True) | dict.fromkeys(("false", "0", "no", "off"), False)
@@ -65,4 +75,7 @@ ADDRESS: Final = _matching(r"[0-9A-Za-z.:_-]+", "an address or a host name")
 FILE: Final = _matching(r"[^\x00-\x1f]+", "the path of a file")
 ORIGINS: Final = Kind(
     _origins, "origins such as https://app.example.com, without the port that browsers leave out, separated by commas"
+)
+TROUBLES: Final = Kind(
+    _troubles, "shares such as 503=10,5s=2, together 100 at most: of 401, 429, 500, 503, or seconds of delay"
 )

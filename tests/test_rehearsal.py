@@ -1,0 +1,77 @@
+"""What requests meet by intention: in which shares, after which checks, in which shape, and the same each time."""
+
+import time
+from collections import Counter
+
+import pytest
+
+from factories import Account, Store, relatorio
+from wsgi import Client, NewApp, NewClient
+
+ALL = ("401=10", "429=10", "500=10", "503=20")
+
+
+def statuses(client: Client, path: str, number: int) -> list[int]:
+    return [client.get(path).status for _ in range(number)]
+
+
+@pytest.mark.parametrize("path", ["/relatorios", "/pessoas", "/usuario"])
+def test_so_many_requests_are_refused_and_the_others_answered(account: Account, client: NewClient, path: str) -> None:
+    plain = client(account.token).get(path)
+    asking = client(account.token, rehearse=ALL)
+    answers = [asking.get(path) for _ in range(1000)]
+    found = Counter(answer.status for answer in answers)
+    assert set(found) == {200, 401, 429, 500, 503}
+    for status, share in ((200, 50), (401, 10), (429, 10), (500, 10), (503, 20)):
+        assert found[status] / 10 == pytest.approx(share, abs=4)
+    assert {answer.body for answer in answers if answer.status == 200} == {plain.body}
+
+
+def test_a_refusal_is_as_it_is_when_it_is_meant(account: Account, client: NewClient) -> None:
+    refused = {share.partition("=")[0]: client(account.token, rehearse=(f"{share[:3]}=100",)) for share in ALL}
+    answers = {status: asking.get("/relatorios") for status, asking in refused.items()}
+    assert {status: answer.status for status, answer in answers.items()} == {each: int(each) for each in answers}
+    wrong = client("laudo_" + "0" * 38).get("/relatorios")
+    assert answers["401"].body == wrong.body
+    assert set(answers["401"].headers) == set(wrong.headers)
+    for status in ("429", "503"):
+        assert answers[status].headers["retry-after"] == "1"
+        assert "Retry-After" in answers[status].json["message"]
+    assert answers["500"].json["error"] == "Internal Server Error"
+    assert all("x-request-id" in answer.headers for answer in answers.values())
+
+
+def test_each_start_meets_the_same_and_a_repeat_is_no_exception(account: Account, new_app: NewApp) -> None:
+    first, second = (Client(new_app(rehearse=ALL), account.token) for _ in range(2))
+    met = statuses(first, "/relatorios", 100)
+    assert statuses(second, "/pessoas", 50) + statuses(second, "/relatorios?page=2", 50) == met
+    assert len(set(met[50:])) > 2
+
+
+def test_only_who_may_ask_rehearses(account: Account, client: NewClient) -> None:
+    asking = client(account.token, rehearse=("503=100",))
+    assert asking.get("/usuarios").status == 404
+    assert asking.ask("POST", "/usuario").status == 405
+    assert asking.nobody().get("/usuario").status == 401
+    assert asking.get("/relatorios?page=0").status == 503
+    assert {asking.get(path).status for path in ("/health", "/ready", "/openapi.json", "/docs", "/")} == {200}
+
+
+def test_nothing_is_rehearsed_unless_asked_for(account: Account, client: NewClient) -> None:
+    assert set(statuses(client(account.token), "/usuario", 200)) == {200}
+
+
+def test_an_answer_comes_late_and_is_the_same(
+    store: Store, account: Account, client: NewClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.write(account, [relatorio(1)])
+    plain = client(account.token).get("/relatorios")
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    asking = client(account.token, rehearse=("0.25s=30", "503=30", "5s=20"))
+    answers = [asking.get("/relatorios") for _ in range(300)]
+    assert {answer.body for answer in answers if answer.status == 200} == {plain.body}
+    assert Counter(slept).keys() == {0.25, 5}
+    assert slept.count(0.25) / 3 == pytest.approx(30, abs=8)
+    assert slept.count(5) / 3 == pytest.approx(20, abs=8)
+    assert sum(answer.status == 503 for answer in answers) / 3 == pytest.approx(30, abs=8)
