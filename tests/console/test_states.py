@@ -341,6 +341,35 @@ def test_a_rate_limit_only_slows_the_panel(wide: Console, api: httpx.Client) -> 
     assert shown.inner_text().replace(".", "") == str(count(api, status="PENDENTE"))
 
 
+def test_refusals_of_some_only_slow_the_panel_and_those_of_all_are_told(wide: Console, api: httpx.Client) -> None:
+    wide.refusals_expected = True
+    asked: list[str] = []
+    refuse = answers(503, "Indisponível.", Retry_After="1")
+
+    def some(route: Route) -> None:
+        asked.append(route.request.url)
+        answer = refuse if len(asked) % 3 == 0 else Route.continue_
+        answer(route)
+
+    wide.enter("#/pessoas")
+    wide.intercept(LISTS, some)
+    wide.page.evaluate(
+        "new MutationObserver(() => (window.troubled ||= document.querySelector('.trouble')))"
+        ".observe(document.body, { childList: true, subtree: true })"
+    )
+    wide.page.get_by_role("link", name="Painel").click()
+    wide.page.locator(".volume tbody tr").first.wait_for()
+    assert not wide.page.evaluate("Boolean(window.troubled)")
+    assert len(asked) > 50
+    shown = wide.page.locator('.bars [data-value="PENDENTE"] .number')
+    assert shown.inner_text().replace(".", "") == str(count(api, status="PENDENTE"))
+    wide.page.unroute(LISTS)
+    wide.intercept(LISTS, refuse)
+    wide.page.get_by_role("button", name="Contar de novo").click()
+    wide.page.locator(".painel > .trouble[data-kind=unavailable]").wait_for()
+    assert shown.count(), "what was counted before stands"
+
+
 def test_people_past_the_last_page_lead_back(tab: Console) -> None:
     tab.enter("#/pessoas?page=99999")
     tab.page.get_by_role("button", name="Ir para a primeira").click()

@@ -44,6 +44,7 @@ export async function description() {
 export function connect(token) {
   /** Answers by address, oldest first, so that what has not changed costs a 304. @type {Map<string, Answer>} */
   const known = new Map();
+  let answered = -Infinity;
 
   /**
    * Ask; a refusal is thrown as Refusal, and an aborted request as AbortError.
@@ -57,11 +58,10 @@ export function connect(token) {
     const headers = { Authorization: token };
     if (before?.etag) headers["If-None-Match"] = before.etag;
     const { answer, text } = await send(address, { headers }, signal);
-    if (answer.status === 304 && before) return keep(address, before);
-    const body = read(answer, text, WHOLE[path] ?? isObject);
-    const etag = answer.headers.get("ETag") ?? "";
-    const found = { body, etag, next: next(answer.headers.get("Link")), size: text.length };
-    return remember && etag ? keep(address, found) : found;
+    const same = answer.status === 304 && before;
+    const found = same || { body: read(answer, text, WHOLE[path] ?? isObject), etag: answer.headers.get("ETag") ?? "", next: next(answer.headers.get("Link")), size: text.length };
+    answered = performance.now();
+    return remember && found.etag ? keep(address, found) : found;
   }
 
   /** @param {string} address @param {Answer} answer */
@@ -82,7 +82,10 @@ export function connect(token) {
   /** What was answered last, if that is still known. @param {string} path @param {Record<string, string>} parameters */
   const recall = (path, parameters) => known.get(addressOf(path, parameters)) ?? null;
 
-  return { ask, count, recall };
+  /** For how many seconds nothing has been answered. */
+  const silence = () => (performance.now() - answered) / 1000;
+
+  return { ask, count, recall, silence };
 }
 
 /** @typedef {ReturnType<typeof connect>} Api */

@@ -3,15 +3,17 @@ import { Refusal } from "./api.js";
 
 const ATTEMPTS = 6;
 const MOST_WAIT_S = 30;
+/** @param {Refusal} refusal */
+const mayPass = ({ kind }) => ["limit", "unavailable", "offline", "server"].includes(kind);
 
-/** @template T @param {() => Promise<T>} ask @param {AbortSignal} signal @param {string[]} [passing] kinds of refusals that may pass @returns {Promise<T>} */
-export async function patiently(ask, signal, passing = ["limit", "unavailable", "offline", "server"]) {
+/** @template T @param {() => Promise<T>} ask @param {AbortSignal} signal @param {(refusal: Refusal) => boolean} [passes] which to wait for @returns {Promise<T>} */
+export async function patiently(ask, signal, passes = mayPass) {
   for (let attempt = 1; ; attempt += 1) {
     try {
       signal.throwIfAborted();
       return await ask();
     } catch (error) {
-      if (!(error instanceof Refusal && passing.includes(error.kind)) || attempt === ATTEMPTS) throw error;
+      if (!(error instanceof Refusal && passes(error)) || attempt === ATTEMPTS) throw error;
       await pause(Math.min(error.retryAfter || 2 ** attempt / 2, MOST_WAIT_S), signal);
     }
   }

@@ -7,20 +7,38 @@ const WIDTH = 4;
 /** How many matrices are named at a time. */
 export const SOME_MATRICES = 40;
 
-/** Ask one of many: a rate limit slows them, and refuses none. @template T @param {() => Promise<T>} ask @param {AbortSignal} signal */
-export const slowly = (ask, signal) => patiently(ask, signal, ["limit"]);
+/** For how many seconds one of many questions waits for a server that has just answered others. */
+const SOON_S = 3;
+
+/**
+ * The API for many questions at a time, which are of use only together: a rate limit slows them, and one that is refused is asked again
+ * while others are answered.
+ * @param {import("./api.js").Api} api @param {AbortSignal} signal
+ */
+export function steady(api, signal) {
+  /** @param {import("./api.js").Refusal} refusal */
+  const passes = ({ kind, retryAfter }) => kind === "limit" || (kind === "unavailable" && Math.max(retryAfter, api.silence()) < SOON_S);
+  return {
+    /** @param {string} path @param {Record<string, string>} parameters */
+    ask: (path, parameters) => patiently(() => api.ask(path, parameters, { signal }), signal, passes),
+    /** @param {string} path @param {Record<string, string>} filters */
+    count: (path, filters) => patiently(() => api.count(path, filters, signal), signal, passes),
+  };
+}
+
+/** @typedef {ReturnType<typeof steady>} Steady */
 
 /**
  * Count every choice of every filter, the other filters being as they are.
- * @param {import("./api.js").Api} api @param {Record<string, string>} filters @param {AbortSignal} signal
+ * @param {Steady} api @param {Record<string, string>} filters
  * @returns {Promise<Record<string, number>>} by `filter=choice`
  */
-export async function countChoices(api, filters, signal) {
+export async function countChoices(api, filters) {
   const enter = queue(WIDTH);
   const tasks = Object.entries(CHOICES).flatMap(([name, choices]) =>
     Object.keys(choices).map((choice) =>
       enter(async () => {
-        const total = await slowly(() => api.count("/relatorios", { ...filters, [name]: choice }, signal), signal);
+        const total = await api.count("/relatorios", { ...filters, [name]: choice });
         return /** @type {[string, number]} */ ([`${name}=${choice}`, total]);
       }),
     ),
@@ -33,11 +51,11 @@ export async function countChoices(api, filters, signal) {
 /**
  * Name the first matrices, each with how many reports it has: a walk in the order of names that steps over each one's reports, and
  * goes on from those that were named before.
- * @param {import("./api.js").Api} api @param {Record<string, string>} filters @param {AbortSignal} signal
+ * @param {Steady} api @param {Record<string, string>} filters
  * @param {number} most @param {Matrices} [before]
  * @returns {Promise<Matrices>}
  */
-export async function countMatrices(api, filters, signal, most, before = { matrices: [], rest: 0 }) {
+export async function countMatrices(api, filters, most, before = { matrices: [], rest: 0 }) {
   const others = { ...filters };
   delete others.nome;
   const matrices = [...before.matrices];
@@ -45,11 +63,11 @@ export async function countMatrices(api, filters, signal, most, before = { matri
   let all = offset + before.rest;
   while (matrices.length < most) {
     const page = Math.floor(offset / 25) + 1;
-    const { body } = await slowly(() => api.ask("/relatorios", { ...others, sort: "nome", page: String(page) }, { signal }), signal);
+    const { body } = await api.ask("/relatorios", { ...others, sort: "nome", page: String(page) });
     all = Number(body.result.paginacao.total);
     const item = body.result.itens[offset % 25];
     if (!item) break;
-    const total = await slowly(() => api.count("/relatorios", { ...others, nome: item.nome }, signal), signal);
+    const total = await api.count("/relatorios", { ...others, nome: item.nome });
     if (!total) break;
     matrices.push({ nome: item.nome, total });
     offset += total;
@@ -70,12 +88,12 @@ export function spans(by, newest) {
   return Array.from({ length: 30 }, (_, index) => ({ from: new Date(year, month, day - 29 + index), to: new Date(year, month, day - 28 + index) }));
 }
 
-/** How many reports each span has. @param {import("./api.js").Api} api @param {{from: Date, to: Date}[]} asked @param {AbortSignal} signal */
-export function countSpans(api, asked, signal) {
+/** How many reports each span has. @param {Steady} api @param {{from: Date, to: Date}[]} asked */
+export function countSpans(api, asked) {
   const enter = queue(WIDTH);
   return Promise.all(
     asked.map(({ from, to }) =>
-      enter(() => slowly(() => api.count("/relatorios", { atualizado_em_de: from.toISOString(), atualizado_em_ate: to.toISOString() }, signal), signal)),
+      enter(() => api.count("/relatorios", { atualizado_em_de: from.toISOString(), atualizado_em_ate: to.toISOString() })),
     ),
   );
 }

@@ -7,7 +7,7 @@ import { refused, useCountdown, useOnce, useTurn } from "../lists.js";
 import { Beside, Icon, Trouble } from "../parts.js";
 import { go } from "../router.js";
 import { api } from "../session.js";
-import { countChoices, countMatrices, SOME_MATRICES } from "../totals.js";
+import { countChoices, countMatrices, SOME_MATRICES, steady } from "../totals.js";
 import { Exact } from "./exact.js";
 
 /** @typedef {import("../address.js").Place} Place */
@@ -45,7 +45,7 @@ function useCounts(list, filters) {
     if (wanted === null || wanted === known.wanted) return undefined;
     const stop = new AbortController();
     setRefusal(null);
-    countChoices(api(), filters, stop.signal)
+    countChoices(steady(api(), stop.signal), filters)
       .then((counts) => setKnown({ wanted, question, counts }))
       .catch((error) => {
         if (stop.signal.aborted) return;
@@ -163,7 +163,7 @@ function Matriz({ place, filters }) {
   const [steps, setSteps] = useState(1);
   const known = useRef({ others, found: /** @type {import("../totals.js").Matrices|undefined} */ (undefined) });
   if (known.current.others !== others) known.current = { others, found: undefined };
-  const { value, ...asked } = useOnce(open ? JSON.stringify([others, steps]) : null, (signal) => countMatrices(api(), filters, signal, steps * SOME_MATRICES, known.current.found));
+  const { value, ...asked } = useOnce(open ? JSON.stringify([others, steps]) : null, (signal) => countMatrices(steady(api(), signal), filters, steps * SOME_MATRICES, known.current.found));
   if (value) known.current.found = value;
   const { found } = known.current;
   const choose = (/** @type {string} */ nome) => go({ ...narrow(place, { nome }), open: "" });

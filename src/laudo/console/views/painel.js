@@ -7,7 +7,7 @@ import { Documento, Instant, NoReports, Skeleton, Status, Trouble } from "../par
 import { link } from "../router.js";
 import { api } from "../session.js";
 import { say } from "../store.js";
-import { countChoices, slowly } from "../totals.js";
+import { countChoices, steady } from "../totals.js";
 import { Late, OnPaper } from "./standing.js";
 import { Volume } from "./volume.js";
 
@@ -44,9 +44,10 @@ function Counted({ total, at: counted }) {
 
 /** @param {AbortSignal} signal */
 async function look(signal) {
-  const first = async (/** @type {Record<string, string>} */ filters) => (await slowly(() => api().ask("/relatorios", filters, { signal }), signal)).body.result;
+  const asked = steady(api(), signal);
+  const first = async (/** @type {Record<string, string>} */ filters) => (await asked.ask("/relatorios", filters)).body.result;
   const pending = await first({ pendente_validacao_manual: "true", sort: WAITING });
-  const counts = await countChoices(api(), {}, signal);
+  const counts = await countChoices(asked, {});
   const list = await first({});
   return { counts, pending, total: Number(list.paginacao.total), newest: list.itens[0]?.atualizado_em ?? "", at: new Date() };
 }

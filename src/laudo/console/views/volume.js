@@ -6,7 +6,7 @@ import { useOnce } from "../lists.js";
 import { Skeleton, Trouble } from "../parts.js";
 import { link } from "../router.js";
 import { api } from "../session.js";
-import { countSpans, spans } from "../totals.js";
+import { countSpans, spans, steady } from "../totals.js";
 
 /** @param {{place: import("../address.js").Place, newest: string, at: Date}} props  `newest`: when the newest report was updated, "" without
  * one; `at`: when the rest of the panel was counted */
@@ -40,7 +40,7 @@ async function count(by, newest, signal) {
   const today = spans(by, new Date());
   const old = newest !== "" && new Date(newest) < today[0].from;
   const asked = old ? spans(by, new Date(newest)) : today;
-  return { spans: asked, old, counts: await countSpans(api(), asked, signal) };
+  return { spans: asked, old, counts: await countSpans(steady(api(), signal), asked) };
 }
 
 /** @typedef {{by: "dias"|"meses", spans: {from: Date, to: Date}[], counts: number[]}} Shown */
