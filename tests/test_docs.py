@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from laudo import cli
-from laudo.cli import deletes, serving
+from laudo.cli import connections, deletes, serving
 from laudo.core import query
 from laudo.core.resources import LISTS, PROFILE
 from laudo.server.config import SETTINGS, Settings
@@ -31,6 +31,10 @@ API = (ROOT / "docs/api.md").read_text("utf-8")
 OPERATING = (ROOT / "docs/operating.md").read_text("utf-8")
 CLI = (ROOT / "docs/cli.md").read_text("utf-8")
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+
+WORDS = {8: "eight", 10: "ten"}
+UNREAD = WORDS[connections._UNREAD]
+UNREAD_MINUTES = WORDS[connections._UNREAD * Settings().idle_timeout_ms // 60_000]
 
 JSON = dict[str, "JSON"] | list["JSON"] | str | int | bool | None
 
@@ -84,6 +88,9 @@ def test_operating_lists_every_field_of_an_import() -> None:
         ("Delete", f"up to {deletes.BATCH:,} at a time"),
         ("Delete", f"up to {removal.MOST:,} in one transaction"),
         ("Workers and stopping", f"for up to {serving._STOP_SECONDS} seconds"),
+        ("How much it carries", f"{connections._ALL:,} for all workers together"),
+        ("How much it carries", f"{connections._FILES}, {connections._FILES_A_WORKER} for each of all workers"),
+        ("Behind a proxy", f"{UNREAD} times that, {UNREAD_MINUTES} minutes unless set otherwise"),
     ],
 )
 def test_operating_has_the_figures_of_the_code(chapter: str, figure: str) -> None:
@@ -94,6 +101,7 @@ def test_the_pages_say_how_long_a_connection_may_be_idle() -> None:
     seconds = Settings().idle_timeout_ms // 1000
     for page, chapter in ((API, "Connections"), (OPERATING, "Behind a proxy")):
         assert f"{seconds} seconds" in " ".join(_section(page, chapter).split()), chapter
+    assert f"{UNREAD} times as long" in _section(API, "Connections")
 
 
 def test_the_pages_list_every_command() -> None:
