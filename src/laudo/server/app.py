@@ -84,7 +84,7 @@ class Service:
         self.callers = Callers(key, self.limits, calm)
         self.pages = Pages(key, cache_bytes=settings.cache_bytes)
         self._rehearsal = Rehearsal(settings.rehearse)
-        is_of_one = settings.server_timing or settings.rehearse  # a time, or what is drawn, is of one request
+        is_of_one = settings.server_timing or settings.rehearse  # a time, or what is dealt, is of one request
         repeated_bytes = 0 if is_of_one else settings.cache_bytes
         self.repeats = Repeats(database, self.limits, calm, cache_bytes=repeated_bytes)
 

@@ -4,34 +4,38 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from threading import Lock
 from typing import Final
 
 from laudo.core import errors
 from laudo.core.errors import ApiError
 
-_PERCENT: Final = 100
+_HUNDRED: Final = 100
 _SEED: Final = 0
-"""Each worker draws alike, and alike after each start: with one worker, a test meets the same each time."""
+"""Each worker deals alike, and alike after each start: with one worker, a test meets the same each time."""
 
 
 class Rehearsal:
-    """Draws for each request whether it meets something, and what."""
+    """Deals each request what it meets: exactly the shares in each hundred requests, in an order left to chance."""
 
     def __init__(self, planned: Sequence[str]) -> None:
         """`planned` is as in the settings: `503=10`, `5s=2`, shares of a hundred requests; nothing when it is empty."""
-        self._planned = [_read(each) for each in planned]
+        some = [happen for share, happen in map(_read, planned) for _ in range(share)]
+        self._hundred = [*some, *[_nothing] * (_HUNDRED - len(some))] if some else []
+        self._left: list[Callable[[], None]] = []
+        self._dealing = Lock()
         self._rng = random.Random(_SEED)  # noqa: S311 - chance, not secrets
 
     def meet(self) -> None:
-        """Let a request that was admitted meet what is drawn for it; raises ApiError."""
-        if not self._planned:
-            return
-        drawn = self._rng.random() * _PERCENT
-        for share, happen in self._planned:
-            if drawn < share:
-                happen()
-                return
-            drawn -= share
+        """Let a request that was admitted meet what it is dealt; raises ApiError."""
+        if self._hundred:
+            self._deal()()
+
+    def _deal(self) -> Callable[[], None]:
+        with self._dealing:
+            if not self._left:
+                self._left = self._rng.sample(self._hundred, _HUNDRED)
+            return self._left.pop()
 
 
 def _read(text: str) -> tuple[int, Callable[[], None]]:
@@ -43,3 +47,6 @@ def _read(text: str) -> tuple[int, Callable[[], None]]:
 
 def _refuse(status: int) -> None:
     raise ApiError(next(kind for kind in errors.TABLE if kind.status == status))
+
+
+def _nothing() -> None: ...
