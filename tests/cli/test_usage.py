@@ -85,6 +85,12 @@ def test_serve_has_a_flag_for_every_setting(empty: Shell) -> None:
         assert re.search(rf"^  {setting.flag}\b", shown, re.MULTILINE), setting.name
 
 
+def test_help_shows_how_a_rehearsal_is_written(empty: Shell) -> None:
+    for command in ("serve", "demo"):
+        shown = " ".join(empty.prints(command, "--help").split())
+        assert re.search(r"--rehearse TEXT [^[]* 503=10,5s=2 ", shown), command
+
+
 def test_demo_shows_the_defaults_that_are_its_own(empty: Shell) -> None:
     shown = " ".join(empty.prints("demo", "--help").split())
     assert re.findall(r"--(?:store|log) .*?\[default: (.*?)\]", shown)[-2:] == ["sqlite:///demo.db", "false"]

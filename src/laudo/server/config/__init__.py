@@ -117,7 +117,9 @@ class Settings:
     metrics_port: int = _row(number(0, 65_535), 0, "Port where metrics are served; 0 for none.")
     log: bool = _row(SWITCH, default=True, about="Write one JSON line a request to standard output.")
     rehearse: tuple[str, ...] = _row(
-        TROUBLES, (), "For tests of clients: how many of 100 requests are refused so, or answered so late."
+        TROUBLES,
+        (),
+        "For tests of clients: of each 100 requests, 503=10,5s=2 refuses 10 and answers 2 five seconds late.",
     )
 
     @property
