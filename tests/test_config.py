@@ -161,6 +161,7 @@ def test_what_only_resembles_that_is_refused(name: str, value: str) -> None:
         ("rehearse", "503=101"),
         ("rehearse", "503=60,429=60"),
         ("rehearse", "503=10,503=10"),
+        ("rehearse", "400=10"),
         ("rehearse", "404=10"),
         ("rehearse", "5=10"),
         ("rehearse", "0.0001s=10"),

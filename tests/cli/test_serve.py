@@ -13,7 +13,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from laudo.cli.connections import threads
 from laudo.core.sql import Statement
+from laudo.server.config import Settings
 from laudo.server.stores import open_store
 from laudo.server.tokens import presented
 from live.server import Client, free_port, request
@@ -134,6 +136,18 @@ print("heeded")
 def test_a_worker_that_is_told_to_end_before_it_has_begun_ends() -> None:
     said = subprocess.run([sys.executable, "-c", BORN_TO_END], capture_output=True, text=True, check=True).stdout
     assert said.split() == [str(int(signal.SIGTERM)), "heeded"]
+
+
+def test_a_worker_has_threads_for_its_connections_to_stores_and_for_answers_that_come_late() -> None:
+    server, late = "postgresql://one/laudo", ("5s=2",)
+    for settings, number in (
+        (Settings(), 1),
+        (Settings(store=server, pool_size=3), 2 * 3 + 2),
+        (Settings(store=server, pool_size=3, read_store=("postgresql://two/laudo",)), 2 * 2 * 3 + 2),
+        (Settings(rehearse=late), 1 + 32),
+        (Settings(store=server, pool_size=3, rehearse=late), 2 * 3 + 2 + 32),
+    ):
+        assert threads(settings) == number
 
 
 def test_a_connection_on_which_no_request_comes_is_closed_in_silence(laudo: Shell) -> None:
