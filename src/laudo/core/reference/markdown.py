@@ -19,7 +19,7 @@ def _route(route: Route) -> str:
     blocks = [f"## GET {route.path}", route.summary if route.needs_token else f"{route.summary} Sem token."]
     if route.parameters:
         rows = [
-            f"| `{parameter['name']}` | {_cell(parameter['description'])} | {_cell(parts.accepted(parameter))} "
+            f"| `{parameter['name']}` | {_cell(_says(parameter))} | {_cell(parts.accepted(parameter))} "
             f"| {_example(parameter)} |"
             for parameter in route.parameters
         ]
@@ -35,6 +35,12 @@ def _answer(answer: Answer) -> str:
     headers = ", ".join(f"`{name}`" for name, _ in answer.headers)
     text = f"**{answer.status}** {answer.description}" + (f" Cabeçalhos: {headers}." if headers else "")
     return f"{text}\n\n{_code('json', answer.example)}" if answer.example else text
+
+
+def _says(parameter: Json) -> str:
+    place = "Cabeçalho. " if parameter["in"] == "header" else ""
+    given = parameter["schema"].get("default")
+    return f"{place}{parameter['description']}" + (f" Sem ele: `{given}`." if given is not None else "")
 
 
 def _example(parameter: Json) -> str:
