@@ -53,7 +53,7 @@ RELATORIOS: Final = {
     "pendente_validacao_manual": ("true", "false"),
     "numero_documento": ("12345678909", "12ABC34501DE35", "12abc34501de35"),
     "numero": ("0F8FAD5B-d9cb-469f-a165-70867728950e",),
-    "nome": ("consultaPessoaDefault", "Иван", "🙂 x", " "),
+    "nome": ("consultaPessoaDefault", "Иван", "🙂 x", " ", "x" * 200),
 }
 SPELLED_OTHERWISE: Final = {
     "tipo_pessoa": ("Pessoa", "pessoa", "Pessôa", "empresa"),
@@ -76,8 +76,9 @@ PESSOAS: Final = {
         "🙂 Zoë",
         "２ x",
         "'d 1",
+        "x" * 200,
     ),
-    "busca": ("", "123", "Иван", "Sílva"),
+    "busca": ("", "123", "Иван", "Sílva", "x" * 200),
 }
 REFUSED_BY_RELATORIOS: Final = {
     "tipo_pessoa": ("PF", "Pessoas", "PESSOA ", ""),
@@ -85,7 +86,7 @@ REFUSED_BY_RELATORIOS: Final = {
     "pendente_validacao_manual": ("1", "sim"),
     "numero_documento": ("529.982.247-25", "5299822472", "12ABC34501DE3A", ""),
     "numero": ("123", ""),
-    "nome": ("", "a\x00"),
+    "nome": ("", "a\x00", "x" * 201),
     "sort": ("", "--numero", "Nome", "tipo_pessoa=Pessoa"),
     "limit": ("",),
 }
@@ -181,6 +182,47 @@ def test_what_the_service_accepts_the_document_accepts(resource: str, name: str,
 def test_what_the_service_refuses_the_document_refuses(resource: str, name: str, text: str) -> None:
     assert not service_accepts(resource, name, text)
     assert not matches(PARAMETERS[resource][name]["schema"], text)
+
+
+@pytest.mark.parametrize("resource", PARAMETERS)
+def test_the_document_accepts_the_numbers_that_the_service_does(resource: str) -> None:
+    numbers = {"rows": (-25, 0, 1, 24, 25, 26, 50, 975, 1000, 1025), "page": (-1, 0, 1, 10**6, 10**9 - 1, 10**9)}
+    for name, asked in numbers.items():
+        accepted = [number for number in asked if service_accepts(resource, name, str(number))]
+        assert accepted == [each for each in asked if matches(PARAMETERS[resource][name]["schema"], each)]
+        assert len(accepted) > 2
+
+
+def test_what_is_sent_by_default_changes_nothing() -> None:
+    for resource in LISTS:
+        schemas = {name: parameter["schema"] for name, parameter in PARAMETERS[resource.name].items()}
+        defaults = {name: schema["default"] for name, schema in schemas.items() if "default" in schema}
+        assert defaults == {"rows": 25, "sort": "-atualizado_em"}
+        asked = "&".join(f"{name}={value}" for name, value in defaults.items())
+        assert query.parse(resource, asked, max_rows=1000).order == query.parse(resource, "", max_rows=1000).order
+
+
+def test_a_field_has_the_type_and_the_values_of_the_service() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    for resource in LISTS:
+        for field in resource.fields:
+            said = schemas[f"item_{resource.name}"]["properties"][field.name]
+            stored = [field.kind.parse(choice) for choice in field.kind.choices]
+            for value in stored:
+                assert matches(said, value)
+            assert matches(said, None) == field.nullable
+            named = schemas[field.name] if field.nullable else said
+            assert named.get("enum", []) == [value for value in stored if isinstance(value, str)]
+            formats = {"numero": "uuid", "atualizado_em": "date-time"}
+            assert named.get("format") == formats.get(field.name)
+
+
+def test_nothing_is_left_out_of_a_body_and_nothing_added() -> None:
+    """Who generates a client has every key as one that is always there."""
+    for name, schema in DOCUMENT["components"]["schemas"].items():
+        if schema["type"] == "object":
+            assert set(schema["required"]) == set(schema["properties"]), name
+            assert schema["additionalProperties"] is (name == "openapi"), name
 
 
 @pytest.mark.parametrize(("resource", "name", "text"), ACCEPTED_BESIDES)

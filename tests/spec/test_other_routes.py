@@ -42,6 +42,7 @@ def test_a_store_that_lacks_the_last_migration_is_not_ready(store: Store, client
         connection.fetch(Statement("DELETE FROM migration WHERE name = (SELECT max(name) FROM migration)"))
     answer = client(None).get("/ready")
     assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+    assert "503" in client(None).get("/openapi.json").json["paths"]["/ready"]["get"]["responses"]
 
 
 @pytest.mark.engines("sqlite", reason="a statement names its index there, as it does a column on either engine")
@@ -66,6 +67,8 @@ def test_who_sends_every_default_of_the_contract_can_walk_by_cursor(
     parameters = document["paths"][path]["get"]["parameters"]
     defaults = {each["name"]: each["schema"]["default"] for each in parameters if "default" in each["schema"]}
     following = parse_qs(urlsplit(acme.get(path).links["next"]).query)
+    [taken] = [each["schema"] for each in parameters if each["name"] == "cursor"]
+    assert taken["minLength"] <= len(following["cursor"][0]) <= taken["maxLength"]
     assert len(acme.get(path, **(defaults | {"cursor": following["cursor"][0]})).itens) == 5
     assert not [each for each in parameters if each["name"] == "cursor" and "example" in each]
     for reference in ("/docs", "/docs.md"):
