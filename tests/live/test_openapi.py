@@ -1,7 +1,14 @@
+import ast
 import json
+import os
+import re
+import shutil
+import subprocess
+import sys
 from typing import Any
 
 import msgspec
+import pytest
 import schemathesis
 from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 from schemathesis.config import SchemathesisConfig
@@ -49,6 +56,27 @@ def test_generated_clients_invent_no_name_and_know_the_type_of_everything() -> N
     assert [part for part in inner if isinstance(part.get("properties"), dict) and "type" in part] == []
     assert [part for part in inner if "const" in part and "type" not in part] == []
     assert [part for part in inner if None in part.get("enum", ())] == []
+
+
+# The examples of the reference, in the folder and with the variables of who copies them.
+
+
+@pytest.mark.parametrize("path", DOCUMENT["paths"])
+def test_the_examples_of_the_reference_answer_alike(server: Server, path: str) -> None:
+    if not (shutil.which("curl") and shutil.which("bash")):
+        pytest.skip("the examples need bash and curl")
+    chapter = server.ask("/docs.md").body.decode().partition(f"## GET {path}\n")[2].partition("\n## ")[0]
+    [asked], [script] = (re.findall(f"```{kind}\n(.*?)\n```", chapter, re.DOTALL) for kind in ("sh", "python"))
+    shown, printed = (_run(server, *command) for command in (("bash", "-c", asked), (sys.executable, "-c", script)))
+    answer = json.loads(shown)
+    assert "error" not in answer
+    assert "itens" not in answer.get("result", {}) or answer["result"]["itens"]
+    assert ast.literal_eval(printed) == answer
+
+
+def _run(server: Server, *command: str) -> str:
+    access = {"LAUDO_URL": server.url, "LAUDO_TOKEN": server.place.token, "PYTHONIOENCODING": "utf-8"}
+    return subprocess.run(command, env=os.environ | access, capture_output=True, encoding="utf-8", check=True).stdout
 
 
 # Every check that schemathesis has, on valid and invalid requests, the same ones in each run.
