@@ -101,7 +101,7 @@ def _written(database: Database, writer: int, contas: Sequence[int]) -> list[Bat
             batch.counts = ingest.write(batch.reports)
         else:
             batch.gone = ingest.delete(batch.deleted)
-        batch.version = ingest._versions[0]
+        batch.version = ingest._known.conta
     return batches
 
 
@@ -229,6 +229,55 @@ def test_commands_at_once_make_organizations_with_ids_of_their_own(store_url: st
         assert [command.wait(PATIENCE) for command in commands] == [0, 0]
     ids = [item["id_organizacao"] for item in laudo.lists("organization", "list")]
     assert sorted(map(int, map(str, ids))) == [1, 2]
+
+
+# What a writer remembers.
+
+
+class Noting(Forwarding):
+    """A store that notes whose buckets are read."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.read: list[int] = []
+
+    def writing(self, connection: Connection) -> Connection:
+        return Noted(connection, self)
+
+    def noted(self) -> set[int]:
+        """Give the accounts whose buckets were read since this was asked last, 0 for persons."""
+        found = set(self.read)
+        self.read.clear()
+        return found
+
+
+class Noted(ForwardingConnection[Noting]):
+    def fetch(self, statement: Statement) -> list[Row]:
+        if statement.text.startswith("SELECT parent, bucket, lower"):
+            self._store.read.append(statement.params[1])
+        return super().fetch(statement)
+
+
+def test_a_writer_reads_anew_only_what_others_have_changed(store: Store) -> None:
+    first = store.account()
+    second = store.account(first.id_organizacao)
+    noting, counter = Noting(store.database), count()
+    one, other, same = (Ingest(noting, each.id_conta, sizes=SMALL) for each in (first, second, first))
+
+    def read_by(ingest: Ingest, **given: object) -> set[int]:
+        number = next(counter)
+        ingest.write([relatorio(number, atualizado_em=NOON + number, **given)])
+        return noting.noted()
+
+    assert read_by(one) == {first.id_conta, 0}
+    assert read_by(one) == set()
+    assert read_by(other) == {second.id_conta, 0}
+    assert read_by(one) == {0}, "persons are of both"
+    assert read_by(one, tipo_pessoa="EMPRESA", numero_documento="11222333000181") == set()
+    assert read_by(other) == {0}, "of what the other has written between, these alone are of both"
+    assert read_by(same) == {first.id_conta, 0}
+    assert read_by(one) == {first.id_conta, 0}
+    assert not list(verify(store.database))
 
 
 # What another transaction has undone.

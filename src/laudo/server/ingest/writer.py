@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, NamedTuple
 
 from laudo.core.axes import numero_key
 from laudo.core.sql import How, Owner, Statement, Write
@@ -22,6 +22,13 @@ from laudo.server.ingest.tallies import SIZES, Sizes
 __all__ = ["Counts", "Ingest"]
 
 
+class Versions(NamedTuple):
+    """The versions of an account and of its organization: while one is the same, what is counted of it is, too."""
+
+    conta: int
+    organizacao: int
+
+
 class Ingest:
     """Writes the reports of one account, and with them, in the same transaction, all that is counted of them."""
 
@@ -38,7 +45,7 @@ class Ingest:
         self._conta = Conta(self.owner, sizes)
         self._pessoas = Pessoas(self.owner.id_organizacao, sizes)
         self._statistics = Statistics()
-        self._versions: tuple[int, ...] = ()
+        self._known = _UNKNOWN
         self._acknowledged = 0
 
     def write(self, batch: Iterable[Relatorio], *, equal_wins: bool = False) -> Counts:
@@ -75,13 +82,12 @@ class Ingest:
         try:
             with self._database.transaction() as connection:
                 begin(connection, self.owner.id_organizacao)
-                if self._read_versions(connection) != self._versions:
-                    self._load(connection)
+                self._load(connection, self._read_versions(connection))
                 yield connection
-                self._versions = written = self._read_versions(connection)
-            self._acknowledged = written[0]
+                self._known = written = self._read_versions(connection)
+            self._acknowledged = written.conta
         except BaseException:
-            self._versions = ()
+            self._known = _UNKNOWN
             self._statistics = Statistics()
             raise
 
@@ -91,11 +97,14 @@ class Ingest:
             message = "the store no longer has all that it had acknowledged, as after a failover: begin again"
             raise StoreError(message)
 
-    def _load(self, connection: Connection) -> None:
-        self._conta.load(connection)
-        self._pessoas.load(connection)
+    def _load(self, connection: Connection, now: Versions) -> None:
+        """Read anew what others have changed: mostly persons, whom all accounts of the organization have in common."""
+        if now.conta != self._known.conta:
+            self._conta.load(connection)
+        if now.organizacao != self._known.organizacao:
+            self._pessoas.load(connection)
 
-    def _read_versions(self, connection: Connection) -> tuple[int, ...]:
+    def _read_versions(self, connection: Connection) -> Versions:
         found, applied = connection.fetch_each([Statement(_VERSIONS, self.owner), schema.APPLIED])
         if applied != self._migrations:
             message = "the store has been migrated meanwhile; write reports with the version of laudo that did so"
@@ -103,8 +112,9 @@ class Ingest:
         if not found:
             message = f"account {self.owner.id_conta} or its organization is not there; hint: laudo verify"
             raise StoreError(message)
-        self._require_all(found[0][0])
-        return tuple(found[0])
+        now = Versions(*found[0])
+        self._require_all(now.conta)
+        return now
 
     def _write(self, connection: Connection, batch: Prepared, *, equal_wins: bool) -> Counts:
         given = list(rows.whole(batch, self.owner, self._conta.facets.number))
@@ -159,6 +169,7 @@ def _stored(connection: Connection, owner: Owner, numeros: list[bytes]) -> dict[
     return {row[NUMERO]: row for row in connection.fetch(asked)}
 
 
+_UNKNOWN: Final = Versions(-1, -1)
 _OWNER: Final = "SELECT id_organizacao FROM conta WHERE id_conta = ?"
 _NOME: Final = "SELECT nome FROM pessoa WHERE id_organizacao = ? AND cpf = ?"
 _VERSIONS: Final = """
