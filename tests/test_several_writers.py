@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -17,14 +18,16 @@ import psycopg
 import pytest
 
 import cluster
-from factories import NOON, SMALL, Account, Store, numero, relatorio
+from factories import NOON, SMALL, Account, Store, cpf, numero, relatorio
 from forwarding import Forwarding, ForwardingConnection
+from laudo.core import axes
 from laudo.core.sql import Statement, Write
+from laudo.core.tally import COARSE
 from laudo.server import accounts
-from laudo.server.database import Bounds, Connection, Database, Lost, Row
+from laudo.server.database import Bounds, Connection, Database, Lost, Row, StoreError
 from laudo.server.ingest.changes import begin
 from laudo.server.ingest.records import Relatorio
-from laudo.server.ingest.verify import verify
+from laudo.server.ingest.verify import mend, verify
 from laudo.server.ingest.writer import Counts, Ingest
 from laudo.server.stores import open_store
 from reference import Api
@@ -235,27 +238,38 @@ def test_commands_at_once_make_organizations_with_ids_of_their_own(store_url: st
 
 
 class Noting(Forwarding):
-    """A store that notes whose buckets are read."""
+    """A store that notes which buckets are read."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        self.read: list[int] = []
+        self.read: list[tuple[int, int, int]] = []
 
     def writing(self, connection: Connection) -> Connection:
         return Noted(connection, self)
 
-    def noted(self) -> set[int]:
-        """Give the accounts whose buckets were read since this was asked last, 0 for persons."""
+    def noted(self) -> set[tuple[int, int, int]]:
+        """Give account, 0 for persons, axis and parent of the buckets that were read since this was asked last."""
         found = set(self.read)
         self.read.clear()
         return found
 
+    def noted_accounts(self) -> set[int]:
+        """Give the accounts whose buckets were read."""
+        return {id_conta for id_conta, *_ in self.noted()}
+
 
 class Noted(ForwardingConnection[Noting]):
     def fetch(self, statement: Statement) -> list[Row]:
+        return self._noted(statement, super().fetch(statement))
+
+    def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        return list(map(self._noted, statements, super().fetch_each(statements)))
+
+    def _noted(self, statement: Statement, rows: list[Row]) -> list[Row]:
         if statement.text.startswith("SELECT parent, bucket, lower"):
-            self._store.read.append(statement.params[1])
-        return super().fetch(statement)
+            _, id_conta, axis, *_ = statement.params
+            self._store.read += ((id_conta, axis, parent) for parent, *_ in rows)
+        return rows
 
 
 def test_a_writer_reads_anew_only_what_others_have_changed(store: Store) -> None:
@@ -267,7 +281,7 @@ def test_a_writer_reads_anew_only_what_others_have_changed(store: Store) -> None
     def read_by(ingest: Ingest, **given: object) -> set[int]:
         number = next(counter)
         ingest.write([relatorio(number, atualizado_em=NOON + number, **given)])
-        return noting.noted()
+        return noting.noted_accounts()
 
     assert read_by(one) == {first.id_conta, 0}
     assert read_by(one) == set()
@@ -278,6 +292,44 @@ def test_a_writer_reads_anew_only_what_others_have_changed(store: Store) -> None
     assert read_by(same) == {first.id_conta, 0}
     assert read_by(one) == {first.id_conta, 0}
     assert not list(verify(store.database))
+
+
+def test_a_writer_reads_the_fine_buckets_alone_where_it_changes_anything(store: Store, account: Account) -> None:
+    """However many there are: those of one coarse bucket of each axis, and of the one from which a report goes."""
+    id_conta = account.id_conta
+
+    def report(number: int, instant: int) -> Relatorio:
+        return relatorio(number, atualizado_em=instant, numero_documento=cpf(number), mensagem=f"{number:03}")
+
+    Ingest(store.database, id_conta, sizes=SMALL).write([report(n, NOON + n) for n in range(500)])
+    noting = Noting(store.database)
+    Ingest(noting, id_conta, sizes=SMALL).write([report(250, NOON + 500)])
+    read = noting.noted()
+    opened = Counter((owner, axis) for owner, axis, parent in read if parent != COARSE)
+    every = {*((id_conta, axis) for axis in axes.OF_RELATORIO), *((0, axis) for axis in axes.OF_PESSOA)}
+    assert {(owner, axis) for owner, axis, _ in read} == {(owner, axis.number) for owner, axis in every}
+    assert opened == {
+        (id_conta, axes.RELATORIO_RECENCY.number): 2,
+        (id_conta, axes.RELATORIO_NUMERO.number): 1,
+        (id_conta, axes.RELATORIO_DOCUMENTO.number): 1,
+        (id_conta, axes.RELATORIO_MENSAGEM.number): 1,
+        (0, axes.PESSOA_RECENCY.number): 2,
+    }
+    coarse = Statement("SELECT count(*) FROM bucket WHERE parent = 0 GROUP BY id_conta, axis")
+    assert min(store.database.fetch(coarse)) > (10,)
+    assert not list(verify(store.database))
+
+
+def test_a_writer_says_so_where_the_buckets_of_a_coarse_one_are_lost(store: Store, account: Account) -> None:
+    ingest = Ingest(store.database, account.id_conta, sizes=SMALL)
+    ingest.write([relatorio(1)])
+    with store.database.transaction() as connection:
+        connection.run_script("DELETE FROM bucket WHERE axis = 2 AND parent > 0")
+    with pytest.raises(StoreError, match="laudo verify --repair"):
+        Ingest(store.database, account.id_conta).write([relatorio(2)])
+    assert store.database.fetch(Statement("SELECT count(*) FROM relatorio")) == [(1,)]
+    mend(store.database, verify(store.database))
+    assert Ingest(store.database, account.id_conta).write([relatorio(2)]) == Counts(inserted=1)
 
 
 # What another transaction has undone.

@@ -9,7 +9,7 @@ from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import PESSOA
 from laudo.core.tally import COARSE
 from laudo.server.database import Connection
-from laudo.server.ingest import claims, vocabulary, words
+from laudo.server.ingest import claims, tallies, vocabulary, words
 from laudo.server.ingest.changes import Moved
 from laudo.server.ingest.claims import CPF, CPF_LENGTH, NOME, NOME_BUSCA, RECENCY, Claims, Row
 from laudo.server.ingest.rows import DOCUMENTO, NUMERO
@@ -34,8 +34,7 @@ class Pessoas:
 
     def load(self, connection: Connection) -> None:
         """Remember what the store has counted."""
-        for tally in self._tallies:
-            tally.load(connection)
+        tallies.load(connection, self._tallies)
 
     def follow(self, connection: Connection, moved: Moved, claimed: Claims) -> bool:
         """Bring the persons of changed reports up to date; tells whether any person changed.
@@ -106,23 +105,23 @@ class Pessoas:
         ended = {cpf: axes.nome_busca(known[cpf].nome) for cpf in (*(row[CPF] for row in renamed), *gone)}
         named = {row[CPF]: row[NOME_BUSCA] for row in (*new, *renamed)}
         vocabulary.move(connection, self._id_organizacao, named.values(), ended.values())
-        self._count_names(ended, -1)
-        self._count_names(named, 1)
+        self._count_names(connection, ended, -1)
+        self._count_names(connection, named, 1)
         changed = [row[CPF] for row in (*renamed, *seen)]
-        self._count_instants({cpf: known[cpf].recency for cpf in (*changed, *gone)}, -1)
-        self._count_instants({row[CPF]: row[RECENCY] for row in (*new, *renamed, *seen)}, 1)
+        self._count_instants(connection, {cpf: known[cpf].recency for cpf in (*changed, *gone)}, -1)
+        self._count_instants(connection, {row[CPF]: row[RECENCY] for row in (*new, *renamed, *seen)}, 1)
         for tally in self._tallies:
             tally.write(connection, ())
         return True
 
-    def _count_names(self, names: dict[str, str], by: int) -> None:
+    def _count_names(self, connection: Connection, names: dict[str, str], by: int) -> None:
         """Count CPFs and names that came (1) or ended (-1)."""
         _, by_cpf, by_nome = self._tallies
-        by_cpf.add((names,), repeat(0), by)
-        by_nome.add((names.values(), names), repeat(0), by)
+        by_cpf.add(connection, (names,), repeat(0), by)
+        by_nome.add(connection, (names.values(), names), repeat(0), by)
 
-    def _count_instants(self, instants: dict[str, int], by: int) -> None:
-        self._tallies[0].add((instants.values(), instants), repeat(0), by)
+    def _count_instants(self, connection: Connection, instants: dict[str, int], by: int) -> None:
+        self._tallies[0].add(connection, (instants.values(), instants), repeat(0), by)
 
 
 def insert(connection: Connection, id_organizacao: int, rows: Sequence[Row]) -> None:

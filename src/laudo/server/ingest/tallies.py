@@ -1,15 +1,17 @@
 """Keeps `bucket` and `tally`: how many rows of each facet lie in each bucket of an axis, within the rows' transaction.
 
 The buckets of an axis are a tree of two levels whose ranges follow the rows, whatever these are: a fine bucket that
-grows past `most_rows` is split into halves, a coarse one past `most_children` too.
+grows past `most_rows` is split into halves, a coarse one past `most_children` too. The writer reads the coarse ones,
+and the fine ones of those alone where rows come or go: what one report costs does not grow with the account.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from operator import attrgetter
 from typing import Any, Final
 
 from laudo.core import sql
@@ -19,7 +21,7 @@ from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.parts import ON_AXIS
 from laudo.core.sql.writes import BUCKET, TALLY
 from laudo.core.tally import COARSE
-from laudo.server.database import Connection, StoreError
+from laudo.server.database import Connection, Row, StoreError
 from laudo.server.ingest import counting
 from laudo.server.ingest.counting import Held
 from laudo.server.ingest.progress import SILENT, Progress
@@ -36,13 +38,19 @@ class Sizes:
 SIZES: Final = Sizes()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Bucket:
-    """A fine bucket, as the writer remembers it; `parent` is its coarse one."""
+    """A fine bucket, as the writer remembers it, `parent` being its coarse one; or a coarse one in place of its own."""
 
+    lower: bytes
     number: int
     parent: int
     total: int
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether its fine ones have not been read."""
+        return self.parent == COARSE
 
 
 class Tally:
@@ -57,7 +65,7 @@ class Tally:
         self._most_children = sizes.most_children
         self._lowers: list[bytes] = []
         self._buckets: list[Bucket] = []
-        self._moved: Counter[tuple[int, int]] = Counter()
+        self._moved: Counter[tuple[Bucket, int]] = Counter()
         self._next = 0
 
     @property
@@ -65,38 +73,47 @@ class Tally:
         """How many rows there are."""
         return sum(bucket.total for bucket in self._buckets)
 
-    def load(self, connection: Connection) -> None:
-        """Remember the buckets that the store has; where it has none, make the first."""
-        rows = connection.fetch(Statement(_BUCKETS, self._place))
+    @property
+    def coarse(self) -> Statement:
+        """Ask for what is to be remembered first."""
+        return Statement(_COARSE, self._place)
+
+    def remember(self, connection: Connection, rows: list[Row]) -> None:
+        """Remember the coarse buckets that the store has; where it has none, make the first."""
         if not rows:
-            rows = [(COARSE, 1, b"", 0), (1, 2, b"", 0)]
-            self._insert(connection, rows)
-        fine = sorted((lower, number, parent, total) for parent, number, lower, total in rows if parent != COARSE)
-        self._lowers = [lower for lower, *_ in fine]
-        self._buckets = [Bucket(number, parent, total) for _, number, parent, total in fine]
-        self._next = max(number for _, number, *_ in rows) + 1
+            self._insert(connection, [(COARSE, 1, b"", 0), (1, 2, b"", 0)])
+            rows = [(COARSE, 1, b"", 0)]
+        self._buckets = _ordered(rows)
+        self._lowers = [bucket.lower for bucket in self._buckets]
+        self._next = 0
         self._moved.clear()
 
-    def add(self, columns: Iterable[Iterable[Any]], facets: Iterable[int], by: int) -> None:
+    def add(self, connection: Connection, columns: Iterable[Iterable[Any]], facets: Iterable[int], by: int) -> None:
         """Count rows that came (1) or went (-1), given by the columns of their keys, and their facets."""
-        places = map(partial(bisect_right, self._lowers), self.axis.encoded(columns))
-        for (place, facet), rows in Counter(zip(places, facets, strict=False)).items():
-            self._moved[place - 1, facet] += rows * by
+        keys = list(self.axis.encoded(columns))
+        counted = self._counted(keys, facets)
+        if coarse := {after - 1 for after, _ in counted if self._buckets[after - 1].is_coarse}:
+            self._open(connection, coarse)
+            counted = self._counted(keys, facets)
+        for (after, facet), rows in counted.items():
+            self._moved[self._buckets[after - 1], facet] += rows * by
 
     def write(self, connection: Connection, facets: Sequence[int]) -> None:
         """Write what was counted; `facets` are all that the owner has."""
         moved = {place: by for place, by in self._moved.items() if by}
         self._moved.clear()
-        totals: Counter[int] = Counter()
-        for (index, _), by in moved.items():
-            totals[index] += by
+        totals: Counter[Bucket] = Counter()
+        for (bucket, _), by in moved.items():
+            totals[bucket] += by
         if self.axis.faceted:
             self._write_tally(connection, moved)
         self._write_totals(connection, totals)
+        touched = {bisect_left(self._lowers, bucket.lower) for bucket in totals}
         # The one before, too: it may have stayed empty as the first child of a coarse bucket, and now be the only one.
-        for index in sorted(totals.keys() | {max(index - 1, 0) for index in totals}, reverse=True):
-            self._split(connection, index, facets)
-            self._drop(connection, index)
+        for place in sorted(touched | {max(place - 1, 0) for place in touched}, reverse=True):
+            if not self._buckets[place].is_coarse:
+                self._split(connection, place, facets)
+                self._drop(connection, place)
 
     def rebuild(self, connection: Connection, progress: Progress = SILENT) -> None:
         """Forget the store's buckets and count all rows anew, into buckets with room to grow."""
@@ -108,12 +125,29 @@ class Tally:
         while children := list(islice(parts, max(1, self._most_children * 3 // 4))):
             self._write_branch(connection, number, children)
             number += 1 + len(children)
-        self.load(connection)
+        load(connection, [self])
 
-    def _write_tally(self, connection: Connection, moved: dict[tuple[int, int], int]) -> None:
+    def _counted(self, keys: Iterable[bytes], facets: Iterable[int]) -> Counter[tuple[int, int]]:
+        """Count keys by the place behind their bucket, and facet."""
+        return Counter(zip(map(partial(bisect_right, self._lowers), keys), facets, strict=False))
+
+    def _open(self, connection: Connection, places: Iterable[int]) -> None:
+        """Read the fine buckets of the coarse ones in these places, and put them there."""
+        found: dict[int, list[Bucket]] = {self._buckets[place].number: [] for place in places}
+        asked = f"{_BUCKETS} AND {connection.dialect.member('parent')}"
+        for bucket in _ordered(connection.fetch(Statement(asked, (*self._place, list(found))))):
+            found[bucket.parent].append(bucket)
+        if not all(found.values()):
+            message = "the tally lacks buckets; `laudo verify --repair` mends it"
+            raise StoreError(message)
+        for place in sorted(places, reverse=True):
+            children = found[self._buckets[place].number]
+            self._buckets[place : place + 1] = children
+            self._lowers[place : place + 1] = [bucket.lower for bucket in children]
+
+    def _write_tally(self, connection: Connection, moved: Mapping[tuple[Bucket, int], int]) -> None:
         rows: Counter[tuple[int, int, int]] = Counter()
-        for (index, facet), by in moved.items():
-            bucket = self._buckets[index]
+        for (bucket, facet), by in moved.items():
             rows[bucket.parent, facet, bucket.number] += by
             rows[COARSE, facet, bucket.parent] += by
         self._add_tally(connection, rows)
@@ -123,10 +157,9 @@ class Tally:
         connection.write(_ADD_TALLY, [(*self._place, *row, rows[row]) for row in sorted(rows)])
         connection.write(_CLEAN_TALLY, [(*self._place, *row) for row in sorted(rows) if rows[row] < 0])
 
-    def _write_totals(self, connection: Connection, totals: Counter[int]) -> None:
+    def _write_totals(self, connection: Connection, totals: Mapping[Bucket, int]) -> None:
         rows: Counter[tuple[int, int]] = Counter()
-        for index, by in totals.items():
-            bucket = self._buckets[index]
+        for bucket, by in totals.items():
             bucket.total += by
             rows[bucket.parent, bucket.number] += by
             rows[COARSE, bucket.parent] += by
@@ -137,7 +170,7 @@ class Tally:
         bucket = self._buckets[index]
         if bucket.total <= self._most_rows:
             return
-        lower = self.axis.decode(self._lowers[index])
+        lower = self.axis.decode(bucket.lower)
         upper = self.axis.decode(self._lowers[index + 1]) if index + 1 < len(self._lowers) else None
         half = At(self.axis, lower, upper, None, bucket.total // 2)
         found = connection.fetch(sql.statement(half, self._owner, connection.dialect))
@@ -146,19 +179,26 @@ class Tally:
             raise StoreError(message)
         middle = tuple(found[0])
         held = self._held(connection, middle, upper, facets) if self.axis.faceted else Held({0: -(-bucket.total // 2)})
-        new = Bucket(self._next, bucket.parent, held.total())
-        self._next += 1
+        new = Bucket(self.axis.encode(middle), self._new_number(connection), bucket.parent, held.total())
         bucket.total -= new.total
-        self._insert(connection, [(new.parent, new.number, self.axis.encode(middle), new.total)])
+        self._insert(connection, [(new.parent, new.number, new.lower, new.total)])
         connection.write(_ADD_TOTAL, [(*self._place, bucket.parent, bucket.number, -new.total)])
         if self.axis.faceted:
             self._add_tally(connection, {(new.parent, facet, new.number): count for facet, count in held.items()})
             self._add_tally(connection, {(new.parent, facet, bucket.number): -count for facet, count in held.items()})
         self._buckets.insert(index + 1, new)
-        self._lowers.insert(index + 1, self.axis.encode(middle))
+        self._lowers.insert(index + 1, new.lower)
         self._split_coarse(connection, bucket.parent)
         self._split(connection, index + 1, facets)
         self._split(connection, index, facets)
+
+    def _new_number(self, connection: Connection) -> int:
+        """Give a number that no bucket has."""
+        if not self._next:
+            [(highest,)] = connection.fetch(Statement(_HIGHEST, self._place))
+            self._next = highest + 1
+        self._next += 1
+        return self._next - 1
 
     def _held(self, connection: Connection, lower: Key, upper: Key | None, facets: Sequence[int]) -> Held:
         """Count the rows of a range by facet."""
@@ -183,22 +223,20 @@ class Tally:
 
     def _split_coarse(self, connection: Connection, parent: int) -> None:
         """Give the second half of a coarse bucket's children to a new one, when they are too many."""
-        children = [
-            (lower, each) for lower, each in zip(self._lowers, self._buckets, strict=True) if each.parent == parent
-        ]
+        children = [each for each in self._buckets if each.parent == parent]
         if len(children) <= self._most_children:
             return
         second = children[len(children) // 2 :]
-        number, self._next = self._next, self._next + 1
-        self._insert(connection, [(COARSE, number, second[0][0], 0)])
-        moved = [each.number for _, each in second]
+        number = self._new_number(connection)
+        self._insert(connection, [(COARSE, number, second[0].lower, 0)])
+        moved = [each.number for each in second]
         among_moved = connection.dialect.member("bucket")
         for table in ("bucket", "tally"):
             text = f"UPDATE {table} SET parent = ? WHERE {ON_AXIS} AND parent = ? AND {among_moved}"
             connection.fetch(Statement(text, (number, *self._place, parent, moved)))
-        for _, each in second:
+        for each in second:
             each.parent = number
-        total = sum(each.total for _, each in second)
+        total = sum(each.total for each in second)
         connection.write(_ADD_TOTAL, [(*self._place, COARSE, parent, -total), (*self._place, COARSE, number, total)])
         if self.axis.faceted:
             connection.fetch(Statement(_DELETE_COARSE, (*self._place, parent)))
@@ -225,7 +263,22 @@ class Tally:
         connection.write(_INSERT_BUCKET, [(*self._place, *row) for row in rows])
 
 
+def load(connection: Connection, tallies: Sequence[Tally]) -> None:
+    """Remember what the store has counted on each of these axes."""
+    found = connection.fetch_each([tally.coarse for tally in tallies])
+    for tally, rows in zip(tallies, found, strict=True):
+        tally.remember(connection, rows)
+
+
+def _ordered(rows: Iterable[Row]) -> list[Bucket]:
+    """Give buckets, of rows of the store, in the order of the axis."""
+    return sorted((Bucket(lower, number, parent, total) for parent, number, lower, total in rows), key=_LOWER)
+
+
+_LOWER: Final = attrgetter("lower")
 _BUCKETS: Final = f"SELECT parent, bucket, lower, total FROM bucket WHERE {ON_AXIS}"
+_COARSE: Final = f"{_BUCKETS} AND parent = {COARSE}"
+_HIGHEST: Final = f"SELECT max(bucket) FROM bucket WHERE {ON_AXIS}"
 _INSERT_BUCKET: Final = Write(How.INSERT, BUCKET, ("lower", "total"))
 _ADD_TOTAL: Final = Write(How.ADD, BUCKET, ("total",))
 _DELETE_BUCKET: Final = Write(How.DELETE, BUCKET)
