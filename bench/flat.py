@@ -139,6 +139,8 @@ def _rows() -> Iterator[Row]:
         "nome=maria",
         "nome=mar sil",
         "nome=maria aparecida da silva santos",
+        "nome=maria leao",
+        "nome=maria&cpf={cpf}",
         "nome=maria&sort=nome",
         "nome=maria&atualizado_em_de=2026-06-01",
         "busca=1234",
@@ -258,7 +260,17 @@ class Asker:
             facets = Facets(connection.fetch(sql.facets(query.resource, self._owner)))
             few = bool(query.exact) or query.order.field.axis is None or bool(query.words)
             numbers = facets.matching(query).numbers
-            lookup = Plain(query, numbers, query.order, query.rows, query.offset, None, few=few, counted=True)
+            lookup = Plain(
+                query,
+                numbers,
+                query.order,
+                query.rows,
+                query.offset,
+                None,
+                few=few,
+                counted=True,
+                through=query.words[:2] or None,
+            )
             connection.fetch(sql.statement(lookup, self._owner, connection.dialect))
 
     def timed(self, ask: Callable[[], object], *, least: int = 2, most: int = 400) -> list[float]:

@@ -88,6 +88,8 @@ class Count(Struct, frozen=True):
     through: Axis | None = None
 
 
+Words = tuple[str, ...]
+"""Words of a name, or what they begin with."""
 PATIENCE: Final = 4
 """A scan gives up after so many times the rows that it likely takes."""
 
@@ -122,10 +124,11 @@ class Whole(Struct, frozen=True):
 class Plain(Struct, frozen=True):
     """The plain way: filter, sort, skip. Rows: how many match (null unless `counted`), how many items, their JSON.
 
-    `few` says that the query's filters name few rows, to be collected and sorted, or that the range of the axis
-    `through`, or that of the facets on it, has few, to be tested for the others; otherwise the rows are walked in the
-    order, at most `most`. Taken are `limit` rows, after `skip` others or after an item; walked `backwards`, before
-    `skip` others at the end. If of few that are counted `most` or more are met, the count is null, and none is taken.
+    `few` says that the query's filters name few rows, to be collected and sorted, or that few persons have the words
+    `through`, or that the range of the axis `through`, or that of the facets on it, has few, to be tested for the
+    others; otherwise the rows are walked in the order, at most `most`. Taken are `limit` rows, after `skip` others or
+    after an item; walked `backwards`, before `skip` others at the end. If of few that are counted `most` or more are
+    met, the count is null, and none is taken.
     """
 
     query: Query
@@ -138,13 +141,17 @@ class Plain(Struct, frozen=True):
     counted: bool = False
     most: int | None = None
     backwards: bool = False
-    through: Axis | None = None
+    through: Axis | Words | None = None
 
 
 class Found(Struct, frozen=True):
-    """How many persons have names with words that begin so. Rows: one number."""
+    """How many persons have names with words that begin so. Rows: one number.
 
-    words: tuple[str, ...]
+    Of several words those in `through` are looked for in their index, and names that have these tested for the others.
+    """
+
+    words: Words
+    through: Words = ()
 
 
 class Together(Struct, frozen=True):

@@ -10,16 +10,18 @@ look-up is asked (`sql`) and of whom (`server.database`).
 """
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from laudo.core import axes, periods, ranges, reading, tally
 from laudo.core.axes import Axis
 from laudo.core.cursor import After, skipped
 from laudo.core.facets import Facets, Group
-from laudo.core.lookups import Asking, Count, Found, Plain, Read, Whole, together
-from laudo.core.points import Counted, Known
+from laudo.core.lookups import Asking, Count, Found, Plain, Read, Whole, Words, together
+from laudo.core.points import Counted, Known, Lead
 from laudo.core.query import Query
 from laudo.core.reading import Reading, Stretch
 from laudo.core.sought import Sought
@@ -30,18 +32,22 @@ FEW: Final = 3000
 """Up to so many rows are best collected where no index has all that is asked."""
 _DOCUMENTO: Final = axes.RELATORIO_DOCUMENTO
 _NUMERO: Final = axes.RELATORIO_NUMERO
+_MOST: Final = attrgetter("most")
+_COMMON: Final = 5
+"""How many times as many persons have a word that is not worth listing: a name is tested while five are listed."""
 
 
 class Page(Struct, frozen=True):
     """What a list's body is made of: the exact total, how many items the page has, and their JSON joined by commas.
 
-    `points` are what was counted on the way, for other pages of the list.
+    `points` and `lead` are what was counted on the way, for other pages of the list.
     """
 
     total: int
     shown: int
     items: bytes
     points: Known = {}
+    lead: Lead | None = None
 
 
 Steps = Asking[Page]
@@ -65,7 +71,7 @@ def page(query: Query, facets: Facets, after: After | None = None, counted: Coun
     if several:
         return (yield from _tested(sought, bounds, total))
     if query.words:
-        return (yield from _searched(sought, total))
+        return (yield from _searched(sought, counted))
     if bounds:
         return (yield from _bounded(sought, bounds[0], counted))
     return (yield from _ordered(sought.placed))
@@ -131,24 +137,36 @@ def _bounded(sought: Sought, bounds: Bounds, counted: Counted | None) -> Steps:
     return (yield from _taken(sought, sought.matching(total)))
 
 
-def _searched(sought: Sought, total: int | None) -> Steps:
-    """Words of a name: counters tell how many persons have one word, the words' index how many have several.
+def _searched(sought: Sought, counted: Counted | None) -> Steps:
+    """Words of a name: counters tell how many persons have one word, the words' index who has several."""
+    words, total = sought.query.words, counted.total if counted else None
+    if len(words) == 1:
+        return (yield from _of_word(sought, total))
+    lead = (counted and counted.lead) or (yield from _leading(words))
+    if total is None and lead.most <= FEW:
+        return replace((yield from _counted(sought, None, through=lead.words)), lead=lead)
+    if total is None:
+        [(total,)] = yield Found(words, lead.words)
+    met = lead.most if len(lead.words) == 1 else None
+    return replace((yield from _taken(sought, sought.matching(total, through=lead.words, met=met))), lead=lead)
 
-    If all names with a word begin with it, they are a range of the order by name. A walk that is not near its end goes
-    on without finding out.
+
+def _of_word(sought: Sought, total: int | None) -> Steps:
+    """If all names with a word begin with it, they are a range of the order by name.
+
+    A walk that is not near its end goes on without finding out.
     """
     query, after = sought.query, sought.after
     if total is None:
         [(total,)] = yield Found(query.words)
-    axis, [word, *others] = query.order.field.axis, query.words
-    if axis is axes.PESSOA_NOME and not others and (after is None or after.seen + query.rows > total):
-        bounds = ranges.of_names(word)
+    if query.order.field.axis is axes.PESSOA_NOME and (after is None or after.seen + query.rows > total):
+        bounds = ranges.of_names(query.words[0])
         span = yield from tally.span(bounds, sought.group)
         if span.total == total:
             collected = Reading(query.rows, of=sought.facets.total)
             yield from ranges.read(collected, sought.placed, bounds, span)
             return Page(total, collected.count, collected.items)
-    return (yield from _taken(sought, sought.matching(total)))
+    return (yield from _taken(sought, sought.matching(total, through=query.words)))
 
 
 def _tested(sought: Sought, bounds: list[Bounds], total: int | None) -> Steps:
@@ -158,18 +176,25 @@ def _tested(sought: Sought, bounds: list[Bounds], total: int | None) -> Steps:
     is walked to or collected.
     """
     query, group = sought.query, sought.group
-    through = [*(None for _ in query.words), *(each.axis for each in bounds)]
-    words = [_having(word) for word in query.words]
-    left = yield from together(*words, *(_few(each, group) for each in bounds))
-    if min(left) <= FEW:
-        return (yield from _counted(sought, total, through=through[left.index(min(left))]))
-    left[len(words) :] = yield from together(*(_within(each, group) for each in bounds))
-    least = through[left.index(min(left))]
+    words = [_leading(query.words)] if query.words else []
+    leads = yield from together(*words, *(_few(each, group) for each in bounds))
+    least = min(leads, key=_MOST)
+    if least.most <= FEW:
+        return (yield from _counted(sought, total, through=least.through))
+    leads[len(words) :] = yield from together(*(_within(each, group) for each in bounds))
+    least = min(leads, key=_MOST)
     if total is None:
-        counting = Plain(query, group.numbers, query.order, 0, 0, None, few=True, counted=True, through=least)
+        counting = Plain(query, group.numbers, query.order, 0, 0, None, few=True, counted=True, through=least.through)
         [(total, *_)] = yield counting
-    of = dict(zip(through, left, strict=True)).get(query.order.field.axis or query.resource.newest_axis)
-    return (yield from _taken(sought, sought.matching(total, of=of, through=least, met=min(left))))
+    of = dict(leads).get(query.order.field.axis or query.resource.newest_axis)
+    return (yield from _taken(sought, sought.matching(total, of=of, through=least.through, met=least.most)))
+
+
+def _leading(words: Words) -> Asking[Lead]:
+    """Choose the rarest word, and the next one unless to list all who have that takes longer than to test names."""
+    counted = yield from together(*map(_having, words))
+    (most, rarest), *others = sorted(zip(counted, words, strict=True))
+    return Lead((rarest, *(word for having, word in others[:1] if having < most * _COMMON)), most)
 
 
 def _having(word: str) -> Asking[int]:
@@ -178,15 +203,16 @@ def _having(word: str) -> Asking[int]:
     return int(count)
 
 
-def _few(bounds: Bounds, group: Group) -> Asking[int]:
+def _few(bounds: Bounds, group: Group) -> Asking[Lead]:
     """Count the rows of a range up to one more than few."""
     [(count,)] = yield Count(*bounds, group.numbers, most=FEW + 1)
-    return int(count)
+    return Lead(bounds.axis, int(count))
 
 
-def _within(bounds: Bounds, group: Group) -> Asking[int]:
+def _within(bounds: Bounds, group: Group) -> Asking[Lead]:
     """Count the rows of a range."""
-    return (yield from tally.span(bounds, group)).total
+    span = yield from tally.span(bounds, group)
+    return Lead(bounds.axis, span.total)
 
 
 def _named(sought: Sought, total: int | None) -> Steps:
@@ -218,7 +244,7 @@ def _of_one(sought: Sought, total: int | None) -> Steps:
     return (yield from _taken(sought, sought.matching(total)))
 
 
-def _counted(sought: Sought, total: int | None, *, through: Axis | None = None) -> Steps:
+def _counted(sought: Sought, total: int | None, *, through: Axis | Words | None = None) -> Steps:
     """Count and collect what filters match."""
     [(found, shown, items)] = yield sought.plain(counted=total is None, through=through)
     return Page(found if total is None else total, shown, items or b"")

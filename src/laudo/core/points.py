@@ -1,4 +1,4 @@
-"""What was counted of a list, which holds while the list stays as it is: its total, and points of its orders."""
+"""What was counted of a list, while it stays as it is: its total, points of its orders, words that lead to its rows."""
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Mapping
@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from laudo.core.axes import Axis, Key
 from laudo.core.facets import Numbers
+from laudo.core.lookups import Words
 
 APART: Final = 16_384
 """Rows of a group that stand at least between two points that are kept: counting so many takes about a millisecond."""
@@ -31,11 +32,24 @@ Known = Mapping[tuple[Axis, Numbers], tuple[Point, ...]]
 """Points of the order of an axis, by the facets of the group."""
 
 
+class Lead(NamedTuple):
+    """What leads to rows that are tested for all else: the range of an axis, or words; it has `most` rows at most."""
+
+    through: Axis | Words
+    most: int
+
+    @property
+    def words(self) -> Words:
+        """The words, if it is these."""
+        return self.through if isinstance(self.through, tuple) else ()
+
+
 class Counted(Struct, frozen=True):
-    """How many rows a list has, and points of its orders."""
+    """How many rows a list has, points of its orders, and what words lead to its rows."""
 
     total: int
     points: Known = {}
+    lead: Lead | None = None
 
     @property
     def weight(self) -> int:

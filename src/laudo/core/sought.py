@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from laudo.core.axes import Axis
 from laudo.core.cursor import After, skipped
 from laudo.core.facets import Facets, Group, remaining
-from laudo.core.lookups import Plain
+from laudo.core.lookups import Plain, Words
 from laudo.core.query import Query
 from laudo.core.walking import Matching
 
@@ -48,7 +48,7 @@ class Sought(Struct, frozen=True):
         after = self.after
         return after if after and (self.query.order.field.axis or after.value == group.value) else None
 
-    def plain(self, *, counted: bool, most: int | None = None, through: Axis | None = None) -> Plain:
+    def plain(self, *, counted: bool, most: int | None = None, through: Axis | Words | None = None) -> Plain:
         """Ask for it the plain way: all rows that match are collected and sorted, unless `most` or more are met."""
         query, numbers = self.query, self.group.numbers
         return Plain(
@@ -65,7 +65,7 @@ class Sought(Struct, frozen=True):
         )
 
     def matching(
-        self, total: int, *, of: int | None = None, through: Axis | None = None, met: int | None = None
+        self, total: int, *, of: int | None = None, through: Axis | Words | None = None, met: int | None = None
     ) -> Matching:
         """Give the rows that match all filters: `total` of them."""
         query, numbers = self.query, self.group.numbers

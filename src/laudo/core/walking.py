@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from laudo.core.axes import Axis
 from laudo.core.cursor import After
 from laudo.core.facets import Numbers
-from laudo.core.lookups import Asking, Plain, Rows
+from laudo.core.lookups import Asking, Plain, Rows, Words
 from laudo.core.query import Query
 from laudo.core.resources import Order
 
@@ -33,8 +33,8 @@ LEAST: Final = 256
 class Matching(Struct, frozen=True):
     """The rows that match a query, in an order: `total` of the list's `of`; `numbers` are their facets.
 
-    They are collected by the words or values that filters name, or `through` the range of an axis. Collecting meets
-    `met` rows; None means just those that match.
+    They are collected by the values that filters name, or `through` the range of an axis or some of the words.
+    Collecting meets `met` rows; None means just those that match.
     """
 
     query: Query
@@ -42,7 +42,7 @@ class Matching(Struct, frozen=True):
     order: Order
     total: int
     of: int
-    through: Axis | None = None
+    through: Axis | Words | None = None
     met: int | None = None
 
     def take(self, limit: int, skip: int, after: After | None) -> Asking[Rows]:

@@ -168,7 +168,7 @@ class Pages:
         filtered = state, query.resource.name, query.asked
         before = self._counted.get(filtered)
         if before is None or (found.points and found.points is not before.points):
-            self._counted.keep(filtered, Counted(found.total, found.points))
+            self._counted.keep(filtered, Counted(found.total, found.points, found.lead))
 
     def _planned(self, query: Query, state: State, after: After | None) -> plan.Steps | None:
         """Plan a page; None when that needs facets and those of this version are not remembered."""

@@ -1,12 +1,11 @@
 """The plain way, for questions that name few rows or that no tally answers: filter, sort, skip."""
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
 from laudo.core.axes import PESSOA_CPF, RELATORIO_DOCUMENTO, RELATORIO_NUMERO, numero_key
 from laudo.core.cursor import After
-from laudo.core.lookups import Found, Plain
+from laudo.core.lookups import Found, Plain, Words
 from laudo.core.resources import Order
 from laudo.core.sql.dialect import By, Dialect, Ordered, Owner, Statement, is_mixed, listed
 from laudo.core.sql.parts import REACHED, Clauses, Where, beside, compared, order, reaching
@@ -34,16 +33,16 @@ def plain(lookup: Plain, owner: Owner, dialect: Dialect) -> Statement:
 
 
 def found(lookup: Found, owner: Owner, dialect: Dialect) -> Statement:
-    """Of one word the persons are counted; of several the index tells who has them all, or the longest."""
-    if len(lookup.words) > _SOUGHT:
-        filters = Clauses()
-        _add_words(filters, lookup.words, owner, dialect, sought=_SOUGHT)
-        text = f"SELECT count(*) FROM {dialect.source('pessoa', None)} WHERE id_organizacao = ? AND {filters}"
-        return Statement(text, (owner.id_organizacao, *filters.params))
-    if len(lookup.words) > 1:
+    """Of one word the persons are counted; of several the index tells who has them all, or some of them."""
+    if len(lookup.words) == 1:
+        [word] = lookup.words
+        return Statement(_HAVE_WORD, (owner.id_organizacao, word, beyond(word), len(word)))
+    if len(lookup.through) == len(lookup.words):
         return dialect.found(lookup.words, owner)
-    [word] = lookup.words
-    return Statement(_HAVE_WORD, (owner.id_organizacao, word, beyond(word), len(word)))
+    filters = Clauses()
+    _add_words(filters, lookup.words, lookup.through, owner, dialect)
+    text = f"SELECT count(*) FROM {dialect.source('pessoa', None)} WHERE id_organizacao = ? AND {filters}"
+    return Statement(text, (owner.id_organizacao, *filters.params))
 
 
 def _counted(lookup: Plain, source: str, where: Statement, few: Statement) -> Statement:
@@ -159,15 +158,17 @@ def _add_filters(filters: Clauses, lookup: Plain, owner: Owner, dialect: Dialect
     query = lookup.query
     if lookup.facets is not None:
         filters.add((dialect.member if lookup.few else dialect.among)("facet"), list(lookup.facets))
-    _add_words(filters, query.words, owner, dialect, sought=_SOUGHT if lookup.few and lookup.through is None else 0)
+    sought = lookup.through if lookup.few and isinstance(lookup.through, tuple) else ()
+    _add_words(filters, query.words, sought, owner, dialect)
 
 
-def _add_words(filters: Clauses, words: Sequence[str], owner: Owner, dialect: Dialect, *, sought: int) -> None:
-    """Ask for words of a name: the first ones by their index, the others of each name that is met."""
-    if words[:sought]:
-        filters.also(dialect.having(words[:sought], owner))
-    for word in words[sought:]:
-        filters.add(f"{dialect.position}(' ' || nome_busca, ?) > 0", f" {word}")
+def _add_words(filters: Clauses, words: Words, sought: Words, owner: Owner, dialect: Dialect) -> None:
+    """Ask for words of a name: those that are sought by their index, the others of each name that is met."""
+    if sought:
+        filters.also(dialect.having(sought, owner))
+    for word in words:
+        if word not in sought:
+            filters.add(f"{dialect.position}(' ' || nome_busca, ?) > 0", f" {word}")
 
 
 def _index(lookup: Plain) -> str | None:
@@ -176,13 +177,13 @@ def _index(lookup: Plain) -> str | None:
     if not lookup.few and lookup.order.field.axis is not None:
         return lookup.order.field.axis.index
     through = lookup.through
+    if isinstance(through, tuple):
+        return None
     if through is None:
         exact = [condition.filter.name for condition in query.exact]
         for axis in _NAMED:
             if axis.names[0] in exact:
                 return axis.index
-        if query.words:
-            return None
         through = PESSOA_CPF if query.prefix else query.resource.newest_axis
     return (lookup.facets and through.facet_index) or through.index
 
@@ -219,8 +220,6 @@ def _add_after(where: Clauses, asked: Order, after: After) -> None:
 
 _ALL: Final = 1 << 62
 """More rows than there are."""
-_SOUGHT: Final = 2
-"""How many words are looked for in their index, which lists all who have each; names are tested for the others."""
 _TESTED: Final = {"relatorio": ("facet", "recency"), "pessoa": ("cpf", "nome_busca", "recency")}
 """The columns for which filters test rows."""
 _HAVE_WORD: Final = """

@@ -1,0 +1,113 @@
+"""Which words of a search lead to names that are tested for the others: those that the fewest have. Without a store."""
+
+from typing import Final
+
+import pytest
+
+from laudo.core import plan, query
+from laudo.core.facets import Facets
+from laudo.core.lookups import Asked, Count, Found, LookUp, Plain, Rows, Together, Words
+from laudo.core.points import Counted, Lead
+from laudo.core.resources import PESSOAS
+
+PERSONS: Final = 3_000_000
+FACETS: Final = Facets([(0, PERSONS)])
+HAVE: Final = {
+    "silva": 690_000,
+    "souza": 200_000,
+    "maria": 180_000,
+    "ana": 35_000,
+    "zelia": 3_000,
+    "iris": 290,
+    "z": 0,
+}
+"""How many persons have a name with each word."""
+ITEMS: Final = b"{}"
+
+
+def asked(filters: str, counted: Counted | None = None) -> tuple[plan.Page, list[LookUp]]:
+    """Plan a page and answer its look-ups, all of whose ranges have a million rows; gives what was looked up."""
+    steps = plan.page(query.parse(PESSOAS, filters, max_rows=25), FACETS, None, counted)
+    looked_up: list[LookUp] = []
+    sent: Rows | None = None
+    while True:
+        try:
+            wanted = next(steps) if sent is None else steps.send(sent)
+        except StopIteration as done:
+            return done.value, looked_up
+        sent = answered(wanted, looked_up)
+
+
+def answered(lookup: Asked, looked_up: list[LookUp]) -> Rows:
+    if isinstance(lookup, Together):
+        return [tuple(answered(each, looked_up)) for each in lookup.asked]
+    looked_up.append(lookup)
+    if isinstance(lookup, Found):
+        return [(HAVE[lookup.words[0]] if len(lookup.words) == 1 else 40_000,)]
+    if isinstance(lookup, Count):
+        return [(min(lookup.most or PERSONS, 1_000_000),)]
+    assert isinstance(lookup, Plain)
+    return [(25 if lookup.counted else None, 25, ITEMS)]
+
+
+def counters(*words: str) -> list[LookUp]:
+    return [Found((word,)) for word in words]
+
+
+@pytest.mark.parametrize(
+    ("nome", "leading"),
+    [
+        ("maria iris", ("iris",)),
+        ("silva maria zelia souza", ("zelia",)),
+        ("iris zelia", ("iris",)),
+        ("z maria", ("z",)),
+    ],
+)
+def test_names_with_a_word_that_few_have_are_tested_for_the_others(nome: str, leading: Words) -> None:
+    page, looked_up = asked(f"nome={nome.replace(' ', '+')}")
+    *found, last = looked_up
+    assert sorted(found, key=str) == sorted(counters(*nome.split()), key=str)
+    assert isinstance(last, Plain)
+    assert (last.through, last.few, last.counted) == (leading, True, True)
+    assert page == plan.Page(25, 25, ITEMS, lead=Lead(leading, HAVE[leading[0]]))
+
+
+@pytest.mark.parametrize(
+    ("nome", "leading"),
+    [("maria silva", ("maria", "silva")), ("silva souza ana", ("ana",)), ("souza maria silva", ("maria", "souza"))],
+)
+def test_another_word_is_listed_only_if_not_many_more_have_it(nome: str, leading: Words) -> None:
+    page, looked_up = asked(f"nome={nome.replace(' ', '+')}&page=800")
+    *_, counted, taken = looked_up
+    assert counted == Found(query.parse(PESSOAS, f"nome={nome.replace(' ', '+')}", max_rows=25).words, leading)
+    assert isinstance(taken, Plain)
+    assert (taken.few, taken.through) in {(True, leading), (False, leading)}
+    assert (page.total, page.lead) == (40_000, Lead(leading, HAVE[leading[0]]))
+
+
+def test_what_was_counted_of_words_serves_other_pages() -> None:
+    first, _ = asked("nome=maria+iris")
+    again, looked_up = asked("nome=maria+iris&sort=cpf", Counted(first.total, lead=first.lead))
+    assert [type(each) for each in looked_up] == [Plain]
+    assert (again.total, again.lead) == (first.total, first.lead)
+
+
+def test_beside_a_range_the_narrowest_leads() -> None:
+    _, looked_up = asked("nome=maria+iris&atualizado_em_de=2026-01-01")
+    assert isinstance(last := looked_up[-1], Plain)
+    assert last.through == ("iris",)
+    assert last.counted
+
+
+def test_beside_one_person_words_are_only_tested() -> None:
+    """To list all who have a common word would take longer than to look at the one person."""
+    _, looked_up = asked("cpf=52998224725&nome=maria")
+    [only] = looked_up
+    assert isinstance(only, Plain)
+    assert only.through is None
+
+
+def test_in_a_small_organization_all_names_are_tested() -> None:
+    steps = plan.page(query.parse(PESSOAS, "nome=maria&busca=5", max_rows=25), Facets([(0, 100)]))
+    assert isinstance(wanted := next(steps), Plain)
+    assert wanted.through is None
