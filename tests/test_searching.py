@@ -74,7 +74,12 @@ def test_names_with_a_word_that_few_have_are_tested_for_the_others(nome: str, le
 
 @pytest.mark.parametrize(
     ("nome", "leading"),
-    [("maria silva", ("maria", "silva")), ("silva souza ana", ("ana",)), ("souza maria silva", ("maria", "souza"))],
+    [
+        ("maria silva", ("maria", "silva")),
+        ("silva ana", ("ana",)),
+        ("silva souza ana", ("ana", "souza")),
+        ("souza maria silva", ("maria", "souza")),
+    ],
 )
 def test_another_word_is_listed_only_if_not_many_more_have_it(nome: str, leading: Words) -> None:
     page, looked_up = asked(f"nome={nome.replace(' ', '+')}&page=800")

@@ -33,8 +33,8 @@ FEW: Final = 3000
 _DOCUMENTO: Final = axes.RELATORIO_DOCUMENTO
 _NUMERO: Final = axes.RELATORIO_NUMERO
 _MOST: Final = attrgetter("most")
-_COMMON: Final = 5
-"""How many times as many persons have a word that is not worth listing: a name is tested while five are listed."""
+_COMMON: Final = 8
+"""How many times as many persons have a word that is not worth listing: a name is tested while eight are listed."""
 
 
 class Page(Struct, frozen=True):
