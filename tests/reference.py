@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
@@ -31,6 +31,19 @@ class Answer:
     keys: frozenset[str] = frozenset()
 
 
+class Known(Item):
+    """What the service knows of a report or a person; written as JSON once, however many pages show it."""
+
+    @property
+    def shown(self) -> Item:
+        """The item as the wire has it."""
+        return self | {"atualizado_em": instant(self["atualizado_em"])}
+
+    @cached_property
+    def json(self) -> str:
+        return _json(self.shown)
+
+
 @dataclass(frozen=True, slots=True)
 class Api:
     """The service over one store."""
@@ -38,8 +51,12 @@ class Api:
     reports: Sequence[tuple[int, Report]]
     accounts: Mapping[int, int]
     max_rows: int = 1000
-    _ordered: dict[tuple[str, int, str], list[Item]] = field(default_factory=dict, init=False, repr=False)
-    """Whole lists, sorted once: what matches a question stays in their order."""
+    _items: dict[tuple[str, int], list[Known]] = field(default_factory=dict, init=False, repr=False)
+    """Whole lists, made once, which all that follows shares."""
+    _ordered: dict[tuple[str, int, str], list[Known]] = field(default_factory=dict, init=False, repr=False)
+    """The same, sorted once: what matches a question stays in their order."""
+    _matching: dict[tuple[object, ...], list[Known]] = field(default_factory=dict, init=False, repr=False)
+    """What matches a question, searched once for all of its pages."""
 
     def relatorios(self, id_conta: int, query_string: str) -> Answer:
         return self._answer("relatorios", id_conta, query_string)
@@ -63,12 +80,12 @@ class Api:
     def _read(self, resource: str, id_conta: int, query_string: str) -> tuple["Listing", set[str]]:
         """Give what is asked for, which means something only when no name is at fault."""
         is_pessoas = resource == "pessoas"
-        readers = {**PAGING, **(PESSOA_FILTERS if is_pessoas else RELATORIO_FILTERS)}
+        readers = PESSOA_READERS if is_pessoas else RELATORIO_READERS
         given, wrong = _given(query_string, {*readers, "cursor"})
-        tests: list[Test] = []
+        tests: dict[str, Test] = {}
         for name in given.keys() - {"cursor"}:
             try:
-                tests.append(readers[name](given[name]))
+                tests[name] = readers[name](given[name])
             except ValueError:
                 wrong.add(name)
         sort = given.get("sort", "-atualizado_em")
@@ -78,25 +95,32 @@ class Api:
             wrong.add("sort")
         if "cursor" in given and (not wrong or "page" in given or not given["cursor"]):
             wrong.add("cursor")
-        items = [] if wrong else self._all(resource, id_conta, sort)
-        for test in tests:
-            items = [item for item in items if test(item)]
+        if wrong:
+            return Listing([], given, is_pessoas), wrong
+        filters = tests.keys() - PAGING
+        question = (resource, id_conta, sort, frozenset((name, given[name]) for name in filters))
+        if (items := self._matching.get(question)) is None:
+            items = self._all(resource, id_conta, sort)
+            for name in filters:
+                items = [item for item in items if tests[name](item)]
+            self._matching[question] = items
         return Listing(items, given, is_pessoas), wrong
 
-    def _all(self, resource: str, id_conta: int, sort: str) -> list[Item]:
+    def _all(self, resource: str, id_conta: int, sort: str) -> list[Known]:
         """Give all items that a caller may see, in their order."""
-        if (ordered := self._ordered.get((resource, id_conta, sort))) is None:
-            if resource == "pessoas":
-                ordered = _sorted(self._pessoas(self.accounts[id_conta]), sort, "cpf")
-            else:
-                ordered = _sorted(self._relatorios(id_conta), sort, "numero")
-            self._ordered[resource, id_conta, sort] = ordered
+        is_pessoas = resource == "pessoas"
+        owner = self.accounts[id_conta] if is_pessoas else id_conta
+        if (ordered := self._ordered.get((resource, owner, sort))) is None:
+            if (items := self._items.get((resource, owner))) is None:
+                items = self._items[resource, owner] = (self._pessoas if is_pessoas else self._relatorios)(owner)
+            ordered = self._ordered[resource, owner, sort] = _sorted(items, sort, "cpf" if is_pessoas else "numero")
         return ordered
 
-    def _relatorios(self, id_conta: int) -> list[Item]:
-        return [{name: report[name] for name in RELATORIO} for owner, report in self.reports if owner == id_conta]
+    def _relatorios(self, id_conta: int) -> list[Known]:
+        mine = (report for owner, report in self.reports if owner == id_conta)
+        return [Known((name, report[name]) for name in RELATORIO) for report in mine]
 
-    def _pessoas(self, id_organizacao: int) -> list[Item]:
+    def _pessoas(self, id_organizacao: int) -> list[Known]:
         newest: dict[str, tuple[int, Report]] = {}
         for id_conta, report in self.reports:
             if self.accounts[id_conta] != id_organizacao or report["tipo_pessoa"] != "Pessoa":
@@ -105,7 +129,7 @@ class Api:
             if _age(id_conta, report) < _age(*known):
                 newest[report["numero_documento"]] = (id_conta, report)
         return [
-            {"cpf": cpf, "nome": report["nome_pessoa"], "atualizado_em": report["atualizado_em"]}
+            Known(cpf=cpf, nome=report["nome_pessoa"], atualizado_em=report["atualizado_em"])
             for cpf, (_, report) in newest.items()
         ]
 
@@ -114,29 +138,29 @@ class Api:
 class Listing:
     """All items that a question means, in its order; `given` is the question."""
 
-    _items: Sequence[Item]
+    _items: Sequence[Known]
     given: Mapping[str, str]
     is_pessoas: bool
 
     @property
     def items(self) -> list[Item]:
         """The items as the wire has them."""
-        return [_shown(item) for item in self._items]
+        return [item.shown for item in self._items]
+
+    @property
+    def total(self) -> int:
+        return len(self._items)
 
     def page(self, number: int) -> bytes:
         """Give the body of a page."""
-        rows, total = int(self.given.get("rows", "25")), len(self._items)
-        result: Item = {}
+        rows = int(self.given.get("rows", "25"))
+        total = str(self.total) if self.is_pessoas else self.total
+        itens = ",".join(item.json for item in self._items[(number - 1) * rows :][:rows])
+        result = [f'"itens":[{itens}]', f'"paginacao":{_json({"atual": number, "linhas": rows, "total": total})}']
         if self.is_pessoas:
-            result["busca"] = next((self.given[name] for name in ("busca", "nome", "cpf") if name in self.given), "")
-        result["itens"] = [_shown(item) for item in self._items[(number - 1) * rows :][:rows]]
-        result["paginacao"] = {"atual": number, "linhas": rows, "total": str(total) if self.is_pessoas else total}
-        envelope = {"result": result, "status_code": 200}
-        return json.dumps(envelope, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def _shown(item: Item) -> Item:
-    return item | {"atualizado_em": instant(item["atualizado_em"])}
+            busca = next((self.given[name] for name in ("busca", "nome", "cpf") if name in self.given), "")
+            result.insert(0, f'"busca":{_json(busca)}')
+        return f'{{"result":{{{",".join(result)}}},"status_code":200}}'.encode()
 
 
 @lru_cache(1 << 16)
@@ -162,7 +186,7 @@ def _age(id_conta: int, report: Report) -> tuple[int, str, int]:
     return (-report["atualizado_em"], report["numero"], id_conta)
 
 
-def _sorted(items: list[Item], sort: str, key: str) -> list[Item]:
+def _sorted(items: list[Known], sort: str, key: str) -> list[Known]:
     """Sort by the key, then by the field: Python's sort is stable, so ties keep the key's order either way."""
     field = sort.removeprefix("-")
     by_key = sorted(items, key=lambda item: str(item[key]))
@@ -268,6 +292,7 @@ def _rows(text: str) -> Test:
     return lambda _item: True
 
 
+@lru_cache(1 << 16)
 def _bound(text: str, *, until: bool) -> int:
     """Give the milliseconds of a date or instant; a date given as the end includes its day."""
     is_date = re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text) is not None
@@ -291,6 +316,8 @@ def _before(text: str) -> Test:
     bound = _bound(text, until=True)
     return lambda item: item["atualizado_em"] < bound
 
+
+_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 RELATORIO: Final = (
     "numero",
@@ -334,3 +361,5 @@ PESSOA_FILTERS: Final[dict[str, Reader]] = {
     "busca": _busca,
     **_DATES,
 }
+RELATORIO_READERS: Final = PAGING | RELATORIO_FILTERS
+PESSOA_READERS: Final = PAGING | PESSOA_FILTERS
