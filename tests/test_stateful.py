@@ -27,7 +27,7 @@ from laudo.server.ingest.tallies import Sizes
 from laudo.server.ingest.verify import verify
 from laudo.server.ingest.writer import Ingest
 from laudo.server.stores import open_store
-from reference import Api, Listing
+from reference import Api, Listing, Report
 from strategies import PESSOA_SORTS, PESSOA_VALUES, RELATORIO_SORTS, RELATORIO_VALUES, any_relatorio
 from wsgi import Client
 
@@ -116,7 +116,7 @@ class Lists(RuleBasedStateMachine):
         self._reading = open_store(url)
         asked = app.create(Settings(store=url, key_file=str(key_file), log=False), database=self._reading)
         self._clients = [Client(asked, account.token) for account in self._accounts]
-        self._reports: list[dict[str, Relatorio]] = [{}, {}, {}]
+        self._reports: list[dict[str, Report]] = [{}, {}, {}]
         self._ingests: dict[tuple[int, int], Ingest] = {}
 
     @initialize(
@@ -155,7 +155,7 @@ class Lists(RuleBasedStateMachine):
                 self._write(account, writer, self._new(self._seeded.sample(free, min(size, len(free)))), life)
             elif change == "update":
                 chosen = self._seeded.choices(list(known.values()), k=size) if known else []
-                self._write(account, writer, [self._version(report) for report in chosen], life)
+                self._write(account, writer, [self._version(Relatorio(**report)) for report in chosen], life)
             else:
                 self._delete(account, writer, self._some(sorted(known), size), life)
 
@@ -163,7 +163,7 @@ class Lists(RuleBasedStateMachine):
     def every_page_is_the_references(self) -> None:
         api = Api(
             reports=[
-                (account.id_conta, msgspec.structs.asdict(report))
+                (account.id_conta, report)
                 for account, reports in zip(self._accounts, self._reports, strict=True)
                 for report in reports.values()
             ],
@@ -233,8 +233,8 @@ class Lists(RuleBasedStateMachine):
             ingest.write(batch)
         known = self._reports[account]
         for report in batch:
-            if report.numero not in known or known[report.numero].atualizado_em < report.atualizado_em:
-                known[report.numero] = report
+            if report.numero not in known or known[report.numero]["atualizado_em"] < report.atualizado_em:
+                known[report.numero] = msgspec.structs.asdict(report)
 
     def _delete(self, account: int, writer: int, numeros: list[str], life: int | None) -> None:
         with self._writer(account, writer, life) as ingest:
