@@ -116,6 +116,15 @@ def written(url: str, key_file: Path, history: History, *, sizes: Sizes = SMALL)
     return Written(url, key_file, _api(accounts, history.outcome()), accounts)
 
 
+def analyzed(written: Written) -> Written:
+    """Have a store's tables looked at, as autovacuum does within a minute: for who asks it thousands of times."""
+    with closing(open_store(written.url, write=True)) as database:
+        if text := database.dialect.analyze:
+            with database.transaction() as connection:
+                connection.run_script(text)
+    return written
+
+
 @contextmanager
 def opened(written: Written) -> Iterator[World]:
     """Open a store for reading, of which nothing has been kept."""

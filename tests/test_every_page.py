@@ -27,7 +27,7 @@ from strategies import (
     Values,
     many,
 )
-from test_against_reference import List, World, Written, opened, written
+from test_against_reference import List, World, Written, analyzed, opened, written
 
 REPORTS: Final = 300
 TOGETHER: Final = 40
@@ -60,7 +60,7 @@ def of_sizes(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     folder = tmp_path_factory.mktemp("every")
     history = History((2,), ((0, tuple(reports[:290])), (1, tuple(reports[150:]))))
     with Stores(engine, folder) as stores:
-        yield cache(lambda sizes: written(stores.new(), folder / "laudo.key", history, sizes=sizes))
+        yield cache(lambda sizes: analyzed(written(stores.new(), folder / "laudo.key", history, sizes=sizes)))
 
 
 @pytest.fixture
