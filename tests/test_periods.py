@@ -1,7 +1,8 @@
 """A period in another order than that of time: pages are found by guessing, however the reports lie in the order."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import cache
 from itertools import product
 from random import Random
 from typing import Final, NamedTuple
@@ -78,22 +79,30 @@ def _own_messages(seeded: Random, number: int, time: int) -> Relatorio:
     return replace(_evenly(seeded, number, time), mensagem=f"Protocolo {time:06}")
 
 
-WAYS: Final = (_evenly, _together, _many_names, _own_messages)
+Way = Callable[[Random, int, int], Relatorio]
+WAYS: Final[tuple[Way, ...]] = (_evenly, _together, _many_names, _own_messages)
+
+
+@pytest.fixture(scope="module")
+def of_way(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Way], Written]]:
+    """Gives a store whose reports lie in one of these ways; it is made once."""
+    folder = tmp_path_factory.mktemp("periods")
+
+    def made(way: Way) -> Written:
+        seeded, times = Random(5), list(range(REPORTS))
+        seeded.shuffle(times)
+        reports = [way(seeded, number, time) for number, time in enumerate(times)]
+        sizes, history = Sizes(most_rows=50, most_children=10), History((1,), ((0, tuple(reports)),))
+        return written(stores.new(), folder / "laudo.key", history, sizes=sizes)
+
+    with Stores(engine, folder) as stores:
+        yield cache(made)
 
 
 # A group each, so that no two workers fill the same store.
-@pytest.fixture(
-    scope="module", params=[pytest.param(way, marks=pytest.mark.xdist_group(f"periods {way.__name__}")) for way in WAYS]
-)
-def made(request: pytest.FixtureRequest, engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
-    """A store whose reports lie in one of these ways."""
-    seeded, times = Random(5), list(range(REPORTS))
-    seeded.shuffle(times)
-    reports = [request.param(seeded, number, time) for number, time in enumerate(times)]
-    sizes, history = Sizes(most_rows=50, most_children=10), History((1,), ((0, tuple(reports)),))
-    folder = tmp_path_factory.mktemp("periods")
-    with Stores(engine, folder) as stores:
-        yield written(stores.new(), folder / "laudo.key", history, sizes=sizes)
+@pytest.fixture(params=[pytest.param(way, marks=pytest.mark.xdist_group(f"periods {way.__name__}")) for way in WAYS])
+def made(request: pytest.FixtureRequest, of_way: Callable[[Way], Written]) -> Written:
+    return of_way(request.param)
 
 
 @pytest.fixture
