@@ -5,8 +5,9 @@ PostgreSQL then leaves out all other partitions. Partitions of the same number s
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 import psycopg
@@ -40,6 +41,10 @@ def part(url: str) -> None:
         connection.execute("DROP SCHEMA model CASCADE")
 
 
+Counts = dict[int, tuple[int, int]]
+"""Of each machine, how many searches and changes there were."""
+
+
 @dataclass(slots=True)
 class Touched:
     """Which machines each statement needed, as planned and each time it ran, and each transaction's changes."""
@@ -57,6 +62,13 @@ class Watched(Forwarding):
         super().__init__(database)
         self.touched = touched
 
+    @cached_property
+    def counting(self) -> Statement:
+        """What counts the searches and the changes on each machine: its partitions and indexes are looked up once."""
+        found = self._database.fetch(Statement(_PARTS))
+        parts = [(machine, *part) for name, *part in found for machine in _machines([name])]
+        return Statement(_COUNTS.format(*(",".join(map(str, column)) for column in zip(*parts, strict=True))))
+
     def fetch(self, statement: Statement) -> list[Row]:
         with self.snapshot() as connection:
             return connection.fetch(statement)
@@ -72,20 +84,23 @@ class Watched(Forwarding):
 class _WatchedConnection(ForwardingConnection[Watched]):
     """One transaction; what it has done is sent to the server's statistics only when it ends."""
 
-    _before: dict[str, tuple[int, int]] | None = None
+    _before: Counts | None = None
 
     def fetch(self, statement: Statement) -> list[Row]:
         self._plan(statement)
-        with self._watching(statement.text):
-            return super().fetch(statement)
+        before = self._before or self._counts()
+        *found, after = self._connection.fetch_each([statement, self._store.counting])
+        self._see(statement.text, before, _counts(after))
+        return found[0] if found else []
 
     def write(self, write: Write, rows: Iterable[Row]) -> None:
         if given := list(rows):
             self._store.touched.kinds.add(write.how)
             text = self.dialect.written(write)
             self._plan(Statement(text, columns(given)))
-            with self._watching(text):
-                super().write(write, given)
+            before = self._before or self._counts()
+            super().write(write, given)
+            self._see(text, before, self._counts())
 
     def _plan(self, statement: Statement) -> None:
         """Look at the plan of a statement that is new; the planner knows its parameters, as Citus does."""
@@ -95,22 +110,22 @@ class _WatchedConnection(ForwardingConnection[Watched]):
             self._store.touched.planned[statement.text] = set(_machines(_relations(plan["Plan"])))
             self._before = None
 
-    @contextmanager
-    def _watching(self, text: str) -> Iterator[None]:
-        """See which partitions are searched or changed meanwhile."""
-        before = self._before or self._counts()
-        yield
-        self._before = after = self._counts()
+    def _see(self, text: str, before: Counts, after: Counts) -> None:
+        """See on which machines partitions were searched or changed meanwhile."""
+        self._before = after
         searched, changed = (
-            set(_machines(name for name, counts in after.items() if counts[kind] != before[name][kind]))
-            for kind in range(2)
+            {machine for machine, counts in after.items() if counts[kind] != before[machine][kind]} for kind in range(2)
         )
         self._store.touched.run.append((text, searched | changed))
         if changed:
             self._store.touched.changed[-1] |= changed
 
-    def _counts(self) -> dict[str, tuple[int, int]]:
-        return {name: (searches, changes) for name, searches, changes in self._connection.fetch(Statement(_COUNTS))}
+    def _counts(self) -> Counts:
+        return _counts(self._connection.fetch(self._store.counting))
+
+
+def _counts(rows: Iterable[Row]) -> Counts:
+    return {machine: (searches, changes) for machine, searches, changes in rows}
 
 
 def _machines(names: Iterable[str]) -> Iterator[int]:
@@ -130,7 +145,14 @@ _FOREIGN_KEYS: Final = """
 SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint
 WHERE contype = 'f' ORDER BY conname
 """
+_PARTS: Final = """
+SELECT relname::text, oid::bigint, 1 FROM pg_class WHERE relkind = 'r'
+UNION ALL SELECT relname::text, indexrelid::bigint, 0 FROM pg_index JOIN pg_class ON oid = indrelid WHERE relkind = 'r'
+"""
 _COUNTS: Final = """
-SELECT relname::text, coalesce(seq_scan + coalesce(idx_scan, 0), 0), n_tup_ins + n_tup_upd + n_tup_del
-FROM pg_stat_xact_user_tables
+SELECT machine, sum(pg_stat_get_xact_numscans(part))::bigint, sum(
+    CASE WHEN is_table = 1 THEN pg_stat_get_xact_tuples_inserted(part) + pg_stat_get_xact_tuples_updated(part)
+        + pg_stat_get_xact_tuples_deleted(part) ELSE 0 END
+)::bigint
+FROM unnest('{{{}}}'::bigint[], '{{{}}}'::oid[], '{{{}}}'::bigint[]) AS parts (machine, part, is_table) GROUP BY machine
 """
