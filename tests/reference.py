@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
+from operator import itemgetter
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
@@ -118,7 +119,7 @@ class Api:
 
     def _relatorios(self, id_conta: int) -> list[Known]:
         mine = (report for owner, report in self.reports if owner == id_conta)
-        return [Known((name, report[name]) for name in RELATORIO) for report in mine]
+        return [Known(zip(RELATORIO, _relatorio(report), strict=True)) for report in mine]
 
     def _pessoas(self, id_organizacao: int) -> list[Known]:
         newest: dict[str, tuple[int, Report]] = {}
@@ -330,6 +331,7 @@ RELATORIO: Final = (
     "pendente_validacao_manual",
     "numero_documento",
 )
+_relatorio: Final = itemgetter(*RELATORIO)
 PESSOA: Final = ("cpf", "nome", "atualizado_em")
 
 _FIRST: Final = datetime(1, 1, 1, tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
