@@ -59,13 +59,14 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what a test with `engines` is not for, and try again what is `timed`."""
+    """Leave out what a test with `engines` is not for, try again what is `timed`, and begin with what is `long`."""
     for item in items:
         if item.get_closest_marker("timed"):
             item.add_marker(pytest.mark.flaky(reruns=2))
     out = [item for item in items if _engine(item) not in _wanted(item)]
     config.hook.pytest_deselected(items=out)
     items[:] = [item for item in items if item not in out]
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 def _engine(item: pytest.Item) -> str | None:

@@ -11,6 +11,7 @@ from typing import Final
 from urllib.parse import quote
 
 import msgspec
+import pytest
 from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
@@ -262,6 +263,7 @@ LISTS: Final = (
 )
 
 
+@pytest.mark.long
 def test_whatever_happens_every_page_is_the_references_and_every_count_is_a_recounts(
     stores: Stores, tmp_path: Path
 ) -> None:
