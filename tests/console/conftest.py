@@ -6,6 +6,7 @@ The console stands on what is sent alone, which is the same on every engine: it 
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import httpx
 import pytest
@@ -95,9 +96,32 @@ def launched(playwright: Playwright, path: str | None) -> Iterator[Browser]:
 
 
 def opened(browser: Browser, server: Server, look: Look) -> Iterator[Console]:
+    """Give a tab of this look that was used before and is as good as new, if there is one.
+
+    There the browser has the files of the console already, which is half of what it takes to open one.
+    """
+    left = _LEFT.setdefault((browser, server, look), [])
+    console = left.pop() if left else new_tab(browser, server, look)
+    yield console
+    leaked = [request.url for request in console.requests if console.token in request.url]
+    if console.lasts or console.base != server.url:
+        console.page.context.close()
+    else:
+        console.leave()
+        left.append(console)
+    faults, console.faults = console.faults, []
+    assert not faults
+    assert not leaked
+
+
+_LEFT: Final[dict[tuple[Browser, Server, Look], list[Console]]] = {}
+"""Tabs that nobody uses now."""
+
+
+def new_tab(browser: Browser, server: Server, look: Look) -> Console:
     context = browser.new_context(
-        viewport={"width": look.width, "height": look.height},
-        color_scheme="dark" if look.theme == "dark" else "light",
+        viewport=look.size,
+        color_scheme=look.scheme,
         locale="pt-BR",
         timezone_id="America/Sao_Paulo",
         permissions=["clipboard-read", "clipboard-write"],
@@ -107,8 +131,5 @@ def opened(browser: Browser, server: Server, look: Look) -> Iterator[Console]:
     context.set_default_timeout(30_000)
     console = Console(context.new_page(), server.url, server.place.token, look)
     console.watch()
-    yield console
-    leaked = [request.url for request in console.requests if console.token in request.url]
-    context.close()
-    assert not console.faults
-    assert not leaked
+    console.leave()
+    return console

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from playwright.sync_api import ConsoleMessage, Locator, Page, Request, Route
+from playwright.sync_api import ConsoleMessage, Locator, Page, Request, Route, ViewportSize
 
 FLAGS: Final = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -22,9 +22,20 @@ PATIENCE: Final = 30.0
 _REFUSED: Final = "Failed to load resource"
 """What the browser itself says of an answer that is not 2xx, whatever the page makes of it."""
 
+_NOWHERE: Final = "/health"
+"""Where a tab is before and after a test: no page of the console, but an address that what it keeps belongs to."""
+_ICON: Final = "favicon.ico"
+"""What the Chromium with windows asks for there, since that names no icon as pages do."""
 _PROBED: Final = "**/health"
 _PROBE: Final = "fetch('/health', { cache: 'no-store' }).then(({ status }) => status, () => 0)"
 """Asks for what is always there; its status, 0 without an answer."""
+
+_ENTER: Final = "([name, token]) => sessionStorage.getItem('left') || sessionStorage.setItem(name, token)"
+_CLEAR: Final = """() => {
+    localStorage.clear()
+    sessionStorage.clear()
+    return [Date, setTimeout, fetch].every((native) => `${native}`.includes('[native code]'))
+}"""
 
 
 def chromium(*, with_windows: bool = False) -> str | None:
@@ -45,6 +56,14 @@ class Look:
     def __str__(self) -> str:
         return f"{self.theme}-{self.width}"
 
+    @property
+    def size(self) -> ViewportSize:
+        return {"width": self.width, "height": self.height}
+
+    @property
+    def scheme(self) -> Literal["dark", "light"]:
+        return "dark" if self.theme == "dark" else "light"
+
 
 WIDE: Final = (1440, 900)
 PHONE: Final = (390, 844)
@@ -64,12 +83,15 @@ class Console:
     faults: list[str] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
     refusals_expected: bool = False
+    lasts: bool = False
+    """Whether something was done to the tab that another page in it would meet."""
 
     def watch(self) -> None:
         """Notice all that goes wrong from now on."""
 
         def said(message: ConsoleMessage) -> None:
-            expected = self.refusals_expected and message.text.startswith(_REFUSED)
+            expected = self.refusals_expected or message.location["url"] == f"{self.base}/{_ICON}"
+            expected = expected and message.text.startswith(_REFUSED)
             if message.type in {"error", "warning"} and not expected:
                 self.faults.append(f"{message.type}: {message.text}")
 
@@ -84,12 +106,42 @@ class Console:
             " console.error('policy', event.violatedDirective, event.blockedURI))"
         )
 
+    @property
+    def lasting(self) -> Page:
+        """The page, for what stays when another one is loaded there: the tab is closed after that, and not used again.
+
+        So does a file of the console that comes altered, since browsers keep it.
+        """
+        self.lasts = True
+        return self.page
+
+    def leave(self) -> None:
+        """Make the tab as good as new."""
+        for page in self.page.context.pages:
+            if page != self.page:
+                page.close()
+        self.page.context.set_offline(False)
+        self.page.unroute_all(behavior="ignoreErrors")
+        self.page.goto(self.base + _NOWHERE, wait_until="commit")
+        assert self.page.evaluate(_CLEAR), "something lasts that was not done by Console.lasting"
+        self.page.context.clear_cookies()
+        self.page.emulate_media(
+            media="null", color_scheme=self.look.scheme, reduced_motion="reduce", forced_colors="null"
+        )
+        if self.page.viewport_size != self.look.size:
+            self.page.set_viewport_size(self.look.size)
+        self.page.mouse.move(-1, -1)
+        session = self.page.context.new_cdp_session(self.page)
+        session.send("Page.resetNavigationHistory")
+        session.detach()
+        self.requests.clear()
+        self.refusals_expected = False
+
     def enter(self, address: str = "") -> "Console":
         """Come with a token, as after a reload, and wait until something is there."""
-        token = f"'{self.own('token')}', '{self.token}'"
-        self.page.add_init_script(
-            f"if (location.protocol === 'http:' && !sessionStorage.getItem('left')) sessionStorage.setItem({token})"
-        )
+        if not self.page.url.startswith(self.base):
+            self.page.goto(self.base + _NOWHERE)
+        self.page.evaluate(_ENTER, [self.own("token"), self.token])
         self.page.goto(f"{self.base}/{address}")
         self.settle()
         return self
@@ -116,7 +168,7 @@ class Console:
         Of a page that is yet to be opened nothing passes.
         """
         self.page.route(address, answer)
-        if not self.page.url.startswith(self.base):
+        if not self.page.url.startswith(self.base) or self.page.url == self.base + _NOWHERE:
             return
         self.page.route(_PROBED, lambda route: route.fulfill(status=204))
         self.until(f"await {_PROBE} === 204")

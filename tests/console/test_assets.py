@@ -55,6 +55,11 @@ def test_a_page_that_is_known_is_not_sent_again(client: NewClient, page: str) ->
 
 
 @pytest.mark.parametrize("page", ["/", "/docs"])
+def test_a_page_names_its_icon_so_that_no_other_is_asked_for(client: NewClient, page: str) -> None:
+    assert len(re.findall(r'<link rel="icon" href="console/[^"]+/icon.svg"', client(None).get(page).body.decode())) == 1
+
+
+@pytest.mark.parametrize("page", ["/", "/docs"])
 def test_every_file_is_of_its_type_and_kept_for_good(client: NewClient, page: str) -> None:
     types = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
     assert linked(client, page)

@@ -54,7 +54,7 @@ def test_the_list_is_copied_as_python_and_command_line(tab: Console) -> None:
 
 
 def test_what_is_copied_is_there_also_where_scripts_have_no_clipboard(wide: Console) -> None:
-    wide.page.add_init_script("delete Navigator.prototype.clipboard")
+    wide.lasting.add_init_script("delete Navigator.prototype.clipboard")
     wide.enter()
     numero = wide.rows.first.get_attribute("title")
     wide.rows.first.click()
@@ -238,8 +238,8 @@ SLOW = """{
 
 
 def test_an_export_takes_as_long_as_a_slow_line_needs(wide: Console) -> None:
-    wide.page.clock.install()
-    wide.page.add_init_script(SLOW)
+    wide.lasting.clock.install()
+    wide.lasting.add_init_script(SLOW)
     wide.enter("#/relatorios?status=EM+ANALISE")
     wide.page.get_by_role("button", name="Exportar").click()
     with wide.page.expect_download() as download:

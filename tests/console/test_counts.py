@@ -77,7 +77,7 @@ def test_counts_of_other_filters_are_gone_when_the_list_is_refused(wide: Console
 
 
 def test_what_is_new_is_counted_when_it_is_shown(wide: Console) -> None:
-    wide.page.clock.install()
+    wide.lasting.clock.install()
     wide.enter()
     wide.until(COUNTED)
     wide.intercept(LISTS, answered(lambda result: result["paginacao"].update(total=7)))

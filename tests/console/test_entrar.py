@@ -152,7 +152,7 @@ def test_after_a_token_was_revoked_the_address_and_the_list_agree(tab: Console) 
 def test_where_the_browser_keeps_nothing_that_is_said(tab: Console) -> None:
     refuse = "{ get() { throw new DOMException('', 'SecurityError') } }"
     for kept in ("sessionStorage", "localStorage"):
-        tab.page.add_init_script(f"Object.defineProperty(window, '{kept}', {refuse})")
+        tab.lasting.add_init_script(f"Object.defineProperty(window, '{kept}', {refuse})")
     tab.page.goto(tab.base)
     tab.page.get_by_role("heading", name="O navegador não deixa esta página guardar o token na aba.").wait_for()
     assert tab.violations() == []

@@ -230,7 +230,7 @@ def test_a_dialog_closes_by_a_press_beside_it_alone(wide: Console) -> None:
 
 
 def test_a_search_that_is_pending_leaves_the_dialog_that_was_opened_meanwhile(wide: Console, api: httpx.Client) -> None:
-    wide.page.clock.install(time=0)
+    wide.lasting.clock.install(time=0)
     wide.enter("#/pessoas")
     wide.page.clock.pause_at(60_000)
     wide.page.get_by_role("searchbox", name="Buscar pessoas").fill("silva")

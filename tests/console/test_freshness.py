@@ -29,7 +29,7 @@ def answered(change: Callable[[Any], None]) -> Callable[[Route], None]:
 
 def watched(console: Console) -> str:
     """Enter, and give what the list says of its freshness."""
-    console.page.clock.install()
+    console.lasting.clock.install()
     console.enter()
     return console.page.locator(".checked").inner_text()
 
@@ -105,7 +105,7 @@ def test_news_say_what_came_and_what_changed(wide: Console) -> None:
 
 def test_news_of_the_list_and_of_the_open_report_are_both_heard(wide: Console, api: httpx.Client) -> None:
     total, opened = count(api), first(api)["numero"]
-    wide.page.clock.install()
+    wide.lasting.clock.install()
     wide.enter(f"#/relatorios?aberto={opened}")
     wide.intercept(LIST, answered(lambda result: result["paginacao"].update(total=total + 1)))
     wide.intercept(re.compile(r"\?numero="), answered(lambda result: result["itens"][0].update(mensagem="Decidido.")))

@@ -93,7 +93,7 @@ def cpf(number: int) -> str:
 
 def test_nothing_stored_or_given_runs_as_a_script(wide: Console, hostile: Place) -> None:
     wide.refusals_expected = True
-    wide.page.on("dialog", lambda dialog: wide.faults.append(f"dialog: {dialog.message}"))
+    wide.lasting.on("dialog", lambda dialog: wide.faults.append(f"dialog: {dialog.message}"))
     with serving(hostile, "--workers", "1") as server:
         wide.base, wide.token = server.url, hostile.token
         wide.enter("#/relatorios?rows=200&sort=numero")

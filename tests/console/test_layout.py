@@ -56,7 +56,7 @@ LINES = "(all) => all.map((e) => e.getBoundingClientRect()).map(({ top, bottom }
 
 
 def test_on_a_small_phone_what_belongs_together_is_in_one_line(phone: Console) -> None:
-    phone.page.context.new_cdp_session(phone.page).send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    phone.lasting.context.new_cdp_session(phone.page).send("Emulation.setTouchEmulationEnabled", {"enabled": True})
     phone.page.set_viewport_size({"width": 360, "height": 780})
     phone.enter("#/relatorios?status=CONCLUIDO")
     assert phone.page.locator(".head .count").inner_text() == "1"
@@ -179,7 +179,7 @@ SMALL = """[...document.querySelectorAll('input:not(.sr, [type=checkbox]), selec
 
 
 def test_no_field_is_so_small_that_a_phone_enlarges_the_page_around_it(phone: Console) -> None:
-    phone.page.context.new_cdp_session(phone.page).send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    phone.lasting.context.new_cdp_session(phone.page).send("Emulation.setTouchEmulationEnabled", {"enabled": True})
     phone.page.goto(phone.base)
     assert phone.page.evaluate("matchMedia('(pointer: coarse)').matches")
     assert phone.page.evaluate(SMALL) == []

@@ -25,7 +25,7 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
 
 def elsewhere(console: Console, link: Locator) -> Console:
     """Open a link in a new tab, and enter there."""
-    with console.page.context.expect_page() as opened:
+    with console.lasting.context.expect_page() as opened:
         link.click(modifiers=["ControlOrMeta"])
     other = Console(opened.value, console.base, console.token, console.look, console.faults, console.requests)
     other.page.get_by_label("Token de acesso").wait_for()

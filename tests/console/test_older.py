@@ -13,7 +13,7 @@ def without_light_dark(route: Route) -> None:
 
 
 def test_a_browser_of_2023_asks_and_keeps_the_focus(wide: Console) -> None:
-    wide.page.add_init_script(YOUNGER)
+    wide.lasting.add_init_script(YOUNGER)
     wide.enter("#/relatorios?status=CONCLUIDO&tipo_pessoa=PESSOA")
     assert wide.rows.count() == 25
     wide.page.get_by_role("button", name="Remover o filtro Situação").press("Enter")
@@ -22,7 +22,7 @@ def test_a_browser_of_2023_asks_and_keeps_the_focus(wide: Console) -> None:
 
 
 def test_a_browser_of_2023_has_the_colors(tab: Console) -> None:
-    tab.intercept("**/*.css", without_light_dark)
+    tab.lasting.route("**/*.css", without_light_dark)
     tab.enter()
     tab.page.get_by_role("button", name="Exportar").click()
     expected = {"light": "rgb(255, 255, 255)", "dark": "rgb(25, 28, 29)"}[tab.look.theme]

@@ -142,5 +142,5 @@ def test_no_key_is_named_where_there_is_no_keyboard(phone: Console) -> None:
     phone.enter("#/painel")
     key = phone.page.get_by_role("button", name="Contar de novo").locator("kbd")
     assert key.is_visible()
-    phone.page.context.new_cdp_session(phone.page).send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    phone.lasting.context.new_cdp_session(phone.page).send("Emulation.setTouchEmulationEnabled", {"enabled": True})
     assert not key.is_visible()

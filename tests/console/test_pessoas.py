@@ -111,7 +111,7 @@ def test_searches_are_cleared_by_mouse(every: Console, api: httpx.Client) -> Non
 
 
 def test_an_order_that_is_asked_for_before_the_search_begins_stays(wide: Console, api: httpx.Client) -> None:
-    wide.page.clock.install(time=0)
+    wide.lasting.clock.install(time=0)
     wide.enter("#/pessoas")
     wide.page.clock.pause_at(60_000)
     wide.page.get_by_role("searchbox", name="Buscar pessoas").fill("maria")

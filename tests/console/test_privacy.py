@@ -79,7 +79,7 @@ window.fetch = (address, how) => {
 
 
 def test_answers_are_asked_for_without_a_cache_a_cookie_or_a_redirect(wide: Console) -> None:
-    wide.page.add_init_script(ASKED)
+    wide.lasting.add_init_script(ASKED)
     wide.enter("#/perfil")
     wide.page.get_by_role("link", name="Relatórios").click()
     wide.rows.first.wait_for()

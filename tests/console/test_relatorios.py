@@ -76,7 +76,7 @@ def test_days_are_the_analysts_own(tab: Console, api: httpx.Client) -> None:
 
 
 def test_the_second_day_stays_when_it_comes_soon_after_the_first(wide: Console) -> None:
-    wide.page.clock.install(time=0)
+    wide.lasting.clock.install(time=0)
     wide.enter()
     wide.page.clock.pause_at(60_000)
     wide.page.locator("[name=atualizado_em_de]").fill("2026-09-01")
@@ -95,7 +95,7 @@ def test_the_second_day_stays_when_it_comes_soon_after_the_first(wide: Console) 
 @pytest.mark.parametrize("text", ["2026-09-01T00:00:00Z", "2026-02-30", "x"])
 def test_a_filter_that_the_field_of_days_cannot_hold_stays_in_force(wide: Console, text: str) -> None:
     wide.refusals_expected = True
-    wide.page.clock.install()
+    wide.lasting.clock.install()
     wide.enter("#/relatorios?status=CONCLUIDO")
     address = f"/relatorios?{urlencode({'atualizado_em_de': text})}"
     wide.page.goto(f"{wide.base}/#{address}")
@@ -139,7 +139,7 @@ def test_a_day_that_is_not_whole_is_said_to_filter_nothing_once_it_is_left(tab: 
 
 @pytest.mark.parametrize("ending", ["blur", "Enter"])
 def test_a_year_of_two_digits_is_of_this_century(wide: Console, api: httpx.Client, ending: str) -> None:
-    wide.page.clock.install()
+    wide.lasting.clock.install()
     wide.enter()
     field = wide.page.locator("[name=atualizado_em_de]")
     field.fill("0026-09-01")
@@ -192,7 +192,7 @@ def test_where_one_is_already_is_no_step(wide: Console) -> None:
 
 
 def test_a_day_that_is_typed_is_in_force_once_it_is_whole(wide: Console, api: httpx.Client) -> None:
-    wide.page.clock.install()
+    wide.lasting.clock.install()
     wide.enter()
     field = wide.page.locator("[name=atualizado_em_de]")
     steps = wide.page.evaluate("history.length")
@@ -489,7 +489,7 @@ def test_arrows_with_shift_are_for_what_is_selected(wide: Console) -> None:
 
 
 def test_refreshing_costs_a_304_and_says_what_is_new(wide: Console, place: Place, tmp_path: Path) -> None:
-    wide.page.clock.install()
+    wide.lasting.clock.install()
     wide.enter()
     total, top = wide.total, wide.rows.first.get_attribute("title")
     with wide.page.expect_response(lambda response: response.url.endswith("/relatorios")) as unchanged:

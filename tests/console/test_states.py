@@ -117,7 +117,7 @@ def test_a_refusal_that_stays_is_heard_once_until_somebody_asks_again(wide: Cons
     wide.refusals_expected = True
     wide.enter()
     wide.page.evaluate(HEAR)
-    wide.page.clock.install()
+    wide.lasting.clock.install()
     wide.intercept(LISTS, answers(503, "Em manutenção.", Retry_After="2"))
     wide.page.get_by_role("link", name="Próxima página").click()
     trouble = wide.page.locator(".list > .trouble")
@@ -172,7 +172,7 @@ def test_what_is_no_answer_of_the_service_is_said_and_asked_for_again(wide: Cons
 
 
 def test_a_server_that_says_nothing_is_not_waited_for_longer(wide: Console) -> None:
-    wide.page.clock.install()
+    wide.lasting.clock.install()
     wide.intercept(LISTS, lambda _: None)
     wide.page.goto(wide.base)
     wide.page.get_by_label("Token de acesso").fill(wide.token)
@@ -238,7 +238,7 @@ def test_while_the_first_answer_is_awaited_its_place_is_held(tab: Console) -> No
     held: list[Route] = []
     held_back = True
     tab.intercept(LISTS, lambda route: held.append(route) if held_back else route.continue_())
-    tab.page.add_init_script(f"sessionStorage.setItem('{tab.own('token')}', '{tab.token}')")
+    tab.lasting.add_init_script(f"sessionStorage.setItem('{tab.own('token')}', '{tab.token}')")
     tab.page.goto(tab.base)
     tab.page.locator(".skeleton").wait_for()
     assert tab.page.locator("section[aria-busy=true]").count() == 1
@@ -309,7 +309,7 @@ def test_one_refused_request_is_said_in_its_place_and_tried_again(
 
 def test_what_breaks_off_because_the_page_is_being_left_is_not_called_a_silence_of_the_server(wide: Console) -> None:
     wide.refusals_expected = True
-    wide.page.clock.install()
+    wide.lasting.clock.install()
     wide.enter()
     wide.page.evaluate("dispatchEvent(new Event('beforeunload'))")
     wide.intercept(re.compile(r"sort=nome"), lambda route: route.abort())

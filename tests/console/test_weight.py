@@ -20,7 +20,7 @@ def test_the_first_list_loads_each_file_once_and_asks_for_nothing_else(wide: Con
     wide.enter()
     wide.page.goto("about:blank")
     asked: list[str] = []
-    wide.page.on("request", lambda request: asked.append(request.url.removeprefix(wide.base).partition("?")[0]))
+    wide.lasting.on("request", lambda request: asked.append(request.url.removeprefix(wide.base).partition("?")[0]))
     wide.page.goto(wide.base, wait_until="commit")
     wide.rows.first.wait_for()
     files = [path for path in asked if path.startswith("/console/")]

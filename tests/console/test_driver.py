@@ -1,0 +1,65 @@
+"""A tab that a test has used is as good as new for the next one."""
+
+import re
+from pathlib import Path
+
+from playwright.sync_api import Browser
+
+from console.conftest import new_tab
+from console.driver import LOOKS, Console
+from live.server import Server
+
+KEPT = """() => ({
+    stored: [localStorage.length, sessionStorage.length, document.cookie],
+    steps: history.length,
+    size: [innerWidth, innerHeight, scrollY],
+    media: ['print', '(forced-colors: active)', '(prefers-color-scheme: dark)', '(prefers-reduced-motion: reduce)']
+        .map((query) => matchMedia(query).matches),
+    pointed: document.querySelectorAll(':hover').length,
+    focused: document.activeElement.outerHTML,
+    online: navigator.onLine,
+})"""
+LASTING = re.compile(
+    r"(?<!lasting)(?<!lasting\.context)"
+    r"\.(clock\.(install|set_\w+)|add_init_script|new_cdp_session|on|expose_\w+|expect_page)\("
+)
+
+
+def seen(console: Console) -> object:
+    console.page.goto(console.base)
+    console.page.get_by_label("Token de acesso").wait_for()
+    return console.page.evaluate(KEPT)
+
+
+def use(console: Console) -> None:
+    page = console.page
+    console.refusals_expected = True
+    console.enter()
+    page.get_by_role("button", name="Aparência").click()
+    page.get_by_role("link", name="Próxima página").click()
+    console.settle()
+    page.evaluate("document.cookie = 'kept=1'")
+    page.evaluate("void open('docs')")
+    page.emulate_media(media="print", color_scheme="dark", forced_colors="active", reduced_motion="no-preference")
+    page.set_viewport_size({"width": 640, "height": 480})
+    page.mouse.move(320, 240)
+    page.route("**/*", lambda route: route.abort())
+    page.context.set_offline(True)
+
+
+def test_what_was_done_in_a_tab_is_not_found_there(browser: Browser, server: Server) -> None:
+    console = new_tab(browser, server, LOOKS[1])
+    new = seen(console)
+    for _ in range(2):
+        use(console)
+        console.leave()
+        assert seen(console) == new
+        assert [request.url.removeprefix(server.url) for request in console.requests][:1] == ["/"]
+        assert console.page.context.pages == [console.page]
+    assert not console.refusals_expected
+    console.page.context.close()
+
+
+def test_what_lasts_is_done_to_a_tab_that_is_closed_then() -> None:
+    for file in Path(__file__).parent.glob("test_*.py"):
+        assert not LASTING.search(file.read_text("utf-8")), file
