@@ -148,6 +148,7 @@ def test_nothing_of_another_list_stands_below_filters_that_were_refused(wide: Co
 def test_an_answer_that_is_cut_off_is_a_lost_connection_and_asked_for_again(tab: Console) -> None:
     cut_off = httpx.Response(200, headers={"Content-Length": "1000", "Connection": "close"}, content=b'{"result":')
     tab.refusals_expected = True
+    tab.lasting.clock.install()
     with listening(lambda _: cut_off) as address:
         tab.intercept(LISTS, lambda route: route.continue_(url=f"{address}/relatorios"))
         tab.enter()
@@ -155,6 +156,7 @@ def test_an_answer_that_is_cut_off_is_a_lost_connection_and_asked_for_again(tab:
         trouble.wait_for()
         assert re.search(r"em \d+ s", trouble.inner_text())
         tab.page.unroute(LISTS)
+    tab.page.clock.run_for(15_000)
     tab.rows.first.wait_for()
     assert not trouble.count()
 
