@@ -236,7 +236,8 @@ class Console:
         """Ask axe-core what is not accessible."""
         self.page.evaluate(_AXE)
         found = self.page.evaluate(
-            "(tags) => axe.run(document, { runOnly: tags, resultTypes: ['violations'] }).then(({ violations }) =>"
+            "(tags) => axe.run(document, { runOnly: tags, resultTypes: ['violations'], selectors: false })"
+            ".then(({ violations }) =>"
             " violations.flatMap(({ id, nodes }) => nodes.map((n) => id + ': ' + n.html.slice(0, 160) + ' ' +"
             " n.failureSummary.slice(0, 300))))",
             _TAGS,
