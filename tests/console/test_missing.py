@@ -7,20 +7,26 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Locator, Playwright
 
-from console.conftest import launched
-from console.driver import Console, chromium
+from console.conftest import launched, opened
+from console.driver import LOOKS, Console, chromium
 from console.test_accessibility import SMALL
 from console.test_detalhe import repeated
 from console.test_pessoas import people
 from console.test_relatorios import count, first
+from live.server import Server
 
 MISSING = "[data-missing]"
 
 
 @pytest.fixture(scope="module")
-def browser(playwright: Playwright) -> Iterator[Browser]:
-    """The one with windows: without any, a link that is opened in a new tab is often never loaded."""
+def windows(playwright: Playwright) -> Iterator[Browser]:
+    """The browser with windows: without any, a link that is opened in a new tab is often never loaded."""
     yield from launched(playwright, chromium(with_windows=True))
+
+
+@pytest.fixture
+def window(windows: Browser, server: Server) -> Iterator[Console]:
+    yield from opened(windows, server, LOOKS[0])
 
 
 def elsewhere(console: Console, link: Locator) -> Console:
@@ -62,10 +68,10 @@ def all_of_a_document(console: Console, api: httpx.Client) -> Locator:
     ],
 )
 def test_in_a_new_tab_that_is_said_and_no_other_list_asked_for(
-    wide: Console, api: httpx.Client, link: Callable[[Console, httpx.Client], Locator], what: str
+    window: Console, api: httpx.Client, link: Callable[[Console, httpx.Client], Locator], what: str
 ) -> None:
-    place = link(wide, api)
-    other = elsewhere(wide, place)
+    place = link(window, api)
+    other = elsewhere(window, place)
     assert other.page.locator(f"{MISSING} .big").inner_text() == what
     other.until("document.querySelector('[role=status]').lastChild?.textContent === given", what)
     other.page.reload()
