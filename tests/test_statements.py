@@ -466,6 +466,15 @@ def test_the_statements_of_a_list_of_people_start_from_the_organization(
         assert all(param[1:].startswith(f"{id_organizacao}·") for param in rest if str(param).endswith(("*", ":*")))
 
 
+@pytest.mark.parametrize("filters", ["nome=mar sil", "nome=a b c", "nome=mar sil&sort=-nome", "busca=mar sil&rows=50"])
+def test_the_index_of_words_is_searched_once_for_a_total_and_a_page(asked: Asked, filters: str) -> None:
+    asked.client.get("/usuario")
+    asked.database.statements.clear()
+    assert asked.client.get(f"/pessoas?{filters}").status == 200
+    searched = [len(re.findall("MATCH|::tsquery", statement.text)) for statement in asked.database.statements]
+    assert sum(searched) == 1
+
+
 def _of_tables(statement: Statement) -> list[str]:
     """Give what follows each WHERE, but for those that test rows that a query within has taken from the owner's."""
     return re.sub(r"\) AS \w+ WHERE ", ") AS tested ", statement.text).split(" WHERE ")[1:]

@@ -145,13 +145,9 @@ class Plain(Struct, frozen=True):
 
 
 class Found(Struct, frozen=True):
-    """How many persons have names with words that begin so. Rows: one number.
-
-    Of several words those in `through` are looked for in their index, and names that have these tested for the others.
-    """
+    """How many persons have names with words that begin so. Rows: one number."""
 
     words: Words
-    through: Words = ()
 
 
 class Together(Struct, frozen=True):

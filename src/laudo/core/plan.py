@@ -138,15 +138,18 @@ def _bounded(sought: Sought, bounds: Bounds, counted: Counted | None) -> Steps:
 
 
 def _searched(sought: Sought, counted: Counted | None) -> Steps:
-    """Words of a name: counters tell how many persons have one word, the words' index who has several."""
+    """Words of a name: counters tell how many persons have one word, the words' index how many have some.
+
+    Where names are met to test them for others, they are counted and collected in one look-up.
+    """
     words, total = sought.query.words, counted.total if counted else None
     if len(words) == 1:
         return (yield from _of_word(sought, total))
     lead = (counted and counted.lead) or (yield from _leading(words))
-    if total is None and lead.most <= FEW:
+    if total is None and (lead.most <= FEW or len(lead.words) < len(words)):
         return replace((yield from _counted(sought, None, through=lead.words)), lead=lead)
     if total is None:
-        [(total,)] = yield Found(words, lead.words)
+        [(total,)] = yield Found(words)
     met = lead.most if len(lead.words) == 1 else None
     return replace((yield from _taken(sought, sought.matching(total, through=lead.words, met=met))), lead=lead)
 

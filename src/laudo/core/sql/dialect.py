@@ -53,6 +53,13 @@ def is_mixed(ordered: Ordered) -> bool:
     return len({each.falling for each in ordered}) > 1
 
 
+@cache
+def renamed(ordered: Ordered) -> tuple[str, str]:
+    """Write what to select of rows that are ordered later on, and what then stands behind ORDER BY."""
+    named = ", ".join(f"{each.name} AS by{number}" for number, each in enumerate(ordered))
+    return named, listed(tuple(By(f"by{number}", each.falling) for number, each in enumerate(ordered)))
+
+
 class Dialect(Protocol):
     """How an engine wants to be asked."""
 

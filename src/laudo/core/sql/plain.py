@@ -5,9 +5,9 @@ from typing import Final
 
 from laudo.core.axes import PESSOA_CPF, RELATORIO_DOCUMENTO, RELATORIO_NUMERO, numero_key
 from laudo.core.cursor import After
-from laudo.core.lookups import Found, Plain, Words
+from laudo.core.lookups import Found, Plain
 from laudo.core.resources import Order
-from laudo.core.sql.dialect import By, Dialect, Ordered, Owner, Statement, is_mixed, listed
+from laudo.core.sql.dialect import By, Dialect, Ordered, Owner, Statement, is_mixed, listed, renamed
 from laudo.core.sql.parts import REACHED, Clauses, Where, beside, compared, order, reaching
 from laudo.core.values import beyond
 
@@ -24,6 +24,8 @@ def plain(lookup: Plain, owner: Owner, dialect: Dialect) -> Statement:
         source += " JOIN facet USING (id_organizacao, id_conta, facet)"
     _add_filters(filters, lookup, owner, dialect)
     counted = _counted(lookup, source, _both(within, filters), few) if lookup.counted else Statement("NULL")
+    if lookup.few and lookup.counted and isinstance(lookup.through, tuple) and lookup.after is None:
+        return _found_once(lookup, source, _both(within, filters), owner, dialect)
     if lookup.few:
         keys = _collected(lookup, source, within, filters, few=few, owner=owner, dialect=dialect)
     else:
@@ -33,16 +35,11 @@ def plain(lookup: Plain, owner: Owner, dialect: Dialect) -> Statement:
 
 
 def found(lookup: Found, owner: Owner, dialect: Dialect) -> Statement:
-    """Of one word the persons are counted; of several the index tells who has them all, or some of them."""
-    if len(lookup.words) == 1:
-        [word] = lookup.words
-        return Statement(_HAVE_WORD, (owner.id_organizacao, word, beyond(word), len(word)))
-    if len(lookup.through) == len(lookup.words):
+    """Of one word the persons are counted; of several the index tells who has them all."""
+    if len(lookup.words) > 1:
         return dialect.found(lookup.words, owner)
-    filters = Clauses()
-    _add_words(filters, lookup.words, lookup.through, owner, dialect)
-    text = f"SELECT count(*) FROM {dialect.source('pessoa', None)} WHERE id_organizacao = ? AND {filters}"
-    return Statement(text, (owner.id_organizacao, *filters.params))
+    [word] = lookup.words
+    return Statement(_HAVE_WORD, (owner.id_organizacao, word, beyond(word), len(word)))
 
 
 def _counted(lookup: Plain, source: str, where: Statement, few: Statement) -> Statement:
@@ -70,6 +67,17 @@ def _collected(
         rows = dialect.items(table, led, owner, columns=", ".join(_names(lookup.order)))
         source, where = f"({rows.text}) AS {table}", Statement(str(apart), (*rows.params, *apart.params))
     return dialect.collected(table, source, where, _order(lookup.order))
+
+
+def _found_once(lookup: Plain, source: str, where: Statement, owner: Owner, dialect: Dialect) -> Statement:
+    """Find rows once, to count and to collect them: to look at those that words lead to is nearly all of the work."""
+    table = lookup.query.resource.newest_axis.table
+    named, again = renamed(_order(lookup.order))
+    rows = f"SELECT {dialect.key(table)}, {named} FROM {source} WHERE {where.text}"
+    keys = Statement(f"SELECT key FROM few ORDER BY {again} LIMIT ? OFFSET ?", (lookup.limit, lookup.skip))
+    items = dialect.items(table, keys, owner)
+    asked = beside(Statement("SELECT count(*) FROM few"), Statement(dialect.joined(items.text), items.params))
+    return Statement(f"WITH few AS MATERIALIZED ({rows}) {asked.text}", (*where.params, *asked.params))
 
 
 def _is_sorted_apart(lookup: Plain) -> bool:
@@ -159,14 +167,9 @@ def _add_filters(filters: Clauses, lookup: Plain, owner: Owner, dialect: Dialect
     if lookup.facets is not None:
         filters.add((dialect.member if lookup.few else dialect.among)("facet"), list(lookup.facets))
     sought = lookup.through if lookup.few and isinstance(lookup.through, tuple) else ()
-    _add_words(filters, query.words, sought, owner, dialect)
-
-
-def _add_words(filters: Clauses, words: Words, sought: Words, owner: Owner, dialect: Dialect) -> None:
-    """Ask for words of a name: those that are sought by their index, the others of each name that is met."""
     if sought:
         filters.also(dialect.having(sought, owner))
-    for word in words:
+    for word in query.words:
         if word not in sought:
             filters.add(f"{dialect.position}(' ' || nome_busca, ?) > 0", f" {word}")
 

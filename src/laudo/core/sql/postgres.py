@@ -10,7 +10,7 @@ from functools import cache
 from typing import Final
 
 from laudo.core.axes import Axis
-from laudo.core.sql.dialect import By, Ordered, Owner, Statement, listed
+from laudo.core.sql.dialect import Ordered, Owner, Statement, listed, renamed
 from laudo.core.sql.writes import How, Write
 
 
@@ -57,8 +57,7 @@ class Postgres:
         return f"SELECT * FROM ({rows} LIMIT {10 ** len(str(most - 1))}) AS first LIMIT ? OFFSET ?"
 
     def collected(self, table: str, source: str, where: Statement, ordered: Ordered) -> Statement:
-        named = ", ".join(f"{each.name} AS by{number}" for number, each in enumerate(ordered))
-        again = listed(tuple(By(f"by{number}", each.falling) for number, each in enumerate(ordered)))
+        named, again = renamed(ordered)
         text = (
             f"SELECT key FROM (SELECT {self.key(table)}, {named} FROM {source} WHERE {where.text} OFFSET 0) "
             f"AS few ORDER BY {again} LIMIT ? OFFSET ?"
