@@ -44,8 +44,8 @@ class Axis:
     """One order of a table: ascending in all its columns, the last of which makes it unique.
 
     `number` names the axis in the tally. `falls` says that the field which clients know falls where the first column
-    rises; `repeats`, that any number of rows may share a value of it. `index` begins with the columns;
-    `covers_facet` and `covers_recency` say whether it has these too. `facet_index` begins with the facet, and has the
+    rises; `repeats`, that any number of rows may share a value of it. `index` begins with the columns; `covers_facet`,
+    `covers_recency` and `covers_words` say whether it has these too. `facet_index` begins with the facet, and has the
     instant too. An axis without one may have an index for `gathering` the rows of facets, which has all its columns.
     """
 
@@ -57,6 +57,7 @@ class Axis:
     gathering: str | None = None
     covers_facet: bool = True
     covers_recency: bool = False
+    covers_words: bool = False
     falls: bool = False
     repeats: bool = False
 
@@ -177,9 +178,11 @@ RELATORIO_DOCUMENTO: Final = Axis(
 RELATORIO_MENSAGEM: Final = Axis(
     7, "relatorio", (_mensagem, _numero), "relatorio_mensagem", covers_recency=True, repeats=True
 )
-PESSOA_RECENCY: Final = Axis(4, "pessoa", (_recency_column, _cpf), "pessoa_recency", covers_recency=True, falls=True)
+PESSOA_RECENCY: Final = Axis(
+    4, "pessoa", (_recency_column, _cpf), "pessoa_recency", covers_recency=True, covers_words=True, falls=True
+)
 PESSOA_CPF: Final = Axis(5, "pessoa", (_cpf,), "pessoa_cpf_recency", covers_recency=True)
-PESSOA_NOME: Final = Axis(6, "pessoa", (_nome, _cpf), "pessoa_nome", covers_recency=True)
+PESSOA_NOME: Final = Axis(6, "pessoa", (_nome, _cpf), "pessoa_nome", covers_recency=True, covers_words=True)
 
 OF_RELATORIO: Final = (RELATORIO_RECENCY, RELATORIO_NUMERO, RELATORIO_DOCUMENTO, RELATORIO_MENSAGEM)
 OF_PESSOA: Final = (PESSOA_RECENCY, PESSOA_CPF, PESSOA_NOME)

@@ -26,7 +26,7 @@ from laudo.core.query import Query
 from laudo.core.reading import Reading, Stretch
 from laudo.core.sought import Sought
 from laudo.core.tally import Bounds, Span
-from laudo.core.walking import Matching
+from laudo.core.walking import FETCH, LOOK, Matching
 
 FEW: Final = 3000
 """Up to so many rows are best collected where no index has all that is asked."""
@@ -185,12 +185,19 @@ def _tested(sought: Sought, bounds: list[Bounds], total: int | None) -> Steps:
     if least.most <= FEW:
         return (yield from _counted(sought, total, through=least.through))
     leads[len(words) :] = yield from together(*(_within(each, group) for each in bounds))
-    least = min(leads, key=_MOST)
+    least = min(leads, key=lambda lead: _meeting(lead, query))
     if total is None:
         counting = Plain(query, group.numbers, query.order, 0, 0, None, few=True, counted=True, through=least.through)
         [(total, *_)] = yield counting
     of = dict(leads).get(query.order.field.axis or query.resource.newest_axis)
     return (yield from _taken(sought, sought.matching(total, of=of, through=least.through, met=least.most)))
+
+
+def _meeting(lead: Lead, query: Query) -> int:
+    """Tell what it costs to look at all rows to which something leads."""
+    axis = lead.through if isinstance(lead.through, Axis) else None
+    held = axis is not None and (axis.covers_words or not query.words)
+    return lead.most * (LOOK if held else FETCH)
 
 
 def _leading(words: Words) -> Asking[Lead]:

@@ -119,10 +119,7 @@ class Matching(Struct, frozen=True):
         held = (
             not query.exact
             and (query.period is None or axis.covers_recency)
-            and (not query.words or _WORDS in axis.names)
+            and (not query.words or axis.covers_words)
             and (self.numbers is None or axis.covers_facet)
         )
         return LOOK if held else FETCH
-
-
-_WORDS: Final = "nome_busca"

@@ -1,0 +1,3 @@
+-- Whose names have a word is looked at in the order of time, too: the index has the names.
+DROP INDEX pessoa_recency;
+CREATE INDEX pessoa_recency ON pessoa (id_organizacao, recency, cpf, nome_busca);
