@@ -117,6 +117,13 @@ def test_every_answer_forbids_sniffing_and_has_a_request_id_of_its_own(
     assert first.headers["x-request-id"] != second.headers["x-request-id"]
 
 
+def test_the_log_can_take_no_request_id_of_ours_for_a_cpf(empty: Client) -> None:
+    """It would be masked there, and nobody would find the request that a client quotes."""
+    prefix, *numbers = empty.get("/health").headers["x-request-id"].split("-")
+    assert prefix.isalpha()
+    assert max(map(len, numbers)) < 9
+
+
 @pytest.mark.parametrize("given", ["1", "consulta-42", "A.b_c-9", "x" * 64, "52998224725", "529.982.247-25"])
 @pytest.mark.parametrize("path", ["/relatorios", "/relatorios?page=0", "/none", "/health"])
 def test_a_clients_request_id_is_echoed(acme: Client, path: str, given: str) -> None:

@@ -6,6 +6,7 @@ import secrets
 import traceback
 from collections.abc import Iterable
 from itertools import count
+from string import ascii_lowercase
 from time import perf_counter
 from typing import Any, Final
 from wsgiref.types import StartResponse, WSGIApplication
@@ -40,8 +41,8 @@ class Edges:
     """The first and the last to see a request: around Falcon's application, and its middleware."""
 
     def __init__(self, settings: Settings, repeats: Repeats, limits: Limits) -> None:
-        """Request ids are this process's own prefix and a number."""
-        self._prefix = f"{secrets.token_hex(5)}-{os.getpid():x}"
+        """Request ids are this process's own prefix, in which the log can take no digits for a CPF, and a number."""
+        self._prefix = f"{''.join(secrets.choice(ascii_lowercase) for _ in range(9))}-{os.getpid():x}"
         self._numbers = count(1)
         self._log = settings.log
         self._origins = frozenset(settings.allowed_origins)
