@@ -401,7 +401,7 @@ def test_a_lost_connection_is_tried_again(ask: Ask) -> None:
 
 
 def test_however_often_callers_leave_others_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They leave at every step of a question, first of one that is not answered."""
+    """They leave at every step of a question, first of one that is not answered; the last has to wait for theirs."""
     monkeypatch.setattr(transports, "MOST", 2)
     answers = chain([stalling], repeat(answering(PROFILE)))
 
@@ -409,7 +409,7 @@ def test_however_often_callers_leave_others_are_answered(monkeypatch: pytest.Mon
         next(answers)(connection)
 
     async def ask(base: str) -> object:
-        async with AsyncLaudo(base, "token", limits=Limits(deadline=PATIENCE, retries=0)) as client:
+        async with AsyncLaudo(base, "token", limits=Limits(deadline=10 * PATIENCE, retries=0)) as client:
             for steps in (1000, *list(range(20)) * 5):
                 task = asyncio.create_task(client.usuario())
                 for _ in range(steps):
