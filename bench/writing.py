@@ -6,7 +6,7 @@
 Each report is a transaction of its own, newer than all others, mostly of a person the organization knows. Milliseconds,
 medians: as the clock says, and of this process' CPU, in which is no waiting for the disk or for PostgreSQL. Who writes
 in turn finds at each report that another writer has come between: into the same account, or into another one of the
-organization. What was written is deleted at the end.
+organization, which is made where there is none, and stays. What was written is deleted at the end.
 """
 
 import argparse

@@ -23,9 +23,9 @@ def plain(lookup: Plain, owner: Owner, dialect: Dialect) -> Statement:
     if lookup.order.field.axis is None:
         source += " JOIN facet USING (id_organizacao, id_conta, facet)"
     _add_filters(filters, lookup, owner, dialect)
-    counted = _counted(lookup, source, _both(within, filters), few) if lookup.counted else Statement("NULL")
     if lookup.few and lookup.counted and isinstance(lookup.through, tuple) and lookup.after is None:
         return _found_once(lookup, source, _both(within, filters), owner, dialect)
+    counted = _counted(lookup, source, _both(within, filters), few) if lookup.counted else Statement("NULL")
     if lookup.few:
         keys = _collected(lookup, source, within, filters, few=few, owner=owner, dialect=dialect)
     else:
