@@ -4,10 +4,12 @@ from typing import Final
 
 import pytest
 
-from laudo.core import periods, query
+from laudo.core import periods, query, sql
 from laudo.core.facets import Facets
+from laudo.core.lookups import Plain
 from laudo.core.part import Part, part_of
-from laudo.core.resources import RELATORIOS
+from laudo.core.resources import PESSOAS, RELATORIOS
+from laudo.core.sql import POSTGRES, SQLITE, Owner
 from laudo.core.walking import FETCH, SORT, Matching
 
 OF: Final = 10_000_000
@@ -83,3 +85,17 @@ def test_what_rows_are_sorted_by_is_fetched_unless_the_index_that_leads_to_them_
 def test_an_order_that_no_index_has_is_never_walked() -> None:
     matching = _matching("sort=status", None, OF)
     assert matching.collecting(OF) < matching.walking(OF)
+
+
+@pytest.mark.parametrize(("of", "most"), [(10_000, 1_000), (900, None)])
+def test_a_walk_that_may_look_at_all_rows_names_no_limit(
+    monkeypatch: pytest.MonkeyPatch, of: int, most: int | None
+) -> None:
+    """SQLite takes half as long again to pass them one by one to a SELECT around it."""
+    monkeypatch.setattr(Matching, "patience", lambda *_: 1_000)
+    asked = query.parse(PESSOAS, "nome=maria", max_rows=25)
+    walked = next(Matching(asked, None, asked.order, 500, of).walked(25, 0, None))
+    assert isinstance(walked, Plain)
+    assert walked.most == most
+    statements = [sql.statement(walked, Owner(1, 1), dialect).text for dialect in (SQLITE, POSTGRES)]
+    assert ["AS walked" in text for text in statements] == [most is not None, True]

@@ -99,12 +99,13 @@ class Matching(Struct, frozen=True):
         left = self._left(skip, after)
         wanted, behind = min(limit, left), max(0, left - limit)
         most = self.patience(limit + skip)
-        plain = replace(self.collected(limit, skip, after), few=False, most=min(most, self.of))
+        bounded = most < self.of
+        plain = replace(self.collected(limit, skip, after), few=False, most=most if bounded else None)
         if behind < skip:
             plain = replace(plain, limit=wanted, skip=behind, backwards=True)
         rows = yield plain
         [(_, shown, _)] = rows
-        if shown == wanted or most >= self.of:
+        if shown == wanted or not bounded:
             return rows
         return (yield self.collected(limit, skip, after))
 

@@ -1,6 +1,5 @@
 """The plain way, for questions that name few rows or that no tally answers: filter, sort, skip."""
 
-from functools import partial
 from typing import Final
 
 from laudo.core.axes import PESSOA_CPF, RELATORIO_DOCUMENTO, RELATORIO_NUMERO, numero_key
@@ -97,16 +96,21 @@ def _walked(lookup: Plain, source: str, within: Where, filters: Clauses, dialect
     apart = lookup.order.field.axis is not None and is_mixed(walked)
     if lookup.after is not None and (lookup.backwards or not apart):
         _add_after(within, lookup.order, lookup.after)
-    met = partial(_met_apart, dialect=dialect) if apart else _met
-    found = met(lookup, looked_at, within.clause, filters, walked)
+    met = _met_apart if apart else _met
+    found = met(lookup, looked_at, within.clause, filters, walked, dialect=dialect)
     text = dialect.first(found.text, lookup.limit + lookup.skip)
     if lookup.backwards:
         text = f"SELECT * FROM ({text}) AS last ORDER BY {listed(asked)}"
     return Statement(f"SELECT key FROM ({text}) AS found", found.params)
 
 
-def _met(lookup: Plain, looked_at: str, within: Statement, filters: Clauses, walked: Ordered) -> Statement:
-    """Test the first rows of an order; a LIMIT, even of all, keeps a planner from another index."""
+def _met(
+    lookup: Plain, looked_at: str, within: Statement, filters: Clauses, walked: Ordered, *, dialect: Dialect
+) -> Statement:
+    """Test the first rows of an order; who chooses indexes is kept from another one by a LIMIT, even of all."""
+    if lookup.most is None and not dialect.chooses:
+        text = f"{looked_at} WHERE {within.text} AND {filters} ORDER BY {listed(walked)}"
+        return Statement(text, (*within.params, *filters.params))
     limit, most = (_ALL, ()) if lookup.most is None else ("?", (lookup.most,))
     first = f"{looked_at} WHERE {within.text} ORDER BY {listed(walked)} LIMIT {limit}"
     return Statement(f"SELECT * FROM ({first}) AS walked WHERE {filters}", (*within.params, *most, *filters.params))
@@ -122,7 +126,8 @@ def _met_apart(
     value, wanted = walked[0].name, lookup.limit + lookup.skip
 
     def first(by: Ordered, clause: str, *params: object) -> Statement:
-        found = _met(lookup, looked_at, Statement(f"{within.text}{clause}", (*within.params, *params)), filters, by)
+        clauses = Statement(f"{within.text}{clause}", (*within.params, *params))
+        found = _met(lookup, looked_at, clauses, filters, by, dialect=dialect)
         return Statement(dialect.first(found.text, wanted), (*found.params, wanted, 0))
 
     def both(clause: str, *params: object) -> Statement:
