@@ -4,6 +4,7 @@ Where a page begins is then not where counts alone would have it, and a scan end
 walk by cursor, and pages one after the other, must come to the same list all the same.
 """
 
+from bisect import bisect_left
 from itertools import product
 from random import Random
 from typing import Final
@@ -13,7 +14,8 @@ from msgspec.structs import asdict
 
 from factories import NOON, SMALL, Account, Store, cpf, relatorio
 from laudo.core import guesses, periods, plan, reading, sql, walking
-from laudo.core.lookups import LookUp
+from laudo.core.axes import numero_key
+from laudo.core.lookups import Count, LookUp
 from laudo.core.sql import Dialect, Owner, Statement
 from laudo.core.values import render_instant
 from laudo.server.ingest.records import Relatorio
@@ -175,3 +177,41 @@ def test_a_walk_down_messages_does_not_leap_over_reports_that_share_one(
     pages = acme.walk(f"/relatorios?sort=-mensagem&atualizado_em_de={render_instant(NOON - SECOND)}")
     numeros = [item["numero"] for page in pages for item in page.itens]
     assert len(numeros) == len(set(numeros)) == sum(within)
+
+
+@pytest.mark.parametrize("status", ["", "&status=CONCLUIDO"])
+def test_a_message_that_very_many_share_is_not_counted_through_for_a_page_of_a_few(
+    account: Account, store: Store, acme: Client, monkeypatch: pytest.MonkeyPatch, status: str
+) -> None:
+    """To know where the message begins among those of the period is to count half of the account."""
+    for module, name in ((guesses, "NEAR"), (guesses, "GUESSING"), (guesses, "LOCATING")):
+        monkeypatch.setattr(module, name, 5)
+    within = set(Random(2).sample(range(4000), 60))
+    reports = [
+        relatorio(
+            number,
+            status="PENDENTE" if number % 50 == 1 else "CONCLUIDO",
+            mensagem="Inválido." if number % 2 else "Válido.",
+            atualizado_em=NOON + number if number in within else NOON - SECOND - number,
+        )
+        for number in range(4000)
+    ]
+    store.write(account, reports, sizes=SIZES)
+    keys = sorted((each.mensagem, numero_key(each.numero)) for each in reports)
+    ask, counted = sql.statement, 0
+
+    def counting(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
+        nonlocal counted
+        if isinstance(lookup, Count) and lookup.period and not lookup.through:
+            first = 0 if lookup.lower is None else bisect_left(keys, lookup.lower)
+            counted += (len(keys) if lookup.upper is None else bisect_left(keys, lookup.upper)) - first
+        return ask(lookup, owner, dialect)
+
+    monkeypatch.setattr(sql, "statement", counting)
+    monkeypatch.setattr(periods, "way", lambda *_: "guess")
+    asked = f"/relatorios?sort=-mensagem&page=2&atualizado_em_de={render_instant(NOON)}{status}"
+    matching = [each for each in reports if each.atualizado_em >= NOON and (not status or each.status == "CONCLUIDO")]
+    matching.sort(key=lambda each: each.numero)
+    matching.sort(key=lambda each: each.mensagem, reverse=True)
+    assert [item["numero"] for item in acme.get(asked).itens] == [each.numero for each in matching[25:50]]
+    assert counted < 400

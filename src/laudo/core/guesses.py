@@ -37,7 +37,7 @@ def costing(part: Part, limit: int, skip: int) -> int:
     """Tell what it costs to guess where rows of the period stand, behind `skip` others, and to read from near there."""
     row = part.total - 1 - skip if part.falling else skip
     low, high = part.points.around(row)
-    place = low.place + (row - low.held) * (high.place - low.place) // (high.held - low.held)
+    place = _even(row, low, high)
     near = part.counting(min(place - low.place, high.place - place))
     found = GUESSING + LOCATING * len(part.group.named or ())
     if part.matching.down_values:  # A page is found in all of them and, nearby, in its own; only the first is at hand.
@@ -95,8 +95,7 @@ def _narrow(part: Part, row: int, *, upper: bool = False) -> Asking[None]:
     """
     missed, beyond, (low, high) = 0, 0, part.points.around(row)
     while (apart := _apart(row, low, high, upper=upper)) > NEAR:
-        width, held = high.place - low.place, high.held - low.held
-        even = low.place + (row - low.held) * width // held
+        width, held, even = high.place - low.place, high.held - low.held, _even(row, low, high)
         stray = NEAR + isqrt(min(row - low.held, high.held - row)) * width // held
         short = min(stray << 2 * beyond, high.place - even if upper else even - low.place) // 2
         halves = missed > 1 and missed % 2 == 0 and not beyond
@@ -147,6 +146,11 @@ def _begun(part: Part, key: Key) -> Key:
     return key if part.axis.repeats else part.axis.floor(key[0])
 
 
+def _even(row: int, low: Point, high: Point) -> int:
+    """Tell where a row of the period stands if all do so evenly between two points."""
+    return low.place + (row - low.held) * (high.place - low.place) // (high.held - low.held)
+
+
 def _apart(row: int, low: Point, high: Point, *, upper: bool) -> int:
     """Tell how many rows likely stand between a row of the period and the point below or above; 0 if few do."""
     rows = high.held - 1 - row if upper else row - low.held
@@ -162,9 +166,9 @@ def _down_values(collected: Reading, part: Part, limit: int, skip: int, after: A
     axis, group, left, ahead, place = part.axis, part.group, limit, NEAR + 1, part.group.total
     patience = part.matching.patience(limit + skip)
     if after or skip:
-        found = (axis.past(axis.key(after.value, after.key)), 0) if after else (yield from _value_at(part, skip))
+        found = (axis.past(axis.key(after.value, after.key)), 0) if after else (yield from _value_at(part, limit, skip))
         if found is None:
-            yield from collect(collected, part, limit, skip, after)
+            collected.take((yield from part.matching.take(limit, skip, after)))
             return
         lower, passed = found
         left -= yield from _read(collected, part, left, passed, lower=lower, upper=axis.ceiling(lower[0]))
@@ -198,16 +202,19 @@ def _values_below(part: Part, place: int, ahead: int) -> Asking[tuple[Key, Key, 
     return axis.floor(top[0]), axis.ceiling(top[0]), counted
 
 
-def _value_at(part: Part, skip: int) -> Asking[tuple[Key, int] | None]:
+def _value_at(part: Part, limit: int, skip: int) -> Asking[tuple[Key, int] | None]:
     """Find the row that `skip` others precede downwards; gives a key of its value, and how many rows lie between.
 
-    None where it is too far from all that is near by proportion.
+    None where it is too far from all that is near by proportion, or too many rows have its value.
     """
-    axis, row = part.axis, part.total - 1 - skip
+    axis, row, matching = part.axis, part.total - 1 - skip, part.matching
     yield from _find_ends(part, row)
+    otherwise = min(matching.collecting(limit + skip), matching.walking(matching.passed(limit, skip)))
+    if (yield from _counting_value(part, row)) > otherwise:
+        return None
     yield from _narrow(part, row)
     low, _ = part.points.around(row)
-    most = part.matching.patience(skip)
+    most = matching.patience(skip)
     keys = yield At(axis, low.key, None, part.numbers, row - low.held, part.period, most)
     if not keys:
         return None
@@ -221,6 +228,19 @@ def _value_at(part: Part, skip: int) -> Asking[tuple[Key, int] | None]:
     yield from _narrow(part, row)
     low, _ = part.points.around(row)
     return low.key or floor, row - low.held
+
+
+def _counting_value(part: Part, row: int) -> Asking[int]:
+    """Tell what it likely costs to count to a row, and to both ends of its value, which is found by proportion."""
+    low, high = part.points.around(row)
+    place = _even(row, low, high)
+    steps = [min(place - low.place, high.place - place)]
+    [value, _] = yield from locate(part.axis, part.group, place)
+    ends = part.axis.floor(value), part.axis.ceiling(value)
+    for end, at in zip(ends, (yield from together(*(rank(part.axis, part.group, end) for end in ends))), strict=True):
+        low, high = part.points.beside(end)
+        steps.append(min(at - low.place, high.place - at, abs(place - at)))
+    return GUESSING + COUNTING * sum(part.counting(rows) for rows in steps)
 
 
 def _read(
