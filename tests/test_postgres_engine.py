@@ -274,9 +274,10 @@ def test_a_snapshot_ends_without_waiting(between: Between, server: Server, opene
         assert connection.fetch(ask("SELECT pg_current_xact_id_if_assigned() IS NULL, 7::bigint")) == [(True, 7)]
 
 
-def test_a_batch_takes_three_round_trips_however_much_it_writes(
+def test_a_batch_takes_four_round_trips_however_much_it_writes(
     between: Between, server: Server, writer: Postgres, opened: Callable[..., Postgres]
 ) -> None:
+    """The lock, the one query, what is written, and the end, which begins when all is known to be written."""
     far = opened(url=through(between, server), write=True)
     between.turns = 0
     with far.transaction() as connection:
@@ -284,7 +285,7 @@ def test_a_batch_takes_three_round_trips_however_much_it_writes(
         assert connection.fetch(ALL) == []
         for name in "abcdef":
             connection.write(INSERT, [(1, name, 1, None)])
-    assert between.turns == 3
+    assert between.turns == 4
     assert len(writer.fetch(ALL)) == 6
 
 

@@ -1,7 +1,8 @@
-"""How often a service on a server asks it: to answer is mostly one round trip, the caller's check included."""
+"""How often a server is asked: to answer is mostly one round trip, the caller's check included, to write a few."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
+from itertools import count
 
 import pytest
 
@@ -9,6 +10,7 @@ from factories import NOON, Account, Store, relatorio
 from forwarding import Forwarding, ForwardingConnection
 from laudo.core.sql import Statement
 from laudo.server.database import Connection, Database, Mark, Row, Unavailable
+from laudo.server.ingest.writer import Ingest
 from laudo.server.stores import open_store
 from strategies import many
 from wsgi import Client, NewApp
@@ -52,10 +54,10 @@ class Counted(Forwarding):
     def fetch_marked(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], Mark]:
         return self.fetch_each(statements), self.state
 
-    @contextmanager
-    def snapshot(self) -> Iterator[Connection]:
-        with super().snapshot() as connection:
-            yield _CountedConnection(connection, self)
+    def reading(self, connection: Connection) -> Connection:
+        return _CountedConnection(connection, self)
+
+    writing = reading
 
     def since(self) -> tuple[int, int]:
         """Give round trips and statements since the last time."""
@@ -72,6 +74,10 @@ class _CountedConnection(ForwardingConnection[Counted]):
         self._store.trips += 1
         self._store.asked += len(statements)
         return self._connection.fetch_each(statements)
+
+    def hold(self, name: str) -> None:
+        self._store.trips += 1
+        super().hold(name)
 
 
 @pytest.fixture
@@ -292,3 +298,30 @@ def test_a_page_does_not_go_on_from_one_of_another_state_of_the_list(
     store.write(account, [relatorio(900, atualizado_em=NOON + 10**9)])
     assert acme.get("/relatorios?page=3").itens == acme.get("/relatorios?rows=75").itens[50:]
     assert counted.since()[0] > 5
+
+
+WRITTEN = 3
+"""Round trips of a report before it is written: the lock, what there is of it, and of its person."""
+READ_ANEW = 3
+"""Those of what another writer may have changed: coarse buckets, and fine ones of the account and of the persons."""
+
+
+def test_a_report_is_written_in_few_round_trips_also_by_writers_in_turn(
+    store_url: str, store: Store, account: Account
+) -> None:
+    store.write(account, many(240))
+    instants = count(NOON + 10**8)
+    with closing(open_store(store_url, write=True)) as database:
+        counted = Counted(database)
+        one, other = (Ingest(counted, account.id_conta) for _ in range(2))
+
+        def trips(ingest: Ingest, number: int, **changes: object) -> int:
+            counted.since()
+            counts = ingest.write([relatorio(number, atualizado_em=next(instants), **changes)])
+            assert counts.inserted + counts.updated == 1
+            return counted.since()[0]
+
+        assert trips(one, 900) == WRITTEN + READ_ANEW
+        assert trips(one, 900, resultado="INVALID") == WRITTEN
+        assert [trips(one, number) for number in range(901, 904)] == [WRITTEN] * 3
+        assert [trips(each, 910) for each in (other, one, other)] == [WRITTEN + READ_ANEW] * 3

@@ -6,7 +6,8 @@ from laudo.server.database import Connection, Row
 from laudo.server.ingest import rows, tallies
 from laudo.server.ingest.changes import Moved
 from laudo.server.ingest.facets import FacetNumbers
-from laudo.server.ingest.tallies import SIZES, Sizes, Tally
+from laudo.server.ingest.remembered import Remembered
+from laudo.server.ingest.tallies import SIZES, Move, Sizes, Tally
 
 
 class Conta:
@@ -22,23 +23,24 @@ class Conta:
         """How many reports there are."""
         return self._tallies[0].total
 
-    def load(self, connection: Connection) -> None:
-        """Remember what the store has counted."""
-        self.facets.load(connection)
-        tallies.load(connection, self._tallies)
+    @property
+    def parts(self) -> list[Remembered]:
+        """All that is remembered."""
+        return [self.facets, *self._tallies]
 
     def follow(self, connection: Connection, moved: Moved) -> None:
         """Count reports that went and came."""
-        self._add(connection, moved.went, -1)
-        self._add(connection, moved.came, 1)
+        moves = [*self._moves(moved.went, -1), *self._moves(moved.came, 1)]
         self.facets.write(connection)
+        tallies.follow(connection, moves)
         for tally in self._tallies:
             tally.write(connection, self.facets.all)
 
-    def _add(self, connection: Connection, reports: list[Row], by: int) -> None:
-        """Count reports that came (1) or went (-1)."""
-        if reports:
-            columns = rows.columns(reports)
-            self.facets.add(columns["facet"], by)
-            for tally in self._tallies:
-                tally.add(connection, [columns[name] for name in tally.axis.names], columns["facet"], by)
+    def _moves(self, reports: list[Row], by: int) -> list[Move]:
+        """Count the facets of reports that came (1) or went (-1), and say what that is to the tallies."""
+        if not reports:
+            return []
+        columns = rows.columns(reports)
+        facets = columns["facet"]
+        self.facets.add(facets, by)
+        return [Move(tally, [columns[name] for name in tally.axis.names], facets, by) for tally in self._tallies]

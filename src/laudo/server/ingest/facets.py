@@ -7,7 +7,7 @@ from typing import Final
 from laudo.core.facets import FIELDS
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import FACET
-from laudo.server.database import Connection
+from laudo.server.database import Connection, Row
 from laudo.server.ingest.rows import Combination
 
 
@@ -27,9 +27,14 @@ class FacetNumbers:
         """Every number there is."""
         return tuple(self._numbers.values())
 
-    def load(self, connection: Connection) -> None:
+    @property
+    def asked(self) -> list[Statement]:
+        """Ask for what is to be remembered."""
+        return [Statement(text, self._owner) for text in (_ALL, _HIGHEST)]
+
+    def remember(self, _connection: Connection, found: list[list[Row]]) -> None:
         """Remember the facets that the store has; the number of one that reports have and that is lost is not free."""
-        rows, [(highest,)] = connection.fetch_each([Statement(text, self._owner) for text in (_ALL, _HIGHEST)])
+        rows, [(highest,)] = found
         self._numbers = {tuple(combination): number for number, *combination in rows}
         self._next = max(highest or 0, *self._numbers.values(), 0) + 1
         self._moved.clear()

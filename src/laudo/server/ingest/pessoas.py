@@ -12,9 +12,10 @@ from laudo.server.database import Connection
 from laudo.server.ingest import claims, tallies, vocabulary, words
 from laudo.server.ingest.changes import Moved
 from laudo.server.ingest.claims import CPF, CPF_LENGTH, NOME, NOME_BUSCA, RECENCY, Claims, Row
+from laudo.server.ingest.remembered import Remembered
 from laudo.server.ingest.rows import DOCUMENTO, NUMERO
 from laudo.server.ingest.rows import RECENCY as REPORTED
-from laudo.server.ingest.tallies import SIZES, Sizes, Tally
+from laudo.server.ingest.tallies import SIZES, Move, Sizes, Tally
 
 
 class Known(NamedTuple):
@@ -32,9 +33,10 @@ class Pessoas:
         self._id_organizacao = id_organizacao
         self._tallies = tuple(Tally(axis, Owner(id_organizacao, 0), sizes) for axis in axes.OF_PESSOA)
 
-    def load(self, connection: Connection) -> None:
-        """Remember what the store has counted."""
-        tallies.load(connection, self._tallies)
+    @property
+    def parts(self) -> Sequence[Remembered]:
+        """All that is remembered."""
+        return self._tallies
 
     def follow(self, connection: Connection, moved: Moved, claimed: Claims) -> bool:
         """Bring the persons of changed reports up to date; tells whether any person changed.
@@ -105,23 +107,21 @@ class Pessoas:
         ended = {cpf: axes.nome_busca(known[cpf].nome) for cpf in (*(row[CPF] for row in renamed), *gone)}
         named = {row[CPF]: row[NOME_BUSCA] for row in (*new, *renamed)}
         vocabulary.move(connection, self._id_organizacao, named.values(), ended.values())
-        self._count_names(connection, ended, -1)
-        self._count_names(connection, named, 1)
-        changed = [row[CPF] for row in (*renamed, *seen)]
-        self._count_instants(connection, {cpf: known[cpf].recency for cpf in (*changed, *gone)}, -1)
-        self._count_instants(connection, {row[CPF]: row[RECENCY] for row in (*new, *renamed, *seen)}, 1)
+        passed = {cpf: known[cpf].recency for cpf in (*(row[CPF] for row in (*renamed, *seen)), *gone)}
+        reached = {row[CPF]: row[RECENCY] for row in (*new, *renamed, *seen)}
+        tallies.follow(connection, [*self._moves(ended, passed, -1), *self._moves(named, reached, 1)])
         for tally in self._tallies:
             tally.write(connection, ())
         return True
 
-    def _count_names(self, connection: Connection, names: dict[str, str], by: int) -> None:
-        """Count CPFs and names that came (1) or ended (-1)."""
-        _, by_cpf, by_nome = self._tallies
-        by_cpf.add(connection, (names,), repeat(0), by)
-        by_nome.add(connection, (names.values(), names), repeat(0), by)
-
-    def _count_instants(self, connection: Connection, instants: dict[str, int], by: int) -> None:
-        self._tallies[0].add(connection, (instants.values(), instants), repeat(0), by)
+    def _moves(self, names: dict[str, str], instants: dict[str, int], by: int) -> list[Move]:
+        """Say what names and instants that came (1) or ended (-1), by CPF, are to the tallies."""
+        by_instant, by_cpf, by_nome = self._tallies
+        return [
+            Move(by_instant, (instants.values(), instants), repeat(0), by),
+            Move(by_cpf, (names,), repeat(0), by),
+            Move(by_nome, (names.values(), names), repeat(0), by),
+        ]
 
 
 def insert(connection: Connection, id_organizacao: int, rows: Sequence[Row]) -> None:

@@ -15,6 +15,7 @@ from laudo.server.ingest.changes import Moved, begin
 from laudo.server.ingest.claims import NONE
 from laudo.server.ingest.contas import Conta
 from laudo.server.ingest.pessoas import Pessoas
+from laudo.server.ingest.remembered import load
 from laudo.server.ingest.rows import CONTENT, DOCUMENTO, NUMERO
 from laudo.server.ingest.tallies import SIZES, Sizes
 
@@ -104,12 +105,12 @@ class Removal:
             return
         for owner, found in went.items():
             conta = Conta(owner, self._sizes)
-            conta.load(connection)
+            load(connection, conta.parts)
             connection.write(rows.DELETE, [(*owner, row[NUMERO]) for row in found])
             conta.follow(connection, Moved(found, []))
             versions.raise_conta(connection, owner)
         pessoas = Pessoas(self._id_organizacao, self._sizes)
-        pessoas.load(connection)
+        load(connection, pessoas.parts)
         moved = Moved([row for found in went.values() for row in found], [])
         if pessoas.follow(connection, moved, NONE):
             versions.raise_organizacao(connection, self._id_organizacao)

@@ -39,7 +39,12 @@ class Prepared:
     claims: Claims
 
     def __len__(self) -> int:
-        return len(self.columns[0])
+        return len(self.numeros)
+
+    @property
+    def numeros(self) -> Sequence[bytes]:
+        """The keys of the reports."""
+        return self.columns[0]
 
 
 def prepared(reports: Iterable[Relatorio]) -> Prepared:

@@ -5,24 +5,22 @@ grows past `most_rows` is split into halves, a coarse one past `most_children` t
 and the fine ones of those alone where rows come or go: what one report costs does not grow with the account.
 """
 
-from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
-from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from laudo.core import sql
 from laudo.core.axes import Axis, Key
 from laudo.core.lookups import At, Count
-from laudo.core.sql import How, Owner, Statement, Write
+from laudo.core.sql import Dialect, How, Owner, Statement, Write
 from laudo.core.sql.parts import ON_AXIS
 from laudo.core.sql.writes import BUCKET, TALLY
 from laudo.core.tally import COARSE
 from laudo.server.database import Connection, Row, StoreError
 from laudo.server.ingest import counting
+from laudo.server.ingest.buckets import Bucket, Buckets, Placed
 from laudo.server.ingest.counting import Held
 from laudo.server.ingest.progress import SILENT, Progress
 
@@ -38,21 +36,6 @@ class Sizes:
 SIZES: Final = Sizes()
 
 
-@dataclass(slots=True, eq=False)
-class Bucket:
-    """A fine bucket, as the writer remembers it, `parent` being its coarse one; or a coarse one in place of its own."""
-
-    lower: bytes
-    number: int
-    parent: int
-    total: int
-
-    @property
-    def is_coarse(self) -> bool:
-        """Whether its fine ones have not been read."""
-        return self.parent == COARSE
-
-
 class Tally:
     """The tally of one axis of one owner, remembered from one transaction to the next."""
 
@@ -63,40 +46,38 @@ class Tally:
         self._place = (*owner, axis.number)
         self._most_rows = sizes.most_rows
         self._most_children = sizes.most_children
-        self._lowers: list[bytes] = []
-        self._buckets: list[Bucket] = []
+        self.buckets = Buckets()
         self._moved: Counter[tuple[Bucket, int]] = Counter()
         self._next = 0
 
     @property
     def total(self) -> int:
         """How many rows there are."""
-        return sum(bucket.total for bucket in self._buckets)
+        return sum(bucket.total for bucket in self.buckets)
 
     @property
-    def coarse(self) -> Statement:
-        """Ask for what is to be remembered first."""
-        return Statement(_COARSE, self._place)
+    def asked(self) -> list[Statement]:
+        """Ask for the coarse buckets."""
+        return [Statement(_COARSE, self._place)]
 
-    def remember(self, connection: Connection, rows: list[Row]) -> None:
+    def remember(self, connection: Connection, found: list[list[Row]]) -> None:
         """Remember the coarse buckets that the store has; where it has none, make the first."""
+        [rows] = found
         if not rows:
             self._insert(connection, [(COARSE, 1, b"", 0), (1, 2, b"", 0)])
             rows = [(COARSE, 1, b"", 0)]
-        self._buckets = _ordered(rows)
-        self._lowers = [bucket.lower for bucket in self._buckets]
+        self.buckets = Buckets(rows)
         self._next = 0
         self._moved.clear()
 
-    def add(self, connection: Connection, columns: Iterable[Iterable[Any]], facets: Iterable[int], by: int) -> None:
-        """Count rows that came (1) or went (-1), given by the columns of their keys, and their facets."""
-        keys = list(self.axis.encoded(columns))
-        counted = self._counted(keys, facets)
-        if coarse := {after - 1 for after, _ in counted if self._buckets[after - 1].is_coarse}:
-            self._open(connection, coarse)
-            counted = self._counted(keys, facets)
+    def children(self, coarse: Iterable[Bucket], dialect: Dialect) -> Statement:
+        """Ask for the fine buckets of coarse ones."""
+        return Statement(f"{_BUCKETS} AND {dialect.member('parent')}", (*self._place, [each.number for each in coarse]))
+
+    def add(self, counted: Placed, by: int) -> None:
+        """Remember, to be written, that rows came (1) or went (-1)."""
         for (after, facet), rows in counted.items():
-            self._moved[self._buckets[after - 1], facet] += rows * by
+            self._moved[self.buckets[after - 1], facet] += rows * by
 
     def write(self, connection: Connection, facets: Sequence[int]) -> None:
         """Write what was counted; `facets` are all that the owner has."""
@@ -108,10 +89,10 @@ class Tally:
         if self.axis.faceted:
             self._write_tally(connection, moved)
         self._write_totals(connection, totals)
-        touched = {bisect_left(self._lowers, bucket.lower) for bucket in totals}
+        touched = {self.buckets.place(bucket) for bucket in totals}
         # The one before, too: it may have stayed empty as the first child of a coarse bucket, and now be the only one.
         for place in sorted(touched | {max(place - 1, 0) for place in touched}, reverse=True):
-            if not self._buckets[place].is_coarse:
+            if not self.buckets[place].is_coarse:
                 self._split(connection, place, facets)
                 self._drop(connection, place)
 
@@ -125,25 +106,7 @@ class Tally:
         while children := list(islice(parts, max(1, self._most_children * 3 // 4))):
             self._write_branch(connection, number, children)
             number += 1 + len(children)
-        load(connection, [self])
-
-    def _counted(self, keys: Iterable[bytes], facets: Iterable[int]) -> Counter[tuple[int, int]]:
-        """Count keys by the place behind their bucket, and facet."""
-        return Counter(zip(map(partial(bisect_right, self._lowers), keys), facets, strict=False))
-
-    def _open(self, connection: Connection, places: Iterable[int]) -> None:
-        """Read the fine buckets of the coarse ones in these places, and put them there."""
-        found: dict[int, list[Bucket]] = {self._buckets[place].number: [] for place in places}
-        asked = f"{_BUCKETS} AND {connection.dialect.member('parent')}"
-        for bucket in _ordered(connection.fetch(Statement(asked, (*self._place, list(found))))):
-            found[bucket.parent].append(bucket)
-        if not all(found.values()):
-            message = "the tally lacks buckets; `laudo verify --repair` mends it"
-            raise StoreError(message)
-        for place in sorted(places, reverse=True):
-            children = found[self._buckets[place].number]
-            self._buckets[place : place + 1] = children
-            self._lowers[place : place + 1] = [bucket.lower for bucket in children]
+        self.remember(connection, connection.fetch_each(self.asked))
 
     def _write_tally(self, connection: Connection, moved: Mapping[tuple[Bucket, int], int]) -> None:
         rows: Counter[tuple[int, int, int]] = Counter()
@@ -167,11 +130,11 @@ class Tally:
 
     def _split(self, connection: Connection, index: int, facets: Sequence[int]) -> None:
         """Give the second half of a fine bucket's rows to a new one, when they are too many, and so on with each."""
-        bucket = self._buckets[index]
+        bucket = self.buckets[index]
         if bucket.total <= self._most_rows:
             return
-        lower = self.axis.decode(bucket.lower)
-        upper = self.axis.decode(self._lowers[index + 1]) if index + 1 < len(self._lowers) else None
+        lower, end = self.axis.decode(bucket.lower), self.buckets.upper(index)
+        upper = None if end is None else self.axis.decode(end)
         half = At(self.axis, lower, upper, None, bucket.total // 2)
         found = connection.fetch(sql.statement(half, self._owner, connection.dialect))
         if not found:
@@ -186,8 +149,7 @@ class Tally:
         if self.axis.faceted:
             self._add_tally(connection, {(new.parent, facet, new.number): count for facet, count in held.items()})
             self._add_tally(connection, {(new.parent, facet, bucket.number): -count for facet, count in held.items()})
-        self._buckets.insert(index + 1, new)
-        self._lowers.insert(index + 1, new.lower)
+        self.buckets.insert(index + 1, new)
         self._split_coarse(connection, bucket.parent)
         self._split(connection, index + 1, facets)
         self._split(connection, index, facets)
@@ -223,7 +185,7 @@ class Tally:
 
     def _split_coarse(self, connection: Connection, parent: int) -> None:
         """Give the second half of a coarse bucket's children to a new one, when they are too many."""
-        children = [each for each in self._buckets if each.parent == parent]
+        children = [each for each in self.buckets if each.parent == parent]
         if len(children) <= self._most_children:
             return
         second = children[len(children) // 2 :]
@@ -248,34 +210,50 @@ class Tally:
 
         The first child of a coarse one stays as long as it has others.
         """
-        bucket = self._buckets[index]
+        bucket = self.buckets[index]
         if bucket.total or not index:
             return
-        is_first = self._buckets[index - 1].parent != bucket.parent
-        is_last = index + 1 == len(self._buckets) or self._buckets[index + 1].parent != bucket.parent
+        is_first = self.buckets[index - 1].parent != bucket.parent
+        is_last = index + 1 == len(self.buckets) or self.buckets[index + 1].parent != bucket.parent
         if is_first and not is_last:
             return
         gone = [(bucket.parent, bucket.number), *([(COARSE, bucket.parent)] if is_first else [])]
         connection.write(_DELETE_BUCKET, [(*self._place, *row) for row in gone])
-        del self._buckets[index], self._lowers[index]
+        self.buckets.drop(index)
 
     def _insert(self, connection: Connection, rows: Iterable[tuple[int, int, bytes, int]]) -> None:
         connection.write(_INSERT_BUCKET, [(*self._place, *row) for row in rows])
 
 
-def load(connection: Connection, tallies: Sequence[Tally]) -> None:
-    """Remember what the store has counted on each of these axes."""
-    found = connection.fetch_each([tally.coarse for tally in tallies])
-    for tally, rows in zip(tallies, found, strict=True):
-        tally.remember(connection, rows)
+class Move(NamedTuple):
+    """Rows that came (`by` 1) or went (-1): the columns of their keys on the axis of a tally, and their facets."""
+
+    tally: Tally
+    columns: Iterable[Iterable[Any]]
+    facets: Iterable[int]
+    by: int
+
+    def counted(self) -> Placed:
+        """Count them by their bucket and facet."""
+        return self.tally.buckets.counted(self.tally.axis.encoded(self.columns), self.facets)
 
 
-def _ordered(rows: Iterable[Row]) -> list[Bucket]:
-    """Give buckets, of rows of the store, in the order of the axis."""
-    return sorted((Bucket(lower, number, parent, total) for parent, number, lower, total in rows), key=_LOWER)
+def follow(connection: Connection, moves: Sequence[Move]) -> None:
+    """Count rows in their tallies; the fine buckets for that, where not yet known, are read in one round trip."""
+    counted = [move.counted() for move in moves]
+    closed: dict[Tally, set[Bucket]] = {}
+    for move, rows in zip(moves, counted, strict=True):
+        if coarse := move.tally.buckets.closed(rows):
+            closed.setdefault(move.tally, set()).update(coarse)
+    if closed:
+        asked = [tally.children(coarse, connection.dialect) for tally, coarse in closed.items()]
+        for (tally, coarse), found in zip(closed.items(), connection.fetch_each(asked), strict=True):
+            tally.buckets.open(coarse, found)
+        counted = [move.counted() if move.tally in closed else rows for move, rows in zip(moves, counted, strict=True)]
+    for move, rows in zip(moves, counted, strict=True):
+        move.tally.add(rows, move.by)
 
 
-_LOWER: Final = attrgetter("lower")
 _BUCKETS: Final = f"SELECT parent, bucket, lower, total FROM bucket WHERE {ON_AXIS}"
 _COARSE: Final = f"{_BUCKETS} AND parent = {COARSE}"
 _HIGHEST: Final = f"SELECT max(bucket) FROM bucket WHERE {ON_AXIS}"

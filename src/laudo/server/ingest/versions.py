@@ -10,8 +10,9 @@ from time import time_ns
 from typing import Final, NamedTuple
 
 from laudo.core import sql
-from laudo.core.resources import RELATORIOS
-from laudo.core.sql import Owner, Statement
+from laudo.core.resources import PESSOAS, RELATORIOS, Resource
+from laudo.core.sql import How, Owner, Statement, Write
+from laudo.core.sql.writes import CONTA, ORGANIZACAO
 from laudo.server.database import Connection
 
 
@@ -28,27 +29,36 @@ def standing(connection: Connection, owner: Owner) -> Standing:
     return Standing(made_at, version)
 
 
-def raise_conta(connection: Connection, owner: Owner) -> None:
-    """Raise the version of an account's reports."""
-    connection.fetch(Statement(_CONTA, (*_next(), *owner)))
+def raise_conta(connection: Connection, owner: Owner, version: int | None = None) -> int:
+    """Raise the version of an account's reports, which who has read it gives; gives the new one."""
+    raised = _raised(_read(connection, RELATORIOS, owner) if version is None else version)
+    connection.write(_CONTA, [(*owner, raised)])
+    return raised
 
 
-def raise_organizacao(connection: Connection, id_organizacao: int) -> None:
-    """Raise the version of an organization's persons."""
-    connection.fetch(Statement(_ORGANIZACAO, (*_next(), id_organizacao)))
+def raise_organizacao(connection: Connection, id_organizacao: int, version: int | None = None) -> int:
+    """Raise the version of an organization's persons in the same way."""
+    raised = _raised(_read(connection, PESSOAS, Owner(id_organizacao, 0)) if version is None else version)
+    connection.write(_ORGANIZACAO, [(id_organizacao, raised)])
+    return raised
 
 
-def _next() -> tuple[int, int, int]:
-    """Give the version of now, twice, and by how much one that is not below it grows."""
+def _read(connection: Connection, resource: Resource, owner: Owner) -> int:
+    """Give a version; any number where its row has gone, which `laudo verify` names."""
+    found = connection.fetch(sql.version(resource, owner))
+    return int(found[0][0]) if found else 0
+
+
+def _raised(version: int) -> int:
+    """Give the version of now; where that is not above the old one, as after a clock was set back, one that is."""
     step = 1 + randbits(_CHANCE_BITS)
     now = (time_ns() // 1_000_000 << _CHANCE_BITS) + step
-    return now, now, step
+    return now if version < now else version + step
 
 
 _CHANCE_BITS: Final = 20
 """Of a version, which has 63 bits: two are the same by chance once in a million times that a store comes to where it
 was, and the clock has room until the year 2248."""
-_RAISED: Final = "version = CASE WHEN version < ? THEN ? ELSE version + ? END"
-_CONTA: Final = f"UPDATE conta SET {_RAISED} WHERE id_organizacao = ? AND id_conta = ?"
-_ORGANIZACAO: Final = f"UPDATE organizacao SET {_RAISED} WHERE id_organizacao = ?"
+_CONTA: Final = Write(How.SET, CONTA, ("version",))
+_ORGANIZACAO: Final = Write(How.SET, ORGANIZACAO, ("version",))
 _MADE_AT: Final = "SELECT min(applied_at) FROM migration"

@@ -15,6 +15,7 @@ from laudo.server.ingest.claims import NONE, Claims
 from laudo.server.ingest.contas import Conta
 from laudo.server.ingest.pessoas import Pessoas
 from laudo.server.ingest.records import Relatorio
+from laudo.server.ingest.remembered import load
 from laudo.server.ingest.rows import BESIDES, CONTENT, ITEM, NUMERO, RECENCY, Prepared
 from laudo.server.ingest.statistics import Statistics
 from laudo.server.ingest.tallies import SIZES, Sizes
@@ -78,18 +79,34 @@ class Ingest:
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
-        """Begin with what the store has counted, remembered unless another writer came between."""
+        """Trust what is remembered only as long as all that was begun is stored."""
         try:
             with self._database.transaction() as connection:
-                begin(connection, self.owner.id_organizacao)
-                self._load(connection, self._read_versions(connection))
                 yield connection
-                self._known = written = self._read_versions(connection)
-            self._acknowledged = written.conta
+            self._acknowledged = self._known.conta
         except BaseException:
             self._known = _UNKNOWN
             self._statistics = Statistics()
             raise
+
+    def _begin(self, connection: Connection, numeros: Sequence[bytes]) -> dict[bytes, Row]:
+        """Begin with what the store has counted, remembered unless another writer came between.
+
+        Gives what it has of some reports, by numero, without their items.
+        """
+        begin(connection, self.owner.id_organizacao)
+        stored = Statement(f"{_STORED} AND {connection.dialect.member('numero')}", (*self.owner, list(numeros)))
+        found, applied, reports = connection.fetch_each([Statement(_VERSIONS, self.owner), schema.APPLIED, stored])
+        if applied != self._migrations:
+            message = "the store has been migrated meanwhile; write reports with the version of laudo that did so"
+            raise StoreError(message)
+        if not found:
+            message = f"account {self.owner.id_conta} or its organization is not there; hint: laudo verify"
+            raise StoreError(message)
+        now = Versions(*found[0])
+        self._require_all(now.conta)
+        self._load(connection, now)
+        return {row[NUMERO]: row for row in reports}
 
     def _require_all(self, version: int) -> None:
         """What was acknowledged is there, unless a server has taken over that had not got it yet."""
@@ -99,26 +116,14 @@ class Ingest:
 
     def _load(self, connection: Connection, now: Versions) -> None:
         """Read anew what others have changed: mostly persons, whom all accounts of the organization have in common."""
-        if now.conta != self._known.conta:
-            self._conta.load(connection)
-        if now.organizacao != self._known.organizacao:
-            self._pessoas.load(connection)
-
-    def _read_versions(self, connection: Connection) -> Versions:
-        found, applied = connection.fetch_each([Statement(_VERSIONS, self.owner), schema.APPLIED])
-        if applied != self._migrations:
-            message = "the store has been migrated meanwhile; write reports with the version of laudo that did so"
-            raise StoreError(message)
-        if not found:
-            message = f"account {self.owner.id_conta} or its organization is not there; hint: laudo verify"
-            raise StoreError(message)
-        now = Versions(*found[0])
-        self._require_all(now.conta)
-        return now
+        conta = self._conta.parts if now.conta != self._known.conta else ()
+        pessoas = self._pessoas.parts if now.organizacao != self._known.organizacao else ()
+        load(connection, [*conta, *pessoas])
+        self._known = now
 
     def _write(self, connection: Connection, batch: Prepared, *, equal_wins: bool) -> Counts:
-        given = list(rows.whole(batch, self.owner, self._conta.facets.number))
-        before = _stored(connection, self.owner, [row[NUMERO] for row in given])
+        before = self._begin(connection, batch.numeros)
+        given = rows.whole(batch, self.owner, self._conta.facets.number)
         after: dict[bytes, Row] = {}
         inserted = updated = unchanged = stale = conflicting = 0
         for row in given:
@@ -145,7 +150,7 @@ class Ingest:
         return Counts(inserted, updated, unchanged, stale, conflicting)
 
     def _delete(self, connection: Connection, numeros: list[bytes]) -> int:
-        went = _stored(connection, self.owner, numeros)
+        went = self._begin(connection, numeros)
         connection.write(rows.DELETE, [(*self.owner, numero) for numero in went])
         self._count(connection, Moved(list(went.values()), []), NONE)
         if went:
@@ -157,16 +162,11 @@ class Ingest:
         if not any(moved):
             return
         self._conta.follow(connection, moved)
+        conta, organizacao = self._known
         if self._pessoas.follow(connection, moved, claims):
-            versions.raise_organizacao(connection, self.owner.id_organizacao)
-        versions.raise_conta(connection, self.owner)
+            organizacao = versions.raise_organizacao(connection, self.owner.id_organizacao, organizacao)
+        self._known = Versions(versions.raise_conta(connection, self.owner, conta), organizacao)
         self._statistics.follow(connection, self._conta.total)
-
-
-def _stored(connection: Connection, owner: Owner, numeros: list[bytes]) -> dict[bytes, Row]:
-    """Give what the store has of some reports, by numero, without their items."""
-    asked = Statement(f"{_STORED} AND {connection.dialect.member('numero')}", (*owner, numeros))
-    return {row[NUMERO]: row for row in connection.fetch(asked)}
 
 
 _UNKNOWN: Final = Versions(-1, -1)

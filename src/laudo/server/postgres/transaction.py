@@ -41,7 +41,7 @@ _DOUBTFUL: Final = (
 class PostgresConnection:
     """A `with` block that commits at its end, or rolls back after an exception."""
 
-    __slots__ = ("_begin", "_begun", "_pool", "_session", "dialect")
+    __slots__ = ("_begin", "_begun", "_has_written", "_pool", "_session", "dialect")
 
     def __init__(self, pool: Pool, begin: str, dialect: Dialect) -> None:
         """`begin` is SNAPSHOT, TRANSACTION or ALONE, which needs a pool for this connection only."""
@@ -52,7 +52,7 @@ class PostgresConnection:
     def __enter__(self) -> Self:
         """Take a connection; raises Unavailable, StoreError."""
         self._session: Session = self._pool.borrow()
-        self._begun = False
+        self._begun = self._has_written = False
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
@@ -90,6 +90,7 @@ class PostgresConnection:
         if given:
             self._send(Statement(self.dialect.written(write), columns(given)))
             self._session.push()
+            self._has_written = True
 
     def hold(self, name: str) -> None:
         """Wait for the lock whose number is a hash of this name."""
@@ -121,7 +122,9 @@ class PostgresConnection:
     def _exchanged(self, statements: Sequence[Statement], receive: Callable[[Session], T]) -> T:
         for statement in statements:
             self._send(statement)
-        return receive(self._session)
+        found = receive(self._session)
+        self._has_written = False
+        return found
 
     def _send(self, statement: Statement) -> None:
         self._send_begin()
@@ -136,11 +139,18 @@ class PostgresConnection:
                 self._session.send(_DURABLE)
 
     def _commit(self) -> None:
+        """End, once all is written: of what is lost before that it is known that nothing is stored."""
         if self._session.spoilt:
             raise Lost(LOST)
         if self._session.is_failed:
             self._roll_back()
             raise psycopg.errors.InFailedSqlTransaction("a statement had failed, so that nothing was stored")
+        if self._has_written:
+            try:
+                self._session.receive()
+            except Exception:
+                self._roll_back()
+                raise
         try:
             self._session.send("COMMIT")
             self._session.receive()

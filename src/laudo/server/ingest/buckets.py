@@ -1,0 +1,91 @@
+"""The buckets of an axis that a writer knows: of coarse ones where no row came or went yet, not those below them."""
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
+from typing import Final
+
+from laudo.core.tally import COARSE
+from laudo.server.database import Row, StoreError
+
+Placed = Counter[tuple[int, int]]
+"""How many rows there are by the place behind that of their bucket, and by facet."""
+
+
+@dataclass(slots=True, eq=False)
+class Bucket:
+    """A fine bucket, `parent` being its coarse one; or a coarse one in place of its own."""
+
+    lower: bytes
+    number: int
+    parent: int
+    total: int
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether its fine ones have not been read."""
+        return self.parent == COARSE
+
+
+class Buckets:
+    """Buckets in the order of their axis, which they cover."""
+
+    def __init__(self, rows: Iterable[Row] = ()) -> None:
+        """Start with those of some rows of the store."""
+        self._buckets = _ordered(rows)
+        self._lowers = [bucket.lower for bucket in self._buckets]
+
+    def __len__(self) -> int:
+        return len(self._buckets)
+
+    def __getitem__(self, place: int) -> Bucket:
+        return self._buckets[place]
+
+    def __iter__(self) -> Iterator[Bucket]:
+        return iter(self._buckets)
+
+    def upper(self, place: int) -> bytes | None:
+        """Give where the bucket in a place ends; None for the last one."""
+        return self._lowers[place + 1] if place + 1 < len(self._lowers) else None
+
+    def place(self, bucket: Bucket) -> int:
+        """Tell in what place a bucket is."""
+        return bisect_left(self._lowers, bucket.lower)
+
+    def insert(self, place: int, bucket: Bucket) -> None:
+        self._buckets.insert(place, bucket)
+        self._lowers.insert(place, bucket.lower)
+
+    def drop(self, place: int) -> None:
+        del self._buckets[place], self._lowers[place]
+
+    def counted(self, keys: Iterable[bytes], facets: Iterable[int]) -> Placed:
+        """Count rows, given by their keys and facets."""
+        return Counter(zip(map(partial(bisect_right, self._lowers), keys), facets, strict=False))
+
+    def closed(self, counted: Placed) -> set[Bucket]:
+        """Give the coarse ones that rows are in."""
+        return {bucket for after, _ in counted if (bucket := self._buckets[after - 1]).is_coarse}
+
+    def open(self, coarse: Iterable[Bucket], rows: Iterable[Row]) -> None:
+        """Put the fine ones below coarse ones, given by rows of the store, in the places of these."""
+        found: dict[int, list[Bucket]] = {bucket.number: [] for bucket in coarse}
+        for bucket in _ordered(rows):
+            found[bucket.parent].append(bucket)
+        if not all(found.values()):
+            message = "the tally lacks buckets; `laudo verify --repair` mends it"
+            raise StoreError(message)
+        for bucket in coarse:
+            place, children = self.place(bucket), found[bucket.number]
+            self._buckets[place : place + 1] = children
+            self._lowers[place : place + 1] = [child.lower for child in children]
+
+
+def _ordered(rows: Iterable[Row]) -> list[Bucket]:
+    return sorted((Bucket(lower, number, parent, total) for parent, number, lower, total in rows), key=_LOWER)
+
+
+_LOWER: Final = attrgetter("lower")

@@ -1,0 +1,28 @@
+"""What a writer remembers of the store from one transaction to the next, read anew where others have changed it."""
+
+from collections.abc import Iterable
+from itertools import chain, islice
+from typing import Protocol
+
+from laudo.core.sql import Statement
+from laudo.server.database import Connection, Row
+
+
+class Remembered(Protocol):
+    """A part of it."""
+
+    @property
+    def asked(self) -> list[Statement]:
+        """Ask for what is to be remembered."""
+
+    def remember(self, connection: Connection, found: list[list[Row]]) -> None:
+        """Remember what was found, for each statement its rows."""
+
+
+def load(connection: Connection, parts: Iterable[Remembered]) -> None:
+    """Have some parts remember what the store has, in one round trip, or in none if there are none."""
+    asked = [(part, part.asked) for part in parts]
+    statements = list(chain.from_iterable(each for _, each in asked))
+    found = iter(connection.fetch_each(statements) if statements else ())
+    for part, each in asked:
+        part.remember(connection, list(islice(found, len(each))))
