@@ -44,6 +44,7 @@ def _part(asked: str, total: int) -> Part:
         ("sort=numero_documento" + DONE, WEEK, 28_600, 1, "walk"),
         ("sort=numero_documento" + DONE, WEEK, 28_600, 10, "collect"),
         ("sort=numero_documento" + RARE, WEEK, 1_500, 1, "collect"),
+        ("sort=numero" + RARE, WEEK, 4_000, 80, "guess"),
         ("sort=numero" + DONE, MONTH, 126_000, 1, "walk"),
         ("sort=numero" + DONE, MONTH, 126_000, 627, "guess"),
         ("sort=numero_documento" + RARE, MONTH, 6_900, 1, "collect"),

@@ -19,8 +19,8 @@ LOOK: Final = 2
 """What looking at a row costs, where the index holds all that is asked of it."""
 FETCH: Final = 10
 """What fetching it costs, where the index does not."""
-SORT: Final = 1
-"""What two comparisons of rows cost, of which sorting takes the more, the more rows are kept sorted."""
+SORT: Final = 2
+"""What two comparisons of rows cost, with what they move: sorting takes the more, the more rows are kept sorted."""
 
 _TIED: Final = 2
 """How much dearer rows are where many share a value and are ordered against the walk: each is met twice."""
