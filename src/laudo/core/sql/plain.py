@@ -111,9 +111,9 @@ def _met(
     if lookup.most is None and not dialect.chooses:
         text = f"{looked_at} WHERE {within.text} AND {filters} ORDER BY {listed(walked)}"
         return Statement(text, (*within.params, *filters.params))
-    limit, most = (_ALL, ()) if lookup.most is None else ("?", (lookup.most,))
-    first = f"{looked_at} WHERE {within.text} ORDER BY {listed(walked)} LIMIT {limit}"
-    return Statement(f"SELECT * FROM ({first}) AS walked WHERE {filters}", (*within.params, *most, *filters.params))
+    first = f"{looked_at} WHERE {within.text} ORDER BY {listed(walked)} LIMIT ?"
+    most = _ALL if lookup.most is None else lookup.most
+    return Statement(f"SELECT * FROM ({first}) AS walked WHERE {filters}", (*within.params, most, *filters.params))
 
 
 def _met_apart(
