@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
@@ -24,6 +25,10 @@ def proxy(server: Server) -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+
+        def handle(self) -> None:
+            with suppress(ConnectionError):  # a browser drops connections that it no longer needs
+                super().handle()
 
         def do_GET(self) -> None:
             prefix = next((each for each in PREFIXES if self.path.startswith(f"{each}/")), None)
