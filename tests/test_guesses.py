@@ -8,7 +8,7 @@ import pytest
 
 from laudo.core import axes, guesses, query
 from laudo.core.axes import Axis, Key
-from laudo.core.facets import Group
+from laudo.core.facets import Group, Numbers
 from laudo.core.lookups import Asking
 from laudo.core.part import Part, Timed
 from laudo.core.points import Point, Points
@@ -70,3 +70,29 @@ def test_what_lies_evenly_is_counted_about_once_from_the_nearer_end(
         near = (high.held - row if upper else row - low.held) * EACH
         assert near <= max(2 * guesses.NEAR, 2 * guesses.FEW_OF_PERIOD * EACH)
         assert lie.counted <= way + 120 * EACH + 4 * guesses.NEAR, seed
+
+
+@pytest.mark.parametrize(
+    ("below", "above", "numbers", "rises"),
+    [
+        (("Válido.", 100), ("Válido.", 300), (1,), True),
+        (("Pendente.", 100), ("Válido.", 300), (1,), False),
+        (("Válido.", 300), (None, 100), (1,), True),
+        (("Válido.", 900), ("Verificado.", 100), (1,), False),
+        (("Pendente.", 100), (None, 300), (1,), True),
+        (("Pendente.", 100), ("Válido.", 300), None, True),
+    ],
+)
+def test_rows_are_counted_from_the_nearer_point_but_not_across_another_value_if_that_can_be_helped(
+    below: tuple[str | None, int], above: tuple[str | None, int], numbers: Numbers, *, rises: bool
+) -> None:
+    """Others may have very many rows between two values; counted across those, a page took three times as long."""
+    axis, group = axes.RELATORIO_MENSAGEM, Group(None, numbers, ROWS)
+    matching = Matching(query.parse(RELATORIOS, "", max_rows=25), numbers, ORDER, OF_PERIOD, ROWS)
+    part = Part(axis, group, matching, Points((), end=Point(None, ROWS, OF_PERIOD)), None, None)
+    place = 5_000
+    low, high = (
+        Point(None if value is None else (value, bytes(16)), place + apart, 0)
+        for value, apart in ((below[0], -below[1]), above)
+    )
+    assert guesses._rises(part, Point(("Válido.", bytes(16)), place, 0), low, high) is rises

@@ -29,6 +29,8 @@ LOCATING: Final = 1500
 """What it costs besides for each facet whose counters tell where a guess stands."""
 COUNTING: Final = 1
 """What counting a row costs, which is the unit of all costs."""
+_APART: Final = 8
+"""By how much rows of some facets are farther apart if they have different values."""
 _AHEAD: Final = 8
 """How many times the rows that one step further down has passed the next one looks at."""
 
@@ -118,7 +120,8 @@ def _count_to(part: Part, key: Key, place: int) -> Asking[Point]:
     low, high = part.points.beside(key)
     if high.key == key:
         return high
-    at, rises = Point(key, place, 0), place - low.place < high.place - place
+    at = Point(key, place, 0)
+    rises = _rises(part, at, low, high)
     begin, end = (low, at) if rises else (at, high)
     way = [begin, *(yield from _between(part, begin, end)), end]
     counts = yield from together(*(part.counted(*each) for each in pairwise(way)))
@@ -126,6 +129,21 @@ def _count_to(part: Part, key: Key, place: int) -> Asking[Point]:
     points = [point._replace(held=held) for point, held in zip(way, accumulate(counts, initial=before), strict=True)]
     part.points.add(*(points[1:] if rises else points[:-1]))
     return points[-1] if rises else points[0]
+
+
+def _rises(part: Part, at: Point, low: Point, high: Point) -> bool:
+    """Tell whether to count to a place from the point below it, rather than from the one above: from the nearer one.
+
+    Of some facets, very many rows of others may have a value between two: where only one of the points has the value
+    of the place, the other one counts as farther away.
+    """
+    below, above = at.place - low.place, high.place - at.place
+    if part.axis.repeats and part.group.numbers:
+        below, above = (
+            rows if point.key and at.key and point.key[0] == at.key[0] else rows * _APART
+            for point, rows in ((low, below), (high, above))
+        )
+    return below < above
 
 
 def _between(part: Part, low: Point, high: Point) -> Asking[list[Point]]:
