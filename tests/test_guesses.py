@@ -9,7 +9,7 @@ import pytest
 from laudo.core import axes, guesses, query
 from laudo.core.axes import Axis, Key
 from laudo.core.facets import Group, Numbers
-from laudo.core.lookups import Asking
+from laudo.core.lookups import Asking, Children
 from laudo.core.part import Part, Timed
 from laudo.core.points import Point, Points
 from laudo.core.resources import RELATORIOS, Order
@@ -96,3 +96,14 @@ def test_rows_are_counted_from_the_nearer_point_but_not_across_another_value_if_
         for value, apart in ((below[0], -below[1]), above)
     )
     assert guesses._rises(part, Point(("Válido.", bytes(16)), place, 0), low, high) is rises
+
+
+@pytest.mark.parametrize(("of_group", "is_long"), [(ROWS, False), (ROWS // 100, True)])
+def test_a_way_is_long_if_many_rows_lie_there_be_they_of_others(of_group: int, *, is_long: bool) -> None:
+    """From each coarse bucket to the next, then: what has none of the group's is passed without counting."""
+    axis, numbers = axes.RELATORIO_MENSAGEM, (1,)
+    matching = Matching(query.parse(RELATORIOS, "", max_rows=25), numbers, ORDER, OF_PERIOD, ROWS)
+    points = Points((), end=Point(None, of_group, OF_PERIOD))
+    part = Part(axis, Group(None, numbers, of_group), matching, points, None, None)
+    asked = next(guesses._between(part, Point(("A", bytes(16)), 0, 0), Point(("B", bytes(16)), 2_000, 0)), None)
+    assert asked == (Children(axis, 0, numbers) if is_long else None)

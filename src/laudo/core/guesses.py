@@ -149,7 +149,7 @@ def _rises(part: Part, at: Point, low: Point, high: Point) -> bool:
 def _between(part: Part, low: Point, high: Point) -> Asking[list[Point]]:
     """Give the keys at which coarse buckets begin on a long way, as points of which nothing is counted yet."""
     rows = high.place - low.place
-    if rows <= part.points.apart or part.is_passed_in_time(rows):
+    if part.along(rows) <= part.points.apart or part.is_passed_in_time(rows):
         return []
     begun = {_begun(part, key): place for key, place in (yield from tally.beginnings(part.axis, part.group))}
     return [
