@@ -513,3 +513,11 @@ def test_the_server_fetches_rows_to_sort_them_only_where_the_index_that_leads_th
     asked = query.parse(resources.RELATORIOS, f"sort={sort}&atualizado_em_de=2026-06-01", max_rows=25)
     few = Plain(asked, facets, asked.order, 25, 0, None, few=True)
     assert sql.statement(few, Owner(1, 1), POSTGRES).text.count("CROSS JOIN LATERAL") == 1 + fetched
+
+
+@pytest.mark.parametrize("sort", ["nome", "-nome", "cpf", "atualizado_em"])
+def test_the_server_sorts_the_persons_to_whom_words_lead_as_it_finds_them(sort: str) -> None:
+    """No index of an order leads to these: each is fetched once, where its name's words are."""
+    asked = query.parse(resources.PESSOAS, f"nome=maria&sort={sort}", max_rows=25)
+    few = Plain(asked, None, asked.order, 25, 0, None, few=True, through=asked.words)
+    assert sql.statement(few, Owner(1, 1), POSTGRES).text.count("CROSS JOIN LATERAL") == 1

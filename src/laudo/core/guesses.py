@@ -29,8 +29,8 @@ LOCATING: Final = 1500
 """What it costs besides for each facet whose counters tell where a guess stands."""
 COUNTING: Final = 1
 """What counting a row costs, which is the unit of all costs."""
-_APART: Final = 8
-"""By how much rows of some facets are farther apart if they have different values."""
+_ACROSS: Final = 8
+"""How many times as far a point counts that has another value, where others may have rows in between."""
 _AHEAD: Final = 8
 """How many times the rows that one step further down has passed the next one looks at."""
 
@@ -140,7 +140,7 @@ def _rises(part: Part, at: Point, low: Point, high: Point) -> bool:
     below, above = at.place - low.place, high.place - at.place
     if part.axis.repeats and part.group.numbers:
         below, above = (
-            rows if point.key and at.key and point.key[0] == at.key[0] else rows * _APART
+            rows if point.key and at.key and point.key[0] == at.key[0] else rows * _ACROSS
             for point, rows in ((low, below), (high, above))
         )
     return below < above

@@ -82,7 +82,7 @@ def _found_once(lookup: Plain, source: str, where: Statement, owner: Owner, dial
 def _is_sorted_apart(lookup: Plain) -> bool:
     """Tell whether few rows are led to by an index that has not what they are sorted by, and another one has both."""
     newest, axis, index = lookup.query.resource.newest_axis, lookup.order.field.axis, _index(lookup)
-    if axis is None or index not in {newest.index, newest.facet_index}:
+    if axis is None or index is None or index not in {newest.index, newest.facet_index}:
         return False
     return not axis.is_shown_by(newest, by_facet=index == newest.facet_index)
 
