@@ -13,12 +13,16 @@ import psycopg
 import pytest
 
 import postgres_server
+from factories import Account, Store
 from laudo.core.sql import Statement
 from laudo.core.sql.writes import BUCKET, FACET, PESSOA, RELATORIO, TALLY, WORD
 from laudo.server import migrations, roles, schema
 from laudo.server.database import Database, StoreError, Unavailable
+from laudo.server.ingest.claims import CPF_LENGTH
+from laudo.server.ingest.verify import verify
 from laudo.server.stores import open_store
 from postgres_server import Server
+from strategies import many
 
 FIRST: Final = """
 CREATE TABLE migration (name TEXT NOT NULL PRIMARY KEY, applied_at BIGINT NOT NULL);
@@ -486,3 +490,21 @@ def test_a_concurrent_file_makes_and_drops_indexes_only_and_such_that_it_can_be_
     with pytest.raises(StoreError, match=r"^0003_other\.concurrent\.sql may only CREATE"):
         migrations.migrate(migrated, folder=folder)
     assert beside().run(LEFT) == []
+
+
+LISTS: Final = """
+SELECT conta.total, organizacao.total FROM conta JOIN organizacao USING (id_organizacao) ORDER BY id_conta
+"""
+
+
+def test_a_store_of_an_older_version_has_its_lists_counted_when_it_is_migrated(store: Store, account: Account) -> None:
+    store.account(account.id_organizacao)
+    store.write(account, many(240))
+    persons = {each.numero_documento for each in many(240) if len(each.numero_documento) == CPF_LENGTH}
+    with store.database.transaction() as connection:
+        names = connection.fetch(Statement("SELECT name FROM migration WHERE name LIKE '%total%' ORDER BY name"))
+        connection.run_script("ALTER TABLE conta DROP COLUMN total; ALTER TABLE organizacao DROP COLUMN total")
+        connection.run_script("DELETE FROM migration WHERE name LIKE '%total%'")
+    assert migrations.migrate(store.database) == [name for (name,) in names] != []
+    assert store.database.fetch(Statement(LISTS)) == [(240, len(persons)), (0, len(persons))]
+    assert not list(verify(store.database))

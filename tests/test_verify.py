@@ -291,6 +291,14 @@ DAMAGE = {
         f"UPDATE pessoa SET item = '{{}}' WHERE {ONE}",
         r"organization 1: persons with another item: 1",
     ),
+    "an account's total": (
+        "UPDATE conta SET total = total - 1 WHERE id_conta = 2",
+        r"organization 1, account 2: total of the list is (\d+), counted (?!\1)\d+",
+    ),
+    "an organization's total": (
+        "UPDATE organizacao SET total = total + 1 WHERE id_organizacao = 2",
+        r"organization 2: total of the list is (\d+), counted (?!\1)\d+",
+    ),
     "an account's version": (
         "UPDATE conta SET version = 0 WHERE id_conta = 2",
         r"account 2: version is 0 though there are reports",

@@ -25,6 +25,7 @@ __all__ = [
     "at_once",
     "facets",
     "statement",
+    "total",
     "version",
     "with_version",
 ]
@@ -55,11 +56,15 @@ def version(resource: Resource, owner: Owner) -> Statement:
     return Statement(_VERSION_OF_CONTA, owner)
 
 
+def total(resource: Resource, owner: Owner) -> Statement:
+    """Ask how many rows an owner's list has without filters."""
+    return places.total(resource.newest_axis, owner)
+
+
 def facets(resource: Resource, owner: Owner) -> Statement:
     """Ask for an owner's facets: each row is a `Facet`."""
     if resource.whole_organization:
-        total = places.total(resource.newest_axis, owner)
-        return Statement(f"SELECT 0, ({total.text})", total.params)
+        return Statement(_ONE_FACET, (owner.id_organizacao,))
     return Statement(_FACETS, owner)
 
 
@@ -83,6 +88,7 @@ _BUILDERS: Final[dict[type[LookUp], Callable[[Any, Owner, Dialect], Statement]]]
 }
 _VERSION_OF_CONTA: Final = "SELECT version FROM conta WHERE id_organizacao = ? AND id_conta = ?"
 _VERSION_OF_ORGANIZACAO: Final = "SELECT version FROM organizacao WHERE id_organizacao = ?"
+_ONE_FACET: Final = "SELECT 0, total FROM organizacao WHERE id_organizacao = ?"
 _FACETS: Final = (
     f"SELECT facet, total, {', '.join(FIELDS)} FROM facet WHERE id_organizacao = ? AND id_conta = ? AND total > 0"
 )

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from laudo.core.axes import PESSOA_CPF, Axis
+from laudo.core.axes import Axis
 from laudo.core.facets import Numbers
 from laudo.core.lookups import At, Before, Children, Count, Holding
 from laudo.core.sql.dialect import Dialect, Owner, Statement
@@ -10,10 +10,8 @@ from laudo.core.sql.parts import ON_AXIS, Clauses, Where, source, tallied, teste
 
 
 def total(axis: Axis, owner: Owner) -> Statement:
-    """Count all rows of a list by its facets; persons, who have none, by the coarse buckets of an axis."""
-    if axis.faceted:
-        return Statement(_REPORTS, owner)
-    return Statement(_PERSONS, (*tallied(PESSOA_CPF, owner), PESSOA_CPF.number))
+    """Ask how many rows a list has in all: it is written beside the list's version."""
+    return Statement(_REPORTS, owner) if axis.faceted else Statement(_PERSONS, (owner.id_organizacao,))
 
 
 def children(lookup: Children, owner: Owner, dialect: Dialect) -> Statement:
@@ -101,8 +99,8 @@ _FEW: Final = 128
 """For up to so many facets, counting their own ranges costs less than testing the facet of each row of a bucket."""
 _EACH: Final = " GROUP BY facet"
 _BELOW: Final = f"{ON_AXIS} AND parent = ?"
-_REPORTS: Final = "SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM facet WHERE id_organizacao = ? AND id_conta = ?"
-_PERSONS: Final = f"SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM bucket WHERE {ON_AXIS} AND parent = 0"
+_REPORTS: Final = "SELECT total FROM conta WHERE id_organizacao = ? AND id_conta = ?"
+_PERSONS: Final = "SELECT total FROM organizacao WHERE id_organizacao = ?"
 _HOLDING: Final = f"""
 WITH coarse AS (
     SELECT bucket, lower FROM bucket WHERE {ON_AXIS} AND parent = 0 AND lower <= ? ORDER BY lower DESC LIMIT 1

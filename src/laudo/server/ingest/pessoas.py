@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 from laudo.core import axes
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import PESSOA
-from laudo.core.tally import COARSE
 from laudo.server.database import Connection
 from laudo.server.ingest import claims, tallies, vocabulary, words
 from laudo.server.ingest.changes import Moved
@@ -32,6 +31,11 @@ class Pessoas:
         """Start knowing none."""
         self._id_organizacao = id_organizacao
         self._tallies = tuple(Tally(axis, Owner(id_organizacao, 0), sizes) for axis in axes.OF_PESSOA)
+
+    @property
+    def total(self) -> int:
+        """How many persons there are."""
+        return self._tallies[0].total
 
     @property
     def parts(self) -> Sequence[Remembered]:
@@ -78,7 +82,7 @@ class Pessoas:
         """Tell whether to meet every report costs less than to look for each CPF in each account."""
         if connection.dialect.chooses or cpfs < _MANY:
             return False
-        [(contas, reports)] = connection.fetch(Statement(_SIZE, (self._id_organizacao, COARSE)))
+        [(contas, reports)] = connection.fetch(Statement(_SIZE, (self._id_organizacao,)))
         return bool(cpfs * contas * _LOOK > reports)
 
     def _write(
@@ -165,10 +169,7 @@ _MANY: Final = 100
 """CPFs beside whose look-ups it costs nothing to ask how many accounts and reports there are."""
 _LOOK: Final = 3
 """Reports met one after the other in the time that one CPF is looked for in one account."""
-_SIZE: Final = f"""
-SELECT count(*), sum(total) FROM conta CROSS JOIN bucket USING (id_organizacao, id_conta)
-WHERE id_organizacao = ? AND axis = {axes.RELATORIO_DOCUMENTO.number} AND parent = ?
-"""
+_SIZE: Final = "SELECT count(*), sum(total) FROM conta WHERE id_organizacao = ?"
 _INSERT: Final = Write(How.INSERT, PESSOA, ("nome", "nome_busca", "recency", "item"))
 _RENAME: Final = Write(How.SET, PESSOA, ("nome", "nome_busca", "recency", "item"))
 _SEE: Final = Write(How.SET, PESSOA, ("recency", "item"))

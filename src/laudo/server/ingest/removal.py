@@ -108,12 +108,12 @@ class Removal:
             load(connection, conta.parts)
             connection.write(rows.DELETE, [(*owner, row[NUMERO]) for row in found])
             conta.follow(connection, Moved(found, []))
-            versions.raise_conta(connection, owner)
+            versions.raise_conta(connection, owner, conta.total)
         pessoas = Pessoas(self._id_organizacao, self._sizes)
         load(connection, pessoas.parts)
         moved = Moved([row for found in went.values() for row in found], [])
         if pessoas.follow(connection, moved, NONE):
-            versions.raise_organizacao(connection, self._id_organizacao)
+            versions.raise_organizacao(connection, self._id_organizacao, pessoas.total)
         words.forget(connection)
 
 

@@ -47,13 +47,9 @@ class Tally:
         self._most_rows = sizes.most_rows
         self._most_children = sizes.most_children
         self.buckets = Buckets()
+        self.total = 0
         self._moved: Counter[tuple[Bucket, int]] = Counter()
         self._next = 0
-
-    @property
-    def total(self) -> int:
-        """How many rows there are."""
-        return sum(bucket.total for bucket in self.buckets)
 
     @property
     def asked(self) -> list[Statement]:
@@ -67,6 +63,7 @@ class Tally:
             self._insert(connection, [(COARSE, 1, b"", 0), (1, 2, b"", 0)])
             rows = [(COARSE, 1, b"", 0)]
         self.buckets = Buckets(rows)
+        self.total = sum(bucket.total for bucket in self.buckets)
         self._next = 0
         self._moved.clear()
 
@@ -124,6 +121,7 @@ class Tally:
         rows: Counter[tuple[int, int]] = Counter()
         for bucket, by in totals.items():
             bucket.total += by
+            self.total += by
             rows[bucket.parent, bucket.number] += by
             rows[COARSE, bucket.parent] += by
         connection.write(_ADD_TOTAL, [(*self._place, *row, by) for row, by in sorted(rows.items()) if by])

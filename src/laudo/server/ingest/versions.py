@@ -1,8 +1,9 @@
 """Raises the versions that tell readers that a list may have changed, in the transaction that changes it; tells them.
 
-They follow the clock (milliseconds since 1970, times a million, about), and grow by chance within each, so that a store
-restored from a backup never comes to a version that it has shown before with other reports: an ETag names one state for
-good, also where a clock was ahead, or a store and its copy both go on.
+With a version is written how many rows the list has. Versions follow the clock (milliseconds since 1970, times a
+million, about), and grow by chance within each, so that a store restored from a backup never comes to a version that it
+has shown before with other reports: an ETag names one state for good, also where a clock was ahead, or a store and its
+copy both go on.
 """
 
 from secrets import randbits
@@ -29,17 +30,20 @@ def standing(connection: Connection, owner: Owner) -> Standing:
     return Standing(made_at, version)
 
 
-def raise_conta(connection: Connection, owner: Owner, version: int | None = None) -> int:
-    """Raise the version of an account's reports, which who has read it gives; gives the new one."""
+def raise_conta(connection: Connection, owner: Owner, total: int, version: int | None = None) -> int:
+    """Raise the version of an account's reports, which who has read it gives; `total` is how many there are now.
+
+    Gives the new version.
+    """
     raised = _raised(_read(connection, RELATORIOS, owner) if version is None else version)
-    connection.write(_CONTA, [(*owner, raised)])
+    connection.write(_CONTA, [(*owner, raised, total)])
     return raised
 
 
-def raise_organizacao(connection: Connection, id_organizacao: int, version: int | None = None) -> int:
+def raise_organizacao(connection: Connection, id_organizacao: int, total: int, version: int | None = None) -> int:
     """Raise the version of an organization's persons in the same way."""
     raised = _raised(_read(connection, PESSOAS, Owner(id_organizacao, 0)) if version is None else version)
-    connection.write(_ORGANIZACAO, [(id_organizacao, raised)])
+    connection.write(_ORGANIZACAO, [(id_organizacao, raised, total)])
     return raised
 
 
@@ -59,6 +63,6 @@ def _raised(version: int) -> int:
 _CHANCE_BITS: Final = 20
 """Of a version, which has 63 bits: two are the same by chance once in a million times that a store comes to where it
 was, and the clock has room until the year 2248."""
-_CONTA: Final = Write(How.SET, CONTA, ("version",))
-_ORGANIZACAO: Final = Write(How.SET, ORGANIZACAO, ("version",))
+_CONTA: Final = Write(How.SET, CONTA, ("version", "total"))
+_ORGANIZACAO: Final = Write(How.SET, ORGANIZACAO, ("version", "total"))
 _MADE_AT: Final = "SELECT min(applied_at) FROM migration"

@@ -164,9 +164,11 @@ class Ingest:
         self._conta.follow(connection, moved)
         conta, organizacao = self._known
         if self._pessoas.follow(connection, moved, claims):
-            organizacao = versions.raise_organizacao(connection, self.owner.id_organizacao, organizacao)
-        self._known = Versions(versions.raise_conta(connection, self.owner, conta), organizacao)
-        self._statistics.follow(connection, self._conta.total)
+            total = self._pessoas.total
+            organizacao = versions.raise_organizacao(connection, self.owner.id_organizacao, total, organizacao)
+        total = self._conta.total
+        self._known = Versions(versions.raise_conta(connection, self.owner, total, conta), organizacao)
+        self._statistics.follow(connection, total)
 
 
 _UNKNOWN: Final = Versions(-1, -1)

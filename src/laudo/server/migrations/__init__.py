@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from laudo.core import axes
 from laudo.core.sql import Owner, Statement
+from laudo.core.tally import COARSE
 from laudo.server import patience, roles, schema
 from laudo.server.database import Connection, Database, StoreError
 from laudo.server.ingest import vocabulary
@@ -90,7 +91,7 @@ def _apply(database: Database, file: Traversable) -> bool:
 
 def _count_words(connection: Connection) -> None:
     """Count the words of the persons that there are."""
-    for (id_organizacao,) in connection.fetch(Statement("SELECT id_organizacao FROM organizacao ORDER BY 1")):
+    for (id_organizacao,) in connection.fetch(_ORGANIZACOES):
         begin(connection, id_organizacao)
         vocabulary.rebuild(connection, id_organizacao)
 
@@ -100,6 +101,14 @@ def _count_mensagens(connection: Connection) -> None:
     for owner in connection.fetch(Statement("SELECT id_organizacao, id_conta FROM conta ORDER BY 1, 2")):
         begin(connection, owner[0])
         Tally(axes.RELATORIO_MENSAGEM, Owner(*owner)).rebuild(connection)
+
+
+def _count_lists(connection: Connection) -> None:
+    """Count what each list has, as its facets, or the persons' buckets, say."""
+    for (id_organizacao,) in connection.fetch(_ORGANIZACOES):
+        begin(connection, id_organizacao)
+        connection.fetch(Statement(_COUNT_REPORTS, (id_organizacao, id_organizacao)))
+        connection.fetch(Statement(_COUNT_PERSONS, (id_organizacao, axes.PESSOA_CPF.number, COARSE, id_organizacao)))
 
 
 def _build(database: Database, file: Traversable) -> bool:
@@ -142,8 +151,23 @@ _FILLS: Final = {
     "0002_word.sql": _count_words,
     "0003_mensagem.sql": _count_mensagens,
     "0004_mensagem.sql": _count_mensagens,
+    "0009_total.sql": _count_lists,
+    "0012_total.sql": _count_lists,
 }
 """What a file's tables are filled with, in the same transaction."""
+_ORGANIZACOES: Final = Statement("SELECT id_organizacao FROM organizacao ORDER BY 1")
+_COUNT_REPORTS: Final = """
+UPDATE conta SET total = (
+    SELECT CAST(coalesce(sum(facet.total), 0) AS bigint) FROM facet
+    WHERE facet.id_organizacao = ? AND facet.id_conta = conta.id_conta
+) WHERE id_organizacao = ?
+"""
+_COUNT_PERSONS: Final = """
+UPDATE organizacao SET total = (
+    SELECT CAST(coalesce(sum(bucket.total), 0) AS bigint) FROM bucket
+    WHERE bucket.id_organizacao = ? AND id_conta = 0 AND axis = ? AND parent = ?
+) WHERE id_organizacao = ?
+"""
 _OTHERS: Final = Statement("SELECT name FROM sqlite_schema LIMIT 1")
 _ELSEWHERE: Final = """
 SELECT quote_ident(nspname), quote_ident(current_schema()) FROM pg_namespace

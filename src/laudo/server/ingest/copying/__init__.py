@@ -195,7 +195,7 @@ SELECT CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS bigint),
 """Whose they are: no two servers, a store and its copy neither, start in the same microsecond."""
 _FILE: Final = "SELECT file FROM pragma_database_list WHERE name = 'main'"
 _COUNT: Final = "hint: finish the copy that made it, or run `laudo verify --repair` there"
-_TOTAL: Final = "SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM facet"
+_TOTAL: Final = "SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM conta"
 _ANY: Final = "SELECT 1 FROM relatorio WHERE id_organizacao = ? AND id_conta = ? LIMIT 1"
 _OF_CONTAS: Final = "SELECT id_organizacao, id_conta, {} FROM conta"
 _OF_ORGANIZACOES: Final = "SELECT id_organizacao, 0, {} FROM organizacao"

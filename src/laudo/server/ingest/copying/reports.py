@@ -139,6 +139,6 @@ _WRITE: Final = Write(How.UPSERT, RELATORIO, BESIDES)
 _DELETE: Final = Write(How.DELETE, RELATORIO)
 _NEW_FACETS: Final = Write(How.INSERT, FACET, FIELDS)
 _NO_TOTALS: Final = f"UPDATE facet SET total = 0 {_OWNED} AND total <> 0"
-_NO_VERSION_OF_CONTA: Final = f"UPDATE conta SET version = 0 {_OWNED} AND version <> 0"
+_NO_VERSION_OF_CONTA: Final = f"UPDATE conta SET version = 0, total = 0 {_OWNED} AND version <> 0"
 _NO_VERSION_OF_ORGANIZACAO: Final = "UPDATE organizacao SET version = -version WHERE id_organizacao = ? AND version > 0"
 """Its persons stay to be seen, and 0 is the version of those that have none."""

@@ -22,6 +22,7 @@ __all__ = ["Difference", "mend", "verify"]
 
 ITEMS: Final = "items that are not what their columns say"
 UNDATED: Final = "reports of an instant beyond the years 1 to 9999"
+TOTAL: Final = "total of the list"
 LOST: Final = "restore a backup of reports whose items have no instant either"
 
 
@@ -75,7 +76,9 @@ def _conta(connection: Connection, owner: Owner, progress: Progress) -> Iterator
     """Compare what is kept of an account."""
     totals = counting.totals(connection, owner)
     yield from named(facets.differences(connection, owner, totals))
-    version = _version(connection, RELATORIOS, owner)
+    version, total = _kept(connection, RELATORIOS, owner)
+    if total != totals.total():
+        yield Difference(**owner._asdict(), what=TOTAL, stored=total, counted=totals.total())
     if totals and version <= 0:
         yield Difference(**owner._asdict(), what=f"version is {version} though there are reports")
     for axis in axes.OF_RELATORIO:
@@ -93,17 +96,21 @@ def _organizacao(
 ) -> Iterator[Difference]:
     """Compare what is kept of the persons of an organization; whether the index of words `is_sound` is known."""
     yield from pessoas.differences(connection, id_organizacao, progress, is_sound=is_sound)
-    version = _version(connection, PESSOAS, Owner(id_organizacao, 0))
+    version, total = _kept(connection, PESSOAS, Owner(id_organizacao, 0))
+    [(counted,)] = connection.fetch(Statement(_PERSONS, (id_organizacao,)))
+    if total != counted:
+        yield Difference(id_organizacao=id_organizacao, what=TOTAL, stored=total, counted=counted)
     for axis in axes.OF_PESSOA:
         buckets = Buckets(connection, axis, Owner(id_organizacao, 0))
         yield from named(buckets.differences(progress, written=version > 0))
-    if version <= 0 and connection.fetch(Statement(_ANY_PESSOA, (id_organizacao,))):
+    if version <= 0 and counted:
         yield Difference(id_organizacao=id_organizacao, what=f"version is {version} though there are persons")
 
 
-def _version(connection: Connection, resource: Resource, owner: Owner) -> int:
-    [(version,)] = connection.fetch(sql.version(resource, owner))
-    return int(version)
+def _kept(connection: Connection, resource: Resource, owner: Owner) -> tuple[int, int]:
+    """Give the version of a list, and how many rows it is said to have."""
+    [(version,)], [(total,)] = connection.fetch_each([sql.version(resource, owner), sql.total(resource, owner)])
+    return version, total
 
 
 def _owners(connection: Connection) -> list[Owner]:
@@ -122,4 +129,4 @@ def _work(connection: Connection, owners: Iterable[Owner], *, passes: int) -> in
 _PASSES: Final = len(axes.OF_RELATORIO)
 _OWNERS: Final = "SELECT id_organizacao, id_conta FROM conta ORDER BY id_organizacao, id_conta"
 _ORGANIZACOES: Final = "SELECT id_organizacao FROM organizacao ORDER BY id_organizacao"
-_ANY_PESSOA: Final = "SELECT 1 FROM pessoa WHERE id_organizacao = ? LIMIT 1"
+_PERSONS: Final = "SELECT count(*) FROM pessoa WHERE id_organizacao = ?"

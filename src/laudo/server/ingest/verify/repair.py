@@ -23,12 +23,12 @@ def conta(
     restored = facets.restore(connection, owner, totals)
     if restored or with_items:
         items.mend(connection, owner)
-    Statistics().follow(connection, sum(totals.values()))
+    Statistics().follow(connection, totals.total())
     connection.fetch(Statement(_EMPTY, owner))
     connection.write(_TOTAL, [(*owner, facet, total) for facet, total in sorted(totals.items())])
     for axis in axes.OF_RELATORIO:
         Tally(axis, owner, sizes).rebuild(connection, progress)
-    versions.raise_conta(connection, owner)
+    versions.raise_conta(connection, owner, totals.total())
 
 
 def organizacao(connection: Connection, id_organizacao: int, progress: Progress, *, sizes: Sizes = SIZES) -> None:
@@ -36,9 +36,10 @@ def organizacao(connection: Connection, id_organizacao: int, progress: Progress,
     begin(connection, id_organizacao)
     pessoas.mend(connection, id_organizacao, progress)
     vocabulary.rebuild(connection, id_organizacao)
-    for axis in axes.OF_PESSOA:
-        Tally(axis, Owner(id_organizacao, 0), sizes).rebuild(connection, progress)
-    versions.raise_organizacao(connection, id_organizacao)
+    tallies = [Tally(axis, Owner(id_organizacao, 0), sizes) for axis in axes.OF_PESSOA]
+    for tally in tallies:
+        tally.rebuild(connection, progress)
+    versions.raise_organizacao(connection, id_organizacao, tallies[0].total)
 
 
 _EMPTY: Final = "UPDATE facet SET total = 0 WHERE id_organizacao = ? AND id_conta = ?"

@@ -1,0 +1,1 @@
+-- What lists have is counted while others read them; there is nothing to make for that.
