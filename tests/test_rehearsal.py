@@ -92,3 +92,10 @@ def test_an_answer_comes_late_and_is_the_same(
     assert {answer.body for answer in answers if answer.status == 200} == {plain.body}
     assert Counter(slept) == {0.25: 90, 5: 60}
     assert sum(answer.status == 503 for answer in answers) == 90
+
+
+def test_who_is_answered_late_by_intention_is_not_refused_for_the_time_that_it_took(
+    account: Account, client: NewClient
+) -> None:
+    asking = client(account.token, rehearse=("0.5s=100",), busy_limit_ms=400)
+    assert statuses(asking, "/usuario", 3) == [200] * 3

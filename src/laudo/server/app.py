@@ -95,7 +95,7 @@ class Service:
         caller, rows = self.callers.admit(self.database, request.env[MARK], token, beside)
         request.context.caller = caller
         self.limits.spend(caller.id_token)
-        self._rehearsal.meet()
+        request.context.late = self._rehearsal.meet()
         return caller, rows
 
 

@@ -77,6 +77,7 @@ class Edges:
         context.caller = None
         context.filters = ()
         context.is_charged = True
+        context.late = 0.0
         if request.path.startswith("//"):
             raise ApiError(errors.NOT_FOUND)
 
@@ -111,7 +112,7 @@ class Edges:
             self._repeats.keep(request.env, caller, told, answer.headers, answer.data)
         seconds = perf_counter() - context.started
         if caller and context.is_charged:
-            self._limits.charge(caller.id_token, seconds)
+            self._limits.charge(caller.id_token, seconds - context.late)
         request_id = self._request_id(request.env)
         answer.set_header("X-Request-Id", request_id)
         self._tell(request_id, request.method, seconds, told)

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Lock
-from typing import Final
+from typing import Final, NoReturn
 
 from laudo.core import errors
 from laudo.core.errors import ApiError
@@ -21,32 +21,37 @@ class Rehearsal:
     def __init__(self, planned: Sequence[str]) -> None:
         """`planned` is as in the settings: `503=10`, `5s=2`, shares of a hundred requests; nothing when it is empty."""
         some = [happen for share, happen in map(_read, planned) for _ in range(share)]
-        self._hundred = [*some, *[_nothing] * (_HUNDRED - len(some))] if some else []
-        self._left: list[Callable[[], None]] = []
+        self._hundred = [*some, *[_in_time] * (_HUNDRED - len(some))] if some else []
+        self._left: list[Callable[[], float]] = []
         self._dealing = Lock()
         self._rng = random.Random(_SEED)  # noqa: S311 - chance, not secrets
 
-    def meet(self) -> None:
-        """Let a request that was admitted meet what it is dealt; raises ApiError."""
-        if self._hundred:
-            self._deal()()
+    def meet(self) -> float:
+        """Let a request that was admitted meet what it is dealt; tells how many seconds late it is, raises ApiError."""
+        return self._deal()() if self._hundred else 0.0
 
-    def _deal(self) -> Callable[[], None]:
+    def _deal(self) -> Callable[[], float]:
         with self._dealing:
             if not self._left:
                 self._left = self._rng.sample(self._hundred, _HUNDRED)
             return self._left.pop()
 
 
-def _read(text: str) -> tuple[int, Callable[[], None]]:
+def _read(text: str) -> tuple[int, Callable[[], float]]:
     what, _, share = text.partition("=")
     if what.endswith("s"):
-        return int(share), partial(time.sleep, float(what.removesuffix("s")))
+        return int(share), partial(_late, float(what.removesuffix("s")))
     return int(share), partial(_refuse, int(what))
 
 
-def _refuse(status: int) -> None:
+def _refuse(status: int) -> NoReturn:
     raise ApiError(next(kind for kind in errors.TABLE if kind.status == status))
 
 
-def _nothing() -> None: ...
+def _late(seconds: float) -> float:
+    time.sleep(seconds)
+    return seconds
+
+
+def _in_time() -> float:
+    return 0.0
