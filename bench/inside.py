@@ -134,6 +134,7 @@ def _rows(
         Row("1,000 items, cold", partial(cold.get, f"{LIST}?rows=1000"), 100),
         Row("another document", lambda: kept.get(f"{LIST}?numero_documento={next(documents)}")),
         Row("page 1, after a write", partial(kept.get, LIST), 30, own),
+        Row("page 100, after a write", partial(kept.get, f"{LIST}?page=100"), 30, own),
         Row("two filters, after a write", partial(kept.get, FILTERS), 30, own),
         Row("page 1, after another's write", partial(kept.get, LIST), 30, other),
     ]

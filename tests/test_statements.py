@@ -126,6 +126,19 @@ WHOLE = (
 )
 
 
+@pytest.mark.parametrize(
+    "asked_for",
+    [
+        *("page=2", "sort=-mensagem&page=2", "sort=numero&page=9", "rows=50&page=2&sort=-numero_documento"),
+        *("atualizado_em_de=2026-01-01", "sort=atualizado_em&atualizado_em_ate=2027-01-01&page=2"),
+        *("numero_documento=52998224725", "numero=7a2b6c1e-3f7e-4a51-9d55-0f6f6f2f9d10"),
+    ],
+)
+def test_facets_are_not_read_where_it_is_enough_how_many_rows_there_are(asked: Asked, asked_for: str) -> None:
+    assert asked.client.get(f"/relatorios?{asked_for}").status == 200
+    assert [each.text for each in asked.database.statements if "FROM facet" in each.text] == []
+
+
 @pytest.mark.parametrize("url", WHOLE)
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_a_first_page_without_filters_is_one_statement_beside_the_callers_also_when_the_list_has_changed(

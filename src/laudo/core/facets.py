@@ -38,8 +38,8 @@ class Group(Struct, frozen=True):
 class Facets:
     """An account's facets, as one snapshot has them.
 
-    The persons of an organization are one facet without fields. They are read anew after each write, so that nothing
-    is made of them before somebody asks for it.
+    The persons of an organization are one facet without fields, and so are the reports of an account where a plan need
+    not tell them apart. They are read anew after each write, so that nothing is made of them before somebody asks.
     """
 
     __slots__ = ("_all", "_by_value", "_kept", "_known", "total")

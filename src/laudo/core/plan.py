@@ -77,6 +77,12 @@ def page(query: Query, facets: Facets, after: After | None = None, counted: Coun
     return (yield from _ordered(sought.placed))
 
 
+def takes_facets(query: Query) -> bool:
+    """Tell whether a page's plan tells the facets apart; for any other one it is enough how many rows there are."""
+    axis, newest = query.order.field.axis, query.resource.newest_axis
+    return newest.faceted and bool(query.on_facets or axis is None or (query.period and axis is not newest))
+
+
 def whole(query: Query, after: After | None, total: int | None) -> Steps | None:
     """Plan a page of a list without filters, the first or one that follows an item, in one look-up without facets.
 

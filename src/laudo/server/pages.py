@@ -77,7 +77,7 @@ class Pages:
     def __init__(self, key: bytes, *, cache_bytes: int) -> None:
         """`key` signs cursors; up to `cache_bytes` of answers are kept; at 0 neither these nor counts and ends are."""
         self._secret = blake2b(_PURPOSE, key=key).digest()
-        self._facets: Recent[tuple[Resource, Owner], tuple[State, Facets]] = Recent(_FACETS, _facets_weight)
+        self._facets: Recent[tuple[Resource, Owner, bool], tuple[State, Facets]] = Recent(_FACETS, _facets_weight)
         self._answers: Recent[tuple[State, bytes, bytes], Answer] = Recent(cache_bytes, _weight)
         self._ends: Recent[tuple[State, bytes, int], After] = Recent(_ENDS if cache_bytes else 0)
         self._counted: Recent[_Filtered, Counted] = Recent(_COUNTED if cache_bytes else 0, attrgetter("weight"))
@@ -140,7 +140,7 @@ class Pages:
         steps = self._planned(query, state, after)
         found = driver.drive_if(state.version, steps, connection, query.resource, state.owner) if steps else None
         if found is None:
-            state, facets = self._read_facets(connection, query.resource, state.owner)
+            state, facets = self._read_facets(connection, query, state.owner)
             steps = plan.page(query, facets, *self._before(query, state, after))
             found = driver.drive(steps, connection, state.owner)
         return self._answered(query, found, after, state)
@@ -173,19 +173,31 @@ class Pages:
     def _planned(self, query: Query, state: State, after: After | None) -> plan.Steps | None:
         """Plan a page; None when that needs facets and those of this version are not remembered."""
         before, counted = self._before(query, state, after)
-        as_of, facets = self._facets.get((query.resource, state.owner)) or (None, None)
-        if facets is None or as_of != state:
+        facets = self._known_facets(query, state)
+        if facets is None:
             return plan.whole(query, before, counted.total if counted else None)
         return plan.whole(query, before, facets.total) or plan.page(query, facets, before, counted)
 
-    def _read_facets(self, connection: Connection, resource: Resource, owner: Owner) -> tuple[State, Facets]:
-        """Give the state of a list that a snapshot sees, and its facets; raises Lost where it knows no such owner."""
-        rows = connection.fetch(sql.with_version(sql.facets(resource, owner), resource, owner))
+    def _known_facets(self, query: Query, state: State) -> Facets | None:
+        """Give what a plan takes of the facets, if it was read in this state; those told apart serve every plan."""
+        for apart in {True, plan.takes_facets(query)}:
+            as_of, facets = self._facets.get((query.resource, state.owner, apart)) or (None, None)
+            if as_of == state:
+                return facets
+        return None
+
+    def _read_facets(self, connection: Connection, query: Query, owner: Owner) -> tuple[State, Facets]:
+        """Give the state of a list that a snapshot sees, and of its facets what a plan takes.
+
+        Raises Lost where the snapshot knows no such owner.
+        """
+        resource, apart = query.resource, plan.takes_facets(query)
+        rows = connection.fetch(sql.with_version(sql.facets(resource, owner, apart=apart), resource, owner))
         seen = rows or connection.fetch(sql.version(resource, owner))
         if not seen:
             raise Lost(_NOT_YET)
         found = State(owner, seen[0][0]), Facets([row[1:] for row in rows])
-        self._facets.keep((resource, owner), found)
+        self._facets.keep((resource, owner, apart), found)
         return found
 
     def _before(self, query: Query, state: State, after: After | None) -> tuple[After | None, Counted | None]:

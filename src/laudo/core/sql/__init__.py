@@ -61,11 +61,12 @@ def total(resource: Resource, owner: Owner) -> Statement:
     return places.total(resource.newest_axis, owner)
 
 
-def facets(resource: Resource, owner: Owner) -> Statement:
-    """Ask for an owner's facets: each row is a `Facet`."""
-    if resource.whole_organization:
-        return Statement(_ONE_FACET, (owner.id_organizacao,))
-    return Statement(_FACETS, owner)
+def facets(resource: Resource, owner: Owner, *, apart: bool = True) -> Statement:
+    """Ask for an owner's facets, each row is a `Facet`: persons, or what is not told `apart`, are one."""
+    if apart and not resource.whole_organization:
+        return Statement(_FACETS, owner)
+    whole = total(resource, owner)
+    return Statement(f"SELECT 0, total FROM ({whole.text}) AS whole", whole.params)
 
 
 def _written(lookup: LookUp, resource: Resource, owner: Owner, dialect: Dialect) -> Statement:
@@ -88,7 +89,6 @@ _BUILDERS: Final[dict[type[LookUp], Callable[[Any, Owner, Dialect], Statement]]]
 }
 _VERSION_OF_CONTA: Final = "SELECT version FROM conta WHERE id_organizacao = ? AND id_conta = ?"
 _VERSION_OF_ORGANIZACAO: Final = "SELECT version FROM organizacao WHERE id_organizacao = ?"
-_ONE_FACET: Final = "SELECT 0, total FROM organizacao WHERE id_organizacao = ?"
 _FACETS: Final = (
     f"SELECT facet, total, {', '.join(FIELDS)} FROM facet WHERE id_organizacao = ? AND id_conta = ? AND total > 0"
 )
