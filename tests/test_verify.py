@@ -390,6 +390,16 @@ def test_damage_is_named_and_mended(store: Store, what: str) -> None:
     be_named_and_mended(store, *DAMAGE[what])
 
 
+@pytest.mark.usefixtures("accounts")
+def test_a_store_that_a_newer_version_migrated_is_compared_and_not_mended(store: Store) -> None:
+    newer = "INSERT INTO migration (name, applied_at) VALUES ('9999_newer.sql', 0)"
+    run(store, newer, "UPDATE conta SET total = 0 WHERE id_conta = 1")
+    [found] = differences(store)
+    with pytest.raises(StoreError, match="a newer version of laudo has migrated the store; write to it with that one"):
+        mended(store)
+    assert differences(store) == [found]
+
+
 @pytest.mark.engines("sqlite", reason="PostgreSQL keeps the index of words by itself")
 @pytest.mark.usefixtures("accounts")
 @pytest.mark.parametrize("what", WORDS_DAMAGE)

@@ -10,6 +10,7 @@ from typing import Final
 from laudo.core import axes, sql
 from laudo.core.resources import PESSOAS, RELATORIOS, Resource
 from laudo.core.sql import Owner, Statement
+from laudo.server import schema
 from laudo.server.database import Connection, Database
 from laudo.server.ingest import counting, words
 from laudo.server.ingest.progress import Progress, Told
@@ -46,10 +47,14 @@ def verify(database: Database, told: Told | None = None) -> Iterator[Difference]
 def mend(
     database: Database, differences: Iterable[Difference], told: Told | None = None, *, sizes: Sizes = SIZES
 ) -> None:
-    """Write anew what `verify` found to differ, but for what has another remedy."""
+    """Write anew what `verify` found to differ, but for what has another remedy.
+
+    Raises StoreError when the schema is newer than this version.
+    """
     found = [each for each in differences if not each.remedy]
     affected = {Owner(each.id_organizacao, each.id_conta or 0) for each in found}
     with database.snapshot() as connection:
+        schema.require_none_newer(connection)
         owners = _owners(connection)
         there = {*owners, *(Owner(id_organizacao, 0) for id_organizacao in _organizacoes(connection))}
         contas = sorted(owner for owner in affected & there if owner.id_conta)
