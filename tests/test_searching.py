@@ -1,10 +1,11 @@
 """Which words of a search lead to names that are tested for the others: those that the fewest have. Without a store."""
 
+from functools import partial
 from typing import Final
 
 import pytest
 
-from laudo.core import plan, query
+from laudo.core import leads, plan, query
 from laudo.core.axes import PESSOA_CPF, PESSOA_RECENCY
 from laudo.core.facets import Facets
 from laudo.core.lookups import Asked, Count, Found, LookUp, Plain, Rows, Together, Words
@@ -110,7 +111,7 @@ def test_beside_a_range_the_narrowest_leads() -> None:
 def test_a_name_that_the_order_of_time_holds_is_tested_sooner_than_one_that_is_fetched() -> None:
     asked_for = query.parse(PESSOAS, "nome=maria&atualizado_em_de=2026-01-01", max_rows=25)
     by_word, by_time, by_cpf = Lead(("maria",), 180_000), Lead(PESSOA_RECENCY, 800_000), Lead(PESSOA_CPF, 180_001)
-    ordered = sorted((by_cpf, by_word, by_time), key=lambda lead: plan._meeting(lead, asked_for))
+    ordered = sorted((by_cpf, by_word, by_time), key=partial(leads.meeting, asked_for))
     assert ordered == [by_time, by_word, by_cpf]
 
 

@@ -128,7 +128,7 @@ class Plain(Struct, frozen=True):
     `through`, or that the range of the axis `through`, or that of the facets on it, has few, to be tested for the
     others; otherwise the rows are walked in the order, at most `most`. Taken are `limit` rows, after `skip` others or
     after an item; walked `backwards`, before `skip` others at the end. If of few that are counted `most` or more are
-    met, the count is null, and none is taken.
+    met, the count is null, and none is taken. With one of the words all names are `beginning` that have it.
     """
 
     query: Query
@@ -142,6 +142,7 @@ class Plain(Struct, frozen=True):
     most: int | None = None
     backwards: bool = False
     through: Axis | Words | None = None
+    beginning: str = ""
 
 
 class Found(Struct, frozen=True):

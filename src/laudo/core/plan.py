@@ -10,31 +10,33 @@ look-up is asked (`sql`) and of whom (`server.database`).
 """
 
 from collections.abc import Iterator
+from functools import partial
 from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from laudo.core import axes, periods, ranges, reading, tally
+from laudo.core import axes, leads, periods, ranges, reading, tally
 from laudo.core.axes import Axis
 from laudo.core.cursor import After, skipped
-from laudo.core.facets import Facets, Group
-from laudo.core.lookups import Asking, Count, Found, Plain, Read, Whole, Words, together
+from laudo.core.facets import Facets
+from laudo.core.lookups import Asking, Found, Read, Whole, Words, together
 from laudo.core.points import Counted, Known, Lead
 from laudo.core.query import Query
 from laudo.core.reading import Reading, Stretch
 from laudo.core.sought import Sought
 from laudo.core.tally import Bounds, Span
-from laudo.core.walking import FETCH, LOOK, Matching
+from laudo.core.walking import Matching
 
+FAR: Final = 50_000
+"""What a page may cost before it is asked whether a range of the order by name has all names with a word."""
+CHEAPER: Final = 0.75
+"""What part of the cost another way must have at most to be taken: what saves little may be reckoned wrongly."""
 FEW: Final = 3000
 """Up to so many rows are best collected where no index has all that is asked."""
 _DOCUMENTO: Final = axes.RELATORIO_DOCUMENTO
 _NUMERO: Final = axes.RELATORIO_NUMERO
-_MOST: Final = attrgetter("most")
-_COMMON: Final = 8
-"""How many times as many persons have a word that is not worth listing: a name is tested while eight are listed."""
 
 
 class Page(Struct, frozen=True):
@@ -151,7 +153,7 @@ def _searched(sought: Sought, counted: Counted | None) -> Steps:
     words, total = sought.query.words, counted.total if counted else None
     if len(words) == 1:
         return (yield from _of_word(sought, total))
-    lead = (counted and counted.lead) or (yield from _leading(words))
+    lead = (counted and counted.lead) or (yield from leads.of_words(words))
     if total is None and (lead.most <= FEW or len(lead.words) < len(words)):
         return replace((yield from _counted(sought, None, through=lead.words)), lead=lead)
     if total is None:
@@ -175,7 +177,13 @@ def _of_word(sought: Sought, total: int | None) -> Steps:
             collected = Reading(query.rows, of=sought.facets.total)
             yield from ranges.read(collected, sought.placed, bounds, span)
             return Page(total, collected.count, collected.items)
-    return (yield from _taken(sought, sought.matching(total, through=query.words)))
+    matching = sought.matching(total, through=query.words)
+    if (cost := matching.costing(query.rows, sought.skip, after)) > FAR:
+        for lead in (yield from leads.of_name(query.words, sought.group)):
+            named = replace(matching, through=lead.through, beginning=lead.beginning)
+            if named.costing(query.rows, sought.skip, after) < cost * CHEAPER:
+                matching = named
+    return (yield from _taken(sought, matching))
 
 
 def _tested(sought: Sought, bounds: list[Bounds], total: int | None) -> Steps:
@@ -185,50 +193,20 @@ def _tested(sought: Sought, bounds: list[Bounds], total: int | None) -> Steps:
     is walked to or collected.
     """
     query, group = sought.query, sought.group
-    words = [_leading(query.words)] if query.words else []
-    leads = yield from together(*words, *(_few(each, group) for each in bounds))
-    least = min(leads, key=_MOST)
+    words = [leads.of_words(query.words)] if query.words else []
+    found = yield from together(*words, *(leads.few(each, group, FEW) for each in bounds))
+    least = min(found, key=attrgetter("most"))
     if least.most <= FEW:
         return (yield from _counted(sought, total, through=least.through))
-    leads[len(words) :] = yield from together(*(_within(each, group) for each in bounds))
-    least = min(leads, key=lambda lead: _meeting(lead, query))
+    named = yield from leads.of_name(query.words, group)
+    found[len(words) :] = [*named, *(yield from together(*(leads.within(each, group) for each in bounds)))]
+    least, beginning = min(found, key=partial(leads.meeting, query)), named[0].beginning if named else ""
     if total is None:
-        counting = Plain(query, group.numbers, query.order, 0, 0, None, few=True, counted=True, through=least.through)
-        [(total, *_)] = yield counting
-    of = dict(leads).get(query.order.field.axis or query.resource.newest_axis)
-    return (yield from _taken(sought, sought.matching(total, of=of, through=least.through, met=least.most)))
-
-
-def _meeting(lead: Lead, query: Query) -> int:
-    """Tell what it costs to look at all rows to which something leads."""
-    axis = lead.through if isinstance(lead.through, Axis) else None
-    held = axis is not None and (axis.covers_words or not query.words)
-    return lead.most * (LOOK if held else FETCH)
-
-
-def _leading(words: Words) -> Asking[Lead]:
-    """Choose the rarest word, and the next one unless to list all who have that takes longer than to test names."""
-    counted = yield from together(*map(_having, words))
-    (most, rarest), *others = sorted(zip(counted, words, strict=True))
-    return Lead((rarest, *(word for having, word in others[:1] if having < most * _COMMON)), most)
-
-
-def _having(word: str) -> Asking[int]:
-    """Count the persons who have one word."""
-    [(count,)] = yield Found((word,))
-    return int(count)
-
-
-def _few(bounds: Bounds, group: Group) -> Asking[Lead]:
-    """Count the rows of a range up to one more than few."""
-    [(count,)] = yield Count(*bounds, group.numbers, most=FEW + 1)
-    return Lead(bounds.axis, int(count))
-
-
-def _within(bounds: Bounds, group: Group) -> Asking[Lead]:
-    """Count the rows of a range."""
-    span = yield from tally.span(bounds, group)
-    return Lead(bounds.axis, span.total)
+        counting = sought.plain(counted=True, through=least.through, beginning=beginning)
+        [(total, *_)] = yield replace(counting, limit=0, skip=0, after=None)
+    of = {lead.through: lead.most for lead in found}.get(query.order.field.axis or query.resource.newest_axis)
+    matching = sought.matching(total, of=of, through=least.through, met=least.most, beginning=beginning)
+    return (yield from _taken(sought, matching))
 
 
 def _named(sought: Sought, total: int | None) -> Steps:

@@ -37,6 +37,8 @@ class Lead(NamedTuple):
 
     through: Axis | Words
     most: int
+    beginning: str = ""
+    """Of the axis of names, with what word those of the range begin: all names that have it."""
 
     @property
     def words(self) -> Words:

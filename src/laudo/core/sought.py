@@ -48,7 +48,9 @@ class Sought(Struct, frozen=True):
         after = self.after
         return after if after and (self.query.order.field.axis or after.value == group.value) else None
 
-    def plain(self, *, counted: bool, most: int | None = None, through: Axis | Words | None = None) -> Plain:
+    def plain(
+        self, *, counted: bool, most: int | None = None, through: Axis | Words | None = None, beginning: str = ""
+    ) -> Plain:
         """Ask for it the plain way: all rows that match are collected and sorted, unless `most` or more are met."""
         query, numbers = self.query, self.group.numbers
         return Plain(
@@ -62,12 +64,19 @@ class Sought(Struct, frozen=True):
             counted=counted,
             most=most,
             through=through,
+            beginning=beginning,
         )
 
     def matching(
-        self, total: int, *, of: int | None = None, through: Axis | Words | None = None, met: int | None = None
+        self,
+        total: int,
+        *,
+        of: int | None = None,
+        through: Axis | Words | None = None,
+        met: int | None = None,
+        beginning: str = "",
     ) -> Matching:
         """Give the rows that match all filters: `total` of them."""
         query, numbers = self.query, self.group.numbers
         of = self.facets.total if of is None else of
-        return Matching(query, numbers, query.order, total, of, through, met)
+        return Matching(query, numbers, query.order, total, of, through, met, beginning)

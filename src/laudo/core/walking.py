@@ -44,12 +44,18 @@ class Matching(Struct, frozen=True):
     of: int
     through: Axis | Words | None = None
     met: int | None = None
+    beginning: str = ""
+    """A word with which all names begin that have it."""
 
     def take(self, limit: int, skip: int, after: After | None) -> Asking[Rows]:
         """Take rows in the way that likely costs less."""
         if self.collecting(limit + skip) <= self.walking(self.passed(limit, skip, after)):
             return (yield self.collected(limit, skip, after))
         return (yield from self.walked(limit, skip, after))
+
+    def costing(self, limit: int, skip: int, after: After | None) -> int:
+        """Tell what it costs to take rows."""
+        return min(self.collecting(limit + skip), self.walking(self.passed(limit, skip, after)))
 
     def collecting(self, rows: int) -> int:
         """Tell what it costs to collect all rows and sort the first so many.
@@ -59,11 +65,14 @@ class Matching(Struct, frozen=True):
         """
         axis, query = self.order.field.axis, self.query
         by_facet = self.numbers is not None
-        held = axis and not query.words and axis.is_shown_by(query.resource.newest_axis, by_facet=by_facet)
+        held = axis and axis.is_shown_by(query.resource.newest_axis, by_facet=by_facet)
+        meeting = 0 if held else FETCH
+        if query.words:
+            meeting = LOOK if isinstance(self.through, Axis) and self.through.covers_words else FETCH
         met = self.total if self.met is None else self.met
         kept = max(1, min(rows, self.total))
         compared = kept * (self.total // kept).bit_length() * kept.bit_length()
-        return self.total + compared // 2 * SORT + (0 if held else met * FETCH)
+        return self.total + compared // 2 * SORT + met * meeting
 
     def walking(self, rows: int) -> int:
         """Tell what it costs to walk past so many rows that match, if these lie evenly."""
@@ -92,14 +101,24 @@ class Matching(Struct, frozen=True):
 
     def collected(self, limit: int, skip: int, after: After | None) -> Plain:
         """Ask for rows, all of which are collected and sorted."""
-        return Plain(self.query, self.numbers, self.order, limit, skip, after, few=True, through=self.through)
+        return Plain(
+            self.query,
+            self.numbers,
+            self.order,
+            limit,
+            skip,
+            after,
+            few=True,
+            through=self.through,
+            beginning=self.beginning,
+        )
 
     def walked(self, limit: int, skip: int, after: After | None) -> Asking[Rows]:
         """Walk, at no more than twice the cost of collecting, which is done then: rows may lie unevenly."""
         left = self._left(skip, after)
         wanted, behind = min(limit, left), max(0, left - limit)
         most = self.patience(limit + skip)
-        bounded = most < self.of
+        bounded = most < self.of // 2  # A limit makes each row that is met dearer.
         plain = replace(self.collected(limit, skip, after), few=False, most=most if bounded else None)
         if behind < skip:
             plain = replace(plain, limit=wanted, skip=behind, backwards=True)

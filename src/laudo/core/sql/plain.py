@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from laudo.core.axes import PESSOA_CPF, RELATORIO_DOCUMENTO, RELATORIO_NUMERO, numero_key
+from laudo.core.axes import PESSOA_CPF, PESSOA_NOME, RELATORIO_DOCUMENTO, RELATORIO_NUMERO, numero_key
 from laudo.core.cursor import After
 from laudo.core.lookups import Found, Plain
 from laudo.core.resources import Order
@@ -166,6 +166,11 @@ def _add_ranges(within: Where, filters: Clauses, lookup: Plain, dialect: Dialect
     if query.prefix:
         clauses = within if ordered == ("cpf",) else filters
         clauses.add("cpf >= ? AND cpf < ?", query.prefix, beyond(query.prefix))
+    if lookup.beginning:
+        bounds = lookup.through is PESSOA_NOME if lookup.few else ordered == PESSOA_NOME.names[:1]
+        column = "nome_busca" if bounds else dialect.unsought("nome_busca", is_text=True)
+        word = lookup.beginning
+        (within if bounds else filters).add(f"{column} >= ? AND {column} < ?", word, beyond(word))
 
 
 def _add_filters(filters: Clauses, lookup: Plain, owner: Owner, dialect: Dialect) -> None:
@@ -176,7 +181,7 @@ def _add_filters(filters: Clauses, lookup: Plain, owner: Owner, dialect: Dialect
     if sought:
         filters.also(dialect.having(sought, owner))
     for word in query.words:
-        if word not in sought:
+        if word not in sought and word != lookup.beginning:
             filters.add(f"{dialect.position}(' ' || nome_busca, ?) > 0", f" {word}")
 
 

@@ -1,0 +1,57 @@
+"""What leads to rows that are tested for all else: words of a name, or the range of an axis."""
+
+from typing import Final
+
+from laudo.core import axes, ranges, tally
+from laudo.core.axes import Axis
+from laudo.core.facets import Group
+from laudo.core.lookups import Asking, Count, Found, Words, together
+from laudo.core.points import Lead
+from laudo.core.query import Query
+from laudo.core.tally import Bounds
+from laudo.core.walking import FETCH, LOOK
+
+_COMMON: Final = 8
+"""How many times as many persons have a word that is not worth listing: a name is tested while eight are listed."""
+
+
+def meeting(query: Query, lead: Lead) -> int:
+    """Tell what it costs to look at all rows to which something leads."""
+    axis = lead.through if isinstance(lead.through, Axis) else None
+    held = axis is not None and (axis.covers_words or not query.words)
+    return lead.most * (LOOK if held else FETCH)
+
+
+def of_words(words: Words) -> Asking[Lead]:
+    """Choose the rarest word, and the next one unless to list all who have that takes longer than to test names."""
+    counted = yield from together(*map(_having, words))
+    (most, rarest), *others = sorted(zip(counted, words, strict=True))
+    return Lead((rarest, *(word for having, word in others[:1] if having < most * _COMMON)), most)
+
+
+def of_name(words: Words, group: Group) -> Asking[list[Lead]]:
+    """Give the range of the names that begin with one of the words, the narrowest, if all names do that have it."""
+    whole = []
+    spans = yield from together(*(tally.span(ranges.of_names(word), group) for word in words))
+    for word, span, having in zip(words, spans, (yield from together(*map(_having, words))), strict=True):
+        if having == span.total:
+            whole.append(Lead(axes.PESSOA_NOME, span.total, word))
+    return sorted(whole, key=lambda lead: lead.most)[:1]
+
+
+def few(bounds: Bounds, group: Group, most: int) -> Asking[Lead]:
+    """Count the rows of a range up to one more than few."""
+    [(count,)] = yield Count(*bounds, group.numbers, most=most + 1)
+    return Lead(bounds.axis, int(count))
+
+
+def within(bounds: Bounds, group: Group) -> Asking[Lead]:
+    """Count the rows of a range."""
+    span = yield from tally.span(bounds, group)
+    return Lead(bounds.axis, span.total)
+
+
+def _having(word: str) -> Asking[int]:
+    """Count the persons who have one word."""
+    [(count,)] = yield Found((word,))
+    return int(count)

@@ -1,0 +1,96 @@
+"""Searches for words with which all names begin that have them: these are a range of the order by name."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import product
+from random import Random
+from typing import Final
+
+import pytest
+
+from factories import NOON, Account, Store, cpf, relatorio
+from laudo.core import leads, plan, sql, walking
+from laudo.core.axes import PESSOA_NOME
+from laudo.core.facets import Group
+from laudo.core.lookups import Asking, LookUp, Plain, Words
+from laudo.core.points import Lead
+from laudo.core.sql import Dialect, Owner, Statement
+from laudo.server.database import Database
+from laudo.server.stores import open_store
+from wsgi import Client, NewApp
+
+PERSONS: Final = 400
+NAMES: Final = (
+    *("Maria Silva", "Mariana Souza Lima", "Marcos Souza", "Maria", "Márcia da Silva", "Maria Leao"),
+    *("Ana Moura", "José Lima", "Zuleica Silva", "Bia Souza Zuleica", "Zuleica Maria"),
+)
+MARIA_ALONE: Final = tuple(name for name in NAMES if name != "Zuleica Maria")
+SORTS: Final = ("cpf", "-cpf", "nome", "-nome", "atualizado_em", "-atualizado_em")
+PERIODS: Final = ("", "&atualizado_em_de=2026-01-31T14:00Z", "&atualizado_em_ate=2026-01-31T14:00Z")
+WORDS: Final = ("maria", "mar", "zuleica", "mar+s", "leao+maria", "silva", "maria&busca=1", "maria&busca=mar", "x")
+
+
+@pytest.fixture(params=[MARIA_ALONE, NAMES], ids=["all-begin", "one-does-not"])
+def database(request: pytest.FixtureRequest, store_url: str, store: Store, account: Account) -> Iterator[Database]:
+    seeded = Random(3)
+    store.write(
+        account,
+        [
+            relatorio(
+                number,
+                nome_pessoa=seeded.choice(request.param),
+                numero_documento=cpf(number),
+                atualizado_em=NOON + seeded.randrange(PERSONS) * 60_000,
+            )
+            for number in range(PERSONS)
+        ],
+    )
+    with closing(open_store(store_url)) as database:
+        yield database
+
+
+def no_names(_words: Words, _group: Group) -> Asking[list[Lead]]:
+    yield from ()
+    return []
+
+
+@pytest.mark.parametrize("collecting", [None, 0, 10**9], ids=["reckoned", "collecting", "walking"])
+def test_every_page_is_the_one_that_is_found_without_a_range_of_names(
+    database: Database, new_app: NewApp, account: Account, monkeypatch: pytest.MonkeyPatch, collecting: int | None
+) -> None:
+    client = Client(new_app(database, cache_bytes=0), account.token)
+    urls = [f"/pessoas?nome={word}{period}&sort={sort}" for word, period, sort in product(WORDS, PERIODS, SORTS)]
+    paged = [f"{url}&page={page}" for url in urls for page in (1, 2, 4, 99)]
+    with monkeypatch.context() as patched:
+        patched.setattr(leads, "of_name", no_names)
+        expected = {url: client.get(url).body for url in paged}
+    for module, name, value in (plan, "FEW", 0), (plan, "FAR", 0), (plan, "CHEAPER", 10), (walking, "LEAST", 0):
+        monkeypatch.setattr(module, name, value)
+    if collecting is not None:
+        monkeypatch.setattr(walking.Matching, "collecting", lambda *_: collecting)
+    assert {url: client.get(url).body for url in paged} == expected
+
+
+def test_only_where_all_names_begin_so_they_are_read_in_the_order_by_name(
+    database: Database, new_app: NewApp, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Plain] = []
+    write = sql.statement
+
+    def noting(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
+        if isinstance(lookup, Plain):
+            asked.append(lookup)
+        return write(lookup, owner, dialect)
+
+    monkeypatch.setattr(sql, "statement", noting)
+    monkeypatch.setattr(plan, "FEW", 0)
+    monkeypatch.setattr(plan, "FAR", 0)
+    monkeypatch.setattr(plan, "CHEAPER", 10)
+    client = Client(new_app(database, cache_bytes=0), account.token)
+    total = client.get("/pessoas?nome=zuleica+maria").total
+    for word, begins in (("maria", not total), ("mar", not total), ("silva", False), ("leao", False)):
+        asked.clear()
+        client.get(f"/pessoas?nome={word}&sort=cpf&page=2")
+        client.get(f"/pessoas?nome={word}{PERIODS[1]}")
+        assert {each.beginning for each in asked} == ({word} if begins else {""}), word
+        assert any(each.through is PESSOA_NOME for each in asked) == begins, word
