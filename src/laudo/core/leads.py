@@ -1,5 +1,6 @@
 """What leads to rows that are tested for all else: words of a name, or the range of an axis."""
 
+from operator import attrgetter
 from typing import Final
 
 from laudo.core import axes, ranges, tally
@@ -31,12 +32,10 @@ def of_words(words: Words) -> Asking[Lead]:
 
 def of_name(words: Words, group: Group) -> Asking[list[Lead]]:
     """Give the range of the names that begin with one of the words, the narrowest, if all names do that have it."""
-    whole = []
-    spans = yield from together(*(tally.span(ranges.of_names(word), group) for word in words))
-    for word, span, having in zip(words, spans, (yield from together(*map(_having, words))), strict=True):
-        if having == span.total:
-            whole.append(Lead(axes.PESSOA_NOME, span.total, word))
-    return sorted(whole, key=lambda lead: lead.most)[:1]
+    counted = yield from together(*map(_having, words), *(_beginning(word, group) for word in words))
+    each = zip(words, counted[: len(words)], counted[len(words) :], strict=True)
+    whole = [Lead(axes.PESSOA_NOME, begin, word) for word, having, begin in each if begin == having]
+    return sorted(whole, key=attrgetter("most"))[:1]
 
 
 def few(bounds: Bounds, group: Group, most: int) -> Asking[Lead]:
@@ -45,13 +44,19 @@ def few(bounds: Bounds, group: Group, most: int) -> Asking[Lead]:
     return Lead(bounds.axis, int(count))
 
 
-def within(bounds: Bounds, group: Group) -> Asking[Lead]:
-    """Count the rows of a range."""
+def within(bounds: Bounds, group: Group) -> Asking[list[Lead]]:
+    """Count the rows of a range, which is one lead."""
     span = yield from tally.span(bounds, group)
-    return Lead(bounds.axis, span.total)
+    return [Lead(bounds.axis, span.total)]
 
 
 def _having(word: str) -> Asking[int]:
     """Count the persons who have one word."""
     [(count,)] = yield Found((word,))
     return int(count)
+
+
+def _beginning(word: str, group: Group) -> Asking[int]:
+    """Count the names that begin with a word."""
+    span = yield from tally.span(ranges.of_names(word), group)
+    return span.total

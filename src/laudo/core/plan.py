@@ -11,6 +11,7 @@ look-up is asked (`sql`) and of whom (`server.database`).
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from operator import attrgetter
 from typing import Final
 
@@ -198,8 +199,10 @@ def _tested(sought: Sought, bounds: list[Bounds], total: int | None) -> Steps:
     least = min(found, key=attrgetter("most"))
     if least.most <= FEW:
         return (yield from _counted(sought, total, through=least.through))
-    named = yield from leads.of_name(query.words, group)
-    found[len(words) :] = [*named, *(yield from together(*(leads.within(each, group) for each in bounds)))]
+    named, *others = yield from together(
+        leads.of_name(query.words, group), *(leads.within(each, group) for each in bounds)
+    )
+    found[len(words) :] = chain(named, *others)
     least, beginning = min(found, key=partial(leads.meeting, query)), named[0].beginning if named else ""
     if total is None:
         counting = sought.plain(counted=True, through=least.through, beginning=beginning)
