@@ -9,12 +9,13 @@ from typing import Final
 import pytest
 
 from factories import NOON, Account, Store, cpf, relatorio
-from laudo.core import leads, plan, sql, walking
+from laudo.core import leads, plan, query, sql, walking
 from laudo.core.axes import PESSOA_NOME
 from laudo.core.facets import Group
 from laudo.core.lookups import Asking, LookUp, Plain, Words
 from laudo.core.points import Lead
-from laudo.core.sql import Dialect, Owner, Statement
+from laudo.core.resources import PESSOAS
+from laudo.core.sql import POSTGRES, SQLITE, Dialect, Owner, Statement
 from laudo.server.database import Database
 from laudo.server.stores import open_store
 from wsgi import Client, NewApp
@@ -94,3 +95,16 @@ def test_only_where_all_names_begin_so_they_are_read_in_the_order_by_name(
         client.get(f"/pessoas?nome={word}{PERIODS[1]}")
         assert {each.beginning for each in asked} == ({word} if begins else {""}), word
         assert any(each.through is PESSOA_NOME for each in asked) == begins, word
+
+
+@pytest.mark.parametrize("dialect", [SQLITE, POSTGRES], ids=["sqlite", "postgres"])
+@pytest.mark.parametrize("sort", SORTS)
+def test_a_walk_by_name_begins_where_the_names_do_and_in_another_order_these_are_only_tested(
+    dialect: Dialect, sort: str
+) -> None:
+    asked = query.parse(PESSOAS, f"nome=maria&sort={sort}", max_rows=25)
+    walk = Plain(asked, None, asked.order, 25, 0, None, few=False, beginning="maria")
+    text = sql.statement(walk, Owner(1, 1), dialect).text
+    column = "nome_busca" if sort.endswith("nome") else dialect.unsought("nome_busca", is_text=True)
+    assert f"{column} >= ? AND {column} < ?" in text
+    assert f"{dialect.position}(" not in text

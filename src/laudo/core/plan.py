@@ -2,8 +2,9 @@
 
 Mostly nothing is counted or skipped. Filters act on *facets* (the distinct combinations of the five fields with few
 values), whose totals are kept; places in an order are found by walking the *tally* (how many reports of each facet
-lie in each bucket of an axis). Without filters one look-up brings the first page and the facets' sum (`whole`). Words,
-one document, or two ranges at once are in neither: their rows are walked or collected, whichever likely costs less.
+lie in each bucket of an axis). Without filters one look-up brings the first page and how many rows there are
+(`whole`). Words, one document, or two ranges at once are in neither: their rows are walked or collected, whichever
+likely costs less.
 
 A plan is a generator: it yields look-ups, is sent their rows, and returns a Page. Whoever drives it decides how a
 look-up is asked (`sql`) and of whom (`server.database`).
@@ -171,7 +172,8 @@ def _of_word(sought: Sought, total: int | None) -> Steps:
     query, after = sought.query, sought.after
     if total is None:
         [(total,)] = yield Found(query.words)
-    if query.order.field.axis is axes.PESSOA_NOME and (after is None or after.seen + query.rows > total):
+    is_by_name = query.order.field.axis is axes.PESSOA_NOME
+    if is_by_name and (after is None or after.seen + query.rows > total):
         bounds = ranges.of_names(query.words[0])
         span = yield from tally.span(bounds, sought.group)
         if span.total == total:
@@ -179,7 +181,7 @@ def _of_word(sought: Sought, total: int | None) -> Steps:
             yield from ranges.read(collected, sought.placed, bounds, span)
             return Page(total, collected.count, collected.items)
     matching = sought.matching(total, through=query.words)
-    if (cost := matching.costing(query.rows, sought.skip, after)) > FAR:
+    if not is_by_name and (cost := matching.costing(query.rows, sought.skip, after)) > FAR:
         for lead in (yield from leads.of_name(query.words, sought.group)):
             named = replace(matching, through=lead.through, beginning=lead.beginning)
             if named.costing(query.rows, sought.skip, after) < cost * CHEAPER:

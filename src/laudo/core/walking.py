@@ -60,15 +60,16 @@ class Matching(Struct, frozen=True):
     def collecting(self, rows: int) -> int:
         """Tell what it costs to collect all rows and sort the first so many.
 
-        It is less if the index of the newest holds what sorts them. Rows come in no order: each time that twice as many
-        have been seen, up to as many as are wanted had to be put in place among those, which are kept sorted.
+        It is less if the index of the newest, or one that leads to names, holds what sorts them. Rows come in no order:
+        each time that twice as many have been seen, up to as many as are wanted had to be put in place among those,
+        which are kept sorted.
         """
         axis, query = self.order.field.axis, self.query
-        by_facet = self.numbers is not None
-        held = axis and axis.is_shown_by(query.resource.newest_axis, by_facet=by_facet)
-        meeting = 0 if held else FETCH
         if query.words:
             meeting = LOOK if isinstance(self.through, Axis) and self.through.covers_words else FETCH
+        else:
+            by_facet = self.numbers is not None
+            meeting = 0 if axis and axis.is_shown_by(query.resource.newest_axis, by_facet=by_facet) else FETCH
         met = self.total if self.met is None else self.met
         kept = max(1, min(rows, self.total))
         compared = kept * (self.total // kept).bit_length() * kept.bit_length()
@@ -114,11 +115,14 @@ class Matching(Struct, frozen=True):
         )
 
     def walked(self, limit: int, skip: int, after: After | None) -> Asking[Rows]:
-        """Walk, at no more than twice the cost of collecting, which is done then: rows may lie unevenly."""
+        """Walk, at no more than twice the cost of collecting, which is done then: rows may lie unevenly.
+
+        Where that is worth half of all rows, all may be looked at: a limit makes each that is met dearer.
+        """
         left = self._left(skip, after)
         wanted, behind = min(limit, left), max(0, left - limit)
         most = self.patience(limit + skip)
-        bounded = most < self.of // 2  # A limit makes each row that is met dearer.
+        bounded = most < self.of // 2
         plain = replace(self.collected(limit, skip, after), few=False, most=most if bounded else None)
         if behind < skip:
             plain = replace(plain, limit=wanted, skip=behind, backwards=True)

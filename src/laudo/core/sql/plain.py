@@ -167,10 +167,10 @@ def _add_ranges(within: Where, filters: Clauses, lookup: Plain, dialect: Dialect
         clauses = within if ordered == ("cpf",) else filters
         clauses.add("cpf >= ? AND cpf < ?", query.prefix, beyond(query.prefix))
     if lookup.beginning:
-        bounds = lookup.through is PESSOA_NOME if lookup.few else ordered == PESSOA_NOME.names[:1]
-        column = "nome_busca" if bounds else dialect.unsought("nome_busca", is_text=True)
-        word = lookup.beginning
-        (within if bounds else filters).add(f"{column} >= ? AND {column} < ?", word, beyond(word))
+        is_sought = lookup.through is PESSOA_NOME if lookup.few else ordered == PESSOA_NOME.names[:1]
+        clauses = within if is_sought else filters
+        column = "nome_busca" if is_sought else dialect.unsought("nome_busca", is_text=True)
+        clauses.add(f"{column} >= ? AND {column} < ?", lookup.beginning, beyond(lookup.beginning))
 
 
 def _add_filters(filters: Clauses, lookup: Plain, owner: Owner, dialect: Dialect) -> None:
