@@ -264,7 +264,7 @@ def _one_of(field: str, choices: Mapping[str, object]) -> Reader:
 
 def _nome(text: str) -> Test:
     asked = words(text)
-    _check(accepted=bool(asked))
+    _check(accepted=bool(asked) and len(fold(text)) <= 500)
     return lambda item: all(any(had.startswith(word) for had in words(item["nome"])) for word in asked)
 
 

@@ -53,7 +53,7 @@ def assert_shape(answer: Answer, status: int, error: str, *, keys: list[str] | N
         ),
         *("/relatorios;x=1", "/relatorios%00", "/relatorios%20", "/%20relatorios", "/relatorios%2F", "/%2Frelatorios"),
         *("/relatorios%3Fpage=1", "/docs/", "/openapi.json/", "/openapi.yaml", "/favicon.ico", "/%ff", "/é"),
-        "/0f8fad5b-d9cb-469f-a165-70867728950e",
+        *("/0f8fad5b-d9cb-469f-a165-70867728950e", "/console/", "/console/0000000000000000/main.js"),
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "OPTIONS", "FOO", "WEBSOCKET"])

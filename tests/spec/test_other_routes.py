@@ -189,6 +189,13 @@ def test_each_request_leaves_one_log_line_that_names_no_value(
     assert not [value for value in ("52998224725", account.token, path) if value in line]
 
 
+def test_the_body_of_a_head_has_no_bytes(account: Account, client: NewClient, capfd: pytest.CaptureFixture[str]) -> None:
+    caller = client(account.token, log=True)
+    for path in ("/relatorios", "/usuario", "/none"):
+        assert caller.ask("HEAD", path).body == b""
+    assert [json.loads(line)["bytes"] for line in capfd.readouterr().out.splitlines()] == [0, 0, 0]
+
+
 @pytest.mark.parametrize("route", [*ROUTES, "/none", "/relatorios?page=0"])
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "POST"])
 def test_it_keeps_the_rules_of_wsgi(account: Account, new_app: NewApp, route: str, method: str) -> None:

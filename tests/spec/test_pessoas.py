@@ -128,6 +128,16 @@ def test_every_word_given_must_begin_a_word_of_the_name(named: Client, name: str
     assert answer.json["result"]["busca"] == asked
 
 
+@pytest.mark.parametrize("name", ["nome", "busca"])
+@pytest.mark.parametrize("text", ["㌖" * 84, "maria " + "…" * 166 + " zzz", "…" * 167 + " maria"])
+def test_words_of_which_some_would_be_left_out_are_refused(named: Client, name: str, text: str) -> None:
+    """Each of these has at most 200 characters, and more than 500 once it is spelt out."""
+    refused = named.get("/pessoas", **{name: text})
+    assert refused.keys == [name]
+    assert refused.json["message"].endswith("até 200 caracteres, que por extenso não passem de 500.")
+    assert names(named, **{name: "maria " + "…" * 164}) == {"Maria da Silva", "Ana-Maria Souza"}
+
+
 @pytest.mark.parametrize("text", ["", " ", "-", "🙂", "%"])
 def test_a_name_without_any_letter_or_digit_is_refused(empty: Client, text: str) -> None:
     assert empty.get("/pessoas", nome=text).keys == ["nome"]

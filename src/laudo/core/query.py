@@ -191,7 +191,8 @@ def _split(query_string: str, accepted: tuple[str, ...]) -> tuple[dict[str, str]
         value = _decode(raw_value, most=most)
         if name is None:
             problems[""] = (
-                f"O nome de um parâmetro deve estar em UTF-8, codificado para URL, com até {most} caracteres."
+                f"O nome de um parâmetro deve estar em UTF-8, codificado para URL, com até {most} caracteres "
+                "e sem caracteres de controle."
             )
         elif name not in accepted:
             problems[name] = _unknown(name, accepted)

@@ -143,7 +143,8 @@ def _truth(text: str) -> bool:
 
 
 def _with_words(text: str) -> str:
-    if not words(text):
+    """Refuse what has no words, and what has some that `words` leaves out: no filter asks for less than it says."""
+    if not words(text) or len(fold(text)) > _MOST_FOLDED:
         raise ValueError
     return text
 
@@ -209,8 +210,9 @@ TIPO_PESSOA: Final = enumeration(PESSOA, EMPRESA, accepted=("PESSOA", "EMPRESA")
 RESULTADO: Final = enumeration("VALID", "INVALID")
 BOOLEAN: Final = Kind(_truth, "um destes valores: true, false", "false", json_type="boolean", choices=("true", "false"))
 TEXT: Final = Kind(str, "um texto de 1 a 200 caracteres", "consultaPessoaDefault")
-NAME: Final = Kind(_with_words, "um nome com ao menos uma letra ou dígito e até 200 caracteres", "maria silva")
-SEARCH: Final = Kind(_searchable, "dígitos de um CPF ou palavras de um nome, com até 200 caracteres", "maria")
+_LENGTH: Final = f"até 200 caracteres, que por extenso não passem de {_MOST_FOLDED}"
+NAME: Final = Kind(_with_words, f"um nome com ao menos uma letra ou dígito e {_LENGTH}", "maria silva")
+SEARCH: Final = Kind(_searchable, f"dígitos de um CPF ou palavras de um nome, com {_LENGTH}", "maria")
 UUID: Final = Kind(
     _matching(_UUID, str.lower),
     "um UUID, como 0f8fad5b-d9cb-469f-a165-70867728950e",

@@ -53,7 +53,7 @@ def _constant(max_rows: int) -> tuple[tuple[str, Endpoint], ...]:
         ("/docs", assets.docs(document)),
         ("/docs.md", console.markdown(document)),
         ("/", assets.home()),
-        (console.ROUTE, assets),
+        *assets.routes,
     )
 
 

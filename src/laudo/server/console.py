@@ -6,12 +6,10 @@ from typing import Any, Final
 
 import falcon
 
-from laudo.core import errors, reference
-from laudo.core.errors import ApiError
-from laudo.server.endpoint import Constant, Endpoint
+from laudo.core import reference
+from laudo.server.endpoint import Constant
 
 FOLDER: Final = Path(__file__).parent.parent / "console"
-ROUTE: Final = "/console/{digest}/{path:path}"
 
 _TYPES: Final = {
     ".css": "text/css; charset=utf-8",
@@ -34,10 +32,8 @@ PAGE: Final = _EVERY | {"Cache-Control": "no-cache"}
 _ASSET: Final = _EVERY | {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
-class Assets(Endpoint):
+class Assets:
     """Scripts, styles and images below one address, which names the content of all of them together."""
-
-    name = "console"
 
     def __init__(self) -> None:
         """Read every file that a browser may have."""
@@ -51,10 +47,14 @@ class Assets(Endpoint):
             digest.update(b"%s %d %s" % (path.encode(), len(body), body))
         self._digest = digest.hexdigest()
         self._shell = (FOLDER / "index.html").read_text("utf-8")
-        self._answers = {
-            path: Constant(self.name, body, content_type=_TYPES[Path(path).suffix], headers=_ASSET)
+
+    @property
+    def routes(self) -> list[tuple[str, Constant]]:
+        """A route for each file; there is none for what another version had."""
+        return [
+            (f"/{self.base}/{path}", Constant("console", body, content_type=_TYPES[Path(path).suffix], headers=_ASSET))
             for path, body in self._files.items()
-        }
+        ]
 
     @property
     def base(self) -> str:
@@ -72,15 +72,6 @@ class Assets(Endpoint):
         """The reference as a page."""
         body = reference.page(document, base=self.base)
         return Constant("docs", body, content_type=falcon.MEDIA_HTML, headers=PAGE)
-
-    def on_get(self, request: falcon.Request, answer: falcon.Response, digest: str, path: str) -> None:
-        """Give a file; raises ApiError (404), also for what another version had."""
-        found = self._answers.get(path) if digest == self._digest else None
-        if found is None:
-            raise ApiError(errors.NOT_FOUND)
-        found.on_get(request, answer)
-
-    on_head = on_get
 
 
 _LATE: Final = frozenset({"docs.js"})

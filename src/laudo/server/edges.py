@@ -104,7 +104,7 @@ class Edges:
         told = Told(
             route=resource.name if resource else "none",
             status=answer.status_code,
-            size=len(answer.data or b""),
+            size=0 if request.method == "HEAD" else len(answer.data or b""),
             id_token=caller.id_token if caller else None,
             filters=context.filters,
         )

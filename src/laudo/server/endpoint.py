@@ -17,7 +17,7 @@ class Endpoint:
 
     name: str
 
-    def on_options(self, _request: falcon.Request, answer: falcon.Response, **_place: str) -> None:
+    def on_options(self, _request: falcon.Request, answer: falcon.Response) -> None:
         """Name the methods."""
         answer.status = falcon.HTTP_204
         answer.set_header("Allow", METHODS)
