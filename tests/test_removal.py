@@ -7,7 +7,8 @@ import pytest
 
 import postgres_server
 from factories import NOON, SMALL, Account, Store, cpf, numero, relatorio, versions
-from laudo.core.sql import Owner
+from laudo.core import axes
+from laudo.core.sql import Owner, Statement
 from laudo.server import accounts, migrations
 from laudo.server.database import StoreError
 from laudo.server.ingest import removal
@@ -72,6 +73,24 @@ def test_a_writer_of_an_account_that_goes_on_counts_right(store: Store, owners: 
         writer.write([relatorio(101 + round_, atualizado_em=NOON + 99 * DAY)])
         assert list(verify(store.database)) == []
     assert writer.delete([numero(101)]) == 1
+
+
+def test_no_bucket_begins_any_more_at_what_was_erased(store: Store, owners: list[Owner], account: Account) -> None:
+    """Whoever lay where a bucket was split would stay in the store as its bound."""
+    store.write(account, [relatorio(1000 + n, numero_documento=cpf(1000 + n)) for n in range(300)])
+    removing = _removal(store, owners)
+    for _ in range(5):
+        begun = _bounds(store)
+        assert len(begun) > 10
+        assert {documento for each in removing.of(sorted(begun)) for documento in each.documentos} == begun
+        assert begun.isdisjoint(_bounds(store))
+        assert list(verify(store.database)) == []
+
+
+def _bounds(store: Store) -> set[str]:
+    """Give the CPFs at which buckets of persons begin."""
+    asked = "SELECT lower FROM bucket WHERE id_conta = 0 AND axis = ? AND length(lower) > 0"
+    return {bytes(lower).decode() for (lower,) in store.database.fetch(Statement(asked, (axes.PESSOA_CPF.number,)))}
 
 
 def test_lists_that_lose_nothing_keep_their_versions(store: Store, owners: list[Owner]) -> None:

@@ -12,7 +12,8 @@ import pytest
 from engines import Engine, Stores
 from factories import NOON, Account, Store, cnpj, contents, cpf, relatorio, versions
 from laudo.core.axes import RELATORIO_MENSAGEM
-from laudo.core.sql import Owner, Statement
+from laudo.core.sql import How, Owner, Statement, Write
+from laudo.core.sql.writes import BUCKET
 from laudo.server import migrations
 from laudo.server.database import StoreError, WordsDamagedError
 from laudo.server.ingest import counting, verify
@@ -398,6 +399,19 @@ def test_a_store_that_a_newer_version_migrated_is_compared_and_not_mended(store:
     with pytest.raises(StoreError, match="a newer version of laudo has migrated the store; write to it with that one"):
         mended(store)
     assert differences(store) == [found]
+
+
+@pytest.mark.usefixtures("accounts")
+def test_a_bucket_that_begins_where_no_row_lies_is_named_and_begins_at_one(store: Store) -> None:
+    """Versions that left such bounds kept the key of a row that had gone, which may be a name or a CPF."""
+    asked = "SELECT parent, bucket, lower FROM bucket WHERE id_conta = 1 AND axis = 2 AND parent = 1 ORDER BY lower"
+    _, (parent, bucket, lower), *_ = store.database.fetch(Statement(asked))
+    between = (int.from_bytes(lower) - 1).to_bytes(16)
+    with store.database.transaction() as connection:
+        connection.write(Write(How.SET, BUCKET, ("lower",)), [(1, 1, 2, parent, bucket, between)])
+    named = f"organization 1, account 1, axis 2 (relatorio by numero), bucket {bucket}: begins where no row lies"
+    assert differences(store) == [named]
+    assert mended(store) == []
 
 
 @pytest.mark.engines("sqlite", reason="PostgreSQL keeps the index of words by itself")

@@ -37,6 +37,7 @@ class Buckets:
         """Start with those of some rows of the store."""
         self._buckets = _ordered(rows)
         self._lowers = [bucket.lower for bucket in self._buckets]
+        self._begun = set(self._lowers)
 
     def __len__(self) -> int:
         return len(self._buckets)
@@ -58,9 +59,21 @@ class Buckets:
     def insert(self, place: int, bucket: Bucket) -> None:
         self._buckets.insert(place, bucket)
         self._lowers.insert(place, bucket.lower)
+        self._begun.add(bucket.lower)
 
     def drop(self, place: int) -> None:
+        self._begun.discard(self._lowers[place])
         del self._buckets[place], self._lowers[place]
+
+    def begin(self, place: int, lower: bytes) -> None:
+        """Have the bucket in a place begin at another key, still between those of its neighbours."""
+        self._begun.discard(self._lowers[place])
+        self._begun.add(lower)
+        self._buckets[place].lower = self._lowers[place] = lower
+
+    def beginning(self, keys: Iterable[bytes]) -> set[Bucket]:
+        """Give the buckets that begin at some keys."""
+        return {self._buckets[bisect_left(self._lowers, key)] for key in self._begun.intersection(keys)}
 
     def counted(self, keys: Iterable[bytes], facets: Iterable[int]) -> Placed:
         """Count rows, given by their keys and facets."""
@@ -82,6 +95,7 @@ class Buckets:
             place, children = self.place(bucket), found[bucket.number]
             self._buckets[place : place + 1] = children
             self._lowers[place : place + 1] = [child.lower for child in children]
+            self._begun.update(child.lower for child in children)
 
 
 def _ordered(rows: Iterable[Row]) -> list[Bucket]:

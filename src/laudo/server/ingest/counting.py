@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from laudo.core import axes, sql
 from laudo.core.axes import Axis, Key
@@ -37,20 +37,27 @@ def rows(connection: Connection, axis: Axis, owner: Owner) -> Iterator[list[Plac
     return chunks(connection, axis, owner, "facet" if axis.faceted else "0")
 
 
-def between(chunks: Iterable[list[Placed]], ends: Sequence[Key]) -> Iterator[Held]:
+class Range(NamedTuple):
+    """What lies from one key, or from the beginning, up to the next one; `begun` if a row has the very key."""
+
+    held: Held
+    begun: bool = True
+
+
+def between(chunks: Iterable[list[Placed]], ends: Sequence[Key]) -> Iterator[Range]:
     """Count what lies before each of the rising `ends`, and last what lies behind them all."""
-    held, index = Held(), 0
+    found, index = Range(Held()), 0
     for chunk in chunks:
         start = 0
         while index < len(ends) and ends[index] <= chunk[-1]:
             end = bisect_left(chunk, ends[index], start)
-            held.update(map(_FACET, chunk[start:end]))
-            yield held
-            held, index, start = Held(), index + 1, end
-        held.update(map(_FACET, chunk[start:]))
-    yield held
+            found.held.update(map(_FACET, chunk[start:end]))
+            yield found
+            found, index, start = Range(Held(), chunk[end][:-1] == ends[index]), index + 1, end
+        found.held.update(map(_FACET, chunk[start:]))
+    yield found
     for _ in ends[index:]:
-        yield Held()
+        yield Range(Held(), begun=False)
 
 
 def evenly(chunks: Iterable[list[Placed]], fill: int) -> Iterator[tuple[Key, Held]]:

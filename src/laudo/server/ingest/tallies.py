@@ -1,12 +1,13 @@
 """Keeps `bucket` and `tally`: how many rows of each facet lie in each bucket of an axis, within the rows' transaction.
 
 The buckets of an axis are a tree of two levels whose ranges follow the rows, whatever these are: a fine bucket that
-grows past `most_rows` is split into halves, a coarse one past `most_children` too. The writer reads the coarse ones,
-and the fine ones of those alone where rows come or go: what one report costs does not grow with the account.
+grows past `most_rows` is split into halves, a coarse one past `most_children` too. Each begins at a row that it has,
+so that no key stays of one that has gone; only the first begins at nothing. The writer reads the coarse ones, and the
+fine ones of those alone where rows come or go: what one report costs does not grow with the account.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -49,6 +50,7 @@ class Tally:
         self.buckets = Buckets()
         self.total = 0
         self._moved: Counter[tuple[Bucket, int]] = Counter()
+        self._left: set[Bucket] = set()
         self._next = 0
 
     @property
@@ -66,6 +68,7 @@ class Tally:
         self.total = sum(bucket.total for bucket in self.buckets)
         self._next = 0
         self._moved.clear()
+        self._left.clear()
 
     def children(self, coarse: Iterable[Bucket], dialect: Dialect) -> Statement:
         """Ask for the fine buckets of coarse ones."""
@@ -75,6 +78,10 @@ class Tally:
         """Remember, to be written, that rows came (1) or went (-1)."""
         for (after, facet), rows in counted.items():
             self._moved[self.buckets[after - 1], facet] += rows * by
+
+    def leave(self, keys: Iterable[bytes]) -> None:
+        """Remember, to be written, the buckets that began at rows that went."""
+        self._left |= self.buckets.beginning(keys)
 
     def write(self, connection: Connection, facets: Sequence[int]) -> None:
         """Write what was counted; `facets` are all that the owner has."""
@@ -86,12 +93,13 @@ class Tally:
         if self.axis.faceted:
             self._write_tally(connection, moved)
         self._write_totals(connection, totals)
-        touched = {self.buckets.place(bucket) for bucket in totals}
-        # The one before, too: it may have stayed empty as the first child of a coarse bucket, and now be the only one.
-        for place in sorted(touched | {max(place - 1, 0) for place in touched}, reverse=True):
-            if not self.buckets[place].is_coarse:
-                self._split(connection, place, facets)
-                self._drop(connection, place)
+        for place in sorted({self.buckets.place(bucket) for bucket in totals}, reverse=True):
+            self._split(connection, place, facets)
+            self._drop(connection, place)
+        for bucket in self._left:
+            if bucket.total:
+                self._begin(connection, self.buckets.place(bucket))
+        self._left.clear()
 
     def rebuild(self, connection: Connection, progress: Progress = SILENT) -> None:
         """Forget the store's buckets and count all rows anew, into buckets with room to grow."""
@@ -131,14 +139,7 @@ class Tally:
         bucket = self.buckets[index]
         if bucket.total <= self._most_rows:
             return
-        lower, end = self.axis.decode(bucket.lower), self.buckets.upper(index)
-        upper = None if end is None else self.axis.decode(end)
-        half = At(self.axis, lower, upper, None, bucket.total // 2)
-        found = connection.fetch(sql.statement(half, self._owner, connection.dialect))
-        if not found:
-            message = "the tally counts more reports than there are; `laudo verify --repair` mends it"
-            raise StoreError(message)
-        middle = tuple(found[0])
+        middle, upper = self._key(connection, index, bucket.total // 2), self._upper(index)
         held = self._held(connection, middle, upper, facets) if self.axis.faceted else Held({0: -(-bucket.total // 2)})
         new = Bucket(self.axis.encode(middle), self._new_number(connection), bucket.parent, held.total())
         bucket.total -= new.total
@@ -151,6 +152,20 @@ class Tally:
         self._split_coarse(connection, bucket.parent)
         self._split(connection, index + 1, facets)
         self._split(connection, index, facets)
+
+    def _upper(self, index: int) -> Key | None:
+        end = self.buckets.upper(index)
+        return None if end is None else self.axis.decode(end)
+
+    def _key(self, connection: Connection, index: int, position: int) -> Key:
+        """Give the key of a bucket's row, before which it has so many others."""
+        lower = self.axis.decode(self.buckets[index].lower)
+        row = At(self.axis, lower, self._upper(index), None, position)
+        found = connection.fetch(sql.statement(row, self._owner, connection.dialect))
+        if not found:
+            message = "the tally counts more reports than there are; `laudo verify --repair` mends it"
+            raise StoreError(message)
+        return tuple(found[0])
 
     def _new_number(self, connection: Connection) -> int:
         """Give a number that no bucket has."""
@@ -204,20 +219,32 @@ class Tally:
                 connection.fetch(Statement(_SUM_COARSE, (*self._place, whole)))
 
     def _drop(self, connection: Connection, index: int) -> None:
-        """Forget an empty bucket, whose range the one before it takes, and with the only child of a coarse one that.
-
-        The first child of a coarse one stays as long as it has others.
-        """
+        """Forget an empty bucket, whose range the one before it takes, and with the only child of a coarse one that."""
         bucket = self.buckets[index]
         if bucket.total or not index:
             return
-        is_first = self.buckets[index - 1].parent != bucket.parent
-        is_last = index + 1 == len(self.buckets) or self.buckets[index + 1].parent != bucket.parent
-        if is_first and not is_last:
-            return
-        gone = [(bucket.parent, bucket.number), *([(COARSE, bucket.parent)] if is_first else [])]
+        gone = [(bucket.parent, bucket.number)]
+        if self._is_first(index):
+            following = self.buckets[index + 1] if index + 1 < len(self.buckets) else None
+            if following and following.parent == bucket.parent:
+                connection.write(_BEGIN, [(*self._place, COARSE, bucket.parent, following.lower)])
+            else:
+                gone.append((COARSE, bucket.parent))
         connection.write(_DELETE_BUCKET, [(*self._place, *row) for row in gone])
         self.buckets.drop(index)
+
+    def _begin(self, connection: Connection, index: int) -> None:
+        """Have a bucket begin at the first of its rows, and the coarse one that it is the first child of."""
+        bucket, lower = self.buckets[index], self.axis.encode(self._key(connection, index, 0))
+        if lower == bucket.lower:  # The row has come again.
+            return
+        begun = [(bucket.parent, bucket.number), *([(COARSE, bucket.parent)] if self._is_first(index) else [])]
+        connection.write(_BEGIN, [(*self._place, *row, lower) for row in begun])
+        self.buckets.begin(index, lower)
+
+    def _is_first(self, index: int) -> bool:
+        """Tell whether a bucket, other than that of all, is the first child of its coarse one."""
+        return self.buckets[index - 1].parent != self.buckets[index].parent
 
     def _insert(self, connection: Connection, rows: Iterable[tuple[int, int, bytes, int]]) -> None:
         connection.write(_INSERT_BUCKET, [(*self._place, *row) for row in rows])
@@ -231,9 +258,14 @@ class Move(NamedTuple):
     facets: Iterable[int]
     by: int
 
+    @property
+    def keys(self) -> Iterator[bytes]:
+        """Their keys."""
+        return self.tally.axis.encoded(self.columns)
+
     def counted(self) -> Placed:
         """Count them by their bucket and facet."""
-        return self.tally.buckets.counted(self.tally.axis.encoded(self.columns), self.facets)
+        return self.tally.buckets.counted(self.keys, self.facets)
 
 
 def follow(connection: Connection, moves: Sequence[Move]) -> None:
@@ -250,6 +282,8 @@ def follow(connection: Connection, moves: Sequence[Move]) -> None:
         counted = [move.counted() if move.tally in closed else rows for move, rows in zip(moves, counted, strict=True)]
     for move, rows in zip(moves, counted, strict=True):
         move.tally.add(rows, move.by)
+        if move.by < 0:
+            move.tally.leave(move.keys)
 
 
 _BUCKETS: Final = f"SELECT parent, bucket, lower, total FROM bucket WHERE {ON_AXIS}"
@@ -257,6 +291,7 @@ _COARSE: Final = f"{_BUCKETS} AND parent = {COARSE}"
 _HIGHEST: Final = f"SELECT max(bucket) FROM bucket WHERE {ON_AXIS}"
 _INSERT_BUCKET: Final = Write(How.INSERT, BUCKET, ("lower", "total"))
 _ADD_TOTAL: Final = Write(How.ADD, BUCKET, ("total",))
+_BEGIN: Final = Write(How.SET, BUCKET, ("lower",))
 _DELETE_BUCKET: Final = Write(How.DELETE, BUCKET)
 _ADD_TALLY: Final = Write(How.COUNT, TALLY, ("total",))
 _CLEAN_TALLY: Final = Write(How.DELETE_EMPTY, TALLY)

@@ -85,17 +85,23 @@ class Buckets:
     def _miscounted(self, progress: Progress, *, written: bool) -> Iterator[Difference]:
         """Count what each bucket holds, branch by branch, and compare."""
         chunks = progress.following(counting.rows(self._connection, self._axis, self._owner))
-        held = counting.between(chunks, [self._key(each.lower) for each in self._fine[1:]])
+        ranges = counting.between(chunks, [self._key(each.lower) for each in self._fine[1:]])
         if not self._below[COARSE]:
-            rows = next(held).total()
+            rows = next(ranges).held.total()
             if rows or written:
                 yield self._differing(what="total of the buckets", counted=rows)
             return
         coarse: dict[int, Held] = {}
         for each in self._below[COARSE]:
-            below = {child.number: next(held) for child in self._below[each.number]}
-            coarse[each.number] = sum(below.values(), Held())
-            yield from self._compared(each.number, below)
+            below = {child.number: next(ranges) for child in self._below[each.number]}
+            yield from (
+                self._differing(what="begins where no row lies", bucket=number)
+                for number, found in below.items()
+                if not found.begun
+            )
+            counted = {number: found.held for number, found in below.items()}
+            coarse[each.number] = sum(counted.values(), Held())
+            yield from self._compared(each.number, counted)
         yield from self._compared(COARSE, coarse)
 
     def _compared(self, parent: int, counted: dict[int, Held]) -> Iterator[Difference]:
