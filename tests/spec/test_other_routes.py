@@ -189,7 +189,9 @@ def test_each_request_leaves_one_log_line_that_names_no_value(
     assert not [value for value in ("52998224725", account.token, path) if value in line]
 
 
-def test_the_body_of_a_head_has_no_bytes(account: Account, client: NewClient, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_body_of_a_head_has_no_bytes(
+    account: Account, client: NewClient, capfd: pytest.CaptureFixture[str]
+) -> None:
     caller = client(account.token, log=True)
     for path in ("/relatorios", "/usuario", "/none"):
         assert caller.ask("HEAD", path).body == b""
