@@ -37,6 +37,7 @@ from laudo.server.stores import open_store
 LIST: Final = "/relatorios"
 FILTERS: Final = f"{LIST}?tipo_pessoa=PESSOA&status=CONCLUIDO"
 _BODY: Final = 7_300
+_TIMES: Final = 300
 
 
 class Client:
@@ -83,7 +84,7 @@ class Row(NamedTuple):
 
     name: str
     ask: Callable[[], object]
-    times: int = 300
+    times: int = _TIMES
     before: Callable[[], object] = int
 
 
@@ -102,7 +103,7 @@ def main() -> None:
             return Client(app.create(settings, database=opened), accesses[0].token)
 
         writes = [partial(next, _writes(writing, access.id_conta)) for access in (accesses[0], accesses[-1])]
-        documents = _documents(writing, accesses[0].id_conta)
+        documents = _documents(writing, accesses[0].id_conta, wanted=arguments.rounds * _TIMES)
         rows = _rows(client(8_000_000), client(0), documents, *writes)
         found: dict[str, list[float]] = {row.name: [] for row in rows}
         for _ in range(arguments.rounds):
@@ -148,9 +149,12 @@ def _writes(database: Database, id_conta: int) -> Iterator[object]:
         yield ingest.write([replace(invented, atualizado_em=now)])
 
 
-def _documents(database: Database, id_conta: int) -> Iterator[str]:
-    """Give the documents of an account, in no order that its pages have."""
+def _documents(database: Database, id_conta: int, *, wanted: int) -> Iterator[str]:
+    """Give the documents of an account, in no order that its pages have; ends where fewer are there than are wanted."""
     found = database.fetch(Statement("SELECT DISTINCT numero_documento FROM relatorio WHERE id_conta = ?", (id_conta,)))
+    if len(found) < wanted:
+        hint = "take fewer --rounds, or a new store and more --reports"
+        sys.exit(f"the account has {len(found):,} documents, and {wanted:,} are asked for, one at a time; hint: {hint}")
     return (numero for (numero,) in sorted(found, key=lambda row: str(row[0])[::-1]))
 
 
