@@ -93,6 +93,25 @@ def _bounds(store: Store) -> set[str]:
     return {bytes(lower).decode() for (lower,) in store.database.fetch(Statement(asked, (axes.PESSOA_CPF.number,)))}
 
 
+def test_accounts_that_are_made_meanwhile_lose_theirs_too(
+    store: Store, owners: list[Owner], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(removal, "MOST", 7)
+    removing = _removal(store, owners)
+
+    def made() -> None:
+        account = store.account(owners[0].id_organizacao)
+        store.write(account, [relatorio(n, numero_documento=cpf(3)) for n in range(5)])
+
+    made()
+    assert removing.count_before(NOON + 1) == 3 + 5
+    going = removing.of([cpf(3)])
+    reports = next(going).reports
+    made()
+    assert reports + sum(each.reports for each in going) == 3 * 4 + 2 * 5
+    assert list(verify(store.database)) == []
+
+
 def test_lists_that_lose_nothing_keep_their_versions(store: Store, owners: list[Owner]) -> None:
     before = versions(store.database)
     assert [each.reports for each in _removal(store, owners).before(NOON)] == [0]

@@ -1,4 +1,6 @@
+import subprocess
 from pathlib import Path
+from time import monotonic, sleep
 
 import pytest
 
@@ -38,6 +40,25 @@ def test_nothing_of_a_person_deleted_is_left_in_the_files(laudo: Shell) -> None:
     laudo.prints("erase", "--organization", "1", "-", stdin=PERSON)
     files = [file for file in laudo.folder.iterdir() if file.suffix != ".ndjson"]
     assert [file for file in files if any(each in file.read_bytes() for each in held)] == []
+
+
+def test_an_account_that_is_made_while_a_pipe_stays_open_loses_its_reports_too(three: Shell) -> None:
+    def left(document: str) -> int:
+        return len(three.prints("find", "--organization", "1", "-", stdin=document).splitlines())
+
+    with three.starts("erase", "--organization", "1", "-", stdin=subprocess.PIPE) as process:
+        assert process.stdin
+        process.stdin.write(f"{PERSON}\n".encode())
+        process.stdin.flush()
+        ends = monotonic() + 60
+        while left(PERSON):
+            assert monotonic() < ends
+            sleep(0.01)
+        three.prints("account", "create", "Nova", "--organization", "1")
+        reports(three, 5, PERSON)
+        said, _ = process.communicate(f"{PERSON}\n".encode(), timeout=60)
+    assert (process.returncode, said) == (0, b"7 deleted, 0 absent, 0 rejected\n")
+    assert left(PERSON) == 0
 
 
 def test_a_company_is_deleted_by_its_cnpj_in_letters_of_any_case(laudo: Shell) -> None:

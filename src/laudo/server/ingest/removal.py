@@ -9,7 +9,7 @@ from laudo.core.axes import Axis
 from laudo.core.sql import Dialect, Owner, Statement
 from laudo.core.sql.parts import source
 from laudo.server import accounts, schema
-from laudo.server.database import Connection, Database, Row, repeated
+from laudo.server.database import Connection, Database, Row, read, repeated
 from laudo.server.ingest import rows, versions, words
 from laudo.server.ingest.changes import Moved, begin
 from laudo.server.ingest.claims import NONE
@@ -59,8 +59,7 @@ class Removal:
         self._database = database
         self._id_organizacao = id_organizacao
         self._sizes = sizes
-        with database.snapshot() as connection:
-            self._owners = accounts.owners(connection, id_organizacao)
+        read(database, self._owners)
 
     def of(self, documentos: Sequence[str]) -> Iterator[Gone]:
         """Delete the reports that have one of these documents, up to MOST in a transaction."""
@@ -74,31 +73,40 @@ class Removal:
         """Count these."""
         source_ = source(axes.RELATORIO_RECENCY, self._database.dialect)
         text = f"SELECT count(*) FROM {source_} WHERE id_organizacao = ? AND id_conta = ? AND recency > ?"
-        return sum(self._database.fetch(Statement(text, (*owner, -instant)))[0][0] for owner in self._owners)
+        owners = read(self._database, self._owners)
+        return sum(self._database.fetch(Statement(text, (*owner, -instant)))[0][0] for owner in owners)
+
+    def _owners(self, connection: Connection) -> list[Owner]:
+        return accounts.owners(connection, self._id_organizacao)
 
     def _each(self, which: Which) -> Iterator[Gone]:
         """Raises StoreError when the schema is newer than this version, and as the store does."""
-        place = 0
-        while place < len(self._owners):
+        place: int | None = 0
+        while place is not None:
             gone, place = repeated(self._database.transaction, partial(self._next, which, place))
             yield gone
 
-    def _next(self, which: Which, place: int, connection: Connection) -> tuple[Gone, int]:
-        """Delete what comes from a place among the accounts on; tells where the next one goes on."""
+    def _next(self, which: Which, place: int, connection: Connection) -> tuple[Gone, int | None]:
+        """Delete what comes from an account on; tells with which one the next goes on, None where nothing is left.
+
+        Accounts are those of now: some may have been made since the first was looked at.
+        """
         begin(connection, self._id_organizacao)
         schema.require_none_newer(connection)
         went: dict[Owner, list[Row]] = {}
         left = MOST
-        for owner in self._owners[place:]:
+        for owner in self._owners(connection):
+            if owner.id_conta < place:
+                continue
             asked = which(connection.dialect, owner)
             if found := connection.fetch(Statement(f"{asked.text} LIMIT ?", (*asked.params, left))):
                 went[owner] = found
                 left -= len(found)
             if not left:
                 break
-            place += 1
         self._delete(connection, went)
-        return Gone(MOST - left, {row[DOCUMENTO] for found in went.values() for row in found}), place
+        gone = Gone(MOST - left, {row[DOCUMENTO] for found in went.values() for row in found})
+        return gone, None if left else owner.id_conta
 
     def _delete(self, connection: Connection, went: dict[Owner, list[Row]]) -> None:
         if not went:
