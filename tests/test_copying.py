@@ -302,6 +302,22 @@ def test_a_copy_follows_its_source(world: World) -> None:
     assert state(target) == state(world.source)
 
 
+def test_a_copy_that_follows_its_source_holds_no_name_that_a_person_has_no_more(files: World) -> None:
+    target, account = files.target(), files.accounts[0]
+    [(file,)] = target.fetch(Statement("SELECT file FROM pragma_database_list WHERE name = 'main'"))
+
+    def held() -> bool:
+        target.settle()
+        return b"kwyzbrrt" in Path(file).read_bytes().lower()
+
+    for name, is_held in (("Ana Kwyzbrrt", True), ("Ana", False)):
+        files.store.write(
+            account, [relatorio(9000, numero_documento=cpf(9000), nome_pessoa=name, atualizado_em=NOON - is_held)]
+        )
+        run(files.source, target)
+        assert held() == is_held
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_whatever_reports_the_target_has_it_gets_those_of_the_source(
     files: World, seed: int, monkeypatch: pytest.MonkeyPatch

@@ -23,7 +23,8 @@ from laudo.server import files
 from laudo.server import sqlite as sqlite_store
 from laudo.server.database import Connection, Database, Row, Unavailable
 from laudo.server.ingest.records import Relatorio
-from laudo.server.ingest.verify import verify
+from laudo.server.ingest.removal import Removal
+from laudo.server.ingest.verify import mend, verify
 from laudo.server.ingest.writer import Counts, Ingest
 from laudo.server.sqlite import session
 from laudo.server.stores import open_store
@@ -285,6 +286,50 @@ def test_nothing_of_a_deleted_report_is_left_in_the_file(store: Store, store_url
         left = b"".join(Path(f"{file}{end}").read_bytes() for end in ("", "-wal")).lower()
     gone = (cpf(3000), "hermenegilda", "kwyzbrrt", "xilofone", "zwinglio")
     assert not [text for text in gone if text.encode() in left]
+    assert b"ana 2999" in left
+    assert not list(verify(store.database))
+
+
+def renamed(database: Database, account: Account) -> None:
+    _imported(database, account, relatorio(3000, numero_documento=cpf(3000), atualizado_em=NOON + 1))
+
+
+def given_another_document(database: Database, account: Account) -> None:
+    _imported(database, account, relatorio(3000, numero_documento=cpf(1), atualizado_em=NOON + 1))
+
+
+def _imported(database: Database, account: Account, corrected: Relatorio) -> None:
+    ingest = Ingest(database, account.id_conta)
+    ingest.write([corrected])
+    ingest.forget()
+
+
+def erased_though_absent(database: Database, account: Account) -> None:
+    """An import that has corrected the document was killed before its end."""
+    Ingest(database, account.id_conta).write([relatorio(3000, numero_documento=cpf(1), atualizado_em=NOON + 1)])
+    assert [gone.reports for gone in Removal(database, account.id_organizacao).of([cpf(3000)])] == [0]
+
+
+def repaired(database: Database, _account: Account) -> None:
+    with database.transaction() as connection:
+        connection.run_script("UPDATE relatorio SET nome_pessoa = 'Ana' WHERE nome_pessoa LIKE '% Kwyzbrrt'")
+    mend(database, list(verify(database)))
+
+
+@pytest.mark.engines("sqlite", reason="a server's index of words is its own affair")
+@pytest.mark.parametrize("happens", [renamed, given_another_document, erased_though_absent, repaired])
+def test_nothing_of_a_name_that_a_person_has_no_more_is_left_in_the_file(
+    store: Store, store_url: str, account: Account, happens: Callable[[Database, Account], None]
+) -> None:
+    ingest = Ingest(store.database, account.id_conta)
+    for first in range(0, 3000, 500):
+        ingest.write([relatorio(n, numero_documento=cpf(n), nome_pessoa=f"Ana {n}") for n in range(first, first + 500)])
+    ingest.write([relatorio(3000, numero_documento=cpf(3000), nome_pessoa="Hermenegilda Kwyzbrrt")])
+    with closing(open_store(store_url, write=True)) as database:
+        happens(database, account)
+    file = store_url.removeprefix("sqlite:///")
+    left = b"".join(Path(f"{file}{end}").read_bytes() for end in ("", "-wal")).lower()
+    assert [text for text in (b"hermenegilda", b"kwyzbrrt") if text in left] == []
     assert b"ana 2999" in left
     assert not list(verify(store.database))
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 from contextlib import closing, suppress
 from itertools import islice
+from pathlib import Path
 from time import sleep
 
 import pytest
@@ -14,7 +15,7 @@ from laudo import demo
 from laudo.core.sql import Statement
 from laudo.server.ingest.batches import LEAST
 from laudo.server.stores import open_store
-from shell import LAUDO, Shell, ndjson, one_line
+from shell import LAUDO, Shell, ndjson, one_line, reports
 
 
 def test_an_import_counts_and_ends_with_0(laudo: Shell) -> None:
@@ -46,6 +47,13 @@ def test_what_differs_under_the_same_instant_is_counted_apart_until_the_report_i
 def test_the_format_is_recognized(laudo: Shell, name: str) -> None:
     shown = laudo.prints("import", str(ndjson(laudo.folder, 5, name=name)), "--account", "1")
     assert shown.startswith("5 inserted")
+
+
+@pytest.mark.engines("sqlite", reason="a server's index of words is its own affair")
+def test_nothing_of_the_name_of_a_person_renamed_is_left_in_the_file(laudo: Shell) -> None:
+    for name, instant in (("Ana Kwyzbrrt", "2026-01-01T00:00:00.000Z"), ("Ana", "2026-01-02T00:00:00.000Z")):
+        reports(laudo, 1, "52998224725", nome_pessoa=name, atualizado_em=instant)
+        assert (b"kwyzbrrt" in Path(f"{laudo.folder}/laudo.db").read_bytes().lower()) == (name != "Ana")
 
 
 def test_stdin_is_a_file_called_minus(laudo: Shell) -> None:

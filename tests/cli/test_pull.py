@@ -302,6 +302,18 @@ def test_a_person_renamed_while_the_lists_are_walked_has_the_new_name_at_the_end
     assert names(laudo)[cpf(5)] == "Nome Novo"
 
 
+@pytest.mark.engines("sqlite", reason="a server's index of words is its own affair")
+def test_nothing_of_a_name_that_the_service_has_changed_is_left_in_the_file(
+    run: Run, laudo: Shell, service: Service
+) -> None:
+    service.relatorios = [relatorio(1, numero_documento=cpf(1))]
+    for name in ("Ana Kwyzbrrt", "Ana"):
+        service.pessoas = [pessoa(0, cpf=cpf(1), nome=name)]
+        assert run("--whole").exit_code == 0
+        assert names(laudo) == {cpf(1): name}
+        assert (b"kwyzbrrt" in (laudo.folder / "laudo.db").read_bytes().lower()) == (name != "Ana")
+
+
 def test_walking_everything_again_brings_names_that_were_not_known(run: Run, laudo: Shell, service: Service) -> None:
     service.relatorios = [relatorio(number, numero_documento=cpf(number)) for number in (2, 1)]
     service.pessoas = []

@@ -93,22 +93,21 @@ def delete_named(
     place = "line" if arguments == ("-",) else "argument"
     source = Source(cast("BufferedReader", stdin.opened().buffer) if arguments == ("-",) else _stream(arguments))
     with _resumable(done), progress.following(source.size, "deleting") as report:
-        unsettled = 0
+        unsettled = False
         for batch in _batches(named(source.lines(), kind)):
             given = [each for _, each in batch if isinstance(each, str)]
-            before = done.deleted
             if given:
                 delete(given, done)
+                unsettled = True
             done.lines += len(batch)
             done.rejected += len(batch) - len(given)
             for number, each in batch:
                 if not isinstance(each, str):
                     report.say(f"{place} {number}: {each.reason}")
             report.reached(done.lines, source.consumed)
-            unsettled += done.deleted - before
             if unsettled and len(batch) < BATCH:  # Else more is there; to settle each would take a fifth of the time.
                 database.settle()
-                unsettled = 0
+                unsettled = False
     return _end(done, place, kind.name)
 
 

@@ -19,11 +19,11 @@ from laudo.server.config import Settings
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-    from laudo.server.database import Database
     from laudo.server.ingest.batches import Batch
     from laudo.server.ingest.changes import Counts
     from laudo.server.ingest.records import Format, Rejected
     from laudo.server.ingest.rows import Prepared
+    from laudo.server.ingest.writer import Ingest
 
     Write = Callable[[Prepared], None]
 
@@ -67,6 +67,7 @@ def import_reports(
     from laudo.server.ingest import records
     from laudo.server.ingest.batches import batches
     from laudo.server.ingest.changes import Counts
+    from laudo.server.ingest.writer import Ingest
 
     source = records.Source(file, getattr(file, "name", ""))
     found = records.read(source, file_format=file_format, accept_invalid_documents=accept_invalid_documents)
@@ -76,13 +77,15 @@ def import_reports(
         _read(batches(found, source), elsewhere=source.is_long and not dry_run) as read,
         opened(settings, write=not dry_run) as database,
     ):
-        write = _writer(database, id_conta, done, dry_run=dry_run)
+        ingest = Ingest(database, id_conta)
+        write = _writer(ingest, done, dry_run=dry_run)
         with (
             resumable(done),
             _rejections(errors) as rejections,
             progress.following(source.size, "importing") as report,
         ):
             _import(read, done, write=write, report=report, rejections=rejections)
+            ingest.forget()
     return _end(done, dry_run=dry_run)
 
 
@@ -137,11 +140,7 @@ def _import(
         del batch  # else it would be held until the next one is whole
 
 
-def _writer(database: "Database", id_conta: int, done: Done, *, dry_run: bool) -> "Write":
-    from laudo.server.ingest.writer import Ingest
-
-    ingest = Ingest(database, id_conta)
-
+def _writer(ingest: "Ingest", done: Done, *, dry_run: bool) -> "Write":
     def write(batch: "Prepared") -> None:
         done.counts = done.counts.plus(ingest.write_prepared(batch))
 

@@ -115,6 +115,7 @@ class Mirror:
         try:
             if self._state.since is not None:
                 self._changes(self._state.since, report, tell)
+            self._ingest.forget()
         finally:
             self._names.forget()
 

@@ -31,6 +31,8 @@ class Pessoas:
         """Start knowing none."""
         self._id_organizacao = id_organizacao
         self._tallies = tuple(Tally(axis, Owner(id_organizacao, 0), sizes) for axis in axes.OF_PESSOA)
+        self.lost_names = False
+        """Whether some were renamed or went: the index of words has these names still, until it forgets them."""
 
     @property
     def total(self) -> int:
@@ -102,6 +104,7 @@ class Pessoas:
                 seen.append(row)
         if not (new or renamed or seen or gone):
             return False
+        self.lost_names = self.lost_names or bool(renamed or gone)
         insert(connection, self._id_organizacao, new)
         words.remove(connection, self._id_organizacao, [row[CPF] for row in renamed])
         connection.write(_RENAME, [(self._id_organizacao, *row) for row in renamed])

@@ -105,6 +105,7 @@ class Removal:
             if not left:
                 break
         self._delete(connection, went)
+        words.forget(connection)
         gone = Gone(MOST - left, {row[DOCUMENTO] for found in went.values() for row in found})
         return gone, None if left else owner.id_conta
 
@@ -122,7 +123,6 @@ class Removal:
         moved = Moved([row for found in went.values() for row in found], [])
         if pessoas.follow(connection, moved, NONE):
             versions.raise_organizacao(connection, self._id_organizacao, pessoas.total)
-        words.forget(connection)
 
 
 def _of(columns: Sequence[str], documentos: list[str], dialect: Dialect, owner: Owner) -> Statement:

@@ -65,6 +65,12 @@ class Ingest:
         keys = [numero_key(numero) for numero in numeros]
         return repeated(self._transaction, lambda connection: self._delete(connection, keys))
 
+    def forget(self) -> None:
+        """Leave nothing of names that persons have no more: at the end, as it takes longer than to write a report."""
+        if self._pessoas.lost_names:
+            repeated(self._database.transaction, words.forget)
+            self._pessoas.lost_names = False
+
     def standing(self) -> versions.Standing:
         """Tell where the account stands; raises StoreError when that is before what was written here."""
         with self._database.snapshot() as connection:

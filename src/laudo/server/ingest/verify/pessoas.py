@@ -101,7 +101,7 @@ def _compared(id_organizacao: int, what: str, kept: Entries, right: Entries) -> 
 
 
 def mend(connection: Connection, id_organizacao: int, progress: Progress) -> None:
-    """Write the persons that differ anew, and their words."""
+    """Write the persons that differ anew, and their words; nothing of other names stays in the index."""
     wrong: list[str] = []
     new: list[Row] = []
     for stored, said in _pairs(connection, id_organizacao, progress):
@@ -111,6 +111,7 @@ def mend(connection: Connection, id_organizacao: int, progress: Progress) -> Non
         if len(wrong) + len(new) >= counting.CHUNK:
             _replace(connection, id_organizacao, wrong, new)
     _replace(connection, id_organizacao, wrong, new)
+    words.forget(connection)
 
 
 def work(connection: Connection, owners: Iterable[Owner]) -> int:
