@@ -57,6 +57,9 @@ class Forwarding:
     def settle(self) -> None:
         self._database.settle()
 
+    def vacuum(self) -> None:
+        self._database.vacuum()
+
     def close(self) -> None:
         self._database.close()
 

@@ -59,6 +59,18 @@ def test_nothing_of_what_came_through_a_pipe_is_left_while_it_stays_open(laudo: 
             assert process.wait(20) == 0
 
 
+@pytest.mark.engines("sqlite", reason="a server's files are for its vacuum to clear")
+def test_the_file_is_written_anew_also_where_some_lines_are_no_uuids(laudo: Shell) -> None:
+    laudo.prints("import", str(ndjson(laudo.folder, 2500)), "--account", "1")
+    before = Path(f"{laudo.folder}/laudo.db").stat().st_size
+    lines = "\n".join([*numeros(2400), "52998224725"])
+    result = laudo("delete", "--account", "1", "--vacuum", "-", stdin=lines)
+    assert (result.exit_code, result.stdout) == (1, "2400 deleted, 0 absent, 1 rejected\n")
+    assert result.stderr == "line 2401: not a UUID\n"
+    assert Path(f"{laudo.folder}/laudo.db").stat().st_size < before / 2
+    assert laudo("verify").exit_code == 0
+
+
 def test_what_is_no_uuid_is_named_by_its_line_and_stops_nothing(laudo: Shell) -> None:
     laudo.prints("import", str(ndjson(laudo.folder, 5)), "--account", "1")
     [first] = numeros(1)

@@ -54,6 +54,19 @@ def test_nothing_of_what_was_deleted_is_left_in_the_files_while_somebody_asks(ag
         assert reading.fetch(Statement("SELECT count(*) FROM relatorio")) == [(5,)]
 
 
+@pytest.mark.engines("sqlite", reason="a server's files are for its vacuum to clear")
+def test_the_file_is_as_small_as_can_be_when_it_is_written_anew(aged: Shell) -> None:
+    file = aged.folder / "laudo.db"
+    for first in range(0, 1000, 100):
+        reports(aged, 3, *[OTHER] * 100, first=100 + first, atualizado_em="2020-06-01T00:00:00.000Z")
+    before = file.stat().st_size
+    assert aged.prints("prune", "--organization", "2", "--before", "2021-01-01") == "1002 deleted"
+    assert file.stat().st_size == before
+    assert aged.prints("prune", "--organization", "2", "--before", "2021-01-01", "--vacuum") == "0 deleted"
+    assert file.stat().st_size < before / 2
+    assert aged("verify").exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -62,6 +75,7 @@ def test_nothing_of_what_was_deleted_is_left_in_the_files_while_somebody_asks(ag
         (["--organization", "1", "--before", ""], "it takes a date such as 2021-01-31"),
         (["--organization", "1", "--before", "31/12/2020"], "it takes a date such as 2021-01-31"),
         (["--organization", "1", "--before", "2990-01-01"], "it takes a date or an instant that has passed"),
+        (["--organization", "1", "--before", "2021-01-01", "--dry-run", "--vacuum"], "--vacuum would be ignored"),
     ],
 )
 def test_what_is_not_plainly_meant_deletes_nothing(laudo: Shell, words: list[str], said: str) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 import click
 
 from laudo.cli import output, progress, stdin
-from laudo.cli.options import of_account, opened, with_settings
+from laudo.cli.options import of_account, opened, with_settings, with_vacuum
 from laudo.server.config import Settings
 
 if TYPE_CHECKING:
@@ -40,8 +40,9 @@ never what it is.
 @click.command("delete", epilog=EPILOG)
 @click.argument("numeros", metavar="NUMERO...", nargs=-1, required=True)
 @of_account
+@with_vacuum
 @with_settings("store")
-def delete_reports(settings: Settings, *, numeros: tuple[str, ...], id_conta: int) -> int:
+def delete_reports(settings: Settings, *, numeros: tuple[str, ...], id_conta: int, vacuum: bool) -> int:
     """Delete reports of an account.
 
     NUMERO is a report's UUID; - reads one a line from stdin.
@@ -49,7 +50,7 @@ def delete_reports(settings: Settings, *, numeros: tuple[str, ...], id_conta: in
     from laudo.core.values import UUID
     from laudo.server.ingest.writer import Ingest
 
-    with opened(settings, write=True) as database:
+    with opened(settings, write=True, vacuum=vacuum) as database:
         ingest = Ingest(database, id_conta)
 
         def delete(batch: list[str], done: Done) -> None:

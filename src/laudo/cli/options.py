@@ -58,18 +58,23 @@ def flags(*names: str, **defaults: object) -> Callable[[Command], Command]:
 
 
 @contextmanager
-def opened(settings: Settings, *, write: bool = False, distributed: bool = True) -> "Iterator[Database]":
+def opened(
+    settings: Settings, *, write: bool = False, distributed: bool = True, vacuum: bool = False
+) -> "Iterator[Database]":
     """Open the store, whose schema must be current, so that a wrong path never makes an empty store.
 
-    Where Citus is installed, tables must also lie as planned, unless they need not be `distributed` yet.
+    Where Citus is installed, tables must also lie as planned, unless they need not be `distributed` yet. With `vacuum`
+    its file is written anew once the block has ended well; Failure at once for what is no file.
     """
     from laudo.server import citus
-    from laudo.server.database import PATIENT
+    from laudo.server.database import NO_VACUUM, PATIENT
     from laudo.server.schema import require_current
-    from laudo.server.stores import open_store
+    from laudo.server.stores import file, open_store
 
     bounds = replace(PATIENT, prepare=settings.prepare)
     with closing(open_store(settings.store, bounds=bounds)) as database:
+        if vacuum and not file(settings.store):
+            raise output.Failure(f"--vacuum: {NO_VACUUM}")
         with database.snapshot() as connection:
             require_current(connection)
             if distributed:
@@ -79,6 +84,9 @@ def opened(settings: Settings, *, write: bool = False, distributed: bool = True)
             return
     with closing(open_store(settings.store, write=True, bounds=bounds)) as database:
         yield database
+        if vacuum:
+            with output.resumable(lambda: "all deletions; hint: run it again to write the file anew"):
+                database.vacuum()
 
 
 def key(settings: Settings, *, create: bool) -> bytes:
@@ -101,6 +109,12 @@ def of_organization(command: Command) -> Command:
     kind, whose = Id("organization"), "Id of the organization whose reports they are, in all accounts."
     flag = click.option("--organization", "id_organizacao", metavar="ID", type=kind, required=True, help=whose)
     return flag(command)
+
+
+def with_vacuum(command: Command) -> Command:
+    """Give a command --vacuum: whether the store is `opened` so."""
+    then = "Then write SQLite's file anew, so that it has nothing of what was deleted, and is as small as can be."
+    return click.option("--vacuum", is_flag=True, help=then)(command)
 
 
 def as_json(command: Command) -> Command:

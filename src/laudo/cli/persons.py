@@ -8,7 +8,7 @@ import click
 
 from laudo.cli import output, stdin
 from laudo.cli.deletes import Done, Kind, delete_named, named
-from laudo.cli.options import of_organization, opened, with_settings
+from laudo.cli.options import of_organization, opened, with_settings, with_vacuum
 from laudo.server.config import Settings
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ Exit codes:
   130  interrupted; running it again finishes
 
 What is no CPF or CNPJ never stops the rest: its line's number goes to stderr, never what it is. laudo find shows what
-would be deleted.
+would be deleted. SQLite's file may keep parts of it in gaps until --vacuum, which is worth its time after the last.
 """
 
 
@@ -74,8 +74,9 @@ def find_reports(settings: Settings, *, documentos: tuple[str, ...], id_organiza
 @click.command("erase", epilog=_ERASE)
 @click.argument("documentos", metavar="-", nargs=-1, required=True)
 @of_organization
+@with_vacuum
 @with_settings("store")
-def erase_reports(settings: Settings, *, documentos: tuple[str, ...], id_organizacao: int) -> int:
+def erase_reports(settings: Settings, *, documentos: tuple[str, ...], id_organizacao: int, vacuum: bool) -> int:
     """Delete all reports of persons and companies.
 
     - reads their CPFs and CNPJs, one a line, from stdin.
@@ -83,7 +84,7 @@ def erase_reports(settings: Settings, *, documentos: tuple[str, ...], id_organiz
     from laudo.server.ingest.removal import Removal
 
     _require_stdin(documentos)
-    with opened(settings, write=True) as database:
+    with opened(settings, write=True, vacuum=vacuum) as database:
         removal = Removal(database, id_organizacao)
 
         def erase(batch: list[str], done: Done) -> None:

@@ -5,7 +5,7 @@ from typing import Final
 import click
 
 from laudo.cli import output, progress
-from laudo.cli.options import of_organization, opened, with_settings
+from laudo.cli.options import of_organization, opened, with_settings, with_vacuum
 from laudo.cli.ranges import Past
 from laudo.server.config import Settings
 
@@ -23,12 +23,15 @@ Exit codes:
 @of_organization
 @click.option("--before", metavar="DATE", type=Past(), required=True, help="Delete what has not changed since then.")
 @click.option("--dry-run", is_flag=True, help="Count what would be deleted, delete nothing.")
+@with_vacuum
 @with_settings("store")
-def prune_reports(settings: Settings, *, id_organizacao: int, before: int, dry_run: bool) -> int:
+def prune_reports(settings: Settings, *, id_organizacao: int, before: int, dry_run: bool, vacuum: bool) -> int:
     """Delete reports that have not changed since a date."""
     from laudo.server.ingest.removal import Removal
 
-    with opened(settings, write=not dry_run) as database:
+    if dry_run and vacuum:
+        raise output.Failure("--dry-run deletes nothing, and --vacuum would be ignored; hint: leave one of them out")
+    with opened(settings, write=not dry_run, vacuum=vacuum) as database:
         removal = Removal(database, id_organizacao)
         total = removal.count_before(before)
         if dry_run:

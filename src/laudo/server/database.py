@@ -15,6 +15,12 @@ LOCKED: Final = "the store is locked by another writer; try again when it has fi
 WAITS: Final = "waiting for another process that writes to the store; Ctrl-C ends the wait"
 """What both engines say."""
 
+NO_VACUUM: Final = (
+    "only a SQLite file is written anew so; hint: who owns the tables of a PostgreSQL store runs VACUUM FULL, see"
+    " docs/operating.md, A person's data"
+)
+"""Nobody could ask a server meanwhile."""
+
 SILENT_SECONDS: Final = 2
 """A wait for another writer that is longer is told: other imports write for about a second at once."""
 
@@ -127,6 +133,9 @@ class Database(Served, Protocol):
 
     def settle(self) -> None:
         """Have what was deleted leave what the engine keeps beside its files, unless others read or write for long."""
+
+    def vacuum(self) -> None:
+        """Write a file anew, so that it has nothing of what was deleted; raises StoreError for what is no file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from functools import lru_cache, partial
 from typing import Final
 
 from laudo.core.sql import POSTGRES, Dialect, Statement
-from laudo.server.database import Bounds, Mark, Row, Unavailable, again
+from laudo.server.database import NO_VACUUM, Bounds, Mark, Row, StoreError, Unavailable, again
 from laudo.server.postgres import address
 from laudo.server.postgres.pool import Pool
 from laudo.server.postgres.session import Session
@@ -99,6 +99,10 @@ class Postgres:
 
     def settle(self) -> None:
         """Return at once: a server keeps its log for its own purposes."""
+
+    def vacuum(self) -> None:
+        """Raise StoreError."""
+        raise StoreError(NO_VACUUM)
 
     def close(self) -> None:
         """Close every connection; one that is in use is closed when its transaction ends."""

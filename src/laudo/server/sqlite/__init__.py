@@ -30,7 +30,7 @@ _WRITE: Final = (
     "PRAGMA synchronous = FULL",
     "PRAGMA foreign_keys = ON",
     "PRAGMA cache_size = -40000",  # Beyond that a cache gains nothing: the system has one, too.
-    "PRAGMA secure_delete = ON",  # What is deleted leaves the file, too.
+    "PRAGMA secure_delete = ON",  # What is deleted leaves the file, but for gaps of its pages.
     "PRAGMA temp_store = FILE",  # What is sorted for a new index has the size of the table.
 )
 _BEGIN_TO_WRITE: Final = "PRAGMA journal_mode = WAL; BEGIN IMMEDIATE"
@@ -103,6 +103,10 @@ class Sqlite:
     def settle(self) -> None:
         """Write the log into the file and empty it; raises Unavailable."""
         self._in_place().settle()
+
+    def vacuum(self) -> None:
+        """Write the file anew, which takes it once more on the disk, twice for a while; raises Unavailable."""
+        self._in_place().vacuum()
 
     def close(self) -> None:
         """Close every thread's connection; what was written is in the file then, unless somebody reads for long."""

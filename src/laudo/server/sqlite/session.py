@@ -9,7 +9,7 @@ from typing import Any, Final
 import apsw
 
 from laudo.server import files, logs
-from laudo.server.database import SILENT_SECONDS, WAITS, Row
+from laudo.server.database import SILENT_SECONDS, WAITS, Locked, Row
 from laudo.server.sqlite import failures
 
 _WAIT_SECONDS: Final = 30
@@ -21,6 +21,9 @@ _LONGEST: Final = 48_000
 _AMPLE: Final = 1 << 30
 """Bytes free on the disk with which they may wait. Where the log fills it, the file cannot take it any more, and its
 index, without which nobody reads, cannot grow."""
+_READ_AS_IT_WAS: Final = (
+    "the file cannot be written anew yet: another process, as laudo verify or copy, still reads the store as it was"
+)
 _CHECK: Final = 1_000
 """Steps of SQLite's machine after which a statement's time is looked at: of most, some tens of microseconds, but of a
 search for words one step may take a third of a millisecond."""
@@ -71,8 +74,8 @@ class Session(apsw.Connection):
         self._seconds = seconds
         self.set_progress_handler(lambda: monotonic() > self._ends, _CHECK)
 
-    def settle(self) -> None:
-        """Write the log into the file and empty it, unless others read or write for long."""
+    def settle(self) -> bool:
+        """Write the log into the file and empty it, unless others read or write for long; tells whether it is empty."""
         self.set_busy_timeout(_SETTLING_MS)
         self._hindered = None
         try:
@@ -81,7 +84,25 @@ class Session(apsw.Connection):
             self._hindered = error
         except apsw.Error:
             pass
-        self.set_busy_handler(self._wait)
+        else:
+            return True
+        finally:
+            self.set_busy_handler(self._wait)
+        return False
+
+    def vacuum(self) -> None:
+        """Write the whole file anew, and wait for who reads it as it was; raises Unavailable."""
+        self.set_progress_handler(lambda: False, _CHECK)  # Else it would heed no signal.
+        try:
+            self.rows("VACUUM")
+        finally:
+            self.set_progress_handler(None)
+        ends = monotonic() + _WAIT_SECONDS
+        while not self.settle():
+            self.require_room()
+            if monotonic() > ends:
+                raise Locked(_READ_AS_IT_WAS)
+            sleep(_NAP_SECONDS)
 
     def require_room(self) -> None:
         """Raise Unavailable while the file cannot take the log: with more in it, it could not even be read."""
