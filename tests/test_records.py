@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from laudo.core import documents, values
 from laudo.server.ingest import lines as ingest_lines
-from laudo.server.ingest import ndjson
+from laudo.server.ingest import ndjson, tabular
 from laudo.server.ingest.fields import ACCEPTED, FaultError
+from laudo.server.ingest.lines import Line, Unread
 from laudo.server.ingest.records import Format, RecordsError, Rejected, Relatorio, Source, read
 
 Item = tuple[int, Relatorio] | Rejected
@@ -440,6 +441,23 @@ def test_a_row_is_never_taken_from_inside_a_quote_that_does_not_close() -> None:
 def test_of_a_row_with_a_quote_that_does_not_close_the_line_is_told_on_which_that_opens() -> None:
     content = f'{HEADER}\n{ROW}\n"a\n""\nb",c,"d",",e\n' + f"{ROW}\n" * 1000
     assert items(content.encode()) == [(2, RELATORIO), Rejected(3, NEVER_CLOSED.format(5), final=True)]
+
+
+@pytest.mark.parametrize(
+    ("rest", "given"),
+    [
+        ([(4, b'b",c')], (3, b'a,"\nb",c')),
+        ([None], (3, Unread(NEVER_CLOSED.format(3), final=True))),
+        ([(4, Unread("truncated", final=True))], (3, Unread("truncated", final=True))),
+    ],
+)
+def test_what_comes_before_a_quote_that_is_still_open_is_not_held_back(
+    rest: list[tuple[int, Line] | None], given: tuple[int, Line]
+) -> None:
+    """None tells that nothing more has come for a while, so that what is there is stored: also within a row."""
+    rows = tabular.rows(iter([(2, b"a,b"), (3, b'a,"'), None, *rest]), ",")
+    assert [next(rows), next(rows)] == [(2, b"a,b"), None]
+    assert list(filter(None, rows)) == [given]
 
 
 def test_what_follows_a_quote_that_closes_far_behind_is_read() -> None:

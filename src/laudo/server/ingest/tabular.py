@@ -72,21 +72,29 @@ def rows(lines: Iterator[tuple[int, Line] | None], separator: str) -> Iterator[t
         if each is None or (isinstance(each[1], bytes) and b'"' not in each[1]):
             yield each
         else:
-            yield each[0], _joined(each, lines, separating)
+            yield from _joined(each, lines, separating)
 
 
-def _joined(first: tuple[int, Line], lines: Iterator[tuple[int, Line] | None], separator: bytes) -> Line:
+def _joined(
+    first: tuple[int, Line], lines: Iterator[tuple[int, Line] | None], separator: bytes
+) -> Iterator[tuple[int, Line] | None]:
+    """Give the row that a line begins, last of all: None comes before wherever no more of it has come for a while."""
     kept = bytearray()
     began: int | None = None
     """The line on which the quoted cell began that is open."""
     longest: int | None = None
     """The same, of the cell that made the row too long."""
     overlong = False
-    for number, part in chain((first,), filter(None, lines)):
+    for each in chain((first,), lines):
+        if each is None:
+            yield None
+            continue
+        number, part = each
         before = began
         if isinstance(part, Unread):
             if part.final:
-                return part
+                yield first[0], part
+                return
             if part.quotes % 2:
                 began = number if began is None else None
             overlong = True
@@ -99,8 +107,9 @@ def _joined(first: tuple[int, Line], lines: Iterator[tuple[int, Line] | None], s
             longest = longest or before or began
             kept.clear()
         if began is None:
-            return Unread(_too_long(longest, number)) if overlong else bytes(kept[:-1])
-    return Unread(_NEVER_CLOSED.format(began), final=True)
+            yield first[0], Unread(_too_long(longest, number)) if overlong else bytes(kept[:-1])
+            return
+    yield first[0], Unread(_NEVER_CLOSED.format(began), final=True)
 
 
 def _too_long(began: int | None, ended: int) -> str:
