@@ -1,4 +1,7 @@
+import re
+
 import httpx
+from playwright.sync_api import Route
 
 from console.driver import Console
 from console.test_accessibility import SMALL
@@ -75,6 +78,27 @@ def test_a_person_leads_to_the_reports(tab: Console, api: httpx.Client) -> None:
     assert nome not in tab.page.title()
     tab.page.go_back()
     tab.await_total(people(api))
+
+
+def test_the_name_of_one_person_never_stands_beside_the_cpf_of_another(tab: Console, api: httpx.Client) -> None:
+    one, other = api.get("/pessoas").json()["result"]["itens"][:2]
+    tab.enter()
+    tab.find(one["cpf"])
+    whose = tab.page.locator(".chips .whose")
+    whose.get_by_text(one["nome"]).wait_for()
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    tab.intercept(re.compile(rf"/pessoas\?cpf={other['cpf']}$"), hold)
+    tab.find(other["cpf"])
+    tab.await_total(count(api, numero_documento=other["cpf"]))
+    assert not whose.count()
+    while not held:
+        tab.page.wait_for_timeout(20)
+    held[0].continue_()
+    whose.get_by_text(other["nome"]).wait_for()
 
 
 def test_a_search_survives_a_reload_outside_the_address(tab: Console, api: httpx.Client) -> None:

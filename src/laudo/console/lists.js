@@ -89,10 +89,12 @@ export function useOnce(question, ask) {
   return { value, loading, refusal, wait: useCountdown(loading ? null : refusal, again), retry: voice.anew(again) };
 }
 
-/** The name by which the organization knows a person, and how the question for it stands. @param {string} cpf */
+/** The name by which the organization knows a person, "" until that is known, and how the question for it stands. @param {string} cpf */
 export function useNome(cpf) {
   const list = useList("/pessoas", { cpf });
-  return { nome: String((list.news ?? list.result)?.itens[0]?.nome ?? ""), refusal: list.refusal, reload: list.reload };
+  // Until the answer comes, a list still has the one to its last question, which was another person.
+  const person = (list.news ?? list.result)?.itens.find((/** @type {any} */ item) => item.cpf === cpf);
+  return { nome: String(person?.nome ?? ""), refusal: list.refusal, reload: list.reload };
 }
 
 /** Whether something goes on for longer than one waits without a word. @param {boolean} going */
