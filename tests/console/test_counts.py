@@ -1,6 +1,7 @@
 """What stands beside the choices of filters, and what it costs to count it."""
 
 import re
+from collections.abc import Callable
 
 import httpx
 from playwright.sync_api import Route
@@ -85,3 +86,33 @@ def test_what_is_new_is_counted_when_it_is_shown(wide: Console) -> None:
     wide.page.locator("[data-news]").click()
     wide.until("[...document.querySelectorAll('[data-filter] .number')].every((one) => one.textContent === '7')")
     wide.page.unroute_all(behavior="wait")
+
+
+def test_matrices_are_counted_again_with_the_list_and_when_they_are_opened_again(wide: Console) -> None:
+    wide.lasting.clock.install()
+    wide.enter()
+    summary = wide.page.locator(".matriz summary")
+    summary.click()
+    numbers = wide.page.locator(".matriz .number")
+    numbers.first.wait_for()
+    before = [int(text.replace(".", "")) for text in numbers.all_inner_texts()]
+    wide.until(COUNTED)
+    wide.intercept(re.compile(r"/relatorios(\?nome=[^&]+)?$"), more(1))
+    wide.page.clock.fast_forward(LOOKS_AGAIN)
+    wide.page.locator("[data-news]").click()
+    wide.until(SHOWN, [number + 1 for number in before])
+    wide.intercept(re.compile(r"/relatorios\?nome=[^&]+$"), more(2))
+    summary.click()
+    numbers.first.wait_for(state="hidden")
+    summary.click()
+    wide.until(SHOWN, [number + 2 for number in before])
+    wide.page.unroute_all(behavior="wait")
+
+
+SHOWN = """String(given) === String([...document.querySelectorAll('.matriz .number')].map(({ textContent }) =>
+    textContent.replace('.', '')))"""
+
+
+def more(by: int) -> Callable[[Route], None]:
+    """Answer that there are so many more than there are."""
+    return answered(lambda result: result["paginacao"].update(total=result["paginacao"]["total"] + by))

@@ -238,6 +238,30 @@ def test_page_numbers_leave_gaps_where_pages_are_many(page: Console) -> None:
         assert page.run("pager.js", f"m.numbers({at}, {last})") == expected
 
 
+WALKED = """(async () => {
+    const has = Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`M${at + 10}`, 25]))
+    const itens = () => Object.keys(has).sort().flatMap((nome) => Array(has[nome]).fill({ nome }))
+    const api = {
+        count: async (_, { nome }) => has[nome] ?? 0,
+        ask: async (_, { page }) => {
+            const paginacao = { total: itens().length }
+            return { body: { result: { paginacao, itens: itens().slice(25 * (page - 1), 25 * page) } } }
+        },
+    }
+    const first = await m.countMatrices(api, {}, 40)
+    Object.assign(has, given)
+    return [await m.countMatrices(api, {}, 50, first), Object.keys(has).sort(), has, itens().length]
+})()"""
+
+
+@pytest.mark.parametrize("change", ["{ M15: 28 }", "{ M15: 0 }", "{ M05: 60 }"])
+def test_matrices_that_are_named_later_follow_those_before_whatever_came_or_went(page: Console, change: str) -> None:
+    found, names, has, reports = page.run("totals.js", WALKED.replace("given", change))
+    named = [nome for nome in names if has[nome]][:50]
+    assert found["matrices"] == [{"nome": nome, "total": has[nome]} for nome in named]
+    assert found["rest"] == reports - sum(has[nome] for nome in named)
+
+
 def test_the_scale_of_a_chart_has_few_round_numbers(page: Console) -> None:
     cases = {
         1: [0, 1],

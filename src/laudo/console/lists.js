@@ -59,17 +59,20 @@ export function useList(path, parameters) {
   return { ...state, loading: state.loading || state.question !== question, turn, wait, reload: voice.anew(again) };
 }
 
+/** What is known when nothing was asked. */
+const NOTHING = { question: null, turn: 0, value: null, refusal: null };
+
 /**
- * Ask something once for each value of `question`, not while that is null; what was known of it stays when it is refused.
+ * Ask something once for each value of `question`, not while that is null, which forgets it; what was known of it stays when it is refused.
  * @template T @param {string|null} question @param {(signal: AbortSignal) => Promise<T>} ask
  * @returns {{value: T|null, loading: boolean, refusal: Refusal|null, wait: number, retry: () => void}}
  */
 export function useOnce(question, ask) {
-  const [found, setFound] = useState(/** @type {{question: string|null, turn: number, value: T|null, refusal: Refusal|null}} */ ({ question: null, turn: 0, value: null, refusal: null }));
+  const [found, setFound] = useState(/** @type {{question: string|null, turn: number, value: T|null, refusal: Refusal|null}} */ (NOTHING));
   const [turn, again] = useTurn();
   const voice = useVoice(question);
   useEffect(() => {
-    if (question === null) return undefined;
+    if (question === null) return setFound(NOTHING);
     const stop = new AbortController();
     ask(stop.signal)
       .then((value) => {

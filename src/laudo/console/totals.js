@@ -50,7 +50,7 @@ export async function countChoices(api, filters) {
 
 /**
  * Name the first matrices, each with how many reports it has: a walk in the order of names that steps over each one's reports, and
- * goes on from those that were named before.
+ * goes on from those that were named before, unless reports came or went since.
  * @param {Steady} api @param {Record<string, string>} filters
  * @param {number} most @param {Matrices} [before]
  * @returns {Promise<Matrices>}
@@ -64,7 +64,9 @@ export async function countMatrices(api, filters, most, before = { matrices: [],
   while (matrices.length < most) {
     const page = Math.floor(offset / 25) + 1;
     const { body } = await api.ask("/relatorios", { ...others, sort: "nome", page: String(page) });
-    all = Number(body.result.paginacao.total);
+    const now = Number(body.result.paginacao.total);
+    if (now !== all && offset && matrices.length === before.matrices.length) return countMatrices(api, filters, most);
+    all = now;
     const item = body.result.itens[offset % 25];
     if (!item) break;
     const total = await api.count("/relatorios", { ...others, nome: item.nome });

@@ -24,7 +24,7 @@ export function Filters({ place, list, close }) {
     <header class="only-narrow"><h2>Filtros</h2><button type="button" class="quiet" data-home aria-label="Fechar os filtros" onClick=${close}><${Icon} name="close" /></button></header>
     ${Object.keys(CHOICES).map((name) => html`<${Choices} key=${name} name=${name} chosen=${place.filters[name] ?? ""} ...${counted} choose=${choose} />`)}
     <${Period} place=${place} />
-    <${Matriz} place=${place} filters=${filters} />
+    <${Matriz} place=${place} list=${list} filters=${filters} />
     <${Exact} name="numero_documento" place=${place} />
     <${Exact} name="numero" place=${place} />
     <button type="button" class="only-narrow primary" onClick=${close}>Ver a lista</button>
@@ -156,22 +156,27 @@ function Day({ words, name, min, max, value, set }) {
     ${wrong && html`<p class="wrong" role="alert">Esta data não existe ou está incompleta: ${value ? `continua valendo ${valueWords(name, value, mask)}` : "ela não filtra"}.</p>`}`;
 }
 
-/** The matrices of the account, found when the list of them is opened. @param {{place: Place, filters: Record<string, string>}} props */
-function Matriz({ place, filters }) {
+/** The matrices of the account, found when the list of them is opened, and again when the list of reports was asked for anew; until then
+ * those that were found before stand.
+ * @param {{place: Place, list: import("../lists.js").Asked, filters: Record<string, string>}} props */
+function Matriz({ place, list, filters }) {
   const [open, setOpen] = useState(Boolean(place.filters.nome));
   const others = JSON.stringify({ ...filters, nome: undefined });
+  const counted = JSON.stringify([others, list.turn]);
   const [steps, setSteps] = useState(1);
-  const known = useRef({ others, found: /** @type {import("../totals.js").Matrices|undefined} */ (undefined) });
-  if (known.current.others !== others) known.current = { others, found: undefined };
-  const { value, ...asked } = useOnce(open ? JSON.stringify([others, steps]) : null, (signal) => countMatrices(steady(api(), signal), filters, steps * SOME_MATRICES, known.current.found));
-  if (value) known.current.found = value;
-  const { found } = known.current;
+  const known = useRef(/** @type {{others: string, counted: string, found: import("../totals.js").Matrices}|undefined} */ (undefined));
+  const { value, ...asked } = useOnce(open ? JSON.stringify([counted, steps]) : null, async (signal) => {
+    const before = known.current?.counted === counted ? known.current.found : undefined;
+    return { others, counted, found: await countMatrices(steady(api(), signal), filters, steps * SOME_MATRICES, before) };
+  });
+  if (value) known.current = value;
+  const found = known.current?.others === others ? known.current.found : undefined;
   const choose = (/** @type {string} */ nome) => go({ ...narrow(place, { nome }), open: "" });
   const toggle = (/** @type {any} */ event) => {
     setOpen(event.target.open);
     if (event.target.open) return;
     setSteps(1);
-    known.current.found = undefined;
+    known.current = undefined;
   };
   return html`<details class="matriz" open=${open} onToggle=${toggle}>
     <summary>Matriz</summary>
