@@ -5,7 +5,7 @@ from playwright.sync_api import Route
 
 from console.driver import Console
 from console.test_accessibility import SMALL
-from console.test_relatorios import count, first
+from console.test_relatorios import count, first, punctuated
 from laudo.core.documents import cpf_digits
 
 TYPED = """async (box, text) => {
@@ -41,6 +41,18 @@ def test_a_cpf_is_found_by_its_beginning_with_or_without_punctuation(tab: Consol
     for text in (cpf[:5], f"{cpf[:3]}.{cpf[3:5]}"):
         box.fill(text)
         tab.await_total(people(api, busca=cpf[:5]))
+
+
+def test_a_cpf_is_found_whatever_it_was_pasted_with(wide: Console, api: httpx.Client) -> None:
+    person = api.get("/pessoas").json()["result"]["itens"][3]
+    wide.enter("#/pessoas")
+    box = wide.page.get_by_role("searchbox", name="Buscar pessoas")
+    for around in ("CPF (titular): {}", '"{}",'):
+        box.fill(around.format(punctuated(person["cpf"])))
+        wide.await_total(1)
+        assert wide.rows.first.inner_text() == person["nome"]
+        box.fill("")
+        wide.await_total(people(api))
 
 
 def test_what_is_no_person_leads_to_the_reports(tab: Console, api: httpx.Client) -> None:

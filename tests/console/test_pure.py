@@ -11,6 +11,13 @@ from laudo.core.documents import cnpj_digits, cpf_digits, is_cnpj, is_cpf
 
 AWKWARD = ["", "a b", "it's", '"', "$HOME `id` \\", "\n\t", "é 💥", "--x", "\u2028\u2029\x7f", "*?[]{}~!#&|;<>()"]
 
+UUID = "6f0c7b52-93a6-4d0e-8a55-1f6f3f1f2a10"
+AROUND = (
+    *('"{}"', "'{}'", "{},", "{};", "({})", "[{}]", "{}.", '"numero": "{}",', "Documento: {}", "CPF/CNPJ: {}"),
+    *("C.P.F. {}", "Nº {}", "nº{}", "CPF (titular): {}", "Relatório {}", "Maria da Silva, {}", "{} - Maria da Silva"),
+)
+"""What a number is copied with."""
+
 
 @pytest.fixture(scope="module")
 def page(shared: Console) -> Console:
@@ -59,6 +66,24 @@ def test_what_was_pasted_is_recognized(page: Console) -> None:
         "62887000142": ("cnpj", "00062887000142"),
         **dict.fromkeys(("1018935000169", "1.018.935/0001-6"), ("short", "")),
         "1013308638": ("nome", "1013308638"),
+        **dict.fromkeys((around.format("529.982.247-25") for around in AROUND), ("cpf", "52998224725")),
+        **dict.fromkeys((around.format("12.abc.345/01de-35") for around in AROUND), ("cnpj", "12ABC34501DE35")),
+        **dict.fromkeys((around.format(UUID) for around in AROUND), ("numero", UUID)),
+        f'{{"numero": "{UUID}", "status": "CONCLUIDO", "total": 1}}': ("numero", UUID),
+        "CNPJ (matriz): 1018935000168.": ("cnpj", "01018935000168"),
+        **dict.fromkeys(('"6f0c7b52"', "6f0c7b52,"), ("part", "")),
+        **dict.fromkeys(
+            (
+                *(f"{UUID}{between}{UUID[::-1]}" for between in (" ", ",", '","')),
+                *("529.982.247-25 e 111.444.777-35", "CPF: 529.982.247-25; CPF: 111.444.777-35"),
+                f"CPF 529.982.247-25, relatório {UUID}",
+            ),
+            ("several", ""),
+        ),
+        **{
+            text: ("nome", text)
+            for text in ("Documento: 10133086", "RG 12.345.678-9", "3M do Brasil, 2", "60417052, 123")
+        },
         **dict.fromkeys(("   ", "!!!", "\U0001f600", "%", "\u200b", "CPF:"), ("none", "")),
     }
     for text, (kind, value) in cases.items():

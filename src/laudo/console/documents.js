@@ -68,18 +68,31 @@ export function plain(pasted) {
   return /[\p{L}\p{N}]/u.test(bare) ? bare.slice(0, 200) : "";
 }
 
+/** What stands between the numbers of a text: all that none is written with. */
+const BETWEEN = /[^0-9a-z./-]+/i;
+
 /**
- * Understand what was pasted into the quick find.
+ * Understand what was pasted into the quick find: a number, whatever stands around it, or a name.
  * @param {string} pasted
  * @returns {{kind: "cpf"|"cnpj"|"numero"|"nome"|"several"|"short"|"part"|"none", value: string}}
  */
 export function recognize(pasted) {
   const text = plain(pasted);
-  const hex = text.replace(/[{}\-\s]/g, "").toLowerCase();
+  const alone = number(text);
+  const numbers = text.split(BETWEEN).flatMap((part) => number(part) ?? []).filter(({ value }) => value);
+  // Digits alone may be one number that has blanks in it; beside letters, what is a whole number by itself is meant.
+  if (alone && (!numbers.length || !/\p{L}/u.test(text))) return alone;
+  if (numbers.length > 1) return { kind: "several", value: "" };
+  return numbers[0] ?? { kind: text ? "nome" : "none", value: text };
+}
+
+/** The number that a text is; null for any other text. @param {string} text @returns {ReturnType<typeof recognize>|null} */
+function number(text) {
+  const hex = text.replace(/[^\p{L}\p{N}]/gu, "").toLowerCase();
   if (/^[0-9a-f]{32}$/.test(hex)) return { kind: "numero", value: hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5") };
   // As lists show it: eight digits of sixteen kinds, which no name is made of when some are letters and some are not.
   if (/^(?=.*\d)(?=.*[a-f])[0-9a-f]{8}$/.test(hex)) return { kind: "part", value: "" };
-  const bare = text.replace(/^CNPJ\b/i, "").replace(/[.:\-/\s]/g, "").toUpperCase();
+  const bare = text.replace(/[.:\-/\s]/g, "").toUpperCase();
   // Fewer may begin a CPF.
   if (/^\d{11,13}$/.test(bare) && withZeros(bare)) return { kind: "cnpj", value: withZeros(bare) };
   if (/^\d{11}$/.test(bare)) return { kind: "cpf", value: bare };
@@ -87,6 +100,5 @@ export function recognize(pasted) {
   // Fourteen digits are nothing else; with letters it may as well be a name, unless its check digits agree.
   if (/^\d{14}$/.test(bare) || isCnpj(bare)) return { kind: "cnpj", value: bare };
   // Longer than any document: cells or lines of a list, one after the other.
-  if (/^\d{15,}$/.test(bare.replace(/[,;|]/g, ""))) return { kind: "several", value: "" };
-  return { kind: text ? "nome" : "none", value: text };
+  return /^\d{15,}$/.test(bare.replace(/[,;|]/g, "")) ? { kind: "several", value: "" } : null;
 }

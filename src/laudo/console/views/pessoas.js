@@ -71,9 +71,10 @@ function Search({ place }) {
   </form>`;
 }
 
-/** A CPF that is being typed with its punctuation is searched by its digits. @param {string} text */
+/** A CPF that is being typed with its punctuation is searched by its digits, a whole one without what stands around it. @param {string} text */
 function searched(text) {
-  const meant = plain(text);
+  const { kind, value } = recognize(text);
+  const meant = kind === "cpf" ? value : plain(text);
   return /^[\d.\-\s]+$/.test(meant) ? meant.replace(/\D/g, "") : meant;
 }
 
