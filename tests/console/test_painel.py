@@ -108,6 +108,22 @@ def test_it_says_when_it_was_counted_and_counts_again(wide: Console, api: httpx.
     wide.page.unroute_all(behavior="wait")
 
 
+def test_what_happens_while_it_is_counted_is_said(wide: Console, api: httpx.Client) -> None:
+    asked: list[str] = []
+    more = answered(lambda result: result["paginacao"].update(total=54321))
+
+    def later(route: Route) -> None:
+        asked.append(route.request.url)
+        answer = more if len(asked) > 1 else Route.continue_
+        answer(route)
+
+    wide.intercept(re.compile(r"/relatorios$"), later)
+    wide.enter("#/painel")
+    wide.page.locator(".checked.off", has_text="houve mudanças desde então").wait_for()
+    assert (wide.total, len(asked)) == (count(api), 2)
+    wide.page.unroute_all(behavior="wait")
+
+
 def test_of_none_there_is_no_bar_and_nothing_that_waits(wide: Console) -> None:
     none = answered(lambda result: result.update(itens=[], paginacao=result["paginacao"] | {"total": 0}))
     asked = re.compile(r"/relatorios\?(status=PENDENTE|resultado=INVALID|pendente_validacao_manual=true)(&sort=.*)?$")

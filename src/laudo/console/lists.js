@@ -182,10 +182,15 @@ function useRefresh(asking, path, parameters, state, setState) {
   }, [asking]);
 }
 
-/** What of a newer answer is news: a version grows also with what this page does not show. @param {State} old @param {any} result */
+/** What of a newer answer is news. @param {State} old @param {any} result */
 function newer({ result: shown, news }, result) {
-  const same = (/** @type {any} */ other) => other && JSON.stringify([other.paginacao.total, other.itens]) === JSON.stringify([result.paginacao.total, result.itens]);
-  return same(shown) ? null : same(news) ? news : result;
+  return shown && isSame(shown, result) ? null : news && isSame(news, result) ? news : result;
+}
+
+/** Whether two answers show the same: a version grows also with what this page does not show. @param {any} one @param {any} other results */
+export function isSame(one, other) {
+  const [shown, others] = [one, other].map(({ paginacao, itens }) => JSON.stringify([paginacao.total, itens]));
+  return shown === others;
 }
 
 /** Within this, the same words are of one outage, which refuses several requests and is heard once. */

@@ -2,7 +2,7 @@
 import { html, useEffect } from "../vendor/preact.js";
 import { at, write } from "../address.js";
 import { CHOICES, clock, FIELDS, integer, plural, share } from "../format.js";
-import { useList, useOnce } from "../lists.js";
+import { isSame, useList, useOnce } from "../lists.js";
 import { Documento, Instant, NoReports, Skeleton, Status, Trouble } from "../parts.js";
 import { link } from "../router.js";
 import { api } from "../session.js";
@@ -23,7 +23,7 @@ export function Painel({ place }) {
       <h1 tabindex="-1" data-home>Painel</h1>
       <p class="total">${found && html`<strong data-total>${plural(found.total, "relatório", "relatórios")}</strong>`}</p>
       <${Late} going=${asked.loading} />
-      ${found && html`<${Counted} key=${found.at} total=${found.total} at=${found.at} /><${OnPaper} words="Contado" at=${found.at} />
+      ${found && html`<${Counted} key=${found.at} ...${found} /><${OnPaper} words="Contado" at=${found.at} />
         <div class="actions"><button type="button" data-news onClick=${asked.retry}>Contar de novo <kbd aria-hidden="true">r</kbd></button></div>`}
     </header>
     ${asked.refusal ? html`<${Trouble} ...${asked} stale=${Boolean(found)} />` : !found && html`<${Skeleton} count=${8} />`}
@@ -34,11 +34,12 @@ export function Painel({ place }) {
   </div>`;
 }
 
-/** When it was counted, and whether anything has happened since. @param {{total: number, at: Date}} props */
-function Counted({ total, at: counted }) {
-  const { news, stale } = useList("/relatorios", {});
-  const since = news ? "; houve mudanças desde então" : stale && "; não foi possível verificar desde então";
-  useEffect(() => say(news ? "Houve mudanças desde a contagem." : `${plural(total, "relatório", "relatórios")}.`), [news]);
+/** When it was counted, and whether anything has happened since the list was that of the count. @param {{list: any, total: number, at: Date}} props */
+function Counted({ list, total, at: counted }) {
+  const { result, news, stale } = useList("/relatorios", {});
+  const changed = Boolean(result) && !isSame(list, news ?? result);
+  const since = changed ? "; houve mudanças desde então" : stale && "; não foi possível verificar desde então";
+  useEffect(() => say(changed ? "Houve mudanças desde a contagem." : `${plural(total, "relatório", "relatórios")}.`), [changed]);
   return html`<p class="checked ${since ? "off" : ""}">contado às ${clock(counted)}${since}</p>`;
 }
 
@@ -46,10 +47,11 @@ function Counted({ total, at: counted }) {
 async function look(signal) {
   const asked = steady(api(), signal);
   const first = async (/** @type {Record<string, string>} */ filters) => (await asked.ask("/relatorios", filters)).body.result;
+  // Before all that is counted, so that whatever happens meanwhile is seen to have.
+  const list = await first({});
   const pending = await first({ pendente_validacao_manual: "true", sort: WAITING });
   const counts = await countChoices(asked, {});
-  const list = await first({});
-  return { counts, pending, total: Number(list.paginacao.total), newest: list.itens[0]?.atualizado_em ?? "", at: new Date() };
+  return { list, counts, pending, total: Number(list.paginacao.total), newest: list.itens[0]?.atualizado_em ?? "", at: new Date() };
 }
 
 /** @param {{pending: any}} props */
