@@ -96,6 +96,42 @@ def test_the_focus_stays_in_what_covers_the_page(phone: Console) -> None:
     assert phone.page.evaluate(f"{FOCUSED}.getAttribute('aria-label')") == "Fechar os filtros"
 
 
+def test_naming_more_matrices_keeps_the_focus_there(wide: Console) -> None:
+    def fewer(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, body=answer.text().replace("SOME_MATRICES = 40", "SOME_MATRICES = 5"))
+
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    def press() -> None:
+        wide.page.keyboard.press("Enter")
+
+    wide.lasting.route("**/totals.js", fewer)
+    wide.enter()
+    wide.page.locator(".matriz summary").press("Enter")
+    more = wide.page.get_by_role("button", name="Mostrar mais")
+    more.focus()
+    wide.intercept(re.compile("sort=nome"), hold)
+    press()
+    wide.page.locator(".matriz [aria-disabled=true]").wait_for()
+    press()
+    assert more.evaluate(f"(e) => e === {FOCUSED}")
+    while not held:
+        wide.page.wait_for_timeout(20)
+    wide.page.unroute(re.compile("sort=nome"))
+    held[0].continue_()
+    wide.page.locator(".matriz [aria-disabled=false]").wait_for()
+    assert wide.page.locator(".matriz [aria-pressed]").count() == 10
+    assert more.evaluate(f"(e) => e === {FOCUSED}")
+    press()
+    more.wait_for(state="detached")
+    assert wide.page.locator(".matriz [aria-pressed]").count() == 12
+    assert wide.page.evaluate(f"{FOCUSED}.textContent") == "Matriz"
+
+
 def test_arrows_go_on_from_the_open_row(wide: Console) -> None:
     wide.enter()
     wide.rows.nth(4).focus()

@@ -178,8 +178,10 @@ function Matriz({ place, list, filters }) {
     setSteps(1);
     known.current = undefined;
   };
+  // What asks for more goes away when there are no more.
+  const home = steps > 1 ? "" : undefined;
   return html`<details class="matriz" open=${open} onToggle=${toggle}>
-    <summary>Matriz</summary>
+    <summary data-home=${home}>Matriz</summary>
     ${asked.refusal && html`<${Trouble} ...${asked} />`}
     <div class="choices" role="group" aria-label="Matriz">
       ${open && !found && !asked.refusal && html`<p class="hint">Procurando as matrizes…</p>`}
@@ -188,7 +190,7 @@ function Matriz({ place, list, filters }) {
         return html`<button key=${nome} type="button" aria-pressed=${on} title=${nome} onClick=${() => choose(on ? "" : nome)}><span class="words">${nome}</span><span class="number">${integer(total)}</span></button>`;
       })}
       ${found?.matrices.length === 0 && html`<p class="hint">Nenhuma com estes filtros.</p>`}
-      ${found && found.rest > 0 && html`<p class="hint">São as ${integer(found.matrices.length)} primeiras; as outras têm ${plural(found.rest, "relatório", "relatórios")}. <button type="button" class="text" disabled=${asked.loading} onClick=${() => setSteps(steps + 1)}>Mostrar mais</button></p>`}
+      ${found && found.rest > 0 && html`<p class="hint">São as ${integer(found.matrices.length)} primeiras; as outras têm ${plural(found.rest, "relatório", "relatórios")}. <button type="button" class="text" aria-disabled=${asked.loading} onClick=${() => asked.loading || setSteps(steps + 1)}>Mostrar mais</button></p>`}
     </div>
   </details>`;
 }
