@@ -1,5 +1,6 @@
 import re
 from collections.abc import Callable
+from typing import Literal
 
 import httpx
 import pytest
@@ -60,6 +61,29 @@ def test_the_page_says_that_it_comes_until_its_modules_have(wide: Console) -> No
     held[0].continue_()
     wide.page.get_by_role("button", name="Entrar").wait_for()
     assert not wide.page.get_by_text("Carregando…").count()
+
+
+PASS = """(ms) => document.getAnimations().filter(({ effect }) => effect.target.matches('.late'))
+    .map((waiting) => (waiting.currentTime = ms))"""
+
+
+@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+def test_the_page_says_what_to_do_when_a_module_does_not_come(
+    wide: Console, motion: Literal["reduce", "no-preference"]
+) -> None:
+    wide.refusals_expected = True
+    wide.page.emulate_media(reduced_motion=motion)
+    wide.intercept("**/router.js", lambda route: route.abort())
+    wide.page.goto(wide.base)
+    wide.page.get_by_text("Carregando…").wait_for()
+    again = wide.page.get_by_role("link", name="Recarregue a página.")
+    for late, seen in ((14_900, 0), (15_000, 1)):
+        assert wide.page.evaluate(PASS, late) == [late]
+        assert again.count() == seen
+    wide.page.unroute("**/router.js")
+    again.click()
+    wide.page.get_by_role("button", name="Entrar").wait_for()
+    assert not again.count()
 
 
 def test_without_scripts_the_page_says_what_it_needs_and_where_there_is_more(browser: Browser, wide: Console) -> None:
