@@ -7,6 +7,8 @@ import pytest
 
 from console.driver import Console
 from console.test_freshness import answered
+from console.test_states import answers
+from laudo.core import errors
 
 
 def test_long_names_do_not_widen_the_filters(wide: Console) -> None:
@@ -50,6 +52,23 @@ def test_dialogs_fit_a_small_phone(phone: Console) -> None:
         dialog = phone.page.locator("dialog[open]")
         assert dialog.evaluate("(dialog) => dialog.scrollWidth - dialog.clientWidth") <= 0, name
         phone.page.keyboard.press("Escape")
+
+
+def test_the_id_of_a_request_has_room_however_long_it_is(wide: Console) -> None:
+    wide.refusals_expected = True
+    refuse = answers(500, errors.INTERNAL.message, X_Request_Id="7f0c2b9a5e5d4c3fb1a2d3e4f5061728" * 2)
+    out = "(all) => all.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.className || e.tagName)"
+    wide.intercept(re.compile("sort=nome"), refuse)
+    wide.enter()
+    wide.page.locator(".matriz summary").click()
+    wide.page.locator(".matriz .trouble").wait_for()
+    assert wide.page.locator(".filters, .matriz, .matriz .trouble").evaluate_all(out) == []
+    wide.page.set_viewport_size({"width": 360, "height": 780})
+    wide.intercept(re.compile(r"/(relatorios|pessoas|usuario)(\?|$)"), refuse)
+    for view in ("relatorios", "pessoas", "painel", "perfil"):
+        wide.enter(f"?{view}#/{view}")
+        wide.page.locator(".trouble").wait_for()
+        assert wide.page.locator("html, .trouble").evaluate_all(out) == [], view
 
 
 LINES = "(all) => all.map((e) => e.getBoundingClientRect()).map(({ top, bottom }) => Math.round((top + bottom) / 2))"
