@@ -66,6 +66,25 @@ def test_what_is_copied_is_there_also_where_scripts_have_no_clipboard(wide: Cons
     assert box.input_value() == numero
 
 
+def test_a_copy_that_the_browser_refuses_is_seen_for_a_moment(wide: Console) -> None:
+    wide.enter()
+    wide.rows.first.click()
+    button = wide.page.get_by_role("button", name="Copiar o número")
+    drawn = button.locator("path")
+    before = drawn.get_attribute("d")
+    wide.page.evaluate("delete Navigator.prototype.clipboard; void (Document.prototype.execCommand = () => false)")
+    button.click()
+    wide.page.get_by_title("O navegador não permitiu copiar.").wait_for()
+    failed = drawn.get_attribute("d")
+    assert failed != before
+    wide.page.get_by_title("Copiar o número").wait_for()
+    assert drawn.get_attribute("d") == before
+    wide.page.evaluate("void (Document.prototype.execCommand = () => true)")
+    button.click()
+    wide.page.get_by_title("Copiado.").wait_for()
+    assert drawn.get_attribute("d") not in (before, failed)
+
+
 def exported(console: Console, folder: Path, separator: str = ",") -> list[dict[str, str]]:
     with console.page.expect_download() as download:
         console.page.get_by_role("dialog").get_by_role("button", name="Exportar").click()

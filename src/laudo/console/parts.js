@@ -12,6 +12,7 @@ const PATHS = {
   close: "M4 4l8 8M12 4l-8 8",
   copy: "M5.5 5.5v-3h8v8h-3M2.5 5.5h8v8h-8z",
   done: "M3 8.5l3.2 3.2L13 4.800",
+  failed: "M8 2l6.5 11.5h-13zM8 6.5v3M8 11.4v.2",
   search: "M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9ZM10.3 10.3l3.7 3.7",
   filter: "M2 4h12M4.5 8h7M6.5 12h3",
   down: "M8 2.5v8M4.5 7.5L8 11l3.5-3.5M3 13.5h10",
@@ -78,21 +79,25 @@ export function Instant({ iso }) {
   return html`<time datetime=${iso} title=${`${exact(iso)} (${ago(iso)})`}>${day(iso)} <span class="hour">${time(iso)}</span></time>`;
 }
 
-/** @param {{text: string, label: string, class?: string, children?: any}} props */
+const COPIED = "Copiado.";
+const NOT_COPIED = "O navegador não permitiu copiar.";
+
+/** Copies a text, and shows for a moment whether it was. @param {{text: string, label: string, class?: string, children?: any}} props */
 export function Copy({ text, label, class: name = "quiet", children }) {
-  const [done, setDone] = useState(false);
+  const [outcome, setOutcome] = useState("");
   useEffect(() => {
-    if (!done) return undefined;
-    const timer = setTimeout(() => setDone(false), 1600);
+    if (!outcome) return undefined;
+    const timer = setTimeout(() => setOutcome(""), 1600);
     return () => clearTimeout(timer);
-  }, [done]);
+  }, [outcome]);
   const copy = async () => {
-    const copied = await put(text);
-    setDone(copied);
-    say(copied ? "Copiado." : "O navegador não permitiu copiar.");
+    const words = (await put(text)) ? COPIED : NOT_COPIED;
+    setOutcome(words);
+    say(words);
   };
-  return html`<button type="button" class=${name} aria-label=${children ? undefined : label} title=${label} onClick=${copy}>
-    <${Icon} name=${done ? "done" : "copy"} />${children}
+  const icon = outcome === COPIED ? "done" : outcome ? "failed" : "copy";
+  return html`<button type="button" class=${name} aria-label=${children ? undefined : label} title=${outcome || label} data-icon=${icon} onClick=${copy}>
+    <${Icon} name=${icon} />${children}
   </button>`;
 }
 
