@@ -58,6 +58,32 @@ def test_axe_finds_nothing_beside_an_open_report_and_in_open_filters(every: Cons
     assert every.page.evaluate(SMALL) == []
 
 
+CONTRAST = """(eye) => {
+    const rgb = (color) => color.match(/[0-9.]+/g).map(Number)
+    const luminance = (channels) => channels.map((value) => value / 255)
+        .map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4))
+        .reduce((sum, value, at) => sum + value * [0.2126, 0.7152, 0.0722][at], 0)
+    const { color, opacity } = getComputedStyle(eye)
+    let around = eye.parentElement
+    while (rgb(getComputedStyle(around).backgroundColor)[3] === 0) around = around.parentElement
+    const behind = rgb(getComputedStyle(around).backgroundColor)
+    const seen = rgb(color).map((value, at) => value * opacity + behind[at] * (1 - opacity))
+    const [dark, light] = [seen, behind].map(luminance).sort((one, other) => one - other)
+    return (light + 0.05) / (dark + 0.05)
+}"""
+
+
+def test_the_eye_that_shows_a_cpf_can_be_seen_in_any_row(every: Console) -> None:
+    """The contrast that WCAG 1.4.11 asks of what can be pressed."""
+    every.enter("#/relatorios?tipo_pessoa=PESSOA")
+    every.rows.nth(1).press("Enter")
+    every.page.locator(".detalhe dl").wait_for()
+    for eye in ("tr:not(.open) .reveal", "tr.open .reveal", ".detalhe .reveal"):
+        assert every.page.locator(eye).first.evaluate(CONTRAST) >= 3, eye
+    every.enter("#/painel")
+    assert every.page.locator(".waiting .reveal").first.evaluate(CONTRAST) >= 3
+
+
 def test_the_count_is_said_and_the_focus_goes_in_order(tab: Console) -> None:
     tab.enter("#/relatorios?status=PENDENTE")
     tab.until("/^[0-9.]+ relatórios, página 1.$/.test(document.querySelector('[role=status]').lastChild?.textContent)")
