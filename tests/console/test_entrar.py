@@ -20,6 +20,16 @@ def test_a_token_is_asked_for_and_opens_the_list(tab: Console) -> None:
     assert tab.page.evaluate("localStorage.length + document.cookie.length") == 0
 
 
+def test_the_tab_is_called_by_what_is_seen_there(wide: Console) -> None:
+    wide.page.goto(f"{wide.base}/#/painel")
+    wide.page.get_by_label("Token de acesso").fill(wide.token)
+    assert wide.page.title() == "Entrar · laudo"
+    wide.page.keyboard.press("Enter")
+    wide.until("document.title === 'Painel · laudo'")
+    wide.page.get_by_role("button", name="Sair").click()
+    wide.until("document.title === 'Entrar · laudo'")
+
+
 def test_what_cannot_be_a_token_is_said_in_words_without_asking(tab: Console) -> None:
     tab.page.goto(tab.base)
     tab.page.get_by_role("button", name="Entrar").click()

@@ -4,7 +4,7 @@ import { keepFocus } from "./focus.js";
 import { Frame } from "./frame.js";
 import { listen } from "./keyboard.js";
 import { learnLimits } from "./limits.js";
-import { follow } from "./router.js";
+import { follow, titleOf } from "./router.js";
 import { renewKept, resume } from "./session.js";
 import { store, useStore } from "./store.js";
 import { resumeTheme } from "./theme.js";
@@ -33,6 +33,9 @@ function Console() {
   useEffect(() => {
     document.body.dataset.view = token ? place.view : "entrar";
   }, [token, place.view]);
+  useEffect(() => {
+    document.title = `${token ? titleOf(place) : "Entrar"} · laudo`;
+  }, [token, place]);
   if (broken) return html`<main class="broken"><h1>Algo deu errado nesta página.</h1><p><a href="./">Recarregar</a></p></main>`;
   if (!token) return html`<${Entrar} />`;
   const View = place.refused.length ? Refused : place.missing.length ? Missing : VIEWS[place.view];

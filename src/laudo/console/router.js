@@ -7,6 +7,11 @@ import { store } from "./store.js";
 /** What each view is called. */
 export const TITLES = { relatorios: "Relatórios", pessoas: "Pessoas", painel: "Painel", perfil: "Perfil" };
 
+/** What a place is called. @param {Place} place */
+export function titleOf({ view, open }) {
+  return open ? `Relatório ${open.slice(0, 8)}` : TITLES[view];
+}
+
 /** Go somewhere, as a step that "back" undoes unless `replace` or one is there already. @param {Place} place @param {{replace?: boolean}} [how] */
 export function go(place, { replace = false } = {}) {
   const address = write(place);
@@ -52,6 +57,5 @@ function here() {
 
 /** @param {Place} place @param {string|null} [dialog] the one that is still open there */
 function arrive(place, dialog = null) {
-  document.title = `${place.open ? `Relatório ${place.open.slice(0, 8)}` : TITLES[place.view]} · laudo`;
   store.set({ place, dialog });
 }
