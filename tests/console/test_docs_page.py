@@ -19,8 +19,17 @@ def test_every_route_can_be_tried_with_the_token_of_the_tab(tab: Console, api: h
     section.get_by_role("button", name="Enviar").click()
     section.locator("output[aria-live=polite] [data-outcome]").wait_for()
     assert section.locator("[data-outcome]").inner_text().startswith("200")
-    answer = section.locator("output pre").inner_text()
+    answer = section.locator(".try pre").inner_text()
     assert json.loads(answer) == api.get("/relatorios", params={"status": "EM ANALISE", "rows": 50}).json()
+
+
+def test_of_an_answer_only_what_became_of_it_is_said(wide: Console) -> None:
+    wide.enter("docs")
+    section = wide.page.locator("section[data-path='/usuario']")
+    section.locator("summary", has_text="Experimentar").click()
+    section.get_by_role("button", name="Enviar").click()
+    section.get_by_role("region", name="Resposta").wait_for()
+    assert re.fullmatch(r"200 · \d+ caracteres · \d+ ms", section.locator("[aria-live]").inner_text())
 
 
 def test_a_refusal_is_shown_as_it_came(tab: Console, api: httpx.Client) -> None:
@@ -32,15 +41,15 @@ def test_a_refusal_is_shown_as_it_came(tab: Console, api: httpx.Client) -> None:
     section.get_by_role("button", name="Enviar").click()
     came = api.get("/relatorios", params={"rows": "7"}).text
     section.get_by_text(f"400 · {len(came)} caracteres ·").wait_for()
-    assert json.loads(section.locator("output pre").inner_text()) == json.loads(came)
+    assert json.loads(section.locator(".try pre").inner_text()) == json.loads(came)
     tab.intercept("**/relatorios*", lambda route: route.fulfill(status=502, body="<h1>Bad Gateway</h1>"))
     section.get_by_role("button", name="Enviar").click()
     section.get_by_text("502 ·").wait_for()
-    assert section.locator("output pre").inner_text() == "<h1>Bad Gateway</h1>"
+    assert section.locator(".try pre").inner_text() == "<h1>Bad Gateway</h1>"
     tab.intercept("**/relatorios*", lambda route: route.abort())
     section.get_by_role("button", name="Enviar").click()
     section.get_by_text("sem resposta · 0 caracteres").wait_for()
-    assert section.locator("output pre").inner_text() == "O servidor não respondeu. Verifique a conexão."
+    assert section.locator(".try pre").inner_text() == "O servidor não respondeu. Verifique a conexão."
 
 
 def test_an_answer_that_comes_late_is_not_shown_for_a_later_question(wide: Console) -> None:
@@ -60,7 +69,7 @@ def test_an_answer_that_comes_late_is_not_shown_for_a_later_question(wide: Conso
     with suppress(Error):
         held[0].fulfill(json={"late": True})
     wide.page.wait_for_timeout(200)
-    assert "late" not in section.locator("output").inner_text()
+    assert "late" not in section.locator(".try").inner_text()
 
 
 def test_the_token_is_not_shown_by_trying(tab: Console) -> None:

@@ -33,9 +33,8 @@ function Try({ path, parameters, needsToken }) {
       ${parameters.map((parameter) => html`<${Input} key=${parameter.name} parameter=${parameter} set=${(/** @type {string} */ value) => setGiven({ ...given, [parameter.name]: value })} value=${given[parameter.name] ?? ""} />`)}
       <div class="send"><button type="submit" class="primary">Enviar</button><code>GET ${path}${query && `?${query}`}</code></div>
     </form>
-    <output aria-live="polite">
-      ${outcome && html`<span data-outcome>${outcome.status} · ${outcome.size} caracteres · ${outcome.ms} ms</span><pre tabindex="0" role="region" aria-label="Resposta"><code>${outcome.text}</code></pre>`}
-    </output>
+    <output aria-live="polite">${outcome && html`<span data-outcome>${outcome.status} · ${outcome.size} caracteres · ${outcome.ms} ms</span>`}</output>
+    ${outcome && html`<pre tabindex="0" role="region" aria-label="Resposta"><code>${outcome.text}</code></pre>`}
   </details>`;
 }
 
