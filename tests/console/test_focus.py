@@ -25,6 +25,19 @@ def test_filters_over_the_list_keep_the_focus_and_give_it_back(phone: Console) -
     phone.page.locator(".filters").wait_for()
 
 
+def test_back_closes_the_filters_over_the_list_and_takes_back_the_last(phone: Console) -> None:
+    phone.enter("#/relatorios?status=CONCLUIDO")
+    total = phone.total
+    phone.filters()
+    phone.page.locator('[data-filter="resultado=VALID"]').click()
+    phone.page.wait_for_url("**resultado=VALID")
+    phone.settle()
+    assert phone.page.locator(".filters").evaluate("(filters) => filters.matches(':modal')")
+    phone.page.go_back()
+    phone.page.locator(".filters").wait_for(state="detached")
+    phone.await_total(total)
+
+
 def test_a_report_over_the_list_keeps_the_focus_and_gives_it_back(phone: Console) -> None:
     phone.page.set_viewport_size({"width": 360, "height": 780})
     phone.enter()

@@ -1,5 +1,5 @@
 // The list of reports: its filters, its table, its pages.
-import { html, useEffect, useState } from "../vendor/preact.js";
+import { html, useEffect } from "../vendor/preact.js";
 import { filtersOf, instant, parameters } from "../address.js";
 import { Chips } from "../chips.js";
 import { doubt, isPersonal } from "../documents.js";
@@ -8,7 +8,7 @@ import { useList } from "../lists.js";
 import { Beyond, Pager } from "../pager.js";
 import { Icon, NoReports, Skeleton, Trouble, useMedia, usePageTop } from "../parts.js";
 import { go } from "../router.js";
-import { say, store } from "../store.js";
+import { say, store, useStore } from "../store.js";
 import { Filters, NARROW } from "./filters.js";
 import { Checked, News } from "./standing.js";
 import { RelatorioTable } from "./table.js";
@@ -18,7 +18,7 @@ import { RelatorioTable } from "./table.js";
 /** @param {{place: Place}} props */
 export function Relatorios({ place }) {
   const list = useList("/relatorios", parameters(place));
-  const [filtering, setFiltering] = useState(false);
+  const filtering = useStore((state) => state.dialog === "filtros");
   const narrow = useMedia(`(width < ${NARROW}px)`);
   const top = usePageTop(place);
   const total = Number(list.result?.paginacao.total ?? 0);
@@ -29,14 +29,14 @@ export function Relatorios({ place }) {
     if (list.result && !list.loading && !list.refusal) say(`${plural(total, "relatório", "relatórios")}, página ${integer(place.page)}. ${doubt(place.filters.numero_documento ?? "")}`.trim());
   }, [list.result, list.loading]);
   return html`<div class="split ${filtering ? "filtering" : ""} ${place.open ? "opened" : ""}">
-    ${(filtering || !narrow) && html`<${Filters} place=${place} list=${list} close=${() => setFiltering(false)} />`}
+    ${(filtering || !narrow) && html`<${Filters} place=${place} list=${list} close=${() => store.set({ dialog: null })} />`}
     <section class="list" ref=${top} aria-labelledby="titulo" aria-busy=${list.loading}>
       <header class="head">
         <h1 id="titulo" tabindex="-1" data-home>Relatórios</h1>
         <p class="total">${(known || empty) && html`<strong data-total>${plural(total, "relatório", "relatórios")}</strong>`}</p>
         <${Checked} list=${list} />
         <div class="actions">
-          <button type="button" class="only-narrow" aria-haspopup="dialog" onClick=${() => setFiltering(true)}><${Icon} name="filter" />Filtros${narrowed > 0 && html` <span class="count">${narrowed}</span>`}</button>
+          <button type="button" class="only-narrow" aria-haspopup="dialog" onClick=${() => store.set({ dialog: "filtros" })}><${Icon} name="filter" />Filtros${narrowed > 0 && html` <span class="count">${narrowed}</span>`}</button>
           <button type="button" onClick=${() => store.set({ dialog: "copiar" })}><${Icon} name="code" />Copiar como…</button>
           <button type="button" onClick=${() => store.set({ dialog: "exportar" })}><${Icon} name="down" />Exportar</button>
         </div>
