@@ -15,6 +15,7 @@ import psycopg
 import pytest
 
 import postgres_server
+from awaiting import readable
 from between import Between
 from laudo.core.sql import How, Statement, Write
 from laudo.core.sql.writes import Table
@@ -33,7 +34,7 @@ from laudo.server.database import (
     read,
 )
 from laudo.server.postgres import Postgres, address, failures, pool
-from laudo.server.postgres.session import Hung
+from laudo.server.postgres.session import Hung, Session
 from postgres_server import Server
 
 COUNTER: Final = Table(
@@ -287,6 +288,38 @@ def test_a_batch_takes_four_round_trips_however_much_it_writes(
             connection.write(INSERT, [(1, name, 1, None)])
     assert between.turns == 4
     assert len(writer.fetch(ALL)) == 6
+
+
+class Piecemeal:
+    """A libpq whose kernel does not take the end of a message at once; the answer comes as soon as it has."""
+
+    def __init__(self, libpq: Any) -> None:  # noqa: ANN401 - psycopg's, in C or in Python
+        self._libpq = libpq
+        self._kept = 0
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        return getattr(self._libpq, name)
+
+    def pipeline_sync(self) -> None:
+        self._libpq.pipeline_sync()
+        self._kept = 1
+
+    def flush(self) -> int:
+        kept, self._kept = self._kept, 0
+        return self._libpq.flush() or kept
+
+    def consume_input(self) -> None:
+        assert readable(self._libpq.socket, PATIENCE)
+        self._libpq.consume_input()
+
+
+def test_an_answer_that_was_read_while_the_question_was_sent_is_not_waited_for(server: Server) -> None:
+    conninfo = address.conninfo(server.url(), Bounds(), write=True)
+    with closing(Session.open(conninfo, silence=PATIENCE / 2, prepare=True, plans="auto")) as session:
+        session._libpq = Piecemeal(session._libpq)  # type: ignore[assignment]
+        for _ in range(2):
+            session.send(ONE.text)
+            assert session.receive() == [(1,)]
 
 
 # In which state a store is.

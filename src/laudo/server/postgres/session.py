@@ -155,7 +155,6 @@ class Session:
     def _received(self) -> list[PGresult]:
         with self._exchange:
             self._libpq.pipeline_sync()
-            self._flush()
             answers, failure = self._answers()
         if failure is not None:
             self._forget()
@@ -202,15 +201,16 @@ class Session:
         self._fresh.clear()
 
     def _answers(self) -> tuple[list[PGresult], PGresult | None]:
-        """Read to the end of what was sent; give the results of what nobody has left, and the first failure.
+        """Send the rest, and read to the end; give the results of what nobody has left, and the first failure.
 
-        Nothing can have come yet of the end, so that it is waited for at once: to ask libpq whether it must be lets
-        other threads run, as often as it is asked.
+        Unless something was read meanwhile, nothing can have come yet of the end, so that it is waited for at once: to
+        ask libpq whether it must be lets other threads run, as often as it is asked.
         """
         answers: list[PGresult] = []
         failure = None
         self._left += 1
-        self._arrive()
+        if not self._flush():
+            self._arrive()
         while self._left:
             result = self._next()
             if result is None:
@@ -238,12 +238,16 @@ class Session:
         self._wait()
         self._libpq.consume_input()
 
-    def _flush(self) -> None:
+    def _flush(self) -> bool:
+        """Send what libpq holds; tells whether something was read, as it is while the kernel takes only a part."""
+        has_read = False
         while self._libpq.flush():
             self._poll.modify(self._libpq.socket, select.POLLIN | select.POLLOUT)
             self._wait()
             self._poll.modify(self._libpq.socket, select.POLLIN)
             self._libpq.consume_input()
+            has_read = True
+        return has_read
 
     def _wait(self) -> None:
         if self._tells and not self._poll.poll(SILENT_SECONDS * 1000):
