@@ -315,7 +315,7 @@ class Piecemeal:
 
 def test_an_answer_that_was_read_while_the_question_was_sent_is_not_waited_for(server: Server) -> None:
     conninfo = address.conninfo(server.url(), Bounds(), write=True)
-    with closing(Session.open(conninfo, silence=PATIENCE / 2, prepare=True, plans="auto")) as session:
+    with closing(Session.open(conninfo, limit_ms=PATIENCE * 500, prepare=True, plans="auto")) as session:
         session._libpq = Piecemeal(session._libpq)  # type: ignore[assignment]
         for _ in range(2):
             session.send(ONE.text)

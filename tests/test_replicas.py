@@ -610,6 +610,14 @@ def test_a_statement_that_takes_too_long_is_not_asked_again_elsewhere(opened: Op
     assert {*asked(database, 6)} == ports(*cluster.replicas)
 
 
+def test_statements_asked_together_that_take_long_leave_no_replica_alone(opened: Open, cluster: Cluster) -> None:
+    database = opened(statement_timeout_ms=300)
+    nap = Statement("SELECT inet_server_port()::bigint FROM pg_sleep(0.2)")
+    [(port,)], *others = read(database, lambda connection: connection.fetch_each([nap] * 5))
+    assert others == [[(port,)]] * 4
+    assert {*asked(database, 6)} == ports(*cluster.replicas)
+
+
 def test_when_all_connections_to_a_replica_are_in_use_another_one_is_asked(opened: Open, cluster: Cluster) -> None:
     database = opened(pool_size=1, pool_timeout_ms=900)
     database.mark()

@@ -1,10 +1,11 @@
 """A statement of a request may take so long and no longer, on either engine; those of commands may take any time."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from itertools import count
 from random import Random
-from time import monotonic
+from time import monotonic, sleep
 from typing import Final
 
 import apsw
@@ -55,6 +56,27 @@ def test_a_limit_is_each_statements_and_not_all_of_theirs_together(limited: Data
     with limited.snapshot() as connection:
         while monotonic() - begun < 3 * LIMIT_MS / 1000:
             assert connection.fetch(counted) == limited.fetch(counted) == [(20_000,)]
+
+
+@pytest.mark.timed
+@pytest.mark.engines("postgres", reason="only a server is asked several statements in one round trip")
+def test_a_limit_is_each_statements_also_of_those_asked_together(limited: Database) -> None:
+    """Together they say nothing for longer than one may take: that is no server that hangs, which all would be told."""
+    nap = Statement("SELECT pg_sleep(?::float8 / 1000)::text", (LIMIT_MS * 2 // 3,))
+    together = 5
+    with ThreadPoolExecutor(1) as thread:
+        sleeping = thread.submit(limited.fetch_each, [nap] * together)
+        answers = 0
+        while not sleeping.done():
+            assert limited.fetch(ONE) == [(1,)]
+            answers += 1
+            sleep(0.05)
+    assert sleeping.result() == [[("",)]] * together
+    assert answers > together
+    with limited.snapshot() as connection:
+        assert connection.fetch_each([nap] * together) == [[("",)]] * together
+        with pytest.raises(Slow, match="time limit"):
+            connection.fetch_each([nap, ENDLESS, nap])
 
 
 @pytest.mark.engines("sqlite", reason="it is SQLite that looks at the time after so many steps of what it has prepared")

@@ -11,9 +11,6 @@ from laudo.server.postgres.pool import Pool
 from laudo.server.postgres.session import Session
 from laudo.server.postgres.transaction import ALONE, SNAPSHOT, TRANSACTION, PostgresConnection
 
-_MARGIN_SECONDS: Final = 0.5
-"""How much longer than a statement may take the server can be silent before it counts as hung."""
-
 _NOTHING: Final = Statement("SELECT")
 
 _MARKED: Final = (
@@ -45,8 +42,7 @@ class Postgres:
         self._shown = address.shown(self._conninfo)
         self._write = write
         limit = bounds.write_timeout_ms if write else bounds.statement_timeout_ms
-        silence = limit / 1000 + _MARGIN_SECONDS if limit else None
-        self._pool = Pool(partial(self._open, silence), bounds)
+        self._pool = Pool(partial(self._open, limit), bounds)
         try:
             self._pool.give_back(self._pool.borrow())
         except Unavailable:
@@ -95,7 +91,7 @@ class Postgres:
 
     def alone(self) -> PostgresConnection:
         """Give a connection outside of the pool and of any transaction, which waits for its statements for ever."""
-        return PostgresConnection(Pool(partial(self._open, None), self._bounds), ALONE, self.dialect)
+        return PostgresConnection(Pool(partial(self._open, 0), self._bounds), ALONE, self.dialect)
 
     def settle(self) -> None:
         """Return at once: a server keeps its log for its own purposes."""
@@ -108,9 +104,9 @@ class Postgres:
         """Close every connection; one that is in use is closed when its transaction ends."""
         self._pool.close()
 
-    def _open(self, silence: float | None) -> Session:
+    def _open(self, limit_ms: int) -> Session:
         plans = "force_custom_plan" if self._write else "auto"
-        return Session.open(self._conninfo, silence=silence, prepare=self._bounds.prepare, plans=plans)
+        return Session.open(self._conninfo, limit_ms=limit_ms, prepare=self._bounds.prepare, plans=plans)
 
     def _asked(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], int]:
         """Give the rows of each, and the generation of the session that was asked."""

@@ -1,4 +1,4 @@
-"""What went wrong -> the store's errors: the table of PostgreSQL's codes, and of its refusals to connect."""
+"""What went wrong -> the store's errors: the table of PostgreSQL's codes, its refusals to connect, and ours."""
 
 import re
 from collections.abc import Callable
@@ -6,9 +6,12 @@ from typing import Final
 
 import psycopg
 from psycopg import pq
-from psycopg.pq.abc import PGresult
+from psycopg.pq.abc import PGconn, PGresult
 
 from laudo.server.database import LOCKED, NO_SCHEMA, Busy, Locked, Lost, Slow, StoreError, Unavailable
+
+OLDEST: Final = 14
+"""The oldest PostgreSQL that takes many statements in one round trip and that is still maintained."""
 
 LOST: Final = "the connection to PostgreSQL was lost; ask again"
 HUNG: Final = "PostgreSQL does not answer in time; check its server and the network"
@@ -60,6 +63,16 @@ def refused(error: psycopg.Error) -> StoreError:
     if _FULL.search(said):
         return Busy("PostgreSQL has no connection left", said)
     return Unavailable("PostgreSQL cannot be reached", said)
+
+
+def require_fit(libpq: PGconn, store: str) -> None:
+    """Raise StoreError when a server is too old, or a database keeps no Unicode."""
+    if libpq.server_version < OLDEST * 10_000:
+        version = libpq.server_version // 10_000
+        raise StoreError(f"{store}: PostgreSQL {version} is too old: laudo needs {OLDEST} or newer")
+    encoding = (libpq.parameter_status(b"server_encoding") or b"").decode()
+    if encoding != "UTF8":
+        raise StoreError(f"{store}: the database has the encoding {encoding}: create it anew with ENCODING 'UTF8'")
 
 
 def _mistake(code: str) -> Callable[[str], Exception]:

@@ -18,12 +18,9 @@ from psycopg.pq.abc import PGconn, PGresult
 from psycopg.types.string import ByteaBinaryLoader
 
 from laudo.server import logs
-from laudo.server.database import SILENT_SECONDS, WAITS, Lost, Row, StoreError, Unavailable
+from laudo.server.database import SILENT_SECONDS, WAITS, Lost, Row, Unavailable
 from laudo.server.postgres import address, failures
 from laudo.server.postgres.binding import bound, numbered
-
-OLDEST: Final = 14
-"""The oldest PostgreSQL that takes many statements in one round trip and that is still maintained."""
 
 _MOST_PREPARED: Final = 1000
 """Statements that a connection keeps prepared: their texts are made of constants, so that there are fewer."""
@@ -31,8 +28,14 @@ _MOST_PREPARED: Final = 1000
 _SYNC: Final = int(pq.ExecStatus.PIPELINE_SYNC)
 _FAILED: Final = int(pq.ExecStatus.FATAL_ERROR)
 
-_ENDS: Final = frozenset({b"COMMIT", b"ROLLBACK"})
+_MARGIN_MS: Final = 500
+"""How much longer than the statements may take the server can be silent before it counts as hung."""
+
+_ENDS: Final = (b"COMMIT", b"ROLLBACK")
 """Never prepared: where PgBouncer does not know of what was prepared, a transaction that has failed must still end."""
+
+_AT_ONCE: Final = (b"BEGIN", *_ENDS)
+"""How those statements begin that are given no time of their own."""
 
 _PLANS: Final = """
 SELECT set_config('plan_cache_mode', CASE WHEN 1000 <= (
@@ -51,21 +54,22 @@ Who has set another mode keeps it, as Citus must.
 
 
 class Hung(Unavailable):
-    """The server has said nothing for longer than any statement may take."""
+    """The server has said nothing for longer than all that it was sent may take."""
 
 
 class Session:
     """A connection for one thread at a time. Once an exchange has broken off it is `spoilt`, and only to be closed."""
 
-    def __init__(self, connection: psycopg.Connection[Any], *, silence: float | None, prepare: bool) -> None:
-        """Wait at most `silence` seconds for the server to say something, None for ever."""
+    def __init__(self, connection: psycopg.Connection[Any], *, limit_ms: int, prepare: bool) -> None:
+        """Wait for the server as long as it lets each statement take, which is so many milliseconds; 0: for ever."""
         self._connection = connection
         self._libpq: PGconn = connection.pgconn
         connection.adapters.register_loader("varchar", ByteaBinaryLoader)  # a page's items, sent as they are
         self._rows = Transformer(connection)
         self._poll = select.poll()
         self._poll.register(self._libpq.socket, select.POLLIN)
-        self._silence = None if silence is None else silence * 1000
+        self._limit_ms = limit_ms
+        self._sent = 0
         self._prepare = prepare
         self._prepared: dict[tuple[bytes, tuple[int, ...]], bytes] = {}
         self._fresh: list[tuple[bytes, tuple[int, ...]]] = []
@@ -81,7 +85,7 @@ class Session:
         self._libpq.enter_pipeline_mode()
 
     @classmethod
-    def open(cls, conninfo: str, *, silence: float | None, prepare: bool, plans: str) -> Self:
+    def open(cls, conninfo: str, *, limit_ms: int, prepare: bool, plans: str) -> Self:
         """Connect; the server plans each prepared statement once if the store is large, and else by the mode `plans`.
 
         Raises Unavailable (Hung, if there was no answer), StoreError when trying again would not help.
@@ -93,8 +97,8 @@ class Session:
         except psycopg.Error as error:
             raise failures.refused(error) from error
         try:
-            _demand(connection.pgconn, address.shown(conninfo))
-            session = cls(connection, silence=silence, prepare=prepare)
+            failures.require_fit(connection.pgconn, address.shown(conninfo))
+            session = cls(connection, limit_ms=limit_ms, prepare=prepare)
             if prepare:
                 session.send(_PLANS, (plans,))
                 session.receive()
@@ -112,6 +116,7 @@ class Session:
         """Put a statement behind those already sent; `receive` gives the rows of the last one."""
         query = numbered(text)
         types, values, formats = bound(params)
+        self._sent += not query.startswith(_AT_ONCE)
         with self._exchange:
             name = self._name(query, types)
             if name is None:
@@ -141,7 +146,7 @@ class Session:
 
     def receive_lock(self) -> list[Row]:
         """The same, of a lock that others may hold; who would wait for ever tells so, once."""
-        self._tells = self._silence is None and not self._told
+        self._tells = not self._limit_ms and not self._told
         try:
             return self.receive()
         finally:
@@ -156,6 +161,7 @@ class Session:
         with self._exchange:
             self._libpq.pipeline_sync()
             answers, failure = self._answers()
+        self._sent = 0
         if failure is not None:
             self._forget()
             raise failures.failed(failure)
@@ -253,9 +259,13 @@ class Session:
         if self._tells and not self._poll.poll(SILENT_SECONDS * 1000):
             self._tells, self._told = False, True
             logs.notice(WAITS)
-        if not self._poll.poll(self._silence):
+        if not self._poll.poll(self._silence_ms()):
             self.hung = True
             raise Hung(failures.HUNG)
+
+    def _silence_ms(self) -> int | None:
+        """Give how long the server may say nothing: what is sent together is answered together, when all is done."""
+        return max(self._sent, 1) * self._limit_ms + _MARGIN_MS if self._limit_ms else None
 
 
 class _Exchange:
@@ -284,12 +294,3 @@ def _named(number: int, key: tuple[bytes, tuple[int, ...]]) -> bytes:
     PgBouncer, when it is too old or not told to keep them apart, runs what another session has prepared by that name.
     """
     return b"laudo%d_%s" % (number, blake2b(repr(key).encode(), digest_size=8).hexdigest().encode())
-
-
-def _demand(libpq: PGconn, store: str) -> None:
-    if libpq.server_version < OLDEST * 10_000:
-        version = libpq.server_version // 10_000
-        raise StoreError(f"{store}: PostgreSQL {version} is too old: laudo needs {OLDEST} or newer")
-    encoding = (libpq.parameter_status(b"server_encoding") or b"").decode()
-    if encoding != "UTF8":
-        raise StoreError(f"{store}: the database has the encoding {encoding}: create it anew with ENCODING 'UTF8'")
