@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from functools import partial
+from pathlib import Path
 from time import monotonic, sleep, thread_time
 from types import MappingProxyType
 from typing import Any, Final
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 import postgres_server
 from awaiting import readable
@@ -757,6 +759,7 @@ def test_a_wrong_user_or_database_is_told_at_once_without_the_password(
         ("FATAL:  unsupported startup parameter: options", StoreError),
         ("FATAL:  no such database: laudo", StoreError),
         ("FATAL:  no such user", StoreError),
+        ('syntax error in service file "/etc/pg_service.conf", line 3', StoreError),
         ('FATAL:  permission denied for database "laudo"', StoreError),
         ('FATAL:  autenticação do tipo senha falhou para usuário "laudo"', StoreError),
         ('FATAL:  banco de dados "laudo" não existe', StoreError),
@@ -899,6 +902,79 @@ def test_the_variable_for_options_counts_where_the_url_gives_none(
     assert shown == [[("elsewhere",)], [("on",)], [("32MB",)]]
     url = f"{server.url()}?options=-c%20search_path%3Dhere"
     assert opened(url=url).fetch(ask("SELECT current_setting('search_path')")) == [("here",)]
+
+
+@pytest.fixture
+def service(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Writes a service file in which the service `laudo` is the server, unless told otherwise."""
+    file = tmp_path / "services.conf"
+    monkeypatch.setenv("PGSERVICEFILE", str(file))
+
+    def write(more: str = "", **said: object) -> None:
+        own = {"host": "127.0.0.1", "port": server.port, "dbname": "postgres", "user": "postgres"}
+        lines = (f"{key}={value}" for key, value in {**own, "password": server.password, **said}.items())
+        other = "[laudos]\nhost=nowhere"
+        file.write_text("\n".join(["# Ours.", other, "", "[laudo]", *lines, more, other]))
+
+    return write
+
+
+@pytest.mark.parametrize("named", ["url", "variable"])
+def test_what_a_service_file_says_goes_before_our_own(
+    opened: Callable[..., Postgres], service: Callable[..., None], monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    service(options="-c search_path=elsewhere -c jit=on", target_session_attrs="read-write", connect_timeout=9)
+    if named == "variable":
+        monkeypatch.setenv("PGSERVICE", "laudo")
+    url = "postgresql:///?service=laudo" if named == "url" else "postgresql:///"
+    store = opened(url=url)
+    names = ("search_path", "jit", "work_mem", "default_transaction_read_only")
+    assert [store.fetch(ask("SELECT current_setting(?)", name)) for name in names] == [
+        *([("elsewhere",)], [("on",)], [("32MB",)], [("on",)])
+    ]
+    told = conninfo_to_dict(address.conninfo(url, Bounds(), write=False))
+    assert (told["connect_timeout"], told["target_session_attrs"]) == ("9", "primary")
+    here = f"{url}{'&' if '?' in url else '?'}options=-c%20search_path%3Dhere"
+    assert opened(url=here).fetch(ask("SELECT current_setting('search_path')")) == [("here",)]
+
+
+def test_the_next_host_of_a_service_file_is_asked_where_one_is_silent(
+    server: Server, opened: Callable[..., Postgres], service: Callable[..., None]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        service(host="127.0.0.1,127.0.0.1", port=f"{silent.getsockname()[1]},{server.port}")
+        store = opened(url="postgresql:///?service=laudo", connect_timeout_ms=2000)
+        assert store.fetch(ask("SELECT inet_server_port()::bigint")) == [(server.port,)]
+
+
+def test_a_password_of_a_service_file_is_left_to_libpq(server: Server, service: Callable[..., None]) -> None:
+    service()
+    conninfo = address.conninfo("postgresql:///?service=laudo", Bounds(), write=True)
+    assert address.shown(conninfo) == f"postgresql://127.0.0.1:{server.port}/postgres"
+    assert server.password not in conninfo
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ({"password": "geheim"}, "check its name, password"),
+        ({"nonsense": "geheim"}, "service file"),
+        ({"more": "geheim"}, "service file"),
+        ({"connect_timeout": "x"}, "a parameter of the store's URL is wrong"),
+    ],
+)
+def test_what_is_wrong_with_a_service_file_is_told_without_the_password(
+    server: Server, opened: Callable[..., Postgres], service: Callable[..., None], said: dict[str, str], text: str
+) -> None:
+    service(**said)
+    with pytest.raises(StoreError, match=text) as caught:
+        opened(url="postgresql:///?service=laudo")
+    assert type(caught.value) is StoreError
+    assert "heim" not in str(caught.value)
+    assert server.password not in str(caught.value)
+    service()
+    with pytest.raises(StoreError, match='definition of service "none" not found'):
+        opened(url="postgresql:///?service=none")
 
 
 @pytest.mark.parametrize("reads", ["fetch", "snapshot", "transaction"])

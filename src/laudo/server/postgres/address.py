@@ -3,7 +3,10 @@
 import math
 import os
 import re
-from typing import Final
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -12,7 +15,7 @@ from laudo.server.database import Bounds, StoreError
 
 
 def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
-    """Give what to connect with; what the URL itself says goes before it. Raises StoreError, never with a password.
+    """Give what to connect with; what the URL or its service says goes before it. Raises StoreError without a password.
 
     A session's settings travel as `options`, with the first message, so that they cost no round trip and never stay
     behind on a connection that PgBouncer lends to others. PgBouncer must be told to pass them over
@@ -26,6 +29,7 @@ def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
     if "@" in hosts or re.fullmatch("[0-9,]*", ports) is None or "://" in name:
         # Pieces of a password, or of another URL's, which would be named where there is no such host or database.
         raise StoreError(_MALFORMED)
+    given = {**_of_service(given), **given}
     settings: dict[str, object] = {
         "statement_timeout": bounds.write_timeout_ms if write else bounds.statement_timeout_ms,
         "jit": "off",
@@ -51,6 +55,25 @@ def shown(conninfo: str) -> str:
     # One port is that of every host.
     pairs = zip(hosts, ports * len(hosts) if len(ports) == 1 else ports, strict=False)
     return f"postgresql://{','.join(_server(*pair) for pair in pairs)}/{told.get('dbname', '')}"
+
+
+def _of_service(given: Mapping[str, Any]) -> dict[str, str]:
+    """Give what a service file says of what is else said here, or decided by psycopg, which does not look into it.
+
+    libpq reads the file itself when it connects, for the rest: the password, and what is wrong with it.
+    """
+    name = str(given.get("service", os.environ.get("PGSERVICE", "")))
+    if not name:
+        return {}
+    section = re.compile(rf"^\s*\[{re.escape(name)}\](.*?)(?=^\s*\[|\Z)", re.MULTILINE | re.DOTALL)
+    own = str(given.get("servicefile", os.environ.get("PGSERVICEFILE", "~/.pg_service.conf")))
+    for file in (Path(own), Path(os.environ.get("PGSYSCONFDIR", os.devnull), "pg_service.conf")):
+        with suppress(OSError, RuntimeError):
+            if found := section.search(file.expanduser().read_text("utf-8", "replace")):
+                # Of what is said twice, the first counts.
+                said = dict(reversed(_SAID(found[1])))
+                return {key: value for key, value in said.items() if key in _OF_SERVICE}
+    return {}
 
 
 def _server(host: str, port: str) -> str:
@@ -81,10 +104,15 @@ _OF_WRITERS: Final = {"lock_timeout": 0}
 """They wait for one another, as long as a statement may take."""
 _BY_SERVER: Final = {"read-write": "primary", "read-only": "standby"}
 """What a reader means by it: libpq would find that no session of ours may write, on whichever server."""
+_SAID: Final = re.compile(r"^[^\S\n]*(\w+)=(.*?)[^\S\n]*$", re.MULTILINE).findall
 _DEFAULTS: Final = {
     "fallback_application_name": "laudo",
     "keepalives_idle": "30",
     "keepalives_interval": "5",
     "keepalives_count": "3",
     "tcp_user_timeout": "15000",
+}
+_OF_SERVICE: Final = {
+    *_DEFAULTS,
+    *("host", "hostaddr", "port", "dbname", "connect_timeout", "load_balance_hosts", "options", "target_session_attrs"),
 }

@@ -159,7 +159,7 @@ _REFUSALS: Final = (
     (
         re.compile(
             "certificate|does not support SSL|channel binding required|invalid .* value|invalid value|invalid .*option"
-            "|unrecognized configuration parameter|definition of service"
+            "|unrecognized configuration parameter|definition of service|service file"
             "|bad value for|invalid port number|could not match|could not parse network address"
         ),
         "a parameter of the store's URL is wrong, or the server does not offer what it demands",
