@@ -461,6 +461,21 @@ def test_an_index_that_was_left_half_built_is_built_anew(
     assert (other.run(VALID), other.run(LEFT)) == ([(True,)], [("0003_index.concurrent.sql",)])
 
 
+def test_a_connection_that_was_ended_while_an_index_was_built_is_not_missed(
+    start: Start, folder: Path, beside: Callable[[], Beside]
+) -> None:
+    """As by idle_session_timeout, or by what stands between."""
+    write(folder, {"0003_index.concurrent.sql": INDEX, "0004_column.sql": COLUMN})
+    idle = "FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'laudo' AND state = 'idle'"
+    writer, other = beside(), beside()
+    with writer.transaction("INSERT INTO item VALUES (3)"):
+        migrating = start()
+        assert other.wait(VALID) == [(False,)]
+        assert other.run(f"SELECT pg_terminate_backend(pid) {idle}") == [(True,)]
+        other.wait(f"SELECT 1 WHERE NOT EXISTS (SELECT {idle})")
+    assert migrating.result(60) == ["0003_index.concurrent.sql", "0004_column.sql"]
+
+
 def test_who_comes_while_an_index_is_built_gives_up_without_disturbing_it(
     start: Start, on_postgres: Opening, folder: Path, beside: Callable[[], Beside]
 ) -> None:

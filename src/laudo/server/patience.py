@@ -4,11 +4,13 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+from laudo.core.sql import Statement
 from laudo.server.database import Connection, Locked, StoreError
 
 T = TypeVar("T")
 SECONDS: Final = 30.0
 _PAUSE: Final = 0.5
+_SHORTLY: Final = Statement("SET LOCAL lock_timeout = '500ms'")
 
 
 def patiently(work: Callable[[], T], what: str, seconds: float = SECONDS) -> T:
@@ -35,4 +37,4 @@ def wait_shortly(connection: Connection) -> None:
     transaction has waited already.
     """
     if connection.dialect.name == "postgres":
-        connection.run_script("SET LOCAL lock_timeout = '500ms'")
+        connection.fetch(_SHORTLY)
