@@ -33,6 +33,7 @@ from laudo.server.database import (
     Slow,
     StoreError,
     Unavailable,
+    Undone,
     read,
 )
 from laudo.server.postgres import Postgres, address, failures, pool
@@ -672,8 +673,8 @@ def test_a_closed_store_has_no_connection(server: Server, opened: Callable[..., 
         ("26000", Unavailable, "PgBouncer .* prepare = false"),
         ("28P01", StoreError, "refuses the store's user"),
         ("3D000", StoreError, "no such database"),
-        ("40001", Lost, "may be repeated"),
-        ("40P01", Lost, "may be repeated"),
+        ("40001", Undone, "may be repeated"),
+        ("40P01", Undone, "may be repeated"),
         ("42P01", Unavailable, "laudo migrate"),
         ("42501", StoreError, "laudo migrate --grants"),
         ("53100", Unavailable, "disk"),

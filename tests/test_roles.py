@@ -1,8 +1,10 @@
 """What each role may do, tried by logins that are members of it."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from time import sleep
 from typing import Any, Final, NamedTuple
 
 import psycopg
@@ -13,7 +15,7 @@ import postgres_server
 from laudo.server import app, migrations, roles
 from laudo.server.citus import DISTRIBUTED, REFERENCE
 from laudo.server.config import Settings
-from laudo.server.database import Database
+from laudo.server.database import Connection, Database
 from laudo.server.stores import open_store
 from postgres_server import Server
 from shell import Shell, ndjson, one_line
@@ -298,6 +300,49 @@ def test_granting_waits_for_who_reads_a_table(server: Server) -> None:
             roles.grant(database, seconds=0.6)
     assert "ALTER TABLE public.relatorio OWNER TO laudo_owner" in roles.grant(database)
     database.close()
+
+
+@pytest.fixture
+def fresh() -> Iterator[Server]:
+    """Start a server that has no roles yet, and two stores."""
+    with postgres_server.start() as server:
+        for name in ("one", "other"):
+            server.execute(f"CREATE DATABASE {name}")
+            with closing(open_store(server.url(name), write=True)) as database:
+                migrations.migrate(database)
+        yield server
+
+
+def test_roles_that_another_database_is_granted_meanwhile_are_found_by_a_second_try(
+    fresh: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = roles._missing
+
+    def overtaken(connection: Connection) -> Iterator[str]:
+        found = list(missing(connection))
+        monkeypatch.undo()
+        assert "CREATE ROLE laudo_owner NOLOGIN" in grant_in(fresh, "other")
+        return iter(found)
+
+    monkeypatch.setattr(roles, "_missing", overtaken)
+    assert "CREATE ROLE laudo_owner NOLOGIN" not in grant_in(fresh, "one")
+    assert grant_in(fresh, "one") == []
+
+
+def test_roles_that_somebody_is_about_to_make_are_waited_for(fresh: Server) -> None:
+    with ThreadPoolExecutor(1) as thread, psycopg.connect(fresh.url()) as making:
+        making.execute("CREATE ROLE laudo_owner")
+        granting = thread.submit(grant_in, fresh, "one")
+        while not (fresh.execute("SELECT 1 FROM pg_locks WHERE NOT granted") or granting.done()):
+            sleep(0.01)
+        making.commit()
+        assert "CREATE ROLE laudo_writer NOLOGIN" in granting.result()
+    assert grant_in(fresh, "one") == []
+
+
+def grant_in(server: Server, name: str) -> list[str]:
+    with closing(open_store(server.url(name), write=True)) as database:
+        return roles.grant(database)
 
 
 # What the service and the commands do, as the role that is for it.

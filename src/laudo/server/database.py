@@ -65,6 +65,10 @@ class Lost(Unavailable):
     """The connection was lost in the midst of a transaction, or the store has undone it: all of it may be repeated."""
 
 
+class Undone(Lost):
+    """The store has undone it because of another one, and goes on."""
+
+
 class Doubtful(Unavailable):
     """The connection was lost as a transaction ended: whether it is stored is not known."""
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from laudo.core.sql import Statement
-from laudo.server.database import Connection, Locked, StoreError
+from laudo.server.database import Connection, Locked, StoreError, Undone
 
 T = TypeVar("T")
 SECONDS: Final = 30.0
@@ -14,12 +14,12 @@ _SHORTLY: Final = Statement("SET LOCAL lock_timeout = '500ms'")
 
 
 def patiently(work: Callable[[], T], what: str, seconds: float = SECONDS) -> T:
-    """Repeat what raises Locked; raises StoreError when it still does after so long. `what` names it to a person."""
+    """Repeat what others hold up or undo; raises StoreError when they do after so long. `what` names it to a person."""
     deadline = time.monotonic() + seconds
     while True:
         try:
             return work()
-        except Locked as error:
+        except (Locked, Undone) as error:
             if time.monotonic() > deadline:
                 message = (
                     f"{what} had to wait for longer than {seconds:g} s: others hold the tables, or do the same; "

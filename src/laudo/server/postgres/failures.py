@@ -8,7 +8,7 @@ import psycopg
 from psycopg import pq
 from psycopg.pq.abc import PGconn, PGresult
 
-from laudo.server.database import LOCKED, NO_SCHEMA, Busy, Locked, Lost, Slow, StoreError, Unavailable
+from laudo.server.database import LOCKED, NO_SCHEMA, Busy, Locked, Lost, Slow, StoreError, Unavailable, Undone
 
 OLDEST: Final = 14
 """The oldest PostgreSQL that takes many statements in one round trip and that is still maintained."""
@@ -41,6 +41,8 @@ def failed(result: PGresult) -> Exception:
         return StoreError(f"{_POLICY} (SQLSTATE {code})")
     if code == "42501" and _OF_SCHEMA.search(said):
         return StoreError(f"{_CREATE} (SQLSTATE {code})")
+    if _is_overtaken(result, code):
+        return Undone(f"{_UNDONE} (SQLSTATE {code})")
     for start in (code, code[:2]):
         if start in _CODES:
             kind, text = _CODES[start]
@@ -73,6 +75,13 @@ def require_fit(libpq: PGconn, store: str) -> None:
     encoding = (libpq.parameter_status(b"server_encoding") or b"").decode()
     if encoding != "UTF8":
         raise StoreError(f"{store}: the database has the encoding {encoding}: create it anew with ENCODING 'UTF8'")
+
+
+def _is_overtaken(result: PGresult, code: str) -> bool:
+    """Tell whether another session has just made or changed the same in the server's own tables, as roles are made."""
+    function = result.error_field(pq.DiagnosticField.SOURCE_FUNCTION)
+    is_own = result.error_field(pq.DiagnosticField.SCHEMA_NAME) == b"pg_catalog"
+    return (code, function) in _OVERTAKEN or (code == "23505" and is_own)
 
 
 def _mistake(code: str) -> Callable[[str], Exception]:
@@ -108,6 +117,9 @@ _UNPREPARED: Final = (
     "of an older one, set prepare = false"
 )
 
+_UNDONE: Final = "PostgreSQL has undone the transaction because of another one; it may be repeated"
+_OVERTAKEN: Final = {("42710", b"CreateRole"), ("XX000", b"simple_heap_update")}
+
 _CODES: Final[dict[str, tuple[type[Exception], str]]] = {
     "08": (Unavailable, "PostgreSQL cannot reach a part of the store"),
     "25006": (Unavailable, _READS),
@@ -115,7 +127,7 @@ _CODES: Final[dict[str, tuple[type[Exception], str]]] = {
     "28": (StoreError, _USER),
     "3D000": (StoreError, "PostgreSQL has no such database; create it, or correct the store's URL"),
     "3F000": (StoreError, "no schema of the user's search_path exists, or may be used; create one, or correct it"),
-    "40": (Lost, "PostgreSQL has undone the transaction because of another one; it may be repeated"),
+    "40": (Undone, _UNDONE),
     "42501": (StoreError, _RIGHTS),
     "42703": (Unavailable, NO_SCHEMA),
     "42P01": (Unavailable, NO_SCHEMA),
