@@ -84,8 +84,8 @@ class ForwardingConnection(Generic[S]):
     def write(self, write: Write, rows: Iterable[Row]) -> None:
         self._connection.write(write, rows)
 
-    def hold(self, name: str) -> None:
-        self._connection.hold(name)
+    def hold(self, name: str, *, patient: bool = True) -> None:
+        self._connection.hold(name, patient=patient)
 
     def run_script(self, text: str) -> None:
         self._connection.run_script(text)

@@ -490,6 +490,28 @@ def test_who_comes_while_an_index_is_built_gives_up_without_disturbing_it(
     assert other.run(VALID) == [(True,)]
 
 
+def test_nobody_waits_for_who_builds_an_index_and_is_waited_for(
+    server: Server, database_name: str, on_postgres: Opening, folder: Path, beside: Callable[[], Beside]
+) -> None:
+    """Else the server ends either of them, once its deadlock_timeout is over."""
+    server.execute(f"ALTER DATABASE {database_name} SET deadlock_timeout = '20ms'")
+    write(folder, BEFORE)
+    migrations.migrate(on_postgres(), folder=folder)
+    write(folder, {"0003_index.concurrent.sql": INDEX})
+    writer, other = beside(), beside()
+    with ThreadPoolExecutor(4) as threads:
+        with writer.transaction("INSERT INTO item VALUES (3)"):
+            migrating = [threads.submit(migrations.migrate, on_postgres(), folder=folder) for _ in range(4)]
+            assert other.wait(VALID) == [(False,)]
+            ends = time.monotonic() + 1
+            while time.monotonic() < ends and not other.run(
+                "SELECT 1 FROM pg_locks WHERE mode = 'ExclusiveLock' AND NOT granted"
+            ):
+                time.sleep(0.01)
+        assert sorted(each.result(60) for each in migrating) == [[], [], [], ["0003_index.concurrent.sql"]]
+    assert "deadlock detected" not in server.log
+
+
 def test_an_index_is_dropped_while_others_read(migrated: Database, folder: Path, beside: Callable[[], Beside]) -> None:
     drop = "DROP INDEX CONCURRENTLY IF EXISTS item_number;"
     write(folder, {"0003_index.concurrent.sql": INDEX, "0004_drop.concurrent.sql": drop})

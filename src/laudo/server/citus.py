@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from laudo.core.sql import Statement
 from laudo.server.database import Database, Reader, StoreError
-from laudo.server.patience import patiently, wait_shortly
+from laudo.server.patience import hold_shortly, patiently
 
 DISTRIBUTED: Final = ("organizacao", "conta", "usuario", "facet", "bucket", "tally", "relatorio", "pessoa", "word")
 """Each row lies with its organization, by id_organizacao; a table comes after those that its foreign keys name."""
@@ -77,8 +77,7 @@ def _apply(database: Database) -> list[str]:
                 "then SELECT citus_add_node('worker', 5432) here for each of the others"
             )
             raise StoreError(message)
-        wait_shortly(connection)
-        connection.hold("citus")
+        hold_shortly(connection, "citus")
         statements = plan(connection)
         for statement in statements:
             connection.run_script(statement)

@@ -97,8 +97,11 @@ class Connection(Reader, Protocol):
     def write(self, write: Write, rows: Iterable[Row]) -> None:
         """Write rows, all of one organization; none is fine."""
 
-    def hold(self, name: str) -> None:
-        """Wait until no other transaction holds this name, and hold it until this one ends: before the first read."""
+    def hold(self, name: str, *, patient: bool = True) -> None:
+        """Wait until no other transaction holds this name, and hold it until this one ends: before the first read.
+
+        Who is not patient raises Locked while another holds it.
+        """
 
     def run_script(self, text: str) -> None:
         """Run several statements without parameters."""

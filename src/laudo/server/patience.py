@@ -29,12 +29,13 @@ def patiently(work: Callable[[], T], what: str, seconds: float = SECONDS) -> T:
         time.sleep(_PAUSE)
 
 
-def wait_shortly(connection: Connection) -> None:
-    """Let the rest of a transaction raise Locked soon.
+def hold_shortly(connection: Connection, name: str) -> None:
+    """Hold a name, and let the rest of a transaction raise Locked soon; raises Locked while another holds the name.
 
     On PostgreSQL, who asks for a table also holds up all that come after: the wait is shorter than a reader's
-    statement_timeout, and than the deadlock_timeout of a build of an index that waits for this one. On SQLite the
-    transaction has waited already.
+    statement_timeout. For the name nobody waits: whoever holds it may build an index, which waits for all others, and
+    of two that wait for each other the server ends one. On SQLite the transaction has waited already.
     """
     if connection.dialect.name == "postgres":
         connection.fetch(_SHORTLY)
+    connection.hold(name, patient=False)

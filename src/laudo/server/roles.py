@@ -68,8 +68,7 @@ def _grant(database: Database) -> list[str]:
     statements: list[str] = []
     try:
         with database.transaction() as connection:
-            patience.wait_shortly(connection)
-            connection.hold("roles")
+            patience.hold_shortly(connection, "roles")
             statements += _missing(connection)
             for statement in statements:
                 connection.run_script(statement)

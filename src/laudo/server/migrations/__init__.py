@@ -74,8 +74,7 @@ def _chosen(schema: str) -> str:
 
 def _apply(database: Database, file: Traversable) -> bool:
     with database.transaction() as connection:
-        patience.wait_shortly(connection)
-        connection.hold(_LOCK)
+        patience.hold_shortly(connection, _LOCK)
         if file.name in schema.applied(connection):
             return False
         text = file.read_text(encoding="utf-8")
@@ -114,8 +113,7 @@ def _count_lists(connection: Connection) -> None:
 def _build(database: Database, file: Traversable) -> bool:
     """Build or drop indexes; the lock and what builds end together, so that what is found half made is nobody's."""
     with database.alone() as connection:
-        connection.run_script(_WAIT_SHORTLY)
-        connection.hold(_LOCK)
+        connection.hold(_LOCK, patient=False)
         if file.name in schema.applied(connection):
             return False
         connection.run_script(_WAIT)
@@ -181,8 +179,7 @@ ORDER BY nspname LIMIT 1
 """Stores that a search_path which nobody gave with this connection passes by, or comes to only after another schema."""
 _LOCK: Final = "migrations"
 _CONCURRENT: Final = ".concurrent.sql"
-_WAIT_SHORTLY: Final = "SET lock_timeout = '500ms'; SET statement_timeout = 0"
-_WAIT: Final = "SET lock_timeout = 0"
+_WAIT: Final = "SET lock_timeout = 0; SET statement_timeout = 0"
 """Nobody waits behind one that builds an index concurrently, however long that waits itself."""
 _INVALID: Final = """
 SELECT relname::text FROM pg_index JOIN pg_class ON oid = indexrelid

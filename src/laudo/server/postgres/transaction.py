@@ -9,7 +9,7 @@ from typing import Final, Self, TypeVar
 import psycopg
 
 from laudo.core.sql import Dialect, Statement, Write
-from laudo.server.database import Doubtful, Lost, Row, Unavailable
+from laudo.server.database import LOCKED, Doubtful, Locked, Lost, Row, Unavailable
 from laudo.server.postgres.binding import columns
 from laudo.server.postgres.failures import LOST
 from laudo.server.postgres.pool import Pool
@@ -92,11 +92,12 @@ class PostgresConnection:
             self._session.push()
             self._has_written = True
 
-    def hold(self, name: str) -> None:
-        """Wait for the lock whose number is a hash of this name."""
+    def hold(self, name: str, *, patient: bool = True) -> None:
+        """Wait for the lock whose number is a hash of this name, or try to take it."""
         number = int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)
-        lock = "pg_advisory_lock" if self._begin == ALONE else "pg_advisory_xact_lock"
-        self._exchange([Statement(f"SELECT {lock}(?)", (number,))], Session.receive_lock)
+        lock = f"pg_{'' if patient else 'try_'}advisory_{'' if self._begin == ALONE else 'xact_'}lock"
+        if self._exchange([Statement(f"SELECT {lock}(?)", (number,))], Session.receive_lock) == [(False,)]:
+            raise Locked(LOCKED)
 
     def run_script(self, text: str) -> None:
         """Run several statements without parameters."""
