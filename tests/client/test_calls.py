@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, timezone
+from enum import Enum
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 from uuid import UUID
@@ -191,6 +192,17 @@ def test_values_are_spelled_as_documents_do(client: Client, service: Service) ->
 def test_every_text_that_can_be_stored_can_be_asked_for(client: Client, service: Service, nome: str) -> None:
     service.relatorios = [relatorio(2, nome=nome), relatorio(1)]
     assert [item.nome for item in client.call("relatorios", nome=nome).itens] == [nome]
+
+
+class Matriz(str, Enum):  # noqa: UP042 - a StrEnum writes itself as its text, which this does not
+    DEFAULT = "consultaPessoaDefault"
+    NOME = "-nome"
+
+
+def test_a_member_of_an_enumeration_of_texts_is_its_text(client: Client, service: Service) -> None:
+    client.call("relatorios", nome=Matriz.DEFAULT, sort=Matriz.NOME)
+    asked = dict(service.requests[0].url.params)
+    assert (asked["nome"], asked["sort"]) == ("consultaPessoaDefault", "-nome")
 
 
 def test_a_report_may_be_asked_for_by_its_uuid(client: Client, service: Service) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import gzip
+import re
 import socket
 import ssl
 import struct
@@ -247,6 +248,28 @@ def test_a_connection_that_ends_behind_a_proxy_may_be_the_services(ask: Ask, mon
     assert told.startswith(f"no connection to https://service.invalid by way of the proxy {proxy}: Connection reset")
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore:unclosed:ResourceWarning")
+@pytest.mark.parametrize("answer", [b"", b"\x05", b"HTTP/1.1 400 No\r\n\r\n"])
+def test_a_socks_proxy_that_breaks_off_or_is_none_is_what_may_pass(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, answer: bytes
+) -> None:
+    asked: list[bytes] = []
+
+    def refusing(connection: socket.socket) -> None:
+        asked.append(answer)
+        connection.sendall(answer)
+
+    with serving(refusing) as proxy:
+        socks = proxy.replace("http:", "socks5:")
+        through(monkeypatch, socks)
+        with pytest.raises(TransportError) as caught:
+            ask("http://service.invalid", Limits(retries=1))
+    gc.collect()  # The library leaves such connections to the garbage collector.
+    told = f"the proxy {socks} makes no connection to http://service.invalid; check with whoever runs it, or "
+    assert str(caught.value).startswith(told)
+    assert (caught.value.status, len(asked)) == (None, 2)
+
+
 def failure(ask: Ask, base: str, limits: Limits = HURRY) -> str:
     """Give what is said of a connection that was not made: its cause is kept, and no frame that knows the token."""
     with pytest.raises(TransportError) as caught:
@@ -388,6 +411,27 @@ def test_whose_certificates_to_trust_can_be_said(ask: Callable[..., object], cer
         assert "id_organizacao='7'" in repr(ask(secure, Limits(retries=0), network=trusting))
         with pytest.raises(TransportError, match="is not trusted"):
             ask(secure, Limits(retries=0), network=Network(verify=ssl.create_default_context()))
+
+
+@pytest.mark.parametrize("ask", [blocking, awaited])
+def test_whose_certificates_to_trust_is_said_of_a_proxy_too(ask: Callable[..., object], certificate: Path) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+
+    def serve(connection: socket.socket) -> None:
+        with suppress(OSError), context.wrap_socket(connection, server_side=True) as secured:
+            secured.recv(65536)
+            secured.sendall(PROFILE)
+
+    base, trusted = "http://service.invalid", ssl.create_default_context(cafile=certificate)
+    with serving(serve, first=False) as address:
+        proxy = address.replace("http:", "https:")
+        for verify in (trusted, False):
+            network = Network(verify=verify, proxy=proxy)
+            assert "id_organizacao='7'" in repr(ask(base, Limits(retries=0), network=network))
+        told = f"the certificate of the proxy {proxy} before {base} is not trusted"
+        with pytest.raises(TransportError, match=re.escape(told)):
+            ask(base, Limits(retries=0), network=Network(verify=ssl.create_default_context(), proxy=proxy))
 
 
 def test_a_lost_connection_is_tried_again(ask: Ask) -> None:

@@ -236,7 +236,7 @@ class AsyncLaudo:
                         body.add(part)
                 finally:
                     await response.aclose()
-        except (httpx.RequestError, httpx.StreamError) as error:
+        except failures.UNANSWERED as error:
             return failures.unanswered(self._wire.base_url, error, proxy=self._proxy)
         return self._wire.answer(call, response.status_code, response.headers, body.whole())
 

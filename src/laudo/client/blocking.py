@@ -225,7 +225,7 @@ class Laudo:
                 body = _read(response, attempts)
             finally:
                 response.close()
-        except (httpx.RequestError, httpx.StreamError) as error:
+        except failures.UNANSWERED as error:
             return failures.unanswered(self._wire.base_url, error, proxy=self._proxy)
         return self._wire.answer(call, response.status_code, response.headers, body)
 

@@ -6,6 +6,8 @@ import re
 import socket
 import ssl
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
 from typing import Final, TypeVar
 
 import httpx
@@ -13,6 +15,18 @@ import httpx
 from laudo.client.errors import DeadlineError, TransportError
 
 T = TypeVar("T", bound=TransportError)
+
+
+def _of_socks() -> tuple[type[Exception], ...]:
+    """Give what a SOCKS proxy raises that breaks off, or is none: httpx lets that of its library through."""
+    with suppress(ImportError):
+        return (import_module("socksio.exceptions").SOCKSError,)
+    return ()
+
+
+_PROXY: Final[tuple[type[Exception], ...]] = (httpx.ProxyError, *_of_socks())
+UNANSWERED: Final[tuple[type[Exception], ...]] = (httpx.RequestError, httpx.StreamError, *_PROXY)
+"""What the HTTP library raises where no whole answer came."""
 
 
 def unanswered(base_url: str, error: Exception, *, proxy: str | None) -> TransportError:
@@ -25,7 +39,7 @@ def unanswered(base_url: str, error: Exception, *, proxy: str | None) -> Transpo
         return _because(error, DeadlineError(text))
     if isinstance(error, httpx.TimeoutException):
         return late(base_url)
-    if isinstance(error, httpx.ProxyError):
+    if isinstance(error, _PROXY):
         return _refused_by_proxy(base_url, error, proxy)
     if isinstance(error, httpx.ConnectError):
         return _because(error, TransportError(_unconnected(base_url, _of_system(error), proxy)))
@@ -42,17 +56,17 @@ def _unconnected(base_url: str, error: OSError | None, proxy: str | None) -> str
     if isinstance(error, ssl.SSLCertVerificationError):
         said = error.verify_message.rstrip(".")
         hint = _CERTIFICATES.get(error.verify_code, "tell whoever runs the service")
-        return f"the certificate of {_by_way(base_url, proxy)} is not trusted: {said}; check {hint}"
+        return f"the certificate of {_with_tls(base_url, proxy)} is not trusted: {said}; check {hint}"
     if isinstance(error, ssl.SSLError):
         hint = "check its port, and whether its address should begin with http://"
-        return f"no TLS with {_by_way(base_url, proxy)}: {error.reason or 'the connection was broken off'}; {hint}"
+        return f"no TLS with {_with_tls(base_url, proxy)}: {error.reason or 'the connection was broken off'}; {hint}"
     what, hint = _meaning(error)
     if proxy and not isinstance(error, _BROKEN_OFF):
         return f"no connection to the proxy {proxy} before {base_url}: {what}; check {hint}, or {_settings(base_url)}"
     return f"no connection to {_by_way(base_url, proxy)}: {what}; check {hint}"
 
 
-def _refused_by_proxy(base_url: str, error: httpx.ProxyError, proxy: str | None) -> TransportError:
+def _refused_by_proxy(base_url: str, error: Exception, proxy: str | None) -> TransportError:
     """Say that a proxy does not let anybody through; a SOCKS proxy gives no status."""
     found = _STATUS(str(error))
     status = int(found[1]) if found else None
@@ -65,6 +79,11 @@ def _settings(base_url: str) -> str:
     """Name the variables that choose a proxy."""
     scheme = httpx.URL(base_url).scheme
     return f"the variables {scheme}_proxy, all_proxy and no_proxy"
+
+
+def _with_tls(base_url: str, proxy: str | None) -> str:
+    """Name who speaks TLS: the proxy alone, where the service does not."""
+    return _by_way(base_url, proxy) if base_url.startswith("https:") else f"the proxy {proxy} before {base_url}"
 
 
 def _by_way(base_url: str, proxy: str | None) -> str:

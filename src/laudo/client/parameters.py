@@ -25,11 +25,13 @@ def of_filters(resource: Resource, given: Mapping[str, object]) -> Parameters:
 
 def of_order(resource: Resource, sort: str | None) -> Parameters:
     """Write `sort`; raises ParameterError unless it is a field of the list, or one with - before it."""
-    names = [field.name for field in resource.fields]
-    if sort is not None and str(sort).removeprefix("-") not in names:
+    if sort is None:
+        return ()
+    names, text = [field.name for field in resource.fields], _text(sort) or ""
+    if text.removeprefix("-") not in names:
         message = f"sort deve ser um destes campos, com - na frente para ordem decrescente: {', '.join(names)}"
         raise ParameterError(message)
-    return () if sort is None else (("sort", sort),)
+    return (("sort", text),)
 
 
 def whole(name: str, value: object, *, step: int = 1) -> str:
@@ -55,14 +57,14 @@ def _written(
 
 
 def _text(value: object) -> str | None:
-    """Write a value of Python; None when no filter takes it."""
+    """Write a value of Python; None when no filter takes it. A member of an enumeration of texts is its text."""
     if isinstance(value, bool | UUID):
         return str(value).lower()
     if isinstance(value, datetime):
         return _instant(value)
     if isinstance(value, date):
         return value.isoformat()
-    return value if isinstance(value, str) else None
+    return str.__str__(value) if isinstance(value, str) else None
 
 
 def _instant(value: datetime) -> str | None:

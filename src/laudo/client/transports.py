@@ -33,8 +33,7 @@ class Network:
     proxy: str | None = field(default=None, repr=False)
 
     def transport(self, base_url: str) -> httpx.BaseTransport:
-        proxy = self._proxy(base_url)
-        trust = self._trust(base_url, proxy)
+        proxy, trust = self._way(base_url)
         return OfOneProcess(lambda: httpx.HTTPTransport(verify=trust, proxy=proxy, limits=CONNECTIONS))
 
     def async_transports(self, base_url: str) -> Callable[[], httpx.AsyncBaseTransport]:
@@ -42,14 +41,21 @@ class Network:
 
         Whoever uses it counts to MOST: nobody can safely be cancelled who waits for a place in httpcore's pool.
         """
-        proxy = self._proxy(base_url)
-        trust = self._trust(base_url, proxy)
+        proxy, trust = self._way(base_url)
         return lambda: httpx.AsyncHTTPTransport(verify=trust, proxy=proxy, limits=UNCOUNTED)
 
     def proxy_before(self, base_url: str) -> str | None:
         """Name the proxy before a service, if there is one, without the name and the password for it."""
         proxy = self._proxy(base_url)
         return f"{proxy.url.scheme}://{proxy.url.netloc.decode()}" if proxy else None
+
+    def _way(self, base_url: str) -> tuple[httpx.Proxy | None, ssl.SSLContext | bool]:
+        """Give the proxy before a service, and whose certificates to trust: its own, too, where it has one."""
+        proxy = self._proxy(base_url)
+        trust = self._trust(base_url, proxy)
+        if proxy and proxy.url.scheme == "https":
+            proxy.ssl_context = trust if isinstance(trust, ssl.SSLContext) else httpx.create_ssl_context(verify=trust)
+        return proxy, trust
 
     def _trust(self, base_url: str, proxy: httpx.Proxy | None) -> ssl.SSLContext | bool:
         """Spare the reading of certificates, some 20 ms, where none will be looked at."""
