@@ -1,5 +1,7 @@
 """An import that is killed, or whose server is: what it had acknowledged is stored, in whole batches."""
 
+import os
+import pty
 import random
 import re
 import select
@@ -192,6 +194,22 @@ def test_a_file_that_cannot_be_read_is_named(laudo: Shell) -> None:
     """The memory of a process has nothing at its start, and Linux calls that an error of the device."""
     result = laudo("import", "/proc/self/mem", "--account", "1")
     assert (result.exit_code, result.stderr) == (2, "error: Input/output error: /proc/self/mem\n")
+
+
+@pytest.mark.engines("sqlite", reason="nothing is asked of the store")
+def test_a_terminal_that_is_closed_meanwhile_stops_nothing(laudo: Shell) -> None:
+    leader, follower = pty.openpty()
+    with laudo.starts("import", "-", "--account", "1", stdin=subprocess.PIPE, stderr=follower) as process:
+        os.close(follower)
+        assert os.read(leader, 1)  # of the bar
+        os.close(leader)
+        assert process.stdin
+        process.stdin.write(b'{"numero": "1"}\n' + b"".join(demo.ndjson_lines(demo.relatorios(3))))
+        process.stdin.close()
+        assert process.wait(timeout=PATIENCE) == 1
+        assert process.stdout
+        assert process.stdout.read() == b"3 inserted, 0 updated, 0 unchanged, 0 stale, 1 rejected\n"
+    assert stored(laudo) == 3
 
 
 def test_an_import_that_waits_for_another_writer_can_be_interrupted(laudo: Shell) -> None:

@@ -255,6 +255,13 @@ def test_what_cannot_be_a_report_is_counted_and_told_once_by_its_numero_and_with
     assert "secret" not in result.output
 
 
+def test_a_service_may_write_the_kind_of_person_in_any_case(run: Run, laudo: Shell, service: Service) -> None:
+    service.relatorios = [relatorio(1, numero_documento=cpf(1), tipo_pessoa="PESSOA")]
+    assert run().stdout.startswith("1 inserted, 0 updated, 1 unchanged, 0 stale, 0 rejected")
+    found = json.loads(laudo.prints("find", "-", "--organization", "1", stdin=cpf(1)))
+    assert (found["tipo_pessoa"], found["nome_pessoa"]) == ("Pessoa", "Pessoa 1")
+
+
 def test_a_person_who_is_not_listed_is_asked_for_and_else_unnamed(run: Run, service: Service) -> None:
     service.relatorios = [relatorio(1, numero_documento=cpf(9999))]
     assert "2 without a name" in run().stdout

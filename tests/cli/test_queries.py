@@ -16,7 +16,7 @@ from click.testing import Result
 
 from client.service import PROFILE, TOKEN, Answer, Service, listed, pessoa, refused, relatorio
 from client.socket_service import listening
-from laudo.cli import output
+from laudo.cli import output, progress
 from laudo.core.resources import PESSOAS, RELATORIOS
 from shell import LAUDO, Shell, one_line
 
@@ -175,6 +175,9 @@ def test_what_cannot_be_asked_with_is_called_as_it_was_given(run: Run, base: str
     ):
         assert one_line(run(*words, LAUDO_URL="127.0.0.1:8000")).startswith("error: LAUDO_URL must be http://")
         assert one_line(run(*words, LAUDO_TOKEN="two words")).startswith("error: LAUDO_TOKEN must be 1 to 4000 ")
+    for empty in ("", "/"):  # As of a variable that is not set: it is no other service, whichever is known.
+        said = one_line(run("pull", "--from", empty, "--account", "1"))
+        assert said == "error: --from is empty, where the base URL of a service should stand"
     said = one_line(run("pull", "--from", "service.test", "--account", "1"))
     assert said.startswith("error: --from must be http://")
     said = one_line(run("login", "--url", "service.test", "--with-token", stdin=TOKEN))
@@ -304,6 +307,7 @@ def test_what_a_request_depends_on_is_no_contradiction(run: Run) -> None:
         ("--workers 3", "--workers is for --all"),
         ("--every 3", "--every is for --watch"),
         ("--watch --every inf", "Invalid value for '--every': it takes a number from 0.1 to 86400"),
+        ("--watch --every nan", "Invalid value for '--every': it takes a number from 0.1 to 86400"),
         ("--nome a --nome b", "Invalid value for '--nome': given more than once, and takes one value"),
         ("--sort nome --sort nome", "Invalid value for '--sort': given more than once, and takes one value"),
     ],
@@ -469,6 +473,22 @@ def test_a_terminal_that_only_prints_has_its_own_width_and_no_colours(on_a_termi
         assert on_a_terminal("pessoas", columns=columns, environ={"TERM": "dumb", "NO_COLOR": ""}).startswith(shown)
     coloured = on_a_terminal("pessoas", columns=80, environ={"TERM": "xterm", "NO_COLOR": ""})
     assert coloured.startswith("\x1b[1mcpf")
+
+
+@pytest.mark.parametrize(("terminal", "has_a_bar"), [("dumb", False), ("xterm", True)])
+def test_a_terminal_that_only_prints_gets_lines_instead_of_a_bar(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], terminal: str, *, has_a_bar: bool
+) -> None:
+    monkeypatch.setenv("TERM", terminal)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(progress, "EVERY_SECONDS", 0)
+    with progress.counting("verify") as told:
+        told(1, 2)
+    with progress.following(10, "import") as report:
+        report.reached(progress.EVERY, 5)
+    assert isinstance(report, progress.Bar) is has_a_bar
+    lines = capfd.readouterr().err.splitlines()
+    assert (lines[0].startswith("verify: 1 of 2 rows, "), lines[-1].startswith("50000 lines, ")) == (not has_a_bar,) * 2
 
 
 def test_a_terminal_that_only_prints_is_not_cleared(on_a_terminal: Callable[..., str], service: Service) -> None:

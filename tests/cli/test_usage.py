@@ -323,6 +323,17 @@ def test_what_is_made_is_told_on_stderr_when_it_cannot_be_printed(laudo: Shell, 
     assert (done.returncode, done.stderr) == (1, said)
 
 
+@pytest.mark.parametrize(("words", "code"), [(["organization", "create", "日本", "--json"], 1), (["--help"], 0)])
+def test_what_is_made_is_told_too_when_the_encoding_of_the_output_cannot_hold_it(
+    laudo: Shell, words: list[str], code: int
+) -> None:
+    environ = laudo.environment | {"PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run([LAUDO, *words], check=False, capture_output=True, env=environ)
+    hint = "the encoding of the output cannot hold what is to be printed; hint: set PYTHONIOENCODING=utf-8"
+    said = f"error: organization 2, with account 2 (principal): that is done, but could not be printed: {hint}\n"
+    assert (done.returncode, done.stderr.decode()) == (code, said if code else "")
+
+
 @pytest.mark.parametrize("how", REFUSED)
 def test_a_token_that_cannot_be_printed_is_not_made(laudo: Shell, how: str) -> None:
     laudo.prints("token", "create", "--user", "1")

@@ -86,8 +86,10 @@ def access(base_url: str | None = None) -> Access:
 
     A kept token goes to the service that it was kept for and to no other.
     """
-    wanted, token = base_url or os.environ.get(URL), os.environ.get(TOKEN)
-    names = ("--from" if base_url else URL if wanted else _KEPT[0], TOKEN if token else _KEPT[1])
+    wanted, token = os.environ.get(URL) if base_url is None else base_url, os.environ.get(TOKEN)
+    names = ("--from" if base_url is not None else URL if wanted else _KEPT[0], TOKEN if token else _KEPT[1])
+    if base_url is not None and not base_url.strip("/"):
+        raise output.Failure("--from is empty, where the base URL of a service should stand")
     kept = None if wanted and token else _read()
     wanted = (wanted or (kept.base_url if kept else "")).rstrip("/")
     if not wanted:

@@ -2,9 +2,9 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import IO, TYPE_CHECKING, Any, Final, Protocol, cast
 
 from laudo.cli import output
 
@@ -32,7 +32,7 @@ class Report(Protocol):
 @contextmanager
 def following(size: int | None, doing: str) -> Iterator[Report]:
     """Follow the reading of a source of so many bytes, None for any number, until the block ends."""
-    if not sys.stderr.isatty():
+    if not _takes_bars():
         yield Plain()
         return
     with _bar() as bar:
@@ -46,7 +46,7 @@ def counting(doing: str, unit: str = "rows", *, begun: int = 0) -> "Iterator[Tol
     So many as were `begun` with are no work of this run.
     """
     since = monotonic()
-    if not sys.stderr.isatty():
+    if not _takes_bars():
         yield _plainly(doing, unit, since, begun)
         return
     with _bar() as bar:
@@ -107,6 +107,30 @@ def _plainly(doing: str, unit: str, since: float, begun: int) -> "Told":
     return told
 
 
+class _Unbroken:
+    """A stream that nobody may read any more, as when its terminal was closed: that stops nothing."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the stream has
+        return getattr(self._stream, name)
+
+
+def _takes_bars() -> bool:
+    """Tell whether a bar can be drawn, and drawn over, where progress is told."""
+    return sys.stderr.isatty() and not output.is_dumb()
+
+
 def _bar() -> "Progress":
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -123,7 +147,7 @@ def _bar() -> "Progress":
         TextColumn("{task.fields[count]}"),
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
-        console=Stderr(stderr=True, highlight=False),
+        console=Stderr(file=cast("IO[str]", _Unbroken(sys.stderr)), highlight=False),
     )
 
 

@@ -4,6 +4,7 @@ What click calls them, an "integer range", nobody has typed who typed something 
 what was typed.
 """
 
+import math
 import time
 from typing import Any, NoReturn
 
@@ -41,6 +42,10 @@ class Real(click.FloatRange):
     """One that may have a fraction."""
 
     name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401 - click's
+        number: float = super().convert(value, param, ctx)
+        return self.fail("", param, ctx) if math.isnan(number) else number
 
     def fail(self, message: str, param: click.Parameter | None = None, ctx: click.Context | None = None) -> NoReturn:
         """Say what it takes in the place of the message."""

@@ -11,7 +11,7 @@ import msgspec
 from laudo.client import BadRequestError, Batch, Laudo, ParameterError, Place
 from laudo.client import Relatorio as Listed
 from laudo.client.items import Item
-from laudo.core.values import PESSOA, UUID
+from laudo.core.values import PESSOA, UUID, fold
 from laudo.mirror.names import Names
 from laudo.server.ingest import fields
 from laudo.server.ingest.changes import Counts
@@ -184,10 +184,10 @@ class Mirror:
         self.summary.counts = self.summary.counts.plus(counts)
 
     def _accepted(self, itens: Sequence[Listed], tell: Tell) -> Iterator[Relatorio]:
-        names = self._names.of({item.numero_documento for item in itens if item.tipo_pessoa == PESSOA})
+        names = self._names.of({item.numero_documento for item in itens if _is_person(item)})
         for item in itens:
             cpf, name = item.numero_documento, ""
-            if item.tipo_pessoa == PESSOA:
+            if _is_person(item):
                 name = names[cpf] = names.get(cpf) or self._ask_name(cpf)
                 self.summary.unnamed += name == UNNAMED
             draft = msgspec.convert({**item.to_wire(), "nome_pessoa": name}, Draft)
@@ -224,6 +224,11 @@ def _counted(name: str, batches: Iterator[Batch[I]], report: Report) -> Iterator
         yield batch
         seen += len(batch.itens)
         report(name, seen, batch.total)
+
+
+def _is_person(item: Listed) -> bool:
+    """Tell whether a report is of a person, in whichever case a service writes that."""
+    return fold(item.tipo_pessoa) == fold(PESSOA)
 
 
 def _known(instant: datetime | None) -> tuple[datetime, ...]:
