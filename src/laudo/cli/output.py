@@ -228,8 +228,8 @@ def refusal(text: str) -> str | None:
     except OSError as error:
         _discard(sys.stdout)
         return error.strerror
-    except UnicodeEncodeError as error:
-        return _unwritable(error)
+    except UnicodeEncodeError:
+        return "the encoding of the output cannot hold it"
     return None
 
 
@@ -267,13 +267,8 @@ def reason(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "there is not enough memory; hint: end other programs, or raise the limit that this one has"
     if isinstance(error, UnicodeEncodeError) and not error.encoding.startswith("utf"):
-        return _unwritable(error)
+        return "the encoding of the output cannot hold what is to be printed; hint: set PYTHONIOENCODING=utf-8"
     return _bug(error)
-
-
-def _unwritable(error: UnicodeEncodeError) -> str:
-    hint = "" if error.encoding.startswith("utf") else "; hint: set PYTHONIOENCODING=utf-8"
-    return f"the encoding of the output cannot hold what is to be printed{hint}"
 
 
 def _is_doubtful(error: Exception) -> bool:

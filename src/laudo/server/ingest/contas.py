@@ -3,11 +3,12 @@
 from laudo.core import axes
 from laudo.core.sql import Owner
 from laudo.server.database import Connection, Row
-from laudo.server.ingest import rows, tallies
+from laudo.server.ingest import moves, rows
 from laudo.server.ingest.changes import Moved
 from laudo.server.ingest.facets import FacetNumbers
+from laudo.server.ingest.moves import Move
 from laudo.server.ingest.remembered import Remembered
-from laudo.server.ingest.tallies import SIZES, Move, Sizes, Tally
+from laudo.server.ingest.tallies import SIZES, Sizes, Tally
 
 
 class Conta:
@@ -30,9 +31,9 @@ class Conta:
 
     def follow(self, connection: Connection, moved: Moved) -> None:
         """Count reports that went and came."""
-        moves = [*self._moves(moved.went, -1), *self._moves(moved.came, 1)]
+        went_and_came = [*self._moves(moved.went, -1), *self._moves(moved.came, 1)]
         self.facets.write(connection)
-        tallies.follow(connection, moves)
+        moves.follow(connection, went_and_came)
         for tally in self._tallies:
             tally.write(connection, self.facets.all)
 

@@ -8,13 +8,14 @@ from laudo.core import axes
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import PESSOA
 from laudo.server.database import Connection
-from laudo.server.ingest import claims, tallies, vocabulary, words
+from laudo.server.ingest import claims, moves, vocabulary, words
 from laudo.server.ingest.changes import Moved
 from laudo.server.ingest.claims import CPF, CPF_LENGTH, NOME, NOME_BUSCA, RECENCY, Claims, Row
+from laudo.server.ingest.moves import Move
 from laudo.server.ingest.remembered import Remembered
 from laudo.server.ingest.rows import DOCUMENTO, NUMERO
 from laudo.server.ingest.rows import RECENCY as REPORTED
-from laudo.server.ingest.tallies import SIZES, Move, Sizes, Tally
+from laudo.server.ingest.tallies import SIZES, Sizes, Tally
 
 
 class Known(NamedTuple):
@@ -116,7 +117,7 @@ class Pessoas:
         vocabulary.move(connection, self._id_organizacao, named.values(), ended.values())
         passed = {cpf: known[cpf].recency for cpf in (*(row[CPF] for row in (*renamed, *seen)), *gone)}
         reached = {row[CPF]: row[RECENCY] for row in (*new, *renamed, *seen)}
-        tallies.follow(connection, [*self._moves(ended, passed, -1), *self._moves(named, reached, 1)])
+        moves.follow(connection, [*self._moves(ended, passed, -1), *self._moves(named, reached, 1)])
         for tally in self._tallies:
             tally.write(connection, ())
         return True

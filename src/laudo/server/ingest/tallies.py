@@ -7,10 +7,10 @@ fine ones of those alone where rows come or go: what one report costs does not g
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from laudo.core import sql
 from laudo.core.axes import Axis, Key
@@ -248,42 +248,6 @@ class Tally:
 
     def _insert(self, connection: Connection, rows: Iterable[tuple[int, int, bytes, int]]) -> None:
         connection.write(_INSERT_BUCKET, [(*self._place, *row) for row in rows])
-
-
-class Move(NamedTuple):
-    """Rows that came (`by` 1) or went (-1): the columns of their keys on the axis of a tally, and their facets."""
-
-    tally: Tally
-    columns: Iterable[Iterable[Any]]
-    facets: Iterable[int]
-    by: int
-
-    @property
-    def keys(self) -> Iterator[bytes]:
-        """Their keys."""
-        return self.tally.axis.encoded(self.columns)
-
-    def counted(self) -> Placed:
-        """Count them by their bucket and facet."""
-        return self.tally.buckets.counted(self.keys, self.facets)
-
-
-def follow(connection: Connection, moves: Sequence[Move]) -> None:
-    """Count rows in their tallies; the fine buckets for that, where not yet known, are read in one round trip."""
-    counted = [move.counted() for move in moves]
-    closed: dict[Tally, set[Bucket]] = {}
-    for move, rows in zip(moves, counted, strict=True):
-        if coarse := move.tally.buckets.closed(rows):
-            closed.setdefault(move.tally, set()).update(coarse)
-    if closed:
-        asked = [tally.children(coarse, connection.dialect) for tally, coarse in closed.items()]
-        for (tally, coarse), found in zip(closed.items(), connection.fetch_each(asked), strict=True):
-            tally.buckets.open(coarse, found)
-        counted = [move.counted() if move.tally in closed else rows for move, rows in zip(moves, counted, strict=True)]
-    for move, rows in zip(moves, counted, strict=True):
-        move.tally.add(rows, move.by)
-        if move.by < 0:
-            move.tally.leave(move.keys)
 
 
 _BUCKETS: Final = f"SELECT parent, bucket, lower, total FROM bucket WHERE {ON_AXIS}"
