@@ -395,8 +395,7 @@ def test_a_certificate_that_nobody_vouches_for(ask: Ask, certificate: Path) -> N
     )
 
 
-@pytest.mark.parametrize("ask", [blocking, awaited])
-def test_whose_certificates_to_trust_can_be_said(ask: Callable[..., object], certificate: Path) -> None:
+def answering_by_tls(certificate: Path) -> Serve:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
 
@@ -405,7 +404,12 @@ def test_whose_certificates_to_trust_can_be_said(ask: Callable[..., object], cer
             secured.recv(65536)
             secured.sendall(PROFILE)
 
-    with serving(serve, first=False) as base:
+    return serve
+
+
+@pytest.mark.parametrize("ask", [blocking, awaited])
+def test_whose_certificates_to_trust_can_be_said(ask: Callable[..., object], certificate: Path) -> None:
+    with serving(answering_by_tls(certificate), first=False) as base:
         secure = base.replace("http:", "https:")
         trusting = Network(verify=ssl.create_default_context(cafile=certificate))
         assert "id_organizacao='7'" in repr(ask(secure, Limits(retries=0), network=trusting))
@@ -415,16 +419,8 @@ def test_whose_certificates_to_trust_can_be_said(ask: Callable[..., object], cer
 
 @pytest.mark.parametrize("ask", [blocking, awaited])
 def test_whose_certificates_to_trust_is_said_of_a_proxy_too(ask: Callable[..., object], certificate: Path) -> None:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-
-    def serve(connection: socket.socket) -> None:
-        with suppress(OSError), context.wrap_socket(connection, server_side=True) as secured:
-            secured.recv(65536)
-            secured.sendall(PROFILE)
-
     base, trusted = "http://service.invalid", ssl.create_default_context(cafile=certificate)
-    with serving(serve, first=False) as address:
+    with serving(answering_by_tls(certificate), first=False) as address:
         proxy = address.replace("http:", "https:")
         for verify in (trusted, False):
             network = Network(verify=verify, proxy=proxy)
