@@ -65,7 +65,8 @@ class Laudo:
 
     Every method raises ParameterError before anything is sent, and otherwise a LaudoError as `errors` shows. A call is
     tried again at most twice, and takes `limits.deadline` seconds in all (one `limits.read` more if the service
-    stops in the middle of a body, and more if it sends its headers a few bytes at a time).
+    stops in the middle of a body, and more if it sends its headers a few bytes at a time, or has several addresses
+    of which none answers).
     """
 
     def __init__(
