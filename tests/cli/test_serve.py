@@ -238,6 +238,15 @@ def test_demo_invents_reports_up_to_now_or_to_the_instant_given(empty: Shell) ->
     assert _newest(empty, "--until", "2026-10-01T00:00:00Z") == datetime.fromisoformat("2026-09-30T19:00:26.147Z")
 
 
+def test_demo_refuses_an_instant_before_which_there_are_not_three_years(empty: Shell) -> None:
+    store = ("--store", f"sqlite:///{empty.folder}/old.db")
+    done = empty("demo", "--no-serve", *store, "--until", "0003-12-31T23:59:59.999Z")
+    assert done.exit_code == 2
+    assert "--until takes an instant from 0004-01-01T00:00:00.000Z on" in done.stderr
+    assert not (empty.folder / "old.db").exists()
+    empty.prints("demo", "--no-serve", *store, "--count", "10", "--until", "0004-01-01T00:00:00Z")
+
+
 def _newest(shell: Shell, *words: str) -> datetime:
     """Give the instant of the newest report of a demonstration that is made anew."""
     store = f"sqlite:///{shell.folder}/{len(words)}.db"

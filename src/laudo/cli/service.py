@@ -47,6 +47,7 @@ def demo(settings: Settings, *, count: int, until_ms: int | None, no_serve: bool
     """
     if no_serve and live:
         raise click.UsageError("--live lets reports come while it serves; leave out --no-serve or --live")
+    _require_reach(until_ms)
     if not no_serve:
         serving.free_address(settings.host, settings.port)  # Before an address is printed that others have.
     filled = _fill(settings, count, until_ms)
@@ -120,6 +121,16 @@ def _grant(settings: Settings, *, refused: int) -> None:
             click.echo("".join(f"{statement};\n" for statement in error.statements), nl=False)
             output.fail(f"{error}; let somebody who may run the statements printed above", code=refused)
     output.summary("\n".join(f"{statement};" for statement in statements) or "the roles are current")
+
+
+def _require_reach(until_ms: int | None) -> None:
+    from laudo import demo as invented
+    from laudo.core.values import render_instant
+
+    if until_ms is not None and until_ms < invented.EARLIEST_MS:
+        earliest = render_instant(invented.EARLIEST_MS)
+        message = f"--until takes an instant from {earliest} on: the reports are those of three years"
+        raise click.UsageError(message)
 
 
 def _fill(settings: Settings, count: int, until_ms: int | None) -> "Demo":

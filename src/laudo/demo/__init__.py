@@ -10,7 +10,7 @@ import msgspec
 
 from laudo.core.values import render_instant
 from laudo.demo import live
-from laudo.demo.invent import NOW_MS, relatorios
+from laudo.demo.invent import EARLIEST_MS, NOW_MS, relatorios
 from laudo.server import accounts
 from laudo.server.accounts import Conta, Usuario
 from laudo.server.callers import caller_of
@@ -19,7 +19,7 @@ from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.writer import Ingest
 from laudo.server.tokens import derived_token, hash_token
 
-__all__ = ["NOW_MS", "Access", "Demo", "demo_token", "fill", "go_on", "ndjson_lines", "relatorios"]
+__all__ = ["EARLIEST_MS", "NOW_MS", "Access", "Demo", "demo_token", "fill", "go_on", "ndjson_lines", "relatorios"]
 
 _BATCH: Final = 1000
 _EXEMPLO: Final = "Organização Exemplo"

@@ -12,6 +12,7 @@ from itertools import accumulate, pairwise
 from typing import Final, NamedTuple, TypeVar
 
 from laudo.core.documents import cnpj_digits, cpf_digits
+from laudo.core.values import parse_instant
 from laudo.demo import names
 from laudo.server.ingest.fields import Relatorio, Resultado, TipoPessoa
 
@@ -22,6 +23,8 @@ NOW_MS: Final = 1_790_812_800_000  # 2026-10-01T00:00:00Z: fixed, or the same se
 _DAY_MS: Final = 86_400_000
 SPAN_MS: Final = 1095 * _DAY_MS
 """From the first report to the last."""
+EARLIEST_MS: Final = parse_instant("0001-01-01T00:00:00Z") + SPAN_MS
+"""When the last may be made: no report is older than the calendar."""
 _HOUR_MS: Final = 3_600_000
 _WEEK_MS: Final = 7 * _DAY_MS
 _FIRST_MONDAY_MS: Final = 4 * _DAY_MS  # 1970-01-01 was a Thursday
