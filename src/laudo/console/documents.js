@@ -78,9 +78,9 @@ const BETWEEN = /[^0-9a-z./-]+/i;
  */
 export function recognize(pasted) {
   const text = plain(pasted);
-  const alone = number(text);
+  const alone = number(text.replace(/^[\p{L}\s./º°]+:/u, ""));
   const numbers = text.split(BETWEEN).flatMap((part) => number(part) ?? []).filter(({ value }) => value);
-  // Digits alone may be one number that has blanks in it; beside letters, what is a whole number by itself is meant.
+  // Digits alone, or behind a label, may be one number that has blanks in it; beside letters, what is a whole number by itself is meant.
   if (alone && (!numbers.length || !/\p{L}/u.test(text))) return alone;
   if (numbers.length > 1) return { kind: "several", value: "" };
   return numbers[0] ?? { kind: text ? "nome" : "none", value: text };
