@@ -16,8 +16,9 @@ import postgres_server
 from factories import Account, Store
 from laudo.core.sql import Statement
 from laudo.core.sql.writes import BUCKET, FACET, PESSOA, RELATORIO, TALLY, WORD
-from laudo.server import migrations, roles, schema
+from laudo.server import accounts, migrations, roles, schema
 from laudo.server.database import Database, StoreError, Unavailable
+from laudo.server.ingest.changes import begin
 from laudo.server.ingest.claims import CPF_LENGTH
 from laudo.server.ingest.verify import verify
 from laudo.server.stores import open_store
@@ -545,3 +546,34 @@ def test_a_store_of_an_older_version_has_its_lists_counted_when_it_is_migrated(s
     assert migrations.migrate(store.database) == [name for (name,) in names] != []
     assert store.database.fetch(Statement(LISTS)) == [(240, len(persons)), (0, len(persons))]
     assert not list(verify(store.database))
+
+
+WAITING: Final = """
+SELECT count(*) FILTER (WHERE granted) FROM pg_locks WHERE locktype = 'advisory' GROUP BY pid
+HAVING bool_or(NOT granted)
+"""
+"""How many names they hold who wait for one."""
+WRITTEN: Final = """
+INSERT INTO facet (id_organizacao, id_conta, facet, nome, tipo_pessoa, status, pendente_validacao_manual, total)
+VALUES (3, 3, 1, '', '', '', 0, 5)
+"""
+
+
+def test_who_counts_lists_waits_for_who_writes_and_holds_no_organization(
+    on_postgres: Opening, beside: Callable[[], Beside]
+) -> None:
+    """A server has room for some thousand locks; a store may have more organizations."""
+    database = on_postgres()
+    migrations.migrate(database)
+    with database.transaction() as connection:
+        for _ in range(3):
+            accounts.create_organizacao(connection, "Empresa")
+        connection.run_script("DELETE FROM migration WHERE name = '0012_total.sql'")
+    with ThreadPoolExecutor(1) as thread:
+        with on_postgres().transaction() as writing:
+            begin(writing, 3)
+            migrating = thread.submit(migrations.migrate, database)
+            assert beside().wait(WAITING) == [(1,)], "the name of migrations"
+            writing.fetch(Statement(WRITTEN))
+        assert migrating.result(60) == ["0012_total.sql"]
+    assert rows(database, "SELECT total FROM conta ORDER BY id_conta") == [(0,), (0,), (5,)]

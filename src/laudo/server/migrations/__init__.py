@@ -82,30 +82,39 @@ def _apply(database: Database, file: Traversable) -> bool:
         for statement in _split(text) if connection.dialect.name == "postgres" else (text,):
             connection.run_script(statement)
         if file.name in _FILLS:
+            _outwait_writers(connection)
             _FILLS[file.name](connection)
         _record(connection, file.name)
         roles.follow(connection)
     return True
 
 
+def _outwait_writers(connection: Connection) -> None:
+    """Wait for who had begun to write when the file before this one was applied: since then older versions refuse to.
+
+    So no organization is held: a server has room for the locks of some thousand.
+    """
+    connection.run_script("SAVEPOINT waiting")
+    for (id_organizacao,) in connection.fetch(_ORGANIZACOES):
+        begin(connection, id_organizacao)
+        connection.run_script("ROLLBACK TO waiting")
+
+
 def _count_words(connection: Connection) -> None:
     """Count the words of the persons that there are."""
     for (id_organizacao,) in connection.fetch(_ORGANIZACOES):
-        begin(connection, id_organizacao)
         vocabulary.rebuild(connection, id_organizacao)
 
 
 def _count_mensagens(connection: Connection) -> None:
     """Count the reports that there are on the axis mensagem."""
     for owner in connection.fetch(Statement("SELECT id_organizacao, id_conta FROM conta ORDER BY 1, 2")):
-        begin(connection, owner[0])
         Tally(axes.RELATORIO_MENSAGEM, Owner(*owner)).rebuild(connection)
 
 
 def _count_lists(connection: Connection) -> None:
     """Count what each list has, as its facets, or the persons' buckets, say."""
     for (id_organizacao,) in connection.fetch(_ORGANIZACOES):
-        begin(connection, id_organizacao)
         connection.fetch(Statement(_COUNT_REPORTS, (id_organizacao, id_organizacao)))
         connection.fetch(Statement(_COUNT_PERSONS, (id_organizacao, axes.PESSOA_CPF.number, COARSE, id_organizacao)))
 
