@@ -529,6 +529,16 @@ def test_a_target_that_a_newer_version_migrated_is_refused(files: World) -> None
         Copy(files.source, target)
 
 
+def test_a_target_that_a_newer_version_migrates_meanwhile_is_not_counted(files: World) -> None:
+    target = files.target()
+    copy = Copy(files.source, target)
+    copy.copy_callers()
+    copy.copy_reports()
+    damage(target, "INSERT INTO migration (name, applied_at) VALUES ('9999_newer.sql', 0)")
+    with pytest.raises(StoreError, match="a newer version of laudo has migrated the store"):
+        copy.count()
+
+
 def test_what_was_not_counted_is_no_source(world: World) -> None:
     unfinished = world.target()
     copy = Copy(world.source, unfinished)

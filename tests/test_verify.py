@@ -1,7 +1,7 @@
 import random
 import re
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from typing import NamedTuple
 
@@ -11,11 +11,12 @@ import pytest
 
 from engines import Engine, Stores
 from factories import NOON, Account, Store, cnpj, contents, cpf, relatorio, versions
+from forwarding import Forwarding
 from laudo.core.axes import RELATORIO_MENSAGEM
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import BUCKET
 from laudo.server import migrations
-from laudo.server.database import StoreError, WordsDamagedError
+from laudo.server.database import Connection, StoreError, WordsDamagedError
 from laudo.server.ingest import counting, verify
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.tallies import Sizes
@@ -27,6 +28,7 @@ NAMES = ("Maria da Silva", "José Álvares", "Ana Maria de Souza", "Zé Zé", "M
 
 SMALL = Sizes(most_rows=8, most_children=6)
 """Buckets of few rows, so that few reports have many."""
+NEWER = "INSERT INTO migration (name, applied_at) VALUES ('9999_newer.sql', 0)"
 
 
 @pytest.fixture(autouse=True)
@@ -393,12 +395,30 @@ def test_damage_is_named_and_mended(store: Store, what: str) -> None:
 
 @pytest.mark.usefixtures("accounts")
 def test_a_store_that_a_newer_version_migrated_is_compared_and_not_mended(store: Store) -> None:
-    newer = "INSERT INTO migration (name, applied_at) VALUES ('9999_newer.sql', 0)"
-    run(store, newer, "UPDATE conta SET total = 0 WHERE id_conta = 1")
+    run(store, NEWER, "UPDATE conta SET total = 0 WHERE id_conta = 1")
     [found] = differences(store)
     with pytest.raises(StoreError, match="a newer version of laudo has migrated the store; write to it with that one"):
         mended(store)
     assert differences(store) == [found]
+
+
+class Overtaken(Forwarding):
+    """A store that a newer version migrates once something has been written."""
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        with super().transaction() as connection:
+            yield connection
+            connection.run_script(NEWER)
+
+
+@pytest.mark.usefixtures("accounts")
+def test_a_store_that_a_newer_version_migrates_meanwhile_is_mended_no_further(store: Store) -> None:
+    run(store, "UPDATE conta SET total = 0", "UPDATE organizacao SET total = 0")
+    [_, *others] = found = list(verify.verify(store.database))
+    with pytest.raises(StoreError, match="a newer version of laudo has migrated the store; write to it with that one"):
+        verify.mend(Overtaken(store.database), found, sizes=SMALL)
+    assert list(verify.verify(store.database)) == others != []
 
 
 @pytest.mark.usefixtures("accounts")

@@ -1,10 +1,14 @@
-"""Writes anew what is kept beside the reports; each function's caller has the transaction."""
+"""Writes anew what is kept beside the reports; each function's caller has the transaction.
+
+Each raises StoreError when the schema is newer than this version, to which another may have brought it meanwhile.
+"""
 
 from typing import Final
 
 from laudo.core import axes
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import FACET
+from laudo.server import schema
 from laudo.server.database import Connection
 from laudo.server.ingest import counting, versions, vocabulary
 from laudo.server.ingest.changes import begin
@@ -19,6 +23,7 @@ def conta(
 ) -> None:
     """Count an account's facets and tallies anew, and change its version, so that nobody relies on what was."""
     begin(connection, owner.id_organizacao)
+    schema.require_none_newer(connection)
     totals = counting.totals(connection, owner)
     restored = facets.restore(connection, owner, totals)
     if restored or with_items:
@@ -34,6 +39,7 @@ def conta(
 def organizacao(connection: Connection, id_organizacao: int, progress: Progress, *, sizes: Sizes = SIZES) -> None:
     """Write the persons of an organization that differ, count all of them anew, and change its version."""
     begin(connection, id_organizacao)
+    schema.require_none_newer(connection)
     pessoas.mend(connection, id_organizacao, progress)
     vocabulary.rebuild(connection, id_organizacao)
     tallies = [Tally(axis, Owner(id_organizacao, 0), sizes) for axis in axes.OF_PESSOA]
