@@ -1,4 +1,5 @@
 import re
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +22,8 @@ from laudo.server.database import Database, StoreError, Unavailable
 from laudo.server.ingest.changes import begin
 from laudo.server.ingest.claims import CPF_LENGTH
 from laudo.server.ingest.verify import verify
+from laudo.server.sqlite.session import Session
+from laudo.server.sqlite.transaction import SqliteConnection
 from laudo.server.stores import open_store
 from postgres_server import Server
 from strategies import many
@@ -528,6 +531,38 @@ def test_a_concurrent_file_makes_and_drops_indexes_only_and_such_that_it_can_be_
     with pytest.raises(StoreError, match=r"^0003_other\.concurrent\.sql may only CREATE"):
         migrations.migrate(migrated, folder=folder)
     assert beside().run(LEFT) == []
+
+
+ENDLESS: Final = """
+CREATE TABLE migration (name); WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELECT max(n) FROM n
+"""
+
+
+def test_a_signal_ends_a_long_statement_in_a_file(tmp_path: Path) -> None:
+    met: list[str] = []
+    session = Session(str(tmp_path / "laudo.db"), apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+
+    def heed(*_: object) -> None:
+        met.append("the signal")
+        raise KeyboardInterrupt
+
+    def give_up() -> None:
+        met.append("nothing")
+        session.interrupt()
+
+    before = signal.signal(signal.SIGALRM, heed)
+    given_up = threading.Timer(20, give_up)
+    given_up.start()
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        with pytest.raises(KeyboardInterrupt), SqliteConnection(session, "BEGIN") as connection:
+            connection.run_script(ENDLESS)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        given_up.cancel()
+    assert met == ["the signal"]
+    assert session.rows("SELECT name FROM sqlite_schema") == []
+    session.close()
 
 
 LISTS: Final = """

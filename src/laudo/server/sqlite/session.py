@@ -27,6 +27,8 @@ _READ_AS_IT_WAS: Final = (
 _CHECK: Final = 1_000
 """Steps of SQLite's machine after which a statement's time is looked at: of most, some tens of microseconds, but of a
 search for words one step may take a third of a millisecond."""
+_SCRIPT: Final = "script"
+"""Names what looks for a signal, beside what looks at the time."""
 
 
 class Session(apsw.Connection):
@@ -92,11 +94,7 @@ class Session(apsw.Connection):
 
     def vacuum(self) -> None:
         """Write the whole file anew, and wait for who reads it as it was; raises Unavailable."""
-        self.set_progress_handler(lambda: False, _CHECK)  # Else it would heed no signal.
-        try:
-            self.rows("VACUUM")
-        finally:
-            self.set_progress_handler(None)
+        self.run_script("VACUUM")
         ends = monotonic() + _WAIT_SECONDS
         while not self.settle():
             self.require_room()
@@ -132,6 +130,14 @@ class Session(apsw.Connection):
         except apsw.Error as error:
             failures.translate(error, self.filename)
             raise
+
+    def run_script(self, text: str) -> None:
+        """Run statements that may take long, each of which heeds a signal; raises Unavailable, StoreError."""
+        self.set_progress_handler(lambda: False, _CHECK, id=_SCRIPT)  # Else a signal waits for a statement's end.
+        try:
+            self.rows(text)
+        finally:
+            self.set_progress_handler(None, id=_SCRIPT)
 
     def write(self, text: str, rows: Iterable[Row]) -> None:
         """Run a statement for each of some rows, which may come of another store; raises Unavailable, StoreError."""

@@ -51,7 +51,7 @@ class SqliteConnection:
 
     def run_script(self, text: str) -> None:
         """Run several statements without parameters."""
-        self._connection.rows(text)
+        self._connection.run_script(text)
 
     def has_column(self, table: str, name: str) -> bool:
         """Tell whether a table has this column; the pragma alone may tell of before another connection made it."""
