@@ -146,6 +146,10 @@ def test_an_address_misses_only_what_its_view_keeps_out_of_it(page: Console, has
         ("#/relatorios?page=0&rows=30&sort=A;B&aberto=../x", ["page", "rows", "sort", "aberto"]),
         ("#/relatorios?status=PENDENTE&status=CONCLUIDO&nome=&resultado=VALID", ["status", "nome"]),
         (f"#/relatorios?nome={'a' * 201}&status={'%C3%A9' * 200}", ["nome"]),
+        (
+            "#/relatorios?nome=a%03%0Aid&status=%1B%5B201~&resultado=%C2%9B&sort=nome%0A",
+            ["nome", "status", "resultado", "sort"],
+        ),
         ("#/pessoas?status=PENDENTE&oculto=numero_documento", ["status", "oculto"]),
         ("#/painel?volume=semanas&busca=maria", ["volume", "busca"]),
         ("#/painel?volume=meses", []),

@@ -43,7 +43,8 @@ const FORMS = {
   rows: /^(?=[1-9])[0-9]{0,7}(00|25|50|75)$/,
   aberto: /^[0-9a-f-]{36}$/,
 };
-const FORM = /^[^]{1,200}$/u;
+/** No control characters: copied with the list as a command, they would be obeyed by the terminal that it is pasted into. */
+const FORM = /^\P{Cc}{1,200}$/u;
 
 /** What is refused of an address that leads to no view. */
 export const PATH = "/";
