@@ -92,6 +92,13 @@ def test_what_was_pasted_is_recognized(page: Console) -> None:
         assert page.run("documents.js", "m.recognize(text)") == {"kind": kind, "value": value}, text
 
 
+def test_a_label_takes_no_longer_the_more_dots_it_has(page: Console) -> None:
+    labels = f"CPF{' n..' * 24}"
+    took = f"(() => {{ const began = performance.now(); m.plain('{labels}x'); return performance.now() - began; }})()"
+    assert page.run("documents.js", took) < 100
+    assert page.run("documents.js", f"m.plain('{labels} n.º: 529.982.247-25')") == "529.982.247-25"
+
+
 def test_zeros_are_put_before_what_is_a_document_then(page: Console) -> None:
     cases = {"1013308638": "01013308638", "1.013.308-638": "01013308638", "1018935000168": "01018935000168"}
     cases |= dict.fromkeys(("1013308639", "01013308638", "52998224725", "191", "maria", ""), "")

@@ -64,7 +64,8 @@ export const WRONG = {
  * a hyphen, no label before a number; "" for what has neither letter nor digit. @param {string} pasted */
 export function plain(pasted) {
   const text = pasted.replace(/\p{Cf}/gu, "").replace(/[\p{Cc}\s]+/gu, " ").replace(/[\p{Pd}\u2212]/gu, "-").trim();
-  const bare = text.replace(/^(?:CPF|CNPJ)(?:[\s:.-]|n[.º°o]+)*(?=\d|$)/i, "");
+  // All that follows the n is taken at once: dots that could be either part's would be tried in each way, in every label.
+  const bare = text.replace(/^(?:CPF|CNPJ)(?:[\s:.-]|n[.º°o]+(?![.º°o]))*(?=\d|$)/i, "");
   return /[\p{L}\p{N}]/u.test(bare) ? bare.slice(0, 200) : "";
 }
 
