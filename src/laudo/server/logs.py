@@ -19,8 +19,8 @@ from typing import Final
 import msgspec
 
 _STDOUT: Final = 1
-_CPF: Final = re.compile(r"(?<![0-9])[0-9]{3}\.?[0-9]{3}\.?[0-9]{3}-?[0-9]{2}(?![0-9])")
-"""What may be one: a client may call its request after the person that it asks for."""
+_CPF: Final = re.compile(r"(?<![0-9])[0-9]{3}(?:\.?[0-9]{3}\.?|[._-][0-9]{3}[._-])[0-9]{3}[._-]?[0-9]{2}(?![0-9])")
+"""What may be one, with whatever may part it in an id: a client may call its request after the person it asks for."""
 _AGAIN_SECONDS: Final = 10
 _encoder: Final = msgspec.json.Encoder()
 
