@@ -33,6 +33,12 @@ def test_without_json_lists_are_columns_under_names(laudo: Shell) -> None:
     assert line.split() == ["1", "1", "1", "ana@example.com", "Ana", "yes"]
 
 
+def test_columns_have_nothing_that_turns_a_text(laudo: Shell) -> None:
+    laudo.prints("organization", "create", "Outra \u202eavoN")
+    assert laudo.prints("organization", "list").splitlines()[-1].split() == ["2", "Outra", "\ufffdavoN", "yes"]
+    assert laudo.lists("organization", "list")[-1]["nome_organizacao"] == "Outra \u202eavoN"
+
+
 def test_an_empty_list_is_an_empty_array_or_said_to_be_empty(fresh: Shell) -> None:
     fresh.prints("migrate")
     assert fresh.lists("organization", "list") == []

@@ -29,6 +29,14 @@ def test_all_that_is_kept_of_a_person_is_printed_account_by_account(laudo: Shell
     assert list(found[0]) == ["id_conta", *REPORT]
 
 
+def test_what_a_terminal_would_obey_is_escaped(laudo: Shell) -> None:
+    turned = REPORT | {"mensagem": "\u2066a\u2069", "nome_pessoa": "Maria \u202eavliS"}
+    laudo.prints("import", "-", "--account", "1", stdin=json.dumps(turned))
+    shown = laudo("find", "--organization", "1", "-", stdin=PERSON).stdout
+    assert shown.rstrip("\n").isprintable()
+    assert json.loads(shown) == {"id_conta": 1, **turned}
+
+
 def test_who_is_in_no_report_has_no_line(laudo: Shell) -> None:
     result = laudo("find", "--organization", "1", "-", stdin=PERSON)
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "0 reports\n")

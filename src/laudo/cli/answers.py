@@ -131,8 +131,13 @@ def _cell(value: str | bool | None) -> str:
 
 
 def as_json(value: object) -> str:
-    """Write JSON in which nothing is itself that a terminal would obey: `json` escapes what is of ASCII only."""
-    return _OBEYED(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
+    """Write JSON in which nothing is itself that a terminal would obey."""
+    return escaped(json.dumps(value, ensure_ascii=False))
+
+
+def escaped(text: str) -> str:
+    """Escape in JSON what a terminal would obey: who wrote it has escaped what is of ASCII only."""
+    return _OBEYED(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def masked(item: Wire) -> Wire:

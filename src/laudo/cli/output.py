@@ -253,7 +253,7 @@ def _columns(rows: list[list[str]]) -> None:
 def _cell(value: str | int | bool | None) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return "" if value is None else str(value)
+    return "" if value is None else plain(str(value))
 
 
 def reason(error: Exception) -> str:
