@@ -174,6 +174,16 @@ def test_a_list_whose_place_the_service_has_forgotten_is_walked_from_its_start(
     assert pulled(laudo) == [STATE]
 
 
+def test_only_the_owner_reads_names_also_in_a_file_that_was_there(run: Run, laudo: Shell, service: Service) -> None:
+    file = laudo.folder / f"{STATE}.names"
+    file.touch()
+    file.chmod(0o644)
+    service.script = [None, refused(500)]
+    assert run().exit_code == 2
+    assert file.stat().st_size
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
 @pytest.mark.parametrize("made", ["CREATE TABLE mine (a)", "CREATE TABLE nome (a)", "PRAGMA user_version = 7"])
 def test_a_file_of_names_that_is_somebody_elses_is_not_touched(run: Run, laudo: Shell, made: str) -> None:
     file = laudo.folder / f"{STATE}.names"

@@ -58,6 +58,7 @@ class Names:
                 raise StoreError(
                     f"{self._path} is not what `laudo pull` wrote; hint: remove it, or name another --state"
                 )
+            self._path.chmod(0o600)  # It may be of a copy, or made by somebody else, who is refused that.
             connection = sqlite3.connect(self._path)
             connection.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE}")
             return connection
