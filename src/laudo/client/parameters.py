@@ -51,8 +51,7 @@ def _written(
             continue
         text = _text(value)
         if text is None or not _accepts(filter_, text):
-            message = f"{name} de {resource.name} deve ser {_accepted(filter_, value)}"
-            raise ParameterError(message)
+            raise ParameterError(f"{name} de {resource.name} deve ser {_accepted(filter_, value)}")
         yield name, _canonical(filter_, text)
 
 

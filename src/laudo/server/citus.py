@@ -32,8 +32,7 @@ def check(connection: Reader) -> None:
     found = _found(connection)
     _refuse_misplaced(found)
     if apart := [table for table in _PLANNED if table not in found]:
-        message = f"Citus is installed, but does not know of {', '.join(apart)}; run `laudo citus apply`"
-        raise StoreError(message)
+        raise StoreError(f"Citus is installed, but does not know of {', '.join(apart)}; run `laudo citus apply`")
     if installed.plans != _EACH_TIME:
         message = f"with Citus, plan_cache_mode must be {_EACH_TIME}, and is {installed.plans}; run `laudo citus apply`"
         raise StoreError(message)
@@ -45,13 +44,11 @@ def plan(connection: Reader) -> list[str]:
     Raises StoreError for a table that is in none of the lists, and for one that lies otherwise than planned.
     """
     if connection.dialect.name != "postgres":
-        message = "a store in a file lies on one machine; Citus distributes a store on PostgreSQL"
-        raise StoreError(message)
+        raise StoreError("a store in a file lies on one machine; Citus distributes a store on PostgreSQL")
     found = _found(connection) if _installed(connection) else {}
     known = [*DISTRIBUTED, *REFERENCE]
     if forgotten := [str(table) for (table,) in connection.fetch(Statement(_OTHERS, (known,)))]:
-        message = f"laudo does not know how {', '.join(forgotten)} should lie; hint: move it to another schema"
-        raise StoreError(message)
+        raise StoreError(f"laudo does not know how {', '.join(forgotten)} should lie; hint: move it to another schema")
     _refuse_misplaced(found)
     return list(_missing(connection, found))
 
@@ -72,11 +69,10 @@ def script(statements: list[str]) -> str:
 def _apply(database: Database) -> list[str]:
     with database.transaction() as connection:
         if connection.dialect.name == "postgres" and not _installed(connection):
-            message = (
+            raise StoreError(
                 "the database has no Citus; hint: CREATE EXTENSION citus in a database of this name on every machine, "
                 "then SELECT citus_add_node('worker', 5432) here for each of the others"
             )
-            raise StoreError(message)
         hold_shortly(connection, "citus")
         statements = plan(connection)
         for statement in statements:
@@ -110,11 +106,10 @@ def _installed(connection: Reader) -> _Installed | None:
         installed = _Installed(*row)
         if tuple(map(int, installed.version.partition("-")[0].split("."))) < OLDEST:
             oldest = ".".join(map(str, OLDEST))
-            message = (
+            raise StoreError(
                 f"Citus {installed.version} is too old: laudo needs {oldest}; "
                 "hint: install it on every machine and ALTER EXTENSION citus UPDATE"
             )
-            raise StoreError(message)
         return installed
     return None
 

@@ -21,11 +21,10 @@ def patiently(work: Callable[[], T], what: str, seconds: float = SECONDS) -> T:
             return work()
         except (Locked, Undone) as error:
             if time.monotonic() > deadline:
-                message = (
+                raise StoreError(
                     f"{what} had to wait for longer than {seconds:g} s: others hold the tables, or do the same; "
                     "hint: end long transactions, and run it again"
-                )
-                raise StoreError(message) from error
+                ) from error
         time.sleep(_PAUSE)
 
 

@@ -83,8 +83,7 @@ def _grant(database: Database) -> list[str]:
 def _require_all(connection: Connection) -> None:
     """Raise StoreError when something is missing still: of a grant that nobody may make, PostgreSQL only warns."""
     if list(_missing(connection)):
-        message = "PostgreSQL has granted less than it was told to"
-        raise StoreError(message)
+        raise StoreError("PostgreSQL has granted less than it was told to")
 
 
 def _missing(connection: Connection) -> Iterator[str]:

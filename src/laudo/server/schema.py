@@ -44,8 +44,7 @@ def require_none_newer(connection: Connection) -> None:
     To read is not refused, nor to say who may ask.
     """
     if not applied(connection) <= _known(connection.dialect):
-        message = "a newer version of laudo has migrated the store; write to it with that one"
-        raise StoreError(message)
+        raise StoreError("a newer version of laudo has migrated the store; write to it with that one")
 
 
 def _known(dialect: Dialect) -> set[str]:

@@ -21,8 +21,7 @@ def open_store(url: str, *, write: bool = False, bounds: Bounds = PATIENT) -> Da
             raise StoreError(message) from error
 
         return Postgres(url, write=write, bounds=bounds)
-    message = "the store's URL must look like sqlite:///laudo.db or postgresql://user@host/database"
-    raise StoreError(message)
+    raise StoreError("the store's URL must look like sqlite:///laudo.db or postgresql://user@host/database")
 
 
 def file(url: str) -> Path | None:

@@ -89,8 +89,7 @@ class Buckets:
         for bucket in _ordered(rows):
             found[bucket.parent].append(bucket)
         if not all(found.values()):
-            message = "the tally lacks buckets; `laudo verify --repair` mends it"
-            raise StoreError(message)
+            raise StoreError("the tally lacks buckets; `laudo verify --repair` mends it")
         for bucket in coarse:
             place, children = self.place(bucket), found[bucket.number]
             self._buckets[place : place + 1] = children

@@ -52,8 +52,7 @@ def is_sound(connection: Connection) -> bool:
     """
     [(there,)] = connection.fetch(Statement(_THERE))
     if there and connection.fetch(Statement(_PAGES)) != [("ok",)]:
-        message = "pages of the store's file that hold the index of words are damaged; restore it from a backup"
-        raise StoreError(message)
+        raise StoreError("pages of the store's file that hold the index of words are damaged; restore it from a backup")
     if there < _TABLES.count("TABLE"):
         return False
     try:

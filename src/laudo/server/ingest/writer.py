@@ -40,8 +40,7 @@ class Ingest:
             schema.require_none_newer(connection)
             found, self._migrations = connection.fetch_each([Statement(_OWNER, (id_conta,)), schema.APPLIED])
         if not found:
-            message = f"there is no account {id_conta}; hint: laudo account list"
-            raise StoreError(message)
+            raise StoreError(f"there is no account {id_conta}; hint: laudo account list")
         self.owner = Owner(found[0][0], id_conta)
         self._conta = Conta(self.owner, sizes)
         self._pessoas = Pessoas(self.owner.id_organizacao, sizes)
@@ -107,8 +106,7 @@ class Ingest:
             message = "the store has been migrated meanwhile; write reports with the version of laudo that did so"
             raise StoreError(message)
         if not found:
-            message = f"account {self.owner.id_conta} or its organization is not there; hint: laudo verify"
-            raise StoreError(message)
+            raise StoreError(f"account {self.owner.id_conta} or its organization is not there; hint: laudo verify")
         now = Versions(*found[0])
         self._require_all(now.conta)
         self._load(connection, now)
@@ -117,8 +115,7 @@ class Ingest:
     def _require_all(self, version: int) -> None:
         """What was acknowledged is there, unless a server has taken over that had not got it yet."""
         if version < self._acknowledged:
-            message = "the store no longer has all that it had acknowledged, as after a failover: begin again"
-            raise StoreError(message)
+            raise StoreError("the store no longer has all that it had acknowledged, as after a failover: begin again")
 
     def _load(self, connection: Connection, now: Versions) -> None:
         """Read anew what others have changed: mostly persons, whom all accounts of the organization have in common."""

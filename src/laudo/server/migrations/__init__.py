@@ -58,14 +58,12 @@ def migrate(
 def _require_place(connection: Connection, *, is_new: bool) -> None:
     if connection.dialect.name == "postgres":
         for there, here in connection.fetch(Statement(_ELSEWHERE)):
-            message = (
+            raise StoreError(
                 f"the database has a store in the schema {there}, and search_path leads to {here}; give the URL "
                 f"{_chosen(there)} to use that one, {_chosen(here)} to make another one"
             )
-            raise StoreError(message)
     elif is_new and connection.fetch(_OTHERS):
-        message = "another application's table is in the way; give laudo a file of its own"
-        raise StoreError(message)
+        raise StoreError("another application's table is in the way; give laudo a file of its own")
 
 
 def _chosen(schema: str) -> str:
@@ -139,8 +137,7 @@ def _statements(file: Traversable) -> Iterator[tuple[str, str]]:
     for statement in _split(file.read_text(encoding="utf-8")):
         known = _ON_INDEX(statement)
         if known is None:
-            message = f"{file.name} may only CREATE [UNIQUE] or DROP an INDEX CONCURRENTLY IF [NOT] EXISTS"
-            raise StoreError(message)
+            raise StoreError(f"{file.name} may only CREATE [UNIQUE] or DROP an INDEX CONCURRENTLY IF [NOT] EXISTS")
         yield statement, known[1]
 
 

@@ -50,8 +50,7 @@ class Sqlite:
         try:
             self._path = os.fsencode(path).decode()
         except UnicodeDecodeError:
-            message = "the path of the store is not UTF-8, as SQLite demands; give laudo another one"
-            raise StoreError(message) from None
+            raise StoreError("the path of the store is not UTF-8, as SQLite demands; give laudo another one") from None
         self._write = write
         self._seconds = 0.0 if write else bounds.statement_timeout_ms / 1000
         self._local = threading.local()
@@ -142,8 +141,7 @@ class Sqlite:
 
     def _open(self) -> Session:
         if not self._write and not Path(self._path).is_file():
-            message = f"there is no store at {self._path}; run `laudo migrate` to make one"
-            raise StoreError(message)
+            raise StoreError(f"there is no store at {self._path}; run `laudo migrate` to make one")
         if self._write:
             files.make(self._path)
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if self._write else apsw.SQLITE_OPEN_READONLY

@@ -23,16 +23,14 @@ def translate(error: apsw.Error, path: str) -> None:
     """Raise the store's error for one of the engine's, or return when that is a mistake of ours."""
     match error:
         case apsw.InterruptError():
-            message = "the store did not finish a statement within its time limit"
-            raise Slow(message) from error
+            raise Slow("the store did not finish a statement within its time limit") from error
         case apsw.BusyError() | apsw.LockedError():
             raise Locked(LOCKED) from error
         case apsw.FullError():
             message = f"no space is left on the disk of the store {path}, or of the system's temporary files"
             raise Unavailable(message) from error
         case apsw.CantOpenError() if not (folder := Path(path).parent).is_dir():
-            message = f"the store {path} cannot be opened: there is no folder {folder}"
-            raise Unavailable(message) from error
+            raise Unavailable(f"the store {path} cannot be opened: there is no folder {folder}") from error
         case apsw.CantOpenError() | apsw.IOError() | apsw.ReadOnlyError() | apsw.PermissionsError():
             name = type(error).__name__
             message = f"the store {path} cannot be read or written ({name}): check its path, rights and disk, {_BESIDE}"

@@ -141,8 +141,7 @@ class Copy:
 def _refuse_itself(source: Connection, target: Connection) -> None:
     """Raise StoreError where two URLs lead to the same tables."""
     if _place(source) == _place(target):
-        message = "the source and the target are the same store"
-        raise StoreError(message)
+        raise StoreError("the source and the target are the same store")
 
 
 def _place(connection: Connection) -> Row:
