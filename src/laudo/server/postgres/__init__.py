@@ -83,15 +83,15 @@ class Postgres:
 
     def snapshot(self) -> PostgresConnection:
         """Give a connection inside one transaction that only reads, all of it in one state of the store."""
-        return PostgresConnection(self._pool, SNAPSHOT, self.dialect)
+        return PostgresConnection(self._pool, SNAPSHOT)
 
     def transaction(self) -> PostgresConnection:
         """Give a connection inside a transaction in which each statement sees what others have made durable."""
-        return PostgresConnection(self._pool, TRANSACTION, self.dialect)
+        return PostgresConnection(self._pool, TRANSACTION)
 
     def alone(self) -> PostgresConnection:
         """Give a connection outside of the pool and of any transaction, which waits for its statements for ever."""
-        return PostgresConnection(Pool(partial(self._open, 0), self._bounds), ALONE, self.dialect)
+        return PostgresConnection(Pool(partial(self._open, 0), self._bounds), ALONE)
 
     def settle(self) -> None:
         """Return at once: a server keeps its log for its own purposes."""

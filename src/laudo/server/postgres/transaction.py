@@ -8,7 +8,7 @@ from typing import Final, Self, TypeVar
 
 import psycopg
 
-from laudo.core.sql import Dialect, Statement, Write
+from laudo.core.sql import POSTGRES, Dialect, Statement, Write
 from laudo.server.database import LOCKED, Doubtful, Locked, Lost, Row, Unavailable
 from laudo.server.postgres.binding import columns
 from laudo.server.postgres.failures import LOST
@@ -41,13 +41,13 @@ _DOUBTFUL: Final = (
 class PostgresConnection:
     """A `with` block that commits at its end, or rolls back after an exception."""
 
-    __slots__ = ("_begin", "_begun", "_has_written", "_pool", "_session", "dialect")
+    __slots__ = ("_begin", "_begun", "_has_written", "_pool", "_session")
+    dialect: Dialect = POSTGRES
 
-    def __init__(self, pool: Pool, begin: str, dialect: Dialect) -> None:
+    def __init__(self, pool: Pool, begin: str) -> None:
         """`begin` is SNAPSHOT, TRANSACTION or ALONE, which needs a pool for this connection only."""
         self._pool = pool
         self._begin = begin
-        self.dialect = dialect
 
     def __enter__(self) -> Self:
         """Take a connection; raises Unavailable, StoreError."""
