@@ -10,7 +10,7 @@ from laudo.core.query import Period
 from laudo.core.sql.dialect import By, Dialect, Ordered, Owner, Statement, listed
 
 ON_AXIS: Final = "id_organizacao = ? AND id_conta = ? AND axis = ?"
-"""Asks for the buckets or tallies of one axis of who is their owner (`tallied`)."""
+"""Asks for the buckets or tallies of one axis of one owner (`tallied`)."""
 
 
 REACHED: Final = "= (SELECT value FROM reached)"
@@ -157,6 +157,6 @@ def source(axis: Axis, dialect: Dialect, *, by_facet: bool = False) -> str:
     return dialect.source(axis.table, axis.facet_index if by_facet else axis.index)
 
 
-def tallied(axis: Axis, owner: Owner) -> Owner:
-    """Give the owner of an axis' buckets: the persons' are kept under account 0."""
-    return owner if axis.faceted else Owner(owner.id_organizacao, 0)
+def tallied(axis: Axis, owner: Owner) -> tuple[int, int, int]:
+    """Give what ON_AXIS takes: the persons' buckets are kept under account 0."""
+    return owner.id_organizacao, owner.id_conta if axis.faceted else 0, axis.number

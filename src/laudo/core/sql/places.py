@@ -15,7 +15,7 @@ def total(axis: Axis, owner: Owner) -> Statement:
 
 
 def children(lookup: Children, owner: Owner, dialect: Dialect) -> Statement:
-    place = (*tallied(lookup.axis, owner), lookup.axis.number, lookup.parent)
+    place = (*tallied(lookup.axis, owner), lookup.parent)
     if lookup.facets is None:
         return Statement(f"SELECT bucket, lower, total FROM bucket WHERE {_BELOW} ORDER BY lower", place)
     counted = lookup.facets if lookup.others is None else lookup.others
@@ -32,13 +32,13 @@ def children(lookup: Children, owner: Owner, dialect: Dialect) -> Statement:
 
 
 def holding(lookup: Holding, owner: Owner, _dialect: Dialect) -> Statement:
-    axis = (*tallied(lookup.axis, owner), lookup.axis.number)
+    axis = tallied(lookup.axis, owner)
     return Statement(_HOLDING, (*(*axis, lookup.place) * 4, *axis, *axis))
 
 
 def before(lookup: Before, owner: Owner, dialect: Dialect) -> Statement:
     """Count in the span of the buckets' numbers, which mostly rise or fall along an axis, few others being in it."""
-    place = (*tallied(lookup.axis, owner), lookup.axis.number, lookup.parent)
+    place = (*tallied(lookup.axis, owner), lookup.parent)
     span = f"SELECT min(bucket) AS low, max(bucket) AS high FROM bucket WHERE {_BELOW} AND lower < ?"
     within = "bucket BETWEEN (SELECT low FROM span) AND (SELECT high FROM span)"
     others = f"SELECT bucket FROM bucket WHERE {_BELOW} AND {within} AND lower >= ?"
