@@ -6,7 +6,7 @@ integer milliseconds, UTC.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Final
 
@@ -84,9 +84,7 @@ def create_organizacao(connection: Connection, nome: str, *, webhook_url: str = 
     """Make an organization and its first account."""
     connection.hold(_IDS)
     organizacao = Organizacao(_next(connection, "organizacao", "id_organizacao"), _name(nome), enabled=True)
-    row = (organizacao.id_organizacao, organizacao.nome_organizacao)
-    text = "INSERT INTO organizacao (id_organizacao, nome_organizacao, enabled, version) VALUES (?, ?, 1, 0)"
-    connection.fetch(Statement(text, row))
+    _insert(connection, "organizacao", **asdict(organizacao), version=0)
     conta = create_conta(connection, organizacao.id_organizacao, FIRST_CONTA, webhook_url=webhook_url)
     return organizacao, conta
 
@@ -96,12 +94,7 @@ def create_conta(connection: Connection, id_organizacao: int, nome: str, *, webh
     _owner(connection, Level.ORGANIZATION, id_organizacao)
     id_conta = _next(connection, "conta", "id_conta")
     conta = Conta(id_organizacao, id_conta, _name(nome), _webhook(webhook_url), enabled=True)
-    row = (id_organizacao, id_conta, conta.nome_conta, conta.webhook_url)
-    text = (
-        "INSERT INTO conta (id_organizacao, id_conta, nome_conta, webhook_url, enabled, version)"
-        " VALUES (?, ?, ?, ?, 1, 0)"
-    )
-    connection.fetch(Statement(text, row))
+    _insert(connection, "conta", **asdict(conta), version=0)
     return conta
 
 
@@ -110,12 +103,7 @@ def create_usuario(connection: Connection, id_conta: int, *, email: str, nome: s
     id_organizacao = _owner(connection, Level.ACCOUNT, id_conta)
     id_usuario = _next(connection, "usuario", "id_usuario")
     usuario = Usuario(id_organizacao, id_conta, id_usuario, _email(email), _name(nome), enabled=True)
-    row = (id_organizacao, id_conta, id_usuario, usuario.email, usuario.nome_usuario)
-    text = (
-        "INSERT INTO usuario (id_organizacao, id_conta, id_usuario, email, nome_usuario, enabled)"
-        " VALUES (?, ?, ?, ?, ?, 1)"
-    )
-    connection.fetch(Statement(text, row))
+    _insert(connection, "usuario", **asdict(usuario))
     return usuario
 
 
@@ -148,13 +136,9 @@ def create_token(
         raise AccountError("this token is known already; hint: revoke is for ever, make another one")
     id_organizacao, id_conta = home(connection, id_usuario)
     id_token = _next(connection, "token", "id_token")
-    row = (token_hash, id_token, id_organizacao, id_conta, id_usuario, now_ms, expires_at)
-    text = (
-        "INSERT INTO token (hash, id_token, id_organizacao, id_conta, id_usuario, created_at, expires_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)"
-    )
-    connection.fetch(Statement(text, row))
-    return Token(id_token, id_organizacao, id_conta, id_usuario, now_ms, expires_at, revoked_at=None)
+    token = Token(id_token, id_organizacao, id_conta, id_usuario, now_ms, expires_at, revoked_at=None)
+    _insert(connection, "token", **asdict(token), hash=token_hash)
+    return token
 
 
 def revoke_token(connection: Connection, id_token: int, *, now_ms: int) -> None:
@@ -206,6 +190,12 @@ def tokens(connection: Connection) -> list[Token]:
         " FROM token ORDER BY id_token"
     )
     return [Token(*row) for row in connection.fetch(Statement(text))]
+
+
+def _insert(connection: Connection, table: str, **values: str | int | bytes | None) -> None:
+    names, marks = ", ".join(values), ", ".join("?" * len(values))
+    text = f"INSERT INTO {table} ({names}) VALUES ({marks})"  # noqa: S608 - names of this module
+    connection.fetch(Statement(text, tuple(values.values())))
 
 
 def _with_switch(row: Row) -> Row:
