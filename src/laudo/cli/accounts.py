@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from laudo.cli import output
-from laudo.cli.options import as_json, opened, with_settings
+from laudo.cli.options import as_json, by_id, opened, with_settings
 from laudo.cli.ranges import Id
 from laudo.server.config import Settings
 
@@ -49,14 +49,7 @@ def account() -> None:
 
 @account.command("create")
 @click.argument("name")
-@click.option(
-    "--organization",
-    "id_organizacao",
-    metavar="ID",
-    type=Id("organization"),
-    required=True,
-    help="Id of its organization.",
-)
+@by_id("organization", "id_organizacao", "Id of its organization.")
 @_webhook
 @as_json
 @with_settings("store")
@@ -79,9 +72,7 @@ def user() -> None:
 
 
 @user.command("create")
-@click.option(
-    "--account", "id_conta", metavar="ID", type=Id("account"), required=True, help="Id of the account to ask for."
-)
+@by_id("account", "id_conta", "Id of the account to ask for.")
 @click.option("--email", required=True, help="Shown by /usuario.")
 @click.option("--name", required=True, help="Shown by /usuario.")
 @as_json

@@ -98,17 +98,20 @@ def key(settings: Settings, *, create: bool) -> bytes:
     return keys.load(settings.key_file)
 
 
+def by_id(noun: str, name: str, about: str, *, required: bool = True) -> Callable[[Command], Command]:
+    """Give a command an option that takes the number of an organization, an account or a user."""
+    return click.option(f"--{noun}", name, metavar="ID", type=Id(noun), required=required, help=about)
+
+
 def of_account(command: Command) -> Command:
     """Give a command --account: which one's reports it writes or deletes."""
-    whose = "Id of the account whose reports they are."
-    return click.option("--account", "id_conta", metavar="ID", type=Id("account"), required=True, help=whose)(command)
+    return by_id("account", "id_conta", "Id of the account whose reports they are.")(command)
 
 
 def of_organization(command: Command) -> Command:
     """Give a command --organization: which one's reports it finds or deletes, in all accounts."""
-    kind, whose = Id("organization"), "Id of the organization whose reports they are, in all accounts."
-    flag = click.option("--organization", "id_organizacao", metavar="ID", type=kind, required=True, help=whose)
-    return flag(command)
+    whose = "Id of the organization whose reports they are, in all accounts."
+    return by_id("organization", "id_organizacao", whose)(command)
 
 
 def with_vacuum(command: Command) -> Command:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from laudo.cli import login, output, progress
-from laudo.cli.options import opened, with_settings
-from laudo.cli.ranges import Id
+from laudo.cli.options import by_id, opened, with_settings
 from laudo.server.config import Settings
 
 if TYPE_CHECKING:
@@ -30,9 +29,7 @@ the store; run again, it goes on, and later brings only what has changed. The se
 
 @click.command(epilog=EPILOG)
 @click.option("--from", "base_url", metavar="URL", required=True, help="Base address of the service.")
-@click.option(
-    "--account", "id_conta", metavar="ID", type=Id("account"), required=True, help="Id of the account to fill."
-)
+@by_id("account", "id_conta", "Id of the account to fill.")
 @click.option("--whole", is_flag=True, help="Walk everything again, not only what changed.")
 @click.option("--token-renewed", is_flag=True, help="The token is another than before, and sees the same account.")
 @click.option("--state", type=click.Path(path_type=Path), help="File that says how far it is.")

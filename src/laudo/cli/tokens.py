@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from laudo.cli import options, output, stdin
-from laudo.cli.options import as_json, opened, with_settings
+from laudo.cli.options import as_json, by_id, opened, with_settings
 from laudo.cli.ranges import Id, Instant
 from laudo.server.config import Settings
 
@@ -29,7 +29,7 @@ def token() -> None:
 
 
 @token.command("create", epilog="A token can be read once, here: the store keeps only its keyed hash.")
-@click.option("--user", "id_usuario", metavar="ID", type=Id("user"), required=True, help="Id of the user who will ask.")
+@by_id("user", "id_usuario", "Id of the user who will ask.")
 @click.option("--expires-in", metavar="TIME", help="End it after hours, days or weeks: 12h, 90d, 52w.")
 @click.option("--expires-at", metavar="INSTANT", type=Instant(), help="End it then: 2027-01-31T12:00:00Z.")
 @click.option("--from-stdin", is_flag=True, help="Take an existing token from stdin, so that a client keeps it.")
@@ -58,7 +58,7 @@ def create(
 
 
 @token.command("list")
-@click.option("--user", "id_usuario", metavar="ID", type=Id("user"), help="Only this user's.")
+@by_id("user", "id_usuario", "Only this user's.", required=False)
 @as_json
 @with_settings("store")
 def show(settings: Settings, *, id_usuario: int | None, json_: bool) -> None:
