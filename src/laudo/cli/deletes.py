@@ -4,6 +4,7 @@ What lines name, and how what is deleted is counted and told, is the same for `l
 """
 
 import os
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -142,7 +143,7 @@ def named(lines: "Iterator[tuple[int, Line] | None]", kind: Kind) -> "Iterator[F
         number, line = each
         if not isinstance(line, bytes):
             yield number, line
-        elif text := line.removeprefix(_MARK).strip().decode("utf-8", "replace"):
+        elif text := line.removeprefix(BOM_UTF8).strip().decode("utf-8", "replace"):
             try:
                 yield number, str(kind.parse(text))
             except ValueError:
@@ -160,6 +161,3 @@ def _end(done: Done, place: str, name: str) -> int:
     if done.rejected == done.lines:
         raise output.Failure(f"no {place} is a {name}")
     return output.IN_PART if done.rejected else 0
-
-
-_MARK: Final = b"\xef\xbb\xbf"

@@ -1,6 +1,7 @@
 """The one description of each call: what is sent, and how its answer is read; it neither sends nor waits."""
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Final, Generic, Protocol, TypeVar
@@ -233,7 +234,7 @@ def _cursor(link: str | None) -> str | None:
 _OK: Final = 200
 _BOUNDED: Final = re.compile(r"(?!br|zstd)[^,]*", re.IGNORECASE).fullmatch
 """Tells one way of packing, of which a byte gives a thousand at most, from several in one another and from others."""
-_BEFORE_TEXT: Final = b"\xef\xbb\xbf \t\r\n"
+_BEFORE_TEXT: Final = BOM_UTF8 + b" \t\r\n"
 _TOKEN: Final = re.compile(r"[!-~]{1,4000}").fullmatch
 _ADDRESS: Final = re.compile(r"https?://[^/?#@\s\\]+(/[^?#\s]*)?", re.IGNORECASE).fullmatch
 _NEXT: Final = re.compile(r'<([^<>]*)>\s*;\s*rel="?next"?').search

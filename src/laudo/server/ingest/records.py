@@ -1,6 +1,7 @@
 """From a file to reports: what `laudo import` reads, each line a `Relatorio` or the reason why it is none."""
 
 import re
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -98,9 +99,9 @@ def _unmarked(source: Source) -> Iterator[tuple[int, Line] | None]:
 
 
 def _without_mark(line: bytes) -> bytes:
-    if line.startswith(_UTF16_MARKS):
+    if line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise RecordsError("the file is UTF-16; accepted: UTF-8")
-    return line.removeprefix(_UTF8_MARK)
+    return line.removeprefix(BOM_UTF8)
 
 
 def _format(name: str, line: Line) -> Format:
@@ -128,5 +129,3 @@ def _header(number: int, line: Line) -> tabular.Header:
 
 _ANSWER: Final = re.compile(rb'\s*\{\s*"result"\s*:\s*\{').match
 _SUFFIXES: Final[dict[str, Format]] = {".ndjson": "ndjson", ".jsonl": "ndjson", ".csv": "csv"}
-_UTF8_MARK: Final = b"\xef\xbb\xbf"
-_UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
