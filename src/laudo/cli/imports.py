@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from io import BufferedReader, BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 import click
 
@@ -80,7 +80,7 @@ def import_reports(
         ingest = Ingest(database, id_conta)
         write = _writer(ingest, done, dry_run=dry_run)
         with (
-            resumable(done),
+            _resumable(done),
             _rejections(errors) as rejections,
             progress.following(source.size, "importing") as report,
         ):
@@ -100,13 +100,6 @@ class Done:
 
     def __str__(self) -> str:
         return f"{self.counts}, {self.rejected} rejected"
-
-
-class Counted(Protocol):
-    """What a command counts while it works; its text says what became of the lines."""
-
-    @property
-    def lines(self) -> int: ...
 
 
 def _read(batches: "Iterator[Batch]", *, elsewhere: bool) -> "AbstractContextManager[Iterator[Batch]]":
@@ -197,7 +190,7 @@ def _holds_something_else(path: Path) -> bool:
         return any(not _OURS(line) for line in iter(lambda: file.readline(_LONGEST_REJECTION), b""))
 
 
-def resumable(done: Counted) -> AbstractContextManager[None]:
+def _resumable(done: Done) -> AbstractContextManager[None]:
     """When it cannot go on, say which lines are on disk."""
     hint = "run it again to finish, nothing is written twice"
     return output.resumable(lambda: f"{done.lines} lines ({done}); hint: {hint}" if done.lines else "")
