@@ -2,7 +2,7 @@
 
 import gc
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from io import BufferedReader, BufferedWriter, FileIO, TextIOWrapper
@@ -22,10 +22,7 @@ if TYPE_CHECKING:
     from laudo.server.ingest.batches import Batch
     from laudo.server.ingest.changes import Counts
     from laudo.server.ingest.records import Format, Rejected
-    from laudo.server.ingest.rows import Prepared
     from laudo.server.ingest.writer import Ingest
-
-    Write = Callable[[Prepared], None]
 
 EPILOG: Final = """
 \b
@@ -78,13 +75,12 @@ def import_reports(
         opened(settings, write=not dry_run) as database,
     ):
         ingest = Ingest(database, id_conta)
-        write = _writer(ingest, done, dry_run=dry_run)
         with (
             _resumable(done),
             _rejections(errors) as rejections,
             progress.following(source.size, "importing") as report,
         ):
-            _import(read, done, write=write, report=report, rejections=rejections)
+            _import(read, done, None if dry_run else ingest, report=report, rejections=rejections)
             ingest.forget()
     return _end(done, dry_run=dry_run)
 
@@ -114,14 +110,15 @@ def _read(batches: "Iterator[Batch]", *, elsewhere: bool) -> "AbstractContextMan
 def _import(
     read: "Iterator[Batch]",
     done: Done,
+    ingest: "Ingest | None",
     *,
-    write: "Write",
     report: progress.Report,
     rejections: TextIO | None,
 ) -> None:
+    """Count what is read, and write it unless there is no `ingest`."""
     for batch in read:
-        if batch.reports:
-            write(batch.reports)
+        if batch.reports and ingest:
+            done.counts = done.counts.plus(ingest.write_prepared(batch.reports))
         done.lines += batch.lines
         done.valid += len(batch.reports)
         done.rejected += len(batch.rejected)
@@ -131,15 +128,6 @@ def _import(
             rejections.flush()
         report.reached(done.lines, batch.consumed)
         del batch  # else it would be held until the next one is whole
-
-
-def _writer(ingest: "Ingest", done: Done, *, dry_run: bool) -> "Write":
-    def write(batch: "Prepared") -> None:
-        done.counts = done.counts.plus(ingest.write_prepared(batch))
-
-    def check(_: "Prepared") -> None: ...
-
-    return check if dry_run else write
 
 
 def _reject(item: "Rejected", report: progress.Report, rejections: TextIO | None) -> None:
