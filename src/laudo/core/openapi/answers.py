@@ -59,7 +59,7 @@ def schemas() -> Json:
 
 def example(resource: Resource, field: Field) -> object:
     """Give a value that a field may have."""
-    return "Maria da Silva" if (resource.name, field.name) == ("pessoas", "nome") else _EXAMPLES[field.name]
+    return _EXAMPLES.get((resource.name, field.name), field.kind.example)
 
 
 def _refusal(kind: Kind) -> Json:
@@ -166,15 +166,11 @@ HEADERS: Final[Json] = {
 }
 """Every header of an answer, by name."""
 
-_EXAMPLES: Final[dict[str, object]] = {
-    "numero": "0f8fad5b-d9cb-469f-a165-70867728950e",
-    "status": "CONCLUIDO",
-    "tipo_pessoa": values.PESSOA,
-    "nome": "consultaPessoaDefault",
-    "atualizado_em": "2026-01-31T12:00:00.000Z",
-    "resultado": "VALID",
-    "mensagem": "Válido.",
-    "pendente_validacao_manual": False,
-    "numero_documento": "12345678909",
-    "cpf": "12345678909",
+_EXAMPLES: Final[dict[tuple[str, str], object]] = {
+    ("relatorios", "status"): "CONCLUIDO",
+    ("relatorios", "tipo_pessoa"): values.PESSOA,
+    ("relatorios", "mensagem"): "Válido.",
+    ("relatorios", "pendente_validacao_manual"): False,
+    ("pessoas", "nome"): "Maria da Silva",
 }
+"""What a field shows instead of the example of its kind."""
