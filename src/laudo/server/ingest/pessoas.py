@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from laudo.core import axes
 from laudo.core.sql import How, Owner, Statement, Write
+from laudo.core.sql.parts import source
 from laudo.core.sql.writes import PESSOA
 from laudo.server.database import Connection
 from laudo.server.ingest import claims, moves, vocabulary, words
@@ -75,9 +76,9 @@ class Pessoas:
         if not cpfs:
             return {}
         dialect = connection.dialect
-        source = dialect.source("relatorio", axes.RELATORIO_DOCUMENTO.index)
         conta = "+id_conta" if self._reads_all(connection, len(cpfs)) else "id_conta"
-        text = _NEWEST.format(source=source, conta=conta, member=dialect.member("numero_documento"))
+        source_, member = source(axes.RELATORIO_DOCUMENTO, dialect), dialect.member("numero_documento")
+        text = _NEWEST.format(source=source_, conta=conta, member=member)
         found = connection.fetch(Statement(text, (self._id_organizacao, self._id_organizacao, cpfs)))
         return {cpf: claims.row(cpf, recency, nome) for cpf, recency, nome in found}
 

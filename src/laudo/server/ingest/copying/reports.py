@@ -9,6 +9,7 @@ import msgspec
 from laudo.core import axes
 from laudo.core.facets import FIELDS
 from laudo.core.sql import How, Owner, Statement, Write
+from laudo.core.sql.parts import source
 from laudo.core.sql.writes import FACET, RELATORIO
 from laudo.server.database import Connection, Database, Row
 from laudo.server.ingest.changes import begin
@@ -114,7 +115,7 @@ def _match(writing: Connection, owner: Owner, right: Range) -> Copied:
 
 def _ranges(connection: Connection, owner: Owner, above: bytes, upto: bytes) -> Iterator[Range]:
     """Divide a range into such of `CHUNK` reports; together they are all of it, also where it has none."""
-    text = _REPORTS.format(source=connection.dialect.source("relatorio", axes.RELATORIO_NUMERO.index))
+    text = _REPORTS.format(source=source(axes.RELATORIO_NUMERO, connection.dialect))
     while above != upto:
         rows = connection.fetch(Statement(text, (*owner, above, upto, CHUNK)))
         end = rows[-1][0] if len(rows) == CHUNK else upto

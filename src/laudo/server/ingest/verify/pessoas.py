@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from laudo.core import axes
 from laudo.core.sql import Owner, Statement
+from laudo.core.sql.parts import source
 from laudo.core.values import INSTANTS
 from laudo.server.database import Connection, WordsDamagedError
 from laudo.server.ingest import counting, vocabulary, words
@@ -119,7 +120,7 @@ def work(connection: Connection, owners: Iterable[Owner]) -> int:
 
     That is too many where accounts share persons.
     """
-    text = _COUNT.format(source=_by_documento(connection))
+    text = _COUNT.format(source=source(axes.RELATORIO_DOCUMENTO, connection.dialect))
     cpfs = sum(connection.fetch(Statement(text, (*owner, CPF_LENGTH)))[0][0] for owner in owners)
     return int(cpfs) * (1 + len(axes.OF_PESSOA))
 
@@ -184,21 +185,17 @@ def _said(connection: Connection, id_organizacao: int, progress: Progress) -> It
 
 def _newest(connection: Connection, owner: Owner, limit: int, progress: Progress) -> Iterator[tuple[Any, ...]]:
     """Give the newest report of each CPF in one account: cpf, recency, numero, id_conta, nome."""
-    source = _by_documento(connection)
+    source_ = source(axes.RELATORIO_DOCUMENTO, connection.dialect)
     last: str | None = ""
     while last is not None:
-        ends = connection.fetch(Statement(_END.format(source=source), (*owner, last, limit)))
+        ends = connection.fetch(Statement(_END.format(source=source_), (*owner, last, limit)))
         end = ends[0][0] if ends else None
         chunk = connection.fetch(
-            Statement(_NEWEST.format(source=source), (*owner, last, end or _AFTER_ALL, CPF_LENGTH, *_RECENCIES))
+            Statement(_NEWEST.format(source=source_), (*owner, last, end or _AFTER_ALL, CPF_LENGTH, *_RECENCIES))
         )
         yield from chunk
         progress.add(len(chunk))
         last = end
-
-
-def _by_documento(connection: Connection) -> str:
-    return connection.dialect.source("relatorio", axes.RELATORIO_DOCUMENTO.index)
 
 
 _CONTAS: Final = "SELECT id_conta FROM conta WHERE id_organizacao = ?"
