@@ -85,10 +85,10 @@ def _accepts(filter_: Filter, text: str) -> bool:
     if len(text) > MOST_CHARACTERS or unwritable(text):
         return False
     try:
-        filter_.kind.parse(text)
+        filter_.parse(text)
     except ValueError:
         return False
-    return bool(text) or filter_.may_be_empty
+    return True
 
 
 def _canonical(filter_: Filter, text: str) -> str:

@@ -281,16 +281,9 @@ class _Reader:
         for filter_ in resource.filters:
             if filter_.name not in self._given:
                 continue
-            text = self._given[filter_.name]
             try:
-                value = _value(filter_, text)
+                value = filter_.parse(self._given[filter_.name])
             except ValueError:
                 self._problems[filter_.name] = f"O parâmetro {filter_.name} deve ser {filter_.kind.accepts_in_address}."
             else:
                 yield Condition(filter_, value)
-
-
-def _value(filter_: Filter, text: str) -> Stored:
-    if not text and not filter_.may_be_empty:
-        raise ValueError
-    return filter_.kind.parse(text)

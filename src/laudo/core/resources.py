@@ -7,7 +7,7 @@ from typing import Final
 
 from laudo.core import axes, values
 from laudo.core.axes import Axis
-from laudo.core.values import Kind
+from laudo.core.values import Kind, Stored
 
 
 class Match(Enum):
@@ -62,6 +62,12 @@ class Filter:
     description: str
     match: Match = Match.EQUAL
     may_be_empty: bool = False
+
+    def parse(self, text: str) -> Stored:
+        """Read a value; raises ValueError when it is not of the kind, or empty where it may not be."""
+        if not text and not self.may_be_empty:
+            raise ValueError
+        return self.kind.parse(text)
 
 
 @dataclass(frozen=True, eq=False)
