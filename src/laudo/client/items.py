@@ -25,11 +25,11 @@ class Item(msgspec.Struct, frozen=True, gc=False):
 
     def to_dict(self) -> dict[str, Any]:
         """Give the fields in the order of the wire; `atualizado_em` stays a datetime."""
-        return {name: getattr(self, name) for name in self.__struct_fields__}
+        return msgspec.structs.asdict(self)
 
     def to_wire(self) -> dict[str, str | bool | None]:
         """Give the fields as the service wrote them: instants as text with three decimals."""
-        return {name: render(getattr(self, name)) for name in self.__struct_fields__}
+        return {name: render(value) for name, value in self.to_dict().items()}
 
 
 class Relatorio(Item, frozen=True, gc=False):
