@@ -129,7 +129,7 @@ class Mirror:
             self._note("relatorios", None)
         for batch in _counted("relatorios", self._noted(self._client.relatorios_in_batches, tell), report):
             self._write(batch, tell)
-            state.newest = max((*_known(state.newest), *_instants(batch)), default=None)
+            state.newest = max(filter(None, (state.newest, *_instants(batch))), default=None)
             self._note("relatorios", batch.place)
         state.since = state.newest and min(state.newest, state.began)
         state.began = state.newest = None
@@ -229,10 +229,6 @@ def _counted(name: str, batches: Iterator[Batch[I]], report: Report) -> Iterator
 def _is_person(item: Listed) -> bool:
     """Tell whether a report is of a person, in whichever case a service writes that."""
     return fold(item.tipo_pessoa) == fold(PESSOA)
-
-
-def _known(instant: datetime | None) -> tuple[datetime, ...]:
-    return () if instant is None else (instant,)
 
 
 def _instants(batch: Batch[Listed]) -> list[datetime]:
