@@ -190,17 +190,11 @@ def _split(query_string: str, accepted: tuple[str, ...]) -> tuple[dict[str, str]
         most = MOST_CURSOR_CHARACTERS if name == "cursor" else MOST_CHARACTERS
         value = _decode(raw_value, most=most)
         if name is None:
-            problems[""] = (
-                f"O nome de um parâmetro deve estar em UTF-8, codificado para URL, com até {most} caracteres "
-                "e sem caracteres de controle."
-            )
+            problems[""] = f"O nome de um parâmetro {_ENCODED.format(most)}"
         elif name not in accepted:
             problems[name] = _unknown(name, accepted)
         elif value is None:
-            problems[name] = (
-                f"O valor do parâmetro {name} deve estar em UTF-8, codificado para URL, com até {most} caracteres "
-                "e sem caracteres de controle."
-            )
+            problems[name] = f"O valor do parâmetro {name} {_ENCODED.format(most)}"
         elif name in IGNORED and not value:
             problems[name] = f"O parâmetro {name} não deve ser vazio."
         elif name in given:
@@ -229,6 +223,7 @@ def _decode(raw: str, *, most: int = MOST_CHARACTERS) -> str | None:
     return None if len(text) > most or unwritable(text) else text
 
 
+_ENCODED: Final = "deve estar em UTF-8, codificado para URL, com até {} caracteres e sem caracteres de controle."
 _BAD_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})").search
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}").fullmatch
 _CURSOR: Final = re.compile(r"[A-Za-z0-9_-]+").fullmatch
