@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 from typing import Final, NamedTuple, TypeVar
 
 from laudo.core.documents import cnpj_digits, cpf_digits
-from laudo.core.values import parse_instant
+from laudo.core.values import DAY, parse_instant
 from laudo.demo import names
 from laudo.server.ingest.fields import Relatorio, Resultado, TipoPessoa
 
@@ -20,14 +20,13 @@ T = TypeVar("T")
 
 NOW_MS: Final = 1_790_812_800_000  # 2026-10-01T00:00:00Z: fixed, or the same seed would not give the same data
 
-_DAY_MS: Final = 86_400_000
-SPAN_MS: Final = 1095 * _DAY_MS
+SPAN_MS: Final = 1095 * DAY
 """From the first report to the last."""
 EARLIEST_MS: Final = parse_instant("0001-01-01T00:00:00Z") + SPAN_MS
 """When the last may be made: no report is older than the calendar."""
 _HOUR_MS: Final = 3_600_000
-_WEEK_MS: Final = 7 * _DAY_MS
-_FIRST_MONDAY_MS: Final = 4 * _DAY_MS  # 1970-01-01 was a Thursday
+_WEEK_MS: Final = 7 * DAY
+_FIRST_MONDAY_MS: Final = 4 * DAY  # 1970-01-01 was a Thursday
 _BLOCK: Final = 1024  # reports for which random bytes are drawn at once
 _CPF_PRIME: Final = 999_999_937  # the largest prime below 10**9
 _CNPJ_PRIME: Final = 99_999_989  # the largest below 10**8
