@@ -7,34 +7,38 @@ import { go, link } from "../router.js";
 
 /** @typedef {import("../address.js").Place} Place */
 
+const NEWEST = "-atualizado_em";
+
 /** The column that a list is sorted by and how, the default spelled out. @param {Place} place */
 function sorting(place) {
-  const sort = place.sort || "-atualizado_em";
+  const sort = place.sort || NEWEST;
   return { field: sort.replace(/^-/, ""), descending: sort.startsWith("-") };
 }
 
-/** A header that sorts: first ascending (instants the newest first), then the other way.
- * @param {{place: Place, field: string, words?: string}} props */
+/** Sort by a column: first ascending (instants the newest first), then the other way. @param {Place} place @param {string} field */
+function sortBy(place, field) {
+  const { field: by, descending } = sorting(place);
+  const sort = `${(by === field ? !descending : field === "atualizado_em") ? "-" : ""}${field}`;
+  go({ ...place, sort: sort === NEWEST ? "" : sort, page: 1 });
+}
+
+/** A header that sorts. @param {{place: Place, field: string, words?: string}} props */
 export function Header({ place, field, words = FIELDS[field] }) {
   const { field: by, descending } = sorting(place);
-  const on = by === field;
-  const first = field === "atualizado_em" ? "-" : "";
-  const sort = on ? `${descending ? "" : "-"}${field}` : `${first}${field}`;
-  const order = on ? (descending ? "descending" : "ascending") : "none";
+  const order = by !== field ? "none" : descending ? "descending" : "ascending";
   return html`<th scope="col" role="columnheader" class=${`c-${field}`} aria-sort=${order}>
-    <button type="button" onClick=${() => go({ ...place, sort: sort === "-atualizado_em" ? "" : sort, page: 1 })}>${words}<span class="arrow" aria-hidden="true"></span></button>
+    <button type="button" onClick=${() => sortBy(place, field)}>${words}<span class="arrow" aria-hidden="true"></span></button>
   </th>`;
 }
 
 /** The same choice for screens that have no room for headers. @param {{place: Place, fields: string[], words?: Record<string, string>}} props */
 export function SortSelect({ place, fields, words = {} }) {
   const { field, descending } = sorting(place);
-  const sort = (/** @type {string} */ text) => go({ ...place, sort: text === "-atualizado_em" ? "" : text, page: 1 });
   return html`<div class="sorter">
-    <label>Ordenar por <select value=${field} onChange=${(/** @type {any} */ event) => sort(`${event.target.value === "atualizado_em" ? "-" : ""}${event.target.value}`)}>
+    <label>Ordenar por <select value=${field} onChange=${(/** @type {any} */ event) => sortBy(place, event.target.value)}>
       ${fields.map((name) => html`<option key=${name} value=${name}>${words[name] ?? FIELDS[name]}</option>`)}
     </select></label>
-    <button type="button" class="quiet" onClick=${() => sort(`${descending ? "" : "-"}${field}`)}>${descending ? "decrescente" : "crescente"}</button>
+    <button type="button" class="quiet" onClick=${() => sortBy(place, field)}>${descending ? "decrescente" : "crescente"}</button>
   </div>`;
 }
 
