@@ -1,8 +1,8 @@
 // What surrounds every view: the bar with the quick find, the dialogs, and the voice for those who cannot see.
-import { html, useState } from "./vendor/preact.js";
+import { html } from "./vendor/preact.js";
 import { at, placeOf, write } from "./address.js";
 import { recognize, WRONG } from "./documents.js";
-import { Clear, Icon, Mark, Voice } from "./parts.js";
+import { Clear, Icon, Mark, useTyped, Voice } from "./parts.js";
 import { go, link, TITLES } from "./router.js";
 import { leave, reveal } from "./session.js";
 import { store, useStore } from "./store.js";
@@ -48,12 +48,7 @@ function Tools() {
 
 /** The quick find: what is pasted goes to the filter that it belongs to. */
 function Find() {
-  const [text, setText] = useState("");
-  const [wrong, setWrong] = useState("");
-  const type = (/** @type {string} */ typed) => {
-    setText(typed);
-    setWrong("");
-  };
+  const { text, wrong, type, setWrong } = useTyped();
   const find = (/** @type {Event} */ event) => {
     event.preventDefault();
     const recognized = recognize(text);

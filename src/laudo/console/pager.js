@@ -1,8 +1,8 @@
 // Pages of a list: their numbers, a jump to any, and how many rows each has.
-import { html, useState } from "./vendor/preact.js";
+import { html } from "./vendor/preact.js";
 import { write } from "./address.js";
 import { integer, plural } from "./format.js";
-import { Icon } from "./parts.js";
+import { Icon, useTyped } from "./parts.js";
 import { go, link } from "./router.js";
 import { useStore } from "./store.js";
 
@@ -56,23 +56,18 @@ export function Pager({ place, total }) {
 
 /** @param {{place: Place, last: number}} props */
 function Jump({ place, last }) {
-  const [text, setText] = useState("");
-  const [wrong, setWrong] = useState(false);
-  const type = (/** @type {string} */ typed) => {
-    setText(typed);
-    setWrong(false);
-  };
+  const { text, wrong, type, setWrong } = useTyped();
   const jump = (/** @type {Event} */ event) => {
     event.preventDefault();
     const page = /^\s*\d{1,3}(\.?\d{3})*\s*$|^\s*\d+\s*$/.test(text) ? Math.min(Number(text.replaceAll(".", "")), last) : 0;
-    if (!page) return setWrong(true);
+    if (!page) return setWrong(`De 1 a ${integer(last)}.`);
     go({ ...place, page, open: "" });
-    setText("");
+    type("");
   };
   return html`<form class="jump" onSubmit=${jump}>
     <label>Ir para <input inputmode="numeric" autocomplete="off" aria-label=${`Ir para a página, de 1 a ${integer(last)}`} aria-invalid=${wrong ? "true" : undefined} value=${text} onInput=${(/** @type {any} */ event) => type(event.target.value)} /></label>
     <button type="submit" class="quiet">Ir</button>
-    ${wrong && html`<span class="wrong" role="alert">De 1 a ${integer(last)}.</span>`}
+    ${wrong && html`<span class="wrong" role="alert">${wrong}</span>`}
   </form>`;
 }
 

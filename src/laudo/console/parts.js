@@ -65,6 +65,17 @@ export function Documento({ value }) {
   >`;
 }
 
+/** What is typed into a field, and what is wrong with it, which is forgotten when more is typed. */
+export function useTyped() {
+  const [text, setText] = useState("");
+  const [wrong, setWrong] = useState("");
+  const type = (/** @type {string} */ typed) => {
+    setText(typed);
+    setWrong("");
+  };
+  return { text, wrong, type, setWrong };
+}
+
 /** Takes back what was typed into the search that it stands in. @param {{label: string, clear: () => void}} props */
 export function Clear({ label, clear }) {
   const press = (/** @type {any} */ event) => {

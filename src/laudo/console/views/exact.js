@@ -1,8 +1,9 @@
 // A field for what is looked for as a whole, once it is sent: one report, one document, a person.
-import { html, useState } from "../vendor/preact.js";
+import { html } from "../vendor/preact.js";
 import { narrow } from "../address.js";
 import { recognize, withZeros, WRONG } from "../documents.js";
 import { FIELDS } from "../format.js";
+import { useTyped } from "../parts.js";
 import { go } from "../router.js";
 
 /** What each field asks for, the kinds of text that is, and what is said of others.
@@ -15,13 +16,8 @@ const ASKED = {
 
 /** With or without its punctuation. @param {{name: string, place: import("../address.js").Place}} props */
 export function Exact({ name, place }) {
-  const [text, setText] = useState("");
-  const [wrong, setWrong] = useState("");
+  const { text, wrong, type, setWrong } = useTyped();
   const asked = ASKED[name];
-  const type = (/** @type {string} */ typed) => {
-    setText(typed);
-    setWrong("");
-  };
   const apply = (/** @type {Event} */ event) => {
     event.preventDefault();
     const { kind, value } = recognize((name === "numero_documento" && withZeros(text)) || text);
