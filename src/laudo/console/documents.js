@@ -39,7 +39,7 @@ export function punctuate(text) {
 
 /** Write a CPF so that it says little; the document of a company is public and stays whole. @param {string} text */
 export function mask(text) {
-  return /^\d{11}$/.test(text) ? `***.${text.slice(3, 6)}.${text.slice(6, 9)}-**` : punctuate(text);
+  return isPersonal(text) ? `***.${text.slice(3, 6)}.${text.slice(6, 9)}-**` : punctuate(text);
 }
 
 /** Whether a document is a person's. @param {string} text */
