@@ -58,6 +58,18 @@ def test_generated_clients_invent_no_name_and_know_the_type_of_everything() -> N
     assert [part for part in inner if None in part.get("enum", ())] == []
 
 
+def test_generated_clients_have_a_name_for_each_order_of_a_list() -> None:
+    listed = [operation for path in ("/relatorios", "/pessoas") for operation in DOCUMENT["paths"][path].values()]
+    orders = [each["schema"] for operation in listed for each in operation["parameters"] if each["name"] == "sort"]
+    named = [dict(zip(order["x-enum-varnames"], order["enum"], strict=True)) for order in orders]
+    assert named
+    for names in named:
+        assert names["ATUALIZADO_EM"] == "atualizado_em"
+        assert names["ATUALIZADO_EM_DESC"] == "-atualizado_em"
+        assert all(name.isidentifier() for name in names)
+        assert len(names) == len(set(names.values()))
+
+
 # The examples of the reference, in the folder and with the variables of who copies them.
 
 

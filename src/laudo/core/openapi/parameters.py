@@ -63,12 +63,14 @@ def _rows(most: int) -> Json:
 
 
 def _sort(resource: Resource) -> Json:
+    """Describe `sort`, with names of its values: of a leading minus a generated client makes `VALUE_9` or `Nome2`."""
     sorts = [f"{sign}{field.name}" for field in resource.fields for sign in ("", "-")]
+    names = [f"{field.name}{end}".upper() for field in resource.fields for end in ("", "_desc")]
     return {
         "name": "sort",
         "in": "query",
         "description": f"Campo de ordenação; - para decrescente. Empates por {resource.key}; nulos ao fim.",
-        "schema": {"type": "string", "enum": sorts, "default": f"-{NEWEST}"},
+        "schema": {"type": "string", "enum": sorts, "x-enum-varnames": names, "default": f"-{NEWEST}"},
         "example": f"-{NEWEST}",
     }
 
