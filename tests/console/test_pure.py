@@ -92,10 +92,10 @@ def test_what_was_pasted_is_recognized(page: Console) -> None:
         assert page.run("documents.js", "m.recognize(text)") == {"kind": kind, "value": value}, text
 
 
-def test_a_label_takes_no_longer_the_more_dots_it_has(page: Console) -> None:
-    labels = f"CPF{' n..' * 24}"
-    took = f"(() => {{ const began = performance.now(); m.plain('{labels}x'); return performance.now() - began; }})()"
-    assert page.run("documents.js", took) < 100
+def test_the_dots_of_labels_are_read_in_one_way(page: Console) -> None:
+    """Were they read in two ways for each label, this would not end."""
+    labels = f"CPF{' n..' * 40}"
+    assert page.run("documents.js", f"m.plain('{labels}x')") == f"{labels}x"
     assert page.run("documents.js", f"m.plain('{labels} n.º: 529.982.247-25')") == "529.982.247-25"
 
 
