@@ -162,6 +162,7 @@ def waiting(own_place: Place) -> Iterator[Server]:
         store.rename(store.with_suffix(".away"))
         server.kill(server.workers()[0])
         server.wait_to_say(f"store: there is no store at {store}; run `laudo migrate` to make one\n")
+        wait_for_port(server.process, server.port)  # The other one may have begun no sooner.
         yield server
     assert "Traceback" not in server.said()
 
