@@ -64,7 +64,7 @@ def test_the_page_says_that_it_comes_until_its_modules_have(wide: Console) -> No
 
 
 PASS = """(ms) => document.getAnimations().filter(({ effect }) => effect.target.matches('.late'))
-    .map((waiting) => (waiting.currentTime = ms))"""
+    .map((waiting) => (waiting.pause(), (waiting.currentTime = ms)))"""
 
 
 @pytest.mark.parametrize("motion", ["reduce", "no-preference"])
