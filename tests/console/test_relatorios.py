@@ -347,6 +347,19 @@ def test_of_a_number_that_lists_show_the_beginning_of_the_whole_is_asked_for(wid
     assert wide.hash == "/relatorios"
 
 
+def test_a_field_whose_text_is_refused_is_edged_in_the_colour_of_the_reason(wide: Console) -> None:
+    wide.enter("#/pessoas")
+    text = "52998224725;11144477735"
+    wide.page.get_by_role("searchbox", name="Buscar pessoas").fill(text)
+    wide.page.locator(".search .wrong").wait_for()
+    wide.find(text)
+    wide.page.locator(".find .wrong").wait_for()
+    colours = "(given) => [...document.querySelectorAll(given)].map((one) => getComputedStyle(one)"
+    edges = wide.page.evaluate(f"{colours}.borderTopColor)", ".find input, .search input")
+    assert edges == wide.page.evaluate(f"{colours}.color)", ".wrong")
+    assert len(edges) == 2
+
+
 @pytest.mark.parametrize("text", ["529.982.247-25 111.444.777-35", "52998224725;11144477735"])
 def test_of_several_documents_none_is_taken_for_the_question(wide: Console, text: str) -> None:
     wide.enter("#/pessoas")
