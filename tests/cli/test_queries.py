@@ -204,6 +204,25 @@ def test_a_login_that_the_environment_wins_over_says_so(run: Run, base: str) -> 
     assert told == "LAUDO_TOKEN is set, and wins over what is kept\n"
 
 
+@pytest.mark.parametrize(
+    ("url", "heard"),
+    [
+        ("http://api.example.com", True),
+        ("HTTP://203.0.113.7:8000", True),
+        ("http://localhost.example.com", True),
+        ("http://demo.localhost:8000", False),
+        ("http://LOCALHOST", False),
+        ("http://127.8.0.1:8000", False),
+    ],
+)
+def test_a_login_over_which_others_can_listen_says_so(run: Run, base: str, url: str, heard: bool) -> None:
+    proxied = {"HTTP_PROXY": base, "NO_PROXY": "", "LAUDO_URL": "", "LAUDO_TOKEN": ""}
+    told = run("login", "--url", url, "--with-token", stdin=TOKEN, **proxied)
+    assert told.stdout == f"logged in to {url}, organization Modelo\n"
+    said = "the token goes there unencrypted, and whoever listens on the way can use it; hint: https://\n"
+    assert told.stderr == said * heard
+
+
 def test_logout_removes_what_login_has_kept_and_says_where_there_was_nothing(
     run: Run, base: str, tmp_path: Path
 ) -> None:

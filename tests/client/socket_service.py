@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urljoin
 from wsgiref.types import WSGIApplication
 
 import httpx
@@ -22,7 +23,7 @@ def listening(handler: Handler) -> Iterator[str]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            url = f"http://service.test{self.path}"
+            url = urljoin("http://service.test", self.path)  # A proxy is told the whole address.
             try:
                 answer = handler(httpx.Request("GET", url, headers=list(self.headers.items())))
             except Exception:  # noqa: BLE001 - a scripted failure: the connection ends

@@ -5,8 +5,10 @@ import json
 import os
 import stat
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 import click
 
@@ -59,6 +61,8 @@ def login(*, url: str | None, with_token: bool) -> None:
         organization = client.usuario().nome_organizacao
     _write(access)
     output.summary(f"logged in to {access.base_url}, organization {' '.join(organization.split())}")
+    if _is_overheard(access.base_url):
+        output.note("the token goes there unencrypted, and whoever listens on the way can use it; hint: https://")
     for name in (URL, TOKEN):
         if os.environ.get(name):
             output.note(f"{name} is set, and wins over what is kept")
@@ -106,6 +110,17 @@ def _checked(access: Access, *, names: tuple[str, str]) -> Access:
 
     calls.check(access.base_url, access.token, names=names)
     return access
+
+
+def _is_overheard(base_url: str) -> bool:
+    """Tell whether what is sent there leaves this machine as it is."""
+    address = urlsplit(base_url)
+    host = address.hostname or ""
+    try:
+        stays = ip_address(host).is_loopback
+    except ValueError:
+        stays = host == "localhost" or host.endswith(".localhost")
+    return address.scheme == "http" and not stays
 
 
 def file() -> Path:
