@@ -33,10 +33,16 @@ def test_without_json_lists_are_columns_under_names(laudo: Shell) -> None:
     assert line.split() == ["1", "1", "1", "ana@example.com", "Ana", "yes"]
 
 
-def test_columns_have_nothing_that_turns_a_text(laudo: Shell) -> None:
-    laudo.prints("organization", "create", "Outra \u202eavoN")
+def test_nothing_is_printed_that_turns_a_text(laudo: Shell) -> None:
+    name = "Outra \u202eavoN"
+    made = laudo.prints("organization", "create", name, "--json")
     assert laudo.prints("organization", "list").splitlines()[-1].split() == ["2", "Outra", "\ufffdavoN", "yes"]
-    assert laudo.lists("organization", "list")[-1]["nome_organizacao"] == "Outra \u202eavoN"
+    listed = laudo.prints("organization", "list", "--json")
+    assert (json.loads(made), json.loads(listed)[-1]) == (
+        {"id_organizacao": 2, "nome_organizacao": name, "enabled": True, "id_conta": 2},
+        {"id_organizacao": 2, "nome_organizacao": name, "enabled": True},
+    )
+    assert "\u202e" not in made + listed
 
 
 def test_an_empty_list_is_an_empty_array_or_said_to_be_empty(fresh: Shell) -> None:

@@ -1,7 +1,6 @@
 """What a service answers, for people and for programs: table, columns, JSON, CSV, jq; people read masked CPFs."""
 
 import csv
-import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,7 +10,7 @@ from typing import Final
 
 import click
 
-from laudo.cli import output
+from laudo.cli import output, terminal
 
 Wire = dict[str, str | bool | None]
 """An item as the service wrote it."""
@@ -74,7 +73,7 @@ def query(value: object, expression: str) -> None:
         said = next(iter(str(error).splitlines()), "an error without a text")
         raise output.Failure(f"--jq: {said}") from None
     for result in results:
-        _whole(result if isinstance(result, str) else as_json(result), end="\n")
+        _whole(result if isinstance(result, str) else terminal.as_json(result), end="\n")
 
 
 def table(pages: Iterable[Iterable[Wire]], fields: Sequence[str]) -> None:
@@ -130,16 +129,6 @@ def _cell(value: str | bool | None) -> str:
     return str(value).lower() if isinstance(value, bool) else value or ""
 
 
-def as_json(value: object) -> str:
-    """Write JSON in which nothing is itself that a terminal would obey."""
-    return escaped(json.dumps(value, ensure_ascii=False))
-
-
-def escaped(text: str) -> str:
-    """Escape in JSON what a terminal would obey: who wrote it has escaped what is of ASCII only."""
-    return _OBEYED(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
 def masked(item: Wire) -> Wire:
     """Give an item without the parts of a CPF that would tell whose it is."""
     return {name: _mask(value) if name in _DOCUMENTS else value for name, value in item.items()}
@@ -154,7 +143,7 @@ def _array(items: Iterable[Wire]) -> None:
     """Print a JSON array item by item: it may be longer than memory."""
     separator = "[\n"
     for item in items:
-        click.echo(f"{separator}  {as_json(item)}", nl=False)
+        click.echo(f"{separator}  {terminal.as_json(item)}", nl=False)
         separator = ",\n"
     click.echo("[]" if separator == "[\n" else "\n]")
 
@@ -170,16 +159,15 @@ def _whole(text: str, *, end: str = "") -> None:
 
     With `color`, click takes nothing for colours that it would leave out.
     """
-    click.echo((output.plain(text) if sys.stdout.isatty() else text) + end, nl=False, color=True)
+    click.echo((terminal.plain(text) if sys.stdout.isatty() else text) + end, nl=False, color=True)
 
 
 def _shown(value: str | bool | None) -> str:
     """Write a value into a column, where blanks are as good as one."""
-    return output.plain(" ".join(_cell(value).split()))
+    return terminal.plain(" ".join(_cell(value).split()))
 
 
 _DOCUMENTS: Final = ("cpf", "numero_documento")
-_OBEYED: Final = re.compile(f"[\x7f-\x9f{output.TURNING}]").sub
 _CPF: Final = re.compile(r"\d{3}(\d{6})\d{2}", re.ASCII).fullmatch
 _FORMATS: Final[tuple[Callable[[Command], Command], ...]] = (
     click.option(

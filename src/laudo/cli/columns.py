@@ -12,7 +12,7 @@ from rich.measure import Measurement
 from rich.table import Column, Table
 from rich.text import Text
 
-from laudo.cli import output
+from laudo.cli import terminal
 
 
 class Columns:
@@ -24,7 +24,7 @@ class Columns:
 
     def head(self, names: Sequence[str]) -> None:
         for line in self._lines(names):
-            self._console.out(line, style="bold" if output.colour() is None else None, highlight=False)
+            self._console.out(line, style="bold" if terminal.colour() is None else None, highlight=False)
 
     def show(self, row: Sequence[str]) -> None:
         for line in self._lines(row):

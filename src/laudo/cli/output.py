@@ -1,8 +1,6 @@
 """What the command line says: answers on stdout, everything else on stderr, failures in one line."""
 
-import json
 import os
-import re
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,7 +10,7 @@ from typing import BinaryIO, Final, NoReturn, TextIO
 
 import click
 
-from laudo.cli import usage
+from laudo.cli import terminal, usage
 
 IN_PART: Final = 1
 NOTHING_DONE: Final = 2
@@ -36,12 +34,6 @@ _EXPECTED: Final = (
     ("laudo.server.tokens", "TokenError"),
 )
 """Errors whose text says what and what to do."""
-
-TURNING: Final = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-"""The marks that turn the direction of a text, so that it reads as another one."""
-
-_OBEYED: Final = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{TURNING}]").sub
-"""Finds such marks, and control characters but for the two that part words."""
 
 Item = Mapping[str, str | int | bool | None]
 
@@ -162,24 +154,9 @@ def _end_at_once_if_asked_again() -> None:
 
 def note(text: str, *, label: str = "") -> None:
     """Tell a person something that is no answer, on stderr; what nobody can be told stops nothing."""
-    shown = plain(text)
+    head = click.style(label, fg="red", bold=True) if label else ""
     with suppress(OSError):
-        click.echo(click.style(label, fg="red", bold=True) + shown if label else shown, err=True, color=colour())
-
-
-def plain(text: str) -> str:
-    """Give a text for people without what a terminal would obey: a service, or who has a report made, may write it."""
-    return _OBEYED("\N{REPLACEMENT CHARACTER}", text)
-
-
-def colour() -> bool | None:
-    """Give click's `color`: never when NO_COLOR is set, or where the terminal has none, else only on a terminal."""
-    return False if os.environ.get("NO_COLOR") or is_dumb() else None
-
-
-def is_dumb() -> bool:
-    """Tell whether a terminal does nothing but print, as Emacs's shell and the consoles of many editors."""
-    return os.environ.get("TERM") == "dumb"
+        click.echo(head + terminal.plain(text), err=True, color=terminal.colour())
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -202,7 +179,7 @@ def new_file(path: Path) -> BinaryIO:
 def listing(items: Sequence[Item], *, as_json: bool) -> None:
     """Print items as a JSON array, or as columns under their names; stderr says so where there are none."""
     if as_json:
-        click.echo(json.dumps(items, ensure_ascii=False, indent=2))
+        click.echo(terminal.as_json(items, indent=2))
     elif items:
         _columns([list(items[0]), *([_cell(value) for value in item.values()] for item in items)])
     else:
@@ -211,13 +188,13 @@ def listing(items: Sequence[Item], *, as_json: bool) -> None:
 
 def answer(item: Item, text: str, *, as_json: bool) -> None:
     """Print what was made, as JSON or as a sentence; what cannot be printed is done in part."""
-    if refused := refusal(json.dumps(item, ensure_ascii=False) if as_json else text):
+    if refused := refusal(terminal.as_json(item) if as_json else text):
         fail(_done(text, refused), code=IN_PART)
 
 
 def summary(text: str) -> None:
     """Print what is done; where that cannot be, stderr says so, and the exit code says what was done all the same."""
-    if refused := refusal(plain(text)):
+    if refused := refusal(terminal.plain(text)):
         note(_done(text, refused), label="error: ")
 
 
@@ -247,13 +224,13 @@ def _columns(rows: list[list[str]]) -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for number, row in enumerate(rows):
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        click.echo(click.style(line, bold=True) if number == 0 else line, color=colour())
+        click.echo(click.style(line, bold=True) if number == 0 else line, color=terminal.colour())
 
 
 def _cell(value: str | int | bool | None) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return "" if value is None else plain(str(value))
+    return "" if value is None else terminal.plain(str(value))
 
 
 def reason(error: Exception) -> str:

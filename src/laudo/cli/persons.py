@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import click
 
-from laudo.cli import answers, output, stdin
+from laudo.cli import output, stdin, terminal
 from laudo.cli.deletes import Done, Kind, delete_named, named
 from laudo.cli.options import of_organization, opened, with_settings, with_vacuum
 from laudo.server.config import Settings
@@ -64,7 +64,7 @@ def find_reports(settings: Settings, *, documentos: tuple[str, ...], id_organiza
             with database.snapshot() as connection:
                 for report in removal.of(connection, owners(connection, id_organizacao), each):
                     reports += 1
-                    click.echo(answers.escaped(_line(report)))
+                    click.echo(terminal.escaped(_line(report)))
     if rejected == lines:
         raise output.Failure(f"no line is a {kind.name}")
     output.note(f"{reports} report{'s' * (reports != 1)}")

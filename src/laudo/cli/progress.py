@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol, cast
 
-from laudo.cli import output
+from laudo.cli import output, terminal
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -128,7 +128,7 @@ class _Unbroken:
 
 def _takes_bars() -> bool:
     """Tell whether a bar can be drawn, and drawn over, where progress is told."""
-    return sys.stderr.isatty() and not output.is_dumb()
+    return sys.stderr.isatty() and not terminal.is_dumb()
 
 
 def _bar() -> "Progress":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
-from laudo.cli import answers, filters, login, output, watching
+from laudo.cli import answers, filters, login, output, terminal, watching
 from laudo.cli.ranges import Real, Whole
 from laudo.core.resources import PESSOAS, PROFILE, RELATORIOS, Resource
 
@@ -85,7 +85,7 @@ def usuario(*, json_: str | None, jq: str | None, reveal: bool, curl: bool) -> N
     if jq is not None:
         answers.query(shown, jq)
     elif json_ is not None:
-        click.echo(answers.as_json(shown))
+        click.echo(terminal.as_json(shown))
     else:
         answers.pairs(shown)
 
@@ -150,7 +150,7 @@ def _wires(itens: Iterable[Any]) -> Iterable[answers.Wire]:
 
 def _watch(look: Any, names: list[str], how: dict[str, Any], *, every: float) -> None:  # noqa: ANN401 - of either list
     for itens in watching.changes(look, every=every):
-        click.echo(_CLEAR if sys.stdout.isatty() and not output.is_dumb() else "", nl=False)
+        click.echo(_CLEAR if sys.stdout.isatty() and not terminal.is_dumb() else "", nl=False)
         answers.show([_wires(itens)], names, **how)
 
 
