@@ -15,13 +15,20 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.pretty import pretty_repr
 
 from laudo.core import documents, values
+from laudo.core.cursor import After
+from laudo.core.sql.dialect import Statement
+from laudo.server.accounts import Usuario
 from laudo.server.ingest import lines as ingest_lines
-from laudo.server.ingest import ndjson, tabular
+from laudo.server.ingest import ndjson, rows, tabular
+from laudo.server.ingest.batches import Batch
 from laudo.server.ingest.fields import ACCEPTED, FaultError
 from laudo.server.ingest.lines import Line, Unread
+from laudo.server.ingest.pessoas import Known
 from laudo.server.ingest.records import Format, RecordsError, Rejected, Relatorio, Source, read
+from laudo.server.ingest.removal import Found
 
 Item = tuple[int, Relatorio] | Rejected
 
@@ -597,6 +604,19 @@ def test_the_repr_of_a_report_shows_its_number_only() -> None:
     draft = ndjson.parse(GOOD)
     assert draft is not None
     assert (repr(draft), draft.__rich_repr__()) == ("Draft()", [])
+
+
+def test_no_repr_shows_what_is_known_of_a_person() -> None:
+    cpf, nome, email = RELATORIO.numero_documento, RELATORIO.nome_pessoa, "ana@example.com"
+    batch = rows.prepared([RELATORIO])
+    held = [
+        *(batch, batch.claims, Batch(batch, [], 1), Known(1, nome), Found(1, nome, json.dumps(LINE))),
+        *(Statement("SELECT ?", (cpf,)), After(2, 25, 7, nome, cpf), Usuario(1, 1, 1, email, nome, enabled=True)),
+    ]
+    text = " ".join([*map(repr, held), *map(pretty_repr, held)])
+    for secret in (cpf, nome, email):
+        assert secret not in text
+    assert "Statement('SELECT ?')" in text
 
 
 def test_invalid_documents_are_accepted_on_request_but_not_masks() -> None:

@@ -30,6 +30,12 @@ class After(msgspec.Struct, array_like=True, frozen=True):
     value: Stored
     key: str
 
+    def __repr__(self) -> str:
+        return f"After(page={self.page}, seen={self.seen})"
+
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        return [("page", self.page), ("seen", self.seen)]
+
 
 def follow(query: Query, items: bytes, *, page: int, seen: int, version: int) -> After:
     """Give the place after the last of a page's items (their JSON joined by commas), which page `page` follows."""

@@ -6,7 +6,7 @@ integer milliseconds, UTC.
 """
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Final
 
@@ -46,8 +46,8 @@ class Usuario:
     id_organizacao: int
     id_conta: int
     id_usuario: int
-    email: str
-    nome_usuario: str
+    email: str = field(repr=False)
+    nome_usuario: str = field(repr=False)
     enabled: bool
 
 

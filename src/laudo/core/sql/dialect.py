@@ -20,11 +20,17 @@ class Owner(NamedTuple):
 class Statement(Struct, frozen=True):
     """A text, or a part of one, with placeholders, `?` in turn or `?N` by number, and its parameters.
 
-    A list is bound as one array.
+    A list is bound as one array. Its `repr` does not show what is bound.
     """
 
     text: str
     params: tuple[Any, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Statement({self.text!r})"
+
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        return [("text", self.text)]
 
 
 class By(NamedTuple):

@@ -23,6 +23,9 @@ class Claims(NamedTuple):
     newest: dict[str, Row]
     tied: set[str]
 
+    def __repr__(self) -> str:
+        return f"Claims(newest={len(self.newest)}, tied={len(self.tied)})"
+
 
 NONE: Final = Claims({}, set())
 

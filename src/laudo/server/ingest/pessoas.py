@@ -25,6 +25,9 @@ class Known(NamedTuple):
     recency: int
     nome: str
 
+    def __repr__(self) -> str:
+        return f"Known(recency={self.recency})"
+
 
 class Pessoas:
     """The persons of one organization, for the writer of one of its accounts."""

@@ -33,6 +33,9 @@ class Found(NamedTuple):
     nome_pessoa: str
     item: str
 
+    def __repr__(self) -> str:
+        return f"Found(id_conta={self.id_conta})"
+
 
 class Gone(NamedTuple):
     """What one transaction has deleted."""

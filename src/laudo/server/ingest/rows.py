@@ -1,7 +1,7 @@
 """Reports as rows of the store: what is made of one before any store is asked, and what then is missing."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import repeat
 from operator import attrgetter, itemgetter
 from typing import Any, Final
@@ -35,8 +35,8 @@ class Prepared:
     In the place of the facets' numbers, which only a writer knows, are combinations.
     """
 
-    columns: tuple[Sequence[Any], ...]
-    claims: Claims
+    columns: tuple[Sequence[Any], ...] = field(repr=False)
+    claims: Claims = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.numeros)
