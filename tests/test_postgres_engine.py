@@ -630,6 +630,7 @@ def test_who_waits_for_a_connection_gets_the_next_free_one(opened: Callable[...,
     assert len(pids) == 2
 
 
+@pytest.mark.timed
 def test_threads_that_share_few_connections_take_turns(opened: Callable[..., Postgres]) -> None:
     store = opened(pool_size=2, pool_timeout_ms=PATIENCE * 1000)
     with ExitStack() as stack:
