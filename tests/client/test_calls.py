@@ -648,19 +648,23 @@ def test_who_wants_no_retries_is_told_at_once(new_client: NewClient, service: Se
     assert clock.pauses == []
 
 
-@pytest.mark.parametrize("seconds", [0, -1, float("nan")])
+NO_TIMES: list[Any] = [0, -1, float("nan"), None, "10"]
+
+
+@pytest.mark.parametrize("seconds", NO_TIMES)
 def test_a_limit_that_is_no_time_is_refused(seconds: float) -> None:
-    with pytest.raises(ParameterError, match="deadline must be above 0 seconds"):
+    with pytest.raises(ParameterError, match="deadline must be a number of seconds above 0"):
         Limits(deadline=seconds)
-    with pytest.raises(ParameterError, match="connect must be above 0 seconds"):
+    with pytest.raises(ParameterError, match="connect must be a number of seconds above 0"):
         Limits(connect=seconds)
-    with pytest.raises(ParameterError, match="read must be above 0 seconds"):
+    with pytest.raises(ParameterError, match="read must be a number of seconds above 0"):
         Limits(read=seconds)
 
 
-def test_a_number_of_retries_below_none_is_refused() -> None:
-    with pytest.raises(ParameterError, match="retries must not be below 0"):
-        Limits(retries=-1)
+@pytest.mark.parametrize("retries", [-1, 1.5, None, "2"])
+def test_a_number_of_retries_that_is_none_is_refused(retries: int) -> None:
+    with pytest.raises(ParameterError, match="retries must be a whole number from 0 on"):
+        Limits(retries=retries)
 
 
 def test_a_limit_beyond_all_time_is_as_long_as_sockets_take(new_client: NewClient, service: Service) -> None:
@@ -896,9 +900,9 @@ def test_waiting_ends_with_no_other_report(client: Client, service: Service) -> 
         client.call("wait_for", numero=relatorio(1)["numero"])
 
 
-@pytest.mark.parametrize("timeout", [0, -1, float("nan")])
+@pytest.mark.parametrize("timeout", NO_TIMES)
 def test_waiting_for_no_time_is_refused(client: Client, service: Service, timeout: float) -> None:
-    with pytest.raises(ParameterError, match="timeout must be above 0 seconds"):
+    with pytest.raises(ParameterError, match="timeout must be a number of seconds above 0"):
         client.call("wait_for", numero=relatorio(1)["numero"], timeout=timeout)
     assert service.requests == []
 

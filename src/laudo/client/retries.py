@@ -25,7 +25,7 @@ class Limits:
     """What a call may cost. Seconds: `deadline` for all of it, `connect` and `read` for one wait of one try.
 
     `retries` are made where the service may be in trouble; one that says when to come back (429 with Retry-After) is
-    asked then, unless there are to be none. Raises ParameterError for what is not above 0.
+    asked then, unless there are to be none. Raises ParameterError for what is no such number.
     """
 
     deadline: float = 60.0
@@ -35,10 +35,19 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name in ("deadline", "connect", "read"):
-            if not getattr(self, name) > 0:
-                raise ParameterError(f"{name} must be above 0 seconds")
-        if self.retries < 0:
-            raise ParameterError("retries must not be below 0")
+            bound(name, getattr(self, name))
+        if not _is_number(self.retries):
+            raise ParameterError("retries must be a whole number from 0 on")
+
+
+def bound(name: str, seconds: object) -> None:
+    """Raises ParameterError for what is no number above 0: for no bound there is infinity, not None."""
+    if not isinstance(seconds, int | float) or not seconds > 0:
+        raise ParameterError(f"{name} must be a number of seconds above 0")
+
+
+def _is_number(retries: object) -> bool:
+    return isinstance(retries, int) and retries >= 0
 
 
 class Budget:

@@ -6,9 +6,9 @@ from uuid import UUID
 
 from laudo.client import questions
 from laudo.client.calls import ListCall, Listed, Unchanged
-from laudo.client.errors import AnswerError, DeadlineError, LaudoError, NotReadyError, ParameterError, StatusError
+from laudo.client.errors import AnswerError, DeadlineError, LaudoError, NotReadyError, StatusError
 from laudo.client.items import Relatorio
-from laudo.client.retries import Limits, Timing, is_passing
+from laudo.client.retries import Limits, Timing, bound, is_passing
 
 DONE: Final = "CONCLUIDO"
 
@@ -20,8 +20,7 @@ class Watch:
 
     def __init__(self, numero: str | UUID, *, timeout: float, timing: Timing) -> None:
         """`timeout` in seconds, above 0; raises ParameterError, also when `numero` is none."""
-        if not timeout > 0:
-            raise ParameterError("timeout must be above 0 seconds")
+        bound("timeout", timeout)
         self._call = questions.counted(questions.relatorios({"numero": numero or ""}))
         self._numero = str(numero).lower()
         self._timing = timing
