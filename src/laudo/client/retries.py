@@ -36,7 +36,7 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("deadline", "connect", "read"):
             bound(name, getattr(self, name))
-        if not _is_number(self.retries):
+        if not _is_count(self.retries):
             raise ParameterError("retries must be a whole number from 0 on")
 
 
@@ -46,7 +46,7 @@ def bound(name: str, seconds: object) -> None:
         raise ParameterError(f"{name} must be a number of seconds above 0")
 
 
-def _is_number(retries: object) -> bool:
+def _is_count(retries: object) -> bool:
     return isinstance(retries, int) and retries >= 0
 
 
