@@ -1,4 +1,6 @@
+import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -28,6 +30,10 @@ class Server:
 
     process: subprocess.Popen[bytes]
     client: httpx.Client
+
+    def workers(self) -> list[int]:
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text("ascii")
+        return [int(child) for child in children.split()]
 
     def stop(self, number: int) -> int:
         self.process.send_signal(number)
@@ -109,11 +115,23 @@ def test_no_worker_outlives_a_server_that_is_killed(laudo: Shell) -> None:
         socket.create_server(("127.0.0.1", server.client.base_url.port or 0)).close()
 
 
+def test_a_service_that_can_start_no_worker_any_more_ends_with_2_and_none_is_left(laudo: Shell) -> None:
+    with serving(laudo, "serve", "--workers", "2") as server:
+        assert server.client.get("/ready").status_code == 200
+        one, other = server.workers()
+        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (6, 6))  # fewer than it has open
+        os.kill(one, signal.SIGKILL)
+        _, said = server.process.communicate(timeout=60)
+        assert server.process.returncode == 2
+        [_, told] = said.splitlines()
+        assert told.startswith(b"error: no worker can be started: Too many open files; hint: raise the limits on")
+        assert not Path(f"/proc/{other}").exists()
+
+
 def test_workers_are_forked_whatever_python_does_by_default(laudo: Shell) -> None:
     with serving(laudo, "serve", "--workers", "2") as server:
         assert server.client.get("/ready").status_code == 200
-        children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text("ascii")
-        assert len(children.split()) == 2
+        assert len(server.workers()) == 2
         assert server.stop(signal.SIGTERM) == 0
 
 

@@ -5,7 +5,8 @@ import signal
 import socket
 import threading
 import time
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
@@ -53,7 +54,28 @@ def run(settings: Settings) -> None:
             signals.heed_from_birth()
             _end_when_told(server)
             _announce(settings, server)
-            server.serve(target_loader=lambda: worker.application(settings, key), wrap_loader=False)
+            with _none_left(server):
+                server.serve(target_loader=lambda: worker.application(settings, key), wrap_loader=False)
+
+
+@contextmanager
+def _none_left(server: "AbstractServer[Any]") -> Iterator[None]:
+    """End all workers where one cannot be started, as when no more processes are let run; Failure then.
+
+    Else this process would wait for the others for ever, with nobody left to replace one or to heed a signal.
+    """
+    from multiprocessing import active_children
+
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        with suppress(SystemExit):
+            server.shutdown()  # type: ignore[no-untyped-call]
+        for unknown in active_children():
+            unknown.kill()  # Granian did not come so far as to know it.
+        reason = getattr(error, "strerror", None) or error
+        hint = "raise the limits on processes, memory and open files"
+        raise output.Failure(f"no worker can be started: {reason}; hint: {hint}") from error
 
 
 def _server(settings: Settings) -> "AbstractServer[Any]":
