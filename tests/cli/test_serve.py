@@ -156,6 +156,30 @@ def test_a_worker_that_is_told_to_end_before_it_has_begun_ends() -> None:
     assert said.split() == [str(int(signal.SIGTERM)), "heeded"]
 
 
+WITHOUT_THREADS = """
+import multiprocessing, resource, sys, threading
+from laudo.cli import worker
+from laudo.server.config import Settings
+
+resource.setrlimit(resource.RLIMIT_AS, (1 << 38, resource.getrlimit(resource.RLIMIT_AS)[1]))
+threading.stack_size(1 << 40)
+child = multiprocessing.get_context("fork").Process(
+    target=worker.application, args=(Settings(store=sys.argv[1]), bytes(32))
+)
+child.start()
+child.join()
+sys.exit(child.exitcode)
+"""
+
+
+def test_what_hinders_a_worker_is_one_line(laudo: Shell) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", WITHOUT_THREADS, laudo.store], capture_output=True, text=True, check=False
+    )
+    assert ended.stderr == "error: no thread can be started; hint: raise the limits on processes and memory\n"
+    assert ended.returncode == 2
+
+
 def test_a_worker_has_threads_for_its_connections_to_stores_and_for_answers_that_come_late() -> None:
     server, late = "postgresql://one/laudo", ("5s=2",)
     for settings, number in (

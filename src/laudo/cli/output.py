@@ -35,6 +35,8 @@ _EXPECTED: Final = (
 )
 """Errors whose text says what and what to do."""
 
+_NO_THREAD: Final = "no thread can be started; hint: raise the limits on processes and memory"
+
 Item = Mapping[str, str | int | bool | None]
 
 
@@ -245,7 +247,7 @@ def reason(error: Exception) -> str:
         return "there is not enough memory; hint: end other programs, or raise the limit that this one has"
     if isinstance(error, UnicodeEncodeError) and not error.encoding.startswith("utf"):
         return "the encoding of the output cannot hold what is to be printed; hint: set PYTHONIOENCODING=utf-8"
-    return _bug(error)
+    return _NO_THREAD if str(error) == "can't start new thread" else _bug(error)  # A RuntimeError like any other.
 
 
 def _is_doubtful(error: Exception) -> bool:

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from laudo.cli import connections, signals
+from laudo.cli import connections, output, signals
 from laudo.server.config import Settings
 
 if TYPE_CHECKING:
@@ -25,13 +25,14 @@ _OPENING_SECONDS: Final = 1
 
 
 def application(settings: Settings, key: bytes) -> "WSGIApplication":
-    """Build a worker's application, in the worker."""
-    made = _built(settings, key)
-    finish_first()
-    _defer_stopping()
-    _end_with_parent()
-    _let_go_of_unread(settings)
-    return made
+    """Build a worker's application, in the worker; what hinders that ends it with one line."""
+    with output.failures_in_one_line():
+        made = _built(settings, key)
+        finish_first()
+        _defer_stopping()
+        _end_with_parent()
+        _let_go_of_unread(settings)
+        return made
 
 
 def _built(settings: Settings, key: bytes) -> "WSGIApplication":
