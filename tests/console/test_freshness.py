@@ -57,6 +57,21 @@ def test_what_could_not_be_looked_at_again_is_not_called_fresh(wide: Console) ->
     wide.until("document.querySelector('.checked').textContent.startsWith('atualizado')")
 
 
+def test_a_list_that_is_gone_back_to_says_since_when_it_is_not_known(wide: Console) -> None:
+    wide.refusals_expected = True
+    before = watched(wide).removeprefix("atualizado às ")
+    first_row = wide.rows.first.get_attribute("title")
+    wide.page.clock.fast_forward(LOOKS_AGAIN // 3)
+    wide.page.keyboard.press("ArrowRight")
+    wide.until("document.querySelector('[data-row]').title !== given", first_row)
+    wide.settle()
+    wide.intercept(LIST, lambda route: route.fulfill(status=503, body="{}"))
+    wide.page.go_back()
+    wide.page.locator(".checked.off").wait_for()
+    assert wide.page.locator(".checked").inner_text() == f"sem atualização desde {before}"
+    assert wide.rows.first.get_attribute("title") == first_row
+
+
 def test_coming_back_online_does_not_move_what_is_being_read(wide: Console) -> None:
     watched(wide)
     total = wide.total

@@ -420,6 +420,22 @@ def test_back_and_reload_restore_a_filter_that_the_address_does_not_hold(tab: Co
     tab.await_total(total)
 
 
+def test_back_finds_its_place_in_a_list_that_is_longer(tab: Console, api: httpx.Client) -> None:
+    document = first(api, tipo_pessoa="PESSOA")["numero_documento"]
+    tab.enter()
+    tab.rows.nth(22).scroll_into_view_if_needed()
+    tab.page.locator("[data-find]").fill(document)
+    place = tab.page.evaluate("scrollY")
+    assert place > 100
+    tab.page.keyboard.press("Enter")
+    tab.await_total(count(api, numero_documento=document))
+    assert tab.page.evaluate("scrollY") < place
+    tab.page.go_back()
+    tab.until("Math.abs(scrollY - given) < 2", place)
+    tab.await_total(count(api))
+    assert abs(tab.page.evaluate("scrollY") - place) < 2
+
+
 def test_an_address_cannot_bring_a_document(tab: Console, api: httpx.Client) -> None:
     document = first(api, tipo_pessoa="PESSOA")["numero_documento"]
     tab.enter(f"#/relatorios?numero_documento={document}&status=CONCLUIDO")

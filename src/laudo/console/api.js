@@ -3,7 +3,7 @@ import { SERVICE } from "./service.js";
 
 /**
  * @typedef {"auth"|"invalid"|"limit"|"unavailable"|"offline"|"server"} Kind
- * @typedef {{body: any, etag: string, next: string, size: number}} Answer
+ * @typedef {{body: any, etag: string, next: string, size: number, at: Date}} Answer  `at`: when it was last true
  */
 
 /** Why there is no answer; `message` is for people, `keys` are the parameters at fault, `retryAfter` in seconds. */
@@ -59,7 +59,8 @@ export function connect(token) {
     if (before?.etag) headers["If-None-Match"] = before.etag;
     const { answer, text } = await send(address, { headers }, signal);
     const same = answer.status === 304 && before;
-    const found = same || { body: read(answer, text, WHOLE[path] ?? isObject), etag: answer.headers.get("ETag") ?? "", next: next(answer.headers.get("Link")), size: text.length };
+    const whole = same || { body: read(answer, text, WHOLE[path] ?? isObject), etag: answer.headers.get("ETag") ?? "", next: next(answer.headers.get("Link")), size: text.length };
+    const found = { ...whole, at: new Date() };
     answered = performance.now();
     return remember && found.etag ? keep(address, found) : found;
   }

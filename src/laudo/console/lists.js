@@ -32,14 +32,18 @@ export function useList(path, parameters) {
   const question = JSON.stringify([path, parameters]);
   const { page, rows, sort, ...filters } = parameters;
   const of = JSON.stringify([path, filters]);
-  // What was known of it when the view was left stands at once, so that "back" finds its place in the page.
-  const [state, setState] = useState(() => /** @type {State} */ ({ question, of, result: api().recall(path, parameters)?.body.result ?? null, loading: true, refusal: null, news: null, checked: null, stale: false }));
+  // What was known of it when it was left stands at once, so that "back" finds its place in the page.
+  const recalled = () => {
+    const known = api().recall(path, parameters);
+    return known && { question, of, result: known.body.result, checked: known.at };
+  };
+  const [state, setState] = useState(() => /** @type {State} */ ({ question, of, result: null, loading: true, refusal: null, news: null, checked: null, stale: false, ...recalled() }));
   const [turn, again] = useTurn();
   const voice = useVoice(question);
   // Before the page is painted, so that the server works meanwhile.
   useLayoutEffect(() => {
     const stop = new AbortController();
-    setState((/** @type {State} */ old) => ({ ...old, loading: true, news: null }));
+    setState((/** @type {State} */ old) => ({ ...old, ...(old.question !== question && recalled()), loading: true, news: null }));
     api()
       .ask(path, parameters, { signal: stop.signal })
       .then(({ body }) => {
