@@ -224,6 +224,27 @@ def test_another_page_is_shown_from_its_top(tab: Console) -> None:
     assert tab.page.evaluate("document.querySelector('#titulo').getBoundingClientRect().top > 0")
 
 
+def test_another_list_is_shown_from_its_top(tab: Console) -> None:
+    tab.enter()
+    tab.filters()
+    tab.page.evaluate("scrollTo(0, 200)")
+    tab.page.locator("[data-filter='tipo_pessoa=PESSOA']").click()
+    tab.filtered()
+    tab.settle()
+    assert tab.page.evaluate("scrollY") == 0
+    tab.page.go_back()
+    tab.settle()
+    tab.until("scrollY === 200")
+
+
+def test_a_list_in_another_order_is_shown_from_its_top(wide: Console) -> None:
+    wide.enter("#/relatorios?rows=50")
+    wide.page.evaluate("scrollTo(0, 700)")
+    wide.page.locator(".c-status button").click()
+    wide.settle()
+    assert wide.page.evaluate("scrollY") == 0
+
+
 def test_what_is_said_is_heard_inside_a_dialog(tab: Console) -> None:
     tab.enter()
     tab.page.get_by_role("button", name="Copiar como…").click()

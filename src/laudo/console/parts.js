@@ -230,15 +230,14 @@ export function useMedia(query) {
   return holds;
 }
 
-/** What is scrolled into view when another page is shown. @param {import("./address.js").Place} place */
-export function usePageTop({ page }) {
-  const top = useRef(/** @type {HTMLElement|null} */ (null));
-  const shown = useRef(page);
-  useEffect(() => {
-    if (shown.current !== page) top.current?.scrollIntoView({ block: "start" });
-    shown.current = page;
-  }, [page]);
-  return top;
+/** Begin another list, or another page of one, at its top, before "back" finds its place in it. @param {import("./address.js").Place} place */
+export function useTop({ page, sort, filters }) {
+  const list = JSON.stringify([page, sort, filters]);
+  const shown = useRef(list);
+  useLayoutEffect(() => {
+    if (shown.current !== list) scrollTo(0, 0);
+    shown.current = list;
+  }, [list]);
 }
 
 /** What an account shows that nothing was imported into. */

@@ -6,7 +6,7 @@ import { mask, plain, punctuate, recognize, withZeros, WRONG } from "../document
 import { integer, plural } from "../format.js";
 import { useList } from "../lists.js";
 import { Beyond, Pager } from "../pager.js";
-import { Clear, Documento, Icon, Instant, Skeleton, Trouble, usePageTop } from "../parts.js";
+import { Clear, Documento, Icon, Instant, Skeleton, Trouble, useTop } from "../parts.js";
 import { go, link } from "../router.js";
 import { say, store, useStore } from "../store.js";
 import { Checked, News } from "./standing.js";
@@ -21,13 +21,13 @@ const COLUMNS = ["nome", "cpf", "atualizado_em"];
 export function Pessoas({ place }) {
   const list = useList("/pessoas", parameters(place));
   const total = Number(list.result?.paginacao.total ?? 0);
-  const top = usePageTop(place);
+  useTop(place);
   const known = Boolean(list.result?.itens.length);
   const empty = !known && !list.loading && !list.refusal;
   useEffect(() => {
     if (list.result && !list.loading && !list.refusal) say(`${plural(total, "pessoa", "pessoas")}, página ${integer(place.page)}.`);
   }, [list.result, list.loading]);
-  return html`<section class="list alone" ref=${top} aria-labelledby="titulo" aria-busy=${list.loading}>
+  return html`<section class="list alone" aria-labelledby="titulo" aria-busy=${list.loading}>
     <header class="head">
       <h1 id="titulo" tabindex="-1" data-home>Pessoas</h1>
       <p class="total">${(known || empty) && html`<strong data-total>${plural(total, "pessoa", "pessoas")}</strong>`}</p>

@@ -6,7 +6,7 @@ import { doubt, isPersonal } from "../documents.js";
 import { integer, plural } from "../format.js";
 import { useList } from "../lists.js";
 import { Beyond, Pager } from "../pager.js";
-import { Icon, NoReports, Skeleton, Trouble, useMedia, usePageTop } from "../parts.js";
+import { Icon, NoReports, Skeleton, Trouble, useMedia, useTop } from "../parts.js";
 import { go } from "../router.js";
 import { say, store, useStore } from "../store.js";
 import { Filters, NARROW } from "./filters.js";
@@ -20,7 +20,7 @@ export function Relatorios({ place }) {
   const list = useList("/relatorios", parameters(place));
   const filtering = useStore((state) => state.dialog === "filtros");
   const narrow = useMedia(`(width < ${NARROW}px)`);
-  const top = usePageTop(place);
+  useTop(place);
   const total = Number(list.result?.paginacao.total ?? 0);
   const known = Boolean(list.result?.itens.length);
   const empty = !known && !list.loading && !list.refusal;
@@ -30,7 +30,7 @@ export function Relatorios({ place }) {
   }, [list.result, list.loading]);
   return html`<div class="split ${filtering ? "filtering" : ""} ${place.open ? "opened" : ""}">
     ${(filtering || !narrow) && html`<${Filters} place=${place} list=${list} close=${() => store.set({ dialog: null })} />`}
-    <section class="list" ref=${top} aria-labelledby="titulo" aria-busy=${list.loading}>
+    <section class="list" aria-labelledby="titulo" aria-busy=${list.loading}>
       <header class="head">
         <h1 id="titulo" tabindex="-1" data-home>Relatórios</h1>
         <p class="total">${(known || empty) && html`<strong data-total>${plural(total, "relatório", "relatórios")}</strong>`}</p>
