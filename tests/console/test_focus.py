@@ -245,6 +245,29 @@ def test_a_list_in_another_order_is_shown_from_its_top(wide: Console) -> None:
     assert wide.page.evaluate("scrollY") == 0
 
 
+def test_what_is_typed_into_the_quick_find_moves_nothing_below_it(tab: Console) -> None:
+    tab.enter()
+    tab.page.evaluate("scrollTo(0, 200)")
+    tab.page.keyboard.press("/")
+    tab.page.keyboard.type("mar")
+    tab.page.keyboard.press("Shift+Tab")
+    assert tab.page.evaluate("document.activeElement.closest('.bar') !== null && scrollY") == 200
+
+
+def test_what_the_focus_comes_to_is_clear_of_the_bar_and_the_headers(tab: Console) -> None:
+    tab.enter()
+    tab.page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    tab.rows.last.focus()
+    top, below = "document.activeElement.getBoundingClientRect().top", ".bar, thead th.c-atualizado_em"
+    for _ in range(24):
+        tab.page.keyboard.press("ArrowUp")
+        assert tab.page.evaluate(
+            f"(below) => [...document.querySelectorAll(below)].filter((e) => getComputedStyle(e).position === 'sticky')"
+            f".every((e) => e.getBoundingClientRect().bottom <= {top})",
+            below,
+        )
+
+
 def test_what_is_said_is_heard_inside_a_dialog(tab: Console) -> None:
     tab.enter()
     tab.page.get_by_role("button", name="Copiar como…").click()
