@@ -666,7 +666,9 @@ def test_watch_prints_again_when_something_has_changed(run: Run, service: Servic
     assert result.exit_code == 2
 
 
-def test_watch_goes_on_when_the_service_was_away_and_says_so_once_each_time(run: Run, service: Service) -> None:
+def test_watch_goes_on_when_the_service_was_away_and_says_once_each_time_that_it_went_and_is_back(
+    run: Run, service: Service
+) -> None:
     away: list[Answer] = [refused(503, Retry_After="0"), refused(429, Retry_After="0"), httpx.ReadError("dropped")]
     looks = [away[(look + attempt) % 3] for look in range(4) for attempt in range(3)]  # each ends with another one
     rita = listed([pessoa(1, nome="Rita")], total="1")
@@ -675,7 +677,8 @@ def test_watch_goes_on_when_the_service_was_away_and_says_so_once_each_time(run:
     assert result.exit_code == 2
     assert ("Maria" in result.stdout, "Rita" in result.stdout) == (True, True)
     *noted, ended = result.stderr.splitlines()
-    assert [note.endswith("; looking again every 0.1 s") for note in noted] == [True, True]
+    assert [note.endswith("; looking again every 0.1 s") for note in noted] == [True, False] * 2
+    assert noted[1::2] == ["the service answers again"] * 2
     assert "status 401" in ended
 
 

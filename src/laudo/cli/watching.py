@@ -23,18 +23,22 @@ def changes(look: Callable[[], T], *, every: float) -> Iterator[T]:
 
 
 def _looks(look: Callable[[], T], every: float) -> Iterator[T]:
-    """Give what each look sees, for ever; while the service is away, say so once."""
+    """Give what each look sees, for ever; when the service goes away, and when it is back, say so once."""
     from laudo.client import RateLimitError, ServerError, TransportError
 
     is_away = False
     while True:
         try:
-            yield look()
-            is_away = False
+            seen = look()
         except (TransportError, ServerError, RateLimitError) as error:
             if not is_away:
                 output.note(f"{error}; looking again every {every:g} s")
             is_away = True
+        else:
+            if is_away:
+                output.note("the service answers again")
+            is_away = False
+            yield seen
         _pause(every)
 
 
