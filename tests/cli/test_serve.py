@@ -156,6 +156,29 @@ def test_a_worker_that_is_told_to_end_before_it_has_begun_ends() -> None:
     assert said.split() == [str(int(signal.SIGTERM)), "heeded"]
 
 
+FORGETFUL = """
+import os, signal, threading
+from laudo.cli import serving, signals
+
+class Server:
+    told = threading.Event()
+
+    def signal_handler_interrupt(self):
+        self.told.set()
+
+signals.hold()
+serving._end_when_told(Server())
+os.kill(os.getpid(), signal.SIGTERM)
+for _ in range(2):
+    Server.told.wait()
+    Server.told.clear()
+"""
+
+
+def test_a_signal_is_handed_on_again_where_it_was_forgotten() -> None:
+    subprocess.run([sys.executable, "-c", FORGETFUL], check=True, timeout=60)
+
+
 WITHOUT_THREADS = """
 import multiprocessing, resource, sys, threading
 from laudo.cli import worker

@@ -121,14 +121,15 @@ def _end_when_told(server: "AbstractServer[Any]") -> None:
 
     A handler of Python's runs in the main thread, which waits for a lock: a signal that any other thread took, as one
     may after the process was stopped, would not wake it up; and one that comes as it takes the lock would wait for
-    ever for the same.
+    ever for the same. It is handed on until that end, since the server forgets it when a worker dies just then.
     """
     stopping = signals.stopping()
 
     def hand_on() -> None:
+        signal.sigwait(stopping)
         while True:
-            signal.sigwait(stopping)
             server.signal_handler_interrupt()  # type: ignore[no-untyped-call]
+            time.sleep(_LOOKING_SECONDS)
 
     threading.Thread(target=hand_on, daemon=True).start()
 
