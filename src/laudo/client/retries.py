@@ -35,13 +35,13 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name in ("deadline", "connect", "read"):
-            bound(name, getattr(self, name))
+            check_seconds(name, getattr(self, name))
         if not _is_count(self.retries):
             raise ParameterError("retries must be a whole number from 0 on")
 
 
-def bound(name: str, seconds: object) -> None:
-    """Raises ParameterError for what is no number above 0: for no bound there is infinity, not None."""
+def check_seconds(name: str, seconds: object) -> None:
+    """Raise ParameterError for what is no number above 0: for no bound there is infinity, not None."""
     if not isinstance(seconds, int | float) or not seconds > 0:
         raise ParameterError(f"{name} must be a number of seconds above 0")
 

@@ -8,7 +8,7 @@ from laudo.client import questions
 from laudo.client.calls import ListCall, Listed, Unchanged
 from laudo.client.errors import AnswerError, DeadlineError, LaudoError, NotReadyError, StatusError
 from laudo.client.items import Relatorio
-from laudo.client.retries import Limits, Timing, bound, is_passing
+from laudo.client.retries import Limits, Timing, check_seconds, is_passing
 
 DONE: Final = "CONCLUIDO"
 
@@ -20,7 +20,7 @@ class Watch:
 
     def __init__(self, numero: str | UUID, *, timeout: float, timing: Timing) -> None:
         """`timeout` in seconds, above 0; raises ParameterError, also when `numero` is none."""
-        bound("timeout", timeout)
+        check_seconds("timeout", timeout)
         self._call = questions.counted(questions.relatorios({"numero": numero or ""}))
         self._numero = str(numero).lower()
         self._timing = timing

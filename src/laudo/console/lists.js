@@ -46,9 +46,9 @@ export function useList(path, parameters) {
     setState((/** @type {State} */ old) => ({ ...old, ...(old.question !== question && recalled()), loading: true, news: null }));
     api()
       .ask(path, parameters, { signal: stop.signal })
-      .then(({ body }) => {
+      .then(({ body, at }) => {
         voice.forget();
-        setState({ question, of, result: body.result, loading: false, refusal: null, news: null, checked: new Date(), stale: false });
+        setState({ question, of, result: body.result, loading: false, refusal: null, news: null, checked: at, stale: false });
       })
       .catch((error) => {
         if (stop.signal.aborted) return;
@@ -164,8 +164,8 @@ function useRefresh(asking, path, parameters, state, setState) {
       if (looking || document.hidden || latest.current.loading || latest.current.refusal) return;
       looking = true;
       try {
-        const { body } = await api().ask(path, parameters, { signal: stop.signal });
-        setState((old) => ({ ...old, checked: new Date(), stale: false, news: newer(old, body.result) }));
+        const { body, at } = await api().ask(path, parameters, { signal: stop.signal });
+        setState((old) => ({ ...old, checked: at, stale: false, news: newer(old, body.result) }));
       } catch (error) {
         if (stop.signal.aborted) return;
         if (error instanceof Refusal && error.kind === "auth") refused(error);
