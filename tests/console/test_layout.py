@@ -2,6 +2,7 @@
 
 import re
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -34,14 +35,34 @@ def test_the_quick_find_has_room_when_the_page_is_enlarged(wide: Console) -> Non
         assert bar["height"] - 1 <= header["y"] <= bar["height"], width
 
 
-def test_a_document_does_not_touch_its_status_on_a_small_phone(phone: Console) -> None:
-    phone.page.set_viewport_size({"width": 360, "height": 780})
-    phone.enter("#/painel")
+def test_a_document_does_not_touch_its_status_however_narrow_the_card(phone: Console) -> None:
     touching = """[...document.querySelectorAll('.waiting li')].filter((li) => {
         const [a, b] = ['.documento', '.status'].map((part) => li.querySelector(part).getBoundingClientRect())
         return b.left < a.left + 150 && b.top < a.bottom
     }).length"""
-    assert phone.page.evaluate(touching) == 0
+    for width in (360, 390, 900, 1000, 1280):
+        phone.page.set_viewport_size({"width": width, "height": 780})
+        phone.enter(f"?{width}#/painel")
+        phone.page.locator(".waiting li .status").first.wait_for()
+        assert phone.page.evaluate(touching) == 0, width
+
+
+def test_a_status_of_another_service_however_long_stays_in_its_card(phone: Console) -> None:
+    def long(result: Any) -> None:  # noqa: ANN401 - what JSON holds
+        for item in result["itens"]:
+            item["status"] = "AGUARDANDO DOCUMENTOS COMPLEMENTARES DO TITULAR"
+
+    waiting = re.compile(r"/relatorios\?pendente_validacao_manual=true&sort=")
+    phone.page.set_viewport_size({"width": 320, "height": 640})
+    phone.intercept(waiting, answered(long))
+    phone.enter("#/painel")
+    phone.page.locator(".waiting li .status").first.wait_for()
+    for width in (320, 390, 719, 720, 900, 1440):
+        phone.page.set_viewport_size({"width": width, "height": 640})
+        out = """(all) => all.filter((e) => e.getBoundingClientRect().right
+            > e.closest('.card').getBoundingClientRect().right - 18).length"""
+        assert phone.page.locator(".waiting li > *").evaluate_all(out) == 0, width
+    phone.page.unroute_all(behavior="wait")
 
 
 def test_dialogs_fit_a_small_phone(phone: Console) -> None:
