@@ -36,7 +36,7 @@ export function Refused({ place }) {
     return `Esta página não conhece o parâmetro “${name}” deste endereço.${nearest && ` O mais parecido é ${nearest}.`}`;
   });
   return html`<${Instead} place=${place} words=${words.join(" ")}>
-    <p>${place.refused.includes(PATH) ? "Confira o endereço, ou comece pelos relatórios:" : "Sem isso, ela poderia mostrar outra coisa do que se pediu. Confira o endereço, ou continue sem essa parte:"}</p>
+    <p>${place.refused.includes(PATH) ? "Confira o endereço, ou comece pelos relatórios:" : "Sem isso, a página poderia mostrar algo diferente do que se pediu. Confira o endereço, ou continue sem essa parte:"}</p>
     <${WayOut} place=${place} keys=${place.refused} words=${WITHOUT[place.view]} />
   <//>`;
 }
