@@ -339,11 +339,11 @@ def test_of_a_number_that_lists_show_the_beginning_of_the_whole_is_asked_for(wid
     wide.enter()
     shown = next(text for text in wide.rows.all_inner_texts() if re.search(r"\d", text) and re.search("[a-f]", text))
     wide.find(shown)
-    wide.page.locator(".find").get_by_text("cole o número inteiro").wait_for()
+    wide.page.locator(".find").get_by_text("cole o número completo").wait_for()
     field = wide.page.get_by_label("Número", exact=True)
     field.fill(shown)
     field.press("Enter")
-    wide.page.locator(".exact").get_by_text("cole o número inteiro").wait_for()
+    wide.page.locator(".exact").get_by_text("cole o número completo").wait_for()
     assert wide.hash == "/relatorios"
 
 

@@ -413,7 +413,7 @@ def test_filters_that_nothing_fits_can_be_cleared(tab: Console) -> None:
     [
         ("529.982.247-25", "Esta conta não tem relatórios deste CPF.", "os relatórios podem ser de outra"),
         ("12ABC34501DE35", "Esta conta não tem relatórios deste CNPJ.", ""),
-        ("60417052", "Ninguém corresponde a esta busca.", "procure o CNPJ ou o número inteiro."),
+        ("60417052", "Ninguém corresponde a esta busca.", "procure o CNPJ ou o número do relatório, completo."),
         ("ninguém chamado assim", "Ninguém corresponde a esta busca.", "Cada palavra deve iniciar um dos nomes"),
     ],
 )

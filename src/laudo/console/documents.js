@@ -57,7 +57,7 @@ export const WRONG = {
   none: "Não há o que procurar: digite letras ou números.",
   several: "São vários números: procure um documento de cada vez.",
   short: "Tem dígitos demais para um CPF e de menos para um CNPJ: confira o número.",
-  part: "Isto parece o começo do número de um relatório: cole o número inteiro.",
+  part: "Isto parece o começo do número de um relatório: cole o número completo.",
 };
 
 /** What was meant by a text that comes from a document or a message: without what is not seen, a blank between two cells or lines, any dash

@@ -111,7 +111,7 @@ function Elsewhere({ busca }) {
   const elsewhere = whole || ["cnpj", "numero"].includes(recognized.kind);
   const begun = /^\d+$/.test(busca) ? `Nenhum CPF consultado começa com ${busca}.` : "Cada palavra deve iniciar um dos nomes da pessoa; acentos e maiúsculas não importam.";
   const document_ = (revealed ? punctuate : mask)(recognized.value);
-  return html`<p>${elsewhere && !whole ? "Empresas e relatórios não estão nesta lista." : `${begun} Empresas e relatórios não estão nesta lista: procure o CNPJ ou o número inteiro.`}</p>
+  return html`<p>${elsewhere && !whole ? "Empresas e relatórios não estão nesta lista." : `${begun} Empresas e relatórios não estão nesta lista: procure o CNPJ ou o número do relatório, completo.`}</p>
     ${elsewhere && html`<button type="button" class="primary" onClick=${() => go(placeOf(recognized))}>${recognized.kind === "numero" ? "Ver o relatório deste número" : `Ver os relatórios de ${document_}`}</button>`}`;
 }
 
