@@ -190,7 +190,7 @@ function Matriz({ place, list, filters }) {
         return html`<button key=${nome} type="button" aria-pressed=${on} title=${nome} onClick=${() => choose(on ? "" : nome)}><span class="words">${nome}</span><span class="number">${integer(total)}</span></button>`;
       })}
       ${found?.matrices.length === 0 && html`<p class="hint">Nenhuma com estes filtros.</p>`}
-      ${found && found.rest > 0 && html`<p class="hint">São as ${integer(found.matrices.length)} primeiras; as outras têm ${plural(found.rest, "relatório", "relatórios")}. <button type="button" class="text" aria-disabled=${asked.loading} onClick=${() => asked.loading || setSteps(steps + 1)}>Mostrar mais</button></p>`}
+      ${found && found.rest > 0 && html`<p class="hint">São as ${integer(found.matrices.length)} primeiras; ${plural(found.rest, "relatório é de outra", "relatórios são de outras")}. <button type="button" class="text" aria-disabled=${asked.loading} onClick=${() => asked.loading || setSteps(steps + 1)}>Mostrar mais</button></p>`}
     </div>
   </details>`;
 }

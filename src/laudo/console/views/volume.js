@@ -27,7 +27,7 @@ export function Volume({ place, newest, at: counted }) {
         <a href=${write(choose("dias"))} onClick=${link(choose("dias"))} aria-current=${by === "dias"}>30 dias</a>
         <a href=${write(choose("meses"))} onClick=${link(choose("meses"))} aria-current=${by === "meses"}>12 meses</a>
       </div>
-      ${found && html`<p class="muted">${plural(total, "relatório atualizado", "relatórios atualizados")}${found.old && `; os mais recentes são de ${shortDay(new Date(newest))}`}</p>`}
+      ${found && html`<p class="muted">${plural(total, "relatório atualizado", "relatórios atualizados")}${found.old && `; o mais recente é de ${shortDay(new Date(newest))}`}</p>`}
     </header>
     ${asked.refusal && html`<${Trouble} ...${asked} stale=${Boolean(found)} />`}
     ${found ? html`<div class="pair"><${Chart} by=${by} spans=${found.spans} counts=${found.counts} /><${Table} by=${by} spans=${found.spans} counts=${found.counts} /></div>` : !asked.refusal && html`<${Skeleton} count=${5} />`}
