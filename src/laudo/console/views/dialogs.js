@@ -56,7 +56,7 @@ function CopyAs({ place }) {
         <pre tabindex="0" role="region" aria-label=${name}><code>${text}</code></pre>
       </section>`,
     )}
-    <p class="hint">O curl e a linha de comando trazem esta página; o Python percorre a lista inteira. O token fica na variável <code>LAUDO_TOKEN</code>; ele não é copiado. Documentos e nomes dos filtros vão por inteiro.</p>
+    <p class="hint">O curl e a linha de comando trazem esta página; o Python percorre a lista inteira. O token fica na variável <code>LAUDO_TOKEN</code>; ele não é copiado. Documentos e nomes de pessoas que estão nos filtros vão por inteiro.</p>
   <//>`;
 }
 
@@ -102,7 +102,7 @@ function Export({ place }) {
   };
   const cancel = () => stop.current?.abort();
   return html`<${Dialog} title="Exportar para CSV" close=${close} first=${state.at === "running" ? cancel : undefined}>
-    <p>Todas as linhas dos filtros em uso, na ordem da lista, em UTF-8; datas e horas ${isForSpreadsheet(separator) ? `no fuso ${zone()}` : "em UTC, como a API as escreve"}.</p>
+    <p>Todas as linhas que correspondem aos filtros em uso, na ordem da lista, em UTF-8; datas e horas ${isForSpreadsheet(separator) ? `no fuso ${zone()}` : "em UTC, como a API as escreve"}.</p>
     <label class="check"><input type="checkbox" name="masked" checked=${masked} disabled=${state.at === "running"} onChange=${() => setMasked(!masked)} /> Mascarar CPFs</label>
     <label class="check">Separador <select name="separator" value=${separator} disabled=${state.at === "running"} onChange=${(/** @type {any} */ event) => separate(event.target.value)}>
       ${Object.entries(SEPARATORS).map(([by, words]) => html`<option key=${by} value=${by}>${words}</option>`)}
