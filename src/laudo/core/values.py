@@ -212,7 +212,7 @@ BOOLEAN: Final = Kind(_truth, "um destes valores: true, false", "false", json_ty
 TEXT: Final = Kind(str, "um texto de 1 a 200 caracteres", "consultaPessoaDefault")
 _LENGTH: Final = f"até 200 caracteres, que por extenso não passem de {_MOST_FOLDED}"
 NAME: Final = Kind(_with_words, f"um nome com ao menos uma letra ou dígito e {_LENGTH}", "maria silva")
-SEARCH: Final = Kind(_searchable, f"dígitos de um CPF ou palavras de um nome, com {_LENGTH}", "maria")
+SEARCH: Final = Kind(_searchable, f"o início de um CPF, só em dígitos, ou palavras de um nome, com {_LENGTH}", "maria")
 UUID: Final = Kind(
     _matching(_UUID, str.lower),
     "um UUID, como 0f8fad5b-d9cb-469f-a165-70867728950e",
@@ -221,11 +221,11 @@ UUID: Final = Kind(
     format="uuid",
 )
 CPF: Final = Kind(
-    _matching(r"[0-9]{11}", str), "os 11 dígitos de um CPF, sem máscara", "12345678909", pattern="^[0-9]{11}$"
+    _matching(r"[0-9]{11}", str), "um CPF de 11 dígitos, sem máscara", "12345678909", pattern="^[0-9]{11}$"
 )
 DOCUMENTO: Final = Kind(
     _matching(r"[0-9]{11}|[0-9A-Za-z]{12}[0-9]{2}", str.upper),
-    "os 11 dígitos de um CPF ou os 14 caracteres de um CNPJ, sem máscara",
+    "um CPF de 11 dígitos ou um CNPJ de 14 caracteres, sem máscara",
     "12345678909",
     pattern="^([0-9]{11}|[0-9A-Za-z]{12}[0-9]{2})$",
 )
