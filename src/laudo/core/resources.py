@@ -139,7 +139,7 @@ RELATORIOS: Final = Resource(
         Field("atualizado_em", values.INSTANT, axes.RELATORIO_RECENCY, "Última atualização, em UTC."),
         Field("resultado", values.RESULTADO, None, "VALID ou INVALID; null até a decisão.", nullable=True),
         Field("mensagem", values.TEXT, axes.RELATORIO_MENSAGEM, "Mensagem da situação; pode ser vazia."),
-        Field("pendente_validacao_manual", values.BOOLEAN, None, "Se depende de validação manual."),
+        Field("pendente_validacao_manual", values.BOOLEAN, None, "Se aguarda validação manual."),
         Field(
             "numero_documento", values.DOCUMENTO, axes.RELATORIO_DOCUMENTO, "CPF (11 dígitos) ou CNPJ (14 caracteres)."
         ),
@@ -151,7 +151,7 @@ RELATORIOS: Final = Resource(
         Filter("numero", values.UUID, "Somente o relatório com este identificador."),
         Filter("resultado", values.RESULTADO, "Somente os relatórios com este resultado."),
         Filter("status", values.STATUS, "Somente os relatórios nesta situação."),
-        Filter("pendente_validacao_manual", values.BOOLEAN, "Somente os que dependem, ou não, de validação manual."),
+        Filter("pendente_validacao_manual", values.BOOLEAN, "Somente os que aguardam, ou não, validação manual."),
         *_RANGE,
     ),
 )
