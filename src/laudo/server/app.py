@@ -171,7 +171,7 @@ class Profile(Endpoint):
 
 
 class Ready(Endpoint):
-    """`/ready`: whether the store answers and its schema is this version's."""
+    """`/ready`: whether the store answers and its schema is not older than this version's."""
 
     name = "ready"
 

@@ -66,7 +66,8 @@ def health() -> Json:
 
 def ready() -> Json:
     """Describe `/ready`."""
-    route = _plain("ready", "Responde 200 quando o banco de dados atende e seu esquema é o atual.", "ok")
+    summary = "Responde 200 quando o banco de dados está acessível e seu esquema não é anterior ao do serviço."
+    route = _plain("ready", summary, "ok")
     route["responses"] |= answers.refer(errors.UNAVAILABLE)
     return route
 
