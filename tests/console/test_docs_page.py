@@ -29,7 +29,16 @@ def test_of_an_answer_only_what_became_of_it_is_said(wide: Console) -> None:
     section.locator("summary", has_text="Experimentar").click()
     section.get_by_role("button", name="Enviar").click()
     section.get_by_role("region", name="Resposta").wait_for()
-    assert re.fullmatch(r"200 · \d+ caracteres · \d+ ms", section.locator("[aria-live]").inner_text())
+    assert re.fullmatch(r"200 · \d{1,3} caracteres · \d{1,3}(\.\d{3})? ms", section.locator("[aria-live]").inner_text())
+
+
+def test_the_size_of_an_answer_is_written_as_other_numbers_are(wide: Console, api: httpx.Client) -> None:
+    wide.enter("docs")
+    section = wide.page.locator("section[data-path='/openapi.json']")
+    section.locator("summary", has_text="Experimentar").click()
+    section.get_by_role("button", name="Enviar").click()
+    size = f"{len(api.get('/openapi.json').text):,}".replace(",", ".")
+    section.get_by_text(f"200 · {size} caracteres ·").wait_for()
 
 
 def test_a_refusal_is_shown_as_it_came(tab: Console, api: httpx.Client) -> None:

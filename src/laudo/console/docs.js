@@ -11,6 +11,9 @@ import { resumeTheme } from "./theme.js";
  * @typedef {{status: string, size: number, ms: number, text: string}} Outcome
  */
 
+/** A number as people here write it. @param {number} value */
+const written = (value) => value.toLocaleString("pt-BR");
+
 /** @param {{path: string, parameters: Parameter[], needsToken: boolean}} props */
 function Try({ path, parameters, needsToken }) {
   const [given, setGiven] = useState(/** @type {Record<string, string>} */ ({}));
@@ -33,7 +36,7 @@ function Try({ path, parameters, needsToken }) {
       ${parameters.map((parameter) => html`<${Input} key=${parameter.name} parameter=${parameter} set=${(/** @type {string} */ value) => setGiven({ ...given, [parameter.name]: value })} value=${given[parameter.name] ?? ""} />`)}
       <div class="send"><button type="submit" class="primary">Enviar</button><code>GET ${path}${query && `?${query}`}</code></div>
     </form>
-    <output aria-live="polite">${outcome && html`<span data-outcome>${outcome.status} · ${outcome.size} caracteres · ${outcome.ms} ms</span>`}</output>
+    <output aria-live="polite">${outcome && html`<span data-outcome>${outcome.status} · ${written(outcome.size)} caracteres · ${written(outcome.ms)} ms</span>`}</output>
     ${outcome && html`<pre tabindex="0" role="region" aria-label="Resposta"><code>${outcome.text}</code></pre>`}
   </details>`;
 }
