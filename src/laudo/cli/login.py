@@ -72,7 +72,7 @@ def login(*, url: str | None, with_token: bool) -> None:
 def logout() -> None:
     """Remove what login has kept.
 
-    The token itself goes on working until who runs the service revokes it.
+    The token itself goes on working until whoever runs the service revokes it.
     """
     path = file()
     try:

@@ -31,7 +31,7 @@ the store; run again, it goes on, and later brings only what has changed. The se
 @click.option("--from", "base_url", metavar="URL", required=True, help="Base address of the service.")
 @by_id("account", "id_conta", "Id of the account to fill.")
 @click.option("--whole", is_flag=True, help="Walk everything again, not only what changed.")
-@click.option("--token-renewed", is_flag=True, help="The token is another than before, and sees the same account.")
+@click.option("--token-renewed", is_flag=True, help="The token is not the one from before, but sees the same account.")
 @click.option("--state", type=click.Path(path_type=Path), help="File that says how far it is.")
 @with_settings("store")
 def pull(
