@@ -59,9 +59,9 @@ def rows(url: str) -> list[tuple[object, ...]]:
 
 def test_a_copy_counts_and_ends_with_0(laudo: Shell, target: str) -> None:
     fill(laudo, 240)
-    copied = "1 organizations, 1 accounts; reports: 240 written, 0 deleted, 0 unchanged\n"
+    copied = "1 organization, 1 account; reports: 240 written, 0 deleted, 0 unchanged\n"
     assert run(laudo, target) == (0, copied, EQUAL)
-    again = "1 organizations, 1 accounts; reports: 0 written, 0 deleted, 240 unchanged\n"
+    again = "1 organization, 1 account; reports: 0 written, 0 deleted, 240 unchanged\n"
     assert run(laudo, target) == (0, again, EQUAL)
     assert rows(target) == rows(laudo.store)
 
@@ -152,7 +152,7 @@ def test_differences_are_lines_and_exit_1(laudo: Shell, target: str) -> None:
     connection = apsw.Connection(str(laudo.folder / "target.db"))
     connection.execute(spoiling)
     code, answer, said = run(laudo, target)
-    assert (code, answer) == (1, "1 organizations, 1 accounts; reports: 240 written, 0 deleted, 0 unchanged\n")
+    assert (code, answer) == (1, "1 organization, 1 account; reports: 240 written, 0 deleted, 0 unchanged\n")
     assert said == (
         "account 1: other reports than those of the source\n"
         "organization 1, account 1: items that are not what their columns say: 240\n"
@@ -182,7 +182,7 @@ def hold_of_an_interruption(laudo: Shell, target: str, number: signal.Signals) -
     assert code == (130 if number == signal.SIGINT else -number)
     if number != signal.SIGKILL:
         told = re.fullmatch(
-            r"error: interrupted; kept: 1 organizations, [01] accounts; reports: (\d+) written, 0 deleted, "
+            r"error: interrupted; kept: 1 organization, (?:0 accounts|1 account); reports: (\d+) written, 0 deleted, "
             r"0 unchanged; hint: run it again, it goes on from there\n",
             said,
         )
@@ -206,6 +206,6 @@ def test_a_failure_after_a_part_says_what_is_kept(laudo: Shell, target: str) -> 
     apsw.Connection(str(laudo.folder / "target.db")).execute(failing)
     code, answer, said = run(laudo, target)
     assert (code, answer) == (1, "")
-    kept = "1 organizations, 0 accounts; reports: 0 written, 0 deleted, 0 unchanged"
+    kept = "1 organization, 0 accounts; reports: 0 written, 0 deleted, 0 unchanged"
     assert said.endswith(f"; kept: {kept}; hint: run it again, it goes on from there\n")
     assert "52998224725" not in said

@@ -35,7 +35,9 @@ class Done:
 
     def __str__(self) -> str:
         copied = ", ".join(f"{number} {name}" for name, number in self.reports._asdict().items())
-        return f"{self.organizations} organizations, {self.accounts} accounts; reports: {copied}"
+        organizations = f"{self.organizations} organization{'s' * (self.organizations != 1)}"
+        accounts = f"{self.accounts} account{'s' * (self.accounts != 1)}"
+        return f"{organizations}, {accounts}; reports: {copied}"
 
 
 class Copy:
