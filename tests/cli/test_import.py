@@ -98,7 +98,7 @@ def test_the_errors_file_is_never_one_that_holds_something_else(laudo: Shell, na
     with imported.open("rb") as stdin:
         command = [LAUDO, "import", "-", "--account", "1", "--errors", str(file)]
         done = subprocess.run(command, check=False, capture_output=True, stdin=stdin, env=laudo.environment, text=True)
-    reason = f"--errors: {file} holds something else than rejected lines; hint: name another file"
+    reason = f"--errors: {file} holds something other than rejected lines; hint: name another file"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"error: {reason}\n")
     assert file.read_bytes() == before
 
@@ -113,7 +113,7 @@ def test_the_errors_file_is_read_to_its_end_for_something_else(laudo: Shell, oth
     errors.write_text("line 1: a reason that is longer than what was once looked at, so that more follows\n" + other)
     before = errors.read_bytes()
     result = laudo("import", str(ndjson(laudo.folder, 5, bad=2)), "--account", "1", "--errors", str(errors))
-    assert (result.exit_code, "holds something else" in one_line(result)) == (2, True)
+    assert (result.exit_code, "holds something other than rejected lines" in one_line(result)) == (2, True)
     assert errors.read_bytes() == before
     assert laudo.prints("import", str(ndjson(laudo.folder, 5)), "--account", "1").startswith("5 inserted")
 

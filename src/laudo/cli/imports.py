@@ -157,7 +157,7 @@ def _rejections(path: Path | None) -> Iterator[TextIO | None]:
     if path == Path("-"):
         raise output.Failure("--errors: - is no file; hint: leave --errors out and they go to stderr")
     if path.is_file() and _holds_something_else(path):
-        raise output.Failure(f"--errors: {path} holds something else than rejected lines; hint: name another file")
+        raise output.Failure(f"--errors: {path} holds something other than rejected lines; hint: name another file")
     with TextIOWrapper(BufferedWriter(_Named(path, "w")), encoding="utf-8") as stream:
         yield stream
 

@@ -1,6 +1,6 @@
 """Numbers, instants and choices, as the command line takes them: the only place that names their kinds.
 
-What click calls them, an "integer range", nobody has typed who typed something else than a number; and it would repeat
+What click calls them, an "integer range", nobody has typed who typed something other than a number; and it would repeat
 what was typed.
 """
 
