@@ -1,5 +1,6 @@
 """A batch is all or nothing, whatever breaks it, and what was acknowledged stays."""
 
+import gc
 import random
 import resource
 import shutil
@@ -13,6 +14,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Final
 
+import psutil
 import pytest
 
 from engines import Stores
@@ -21,7 +23,7 @@ from forwarding import Forwarding, ForwardingConnection
 from laudo.core.sql import Statement, Write
 from laudo.server import files
 from laudo.server import sqlite as sqlite_store
-from laudo.server.database import Connection, Database, Row, Unavailable
+from laudo.server.database import Connection, Database, Row, StoreError, Unavailable
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.removal import Removal
 from laudo.server.ingest.verify import mend, verify
@@ -411,3 +413,17 @@ def test_who_opens_a_store_after_it_was_replaced_never_reads_another_one_than_th
         monkeypatch.setattr(sqlite_store, "monotonic", another_looks)
         with pytest.raises(Unavailable, match="replaced or removed while it was open"):
             thread.submit(database.fetch, one).result()
+
+
+@pytest.mark.parametrize("write", [False, True])
+def test_a_file_that_cannot_be_opened_as_a_store_is_closed_at_once(tmp_path: Path, *, write: bool) -> None:
+    file = tmp_path / "letter.db"
+    file.write_bytes(b"Dear reader, this is no database. " * 1000)
+    gc.disable()  # What is in a circle would be closed some time.
+    try:
+        for _ in range(3):
+            with pytest.raises(StoreError, match="is not a store of laudo"):
+                open_store(f"sqlite:///{file}", write=write)
+        assert str(file) not in [opened.path for opened in psutil.Process().open_files()]
+    finally:
+        gc.enable()
