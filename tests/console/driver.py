@@ -212,7 +212,7 @@ class Console:
 
     def filters(self) -> None:
         """Bring the filters into view."""
-        if self.phone and not self.page.locator(".filtering").count():
+        if self.phone and not self.page.locator(".filters").count():
             self.page.get_by_role("button", name="Filtros").click()
 
     def filtered(self) -> None:

@@ -28,7 +28,7 @@ export function Relatorios({ place }) {
   useEffect(() => {
     if (list.result && !list.loading && !list.refusal) say(`${plural(total, "relatório", "relatórios")}, página ${integer(place.page)}. ${doubt(place.filters.numero_documento ?? "")}`.trim());
   }, [list.result, list.loading]);
-  return html`<div class="split ${filtering ? "filtering" : ""} ${place.open ? "opened" : ""}">
+  return html`<div class="split ${place.open ? "opened" : ""}">
     ${(filtering || !narrow) && html`<${Filters} place=${place} list=${list} close=${() => store.set({ dialog: null })} />`}
     <section class="list" aria-labelledby="titulo" aria-busy=${list.loading}>
       <header class="head">
