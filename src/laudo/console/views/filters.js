@@ -87,7 +87,7 @@ const LAST_DAY = "9999-12-31";
 const PAUSE_MS = 700;
 
 /** @param {{place: Place}} props */
-export function Period({ place }) {
+function Period({ place }) {
   const { atualizado_em_de: from = "", atualizado_em_ate: to = "" } = place.filters;
   const set = (/** @type {Record<string, string>} */ change, replace = false) => go({ ...narrow(place, change), open: "" }, { replace });
   const begin = (/** @type {number} */ days) => {
