@@ -22,6 +22,7 @@ COLUMNS: Final = (*RELATORIO.key, *BESIDES)
 _, _, NUMERO, _, RECENCY, DOCUMENTO, NOME, _, ITEM = range(len(COLUMNS))
 CONTENT: Final = COLUMNS[:ITEM]
 """What tells one state of a report from another one: the item is made of it."""
+UPSERT: Final = Write(How.UPSERT, RELATORIO, BESIDES)
 DELETE: Final = Write(How.DELETE, RELATORIO)
 
 Combination = tuple[str | bool | None, ...]

@@ -5,8 +5,7 @@ from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from laudo.core.axes import numero_key
-from laudo.core.sql import How, Owner, Statement, Write
-from laudo.core.sql.writes import RELATORIO
+from laudo.core.sql import Owner, Statement
 from laudo.server import schema
 from laudo.server.database import Connection, Database, Row, StoreError, repeated
 from laudo.server.ingest import rows, versions, words
@@ -16,7 +15,7 @@ from laudo.server.ingest.contas import Conta
 from laudo.server.ingest.pessoas import Pessoas
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.remembered import load
-from laudo.server.ingest.rows import BESIDES, CONTENT, ITEM, NUMERO, RECENCY, Prepared
+from laudo.server.ingest.rows import CONTENT, ITEM, NUMERO, RECENCY, Prepared
 from laudo.server.ingest.statistics import Statistics
 from laudo.server.ingest.tallies import SIZES, Sizes
 
@@ -147,7 +146,7 @@ class Ingest:
                 updated += 1
             after[numero] = row
         came = list(after.values())
-        connection.write(_UPSERT, came)
+        connection.write(rows.UPSERT, came)
         moved = Moved([before[numero] for numero in after if numero in before], came)
         self._count(connection, moved, batch.claims if len(came) == len(batch) else rows.claimed(came))
         return Counts(inserted, updated, unchanged, stale, conflicting)
@@ -182,4 +181,3 @@ SELECT conta.version, organizacao.version FROM conta JOIN organizacao USING (id_
 WHERE id_organizacao = ? AND id_conta = ?
 """
 _STORED: Final = f"SELECT {', '.join(CONTENT)} FROM relatorio WHERE id_organizacao = ? AND id_conta = ?"
-_UPSERT: Final = Write(How.UPSERT, RELATORIO, BESIDES)

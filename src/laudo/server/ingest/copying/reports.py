@@ -10,11 +10,11 @@ from laudo.core import axes
 from laudo.core.facets import FIELDS
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.parts import source
-from laudo.core.sql.writes import FACET, RELATORIO
+from laudo.core.sql.writes import FACET
 from laudo.server.database import Connection, Database, Row
 from laudo.server.ingest.changes import begin
 from laudo.server.ingest.progress import Progress
-from laudo.server.ingest.rows import BESIDES
+from laudo.server.ingest.rows import BESIDES, DELETE, UPSERT
 from laudo.server.ingest.statistics import Statistics
 
 CHUNK: Final = 5_000
@@ -105,11 +105,11 @@ def _match(writing: Connection, owner: Owner, right: Range) -> Copied:
                 unchanged += 1
         if surplus:
             forget_counts(writing, owner)
-            writing.write(_DELETE, [(*owner, numero) for numero in surplus])
+            writing.write(DELETE, [(*owner, numero) for numero in surplus])
             deleted += len(surplus)
     if missing:
         forget_counts(writing, owner)
-        writing.write(_WRITE, [(*owner, *row) for row in missing.values()])
+        writing.write(UPSERT, [(*owner, *row) for row in missing.values()])
     return Copied(len(missing), deleted, unchanged)
 
 
@@ -136,8 +136,6 @@ _REPORTS: Final = (
     f"{_OWNED} AND numero > ? AND numero <= ? ORDER BY numero LIMIT ?"
 )
 _FACETS: Final = f"SELECT facet, {', '.join(FIELDS)} FROM facet {_OWNED} ORDER BY facet"
-_WRITE: Final = Write(How.UPSERT, RELATORIO, BESIDES)
-_DELETE: Final = Write(How.DELETE, RELATORIO)
 _NEW_FACETS: Final = Write(How.INSERT, FACET, FIELDS)
 _NO_TOTALS: Final = f"UPDATE facet SET total = 0 {_OWNED} AND total <> 0"
 _NO_VERSION_OF_CONTA: Final = f"UPDATE conta SET version = 0, total = 0 {_OWNED} AND version <> 0"
