@@ -23,9 +23,9 @@ def send(processes: list[psutil.Process], number: signal.Signals) -> None:
             process.send_signal(number)
 
 
-def wait_gone(processes: list[psutil.Process], seconds: float = PATIENCE) -> bool:
+def wait_gone(processes: list[psutil.Process]) -> bool:
     """Wait for the end of processes, whether or not somebody takes note of it; False if some go on."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + PATIENCE
     while any(map(_lives, processes)):
         if time.monotonic() > deadline:
             return False

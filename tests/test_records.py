@@ -116,8 +116,8 @@ def relatorio(**changed: object) -> Relatorio:
     return only(line(**changed))
 
 
-def reason(content: bytes, file_format: Format = "ndjson") -> str:
-    [item] = items(content, file_format=file_format)
+def reason(content: bytes) -> str:
+    [item] = items(content, file_format="ndjson")
     assert isinstance(item, Rejected)
     return item.reason
 
