@@ -52,7 +52,7 @@ class State(msgspec.Struct, kw_only=True):
     made_at: int = 0
     version: int = 0
 
-    def anew(self, *, whole: bool = False) -> "State":
+    def anew(self, *, whole: bool) -> "State":
         """Give that of the same mirror before anything came."""
         return State(base_url=self.base_url, id_conta=self.id_conta, token=self.token, whole=whole)
 
