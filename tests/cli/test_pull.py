@@ -234,6 +234,19 @@ def test_a_report_of_the_future_hides_none_that_come_after_it(run: Run, laudo: S
     assert datetime.fromisoformat(since) <= datetime.now(UTC)
 
 
+def test_reports_that_are_as_old_as_can_be_written_hide_none_that_come_after_them(
+    run: Run, laudo: Shell, service: Service
+) -> None:
+    service.relatorios = [relatorio(1, atualizado_em="0001-01-01T00:00:00.000Z")]
+    for _ in range(2):
+        rejected = run()
+        assert rejected.stdout.startswith("0 inserted, 0 updated, 0 unchanged, 0 stale, 1 rejected")
+        assert rejected.exit_code == 1
+    service.relatorios.insert(0, relatorio(2, numero_documento=cpf(1)))
+    assert run().stdout.startswith("1 inserted, ")
+    assert count(laudo, "relatorio") == 1
+
+
 def test_what_came_while_an_interrupted_pull_lay_still_is_not_missed(run: Run, laudo: Shell, service: Service) -> None:
     """Nor where the newest report is one of the future, and the next walk goes by the beginning of this one."""
     service.relatorios.insert(0, relatorio(80_000, atualizado_em="2099-01-01T00:00:00.000Z"))

@@ -24,6 +24,9 @@ I = TypeVar("I", bound=Item)  # noqa: E741 - an item
 MARGIN: Final = timedelta(minutes=5)
 """How far behind the newest report known a later run looks again, for clocks that differ and writes that come late."""
 
+_EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
+"""What some services write for an instant that they do not know: no report is older, and no instant can be."""
+
 _REMEMBERED: Final = 10_000
 """Reports rejected by the first walk that the next one may meet again: those that came first are the newest."""
 
@@ -153,7 +156,7 @@ class Mirror:
         """Walk both lists, the newest first, until what they hold is known."""
         began = datetime.now(UTC)
         newest = min(known, began)
-        since = newest - MARGIN
+        since = max(newest, _EARLIEST + MARGIN) - MARGIN
         for people in _counted("pessoas", self._client.pessoas_in_batches(), report):
             self._names.keep(people.itens)
             if any(item.atualizado_em < since for item in people.itens):
