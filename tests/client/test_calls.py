@@ -777,6 +777,16 @@ def test_waiting_ends_with_the_report_and_asks_by_etag(client: Client, service: 
     assert clock.pauses == [0.625, 0.9375, 1.40625]
 
 
+def test_an_etag_that_cannot_be_sent_back_is_none(client: Client, service: Service) -> None:
+    for etag in ('"é"'.encode("latin-1"), '"é"'.encode()):
+        unready = listed([relatorio(1, status="PROCESSANDO")], total=1)
+        unready.headers = httpx.Headers([(b"ETag", etag)])
+        service.script.append(unready)
+    service.script.append(listed([relatorio(1)], total=1))
+    assert client.call("wait_for", numero=relatorio(1)["numero"]).status == "CONCLUIDO"
+    assert [request.headers.get("If-None-Match") for request in service.requests] == [None] * 3
+
+
 def test_waiting_ends_when_the_time_is_over(client: Client, clock: Clock) -> None:
     with pytest.raises(NotReadyError) as caught:
         client.call("wait_for", numero=relatorio(1)["numero"], timeout=600)

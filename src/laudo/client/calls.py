@@ -73,7 +73,7 @@ class ListCall(Generic[I]):
         result = _LISTS[self.item](body).result
         shown = result.paginacao
         return Listed(
-            result.itens, int(shown.total), shown.atual, shown.linhas, headers.get("etag"), _cursor(headers.get("link"))
+            result.itens, int(shown.total), shown.atual, shown.linhas, _etag(headers), _cursor(headers.get("link"))
         )
 
     def at(self, **place: str) -> "ListCall[I]":
@@ -223,6 +223,12 @@ class _List(msgspec.Struct, Generic[I], gc=False):
 
 class _Profile(msgspec.Struct):
     result: Usuario
+
+
+def _etag(headers: Mapping[str, str]) -> str | None:
+    """Give the name of an answer, but for one that cannot be sent back, since it is not ASCII: none is needed."""
+    etag = headers.get("etag")
+    return etag if etag and etag.isascii() else None
 
 
 def _cursor(link: str | None) -> str | None:
