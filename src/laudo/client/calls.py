@@ -209,7 +209,7 @@ def address(base_url: str, call: Call[Any]) -> str:
 class _Paginacao(msgspec.Struct, gc=False):
     atual: int
     linhas: int
-    total: Annotated[int, msgspec.Meta(ge=0)] | Annotated[str, msgspec.Meta(pattern=r"^[0-9]+\Z")]
+    total: Annotated[int, msgspec.Meta(ge=0, lt=10**15)] | Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,15}\Z")]
 
 
 class _Itens(msgspec.Struct, Generic[I], gc=False):
