@@ -249,6 +249,7 @@ def test_quoting_is_read_back_by_a_shell_and_by_python(page: Console, text: str)
 
 def test_a_cell_is_quoted_and_no_formula(page: Console) -> None:
     cases = {'a"b': '"a""b"', "a,b": '"a,b"', "=1+1": "'=1+1", "@x": "'@x", "-1": "'-1", "": "", "a\nb": '"a\nb"'}
+    cases |= {f"{sign}1+1": f"'{sign}1+1" for sign in "\uff1d\uff0b\uff0d\uff20"}  # of full width, as in Japan
     cases |= {
         "a;b": '"a;b"',
         "a\tb": '"a\tb"',

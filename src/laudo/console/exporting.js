@@ -8,7 +8,7 @@ import { patiently } from "./patience.js";
  * begins another one is for the spreadsheet's own settings to say. @param {unknown} value */
 export function cell(value) {
   const text = value === null || value === undefined ? "" : String(value);
-  const safe = text.replace(/(^|[,;\t\r\n])(?=[=+\-@\t\r])/g, "$1'");
+  const safe = text.replace(/(^|[,;\t\r\n])(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r])/g, "$1'");
   return /[",;\t\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
