@@ -1,6 +1,7 @@
 // Adds "Experimentar" to the reference: a form for each route, asked with the token of this tab.
 import { html, render, useRef, useState } from "./vendor/preact.js";
 import { connect, description, parse, Refusal } from "./api.js";
+import { integer } from "./format.js";
 import { patiently } from "./patience.js";
 import { kept, renewKept } from "./session.js";
 import { resumeTheme } from "./theme.js";
@@ -10,9 +11,6 @@ import { resumeTheme } from "./theme.js";
  * @typedef {{enum?: string[], default?: unknown}} Schema
  * @typedef {{status: string, size: number, ms: number, text: string}} Outcome
  */
-
-/** A number as people here write it. @param {number} value */
-const written = (value) => value.toLocaleString("pt-BR");
 
 /** @param {{path: string, parameters: Parameter[], needsToken: boolean}} props */
 function Try({ path, parameters, needsToken }) {
@@ -36,7 +34,7 @@ function Try({ path, parameters, needsToken }) {
       ${parameters.map((parameter) => html`<${Input} key=${parameter.name} parameter=${parameter} set=${(/** @type {string} */ value) => setGiven({ ...given, [parameter.name]: value })} value=${given[parameter.name] ?? ""} />`)}
       <div class="send"><button type="submit" class="primary">Enviar</button><code>GET ${path}${query && `?${query}`}</code></div>
     </form>
-    <output aria-live="polite">${outcome && html`<span data-outcome>${outcome.status} · ${written(outcome.size)} caracteres · ${written(outcome.ms)} ms</span>`}</output>
+    <output aria-live="polite">${outcome && html`<span data-outcome>${outcome.status} · ${integer(outcome.size)} caracteres · ${integer(outcome.ms)} ms</span>`}</output>
     ${outcome && html`<pre tabindex="0" role="region" aria-label="Resposta"><code>${outcome.text}</code></pre>`}
   </details>`;
 }
