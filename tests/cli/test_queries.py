@@ -620,6 +620,22 @@ def test_jq(run: Run) -> None:
     assert one_line(run("relatorios", "--jq", 'error("")')) == "error: --jq: an error without a text"
 
 
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        (".[].cpf + 1", "string … cannot be added"),
+        (".[].cpf | tonumber | .[]", "Cannot iterate over number …"),
+        (".[] | tojson | fromdate", "date …"),
+        (".[].nome | fromjson", "Invalid numeric literal at line …"),
+        ("path(.[].cpf | tonumber)", "Invalid path expression with result …"),
+        (".[] | sort", "object … cannot be sorted, as it is not an array"),
+    ],
+)
+def test_what_jq_says_of_an_expression_that_does_not_fit_shows_nobody(run: Run, expression: str, said: str) -> None:
+    pytest.importorskip("jq")
+    assert one_line(run("pessoas", "--jq", expression)) == f"error: --jq: {said}"
+
+
 def test_jq_prints_a_text_as_it_is_but_where_a_terminal_would_obey_it(
     run: Run, service: Service, on_a_terminal: Callable[..., str]
 ) -> None:

@@ -66,14 +66,20 @@ def query(value: object, expression: str) -> None:
     """Print what jq makes of a value, texts as they are."""
     try:
         program = import_module("jq").compile(expression)
-        results = list(program.input_value(value))
     except ModuleNotFoundError:
         raise output.Failure("--jq needs the package jq; hint: pip install '.[jq]' in a clone") from None
     except ValueError as error:
-        said = next(iter(str(error).splitlines()), "an error without a text")
-        raise output.Failure(f"--jq: {said}") from None
+        raise _not_by_jq(str(error)) from None
+    try:
+        results = list(program.input_value(value))
+    except ValueError as error:
+        raise _not_by_jq(_QUOTED("…", str(error))) from None
     for result in results:
         _whole(result if isinstance(result, str) else terminal.as_json(result), end="\n")
+
+
+def _not_by_jq(said: str) -> output.Failure:
+    return output.Failure(f"--jq: {next(iter(said.splitlines()), 'an error without a text')}")
 
 
 def table(pages: Iterable[Iterable[Wire]], fields: Sequence[str]) -> None:
@@ -169,6 +175,8 @@ def _shown(value: str | bool | None) -> str:
 
 _DOCUMENTS: Final = ("cpf", "numero_documento")
 _CPF: Final = re.compile(r"\d{3}(\d{6})\d{2}", re.ASCII).fullmatch
+_QUOTED: Final = re.compile(r"""["(\[{\d].*(?:["\])}\d]|\.{3})""", re.DOTALL).sub
+"""Finds what jq quotes of the items that an expression does not fit, from the first value to the last."""
 _FORMATS: Final[tuple[Callable[[Command], Command], ...]] = (
     click.option(
         "--json", "json_", metavar="FIELDS", help="Print a JSON array with these fields, separated by commas."
