@@ -338,12 +338,14 @@ def test_a_proxy_needs_no_scheme_and_shows_no_password(
         ("http://service.test", False),
         ("https://other.test", True),
         ("https://other.test:8443", False),
+        ("http://[fd00::1]:8080", True),
+        ("http://[fd00::1]:8081", False),
     ],
 )
 def test_a_port_of_no_proxy_is_heeded(monkeypatch: pytest.MonkeyPatch, service: str, *, is_direct: bool) -> None:
     for scheme in ("http", "https"):
         monkeypatch.setenv(f"{scheme}_proxy", "http://proxy.test:3128")
-    monkeypatch.setenv("no_proxy", "service.test:8080,other.test:443")
+    monkeypatch.setenv("no_proxy", "service.test:8080,other.test:443,[fd00::1]:8080")
     assert (Network()._proxy(service) is None) == is_direct
 
 
@@ -354,13 +356,17 @@ def test_a_port_of_no_proxy_is_heeded(monkeypatch: pytest.MonkeyPatch, service: 
         ("11.20.30.40", False),
         ("[fd00::1]", True),
         ("[fe00::1]", False),
+        ("[fe00:0::2]", True),
+        ("[fe00:0::3]", True),
         ("10.test", False),
         ("service.test", False),
     ],
 )
-def test_a_range_of_no_proxy_is_heeded(monkeypatch: pytest.MonkeyPatch, host: str, *, is_direct: bool) -> None:
+def test_an_address_or_range_of_no_proxy_is_heeded(
+    monkeypatch: pytest.MonkeyPatch, host: str, *, is_direct: bool
+) -> None:
     monkeypatch.setenv("http_proxy", "http://proxy.test:3128")
-    monkeypatch.setenv("no_proxy", "no/range, 10.1.0.0/8,fd00::/8")
+    monkeypatch.setenv("no_proxy", "no/range, 10.1.0.0/8,fd00::/8, fe00::2,[fe00::3]")
     assert (Network()._proxy(f"http://{host}:8000") is None) == is_direct
 
 

@@ -115,15 +115,16 @@ def _of_system() -> ssl.SSLContext:
 
 def _of_environment(url: httpx.URL) -> str | None:
     known = getproxies()
-    named = (url.host, f"{url.host}:{url.port or _DEFAULT_PORTS.get(url.scheme)}")
-    ranges = (each.strip() for each in known.get("no", "").split(",") if "/" in each)
-    if any(map(proxy_bypass, named)) or any(_is_within(url.host, each) for each in ranges):
+    host = f"[{url.host}]" if ":" in url.host else url.host
+    named = (url.host, f"{host}:{url.port or _DEFAULT_PORTS.get(url.scheme)}")
+    addresses = (each.strip().strip("[]") for each in known.get("no", "").split(","))
+    if any(map(proxy_bypass, named)) or any(_is_within(url.host, each) for each in addresses):
         return None
     return known.get(url.scheme) or known.get("all")
 
 
 def _is_within(host: str, addresses: str) -> bool:
-    """Tell whether a host is an address of a range such as 10.0.0.0/8, of which urllib knows nothing, and curl does."""
+    """Tell whether a host is an address of a range such as 10.0.0.0/8, or the very one: urllib compares texts."""
     try:
         return ip_address(host) in ip_network(addresses, strict=False)
     except ValueError:
