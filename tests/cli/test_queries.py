@@ -180,8 +180,9 @@ def test_what_cannot_be_asked_with_is_called_as_it_was_given(run: Run, base: str
         assert said == "error: --from is empty, where the base URL of a service should stand"
     said = one_line(run("pull", "--from", "service.test", "--account", "1"))
     assert said.startswith("error: --from must be http://")
-    said = one_line(run("login", "--url", "service.test", "--with-token", stdin=TOKEN))
-    assert said.startswith("error: the base URL must be http://")
+    for none in ("", "service.test"):
+        said = one_line(run("login", "--url", none, "--with-token", stdin=TOKEN))
+        assert said.startswith("error: the base URL must be http://")
     kept = tmp_path / "laudo" / "login.json"
     kept.parent.mkdir()
     kept.touch(mode=0o600)

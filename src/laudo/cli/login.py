@@ -52,7 +52,7 @@ def login(*, url: str | None, with_token: bool) -> None:
     They go to a file that only you can read.
     """
     given = stdin.opened()
-    base_url = url or stdin.asked("Base URL", hint=_UNASKED)
+    base_url = stdin.asked("Base URL", hint=_UNASKED) if url is None else url
     token = given.readline(_LONGEST_LINE).strip() if with_token else stdin.asked("Token", hidden=True, hint=_UNASKED)
     if not token:
         raise output.Failure("the first line of standard input is empty, where the token should stand")
