@@ -80,6 +80,15 @@ def test_parquet(run: Run, service: Service, tmp_path: Path) -> None:
     assert table.schema.field("atualizado_em").type.tz == "UTC"
 
 
+def test_parquet_has_texts_of_any_length(run: Run, service: Service, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    service.relatorios = [relatorio(number, mensagem="a" * number * 1_500_000) for number in range(4)]
+    file = tmp_path / "all.parquet"
+    assert run("relatorios", "-o", str(file)).exit_code == 0
+    lengths = [len(text) for text in parquet.read_table(file).column("mensagem").to_pylist()]
+    assert lengths == [0, 1_500_000, 3_000_000, 4_500_000]
+
+
 def test_an_empty_list_is_a_whole_file(run: Run, service: Service, tmp_path: Path) -> None:
     service.relatorios = []
     for name in ("a.csv", "a.ndjson", "a.parquet"):

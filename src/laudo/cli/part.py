@@ -196,13 +196,20 @@ def _to_parquet(part: Path, file: Path, names: list[str]) -> None:
 
 
 def _write_groups(stream: BinaryIO, part: Path, names: list[str]) -> None:
-    pa = _pyarrow()
+    pa, pj = _pyarrow(), import_module("pyarrow.json")
     schema = pa.schema([(name, _arrow_type(pa, name)) for name in names])
-    options = import_module("pyarrow.json").ParseOptions(explicit_schema=schema)
     with import_module("pyarrow.parquet").ParquetWriter(stream, schema) as writer:
-        if part.stat().st_size:
-            for batch in import_module("pyarrow.json").open_json(part, parse_options=options):
+        if longest := _longest_line(part):
+            reading = pj.ReadOptions(block_size=max(_BLOCK, longest))
+            parsing = pj.ParseOptions(explicit_schema=schema)
+            for batch in pj.open_json(part, read_options=reading, parse_options=parsing):
                 writer.write_batch(batch)
+
+
+def _longest_line(part: Path) -> int:
+    """Give its bytes: pyarrow refuses a line of which one reading has neither the beginning nor the end."""
+    with part.open("rb") as lines:
+        return max(map(len, lines), default=0)
 
 
 def _arrow_type(pa: Any, name: str) -> Any:  # noqa: ANN401 - pyarrow is optional, and its types with it
@@ -219,3 +226,6 @@ def _pyarrow() -> Any:  # noqa: ANN401 - the same
 
 FORMATS: Final[dict[str, Encode]] = {".csv": _csv, ".ndjson": _ndjson, ".parquet": _ndjson}
 """Ending of the name → how items are written while the file grows."""
+
+_BLOCK: Final = 2**20
+"""Bytes of lines in a row group of Parquet, unless one line has more."""
