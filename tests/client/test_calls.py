@@ -428,6 +428,7 @@ def test_what_a_refusal_says_in_our_form_is_read_whatever_else_is_not(
     [
         (403, "the service refused"),
         (404, "nothing of this contract is found there; check the address"),
+        (407, "the proxy before the service refused; check the name and the password in its address"),
         (500, "the service, or a proxy before it, cannot answer"),
     ],
 )

@@ -139,7 +139,7 @@ def _unsaid(status: int) -> str:
     """Say what a refusal means that is not of our form: it may be that of a proxy, or of quite another service."""
     if status >= _FIRST_FAULT:
         return "the service, or a proxy before it, cannot answer"
-    return "nothing of this contract is found there; check the address" if status == _ABSENT else "the service refused"
+    return _UNSAID.get(status, "the service refused")
 
 
 def _shown(body: bytes, kind: type[S]) -> S:
@@ -170,7 +170,10 @@ def _seconds(text: str | None) -> float | None:
 _FIRST_REDIRECT: Final = 300
 _FIRST_REFUSAL: Final = 400
 _FIRST_FAULT: Final = 500
-_ABSENT: Final = 404
+_UNSAID: Final = {
+    404: "nothing of this contract is found there; check the address",
+    407: "the proxy before the service refused; check the name and the password in its address",
+}
 _KINDS: Final[dict[int, type[StatusError]]] = {
     400: BadRequestError,
     401: UnauthorizedError,
