@@ -395,6 +395,25 @@ def test_a_store_that_was_replaced_takes_no_more_reports_and_gives_no_more_answe
     assert {asking.get(path).status for path in ("/relatorios", "/relatorios?page=2", "/usuario", "/ready")} == {503}
 
 
+@pytest.mark.engines("sqlite", reason="only a file can be reached by a link")
+def test_what_belongs_to_a_store_is_looked_at_where_a_link_leads_and_not_beside_it(
+    store: Store, store_url: str, account: Account, tmp_path: Path
+) -> None:
+    """Beside it there may be what belonged to the store before that was moved."""
+    file, link = Path(store_url.removeprefix("sqlite:///")), tmp_path / "link.db"
+    link.symlink_to(file)
+    for end in ("-wal", "-shm"):
+        shutil.copyfile(f"{file}{end}", f"{link}{end}")
+    linked = f"sqlite:///{link}"
+    with closing(open_store(linked)) as reader, closing(open_store(linked, write=True)) as database:
+        ingest, before = Ingest(database, account.id_conta), reader.mark()
+        Ingest(store.database, account.id_conta).write([relatorio(1)])
+        assert reader.mark() not in {None, before}
+        without_companions(file, file)
+        with pytest.raises(Unavailable, match="replaced or removed while it was open"):
+            ingest.write([relatorio(2)])
+
+
 @pytest.mark.engines("sqlite", reason="only a file can be put in the place of another one")
 def test_who_opens_a_store_after_it_was_replaced_never_reads_another_one_than_those_before(
     stores: Stores, monkeypatch: pytest.MonkeyPatch

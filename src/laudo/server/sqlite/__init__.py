@@ -59,10 +59,12 @@ class Sqlite:
         self._places: dict[str, files.Place | None] = {}
         self._next_look = 0.0
         self._is_in_place = True
-        has_log = self.fetch(Statement("PRAGMA journal_mode")) == [("wal",)]
+        session = self._in_place()
+        file = session.filename  # Where a link leads, there its companions are.
+        has_log = session.rows("PRAGMA journal_mode") == [("wal",)]
         if has_log:
-            self._places[f"{self._path}-shm"] = files.place(f"{self._path}-shm")
-        self._wal_index = files.wal_index(self._path) if has_log and not write else None
+            self._places[f"{file}-shm"] = files.place(f"{file}-shm")
+        self._wal_index = files.wal_index(file) if has_log and not write else None
 
     def fetch(self, statement: Statement) -> list[Row]:
         """Run one statement in a snapshot of its own; raises Unavailable, StoreError."""
