@@ -242,7 +242,7 @@ def test_a_store_that_cannot_be_made_is_named(empty: Shell) -> None:
     assert result.exit_code == 2
     said = one_line(result)
     assert said.startswith(f"error: the store {empty.folder} cannot be read or written (")
-    assert said.endswith("check its path, rights and disk, and those of its -wal and -shm")
+    assert said.endswith("check its path, rights and disk, and those of its folder, -wal and -shm")
 
 
 def test_a_folder_of_the_store_that_is_not_there_is_named(empty: Shell) -> None:

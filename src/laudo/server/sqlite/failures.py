@@ -7,7 +7,7 @@ import apsw
 
 from laudo.server.database import LOCKED, NO_SCHEMA, Locked, Slow, StoreError, Unavailable, WordsDamagedError
 
-_BESIDE: Final = "and those of its -wal and -shm"
+_BESIDE: Final = "and those of its folder, -wal and -shm"
 _NO_INDEX: Final = (
     "invalid fts5 file format",
     "vtable constructor failed",
