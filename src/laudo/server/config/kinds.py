@@ -71,7 +71,8 @@ _BOOLEANS: Final = dict.fromkeys(("true", "1", "yes", "on"), True) | dict.fromke
 SWITCH: Final = Kind(_boolean, "true or false")
 STORE: Final = _matching(r"[a-z][a-z0-9+]*://[\x20-\x7e\xa0-\U0010ffff]+", "a URL such as sqlite:///laudo.db")
 STORES: Final = Kind(_stores, "URLs such as postgresql://user@replica/database, separated by commas or blanks")
-ADDRESS: Final = _matching(r"[0-9A-Za-z.:_-]+", "an address or a host name")
+ADDRESS: Final = _matching(r"[0-9A-Za-z:_-]{1,63}(\.[0-9A-Za-z:_-]{1,63})*\.?", "an address or a host name")
+"""Between dots as the names of hosts are: of others, Python's look-up fails as if laudo were broken."""
 FILE: Final = _matching(r"[^\x00-\x1f]+", "the path of a file")
 ORIGINS: Final = Kind(
     _origins, "origins such as https://app.example.com, without the port that browsers leave out, separated by commas"
