@@ -25,6 +25,8 @@ def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
         given = conninfo_to_dict(url)
     except psycopg.Error:
         raise StoreError(_MALFORMED) from None
+    except UnicodeDecodeError:
+        raise StoreError(_NOT_UTF8) from None
     hosts, ports, name = (str(given.get(key, "")) for key in ("host", "port", "dbname"))
     if "@" in hosts or re.fullmatch("[0-9,]*", ports) is None or "://" in name:
         # Pieces of a password, or of another URL's, which would be named where there is no such host or database.
@@ -89,6 +91,7 @@ _MALFORMED: Final = (
     "with %40, %2F and %3A for @, / and : in a name or password, and behind ? libpq's parameters, "
     "with %20 and %3D for blanks and = in their values"
 )
+_NOT_UTF8: Final = "what the store's URL says with % is not UTF-8, in which é is %C3%A9"
 _WORK_MEM: Final = "32MB"
 """For a search among millions of persons: with the usual 4 MB, pages are noted instead of rows, and searched whole."""
 _OF_ANSWERS: Final = {

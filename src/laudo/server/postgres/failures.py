@@ -15,6 +15,8 @@ OLDEST: Final = 14
 
 LOST: Final = "the connection to PostgreSQL was lost; ask again"
 HUNG: Final = "PostgreSQL does not answer in time; check its server and the network"
+NO_HOST: Final = "the store's URL names a host that can be none: a part between dots is empty, or too long"
+"""Of such a name psycopg, which looks it up, raises no error of its own."""
 
 
 def is_fatal(result: PGresult) -> bool:

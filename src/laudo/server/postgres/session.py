@@ -18,7 +18,7 @@ from psycopg.pq.abc import PGconn, PGresult
 from psycopg.types.string import ByteaBinaryLoader
 
 from laudo.server import logs
-from laudo.server.database import SILENT_SECONDS, WAITS, Lost, Row, Unavailable
+from laudo.server.database import SILENT_SECONDS, WAITS, Lost, Row, StoreError, Unavailable
 from laudo.server.postgres import address, failures
 from laudo.server.postgres.binding import bound, numbered
 
@@ -96,6 +96,8 @@ class Session:
             raise Hung(failures.HUNG) from error
         except psycopg.Error as error:
             raise failures.refused(error) from error
+        except UnicodeError:
+            raise StoreError(failures.NO_HOST) from None
         try:
             failures.require_fit(connection.pgconn, address.shown(conninfo))
             session = cls(connection, limit_ms=limit_ms, prepare=prepare)
