@@ -260,6 +260,16 @@ def test_a_metrics_port_in_use_is_one_line_and_2(laudo: Shell) -> None:
     assert "hint: choose another metrics_port" in one_line(result)
 
 
+def test_a_host_of_metrics_that_is_no_address_of_this_machine_is_named_by_its_setting(laudo: Shell) -> None:
+    laudo.prints("token", "create", "--user", "1")
+    result = laudo(
+        "serve", "--port", str(free_port()), "--metrics-port", str(free_port()), "--metrics-host", "192.0.2.1"
+    )
+    assert result.exit_code == 2
+    assert one_line(result).startswith("error: cannot serve metrics on 192.0.2.1:")
+    assert one_line(result).endswith("; hint: choose another metrics_port or metrics_host")
+
+
 @pytest.mark.parametrize(
     ("flags", "named"),
     [

@@ -182,7 +182,7 @@ def _listen(host: str, port: int) -> Callable[[], None]:
         server, _ = start_http_server(port, host, registry)
     except OSError as error:
         reason = f"cannot serve metrics on {host}:{port}: {error.strerror}"
-        raise MetricsError(f"{reason}; hint: choose another metrics_port") from error
+        raise MetricsError(f"{reason}; hint: choose another metrics_port or metrics_host") from error
 
     server.RequestHandlerClass.timeout = _ASKING_SECONDS  # type: ignore[attr-defined]
     server.handle_error = _unanswered  # type: ignore[assignment]
