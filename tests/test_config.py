@@ -49,6 +49,15 @@ def test_laudo_config_names_the_file(file: Path) -> None:
     assert config.load({}, {"LAUDO_CONFIG": ""}, None).port == 8000
 
 
+def test_a_link_in_its_place_that_leads_nowhere_is_an_error_and_not_a_store_made_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("laudo.toml").symlink_to("unmounted/laudo.toml")
+    with pytest.raises(ConfigError, match=r"^cannot read the settings file laudo\.toml: No such file"):
+        config.load({}, {}, None)
+
+
 def test_it_tells_where_each_setting_came_from(file: Path) -> None:
     _, sources = config.resolve({"host": "::1"}, {"LAUDO_PORT": "9002"}, file)
     assert list(sources) == [setting.name for setting in SETTINGS]

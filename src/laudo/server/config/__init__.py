@@ -266,7 +266,7 @@ def _path(environ: Mapping[str, str], file: Path | None) -> Path | None:
         return file
     if named := environ.get("LAUDO_CONFIG"):
         return Path(named)
-    return DEFAULT_FILE if DEFAULT_FILE.exists() else None
+    return DEFAULT_FILE if DEFAULT_FILE.exists() or DEFAULT_FILE.is_symlink() else None
 
 
 def _toml(path: Path) -> dict[str, object]:
