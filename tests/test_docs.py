@@ -391,6 +391,19 @@ def test_the_fixture_for_tests_of_clients_serves_the_reports_of_a_file(tmp_path:
     assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(("heading", "tool"), [("Backups of SQLite", "sqlite3"), ("In a container", "docker")])
+def test_the_commands_of_a_backup_fail_where_no_copy_is_made(heading: str, tool: str, tmp_path: Path) -> None:
+    """As on a full disk, where SQLite leaves a beginning, of which the rest would make a store without tables."""
+    blocks = re.findall(r"^ *```sh\n(.*?)^ *```$", _section(OPERATING, heading), re.MULTILINE | re.DOTALL)
+    [commands] = [block for block in blocks if "VACUUM INTO" in block]
+    failing = tmp_path / tool
+    failing.write_text('#!/bin/sh\ncase "$*" in *"VACUUM INTO"*) exit 13; esac\n')
+    failing.chmod(0o700)
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    assert subprocess.run(["sh", "-c", commands], cwd=tmp_path, env={"PATH": path}, check=False).returncode == 13
+    assert [*tmp_path.iterdir()] == [failing]
+
+
 def _alike(expected: str, answer: str) -> bool:
     """Compare with the answer shown: a refusal and plain text word for word, other JSON by its shape."""
     try:
