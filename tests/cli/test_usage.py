@@ -1,6 +1,7 @@
 import os
 import re
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -217,6 +218,15 @@ def test_a_folder_whose_name_is_not_utf8_is_explained_and_left_empty(empty: Shel
     assert result.exit_code == 2
     assert one_line(result).startswith("error: the path of the store is not UTF-8, ")
     assert [*folder.iterdir()] == []
+
+
+def test_a_folder_that_only_utf8_can_name_holds_a_store_for_who_has_another_encoding(empty: Shell) -> None:
+    folder = empty.folder / os.fsdecode("produção".encode())
+    folder.mkdir()
+    environ = empty.environment | {"LC_ALL": "C", "PYTHONUTF8": "0", "LAUDO_STORE": "sqlite:///laudo.db"}
+    for words in (["migrate"], ["organization", "create", "Modelo"], ["verify"]):
+        subprocess.run([LAUDO, *words], cwd=folder, env=environ, check=True, capture_output=True)
+    assert {stat.S_IMODE(file.stat().st_mode) for file in folder.glob("laudo.db*")} == {0o600}
 
 
 def test_a_file_that_is_no_store_is_explained(empty: Shell) -> None:

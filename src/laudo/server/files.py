@@ -1,9 +1,13 @@
-"""The files of a store in a file: made, found in their place, and looked at beside SQLite."""
+"""The files of a store in a file: made, found in their place, and looked at beside SQLite.
+
+Their paths are texts as SQLite has them, which is UTF-8 for the system, whatever the encoding of a user's locale.
+"""
 
 import math
 import mmap
 import os
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 HEADER_BYTES: Final = 48
@@ -13,19 +17,24 @@ Place = tuple[int, int]
 """Which file it is: its device and inode."""
 
 
+def named(path: str) -> Path:
+    """Give a path as Python has it."""
+    return Path(os.fsdecode(path.encode()))
+
+
 def make(path: str) -> None:
     """Make a file that is missing, for its owner alone, as its companions then are; what hinders it SQLite tells.
 
     Where a link leads to it, SQLite would make it for everybody.
     """
     with suppress(OSError):
-        os.close(os.open(os.path.realpath(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        os.close(os.open(os.path.realpath(path.encode()), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def place(path: str) -> Place | None:
     """Tell which file a path leads to."""
     with suppress(OSError):
-        status = os.stat(path)  # noqa: PTH116 - a Path would be made for nothing
+        status = os.stat(path.encode())  # noqa: PTH116 - a Path would be made for nothing
         return status.st_dev, status.st_ino
     return None
 
@@ -33,7 +42,7 @@ def place(path: str) -> Place | None:
 def room(path: str) -> float:
     """Tell how many bytes are free where a file lies; infinitely many where that cannot be told."""
     with suppress(OSError):
-        disk = os.statvfs(path)
+        disk = os.statvfs(path.encode())
         return disk.f_bavail * disk.f_frsize
     return math.inf
 
@@ -47,7 +56,7 @@ def wal_index(path: str) -> mmap.mmap | None:
     found = place(f"{path}-shm")
     with suppress(OSError, ValueError):
         if found and found not in _WAL_INDEXES:
-            descriptor = os.open(f"{path}-shm", os.O_RDONLY)
+            descriptor = os.open(f"{path}-shm".encode(), os.O_RDONLY)
             _WAL_INDEXES[found] = mmap.mmap(descriptor, HEADER_BYTES, access=mmap.ACCESS_READ)
     return _WAL_INDEXES.get(found) if found else None
 

@@ -143,7 +143,7 @@ class Sqlite:
         return self._is_in_place
 
     def _open(self) -> Session:
-        if not self._write and not Path(self._path).is_file():
+        if not self._write and not files.named(self._path).is_file():
             raise StoreError(f"there is no store at {self._path}; run `laudo migrate` to make one")
         if self._write:
             files.make(self._path)

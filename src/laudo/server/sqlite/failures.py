@@ -5,6 +5,7 @@ from typing import Final
 
 import apsw
 
+from laudo.server import files
 from laudo.server.database import LOCKED, NO_SCHEMA, Locked, Slow, StoreError, Unavailable, WordsDamagedError
 
 _BESIDE: Final = "and those of its folder, -wal and -shm"
@@ -29,8 +30,9 @@ def translate(error: apsw.Error, path: str) -> None:
         case apsw.FullError():
             message = f"no space is left on the disk of the store {path}, or of the system's temporary files"
             raise Unavailable(message) from error
-        case apsw.CantOpenError() if not (folder := Path(path).parent).is_dir():
-            raise Unavailable(f"the store {path} cannot be opened: there is no folder {folder}") from error
+        case apsw.CantOpenError() if not files.named(path).parent.is_dir():
+            message = f"the store {path} cannot be opened: there is no folder {Path(path).parent}"
+            raise Unavailable(message) from error
         case apsw.CantOpenError() | apsw.IOError() | apsw.ReadOnlyError() | apsw.PermissionsError():
             name = type(error).__name__
             message = f"the store {path} cannot be read or written ({name}): check its path, rights and disk, {_BESIDE}"
