@@ -220,6 +220,14 @@ def test_a_folder_whose_name_is_not_utf8_is_explained_and_left_empty(empty: Shel
     assert [*folder.iterdir()] == []
 
 
+def test_a_path_that_is_too_long_for_sqlite_is_called_that(empty: Shell) -> None:
+    folder = empty.folder / ("d" * 250) / ("d" * 250)
+    folder.mkdir(parents=True)
+    result = empty("migrate", env={"LAUDO_STORE": f"sqlite:///{folder}/laudo.db"})
+    assert result.exit_code == 2
+    assert one_line(result).endswith(" cannot be opened: SQLite takes a path of 504 bytes, no longer one")
+
+
 def test_a_folder_that_only_utf8_can_name_holds_a_store_for_who_has_another_encoding(empty: Shell) -> None:
     folder = empty.folder / os.fsdecode("produção".encode())
     folder.mkdir()

@@ -9,6 +9,8 @@ from laudo.server import files
 from laudo.server.database import LOCKED, NO_SCHEMA, Locked, Slow, StoreError, Unavailable, WordsDamagedError
 
 _BESIDE: Final = "and those of its folder, -wal and -shm"
+_LONGEST: Final = 504
+"""Of a path: SQLite has room for 512 bytes, and adds `-journal` to it."""
 _NO_INDEX: Final = (
     "invalid fts5 file format",
     "vtable constructor failed",
@@ -30,9 +32,8 @@ def translate(error: apsw.Error, path: str) -> None:
         case apsw.FullError():
             message = f"no space is left on the disk of the store {path}, or of the system's temporary files"
             raise Unavailable(message) from error
-        case apsw.CantOpenError() if not files.named(path).parent.is_dir():
-            message = f"the store {path} cannot be opened: there is no folder {Path(path).parent}"
-            raise Unavailable(message) from error
+        case apsw.CantOpenError() if why := _why_unopened(path):
+            raise Unavailable(f"the store {path} cannot be opened: {why}") from error
         case apsw.CantOpenError() | apsw.IOError() | apsw.ReadOnlyError() | apsw.PermissionsError():
             name = type(error).__name__
             message = f"the store {path} cannot be read or written ({name}): check its path, rights and disk, {_BESIDE}"
@@ -46,6 +47,13 @@ def translate(error: apsw.Error, path: str) -> None:
         case apsw.NotADBError() | apsw.CorruptError():
             todo = "restore it from a backup, unless laudo verify can mend it"
             raise StoreError(f"{path} is not a store of laudo, or it is damaged; {todo}") from error
+
+
+def _why_unopened(path: str) -> str | None:
+    """Tell what is wrong with a path, where it is plain."""
+    if not files.named(path).parent.is_dir():
+        return f"there is no folder {Path(path).parent}"
+    return f"SQLite takes a path of {_LONGEST} bytes, no longer one" if len(path.encode()) > _LONGEST else None
 
 
 def _words_damaged(path: str) -> WordsDamagedError:
