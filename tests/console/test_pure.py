@@ -238,6 +238,11 @@ def test_how_long_ago_is_said_in_days_until_there_is_a_month(page: Console) -> N
     ]
 
 
+def test_only_a_day_is_written_as_one(page: Console) -> None:
+    words = [page.run("format.js", f"m.valueWords('{name}', '2024-02-29')") for name in ("atualizado_em_de", "nome")]
+    assert words == ["29/02/2024", "2024-02-29"]
+
+
 @pytest.mark.parametrize("text", AWKWARD)
 def test_quoting_is_read_back_by_a_shell_and_by_python(page: Console, text: str) -> None:
     page.page.evaluate("(text) => { window.text = text }", text)

@@ -111,6 +111,6 @@ export const kindOf = (tipo) => CHOICES.tipo_pessoa[tipo.toUpperCase()] ?? tipo;
 export function valueWords(name, value, mask) {
   if (CHOICES[name]) return Object.hasOwn(CHOICES[name], value) ? CHOICES[name][value] : value;
   if (name === "numero_documento" || name === "cpf") return mask(value);
-  if (/^\d{4}-\d\d-\d\d$/.test(value)) return value.split("-").reverse().join("/");
+  if (name.startsWith("atualizado_em_") && /^\d{4}-\d\d-\d\d$/.test(value)) return value.split("-").reverse().join("/");
   return value;
 }
