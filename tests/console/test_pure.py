@@ -252,6 +252,10 @@ def test_quoting_is_read_back_by_a_shell_and_by_python(page: Console, text: str)
     assert ast.literal_eval(page.run("copyas.js", "m.python(text)")) == text
 
 
+def test_what_zsh_takes_for_a_command_is_quoted(page: Console) -> None:
+    assert page.run("copyas.js", "[m.shell('=ls'), m.shell('nome==ls')]") == ["'=ls'", "nome==ls"]
+
+
 def test_a_cell_is_quoted_and_no_formula(page: Console) -> None:
     cases = {'a"b': '"a""b"', "a,b": '"a,b"', "=1+1": "'=1+1", "@x": "'@x", "-1": "'-1", "": "", "a\nb": '"a\nb"'}
     cases |= {f"{sign}1+1": f"'{sign}1+1" for sign in "\uff1d\uff0b\uff0d\uff20"}  # of full width, as in Japan

@@ -1,8 +1,8 @@
 // The current list as something to paste: curl, Python, command line. Pure; the token is a variable, never a value.
 
-/** Quote for a POSIX shell. @param {string} text */
+/** Quote for a POSIX shell, and for zsh, which takes what begins with "=" for the place of a command. @param {string} text */
 export function shell(text) {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  return /^(?!=)[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** Quote for Python. @param {string} text */
