@@ -347,6 +347,18 @@ def test_of_a_number_that_lists_show_the_beginning_of_the_whole_is_asked_for(wid
     assert wide.hash == "/relatorios"
 
 
+def test_of_a_cpf_as_lists_mask_it_the_whole_is_asked_for(wide: Console) -> None:
+    wide.enter("#/relatorios?tipo_pessoa=PESSOA")
+    shown = wide.page.locator("tbody .c-numero_documento").first.inner_text()
+    wide.find(shown)
+    wide.page.locator(".find").get_by_text("Este CPF está mascarado").wait_for()
+    field = wide.page.get_by_label("Documento", exact=True)
+    field.fill(f"Maria da Silva, {shown}")
+    field.press("Enter")
+    wide.page.locator(".exact").get_by_text("Este CPF está mascarado").wait_for()
+    assert wide.hash == "/relatorios?tipo_pessoa=PESSOA"
+
+
 def test_a_field_whose_text_is_refused_is_edged_in_the_colour_of_the_reason(wide: Console) -> None:
     wide.enter("#/pessoas")
     text = "52998224725;11144477735"

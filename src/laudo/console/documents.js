@@ -57,6 +57,7 @@ export const WRONG = {
   none: "Não há o que procurar: digite letras ou números.",
   several: "São vários números: procure um documento de cada vez.",
   short: "Tem dígitos demais para um CPF e de menos para um CNPJ: confira o número.",
+  masked: "Este CPF está mascarado: mostre-o por inteiro antes de copiá-lo.",
   part: "Isto parece o começo do número de um relatório: cole o número completo.",
 };
 
@@ -69,13 +70,16 @@ export function plain(pasted) {
   return /[\p{L}\p{N}]/u.test(bare) ? bare.slice(0, 200) : "";
 }
 
+/** A CPF as `mask` writes it. */
+const MASKED = /\*{3}\.\d{3}\.\d{3}-\*{2}/;
+
 /** What stands between the numbers of a text: all that none is written with. */
 const BETWEEN = /[^0-9a-z./-]+/i;
 
 /**
  * Understand what was pasted into the quick find: a number, whatever stands around it, or a name.
  * @param {string} pasted
- * @returns {{kind: "cpf"|"cnpj"|"numero"|"nome"|"several"|"short"|"part"|"none", value: string}}
+ * @returns {{kind: "cpf"|"cnpj"|"numero"|"nome"|"several"|"short"|"masked"|"part"|"none", value: string}}
  */
 export function recognize(pasted) {
   const text = plain(pasted);
@@ -84,6 +88,7 @@ export function recognize(pasted) {
   // Digits alone, or behind a label, may be one number that has blanks in it; beside letters, what is a whole number by itself is meant.
   if (alone && (!numbers.length || !/\p{L}/u.test(text))) return alone;
   if (numbers.length > 1) return { kind: "several", value: "" };
+  if (!numbers.length && MASKED.test(text)) return { kind: "masked", value: "" };
   return numbers[0] ?? { kind: text ? "nome" : "none", value: text };
 }
 

@@ -10,7 +10,7 @@ import { go } from "../router.js";
  * @type {Record<string, {hint: string, kinds: string[], wrong: Record<string, string>, other: string}>} */
 const ASKED = {
   numero: { hint: "UUID", kinds: ["numero"], wrong: { several: WRONG.several, part: WRONG.part }, other: "Não é um UUID." },
-  numero_documento: { hint: "CPF ou CNPJ", kinds: ["cpf", "cnpj"], wrong: { several: WRONG.several, short: WRONG.short }, other: "Não é um CPF nem um CNPJ." },
+  numero_documento: { hint: "CPF ou CNPJ", kinds: ["cpf", "cnpj"], wrong: { several: WRONG.several, short: WRONG.short, masked: WRONG.masked }, other: "Não é um CPF nem um CNPJ." },
   busca: { hint: "Nome ou início do CPF", kinds: ["nome", "cpf", "cnpj", "numero"], wrong: WRONG, other: WRONG.none },
 };
 
