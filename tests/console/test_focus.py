@@ -308,6 +308,14 @@ def test_a_page_that_was_refused_is_not_said_to_be_there(wide: Console, view: st
     assert wide.page.evaluate(SAID) == "O servidor respondeu 500."
 
 
+@pytest.mark.parametrize("view", ["relatorios", "pessoas"])
+def test_a_page_past_the_end_is_said_to_be_past_it(wide: Console, view: str) -> None:
+    wide.enter(f"#/{view}?page=99999")
+    shown = wide.page.locator(".empty .big").inner_text()
+    assert shown.startswith("A página 99.999 está além do fim da lista, que tem ")
+    assert wide.page.evaluate(SAID).endswith(f", {shown[0].lower()}{shown[1:]}")
+
+
 def test_a_dialog_closes_by_a_press_beside_it_alone(wide: Console) -> None:
     wide.enter()
     wide.page.get_by_role("button", name="Copiar como…").click()

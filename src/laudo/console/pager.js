@@ -71,11 +71,20 @@ function Jump({ place, last }) {
   </form>`;
 }
 
+/** @param {Place} place @param {number} last */
+const past = (place, last) => `página ${integer(place.page)} está além do fim da lista, que tem ${plural(last, "página", "páginas")}`;
+
+/** What is said of the page that is shown: its number, or that the list does not reach it. @param {Place} place @param {number} total */
+export function pageWords(place, total) {
+  const last = lastOf(place, total);
+  return total && place.page > last ? `a ${past(place, last)}` : `página ${integer(place.page)}`;
+}
+
 /** A page that the list does not reach. @param {{place: Place, total: number}} props */
 export function Beyond({ place, total }) {
   const last = lastOf(place, total);
   return html`<div class="empty">
-    <p class="big">A página ${integer(place.page)} está além do fim da lista, que tem ${plural(last, "página", "páginas")}.</p>
+    <p class="big">A ${past(place, last)}.</p>
     <div class="actions">
       <button type="button" onClick=${() => go({ ...place, page: last })}>Ir para a última</button>
       ${last > 1 && html`<button type="button" onClick=${() => go({ ...place, page: 1 })}>Ir para a primeira</button>`}

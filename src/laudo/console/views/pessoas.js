@@ -3,9 +3,9 @@ import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { at, filtersOf, narrow, parameters, placeOf, write } from "../address.js";
 import { Chips } from "../chips.js";
 import { mask, plain, punctuate, recognize, withZeros, WRONG } from "../documents.js";
-import { integer, plural } from "../format.js";
+import { plural } from "../format.js";
 import { useList } from "../lists.js";
-import { Beyond, Pager } from "../pager.js";
+import { Beyond, Pager, pageWords } from "../pager.js";
 import { Clear, Documento, Icon, Instant, Skeleton, Trouble, useTop } from "../parts.js";
 import { go, link } from "../router.js";
 import { say, store, useStore } from "../store.js";
@@ -25,7 +25,7 @@ export function Pessoas({ place }) {
   const known = Boolean(list.result?.itens.length);
   const empty = !known && !list.loading && !list.refusal;
   useEffect(() => {
-    if (list.result && !list.loading && !list.refusal) say(`${plural(total, "pessoa", "pessoas")}, página ${integer(place.page)}.`);
+    if (list.result && !list.loading && !list.refusal) say(`${plural(total, "pessoa", "pessoas")}, ${pageWords(place, total)}.`);
   }, [list.result, list.loading]);
   return html`<section class="list alone" aria-labelledby="titulo" aria-busy=${list.loading}>
     <header class="head">

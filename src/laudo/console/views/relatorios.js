@@ -3,9 +3,9 @@ import { html, useEffect } from "../vendor/preact.js";
 import { filtersOf, instant, parameters } from "../address.js";
 import { Chips } from "../chips.js";
 import { doubt, isPersonal } from "../documents.js";
-import { integer, plural } from "../format.js";
+import { plural } from "../format.js";
 import { useList } from "../lists.js";
-import { Beyond, Pager } from "../pager.js";
+import { Beyond, Pager, pageWords } from "../pager.js";
 import { Icon, NoReports, Skeleton, Trouble, useMedia, useTop } from "../parts.js";
 import { go } from "../router.js";
 import { say, store, useStore } from "../store.js";
@@ -26,7 +26,7 @@ export function Relatorios({ place }) {
   const empty = !known && !list.loading && !list.refusal;
   const narrowed = Object.keys(filtersOf(place)).length;
   useEffect(() => {
-    if (list.result && !list.loading && !list.refusal) say(`${plural(total, "relatório", "relatórios")}, página ${integer(place.page)}. ${doubt(place.filters.numero_documento ?? "")}`.trim());
+    if (list.result && !list.loading && !list.refusal) say(`${plural(total, "relatório", "relatórios")}, ${pageWords(place, total)}. ${doubt(place.filters.numero_documento ?? "")}`.trim());
   }, [list.result, list.loading]);
   return html`<div class="split ${place.open ? "opened" : ""}">
     ${(filtering || !narrow) && html`<${Filters} place=${place} list=${list} close=${() => store.set({ dialog: null })} />`}
