@@ -12,6 +12,7 @@ from console.test_relatorios import count, first
 
 LIST = re.compile(r"/relatorios$")
 LOOKS_AGAIN = 21_000
+A_DAY = 86_400_000
 
 
 def answered(change: Callable[[Any], None]) -> Callable[[Route], None]:
@@ -55,6 +56,27 @@ def test_what_could_not_be_looked_at_again_is_not_called_fresh(wide: Console) ->
     wide.page.unroute(LIST)
     wide.page.clock.fast_forward(LOOKS_AGAIN)
     wide.until("document.querySelector('.checked').textContent.startsWith('atualizado')")
+
+
+def test_what_was_true_on_another_day_says_on_which(wide: Console) -> None:
+    wide.refusals_expected = True
+    before = watched(wide).removeprefix("atualizado às ")
+    today = wide.page.evaluate("new Date().toLocaleDateString('pt-BR')")
+    wide.intercept(LIST, lambda route: route.fulfill(status=503, body="{}"))
+    wide.page.clock.fast_forward(A_DAY)
+    wide.page.locator(".checked.off").wait_for()
+    assert wide.page.locator(".checked").inner_text() == f"sem atualização desde {before} de {today}"
+
+
+def test_what_was_counted_on_another_day_says_on_which(wide: Console) -> None:
+    wide.lasting.clock.install()
+    wide.enter("#/painel")
+    wide.page.locator(".volume .chart").wait_for()
+    counted = wide.page.locator(".checked").inner_text()
+    today = wide.page.evaluate("new Date().toLocaleDateString('pt-BR')")
+    wide.page.clock.fast_forward(A_DAY)
+    wide.until("document.querySelector('.checked').textContent !== given", counted)
+    assert wide.page.locator(".checked").inner_text() == f"{counted} de {today}"
 
 
 def test_a_list_that_is_gone_back_to_says_since_when_it_is_not_known(wide: Console) -> None:

@@ -52,6 +52,8 @@ export const time = (iso) => TIME.format(new Date(iso));
 export const exact = (iso) => EXACT.format(new Date(iso));
 /** @param {Date} date */
 export const clock = (date) => CLOCK.format(date);
+/** A time of the clock, with its day where that is another one. @param {Date} date @param {Date} [now] */
+export const moment = (date, now = new Date()) => clock(date) + (inputDay(date) === inputDay(now) ? "" : ` de ${day(date.toISOString())}`);
 /** An instant by the analyst's clock, as spreadsheets in Portuguese read it. @param {string} iso */
 export const stamp = (iso) => `${day(iso)} ${clock(new Date(iso))}`;
 /** A day, with its year when that is another one. @param {Date} date @param {Date} [now] */

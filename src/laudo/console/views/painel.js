@@ -1,7 +1,7 @@
 // The account at a glance: what waits for a person first, then totals, then volume.
 import { html, useEffect } from "../vendor/preact.js";
 import { at, write } from "../address.js";
-import { CHOICES, clock, FIELDS, integer, plural, share } from "../format.js";
+import { CHOICES, FIELDS, integer, moment, plural, share } from "../format.js";
 import { isSame, useList, useOnce } from "../lists.js";
 import { Documento, Instant, NoReports, Skeleton, Status, Trouble } from "../parts.js";
 import { link } from "../router.js";
@@ -40,7 +40,7 @@ function Counted({ list, total, at: counted }) {
   const changed = Boolean(result) && !isSame(list, news ?? result);
   const since = changed ? "; houve mudanças desde então" : stale && "; não foi possível verificar desde então";
   useEffect(() => say(changed ? "Houve mudanças desde a contagem." : `${plural(total, "relatório", "relatórios")}.`), [changed]);
-  return html`<p class="checked ${since ? "off" : ""}">contado às ${clock(counted)}${since}</p>`;
+  return html`<p class="checked ${since ? "off" : ""}">contado às ${moment(counted)}${since}</p>`;
 }
 
 /** @param {AbortSignal} signal */

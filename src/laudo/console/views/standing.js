@@ -1,6 +1,6 @@
 // How what is shown stands: when it was last true, whether it is awaited, and what has become known since.
 import { html, useEffect } from "../vendor/preact.js";
-import { clock, day, plural, zone } from "../format.js";
+import { clock, day, moment, plural, zone } from "../format.js";
 import { useLate } from "../lists.js";
 import { say } from "../store.js";
 import { difference } from "../totals.js";
@@ -25,7 +25,7 @@ export function Checked({ list }) {
 /** @param {{list: import("../lists.js").Asked}} props */
 function Since({ list }) {
   if (!list.checked) return null;
-  return html`<p class="checked ${list.stale ? "off" : ""}" title="Verificado a cada 20 segundos">${list.stale ? "sem atualização desde" : "atualizado às"} ${clock(list.checked)}</p>
+  return html`<p class="checked ${list.stale ? "off" : ""}" title="Verificado a cada 20 segundos">${list.stale ? "sem atualização desde" : "atualizado às"} ${moment(list.checked)}</p>
     <${OnPaper} words="Consultado" at=${list.checked} />`;
 }
 
