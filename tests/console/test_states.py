@@ -39,6 +39,18 @@ def test_a_busy_server_is_waited_for(tab: Console, status: int, kind: str, words
     assert not trouble.count()
 
 
+@pytest.mark.parametrize(("after", "seconds"), [("1.5", 2), ("-1", 5), ("Wed, 21 Oct 2026 07:28:00 GMT", 5)])
+def test_what_a_proxy_writes_for_whole_seconds_is_waited_for_as_well(wide: Console, after: str, seconds: int) -> None:
+    wide.refusals_expected = True
+    wide.lasting.clock.install()
+    wide.intercept(LISTS, answers(503, "Aguarde.", Retry_After=after))
+    wide.enter()
+    wide.page.locator(".list > .trouble").get_by_text(f"em {seconds} s").wait_for()
+    wide.page.unroute(LISTS)
+    wide.page.clock.run_for(1000 * (seconds + 1))
+    wide.rows.first.wait_for()
+
+
 @pytest.mark.parametrize("kind", [errors.TOO_MANY, errors.UNAVAILABLE])
 def test_how_long_to_wait_is_counted_down_and_not_called_by_its_header(wide: Console, kind: errors.Kind) -> None:
     wide.refusals_expected = True

@@ -185,7 +185,8 @@ function refusal(answer, text, body) {
   return new Refusal(KINDS[answer.status] ?? "server", message, {
     status: answer.status,
     keys: body?.validation?.keys,
-    retryAfter: Number(answer.headers.get("Retry-After")) || 0,
+    // A proxy may say something other than whole seconds.
+    retryAfter: Math.max(0, Math.ceil(Number(answer.headers.get("Retry-After")))) || 0,
     requestId: answer.headers.get("X-Request-Id") ?? "",
     text,
   });
