@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 from msgspec.structs import asdict
 
-from factories import NOON, SMALL, Account, Store, cpf, relatorio
+from factories import NOON, SMALL, Account, Store, cpf, numero, relatorio
 from laudo.core import guesses, periods, plan, reading, sql, walking
 from laudo.core.axes import numero_key
 from laudo.core.lookups import Count, LookUp
@@ -215,3 +215,45 @@ def test_a_message_that_very_many_share_is_not_counted_through_for_a_page_of_a_f
     matching.sort(key=lambda each: each.mensagem, reverse=True)
     assert [item["numero"] for item in acme.get(asked).itens] == [each.numero for each in matching[25:50]]
     assert counted < 400
+
+
+def test_a_walk_counts_nothing_of_what_it_has_passed_as_left_in_a_list_that_has_changed(
+    account: Account, store: Store, acme: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many have gone as are left, and these lie farther than a walk looks: that none is found is no end."""
+    monkeypatch.setattr(plan, "FEW", 0)
+    monkeypatch.setattr(walking.Matching, "collecting", lambda *_: 1_000_000)
+    monkeypatch.setattr(walking.Matching, "patience", lambda *_: 100)
+    names = ["Maria"] * 25 + ["Ana"] * 400 + ["Maria"] * 25
+    reports = [
+        relatorio(number, nome_pessoa=name, numero_documento=cpf(number), atualizado_em=NOON - number)
+        for number, name in enumerate(names)
+    ]
+    store.write(account, reports)
+    first = acme.get("/pessoas?nome=maria")
+    store.delete(account, *range(25))
+    following = acme.get(first.links["next"])
+    assert [item["cpf"] for item in following.itens] == [cpf(number) for number in range(425, 450)]
+
+
+def test_a_walk_by_a_field_counts_nothing_of_the_values_before_as_passed_of_the_next_one(
+    account: Account, store: Store, acme: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many are done as are left of the next status, and these lie farther than a walk looks."""
+    monkeypatch.setattr(plan, "FEW", 0)
+    monkeypatch.setattr(walking.Matching, "collecting", lambda *_: 1_000_000)
+    monkeypatch.setattr(walking.Matching, "patience", lambda *_: 100)
+    store.write(
+        account,
+        [
+            relatorio(
+                number,
+                status="CONCLUIDO" if number < 25 else "EM ANALISE",
+                atualizado_em=NOON if number < 50 or number >= 450 else NOON - SECOND,
+            )
+            for number in range(475)
+        ],
+    )
+    pages = acme.walk(f"/relatorios?sort=status&atualizado_em_de={render_instant(NOON)}")
+    numeros = [item["numero"] for page in pages for item in page.itens]
+    assert numeros == [numero(number) for number in (*range(50), *range(450, 475))]

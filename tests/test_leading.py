@@ -102,3 +102,29 @@ def test_who_has_several_pages_under_way_has_none_walked_to_from_the_beginning(
                 assert keeping.get(f"/{asked}&page={page}").status == 200
         assert last > 6, asked
         assert 0 < max(skipped) <= 6 * 25, asked
+
+
+@pytest.mark.parametrize("kept", [0, 1 << 20], ids=["nothing kept", "kept"])
+def test_the_last_page_of_a_walk_costs_no_more_than_the_others(
+    database: Database, new_app: NewApp, account: Account, monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
+    """It is known how many are left: that fewer come than a page has is no reason to collect all that match."""
+    monkeypatch.setattr(plan, "FEW", 0)
+    monkeypatch.setattr(walking.Matching, "collecting", lambda *_: 10**9)
+    monkeypatch.setattr(walking.Matching, "patience", lambda *_: 300)
+    walked: list[Plain] = []
+    write = sql.statement
+
+    def noting(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
+        if isinstance(lookup, Plain) and not lookup.counted:
+            walked.append(lookup)
+        return write(lookup, owner, dialect)
+
+    monkeypatch.setattr(sql, "statement", noting)
+    client = Client(new_app(database, cache_bytes=kept), account.token)
+    for asked in (*LISTS, *LED_OTHERWISE):
+        walked.clear()
+        answers = list(client.walk(f"/{asked}&rows=75"))
+        assert sum(len(answer.itens) for answer in answers) == answers[0].total
+        assert len(answers[-1].itens) < 75, asked
+        assert not any(lookup.few for lookup in walked), asked

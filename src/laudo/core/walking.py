@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from laudo.core.axes import Axis
-from laudo.core.cursor import After
+from laudo.core.cursor import CHANGED, After
 from laudo.core.facets import Numbers
 from laudo.core.lookups import Asking, Plain, Rows, Words
 from laudo.core.query import Query
@@ -96,9 +96,9 @@ class Matching(Struct, frozen=True):
     def _left(self, skip: int, after: After | None) -> int:
         """Tell how many matching rows there are at most from the first one taken on.
 
-        A walk by cursor goes on right behind an item, and may have passed items that are no longer there.
+        Where the list has changed since, a walk by cursor may have passed items that are no longer there.
         """
-        return self.total - skip - (after.seen if after and skip else 0)
+        return self.total - skip - (after.seen if after and after.version != CHANGED else 0)
 
     def collected(self, limit: int, skip: int, after: After | None) -> Plain:
         """Ask for rows, all of which are collected and sorted."""

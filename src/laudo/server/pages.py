@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from laudo.core import cursor, links, plan, response, sql
 from laudo.core.cursor import After
@@ -203,7 +204,9 @@ class Pages:
     def _before(self, query: Query, state: State, after: After | None) -> tuple[After | None, Counted | None]:
         """Give an item before a page, and what was counted; each only if found in this very state of the list."""
         counted = self._counted.get((state, query.resource.name, query.asked))
-        seen = query.offset if after is None else after.seen if after.version == state.version else 0
+        if after is not None and after.version != state.version:
+            return replace(after, version=cursor.CHANGED), counted
+        seen = query.offset if after is None else after.seen
         if not seen:
             return after, counted
         farthest = seen - query.rows * (_NEAR if after is None else 1)
