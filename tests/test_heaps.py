@@ -5,13 +5,16 @@ walk by cursor, and pages one after the other, must come to the same list all th
 """
 
 from bisect import bisect_left
-from itertools import product
+from contextlib import closing
+from itertools import count, product
 from random import Random
 from typing import Final
 
+import apsw
 import pytest
 from msgspec.structs import asdict
 
+from engines import sqlite_file
 from factories import NOON, SMALL, Account, Store, cpf, numero, relatorio
 from laudo.core import guesses, periods, plan, reading, sql, walking
 from laudo.core.axes import numero_key
@@ -257,3 +260,35 @@ def test_a_walk_by_a_field_counts_nothing_of_the_values_before_as_passed_of_the_
     pages = acme.walk(f"/relatorios?sort=status&atualizado_em_de={render_instant(NOON)}")
     numeros = [item["numero"] for page in pages for item in page.itens]
     assert numeros == [numero(number) for number in (*range(50), *range(450, 475))]
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    "asked", ["pessoas?nome=maria&sort=-nome", "relatorios?atualizado_em_de=2026-01-01&sort=-mensagem"]
+)
+def test_a_walk_passes_nothing_below_a_value_that_fills_the_page(
+    account: Account, store: Store, acme: Client, store_url: str, monkeypatch: pytest.MonkeyPatch, *, asked: str
+) -> None:
+    """SQLite's own steps are counted; of PostgreSQL the plans tell what it passes."""
+    monkeypatch.setattr(walking.Matching, "collecting", lambda *_: 1_000_000)
+    names = ["Maria"] * 4000 + ["Ana"] * 4000
+    reports = [
+        relatorio(number, nome_pessoa=name, mensagem=name, numero_documento=cpf(number), atualizado_em=NOON)
+        for number, name in enumerate(names)
+    ]
+    store.write(account, reports, sizes=SIZES)
+    first = acme.get(f"/{asked}")
+    statements: list[Statement] = []
+    ask = sql.statement
+
+    def noting(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
+        statements.append(ask(lookup, owner, dialect))
+        return statements[-1]
+
+    monkeypatch.setattr(sql, "statement", noting)
+    assert len(acme.get(first.links["next"]).itens) == 25
+    hundreds = count()
+    with closing(apsw.Connection(str(sqlite_file(store_url)))) as connection:
+        connection.set_progress_handler(lambda: next(hundreds) < 0, 100)
+        connection.execute(statements[-1].text, statements[-1].params).fetchall()
+    assert next(hundreds) < 100

@@ -141,11 +141,12 @@ def _met_apart(
     key = axis.key(after.value, after.key)
     tied = f" AND {value} = ? AND {walked[1].name} > ?"
     alike = first(walked[1:], tied, *key)
-    unmet, params = "(SELECT count(*) FROM alike) < ?", (key[0], wanted)
+    unmet, params = "(SELECT count(*) FROM alike) < ?", (wanted,)
     if lookup.most is not None:
         left = f"SELECT 1 FROM ({looked_at} WHERE {within.text}{tied} ORDER BY {walked[1]} LIMIT 1 OFFSET ?) AS tied"
         unmet, params = f"{unmet} AND NOT EXISTS ({left})", (*params, *within.params, *key, lookup.most)
-    others = both(f" AND {value} < ? AND {unmet}", *params)
+    # Up to null there is nothing; up to the value, SQLite would test all that there is for what does not hold.
+    others = both(f" AND {value} < CASE WHEN {unmet} THEN ? END", *params, key[0])
     found = f"SELECT * FROM alike UNION ALL SELECT * FROM ({others.text}) AS others ORDER BY {listed(walked)}"
     return Statement(f"WITH alike AS MATERIALIZED ({alike.text}) {found}", (*alike.params, *others.params))
 
