@@ -8,8 +8,10 @@ it is.
 
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
 from laudo.core import guesses, tally
-from laudo.core.cursor import After
+from laudo.core.cursor import CHANGED, After
 from laudo.core.facets import Facets, Group
 from laudo.core.lookups import Asking, together
 from laudo.core.part import Part, part_of
@@ -51,6 +53,8 @@ def read(collected: Reading, sought: Sought, bounds: Bounds, counted: Counted | 
         if skip < held[number]:
             part = part_of(query, facets, each, held[number], known)
             limit, passed = min(collected.wanted, part.total - skip), sought.passed(each)
+            if passed:
+                passed = _within(passed, total - part.total if each is groups[-1] else None)
             yield from WAYS[way(part, limit, skip, passed)](collected, part, limit, skip, passed)
             if part.points.have_grown:
                 known = {**known, (part.axis, each.numbers): part.points.spread}
@@ -62,6 +66,11 @@ def _held(bounds: Bounds, facets: Facets, groups: list[Group]) -> Asking[list[in
     """Tell how many rows of each of several groups a period has."""
     _, held = yield from tally.spread(bounds, facets.totals(*groups))
     return [facets.sum(held, group) for group in groups]
+
+
+def _within(after: After, others: int | None) -> After:
+    """Give an item as one of its group: of those up to it, `others` are of the groups before; None if not known."""
+    return replace(after, version=CHANGED) if others is None else replace(after, seen=after.seen - others)
 
 
 class Costs(NamedTuple):

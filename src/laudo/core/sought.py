@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from laudo.core.axes import Axis
-from laudo.core.cursor import CHANGED, After, skipped
+from laudo.core.cursor import After, skipped
 from laudo.core.facets import Facets, Group, remaining
 from laudo.core.lookups import Plain, Words
 from laudo.core.query import Query
@@ -44,11 +44,9 @@ class Sought(Struct, frozen=True):
         return remaining(split, self.after.value, descending=descending) if self.after else split
 
     def passed(self, group: Group) -> After | None:
-        """Give the item only if it is in this part: of one among several it does not tell how many have been seen."""
+        """Give the item only if it is in this part."""
         after = self.after
-        if after is None or self.query.order.field.axis:
-            return after
-        return replace(after, version=CHANGED) if after.value == group.value else None
+        return after if after and (self.query.order.field.axis or after.value == group.value) else None
 
     def plain(
         self, *, counted: bool, most: int | None = None, through: Axis | Words | None = None, beginning: str = ""

@@ -98,7 +98,7 @@ class Matching(Struct, frozen=True):
 
         Where the list has changed since, a walk by cursor may have passed items that are no longer there.
         """
-        return self.total - skip - (after.seen if after and after.version != CHANGED else 0)
+        return max(0, self.total - skip - (after.seen if after and after.version != CHANGED else 0))
 
     def collected(self, limit: int, skip: int, after: After | None) -> Plain:
         """Ask for rows, all of which are collected and sorted."""
@@ -123,9 +123,9 @@ class Matching(Struct, frozen=True):
         wanted, behind = min(limit, left), max(0, left - limit)
         most = self.patience(limit + skip)
         bounded = most < self.of // 2
-        plain = replace(self.collected(limit, skip, after), few=False, most=most if bounded else None)
+        plain = replace(self.collected(wanted, skip, after), few=False, most=most if bounded else None)
         if behind < skip:
-            plain = replace(plain, limit=wanted, skip=behind, backwards=True)
+            plain = replace(plain, skip=behind, backwards=True)
         rows = yield plain
         [(_, shown, _)] = rows
         if shown == wanted or not bounded:
