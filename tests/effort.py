@@ -1,9 +1,16 @@
-"""How much Python runs: what a request may cost is counted in lines, which are the same on every machine."""
+"""How much runs: lines of Python and steps of SQLite's machine, which are the same on every machine."""
 
 import sys
 from collections.abc import Callable
+from contextlib import closing
+from itertools import count
 from types import FrameType
 from typing import Any
+
+import apsw
+
+from engines import sqlite_file
+from laudo.core.sql import Statement
 
 
 def lines(call: Callable[[], object]) -> int:
@@ -22,3 +29,12 @@ def lines(call: Callable[[], object]) -> int:
     finally:
         sys.settrace(before)
     return count
+
+
+def steps(store_url: str, statement: Statement) -> int:
+    """Count the steps that a statement without arrays takes SQLite, in hundreds."""
+    hundreds = count()
+    with closing(apsw.Connection(str(sqlite_file(store_url)))) as connection:
+        connection.set_progress_handler(lambda: next(hundreds) < 0, 100)
+        connection.execute(statement.text, statement.params).fetchall()
+    return next(hundreds)

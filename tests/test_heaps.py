@@ -5,16 +5,14 @@ walk by cursor, and pages one after the other, must come to the same list all th
 """
 
 from bisect import bisect_left
-from contextlib import closing
-from itertools import count, product
+from itertools import product
 from random import Random
 from typing import Final
 
-import apsw
 import pytest
 from msgspec.structs import asdict
 
-from engines import sqlite_file
+from effort import steps
 from factories import NOON, SMALL, Account, Store, cpf, numero, relatorio
 from laudo.core import guesses, periods, plan, reading, sql, walking
 from laudo.core.axes import numero_key
@@ -287,8 +285,39 @@ def test_a_walk_passes_nothing_below_a_value_that_fills_the_page(
 
     monkeypatch.setattr(sql, "statement", noting)
     assert len(acme.get(first.links["next"]).itens) == 25
-    hundreds = count()
-    with closing(apsw.Connection(str(sqlite_file(store_url)))) as connection:
-        connection.set_progress_handler(lambda: next(hundreds) < 0, 100)
-        connection.execute(statements[-1].text, statements[-1].params).fetchall()
-    assert next(hundreds) < 100
+    assert steps(store_url, statements[-1]) < 100
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "atualizado_em_ate=2026-01-31T13:00:00Z",
+        "atualizado_em_de=2026-01-31&sort=atualizado_em",
+        *(f"busca=0&sort={sort}" for sort in ("cpf", "-cpf", "nome", "-nome")),
+    ],
+)
+def test_a_walk_within_a_range_of_its_order_does_not_begin_at_the_end_of_the_range_each_time(
+    store: Store, store_url: str, account: Account, acme: Client, monkeypatch: pytest.MonkeyPatch, *, asked: str
+) -> None:
+    """Neither in the period, nor among the CPFs or names that begin so; SQLite's steps are counted."""
+    names = (f"Maria {number // 30}" for number in range(3100))
+    reports = [
+        relatorio(number, nome_pessoa=name, numero_documento=cpf(number), atualizado_em=NOON + number)
+        for number, name in enumerate(names)
+    ]
+    store.write(account, reports, sizes=SIZES)
+    statements: list[Statement] = []
+    ask = sql.statement
+
+    def noting(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
+        statements.append(ask(lookup, owner, dialect))
+        return statements[-1]
+
+    monkeypatch.setattr(sql, "statement", noting)
+    cost = []
+    for page in (1, 110):
+        first = acme.get(f"/pessoas?nome=maria&{asked}&page={page}")
+        assert len(acme.get(first.links["next"]).itens) == 25
+        cost.append(steps(store_url, statements[-1]))
+    assert cost[1] < cost[0] + 10
