@@ -16,7 +16,7 @@ from effort import steps
 from factories import NOON, SMALL, Account, Store, cpf, numero, relatorio
 from laudo.core import guesses, periods, plan, reading, sql, walking
 from laudo.core.axes import numero_key
-from laudo.core.lookups import Count, LookUp
+from laudo.core.lookups import Count, LookUp, Plain
 from laudo.core.sql import Dialect, Owner, Statement
 from laudo.core.values import render_instant
 from laudo.server.ingest.records import Relatorio
@@ -258,6 +258,37 @@ def test_a_walk_by_a_field_counts_nothing_of_the_values_before_as_passed_of_the_
     pages = acme.walk(f"/relatorios?sort=status&atualizado_em_de={render_instant(NOON)}")
     numeros = [item["numero"] for page in pages for item in page.itens]
     assert numeros == [numero(number) for number in (*range(50), *range(450, 475))]
+
+
+def test_a_walk_by_a_field_collects_nothing_behind_its_item_where_a_value_ends(
+    account: Account, store: Store, acme: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How many are behind the item of that value is told by how many the next ones have."""
+    monkeypatch.setattr(plan, "FEW", 0)
+    monkeypatch.setattr(walking.Matching, "collecting", lambda *_: 1_000_000)
+    monkeypatch.setattr(walking.Matching, "patience", lambda *_: 100)
+    ends = (60, 130, 190)
+    reports = [
+        relatorio(
+            number,
+            status=("CONCLUIDO", "EM ANALISE", "PENDENTE")[bisect_left(ends, number % 190 + 1)],
+            atualizado_em=NOON if number < 190 else NOON - SECOND,
+        )
+        for number in range(500)
+    ]
+    store.write(account, reports)
+    collected: list[Plain] = []
+    ask = sql.statement
+
+    def noting(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
+        if isinstance(lookup, Plain) and lookup.few and lookup.after:
+            collected.append(lookup)
+        return ask(lookup, owner, dialect)
+
+    monkeypatch.setattr(sql, "statement", noting)
+    pages = acme.walk(f"/relatorios?sort=status&atualizado_em_de={render_instant(NOON)}")
+    assert [item["numero"] for page in pages for item in page.itens] == [numero(number) for number in range(190)]
+    assert not collected
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

@@ -6,7 +6,7 @@ A key with both numbers is a *point*. Points that were counted for one page serv
 it is.
 """
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from msgspec.structs import replace
 
@@ -54,7 +54,7 @@ def read(collected: Reading, sought: Sought, bounds: Bounds, counted: Counted | 
             part = part_of(query, facets, each, held[number], known)
             limit, passed = min(collected.wanted, part.total - skip), sought.passed(each)
             if passed:
-                passed = _within(passed, total - part.total if each is groups[-1] else None)
+                part, passed = _behind(sought, bounds, part, total)
             yield from WAYS[way(part, limit, skip, passed)](collected, part, limit, skip, passed)
             if part.points.have_grown:
                 known = {**known, (part.axis, each.numbers): part.points.spread}
@@ -68,9 +68,22 @@ def _held(bounds: Bounds, facets: Facets, groups: list[Group]) -> Asking[list[in
     return [facets.sum(held, group) for group in groups]
 
 
-def _within(after: After, others: int | None) -> After:
-    """Give an item as one of its group: of those up to it, `others` are of the groups before; None if not known."""
-    return replace(after, version=CHANGED) if others is None else replace(after, seen=after.seen - others)
+def _behind(sought: Sought, bounds: Bounds, part: Part, total: int) -> tuple[Part, After]:
+    """Give the part of an item at which a walk goes on, and the item as one of the part, which is the first one left.
+
+    What the list has behind the item is of the part, but for the groups that follow. How many rows these have is asked
+    only if fewer come than are wanted, and unless to collect the part's own takes less time.
+    """
+    after, facets, (_, *others) = cast("After", sought.after), sought.facets, sought.groups
+    if not others:
+        return part, replace(after, seen=after.seen + part.total - total)
+
+    def left() -> Asking[int]:
+        return total - after.seen - sum((yield from _held(bounds, facets, others)))
+
+    is_told = after.version != CHANGED
+    is_dear = COMBINATION * len(facets.totals(*others)) >= part.matching.collecting(sought.query.rows)
+    return replace(part, left=left if is_told and not is_dear else None), replace(after, version=CHANGED)
 
 
 class Costs(NamedTuple):
@@ -100,7 +113,7 @@ def way(part: Part, limit: int, skip: int, after: After | None) -> str:
 
 def _walk(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
     """Collect rows by walking past those before them, from the nearer end or from an item on."""
-    collected.take((yield from part.matching.walked(limit, skip, after)))
+    collected.take((yield from part.matching.walked(limit, skip, after, part.left)))
 
 
 WAYS: Final = {"collect": guesses.collect, "walk": _walk, "guess": guesses.take}

@@ -3,6 +3,7 @@
 The unit of all costs is counting a row of an index: no row costs less.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from msgspec import Struct
@@ -28,6 +29,9 @@ _NEVER: Final = 1 << 62
 """What it costs to walk an order that no index has."""
 LEAST: Final = 256
 """Rows that a walk may always look at."""
+
+Asked = Callable[[], Asking[int]]
+"""What can be asked how many rows are behind an item."""
 
 
 class Matching(Struct, frozen=True):
@@ -114,10 +118,11 @@ class Matching(Struct, frozen=True):
             beginning=self.beginning,
         )
 
-    def walked(self, limit: int, skip: int, after: After | None) -> Asking[Rows]:
+    def walked(self, limit: int, skip: int, after: After | None, asked: Asked | None = None) -> Asking[Rows]:
         """Walk, at no more than twice the cost of collecting, which is done then: rows may lie unevenly.
 
-        Where that is worth half of all rows, all may be looked at: a limit makes each that is met dearer.
+        Where that is worth half of all rows, all may be looked at: a limit makes each that is met dearer. Where too few
+        come, `asked` may tell that there are no more.
         """
         left = self._left(skip, after)
         wanted, behind = min(limit, left), max(0, left - limit)
@@ -128,7 +133,7 @@ class Matching(Struct, frozen=True):
             plain = replace(plain, skip=behind, backwards=True)
         rows = yield plain
         [(_, shown, _)] = rows
-        if shown == wanted or not bounded:
+        if shown == wanted or not bounded or (asked and shown == (yield from asked()) - skip):
             return rows
         return (yield self.collected(limit, skip, after))
 
