@@ -260,8 +260,25 @@ def test_a_walk_by_a_field_counts_nothing_of_the_values_before_as_passed_of_the_
     assert numeros == [numero(number) for number in (*range(50), *range(450, 475))]
 
 
+Noted = list[tuple[LookUp, Statement]]
+
+
+@pytest.fixture
+def noted(monkeypatch: pytest.MonkeyPatch) -> Noted:
+    """Gives what a store is asked from now on: each look-up, and the statement that is made of it."""
+    all_asked: Noted = []
+    ask = sql.statement
+
+    def noting(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
+        all_asked.append((lookup, ask(lookup, owner, dialect)))
+        return all_asked[-1][1]
+
+    monkeypatch.setattr(sql, "statement", noting)
+    return all_asked
+
+
 def test_a_walk_by_a_field_collects_nothing_behind_its_item_where_a_value_ends(
-    account: Account, store: Store, acme: Client, monkeypatch: pytest.MonkeyPatch
+    account: Account, store: Store, acme: Client, noted: Noted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """How many are behind the item of that value is told by how many the next ones have."""
     monkeypatch.setattr(plan, "FEW", 0)
@@ -277,18 +294,9 @@ def test_a_walk_by_a_field_collects_nothing_behind_its_item_where_a_value_ends(
         for number in range(500)
     ]
     store.write(account, reports)
-    collected: list[Plain] = []
-    ask = sql.statement
-
-    def noting(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
-        if isinstance(lookup, Plain) and lookup.few and lookup.after:
-            collected.append(lookup)
-        return ask(lookup, owner, dialect)
-
-    monkeypatch.setattr(sql, "statement", noting)
     pages = acme.walk(f"/relatorios?sort=status&atualizado_em_de={render_instant(NOON)}")
     assert [item["numero"] for page in pages for item in page.itens] == [numero(number) for number in range(190)]
-    assert not collected
+    assert not any(isinstance(lookup, Plain) and lookup.few and lookup.after for lookup, _ in noted)
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
@@ -296,7 +304,14 @@ def test_a_walk_by_a_field_collects_nothing_behind_its_item_where_a_value_ends(
     "asked", ["pessoas?nome=maria&sort=-nome", "relatorios?atualizado_em_de=2026-01-01&sort=-mensagem"]
 )
 def test_a_walk_passes_nothing_below_a_value_that_fills_the_page(
-    account: Account, store: Store, acme: Client, store_url: str, monkeypatch: pytest.MonkeyPatch, *, asked: str
+    account: Account,
+    store: Store,
+    acme: Client,
+    store_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    noted: Noted,
+    asked: str,
 ) -> None:
     """SQLite's own steps are counted; of PostgreSQL the plans tell what it passes."""
     monkeypatch.setattr(walking.Matching, "collecting", lambda *_: 1_000_000)
@@ -307,16 +322,8 @@ def test_a_walk_passes_nothing_below_a_value_that_fills_the_page(
     ]
     store.write(account, reports, sizes=SIZES)
     first = acme.get(f"/{asked}")
-    statements: list[Statement] = []
-    ask = sql.statement
-
-    def noting(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
-        statements.append(ask(lookup, owner, dialect))
-        return statements[-1]
-
-    monkeypatch.setattr(sql, "statement", noting)
     assert len(acme.get(first.links["next"]).itens) == 25
-    assert steps(store_url, statements[-1]) < 100
+    assert steps(store_url, noted[-1][1]) < 100
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
@@ -329,7 +336,7 @@ def test_a_walk_passes_nothing_below_a_value_that_fills_the_page(
     ],
 )
 def test_a_walk_within_a_range_of_its_order_does_not_begin_at_the_end_of_the_range_each_time(
-    store: Store, store_url: str, account: Account, acme: Client, monkeypatch: pytest.MonkeyPatch, *, asked: str
+    store: Store, store_url: str, account: Account, acme: Client, noted: Noted, *, asked: str
 ) -> None:
     """Neither in the period, nor among the CPFs or names that begin so; SQLite's steps are counted."""
     names = (f"Maria {number // 30}" for number in range(3100))
@@ -338,17 +345,9 @@ def test_a_walk_within_a_range_of_its_order_does_not_begin_at_the_end_of_the_ran
         for number, name in enumerate(names)
     ]
     store.write(account, reports, sizes=SIZES)
-    statements: list[Statement] = []
-    ask = sql.statement
-
-    def noting(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
-        statements.append(ask(lookup, owner, dialect))
-        return statements[-1]
-
-    monkeypatch.setattr(sql, "statement", noting)
     cost = []
     for page in (1, 110):
         first = acme.get(f"/pessoas?nome=maria&{asked}&page={page}")
         assert len(acme.get(first.links["next"]).itens) == 25
-        cost.append(steps(store_url, statements[-1]))
+        cost.append(steps(store_url, noted[-1][1]))
     assert cost[1] < cost[0] + 10
