@@ -218,13 +218,19 @@ def test_a_message_that_very_many_share_is_not_counted_through_for_a_page_of_a_f
     assert counted < 400
 
 
-def test_a_walk_counts_nothing_of_what_it_has_passed_as_left_in_a_list_that_has_changed(
-    account: Account, store: Store, acme: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As many have gone as are left, and these lie farther than a walk looks: that none is found is no end."""
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Walk rather than collect, and soon give up when no row is met."""
     monkeypatch.setattr(plan, "FEW", 0)
     monkeypatch.setattr(walking.Matching, "collecting", lambda *_: 1_000_000)
     monkeypatch.setattr(walking.Matching, "patience", lambda *_: 100)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_walk_counts_nothing_of_what_it_has_passed_as_left_in_a_list_that_has_changed(
+    account: Account, store: Store, acme: Client
+) -> None:
+    """As many have gone as are left, and these lie farther than a walk looks: that none is found is no end."""
     names = ["Maria"] * 25 + ["Ana"] * 400 + ["Maria"] * 25
     reports = [
         relatorio(number, nome_pessoa=name, numero_documento=cpf(number), atualizado_em=NOON - number)
@@ -237,13 +243,11 @@ def test_a_walk_counts_nothing_of_what_it_has_passed_as_left_in_a_list_that_has_
     assert [item["cpf"] for item in following.itens] == [cpf(number) for number in range(425, 450)]
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_walk_by_a_field_counts_nothing_of_the_values_before_as_passed_of_the_next_one(
-    account: Account, store: Store, acme: Client, monkeypatch: pytest.MonkeyPatch
+    account: Account, store: Store, acme: Client
 ) -> None:
     """As many are done as are left of the next status, and these lie farther than a walk looks."""
-    monkeypatch.setattr(plan, "FEW", 0)
-    monkeypatch.setattr(walking.Matching, "collecting", lambda *_: 1_000_000)
-    monkeypatch.setattr(walking.Matching, "patience", lambda *_: 100)
     store.write(
         account,
         [
@@ -277,13 +281,11 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> Noted:
     return all_asked
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_walk_by_a_field_collects_nothing_behind_its_item_where_a_value_ends(
-    account: Account, store: Store, acme: Client, noted: Noted, monkeypatch: pytest.MonkeyPatch
+    account: Account, store: Store, acme: Client, noted: Noted
 ) -> None:
     """How many are behind the item of that value is told by how many the next ones have."""
-    monkeypatch.setattr(plan, "FEW", 0)
-    monkeypatch.setattr(walking.Matching, "collecting", lambda *_: 1_000_000)
-    monkeypatch.setattr(walking.Matching, "patience", lambda *_: 100)
     ends = (60, 130, 190)
     reports = [
         relatorio(

@@ -13,7 +13,7 @@ from laudo.core.points import Known, Point, Points
 from laudo.core.query import Period, Query
 from laudo.core.resources import RELATORIOS, Order
 from laudo.core.tally import counted
-from laudo.core.walking import Asked, Matching
+from laudo.core.walking import Ends, Matching
 
 
 class Timed(NamedTuple):
@@ -34,8 +34,8 @@ class Part(Struct, frozen=True):
     """The facets in whose own ranges rows are looked for, None where the axis' index has the instant."""
     timed: Timed | None
     """Where the period's own rows are looked at instead, once these are fewer than those of the axis."""
-    left: Asked | None = None
-    """Asks how many rows are behind the item at which a walk goes on, where the item itself does not tell."""
+    ends: Ends | None = None
+    """Tells where it ends behind the item at which a walk goes on, which itself does not."""
 
     @property
     def falling(self) -> bool:

@@ -54,7 +54,7 @@ def read(collected: Reading, sought: Sought, bounds: Bounds, counted: Counted | 
             part = part_of(query, facets, each, held[number], known)
             limit, passed = min(collected.wanted, part.total - skip), sought.passed(each)
             if passed:
-                part, passed = _behind(sought, bounds, part, total)
+                part, passed = _behind(sought, bounds, part, total, groups[1:])
             yield from WAYS[way(part, limit, skip, passed)](collected, part, limit, skip, passed)
             if part.points.have_grown:
                 known = {**known, (part.axis, each.numbers): part.points.spread}
@@ -68,22 +68,23 @@ def _held(bounds: Bounds, facets: Facets, groups: list[Group]) -> Asking[list[in
     return [facets.sum(held, group) for group in groups]
 
 
-def _behind(sought: Sought, bounds: Bounds, part: Part, total: int) -> tuple[Part, After]:
-    """Give the part of an item at which a walk goes on, and the item as one of the part, which is the first one left.
+def _behind(sought: Sought, bounds: Bounds, part: Part, total: int, others: list[Group]) -> tuple[Part, After]:
+    """Give the part of an item at which a walk goes on, and the item as one of it; `others` are those that follow.
 
-    What the list has behind the item is of the part, but for the groups that follow. How many rows these have is asked
-    only if fewer come than are wanted, and unless to collect the part's own takes less time.
+    What the list has behind the item is of the part, but for what the others have. That is asked only once fewer rows
+    came than are wanted, and unless to collect the part's own takes less time.
     """
-    after, facets, (_, *others) = cast("After", sought.after), sought.facets, sought.groups
+    after, facets = cast("After", sought.after), sought.facets
     if not others:
         return part, replace(after, seen=after.seen + part.total - total)
 
-    def left() -> Asking[int]:
-        return total - after.seen - sum((yield from _held(bounds, facets, others)))
+    def ends(rows: int) -> Asking[bool]:
+        counting = COMBINATION * sum(len(facets.numbers(each)) for each in others)
+        if after.version == CHANGED or counting >= part.matching.collecting(sought.query.rows):
+            return False
+        return total == after.seen + rows + sum((yield from _held(bounds, facets, others)))
 
-    is_told = after.version != CHANGED
-    is_dear = COMBINATION * len(facets.totals(*others)) >= part.matching.collecting(sought.query.rows)
-    return replace(part, left=left if is_told and not is_dear else None), replace(after, version=CHANGED)
+    return replace(part, ends=ends), replace(after, version=CHANGED)
 
 
 class Costs(NamedTuple):
@@ -113,7 +114,7 @@ def way(part: Part, limit: int, skip: int, after: After | None) -> str:
 
 def _walk(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
     """Collect rows by walking past those before them, from the nearer end or from an item on."""
-    collected.take((yield from part.matching.walked(limit, skip, after, part.left)))
+    collected.take((yield from part.matching.walked(limit, skip, after, part.ends)))
 
 
 WAYS: Final = {"collect": guesses.collect, "walk": _walk, "guess": guesses.take}

@@ -30,8 +30,8 @@ _NEVER: Final = 1 << 62
 LEAST: Final = 256
 """Rows that a walk may always look at."""
 
-Asked = Callable[[], Asking[int]]
-"""What can be asked how many rows are behind an item."""
+Ends = Callable[[int], Asking[bool]]
+"""Tells whether so many rows behind an item are known to be all."""
 
 
 class Matching(Struct, frozen=True):
@@ -118,11 +118,11 @@ class Matching(Struct, frozen=True):
             beginning=self.beginning,
         )
 
-    def walked(self, limit: int, skip: int, after: After | None, asked: Asked | None = None) -> Asking[Rows]:
+    def walked(self, limit: int, skip: int, after: After | None, ends: Ends | None = None) -> Asking[Rows]:
         """Walk, at no more than twice the cost of collecting, which is done then: rows may lie unevenly.
 
         Where that is worth half of all rows, all may be looked at: a limit makes each that is met dearer. Where too few
-        come, `asked` may tell that there are no more.
+        come, `ends` may tell that there are no more.
         """
         left = self._left(skip, after)
         wanted, behind = min(limit, left), max(0, left - limit)
@@ -133,7 +133,7 @@ class Matching(Struct, frozen=True):
             plain = replace(plain, skip=behind, backwards=True)
         rows = yield plain
         [(_, shown, _)] = rows
-        if shown == wanted or not bounded or (asked and shown == (yield from asked()) - skip):
+        if shown == wanted or not bounded or (ends and (yield from ends(skip + shown))):
             return rows
         return (yield self.collected(limit, skip, after))
 
