@@ -16,8 +16,12 @@ from hypothesis import HealthCheck, settings
 import cluster
 import postgres_server
 from cluster import CitusEngine
+from effort import Noted
 from engines import ENGINES, Engine, PostgresEngine, SqliteEngine, Stores
 from factories import Account, Store
+from laudo.core import sql
+from laudo.core.lookups import LookUp
+from laudo.core.sql import Dialect, Owner, Statement
 from laudo.server import app, limits
 from laudo.server import sqlite as sqlite_store
 from laudo.server.config import Settings
@@ -167,6 +171,20 @@ def client(new_app: NewApp) -> NewClient:
         return Client(new_app(**settings) if settings else plain, token)
 
     return new
+
+
+@pytest.fixture
+def noted(monkeypatch: pytest.MonkeyPatch) -> Noted:
+    """Gives what stores are asked from now on by this process."""
+    all_asked: Noted = []
+    write = sql.statement
+
+    def noting(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
+        all_asked.append((lookup, write(lookup, owner, dialect)))
+        return all_asked[-1][1]
+
+    monkeypatch.setattr(sql, "statement", noting)
+    return all_asked
 
 
 @pytest.fixture

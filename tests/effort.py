@@ -1,4 +1,4 @@
-"""How much runs: lines of Python and steps of SQLite's machine, which are the same on every machine."""
+"""How much runs: lines of Python, statements and steps of SQLite's machine, which are the same on every machine."""
 
 import sys
 from collections.abc import Callable
@@ -10,7 +10,11 @@ from typing import Any
 import apsw
 
 from engines import sqlite_file
+from laudo.core.lookups import LookUp
 from laudo.core.sql import Statement
+
+Noted = list[tuple[LookUp, Statement]]
+"""What a store was asked: each look-up, and the statement that was made of it."""
 
 
 def lines(call: Callable[[], object]) -> int:

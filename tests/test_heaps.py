@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 from msgspec.structs import asdict
 
-from effort import steps
+from effort import Noted, steps
 from factories import NOON, SMALL, Account, Store, cpf, numero, relatorio
 from laudo.core import guesses, periods, plan, reading, sql, walking
 from laudo.core.axes import numero_key
@@ -262,23 +262,6 @@ def test_a_walk_by_a_field_counts_nothing_of_the_values_before_as_passed_of_the_
     pages = acme.walk(f"/relatorios?sort=status&atualizado_em_de={render_instant(NOON)}")
     numeros = [item["numero"] for page in pages for item in page.itens]
     assert numeros == [numero(number) for number in (*range(50), *range(450, 475))]
-
-
-Noted = list[tuple[LookUp, Statement]]
-
-
-@pytest.fixture
-def noted(monkeypatch: pytest.MonkeyPatch) -> Noted:
-    """Gives what a store is asked from now on: each look-up, and the statement that is made of it."""
-    all_asked: Noted = []
-    ask = sql.statement
-
-    def noting(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
-        all_asked.append((lookup, ask(lookup, owner, dialect)))
-        return all_asked[-1][1]
-
-    monkeypatch.setattr(sql, "statement", noting)
-    return all_asked
 
 
 @pytest.mark.usefixtures("impatient")

@@ -8,10 +8,10 @@ from typing import Final
 import pytest
 from msgspec.structs import replace
 
+from effort import Noted
 from factories import Account, Store
-from laudo.core import plan, sql, walking
-from laudo.core.lookups import LookUp, Plain
-from laudo.core.sql import Dialect, Owner, Statement
+from laudo.core import plan, walking
+from laudo.core.lookups import Plain
 from laudo.server.database import Database
 from laudo.server.stores import open_store
 from strategies import any_relatorio
@@ -81,52 +81,36 @@ def test_pages_in_any_order_are_those_of_a_service_that_keeps_nothing(
 
 
 def test_who_has_several_pages_under_way_has_none_walked_to_from_the_beginning(
-    database: Database, new_app: NewApp, account: Account, monkeypatch: pytest.MonkeyPatch
+    database: Database, new_app: NewApp, account: Account, noted: Noted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plan, "FEW", 0)
-    skipped: list[int] = []
-    write = sql.statement
-
-    def noting(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
-        if isinstance(lookup, Plain):
-            skipped.append(lookup.skip)
-        return write(lookup, owner, dialect)
-
-    monkeypatch.setattr(sql, "statement", noting)
     keeping = Client(new_app(database), account.token)
     for asked in LISTS:
-        skipped.clear()
+        noted.clear()
         last = keeping.get(f"/{asked}").total // 25
         for first in range(1, last, 4):
             for page in (first + 1, first, first + 3, first + 2):
                 assert keeping.get(f"/{asked}&page={page}").status == 200
         assert last > 6, asked
+        skipped = [lookup.skip for lookup, _ in noted if isinstance(lookup, Plain)]
         assert 0 < max(skipped) <= 6 * 25, asked
 
 
 @pytest.mark.parametrize("kept", [0, 1 << 20], ids=["nothing kept", "kept"])
 def test_the_last_page_of_a_walk_costs_no_more_than_the_others(
-    database: Database, new_app: NewApp, account: Account, monkeypatch: pytest.MonkeyPatch, kept: int
+    database: Database, new_app: NewApp, account: Account, noted: Noted, monkeypatch: pytest.MonkeyPatch, *, kept: int
 ) -> None:
     """It is known how many are left: nothing is sought behind them, nor are all that match collected for more."""
     monkeypatch.setattr(plan, "FEW", 0)
     monkeypatch.setattr(walking.Matching, "collecting", lambda *_: 10**9)
     monkeypatch.setattr(walking.Matching, "patience", lambda *_: 300)
-    walked: list[Plain] = []
-    write = sql.statement
-
-    def noting(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
-        if isinstance(lookup, Plain) and not lookup.counted:
-            walked.append(lookup)
-        return write(lookup, owner, dialect)
-
-    monkeypatch.setattr(sql, "statement", noting)
     client = Client(new_app(database, cache_bytes=kept), account.token)
     for asked in (*LISTS, *LED_OTHERWISE, "relatorios?atualizado_em_de=1970-01-02&sort=status"):
         pages = []
         for page in client.walk(f"/{asked}&rows=75"):
-            pages.append((len(page.itens), tuple(walked)))
-            walked.clear()
+            walked = [lookup for lookup, _ in noted if isinstance(lookup, Plain) and not lookup.counted]
+            pages.append((len(page.itens), walked))
+            noted.clear()
         left, sought = pages[-1]
         assert left < 75, asked
         assert all(not lookup.few and lookup.limit == left for lookup in sought), asked

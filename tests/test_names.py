@@ -8,14 +8,15 @@ from typing import Final
 
 import pytest
 
+from effort import Noted
 from factories import NOON, Account, Store, cpf, relatorio
 from laudo.core import leads, plan, query, sql, walking
 from laudo.core.axes import PESSOA_NOME
 from laudo.core.facets import Group
-from laudo.core.lookups import Asking, LookUp, Plain, Words
+from laudo.core.lookups import Asking, Plain, Words
 from laudo.core.points import Lead
 from laudo.core.resources import PESSOAS
-from laudo.core.sql import POSTGRES, SQLITE, Dialect, Owner, Statement
+from laudo.core.sql import POSTGRES, SQLITE, Dialect, Owner
 from laudo.server.database import Database
 from laudo.server.stores import open_store
 from wsgi import Client, NewApp
@@ -73,26 +74,18 @@ def test_every_page_is_the_one_that_is_found_without_a_range_of_names(
 
 
 def test_only_where_all_names_begin_so_they_are_read_in_the_order_by_name(
-    database: Database, new_app: NewApp, account: Account, monkeypatch: pytest.MonkeyPatch
+    database: Database, new_app: NewApp, account: Account, noted: Noted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[Plain] = []
-    write = sql.statement
-
-    def noting(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
-        if isinstance(lookup, Plain):
-            asked.append(lookup)
-        return write(lookup, owner, dialect)
-
-    monkeypatch.setattr(sql, "statement", noting)
     monkeypatch.setattr(plan, "FEW", 0)
     monkeypatch.setattr(plan, "FAR", 0)
     monkeypatch.setattr(plan, "CHEAPER", 10)
     client = Client(new_app(database, cache_bytes=0), account.token)
     total = client.get("/pessoas?nome=zuleica+maria").total
     for word, begins in (("maria", not total), ("mar", not total), ("silva", False), ("leao", False)):
-        asked.clear()
+        noted.clear()
         client.get(f"/pessoas?nome={word}&sort=cpf&page=2")
         client.get(f"/pessoas?nome={word}{PERIODS[1]}")
+        asked = [lookup for lookup, _ in noted if isinstance(lookup, Plain)]
         assert {each.beginning for each in asked} == ({word} if begins else {""}), word
         assert any(each.through is PESSOA_NOME for each in asked) == begins, word
 
