@@ -53,6 +53,7 @@ def test_what_was_pasted_is_recognized(page: Console) -> None:
         "{6F0C7B52-93A6-4D0E-8A55-1F6F3F1F2A10}": ("numero", "6f0c7b52-93a6-4d0e-8a55-1f6f3f1f2a10"),
         "6f0c7b5293a64d0e8a551f6f3f1f2a10": ("numero", "6f0c7b52-93a6-4d0e-8a55-1f6f3f1f2a10"),
         **dict.fromkeys(("6f0c7b52", "6F0C7B52", "{6f0c7b52-"), ("part", "")),
+        "Relatório 6f0c7b52": ("part", ""),
         **{text: ("nome", text) for text in ("60417052", "decadada", "6f0c7b5", "6f0c7b52 maria")},
         "Maria da Silva": ("nome", "Maria da Silva"),
         "Cpfani": ("nome", "Cpfani"),

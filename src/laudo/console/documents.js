@@ -83,7 +83,8 @@ const BETWEEN = /[^0-9a-z./-]+/i;
  */
 export function recognize(pasted) {
   const text = plain(pasted);
-  const alone = number(text.replace(/^[\p{L}\s./º°]+:/u, ""));
+  // Behind a label, or as the title of a report has it.
+  const alone = number(text.replace(/^(?:[\p{L}\s./º°]+:|relatório )/iu, ""));
   const numbers = text.split(BETWEEN).flatMap((part) => number(part) ?? []).filter(({ value }) => value);
   // Digits alone, or behind a label, may be one number that has blanks in it; beside letters, what is a whole number by itself is meant.
   if (alone && (!numbers.length || !/\p{L}/u.test(text))) return alone;
