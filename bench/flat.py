@@ -128,6 +128,15 @@ def _rows() -> Iterator[Row]:
     ):
         asked = f"atualizado_em_de={since}&sort={sort}"
         yield Row(asked, RELATORIOS, asked)
+    for until, sort in (
+        ("2026-12-31", "numero"),
+        ("2026-12-31", "-mensagem"),
+        ("2026-09-24", "-numero"),
+        ("2026-09-24", "status"),
+        ("2026-09-24", "mensagem"),
+    ):
+        asked = f"atualizado_em_ate={until}&sort={sort}"
+        yield Row(asked, RELATORIOS, asked)
     asked = "status=CONCLUIDO&atualizado_em_de=2026-09-01&sort=-mensagem"
     yield Row(asked, RELATORIOS, asked)
     for field in RELATORIOS.fields:
@@ -147,6 +156,8 @@ def _rows() -> Iterator[Row]:
         "atualizado_em_de=2026-06-01",
         "atualizado_em_de=2026-06-01&sort=nome",
         "atualizado_em_de=2026-06-01&sort=cpf",
+        "atualizado_em_de=2026-09-24&sort=nome",
+        "atualizado_em_ate=2026-09-24&sort=nome",
         *(f"sort={sign}{field.name}" for field in PESSOAS.fields for sign in ("", "-")),
     ):
         yield Row(f"people, {asked}", PESSOAS, asked)

@@ -23,6 +23,8 @@ EACH: Final = ROWS // OF_PERIOD
 """Rows of the order for each of the period."""
 ORDER: Final = Order(RELATORIOS.field("numero"), descending=False)
 
+FETCHED: Final = Timed(axes.RELATORIO_RECENCY, (1,), shows=False)
+
 
 class Lie(list[int]):
     """The places in an order at which the rows of a period stand, and how many rows are counted between them."""
@@ -46,7 +48,7 @@ def _key(_axis: Axis, _group: Group, place: int) -> Asking[Key]:
 def _narrowed(lie: Lie, row: int, *, upper: bool) -> tuple[Point, Point]:
     axis, group = axes.RELATORIO_NUMERO, Group(None, None, ROWS)
     matching = Matching(query.parse(RELATORIOS, "", max_rows=25), None, ORDER, len(lie), ROWS)
-    timed = Timed(axes.RELATORIO_RECENCY, None)
+    timed = Timed(axes.RELATORIO_RECENCY, None, shows=True)
     part = Part(axis, group, matching, Points((), end=Point(None, ROWS, len(lie))), None, timed)
     assert not list(guesses._narrow(part, row, upper=upper))
     return part.points.around(row)
@@ -89,7 +91,7 @@ def test_rows_are_counted_from_the_nearer_point_but_not_across_another_value_if_
     """Others may have very many rows between two values; counted across those, a page took three times as long."""
     axis, group = axes.RELATORIO_MENSAGEM, Group(None, numbers, ROWS)
     matching = Matching(query.parse(RELATORIOS, "", max_rows=25), numbers, ORDER, OF_PERIOD, ROWS)
-    part = Part(axis, group, matching, Points((), end=Point(None, ROWS, OF_PERIOD)), None, None)
+    part = Part(axis, group, matching, Points((), end=Point(None, ROWS, OF_PERIOD)), None, FETCHED)
     place = 5_000
     low, high = (
         Point(None if value is None else (value, bytes(16)), place + apart, 0)
@@ -104,6 +106,6 @@ def test_a_way_is_long_if_many_rows_lie_there_be_they_of_others(of_group: int, *
     axis, numbers = axes.RELATORIO_MENSAGEM, (1,)
     matching = Matching(query.parse(RELATORIOS, "", max_rows=25), numbers, ORDER, OF_PERIOD, ROWS)
     points = Points((), end=Point(None, of_group, OF_PERIOD))
-    part = Part(axis, Group(None, numbers, of_group), matching, points, None, None)
+    part = Part(axis, Group(None, numbers, of_group), matching, points, None, FETCHED)
     asked = next(guesses._between(part, Point(("A", bytes(16)), 0, 0), Point(("B", bytes(16)), 2_000, 0)), None)
     assert asked == (Children(axis, 0, numbers) if is_long else None)

@@ -10,9 +10,10 @@ from typing import Final, NamedTuple
 import pytest
 from msgspec.structs import replace
 
+from effort import Noted
 from engines import Engine, Stores
 from factories import NOON
-from laudo.core import guesses, periods, points, sql, walking
+from laudo.core import guesses, periods, plan, points, sql, walking
 from laudo.core.lookups import At, Count, LookUp, Read
 from laudo.core.sql import Dialect, Owner, Statement
 from laudo.core.values import render_instant
@@ -81,6 +82,7 @@ def _own_messages(seeded: Random, number: int, time: int) -> Relatorio:
 
 Way = Callable[[Random, int, int], Relatorio]
 WAYS: Final[tuple[Way, ...]] = (_evenly, _together, _many_names, _own_messages)
+EVENLY: Final = [pytest.param(_evenly, marks=pytest.mark.xdist_group("periods _evenly"))]
 
 
 @pytest.fixture(scope="module")
@@ -136,9 +138,94 @@ def test_each_page_is_found_with_few_questions_however_reports_lie(
     assert asked > 6
 
 
+@pytest.mark.parametrize("made", EVENLY, indirect=True)
+@pytest.mark.parametrize("filters", ["", "&tipo_pessoa=PESSOA"])
+@pytest.mark.parametrize("sort", ["numero", "-numero_documento", "mensagem", "-mensagem", "-status"])
+def test_a_period_of_reports_that_leaves_none_out_asks_as_none_does(
+    kept: Kept, noted: Noted, sort: str, filters: str
+) -> None:
+    _compare_without_period(kept, noted, "relatorios", f"sort={sort}{filters}&page=9")
+
+
+@pytest.mark.parametrize("made", EVENLY, indirect=True)
 @pytest.mark.parametrize(
-    "made", [pytest.param(_evenly, marks=pytest.mark.xdist_group("periods _evenly"))], indirect=True
+    "asked", ["sort=nome", "sort=-cpf", "nome=maria", "busca=silva&sort=nome", "nome=mar+s&sort=cpf"]
 )
+def test_a_period_of_persons_that_leaves_none_out_asks_as_none_does(
+    kept: Kept, noted: Noted, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    monkeypatch.setattr(plan, "FEW", 0)
+    _compare_without_period(kept, noted, "pessoas", f"{asked}&page=2")
+
+
+def _compare_without_period(kept: Kept, noted: Noted, resource: List, question: str) -> None:
+    """Hold that a period is only placed: all that is asked then is asked without it, too."""
+    assert kept.client.get(f"/{resource}?{question}").itens
+    without = [lookup for lookup, _ in noted]
+    ends = f"atualizado_em_de={render_instant(NOON)}", f"atualizado_em_ate={render_instant(NOON + REPORTS * MINUTE)}"
+    for period in (*ends, "&".join(ends)):
+        assert kept.world.compare(resource, 0, f"{question}&{period}") == "items"
+        noted.clear()
+        assert kept.client.get(f"/{resource}?{question}&{period}").itens
+        assert [lookup for lookup, _ in noted][-len(without) :] == without, period
+
+
+@pytest.mark.parametrize("made", EVENLY, indirect=True)
+@pytest.mark.parametrize(
+    ("resource", "asked"),
+    [
+        *((each, f"sort={sort}") for each, sort in ORDERS if sort != "nome" or each == "pessoas"),
+        *(("relatorios", f"sort={sort}&tipo_pessoa=PESSOA") for sort in ("numero", "-numero_documento", "mensagem")),
+    ],
+)
+def test_a_period_that_leaves_few_out_is_counted_by_these(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, noted: Noted, resource: List, asked: str
+) -> None:
+    """Who copies a list up to now, page by page, leaves out hardly anything."""
+    assert _looked_at_in_the_middle(kept, monkeypatch, noted, f"/{resource}?{asked}", (4, REPORTS - 4)) < 120
+
+
+@pytest.mark.parametrize("made", EVENLY, indirect=True)
+@pytest.mark.parametrize("asked", ["relatorios?sort=-numero_documento", "pessoas?sort=cpf"])
+def test_a_short_period_is_counted_by_its_own_rows_where_the_index_of_time_shows_them(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, noted: Noted, asked: str
+) -> None:
+    monkeypatch.setattr(walking, "SORT", 1_000_000)  # Nobody collects.
+    assert _looked_at_in_the_middle(kept, monkeypatch, noted, f"/{asked}", (100, 300)) <= 250
+    assert any(isinstance(lookup, Count) and lookup.through for lookup, _ in noted)
+
+
+def _looked_at_in_the_middle(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, noted: Noted, target: str, minutes: tuple[int, int]
+) -> int:
+    """Count the rows that are looked at to count those of a period, for the page in the middle of a list."""
+    for module, name, value in (*FREE, (guesses, "NEAR", 20), (guesses, "FEW_OF_PERIOD", 5)):
+        monkeypatch.setattr(module, name, value)
+    since, until = (render_instant(NOON + minute * MINUTE) for minute in minutes)
+    target += f"&atualizado_em_de={since}&atualizado_em_ate={until}"
+    middle = kept.client.get(target).total // 50 + 1
+    noted.clear()
+    assert kept.client.get(f"{target}&page={middle}").itens
+    return sum(_looked_at(kept, lookup) for lookup, _ in noted)
+
+
+def _looked_at(kept: Kept, lookup: LookUp) -> int:
+    """Count the rows that are looked at to count those of a period."""
+    if not isinstance(lookup, Count) or lookup.period is None:
+        return 0
+    axis, lower, upper = lookup.axis, lookup.lower, lookup.upper
+    if lookup.through:
+        axis, (since, until) = lookup.through, lookup.period
+        lower = None if until is None else axis.floor(1 - until)
+        upper = None if since is None else axis.floor(1 - since)
+    account = kept.world.accounts[0]
+    owner = Owner(account.id_organizacao, account.id_conta)
+    with kept.database.snapshot() as connection:
+        rows = sql.statement(Count(axis, lower, upper, None), owner, connection.dialect)
+        return int(connection.fetch(rows)[0][0])
+
+
+@pytest.mark.parametrize("made", EVENLY, indirect=True)
 @pytest.mark.parametrize("sort", ["numero", "-numero"])
 def test_a_place_near_an_end_is_guessed_once(kept: Kept, monkeypatch: pytest.MonkeyPatch, sort: str) -> None:
     """Rows that lie evenly stray the less, the nearer it is."""

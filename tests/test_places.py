@@ -14,13 +14,13 @@ from msgspec.structs import replace
 
 from engines import Stores
 from factories import NOON
-from laudo.core import guesses, periods, plan, points, reading, walking
+from laudo.core import guesses, part, periods, plan, points, reading, walking
 from laudo.core.values import render_instant
 from laudo.server.ingest.tallies import Sizes
 from strategies import PESSOA_SORTS, RELATORIO_SORTS, History, any_relatorio
 from test_against_reference import List, World, opened, written
 
-SEED: Final = 3
+SEED: Final = 6
 STORES: Final = 20
 LISTS: Final = 12
 """Asked of each store."""
@@ -35,6 +35,7 @@ CHOICES: Final = {
     (periods, "COMBINATION"): (0, 0, 40),
     (guesses, "NEAR"): (0, 1, 5, 30),
     (guesses, "FEW_OF_PERIOD"): (0, 1, 5),
+    (part, "FETCH"): (0, 1, 10),
     (points, "APART"): (1, 3, 10, 60),
     (points, "MOST"): (5, 1000),
     (plan, "FEW"): (0, 0, 50),
@@ -56,13 +57,13 @@ FILTERS: Final[dict[List, tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("part", range(3))
+@pytest.mark.parametrize("share", range(3))
 def test_every_page_is_the_references_whatever_was_asked_before(
-    stores: Stores, key_file: Path, monkeypatch: pytest.MonkeyPatch, part: int
+    stores: Stores, key_file: Path, monkeypatch: pytest.MonkeyPatch, share: int
 ) -> None:
     answered = Counter[str]()
     for number in range(STORES):
-        seeded = Random(f"{SEED} {part} {number}")
+        seeded = Random(f"{SEED} {share} {number}")
         chosen = {name: seeded.choice(values) for name, values in CHOICES.items()}
         for (module, name), value in chosen.items():
             monkeypatch.setattr(module, name, value)

@@ -1,26 +1,30 @@
 """What a period has of a group of rows, in the order of an axis: how many of them stand between two places."""
 
 from math import isqrt
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from msgspec import Struct
 
 from laudo.core import axes
 from laudo.core.axes import Axis
 from laudo.core.facets import Facets, Group, Numbers
-from laudo.core.lookups import Asking, Count
+from laudo.core.lookups import Asking, Count, together
 from laudo.core.points import Known, Point, Points
 from laudo.core.query import Period, Query
 from laudo.core.resources import RELATORIOS, Order
-from laudo.core.tally import counted
-from laudo.core.walking import Ends, Matching
+from laudo.core.tally import Bounds, counted, span
+from laudo.core.walking import FETCH, NEVER, Ends, Matching
 
 
 class Timed(NamedTuple):
-    """The axis of time where its index, in all or in some facets' ranges, shows how rows stand in another order."""
+    """The axis of time, in all or in some facets' ranges of which rows of another order are looked at.
+
+    Where its index `shows` how they stand in that order, they are counted there; elsewhere they are fetched.
+    """
 
     axis: Axis
     facets: Numbers
+    shows: bool
 
 
 class Part(Struct, frozen=True):
@@ -32,8 +36,8 @@ class Part(Struct, frozen=True):
     points: Points
     ranges: Numbers
     """The facets in whose own ranges rows are looked for, None where the axis' index has the instant."""
-    timed: Timed | None
-    """Where the period's own rows are looked at instead, once these are fewer than those of the axis."""
+    timed: Timed
+    """Where the period's own rows are looked at instead, or those that it leaves out, where that takes less time."""
     ends: Ends | None = None
     """Tells where it ends behind the item at which a walk goes on, which itself does not."""
 
@@ -46,32 +50,53 @@ class Part(Struct, frozen=True):
         return self.matching.total
 
     @property
-    def period(self) -> Period | None:
-        return self.matching.query.period
+    def period(self) -> Period:
+        return cast("Period", self.matching.query.period)
 
     @property
     def numbers(self) -> Numbers:
         return self.ranges or self.group.numbers
+
+    @property
+    def own(self) -> int:
+        """What it costs to count among all rows of the period: no way but to collect them, where they are fetched."""
+        return self.total if self.timed.shows else NEVER
+
+    @property
+    def others(self) -> int:
+        """What it costs to count among all that the period leaves out of the group."""
+        return (self.group.total - self.total) * (1 if self.timed.shows else FETCH)
 
     def counted(self, low: Point, high: Point) -> Asking[int]:
         """Count the rows between two points: none where none of the group's stands.
 
         Where values are not parted, some of those with a key's value may stand before the row whose place it has.
         """
-        if self.axis.repeats and low.place == high.place:
+        rows = high.place - low.place
+        if self.axis.repeats and not rows:
             return 0
-        if self.timed and self.is_passed_in_time(high.place - low.place):
-            time, facets = self.timed
-            [(count,)] = yield Count(self.axis, low.key, high.key, facets, period=self.period, through=time)
-            return int(count)
-        return (yield from counted(self.axis, self.numbers, low.key, high.key, self.period))
+        if not self.is_passed_in_time(rows):
+            return (yield from counted(self.axis, self.numbers, low.key, high.key, self.period))
+        if self.own <= self.others:
+            return (yield from self._among(low, high, self.period))
+        others = [self._among(low, high, each) for each in self.period.others]
+        rows, *left_out = yield from together(self._between(low, high), *others)
+        return rows - sum(left_out)
+
+    def _between(self, low: Point, high: Point) -> Asking[int]:
+        return (yield from span(Bounds(self.axis, low.key, high.key), self.group)).total
+
+    def _among(self, low: Point, high: Point, period: Period) -> Asking[int]:
+        time, facets, _ = self.timed
+        [(count,)] = yield Count(self.axis, low.key, high.key, facets, period=period, through=time)
+        return int(count)
 
     def counting(self, rows: int) -> int:
-        """Tell how many rows are looked at to count those of the period among so many of the group's."""
-        return min(self.along(rows), self.total) if self.timed else self.along(rows)
+        """Tell what it costs to count those of the period among so many of the group's."""
+        return min(self.along(rows), self.own, self.others)
 
     def is_passed_in_time(self, rows: int) -> bool:
-        """Tell whether so many of the group's rows are more than all that the period has of it, and need no look."""
+        """Tell whether so many of the group's rows are dearer to look at than all of the period, or all others."""
         return self.counting(rows) < self.along(rows)
 
     def along(self, rows: int) -> int:
@@ -97,12 +122,12 @@ def part_of(query: Query, facets: Facets, group: Group, total: int, known: Known
     return Part(axis, group, Matching(query, group.numbers, order, total, facets.total), points, ranges, timed)
 
 
-def _timed(axis: Axis, time: Axis, group: Group, facets: Facets) -> Timed | None:
+def _timed(axis: Axis, time: Axis, group: Group, facets: Facets) -> Timed:
     if axis.is_shown_by(time, by_facet=False):
-        return Timed(time, group.numbers)
+        return Timed(time, group.numbers, shows=True)
     if axis.is_shown_by(time, by_facet=True):
-        return Timed(time, facets.numbers(group))
-    return None
+        return Timed(time, facets.numbers(group), shows=True)
+    return Timed(time, group.numbers, shows=False)
 
 
 _BY_NUMERO: Final = Order(RELATORIOS.field("numero"), descending=False)

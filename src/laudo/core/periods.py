@@ -1,7 +1,8 @@
 """A period in an order other than time: no tally knows both, so that its rows are collected, walked past, or counted.
 
 The last is for places far from both ends (`guesses`). The tally knows how many rows stand before a key; how many of
-these are in the period is counted in an index: that of the order, or that of time, whichever leads through fewer rows.
+these are in the period is counted in an index: in that of the order, or in that of time among the period's own or among
+those that it leaves out, whichever are fewest.
 A key with both numbers is a *point*. Points that were counted for one page serve others, as long as the list stays as
 it is.
 """
@@ -27,7 +28,7 @@ _AHEAD: Final = 8
 
 
 def read(collected: Reading, sought: Sought, bounds: Bounds, counted: Counted | None) -> Asking[Counted]:
-    """Collect a page, and give what has been counted of the list by then."""
+    """Collect a page, and give what has been counted of the list by then; nothing of a period that leaves none out."""
     query, facets, group = sought.query, sought.facets, sought.group
     total, known = (counted.total, counted.points) if counted else (None, {})
     groups = sought.groups
@@ -38,7 +39,7 @@ def read(collected: Reading, sought: Sought, bounds: Bounds, counted: Counted | 
     total = held[0] if total is None else total
     held = held[len(whole) :] if ahead else [total]
     skip, left = sought.skip, total
-    if skip >= total:
+    if skip >= total or total == group.total:
         return Counted(total, known)
     matching = sought.matching(total)
     counting = COMBINATION * len(facets.numbers(group))

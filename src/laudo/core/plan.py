@@ -73,7 +73,7 @@ def page(query: Query, facets: Facets, after: After | None = None, counted: Coun
     if query.exact or (several and group.total <= FEW):
         return (yield from _named(sought, total))
     if several:
-        return (yield from _tested(sought, bounds, total))
+        return (yield from _tested(sought, bounds, counted))
     if query.words:
         return (yield from _searched(sought, counted))
     if bounds:
@@ -142,6 +142,8 @@ def _bounded(sought: Sought, bounds: Bounds, counted: Counted | None) -> Steps:
         return Page(total, collected.count, collected.items)
     if query.period and (axis is None or axis.facet_index or axis.covers_recency):
         counted = yield from periods.read(collected, placed, bounds, counted)
+        if counted.total == sought.group.total:  # A period that leaves none out is none.
+            return (yield from page(query.ever, sought.facets, sought.after, counted))
         return Page(counted.total, collected.count, collected.items, counted.points)
     total = counted.total if counted else (yield from tally.span(bounds, sought.group)).total
     return (yield from _taken(sought, sought.matching(total)))
@@ -189,13 +191,13 @@ def _of_word(sought: Sought, total: int | None) -> Steps:
     return (yield from _taken(sought, matching))
 
 
-def _tested(sought: Sought, bounds: list[Bounds], total: int | None) -> Steps:
+def _tested(sought: Sought, bounds: list[Bounds], counted: Counted | None) -> Steps:
     """Words and ranges together, which no index answers: the rows of the narrowest of them are tested for the others.
 
     If they are few, counting and collecting is one look-up. If they are many, they are only counted, and then the page
     is walked to or collected.
     """
-    query, group = sought.query, sought.group
+    query, group, total = sought.query, sought.group, counted.total if counted else None
     words = [leads.of_words(query.words)] if query.words else []
     found = yield from together(*words, *(leads.few(each, group, FEW) for each in bounds))
     least = min(found, key=attrgetter("most"))
@@ -204,6 +206,8 @@ def _tested(sought: Sought, bounds: list[Bounds], total: int | None) -> Steps:
     named, *others = yield from together(
         leads.of_name(query.words, group), *(leads.within(each, group) for each in bounds)
     )
+    if query.period and others[0][0].most == group.total:
+        return (yield from page(query.ever, sought.facets, sought.after, counted))
     found[len(words) :] = chain(named, *others)
     least, beginning = min(found, key=partial(leads.meeting, query)), named[0].beginning if named else ""
     if total is None:

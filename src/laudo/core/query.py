@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import quote_plus, unquote_to_bytes
@@ -39,6 +39,12 @@ class Period(NamedTuple):
 
     since: int | None
     until: int | None
+
+    @property
+    def others(self) -> list["Period"]:
+        """All instants that it leaves out: those before it, and those behind."""
+        before = [] if self.since is None else [Period(None, self.since)]
+        return before if self.until is None else [*before, Period(self.until, None)]
 
 
 @dataclass(frozen=True)
@@ -94,6 +100,12 @@ class Query:
         ends = {each.filter.match: each.value for each in self.conditions if isinstance(each.value, int)}
         period = Period(ends.get(Match.SINCE), ends.get(Match.UNTIL))
         return None if period == (None, None) else period
+
+    @cached_property
+    def ever(self) -> "Query":
+        """The same of all time."""
+        ends = {Match.SINCE, Match.UNTIL}
+        return replace(self, conditions=tuple(each for each in self.conditions if each.filter.match not in ends))
 
     @cached_property
     def echo(self) -> str:

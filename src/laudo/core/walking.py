@@ -25,7 +25,7 @@ SORT: Final = 2
 
 _TIED: Final = 2
 """How much dearer rows are where many share a value and are ordered against the walk: each is met twice."""
-_NEVER: Final = 1 << 62
+NEVER: Final = 1 << 62
 """What it costs to walk an order that no index has."""
 LEAST: Final = 256
 """Rows that a walk may always look at."""
@@ -83,7 +83,7 @@ class Matching(Struct, frozen=True):
         """Tell what it costs to walk past so many rows that match, if these lie evenly."""
         axis, down_values = self.order.field.axis, self.down_values
         if axis is None:
-            return _NEVER
+            return NEVER
         if down_values and self.numbers:
             return self.of * 2 * FETCH  # It may lead through rows of others for long.
         return rows * self.of // max(self.total, 1) * self._testing(axis) * (_TIED if down_values else 1)
