@@ -186,7 +186,7 @@ def test_a_period_that_leaves_few_out_is_counted_by_these(
 
 
 @pytest.mark.parametrize("made", EVENLY, indirect=True)
-@pytest.mark.parametrize("asked", ["relatorios?sort=-numero_documento", "pessoas?sort=cpf"])
+@pytest.mark.parametrize("asked", ["relatorios?sort=-numero_documento", "pessoas?sort=cpf", "pessoas?sort=-nome"])
 def test_a_short_period_is_counted_by_its_own_rows_where_the_index_of_time_shows_them(
     kept: Kept, monkeypatch: pytest.MonkeyPatch, noted: Noted, asked: str
 ) -> None:

@@ -74,7 +74,8 @@ class Axis:
     def is_shown_by(self, other: "Axis", *, by_facet: bool) -> bool:
         """Tell whether all its columns are in the index of another axis, or in that of the facets' ranges on it."""
         gathers = by_facet and self.gathering is not None and self.gathering == other.facet_index
-        return gathers or set(self.names) <= set(other.names)
+        named = other.covers_words and self.covers_words
+        return gathers or named or set(self.names) <= set(other.names)
 
     def key(self, value: Any, tie: str) -> Key:  # noqa: ANN401 - any field's value
         """Give the key of the item that shows this value, and `tie` as what makes it unique."""
