@@ -408,6 +408,8 @@ def test_a_refused_parameter(client: Client, service: Service, status: int) -> N
     [
         ({"message": None, "validation": {"keys": ["rows"]}}, ("the service refused", ("rows",))),
         ({"message": ["Não."], "validation": {"keys": ["rows"]}}, ("the service refused", ("rows",))),
+        ({"message": "ã" * 10_000, "validation": {"keys": ["rows"]}}, ("ã" * 10_000, ("rows",))),
+        ({"message": "ã" * 10_001, "validation": {"keys": ["rows"]}}, ("the service refused", ("rows",))),
         ({"message": "Não.", "validation": None}, ("Não.", ())),
         ({"message": "Não.", "validation": {"keys": "rows"}}, ("Não.", ())),
         ({"message": "Não.", "validation": {"keys": ["rows", 1]}}, ("Não.", ())),

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from time import time
-from typing import Final, TypeVar
+from typing import Annotated, Final, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -105,7 +105,8 @@ def refusal(base_url: str, status: int, headers: Mapping[str, str], body: bytes)
 
 
 class _Message(msgspec.Struct):
-    message: str = ""
+    message: Annotated[str, msgspec.Meta(max_length=10_000)] = ""
+    """No longer than what our service says of 32 parameters: more would fill a log, and tell nobody anything."""
 
 
 class _Validation(msgspec.Struct):
