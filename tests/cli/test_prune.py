@@ -1,13 +1,16 @@
+import re
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from laudo.core.sql import Statement
+from laudo.server.citus import DISTRIBUTED
 from laudo.server.stores import open_store
 from shell import Shell, break_second_removal, one_line, reports
 
 PERSON, OTHER = "52998224725", "11144477735"
+OPERATING = Path(__file__).parents[2] / "docs" / "operating.md"
 
 
 @pytest.fixture
@@ -65,6 +68,26 @@ def test_the_file_is_as_small_as_can_be_when_it_is_written_anew(aged: Shell) -> 
     assert aged.prints("prune", "--organization", "2", "--before", "2021-01-01", "--vacuum") == "0 deleted"
     assert file.stat().st_size < before / 2
     assert aged("verify").exit_code == 0
+
+
+def test_of_a_client_that_leaves_as_operating_says_no_name_is_left(laudo: Shell) -> None:
+    leaves = ("prune", "--organization", "1", "--before", "2021-01-01")
+    laudo.prints("account", "create", "Kwyz conta", "--organization", "1", "--webhook-url", "https://kwyz.example.com")
+    laudo.prints("user", "create", "--account", "2", "--email", "kwyz@example.com", "--name", "Kwyz usuario")
+    old = "2020-01-01T00:00:00.000Z"
+    reports(laudo, 2, PERSON, nome="Kwyz", mensagem="Kwyz", nome_pessoa="Kwyz", atualizado_em=old)
+    assert laudo.prints(*leaves) == "1 deleted"
+    [statements] = re.findall(r"### A client that leaves\n.*?```sql\n(.*?)```", OPERATING.read_text(), re.DOTALL)
+    with closing(open_store(laudo.store, write=True)) as database:
+        with database.transaction() as connection:
+            connection.run_script(statements)
+        tables = [database.fetch(Statement(f"SELECT * FROM {table}")) for table in DISTRIBUTED]
+    held = re.compile("kwyz|Modelo|ana@", re.IGNORECASE).search
+    assert [rows for rows in tables if held(str(rows))] == []
+    if laudo.store.startswith("sqlite:"):
+        assert laudo.prints(*leaves, "--vacuum") == "0 deleted"
+        assert [file for file in laudo.folder.iterdir() if held(file.read_bytes().decode("latin-1"))] == []
+    assert laudo("verify").exit_code == 0
 
 
 @pytest.mark.parametrize(
