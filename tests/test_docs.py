@@ -404,6 +404,12 @@ def test_the_commands_of_a_backup_fail_where_no_copy_is_made(heading: str, tool:
     assert [*tmp_path.iterdir()] == [failing]
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_what_a_command_prints_of_persons_or_tokens_goes_to_a_file_that_only_its_owner_reads(page: Path) -> None:
+    commands = re.findall(r"^.*(?:laudo find|token create|pg_dump|docker exec) .*> .*$", page.read_text(), re.MULTILINE)
+    assert [command for command in commands if "(umask 077; " not in command] == []
+
+
 def _alike(expected: str, answer: str) -> bool:
     """Compare with the answer shown: a refusal and plain text word for word, other JSON by its shape."""
     try:
