@@ -184,14 +184,17 @@ def test_granting_again_changes_nothing(server: Server) -> None:
 def test_what_was_given_or_taken_by_hand_is_put_right(server: Server, ask: Asking) -> None:
     server.execute("GRANT DELETE, TRUNCATE ON relatorio TO laudo_reader", database=GRANTED)
     server.execute("REVOKE SELECT ON token FROM laudo_reader", database=GRANTED)
+    server.execute("GRANT DELETE, UPDATE (enabled, version) ON conta TO laudo_reader", database=GRANTED)
     server.execute("ALTER TABLE facet OWNER TO deploy", database=GRANTED)
     database = opened(server, GRANTED, "deploy")
     assert set(roles.grant(database)) == {
         "ALTER TABLE public.facet OWNER TO laudo_owner",
         "GRANT SELECT ON public.token TO laudo_reader",
         "REVOKE DELETE, TRUNCATE ON public.relatorio FROM laudo_reader",
+        "REVOKE DELETE, UPDATE (enabled), UPDATE (version) ON public.conta FROM laudo_reader",
     }
     database.close()
+    assert not allows(ask, "api", "UPDATE conta SET enabled = 1 WHERE false")
     assert may(ask, "api", "relatorio") == may(ask, "api", "token") == {"SELECT"}
 
 

@@ -179,7 +179,11 @@ SELECT stxname::text, pg_get_userbyid(stxowner)::text FROM pg_statistic_ext JOIN
 WHERE relnamespace = quote_ident(current_schema())::regnamespace AND relname = ANY(?) ORDER BY stxname
 """
 _GRANTED: Final = """
-SELECT relname::text, privilege_type FROM pg_class, aclexplode(relacl)
+SELECT relname::text, privilege_type || coalesce(' (' || quote_ident(attname) || ')', '')
+FROM pg_class, LATERAL (
+    SELECT NULL, relacl UNION ALL SELECT attname, attacl FROM pg_attribute WHERE attrelid = pg_class.oid
+) AS granting (attname, acl), aclexplode(acl)
 WHERE relnamespace = quote_ident(current_schema())::regnamespace AND relname = ANY(?)
   AND pg_get_userbyid(grantee)::text = ?
 """
+"""Of a table or, as no role needs it, of one column alone."""
