@@ -260,6 +260,7 @@ def test_switches_have_several_spellings(text: str) -> None:
         f"postgresql://db/laudo?user=laudo&password={PASSWORD}",
         f"postgresql://db/laudo?sslpassword={PASSWORD}&user=laudo",
         f"postgresql://db/laudo?oauth_client_secret={PASSWORD}&user=laudo",
+        f"postgresql://db/laudo?scram_client_key={PASSWORD}&user=laudo",
         f"postgresql://db/laudo?user=laudo&pass%77ord={PASSWORD}",
         f"postgresql://laudo@server:{PASSWORD}@db/laudo",
         f"postgresql://laudo:{PASSWORD}%40db/laudo",

@@ -46,8 +46,8 @@ def mask(url: str) -> str:
 
 
 def _masked(parameter: re.Match[str]) -> str:
-    """Hide a password or a client's secret; that a name is encoded hides it from nobody, as libpq decodes it."""
-    is_secret = re.search("password|secret", unquote(parameter[2]), re.IGNORECASE)
+    """Hide a password, a key made of one or a client's secret; libpq decodes a name that is encoded."""
+    is_secret = re.search("password|secret|scram_.*_key", unquote(parameter[2]), re.IGNORECASE)
     return f"{parameter[1]}{parameter[2]}=***" if is_secret else parameter[0]
 
 
