@@ -258,6 +258,7 @@ STATUS = "accepted: one of PROCESSANDO, EM ANALISE, CONCLUIDO, PRE-PROCESSANDO, 
 NOME = "accepted: 1 to 200 characters, no control character"
 PESSOA = "accepted: 1 to 200 characters (for Empresa it may be empty), no control character"
 MENSAGEM = "accepted: up to 500 characters, no control character"
+RESULTADO = "accepted: VALID, INVALID or null (in a CSV an empty cell)"
 INSTANT = "accepted: an ISO 8601 instant with Z or offset, such as 2026-01-31T12:00:00.000Z, from 1970 to 9999"
 DOCUMENTO = "accepted: 11 digits (CPF) for Pessoa, 14 characters (CNPJ) for Empresa, valid and without mask"
 
@@ -292,8 +293,8 @@ DOCUMENTO = "accepted: 11 digits (CPF) for Pessoa, 14 characters (CNPJ) for Empr
         ({"atualizado_em": "9999-12-31T23:59:59-00:01"}, f"atualizado_em is not accepted; {INSTANT}"),
         ({"atualizado_em": "2026-01-31T12:00:00.00٣Z"}, f"atualizado_em is not accepted; {INSTANT}"),
         ({"atualizado_em": 1769860800123}, f"atualizado_em is of another type; {INSTANT}"),
-        ({"resultado": ""}, "resultado is not accepted; accepted: VALID, INVALID or null"),
-        ({"resultado": False}, "resultado is of another type; accepted: VALID, INVALID or null"),
+        ({"resultado": ""}, f"resultado is not accepted; {RESULTADO}"),
+        ({"resultado": False}, f"resultado is of another type; {RESULTADO}"),
         ({"mensagem": "x" * 501}, f"mensagem is too long; {MENSAGEM}"),
         ({"mensagem": "a\nb"}, f"mensagem holds a control character; {MENSAGEM}"),
         (
@@ -433,6 +434,15 @@ def test_a_wrong_row_is_rejected_by_its_first_line(row: str, expected: str) -> N
         Rejected(3, expected),
         (content.count("\n"), RELATORIO),
     ]
+
+
+def test_the_word_null_in_a_cell_is_a_text_where_one_may_stand_and_elsewhere_refused() -> None:
+    cells = dict(zip(LINE, ROW.split(","), strict=True))
+    lines = (",".join((cells | {name: "null"}).values()) for name in LINE)
+    told = items("\n".join((HEADER, *lines)).encode())
+    taken = {name: getattr(each[1], name) for name, each in zip(LINE, told, strict=True) if isinstance(each, tuple)}
+    assert taken == {"nome": "null", "mensagem": "null", "nome_pessoa": "null"}
+    assert Rejected(7, f"resultado is not accepted; {RESULTADO}") in told
 
 
 def test_a_quote_inside_a_bare_cell_is_a_character() -> None:

@@ -201,7 +201,7 @@ ACCEPTED: Final = {
     "tipo_pessoa": f"one of {', '.join(values.TIPO_PESSOA.choices)}",
     "nome": "1 to 200 characters, no control character",
     "atualizado_em": "an ISO 8601 instant with Z or offset, such as 2026-01-31T12:00:00.000Z, from 1970 to 9999",
-    "resultado": f"{', '.join(values.RESULTADO.choices)} or null",
+    "resultado": f"{', '.join(values.RESULTADO.choices)} or null (in a CSV an empty cell)",
     "mensagem": "up to 500 characters, no control character",
     "pendente_validacao_manual": "true or false",
     "numero_documento": "11 digits (CPF) for Pessoa, 14 characters (CNPJ) for Empresa, valid and without mask",
