@@ -1,5 +1,6 @@
 """The documents are true: their examples run, their tables are whole, their links lead somewhere."""
 
+import inspect
 import json
 import os
 import re
@@ -17,6 +18,7 @@ import pytest
 
 from laudo import cli
 from laudo.cli import connections, deletes, serving
+from laudo.client import transports
 from laudo.core import query
 from laudo.core.resources import LISTS, PROFILE
 from laudo.server.config import SETTINGS, Settings
@@ -151,6 +153,11 @@ def test_api_lists_every_value_of_an_enumeration() -> None:
             assert row is not None
             if filter_.kind.choices:
                 assert tuple(re.findall(r"`([^`]+)`", row[1])) == filter_.kind.choices, filter_.name
+
+
+def test_the_page_of_the_sdk_names_the_variables_that_say_whom_to_trust() -> None:
+    read = set(re.findall(r"SSL_CERT_\w+", inspect.getsource(transports)))
+    assert read <= set(re.findall(r"`(SSL_CERT_\w+)`", (ROOT / "docs/sdk.md").read_text("utf-8")))
 
 
 @pytest.mark.parametrize("page", DECISIONS, ids=name)
