@@ -32,7 +32,7 @@ def serve(settings: Settings) -> None:
 
 @click.command()
 @click.option("--count", type=Whole(1, 100_000_000), default=10_000, show_default=True, help="Reports.")
-@click.option("--until", "until_ms", metavar="INSTANT", type=Instant(), help="When the newest is made.  [default: now]")
+@click.option("--until", "until_ms", metavar="INSTANT", type=Instant(), help="Where their dates end.  [default: now]")
 @click.option("--no-serve", is_flag=True, help="Only fill the store.")
 @click.option("--live", is_flag=True, help="Let reports come and move on while it serves.")
 @with_settings("store", "key_file", "host", "port", "workers", "log", "rehearse", store=DEMO_STORE, log=False)
