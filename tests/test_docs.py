@@ -19,7 +19,7 @@ import pytest
 from laudo import cli
 from laudo.cli import connections, deletes, serving
 from laudo.client import transports
-from laudo.core import query
+from laudo.core import query, values
 from laudo.core.resources import LISTS, PROFILE
 from laudo.server.config import SETTINGS, Settings
 from laudo.server.ingest import batches, lines, ndjson, removal
@@ -136,6 +136,11 @@ def test_api_explains_every_parameter() -> None:
         chapters = _section(API, f"GET /{resource.name}") + _section(API, "Parameters of both lists")
         listed = set(re.findall(r"^\| `(\w+)` \|", chapters, re.MULTILINE))
         assert listed == set(query.accepted_names(resource)), resource.name
+
+
+def test_api_says_how_long_a_searched_name_may_become() -> None:
+    assert f"written out, as `㎏` to `kg`, up to {values._MOST_FOLDED} characters" in _section(API, "GET /pessoas")
+    assert values.fold("㎏") == "kg"
 
 
 def test_api_shows_every_field() -> None:
