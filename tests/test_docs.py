@@ -21,6 +21,7 @@ from laudo.cli import connections, deletes, serving
 from laudo.client import transports
 from laudo.core import query, values
 from laudo.core.resources import LISTS, PROFILE
+from laudo.server import edges
 from laudo.server.config import SETTINGS, Settings
 from laudo.server.ingest import batches, lines, ndjson, removal
 from laudo.server.ingest.fields import ACCEPTED, OPTIONAL
@@ -141,6 +142,13 @@ def test_api_explains_every_parameter() -> None:
 def test_api_says_how_long_a_searched_name_may_become() -> None:
     assert f"written out, as `㎏` to `kg`, up to {values._MOST_FOLDED} characters" in _section(API, "GET /pessoas")
     assert values.fold("㎏") == "kg"
+
+
+def test_api_names_the_headers_that_scripts_of_other_origins_may_send_and_read() -> None:
+    found = re.search(r"may send (.*?), and read (.*?)\. A request", " ".join(_section(API, "Headers").split()))
+    assert found is not None
+    named = [", ".join(re.findall(r"`([\w-]+)`", part)) for part in found.groups()]
+    assert named == [edges._TAKEN_FROM_SCRIPTS, edges._SHOWN_TO_SCRIPTS]
 
 
 def test_api_shows_every_field() -> None:

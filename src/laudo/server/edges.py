@@ -34,6 +34,7 @@ _METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "
 
 _MAY_PASS: Final = frozenset({errors.TOO_MANY, errors.UNAVAILABLE})
 _CHALLENGE: Final = 'Token realm="api"'
+_TAKEN_FROM_SCRIPTS: Final = "Authorization, Content-Type, If-None-Match, X-Request-Id"
 _SHOWN_TO_SCRIPTS: Final = "ETag, Link, Retry-After, X-Request-Id"
 
 
@@ -137,9 +138,7 @@ class Edges:
         answer.set_header("Access-Control-Expose-Headers", _SHOWN_TO_SCRIPTS)
         if request.method == "OPTIONS":
             answer.set_header("Access-Control-Allow-Methods", METHODS)
-            answer.set_header(
-                "Access-Control-Allow-Headers", "Authorization, Content-Type, If-None-Match, X-Request-Id"
-            )
+            answer.set_header("Access-Control-Allow-Headers", _TAKEN_FROM_SCRIPTS)
             answer.set_header("Access-Control-Max-Age", "600")
 
 
