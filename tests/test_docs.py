@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 import httpx
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from laudo import cli
 from laudo.cli import connections, deletes, serving
@@ -23,8 +24,10 @@ from laudo.core import query, values
 from laudo.core.resources import LISTS, PROFILE
 from laudo.server import edges
 from laudo.server.config import SETTINGS, Settings
+from laudo.server.database import Bounds
 from laudo.server.ingest import batches, lines, ndjson, removal
 from laudo.server.ingest.fields import ACCEPTED, OPTIONAL
+from laudo.server.postgres import address
 from laudo.server.sqlite import session
 
 ROOT = Path(__file__).parent.parent
@@ -137,6 +140,19 @@ def test_api_explains_every_parameter() -> None:
         chapters = _section(API, f"GET /{resource.name}") + _section(API, "Parameters of both lists")
         listed = set(re.findall(r"^\| `(\w+)` \|", chapters, re.MULTILINE))
         assert listed == set(query.accepted_names(resource)), resource.name
+
+
+def test_operating_names_the_settings_of_a_session_that_are_the_roles_behind_pgbouncer() -> None:
+    chapter = OPERATING.partition("\n### PgBouncer\n")[2].partition("\n### ")[0]
+    for write in (False, True):
+        options = conninfo_to_dict(address.conninfo("postgresql://db/laudo", Bounds(), write=write))["options"]
+        sent = dict(re.findall(r"-c (\w+)=((?:\\.|\S)*)", str(options)))
+        # Who only reads has no right to write but the heartbeat, and that is written by the same role.
+        sent.pop("default_transaction_read_only", None)
+        sent["statement_timeout"] = f"{Bounds().statement_timeout_ms // 1000}s"
+        for setting, value in sent.items():
+            shown = f"{setting} = {value}".replace("\\ ", " ")
+            assert re.search(rf"[` ]{re.escape(shown)}`", chapter.replace("'", "")), setting
 
 
 def test_api_says_how_long_a_searched_name_may_become() -> None:
