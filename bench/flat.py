@@ -120,22 +120,18 @@ def _rows() -> Iterator[Row]:
     for sort in ("numero", "mensagem", "numero_documento"):
         asked = f"atualizado_em_de=2025-06-01&sort={sort}"
         yield Row(asked, RELATORIOS, asked)
-    for since, sort in (
-        ("2026-09-01", "numero"),
-        ("2026-09-24", "-numero_documento"),
-        ("2026-09-24", "status"),
-        ("2026-09-30T12:00:00Z", "nome"),
+    for end, sort in (
+        ("de=2026-09-01", "numero"),
+        ("de=2026-09-24", "-numero_documento"),
+        ("de=2026-09-24", "status"),
+        ("de=2026-09-30T12:00:00Z", "nome"),
+        ("ate=2026-12-31", "numero"),
+        ("ate=2026-12-31", "-mensagem"),
+        ("ate=2026-09-24", "-numero"),
+        ("ate=2026-09-24", "status"),
+        ("ate=2026-09-24", "mensagem"),
     ):
-        asked = f"atualizado_em_de={since}&sort={sort}"
-        yield Row(asked, RELATORIOS, asked)
-    for until, sort in (
-        ("2026-12-31", "numero"),
-        ("2026-12-31", "-mensagem"),
-        ("2026-09-24", "-numero"),
-        ("2026-09-24", "status"),
-        ("2026-09-24", "mensagem"),
-    ):
-        asked = f"atualizado_em_ate={until}&sort={sort}"
+        asked = f"atualizado_em_{end}&sort={sort}"
         yield Row(asked, RELATORIOS, asked)
     asked = "status=CONCLUIDO&atualizado_em_de=2026-09-01&sort=-mensagem"
     yield Row(asked, RELATORIOS, asked)
