@@ -148,6 +148,8 @@ def _rows() -> Iterator[Row]:
         "nome=maria&cpf={cpf}",
         "nome=maria&sort=nome",
         "nome=maria&atualizado_em_de=2026-06-01",
+        "nome=maria&atualizado_em_ate=2026-09-24",
+        "nome=silva&atualizado_em_ate=2026-09-24",
         "busca=1234",
         "atualizado_em_de=2026-06-01",
         "atualizado_em_de=2026-06-01&sort=nome",

@@ -14,7 +14,8 @@ from effort import Noted
 from engines import Engine, Stores
 from factories import NOON
 from laudo.core import guesses, periods, plan, points, sql, walking
-from laudo.core.lookups import At, Count, LookUp, Read
+from laudo.core.lookups import At, Count, LookUp, Plain, Read
+from laudo.core.query import Period
 from laudo.core.sql import Dialect, Owner, Statement
 from laudo.core.values import render_instant
 from laudo.server import app
@@ -183,6 +184,21 @@ def test_a_period_that_leaves_few_out_is_counted_by_these(
 ) -> None:
     """Who copies a list up to now, page by page, leaves out hardly anything."""
     assert _looked_at_in_the_middle(kept, monkeypatch, noted, f"/{resource}?{asked}", (4, REPORTS - 4)) < 120
+
+
+@pytest.mark.parametrize("made", EVENLY, indirect=True)
+@pytest.mark.parametrize("asked", ["nome=maria", "busca=silva", "busca=0"])
+def test_a_search_in_a_period_that_leaves_few_out_is_counted_by_these(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, noted: Noted, asked: str
+) -> None:
+    monkeypatch.setattr(plan, "FEW", 0)
+    since, until = (NOON + minute * MINUTE for minute in (4, REPORTS - 4))
+    question = f"{asked}&atualizado_em_de={render_instant(since)}&atualizado_em_ate={render_instant(until)}"
+    assert kept.world.compare("pessoas", 0, question) == "items"
+    noted.clear()
+    assert kept.client.get(f"/pessoas?{question}").itens
+    counted = [lookup.query.period for lookup, _ in noted if isinstance(lookup, Plain) and lookup.counted]
+    assert counted == [Period(None, since), Period(until, None)]
 
 
 @pytest.mark.parametrize("made", EVENLY, indirect=True)

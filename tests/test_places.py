@@ -53,7 +53,7 @@ FILTERS: Final[dict[List, tuple[str, ...]]] = {
         *("", "status=CONCLUIDO", "tipo_pessoa=PESSOA", "resultado=VALID", "pendente_validacao_manual=true"),
         *(f"numero_documento={OFTEN}", f"numero_documento={OFTEN}&status=CONCLUIDO"),
     ),
-    "pessoas": ("", "nome=m", "nome=mar", "nome=mar+s", "busca=0", "busca=1", "busca=silva"),
+    "pessoas": ("", "nome=m", "nome=mar", "nome=mar+s", "busca=0", "busca=1", "busca=silva", "nome=m&busca=0"),
 }
 
 

@@ -23,9 +23,9 @@ from laudo.core import axes, leads, periods, ranges, reading, tally
 from laudo.core.axes import Axis
 from laudo.core.cursor import After, skipped
 from laudo.core.facets import Facets
-from laudo.core.lookups import Asking, Found, Read, Whole, Words, together
+from laudo.core.lookups import Asking, Found, Plain, Read, Together, Whole, Words, together
 from laudo.core.points import Counted, Known, Lead
-from laudo.core.query import Query
+from laudo.core.query import EVER, Query
 from laudo.core.reading import Reading, Stretch
 from laudo.core.sought import Sought
 from laudo.core.tally import Bounds, Span
@@ -143,7 +143,7 @@ def _bounded(sought: Sought, bounds: Bounds, counted: Counted | None) -> Steps:
     if query.period and (axis is None or axis.facet_index or axis.covers_recency):
         counted = yield from periods.read(collected, placed, bounds, counted)
         if counted.total == sought.group.total:  # A period that leaves none out is none.
-            return (yield from page(query.ever, sought.facets, sought.after, counted))
+            return (yield from page(query.during(EVER), sought.facets, sought.after, counted))
         return Page(counted.total, collected.count, collected.items, counted.points)
     total = counted.total if counted else (yield from tally.span(bounds, sought.group)).total
     return (yield from _taken(sought, sought.matching(total)))
@@ -203,19 +203,36 @@ def _tested(sought: Sought, bounds: list[Bounds], counted: Counted | None) -> St
     least = min(found, key=attrgetter("most"))
     if least.most <= FEW:
         return (yield from _counted(sought, total, through=least.through))
-    named, *others = yield from together(
+    named, *ranged = yield from together(
         leads.of_name(query.words, group), *(leads.within(each, group) for each in bounds)
     )
-    if query.period and others[0][0].most == group.total:
-        return (yield from page(query.ever, sought.facets, sought.after, counted))
-    found[len(words) :] = chain(named, *others)
+    left_out = group.total - ranged[0][0].most if query.period else group.total
+    if not left_out:
+        return (yield from page(query.during(EVER), sought.facets, sought.after, counted))
+    alone = found[0] if words else ranged[-1][0]  # It has as many rows as match without the period, if it is one word.
+    found[len(words) :] = chain(named, *ranged)
     least, beginning = min(found, key=partial(leads.meeting, query)), named[0].beginning if named else ""
+    others = Lead(query.resource.newest_axis, left_out)
+    is_dearer = leads.meeting(query, least) > leads.meeting(query, others)
+    if total is None and query.period and is_dearer and len((*query.words, *bounds[1:])) == 1:
+        total = alone.most - (yield from _left_out(sought, beginning))
     if total is None:
-        counting = sought.plain(counted=True, through=least.through, beginning=beginning)
-        [(total, *_)] = yield replace(counting, limit=0, skip=0, after=None)
+        [(total, *_)] = yield replace(_counting(sought, beginning), through=least.through)
     of = {lead.through: lead.most for lead in found}.get(query.order.field.axis or query.resource.newest_axis)
     matching = sought.matching(total, of=of, through=least.through, met=least.most, beginning=beginning)
     return (yield from _taken(sought, matching))
+
+
+def _left_out(sought: Sought, beginning: str) -> Asking[int]:
+    """Count what a period leaves out of the rows that match all else."""
+    query, period = sought.query, sought.query.period or EVER
+    asked = (_counting(replace(sought, query=query.during(each)), beginning) for each in period.others)
+    counts = yield Together(tuple(replace(each, through=query.resource.newest_axis) for each in asked))
+    return sum(rows[0][0] for rows in counts)
+
+
+def _counting(sought: Sought, beginning: str) -> Plain:
+    return replace(sought.plain(counted=True, beginning=beginning), limit=0, skip=0, after=None)
 
 
 def _named(sought: Sought, total: int | None) -> Steps:

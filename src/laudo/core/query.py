@@ -47,6 +47,9 @@ class Period(NamedTuple):
         return before if self.until is None else [*before, Period(self.until, None)]
 
 
+EVER: Final = Period(None, None)
+
+
 @dataclass(frozen=True)
 class Query:
     """What a request for a list asks. Conditions stand in the table's order, so equal questions are equal.
@@ -101,11 +104,12 @@ class Query:
         period = Period(ends.get(Match.SINCE), ends.get(Match.UNTIL))
         return None if period == (None, None) else period
 
-    @cached_property
-    def ever(self) -> "Query":
-        """The same of all time."""
-        ends = {Match.SINCE, Match.UNTIL}
-        return replace(self, conditions=tuple(each for each in self.conditions if each.filter.match not in ends))
+    def during(self, period: Period) -> "Query":
+        """The same of another period."""
+        ends = {Match.SINCE: period.since, Match.UNTIL: period.until}
+        kept = (each for each in self.conditions if each.filter.match not in ends)
+        given = ((each, ends.get(each.match)) for each in self.resource.filters)
+        return replace(self, conditions=(*kept, *(Condition(each, end) for each, end in given if end is not None)))
 
     @cached_property
     def echo(self) -> str:
