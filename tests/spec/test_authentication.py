@@ -8,6 +8,7 @@ import pytest
 
 from factories import Account, Store, relatorio
 from laudo.core.sql import Statement
+from laudo.server import accounts
 from laudo.server.accounts import Level
 from laudo.server.tokens import new_token
 from wsgi import Answer, Client, NewClient
@@ -148,7 +149,20 @@ def test_disabling_refuses_from_the_next_request_on_and_enabling_admits_again(
     assert acme.get("/relatorios").status == 200
 
 
-def test_disabling_an_account_leaves_its_sister_alone(store: Store, account: Account, client: NewClient) -> None:
+def test_disabling_one_refuses_its_own_tokens_and_leaves_its_sister_alone(
+    store: Store, account: Account, client: NewClient
+) -> None:
+    with store.database.transaction() as connection:
+        colleague = accounts.create_usuario(connection, account.id_conta, email="outra@example.com", nome="Outra")
     sister = store.account(account.id_organizacao)
-    store.disable(Level.ACCOUNT, account.id_conta)
-    assert client(sister.token).get("/relatorios").status == 200
+    of_account, of_sister, of_colleague = account.token, sister.token, store.token(colleague.id_usuario)[1]
+    for level, number, refused in (
+        (Level.ACCOUNT, account.id_conta, {of_account, of_colleague}),
+        (Level.ACCOUNT, sister.id_conta, {of_sister}),
+        (Level.USER, account.id_usuario, {of_account}),
+        (Level.USER, colleague.id_usuario, {of_colleague}),
+    ):
+        store.disable(level, number)
+        for token in (of_account, of_sister, of_colleague):
+            assert client(token).get("/relatorios").status == (401 if token in refused else 200)
+        store.enable(level, number)

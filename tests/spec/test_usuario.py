@@ -3,6 +3,7 @@
 import pytest
 
 from factories import Account, Store
+from laudo.server import accounts
 from wsgi import Client, NewClient
 
 
@@ -14,6 +15,19 @@ def test_it_shows_the_caller_in_the_contracts_order_with_the_token_just_presente
         '"nome_usuario":"Analista","webhook_url":"https://acme.example/webhook",'
         f'"nome_organizacao":"Acme Validações","id_organizacao":"{account.id_organizacao}"}},"status_code":200}}'
     )
+
+
+def test_each_user_is_shown_with_their_own_name_and_account(store: Store, account: Account, client: NewClient) -> None:
+    with store.database.transaction() as connection:
+        colleague = accounts.create_usuario(connection, account.id_conta, email="outra@example.com", nome="Outra")
+    sister = store.account(account.id_organizacao, webhook_url="https://sister.example/webhook")
+    tokens = (account.token, store.token(colleague.id_usuario)[1], sister.token)
+    shown = [client(token).get("/usuario").json["result"] for token in tokens * 2]
+    assert [(each["email"], each["nome_usuario"], each["webhook_url"]) for each in shown] == [
+        (f"analista{account.id_conta}@example.com", "Analista", "https://acme.example/webhook"),
+        ("outra@example.com", "Outra", "https://acme.example/webhook"),
+        (f"analista{sister.id_conta}@example.com", "Analista", "https://sister.example/webhook"),
+    ] * 2
 
 
 def test_it_is_never_stored_by_a_cache(acme: Client) -> None:
