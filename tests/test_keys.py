@@ -43,6 +43,22 @@ def test_a_key_that_finds_no_room_leaves_nothing(tmp_path: Path, monkeypatch: py
     assert list(tmp_path.iterdir()) == [there]
 
 
+def test_a_key_and_its_name_are_on_the_disk_before_anybody_uses_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a power cut that took it away, no token that was hashed under it would ever work again."""
+    file = tmp_path / "laudo.key"
+    synced: list[tuple[int | None, bool]] = []
+
+    def sync(descriptor: int) -> None:
+        status = os.fstat(descriptor)
+        synced.append((status.st_size if stat.S_ISREG(status.st_mode) else None, file.exists()))
+
+    monkeypatch.setattr(os, "fsync", sync)
+    assert keys.make(file)
+    assert synced == [(len(f"{keys.load(file).hex()}\n"), False), (None, True)]
+
+
 def test_processes_that_begin_at_once_agree_on_one_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has found no key before the first of them has made one."""
     file, written = tmp_path / "laudo.key", threading.Barrier(8)
