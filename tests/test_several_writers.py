@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import count, pairwise, product
@@ -24,10 +24,11 @@ from laudo.core import axes
 from laudo.core.sql import Statement, Write
 from laudo.core.tally import COARSE
 from laudo.server import accounts
-from laudo.server.database import Bounds, Connection, Database, Lost, Row, StoreError
+from laudo.server.database import Bounds, Connection, Database, Lost, Row, Slow, StoreError
 from laudo.server.ingest.changes import begin
 from laudo.server.ingest.records import Relatorio
-from laudo.server.ingest.verify import mend, verify
+from laudo.server.ingest.removal import Removal
+from laudo.server.ingest.verify import Difference, mend, verify
 from laudo.server.ingest.writer import Counts, Ingest
 from laudo.server.stores import open_store
 from reference import Api
@@ -184,6 +185,43 @@ def test_a_writer_does_not_wait_for_those_of_other_organizations(store: Store) -
         assert store.write(other, [relatorio(1)]) == Counts(inserted=1)
 
 
+def imported(database: Database, account: Account) -> None:
+    Ingest(database, account.id_conta).write([relatorio(1)])
+
+
+def deleted(database: Database, account: Account) -> None:
+    Ingest(database, account.id_conta).delete([numero(1)])
+
+
+def pruned(database: Database, account: Account) -> None:
+    list(Removal(database, account.id_organizacao).before(NOON))
+
+
+def mended(database: Database, account: Account) -> None:
+    mend(database, [Difference(id_organizacao=account.id_organizacao, id_conta=account.id_conta, what="an account")])
+
+
+def mended_persons(database: Database, account: Account) -> None:
+    mend(database, [Difference(id_organizacao=account.id_organizacao, what="an organization")])
+
+
+def cleared(database: Database, account: Account) -> None:
+    mend(database, [Difference(id_organizacao=account.id_organizacao, id_conta=9999, what="no account")])
+
+
+@pytest.mark.engines("postgres", reason="SQLite has one writer at a time")
+@pytest.mark.parametrize("write", [imported, deleted, pruned, mended, mended_persons, cleared])
+def test_whoever_writes_waits_for_the_others_of_an_organization(
+    store: Store, store_url: str, account: Account, write: Callable[[Database, Account], None]
+) -> None:
+    with closing(open_store(store_url, write=True, bounds=Bounds(write_timeout_ms=500))) as database:
+        with store.database.transaction() as connection:
+            begin(connection, account.id_organizacao)
+            with pytest.raises(Slow):
+                write(database, account)
+        write(database, account)
+
+
 def test_accounts_made_at_once_have_ids_of_their_own(store: Store, store_url: str) -> None:
     """In an organization that all have in common, and in organizations of their own."""
     shared = store.account()
@@ -204,6 +242,23 @@ def test_accounts_made_at_once_have_ids_of_their_own(store: Store, store_url: st
     assert sorted({account.id_organizacao for account in made}) == list(range(1, 22))
     with store.database.snapshot() as connection:
         assert len(accounts.tokens(connection)) == len({account.token for account in made}) == 41
+
+
+def test_users_made_at_once_have_ids_of_their_own(store_url: str, account: Account) -> None:
+    both = threading.Barrier(3)
+
+    def make() -> list[int]:
+        made = []
+        with closing(open_store(store_url, write=True, bounds=WAITING)) as database:
+            for _ in range(10):
+                both.wait(PATIENCE)
+                with database.transaction() as connection:
+                    made.append(accounts.create_usuario(connection, account.id_conta, email="a@b.c", nome="A"))
+        return [usuario.id_usuario for usuario in made]
+
+    with ThreadPoolExecutor(3) as threads:
+        made = [number for found in [threads.submit(make) for _ in range(3)] for number in found.result()]
+    assert sorted(made) == list(range(2, 32))
 
 
 def test_of_those_who_take_the_same_token_over_at_once_all_but_one_are_told(store: Store, store_url: str) -> None:
