@@ -20,6 +20,7 @@ from laudo.server.database import Connection, StoreError, WordsDamagedError
 from laudo.server.ingest import counting, verify
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.tallies import Sizes
+from laudo.server.ingest.verify import orphans
 from laudo.server.ingest.writer import Ingest
 from laudo.server.stores import file, open_store
 
@@ -413,8 +414,9 @@ class Overtaken(Forwarding):
 
 
 @pytest.mark.usefixtures("accounts")
-def test_a_store_that_a_newer_version_migrates_meanwhile_is_mended_no_further(store: Store) -> None:
-    run(store, "UPDATE conta SET total = 0", "UPDATE organizacao SET total = 0")
+@pytest.mark.parametrize("table", ["conta", "organizacao"])
+def test_a_store_that_a_newer_version_migrates_meanwhile_is_mended_no_further(store: Store, table: str) -> None:
+    run(store, f"UPDATE {table} SET total = 0")
     [_, *others] = found = list(verify.verify(store.database))
     with pytest.raises(StoreError, match="a newer version of laudo has migrated the store; write to it with that one"):
         verify.mend(Overtaken(store.database), found, sizes=SMALL)
@@ -657,6 +659,19 @@ def test_what_is_counted_for_nobody_is_named_and_goes(store: Store, what: str) -
         f"{LOST[what]}; DELETE FROM relatorio WHERE id_conta = 3",
         rf"organization 2(, account 3)?: {what} that is not there: [1-9]\d*",
     )
+
+
+@pytest.mark.parametrize("missing", ["", GONE, "DELETE FROM relatorio WHERE id_conta = 3"], ids=["", "row", "reports"])
+def test_what_is_counted_stays_where_an_account_or_its_reports_are_there_again(
+    store: Store, accounts: list[Account], missing: str
+) -> None:
+    """Either may have come after it was looked what is counted for nobody."""
+    run(store, missing)
+    before = contents(store.database)
+    for id_conta in (accounts[2].id_conta, 0):
+        with store.database.transaction() as connection:
+            orphans.clear(connection, Owner(accounts[2].id_organizacao, id_conta))
+    assert contents(store.database) == before
 
 
 @pytest.mark.usefixtures("accounts")
