@@ -297,12 +297,19 @@ def renamed(database: Database, account: Account) -> None:
 
 
 def given_another_document(database: Database, account: Account) -> None:
-    _imported(database, account, relatorio(3000, numero_documento=cpf(1), atualizado_em=NOON + 1))
+    corrected = relatorio(3000, numero_documento=cpf(1), nome_pessoa="Ana 1", atualizado_em=NOON + 1)
+    _imported(database, account, corrected)
 
 
-def _imported(database: Database, account: Account, corrected: Relatorio) -> None:
+def renamed_before_others_came(database: Database, account: Account) -> None:
+    renamed = relatorio(3000, numero_documento=cpf(3000), atualizado_em=NOON + 1)
+    _imported(database, account, renamed, relatorio(3001, numero_documento=cpf(3001)))
+
+
+def _imported(database: Database, account: Account, *batches: Relatorio) -> None:
     ingest = Ingest(database, account.id_conta)
-    ingest.write([corrected])
+    for each in batches:
+        ingest.write([each])
     ingest.forget()
 
 
@@ -319,7 +326,9 @@ def repaired(database: Database, _account: Account) -> None:
 
 
 @pytest.mark.engines("sqlite", reason="a server's index of words is its own affair")
-@pytest.mark.parametrize("happens", [renamed, given_another_document, erased_though_absent, repaired])
+@pytest.mark.parametrize(
+    "happens", [renamed, renamed_before_others_came, given_another_document, erased_though_absent, repaired]
+)
 def test_nothing_of_a_name_that_a_person_has_no_more_is_left_in_the_file(
     store: Store, store_url: str, account: Account, happens: Callable[[Database, Account], None]
 ) -> None:
