@@ -377,6 +377,20 @@ def test_more_time_than_configured_is_429_until_it_has_passed(
     assert asking.get("/usuario").status == 200, "a request that was refused takes no time"
 
 
+def test_of_both_limits_each_holds_and_neither_refuses_what_both_admit(
+    account: Account, client: NewClient, let_pass: Callable[[float], None], lasting: Callable[[float], None]
+) -> None:
+    asking = client(account.token, rate_limit=2, busy_limit_ms=500)
+    lasting(0.01)
+    answers = [asking.get(f"/relatorios?page={page}") for page in range(1, 4)]
+    assert [answer.headers.get("retry-after") for answer in answers] == [None, None, "1"]
+    let_pass(1)
+    lasting(2)
+    answers += [asking.get(f"/relatorios?page={page}") for page in range(4, 6)]
+    assert [answer.headers.get("retry-after") for answer in answers[3:]] == [None, "3"]
+    assert [answer.status for answer in answers] == [200, 200, 429, 200, 429]
+
+
 @pytest.mark.parametrize(("error", "wait"), [(Slow, "3"), (Unavailable, None)])
 def test_a_statement_that_was_ended_has_taken_time_and_nobody_pays_for_a_store_that_does_not_answer(
     store_url: str,
