@@ -145,12 +145,15 @@ def test_a_cursor_holds_in_every_worker(acme: Client, account: Account, new_app:
 
 
 @pytest.mark.usefixtures("filled")
-def test_a_cursor_has_an_etag_too(acme: Client, store: Store, account: Account) -> None:
-    url = acme.get("/relatorios").links["next"]
-    known = {"If-None-Match": acme.get(url).headers["etag"]}
-    assert acme.ask("GET", url, headers=known).status == 304
+@pytest.mark.parametrize("cache_bytes", [0, 1_000_000])
+def test_a_cursor_has_an_etag_too(client: NewClient, store: Store, account: Account, cache_bytes: int) -> None:
+    """Also in a worker that has not kept the page."""
+    asking = client(account.token, cache_bytes=cache_bytes)
+    url = asking.get("/relatorios").links["next"]
+    known = {"If-None-Match": asking.get(url).headers["etag"]}
+    assert asking.ask("GET", url, headers=known).status == 304
     store.write(account, [relatorio(999)])
-    assert acme.ask("GET", url, headers=known).status == 200
+    assert asking.ask("GET", url, headers=known).status == 200
 
 
 def refused(client: Client, url: str) -> bool:
