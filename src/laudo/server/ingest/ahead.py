@@ -52,7 +52,7 @@ def _received(given: BinaryIO) -> Iterator[Any]:
 
 
 def _forked(items: Iterable[T], ours: socket.socket, theirs: socket.socket) -> int:
-    """Fork, with signals held back until the child ignores them; gives its id, and never returns in the child."""
+    """Fork, with signals held back, for good in the child; gives its id, and never returns there."""
     held = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         child = os.fork()
@@ -65,8 +65,6 @@ def _forked(items: Iterable[T], ours: socket.socket, theirs: socket.socket) -> i
 
 def _work(items: Iterable[T], ours: socket.socket, theirs: socket.socket) -> NoReturn:
     try:
-        for number in _SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
         ours.close()
         threading.Thread(target=_end_with_parent, args=(theirs,), daemon=True).start()
         _send(items, theirs)
