@@ -327,6 +327,36 @@ def test_a_page_ends_where_more_reports_of_a_document_are_counted_than_there_are
     )
 
 
+@pytest.mark.parametrize(
+    ("damage", "asked", "told"),
+    [
+        ("DELETE FROM bucket", "page=2", "holds fewer rows than the facets"),
+        ("DELETE FROM bucket", "atualizado_em_de=2026-01-01", "holds fewer rows than the facets"),
+        ("DELETE FROM bucket WHERE parent > 0", "page=2", "holds fewer rows than the facets"),
+        ("DELETE FROM tally", "status=CONCLUIDO&page=2", "holds fewer rows than the facets"),
+        ("DELETE FROM relatorio WHERE mensagem > 'Mensagem 2'", "page=2", "counts more rows than there are"),
+    ],
+)
+def test_a_tally_that_does_not_fit_the_reports_is_500_and_the_operator_is_told_what_mends_it(
+    acme: Client,
+    account: Account,
+    store: Store,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    damage: str,
+    asked: str,
+    told: str,
+) -> None:
+    statuses = ("CONCLUIDO", "CONCLUIDO", "PENDENTE")
+    store.write(
+        account, [relatorio(each, mensagem=f"Mensagem {each}", status=statuses[each % 3]) for each in range(90)]
+    )
+    with store.database.transaction() as connection:
+        connection.run_script(damage)
+    assert_shape(acme.ask("GET", f"/relatorios?{asked}"), 500, "Internal Server Error")
+    assert capsys.readouterr().err == f"store: the tally {told}; `laudo verify --repair` mends it\n"
+
+
 def test_more_requests_than_configured_are_429_with_the_seconds_to_wait(
     account: Account, client: NewClient, let_pass: Callable[[float], None]
 ) -> None:

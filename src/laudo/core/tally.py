@@ -55,6 +55,7 @@ class Span(NamedTuple):
 
 _WHOLE: Final = Bucket(COARSE, b"", None, 0)
 _DAMAGED: Final = "the tally holds fewer rows than the facets; `laudo verify --repair` mends it"
+_EXCEEDS: Final = "the tally counts more rows than there are; `laudo verify --repair` mends it"
 
 
 def locate(axis: Axis, group: Group, position: int) -> Asking[Key]:
@@ -63,8 +64,10 @@ def locate(axis: Axis, group: Group, position: int) -> Asking[Key]:
     for _level in range(2):
         children = _buckets((yield Children(axis, bucket.number, group.numbers, group.others)), bucket)
         bucket, position = _at(children, position)
-    [key] = yield At(axis, axis.decode(bucket.lower), _decoded(axis, bucket.upper), group.numbers, position)
-    return key
+    keys = yield At(axis, axis.decode(bucket.lower), _decoded(axis, bucket.upper), group.numbers, position)
+    if not keys:
+        raise DamagedError(_EXCEEDS)
+    return keys[0]
 
 
 def beginnings(axis: Axis, group: Group) -> Asking[list[tuple[Key, int]]]:
@@ -181,8 +184,8 @@ def _nearer_end(place: bytes, lower: bytes, upper: bytes) -> bool:
 
 def _buckets(rows: Rows, parent: Bucket) -> list[Bucket]:
     """Give each bucket its end: where the next one begins, or its parent ends."""
-    ends = [*(lower for _, lower, _ in rows[1:]), parent.upper]
-    return [Bucket(number, lower, end, total) for (number, lower, total), end in zip(rows, ends, strict=True)]
+    ends = [*(lower for _, lower, _ in rows[1:]), parent.upper]  # One too many where all rows are lost.
+    return [Bucket(number, lower, end, total) for (number, lower, total), end in zip(rows, ends, strict=False)]
 
 
 def _at(buckets: list[Bucket], position: int) -> tuple[Bucket, int]:
