@@ -284,6 +284,29 @@ def test_a_walk_by_a_field_collects_nothing_behind_its_item_where_a_value_ends(
     assert not any(isinstance(lookup, Plain) and lookup.few and lookup.after for lookup, _ in noted)
 
 
+@pytest.mark.usefixtures("impatient")
+def test_a_walk_by_a_field_ends_no_value_by_what_it_had_passed_of_a_list_that_has_changed(
+    account: Account, store: Store, acme: Client
+) -> None:
+    """As many have gone as are left of the status, farther than a walk looks: with the next one all seem counted."""
+    gap = range(45, 255)
+    store.write(
+        account,
+        [
+            relatorio(
+                number,
+                status="CONCLUIDO" if number < 270 else "PENDENTE",
+                atualizado_em=NOON - SECOND if number in gap else NOON,
+            )
+            for number in range(500)
+        ],
+    )
+    first = acme.get(f"/relatorios?sort=status&atualizado_em_de={render_instant(NOON)}")
+    store.delete(account, *range(15))
+    numeros = [item["numero"] for page in acme.walk(first.links["next"]) for item in page.itens]
+    assert numeros == [numero(number) for number in range(25, 500) if number not in gap]
+
+
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
     "asked", ["pessoas?nome=maria&sort=-nome", "relatorios?atualizado_em_de=2026-01-01&sort=-mensagem"]
