@@ -133,8 +133,6 @@ def _rank(axis: Axis, group: Group, key: Key, holder: Holder) -> Asking[int]:
         before, within, beyond = yield from together(coarse, fine, rows)
         return before + within - beyond
     fine = _summed(axis, group, holder.coarse, holder.lower, holder.before)
-    if place == holder.lower:
-        return sum((yield from together(coarse, fine)))
     rows = counted(axis, group.numbers, axis.decode(holder.lower), key)
     return sum((yield from together(coarse, fine, rows)))
 
