@@ -47,6 +47,7 @@ def _part(asked: str, total: int) -> Part:
         ("sort=numero" + RARE, WEEK, 4_000, 80, "guess"),
         ("sort=numero" + DONE, MONTH, 126_000, 1, "walk"),
         ("sort=numero" + DONE, MONTH, 126_000, 627, "guess"),
+        ("sort=numero" + DONE, MONTH, 126_000, 5_040, "walk"),
         ("sort=numero_documento" + RARE, MONTH, 6_900, 1, "collect"),
         ("sort=numero_documento" + RARE, MONTH, 6_900, 10, "collect"),
         ("sort=numero" + DONE, FOUR_MONTHS, 504_000, 10, "walk"),
