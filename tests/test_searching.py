@@ -6,9 +6,9 @@ from typing import Final
 import pytest
 
 from laudo.core import leads, plan, query
-from laudo.core.axes import PESSOA_CPF, PESSOA_RECENCY
+from laudo.core.axes import PESSOA_CPF, PESSOA_RECENCY, Axis
 from laudo.core.facets import Facets
-from laudo.core.lookups import Asked, Count, Found, LookUp, Plain, Rows, Together, Words
+from laudo.core.lookups import Asked, Count, Found, Holding, LookUp, Plain, Rows, Together, Words
 from laudo.core.points import Counted, Lead
 from laudo.core.resources import PESSOAS
 
@@ -48,6 +48,8 @@ def answered(lookup: Asked, looked_up: list[LookUp]) -> Rows:
         return [(HAVE[lookup.words[0]] if len(lookup.words) == 1 else 40_000,)]
     if isinstance(lookup, Count):
         return [(min(lookup.most or PERSONS, 1_000_000),)]
+    if isinstance(lookup, Holding):
+        return [(b"", None, PERSONS, 0, 1, b"", 0)]
     assert isinstance(lookup, Plain)
     return [(25 if lookup.counted else None, 25, ITEMS)]
 
@@ -101,11 +103,24 @@ def test_what_was_counted_of_words_serves_other_pages() -> None:
     assert (again.total, again.lead) == (first.total, first.lead)
 
 
+def test_all_who_have_the_leading_word_are_met_however_few_of_them_match() -> None:
+    _, [taken] = asked("nome=silva+ana", Counted(1_000, lead=Lead(("ana",), HAVE["ana"])))
+    assert isinstance(taken, Plain)
+    assert not taken.few
+
+
 def test_beside_a_range_the_narrowest_leads() -> None:
     _, looked_up = asked("nome=maria+iris&atualizado_em_de=2026-01-01")
     assert isinstance(last := looked_up[-1], Plain)
     assert last.through == ("iris",)
     assert last.counted
+
+
+@pytest.mark.parametrize(("nome", "through"), [("maria", ("maria",)), ("silva", PESSOA_RECENCY)])
+def test_beside_a_range_of_many_leads_what_is_sooner_looked_at(nome: str, through: Words | Axis) -> None:
+    _, looked_up = asked(f"nome={nome}&atualizado_em_de=2026-01-01")
+    counting = next(each for each in looked_up if isinstance(each, Plain))
+    assert (counting.through, counting.counted) == (through, True)
 
 
 def test_a_name_that_the_order_of_time_holds_is_tested_sooner_than_one_that_is_fetched() -> None:
