@@ -16,7 +16,7 @@ from effort import Noted, steps
 from factories import NOON, SMALL, Account, Store, cpf, numero, relatorio
 from laudo.core import guesses, periods, plan, reading, sql, walking
 from laudo.core.axes import numero_key
-from laudo.core.lookups import Count, LookUp, Plain
+from laudo.core.lookups import Count, LookUp, Plain, Read
 from laudo.core.sql import Dialect, Owner, Statement
 from laudo.core.values import render_instant
 from laudo.server.ingest.records import Relatorio
@@ -332,6 +332,22 @@ def test_a_walk_passes_nothing_below_a_value_that_fills_the_page(
     first = acme.get(f"/{asked}")
     assert len(acme.get(first.links["next"]).itens) == 25
     assert steps(store_url, noted[-1][1]) < 100
+
+
+@pytest.mark.parametrize("sort", ["mensagem", "-mensagem"])
+def test_a_walk_leaps_over_what_others_have_of_its_message(
+    account: Account, store: Store, acme: Client, monkeypatch: pytest.MonkeyPatch, *, noted: Noted, sort: str
+) -> None:
+    """The tally tells where the next ones stand, so that no read passes all."""
+    for module, name in ((plan, "FEW"), (reading, "FARTHEST")):
+        monkeypatch.setattr(module, name, 0)
+    ends = (*range(30), *range(930, 960))
+    store.write(account, [relatorio(each, status="PENDENTE" if each in ends else "CONCLUIDO") for each in range(960)])
+    first = acme.get(f"/relatorios?sort={sort}&status=PENDENTE")
+    noted.clear()
+    following = acme.get(first.links["next"])
+    assert [item["numero"] for item in following.itens] == [numero(number) for number in ends[25:50]]
+    assert sum(lookup.most or 960 for lookup, _ in noted if isinstance(lookup, Read)) < 100
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
