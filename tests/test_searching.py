@@ -96,6 +96,12 @@ def test_whoever_has_two_common_words_is_counted_without_a_look_at_names() -> No
     assert (page.total, page.lead) == (40_000, Lead(("maria", "silva"), HAVE["maria"]))
 
 
+def test_a_page_that_is_soon_walked_to_asks_nothing_of_how_names_begin() -> None:
+    page, looked_up = asked("nome=maria")
+    assert [type(each) for each in looked_up] == [Found, Plain]
+    assert page.total == HAVE["maria"]
+
+
 def test_what_was_counted_of_words_serves_other_pages() -> None:
     first, _ = asked("nome=maria+iris")
     again, looked_up = asked("nome=maria+iris&sort=cpf", Counted(first.total, lead=first.lead))
