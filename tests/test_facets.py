@@ -2,7 +2,7 @@
 
 import random
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from urllib.parse import quote
 
@@ -24,24 +24,43 @@ def invented(number: int) -> Iterator[Facet]:
         yield each, 1, status, tipo_pessoa, f"consulta {each % NOMES:03}", chosen.choice(("VALID", None)), each % 2
 
 
-def most_held(facets: Facets) -> int:
-    """Ask for thousands of groups, and give the bytes that were held at most."""
-    # It remembers the questions itself, which a worker does for all accounts together.
-    parse, most = query.parse.__wrapped__, 0
+def narrow() -> Iterator[str]:
+    """Give questions that few facets match, and such that none does."""
     for sort, status, nome in product(("tipo_pessoa", "-nome"), STATUS, range(NOMES)):
         for unknown in ("", quote("𝒳" * 180)):
-            asked = f"sort={sort}&status={status}&nome=consulta%20{nome:03}{unknown}"
-            facets.groups(parse(RELATORIOS, asked, max_rows=25))
+            yield f"sort={sort}&status={status}&nome=consulta%20{nome:03}{unknown}"
+
+
+def wide() -> Iterator[str]:
+    """Give questions that many facets match."""
+    filters = product(
+        ("", *(f"&status={status}" for status in STATUS)),
+        ("", "&tipo_pessoa=PESSOA", "&tipo_pessoa=EMPRESA"),
+        ("", "&resultado=VALID"),
+        ("", "&pendente_validacao_manual=true", "&pendente_validacao_manual=false"),
+    )
+    for each, field, sign in product(filters, RELATORIOS.facet_fields, ("", "-")):
+        yield f"sort={sign}{field}{''.join(each)}"
+
+
+def most_held(facets: Facets, asked: Iterator[str]) -> int:
+    """Ask for hundreds of groups, and give the bytes that were held at most."""
+    # It remembers the questions itself, which a worker does for all accounts together.
+    parse, most = query.parse.__wrapped__, 0
+    for each in asked:
+        facets.groups(parse(RELATORIOS, each, max_rows=25))
         most = max(most, tracemalloc.get_traced_memory()[0])
     return most
 
 
-@pytest.mark.parametrize("number", [1, 30, 1_000])
-def test_facets_take_up_no_more_than_they_say_whatever_is_asked(number: int) -> None:
-    most_held(Facets(invented(number)))
+@pytest.mark.parametrize(("number", "asked"), [(1, narrow), (30, narrow), (1_000, narrow), (1_000, wide)])
+def test_facets_take_up_no_more_than_they_say_whatever_is_asked(
+    number: int, asked: Callable[[], Iterator[str]]
+) -> None:
+    most_held(Facets(invented(number)), asked())
     tracemalloc.start()
     try:
         facets = Facets(invented(number))
-        assert 0 < most_held(facets) < facets.weight
+        assert 0 < most_held(facets, asked()) < facets.weight
     finally:
         tracemalloc.stop()
