@@ -160,6 +160,12 @@ def test_unusual_but_correct_encodings_are_understood(empty: Client, path: str, 
     assert empty.get(f"{path}?{query}").status == (400 if query == "?" else 200)
 
 
+@pytest.mark.parametrize("path", LISTS)
+def test_a_letter_sent_as_its_bytes_means_what_it_means_encoded(empty: Client, path: str) -> None:
+    """Of ê, both bytes are letters of latin-1, as which WSGI hands them over."""
+    assert empty.get(f"{path}?nome=ê").links == empty.get(f"{path}?nome=%C3%AA").links
+
+
 def test_a_parameter_that_does_not_exist_is_answered_with_the_nearest_that_does(empty: Client) -> None:
     for given, nearest in (
         *(("numero_documeto", "numero_documento"), ("pagina", "page"), ("estatus", "status")),
