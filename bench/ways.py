@@ -28,7 +28,10 @@ from laudo.core.resources import PESSOAS, RELATORIOS, Resource
 from laudo.server.stores import open_store
 from stores import Plan, build
 
-SINCE: Final = ("2026-09-30", "2026-09-24", "2026-09-01", "2026-06-01", "2025-06-01")
+ENDS: Final = (
+    *(f"de={day}" for day in ("2026-09-30", "2026-09-24", "2026-09-01", "2026-06-01", "2025-06-01")),
+    *(f"ate={day}" for day in ("2026-09-24", "2026-06-01")),
+)
 LISTS: Final = (
     *((RELATORIOS, sort) for sort in ("numero", "-numero", "numero_documento", "mensagem", "-mensagem")),
     *((PESSOAS, sort) for sort in ("nome", "cpf")),
@@ -70,10 +73,10 @@ def main() -> None:
 
 def _pages(asker: Asker) -> Iterator[Page]:
     print(f"  {'':72}{'page':>7}" + "".join(f"{way:>20}" for way in periods.WAYS))
-    for (resource, sort), since, filters in product(LISTS, SINCE, FILTERS):
+    for (resource, sort), end, filters in product(LISTS, ENDS, FILTERS):
         if filters and resource is PESSOAS:
             continue
-        asked = f"sort={sort}&atualizado_em_de={since}{filters}"
+        asked = f"sort={sort}&atualizado_em_{end}{filters}"
         last = max(1, -(-asker.total(resource, asked) // query.STEP))
         for page in sorted({1, min(10, last), (last + 1) // 2}):
             found = _page(asker, resource, asked, page)
