@@ -41,6 +41,7 @@ PERIODS: Final = (
     "&atualizado_em_de=2026-06-01",
     "&atualizado_em_de=2026-03-01&atualizado_em_ate=2026-05-01",
     "&atualizado_em_ate=2025-06-01",
+    "&atualizado_em_ate=2026-09-24",
 )
 
 Taken = dict[str, float]
