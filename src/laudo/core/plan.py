@@ -152,18 +152,26 @@ def _bounded(sought: Sought, bounds: Bounds, counted: Counted | None) -> Steps:
 def _searched(sought: Sought, counted: Counted | None) -> Steps:
     """Words of a name: counters tell how many persons have one word, the words' index how many have some.
 
-    Where names are met to test them for others, they are counted and collected in one look-up.
+    Where names are met to test them for others, they are counted and collected in one look-up, unless all with the
+    rarest word begin with it: these lie together in the order by name.
     """
     words, total = sought.query.words, counted.total if counted else None
     if len(words) == 1:
         return (yield from _of_word(sought, total))
     lead = (counted and counted.lead) or (yield from leads.of_words(words))
-    if total is None and (lead.most <= FEW or len(lead.words) < len(words)):
+    if total is None and lead.most > FEW:
+        named = yield from leads.of_name(lead.words[:1], sought.group)
+        lead = named[0] if named else lead
+    if total is None and lead.beginning:
+        [(total, *_)] = yield replace(_counting(sought, lead.beginning), through=lead.through)
+    elif total is None and (lead.most <= FEW or len(lead.words) < len(words)):
         return replace((yield from _counted(sought, None, through=lead.words)), lead=lead)
-    if total is None:
+    elif total is None:
         [(total,)] = yield Found(words)
-    met = lead.most if len(lead.words) == 1 else None
-    return replace((yield from _taken(sought, sought.matching(total, through=lead.words, met=met))), lead=lead)
+    met = None if len(lead.words) > 1 else lead.most
+    of = lead.most if lead.through is sought.query.order.field.axis else None
+    matching = sought.matching(total, of=of, through=lead.through, met=met, beginning=lead.beginning)
+    return replace((yield from _taken(sought, matching)), lead=lead)
 
 
 def _of_word(sought: Sought, total: int | None) -> Steps:
