@@ -145,6 +145,7 @@ def _rows() -> Iterator[Row]:
         "nome=mar sil",
         "nome=maria aparecida da silva santos",
         "nome=maria leao",
+        "nome=maria silva",
         "nome=maria&cpf={cpf}",
         "nome=maria&sort=nome",
         "nome=maria&atualizado_em_de=2026-06-01",
