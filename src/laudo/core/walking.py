@@ -26,7 +26,7 @@ SORT: Final = 2
 _TIED: Final = 2
 """How much dearer rows are where many share a value and are ordered against the walk: each is met twice."""
 NEVER: Final = 1 << 62
-"""What it costs to walk an order that no index has."""
+"""What a way costs that there is not, as to walk an order that no index has."""
 LEAST: Final = 256
 """Rows that a walk may always look at."""
 
