@@ -4,7 +4,7 @@
 
 Asks stores that bench/flat.py builds for pages of periods, and takes each in every way that is worth a try: all rows
 that match are collected, or those before the page walked past, or its place is guessed. Prints the milliseconds of each
-beside what `laudo.core.periods` reckons, and which it chooses (*); last, by way, how many nanoseconds one unit of its
+beside what `laudo.core.across` reckons, and which it chooses (*); last, by way, how many nanoseconds one unit of its
 cost took, and the pages that another way would have found sooner. The constants of that reckoning, in
 `laudo.core.walking` and `guesses`, come from here.
 """
@@ -20,10 +20,10 @@ from typing import Final, NamedTuple
 from unittest.mock import patch
 
 from flat import Asker, number, parsed
-from laudo.core import periods, query
+from laudo.core import across, query
+from laudo.core.across import Costs
 from laudo.core.cursor import After
 from laudo.core.part import Part
-from laudo.core.periods import Costs
 from laudo.core.resources import PESSOAS, RELATORIOS, Resource
 from laudo.server.stores import open_store
 from stores import Plan, build
@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def _pages(asker: Asker) -> Iterator[Page]:
-    print(f"  {'':72}{'page':>7}" + "".join(f"{way:>20}" for way in periods.WAYS))
+    print(f"  {'':72}{'page':>7}" + "".join(f"{way:>20}" for way in across.WAYS))
     for (resource, sort), end, filters in product(LISTS, ENDS, FILTERS):
         if filters and resource is PESSOAS:
             continue
@@ -80,7 +80,7 @@ def _pages(asker: Asker) -> Iterator[Page]:
         last = max(1, -(-asker.total(resource, asked) // query.STEP))
         for page in sorted({1, min(10, last), (last + 1) // 2}):
             found = _page(asker, resource, asked, page)
-            cells = "".join(f"{_cell(found, way):>20}" for way in periods.WAYS)
+            cells = "".join(f"{_cell(found, way):>20}" for way in across.WAYS)
             print(f"  {found.asked:72}{page:>7}{cells}", flush=True)
             yield found
 
@@ -116,18 +116,18 @@ def _unit(taken: Taken) -> float:
 def _taking(way: str) -> Iterator[list[tuple[Costs, str]]]:
     """Take pages of periods in one way, whatever it costs; gives what was reckoned of each, and would be chosen."""
     reckoned: list[tuple[Costs, str]] = []
-    chosen = periods.way
+    chosen = across.way
 
     def forced(part: Part, limit: int, skip: int, after: After | None) -> str:
-        reckoned.append((periods.reckon(part, limit, skip), chosen(part, limit, skip, after)))
+        reckoned.append((across.reckon(part, limit, skip), chosen(part, limit, skip, after)))
         return way
 
-    with patch.object(periods, "way", forced):
+    with patch.object(across, "way", forced):
         yield reckoned
 
 
 def _judge(pages: list[Page]) -> None:
-    for way in periods.WAYS:
+    for way in across.WAYS:
         long = [page.taken[way] for page in pages if way in page.taken and page.taken[way].ms > LONG_MS]
         if len(long) > 1:
             low, middle, high = quantiles(map(_unit, long), n=4)

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 import laudo
 from factories import SMALL, Account, Store
 from forwarding import Forwarding, ForwardingConnection
-from laudo.core import guesses, periods, plan
+from laudo.core import across, guesses, plan
 from laudo.core.sql import Statement, Write
 from laudo.server import accounts, app
 from laudo.server.accounts import Level
@@ -117,8 +117,8 @@ def done(url: str, key_file: Path, *, opened: Opening = open_store) -> Record:
         settings = Settings(store=url, key_file=str(key_file), log=False, cache_bytes=0)
         service = app.create(settings, database=reading)
         _ask(Client(service, asking[0].token), seed=0)
-        guessing = patch.multiple(guesses, GUESSING=0, LOCATING=0, COUNTING=0, NEAR=10, FEW_OF_PERIOD=5)
-        with guessing, patch.object(periods, "COMBINATION", 0), patch.object(plan, "FEW", 0):
+        guessing = patch.multiple(guesses, GUESSING=0, LOCATING=0, COUNTING=0, NEAR=10, FEW_OF_RANGE=5)
+        with guessing, patch.object(across, "COMBINATION", 0), patch.object(plan, "FEW", 0):
             _ask(Client(service, asking[-1].token), seed=1)
         _keep_accounts(store, asking[-1])
         _damage(plain)

@@ -120,7 +120,7 @@ def far_between(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name, value in (
         (plan, "FEW", 0),
         (guesses, "NEAR", 0),
-        (guesses, "FEW_OF_PERIOD", 0),
+        (guesses, "FEW_OF_RANGE", 0),
         (reading, "FARTHEST", 0),
         (reading, "TIES", 0),
         (reading, "PATIENCE", 0),

@@ -7,10 +7,10 @@ from typing import Final, TypeVar
 import pytest
 
 from laudo.core import axes, guesses, query
-from laudo.core.axes import Axis, Key
+from laudo.core.axes import Axis, Bounds, Key
 from laudo.core.facets import Group, Numbers
 from laudo.core.lookups import Asking, Children
-from laudo.core.part import Part, Timed
+from laudo.core.part import Across, Part
 from laudo.core.points import Point, Points
 from laudo.core.resources import RELATORIOS, Order
 from laudo.core.walking import Matching
@@ -23,7 +23,8 @@ EACH: Final = ROWS // OF_PERIOD
 """Rows of the order for each of the period."""
 ORDER: Final = Order(RELATORIOS.field("numero"), descending=False)
 
-FETCHED: Final = Timed(axes.RELATORIO_RECENCY, (1,), shows=False)
+PERIOD: Final = Bounds(axes.RELATORIO_RECENCY, None, (0, b""))
+FETCHED: Final = Across(PERIOD, (1,), shows=False)
 
 
 class Lie(list[int]):
@@ -48,8 +49,8 @@ def _key(_axis: Axis, _group: Group, place: int) -> Asking[Key]:
 def _narrowed(lie: Lie, row: int, *, upper: bool) -> tuple[Point, Point]:
     axis, group = axes.RELATORIO_NUMERO, Group(None, None, ROWS)
     matching = Matching(query.parse(RELATORIOS, "", max_rows=25), None, ORDER, len(lie), ROWS)
-    timed = Timed(axes.RELATORIO_RECENCY, None, shows=True)
-    part = Part(axis, group, matching, Points((), end=Point(None, ROWS, len(lie))), None, timed)
+    shown = Across(PERIOD, None, shows=True)
+    part = Part(axis, group, matching, Points((), end=Point(None, ROWS, len(lie))), None, shown)
     assert not list(guesses._narrow(part, row, upper=upper))
     return part.points.around(row)
 
@@ -70,7 +71,7 @@ def test_what_lies_evenly_is_counted_about_once_from_the_nearer_end(
             low, high = _narrowed(lie, row, upper=upper)
         assert (bisect_left(lie, low.place), low.held <= row < high.held) == (low.held, True)
         near = (high.held - row if upper else row - low.held) * EACH
-        assert near <= max(2 * guesses.NEAR, 2 * guesses.FEW_OF_PERIOD * EACH)
+        assert near <= max(2 * guesses.NEAR, 2 * guesses.FEW_OF_RANGE * EACH)
         assert lie.counted <= way + 120 * EACH + 4 * guesses.NEAR, seed
 
 

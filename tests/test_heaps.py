@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 
 from effort import Noted, steps
 from factories import NOON, SMALL, Account, Store, cpf, numero, relatorio
-from laudo.core import guesses, periods, plan, reading, sql, walking
+from laudo.core import across, guesses, plan, reading, sql, walking
 from laudo.core.axes import numero_key
 from laudo.core.lookups import Count, LookUp, Plain, Read
 from laudo.core.sql import Dialect, Owner, Statement
@@ -150,7 +150,7 @@ def test_many_messages_above_one_that_very_many_share_are_not_taken_one_by_one(
         return ask(lookup, owner, dialect)
 
     monkeypatch.setattr(sql, "statement", counting)
-    monkeypatch.setattr(periods, "way", lambda *_: "guess")
+    monkeypatch.setattr(across, "way", lambda *_: "guess")
     first = acme.get(f"/relatorios?sort=-mensagem&atualizado_em_de={render_instant(NOON)}{status}")
     matching = [each for each in reports if each.atualizado_em >= NOON and (not status or each.status == "CONCLUIDO")]
     matching.sort(key=lambda each: each.numero)
@@ -203,13 +203,13 @@ def test_a_message_that_very_many_share_is_not_counted_through_for_a_page_of_a_f
 
     def counting(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
         nonlocal counted
-        if isinstance(lookup, Count) and lookup.period and not lookup.through:
+        if isinstance(lookup, Count) and lookup.across and not lookup.through:
             first = 0 if lookup.lower is None else bisect_left(keys, lookup.lower)
             counted += (len(keys) if lookup.upper is None else bisect_left(keys, lookup.upper)) - first
         return ask(lookup, owner, dialect)
 
     monkeypatch.setattr(sql, "statement", counting)
-    monkeypatch.setattr(periods, "way", lambda *_: "guess")
+    monkeypatch.setattr(across, "way", lambda *_: "guess")
     asked = f"/relatorios?sort=-mensagem&page=2&atualizado_em_de={render_instant(NOON)}{status}"
     matching = [each for each in reports if each.atualizado_em >= NOON and (not status or each.status == "CONCLUIDO")]
     matching.sort(key=lambda each: each.numero)

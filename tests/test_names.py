@@ -77,7 +77,7 @@ def test_every_page_is_the_one_that_is_found_without_a_range_of_names(
     with monkeypatch.context() as patched:
         patched.setattr(leads, "of_name", no_names)
         expected = {url: client.get(url).body for url in paged}
-    for module, name, value in (plan, "FEW", 0), (plan, "FAR", 0), (plan, "CHEAPER", 10), (walking, "LEAST", 0):
+    for module, name, value in (plan, "FEW", 0), (plan, "FAR", 0), (walking, "LEAST", 0):
         monkeypatch.setattr(module, name, value)
     if collecting is not None:
         monkeypatch.setattr(walking.Matching, "collecting", lambda *_: collecting)
@@ -89,7 +89,6 @@ def test_only_where_all_names_begin_so_they_are_read_in_the_order_by_name(
 ) -> None:
     monkeypatch.setattr(plan, "FEW", 0)
     monkeypatch.setattr(plan, "FAR", 0)
-    monkeypatch.setattr(plan, "CHEAPER", 10)
     client = Client(new_app(database, cache_bytes=0), account.token)
     total = client.get("/pessoas?nome=zuleica+maria").total
     given = ("maria", not total), ("s+maria", not total), ("mar", not total), ("silva", False), ("leao", False)

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from effort import Noted
 from engines import Engine, Stores
 from factories import NOON
-from laudo.core import guesses, periods, plan, points, sql, walking
+from laudo.core import across, guesses, plan, points, sql, walking
+from laudo.core.axes import Period
 from laudo.core.lookups import At, Count, LookUp, Plain, Read
-from laudo.core.query import Period
 from laudo.core.sql import Dialect, Owner, Statement
 from laudo.core.values import render_instant
 from laudo.server import app
@@ -40,7 +40,7 @@ ORDERS: Final[tuple[tuple[List, str], ...]] = (
 )
 FREE: Final = (
     *((guesses, name, 0) for name in ("GUESSING", "LOCATING", "COUNTING")),
-    (periods, "COMBINATION", 0),
+    (across, "COMBINATION", 0),
 )
 """Guessing and counting at no cost, so that little data is guessed among."""
 FILTERS: Final = ("&status=CONCLUIDO", "&resultado=INVALID&pendente_validacao_manual=true")
@@ -81,9 +81,17 @@ def _own_messages(seeded: Random, number: int, time: int) -> Relatorio:
     return replace(_evenly(seeded, number, time), mensagem=f"Protocolo {time:06}")
 
 
+def _own_persons(seeded: Random, number: int, time: int) -> Relatorio:
+    """Make a report of a person who has no other; half of them are called Ana."""
+    nome = f"{seeded.choice(('Ana', 'Bia'))} {number}"
+    evenly = _evenly(seeded, number, time)
+    return replace(evenly, tipo_pessoa="Pessoa", numero_documento=f"{number:011}", nome_pessoa=nome)
+
+
 Way = Callable[[Random, int, int], Relatorio]
 WAYS: Final[tuple[Way, ...]] = (_evenly, _together, _many_names, _own_messages)
 EVENLY: Final = [pytest.param(_evenly, marks=pytest.mark.xdist_group("periods _evenly"))]
+PERSONS: Final = [pytest.param(_own_persons, marks=pytest.mark.xdist_group("periods _own_persons"))]
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +130,7 @@ def test_each_page_is_found_with_few_questions_however_reports_lie(
     kept: Kept, monkeypatch: pytest.MonkeyPatch, order: tuple[List, str], near: tuple[int, int], most: int
 ) -> None:
     resource, sort = order
-    for module, name, value in (*FREE, (guesses, "NEAR", near[0]), (guesses, "FEW_OF_PERIOD", near[1])):
+    for module, name, value in (*FREE, (guesses, "NEAR", near[0]), (guesses, "FEW_OF_RANGE", near[1])):
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(points, "APART", 30)
     instants = [render_instant(NOON + minute * MINUTE) for minute in (40, 350, 950)]
@@ -211,11 +219,36 @@ def test_a_short_period_is_counted_by_its_own_rows_where_the_index_of_time_shows
     assert any(isinstance(lookup, Count) and lookup.through for lookup, _ in noted)
 
 
+@pytest.mark.parametrize("made", PERSONS, indirect=True)
+@pytest.mark.parametrize(
+    ("asked", "passes_across"),
+    [
+        *((f"nome=ana&sort={sign}atualizado_em", False) for sign in ("", "-")),
+        *((f"busca=000000003&sort={sign}atualizado_em", True) for sign in ("", "-")),
+        *((f"busca=000000003&sort={sign}nome", False) for sign in ("", "-")),
+        ("busca=00000000&sort=nome", True),
+    ],
+)
+def test_names_or_digits_that_begin_alike_are_found_in_another_order_as_a_period_is(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, noted: Noted, asked: str, *, passes_across: bool
+) -> None:
+    """Rows are counted along the order, or in the range's own, which are few, or in what it leaves out, if anything."""
+    for module, name, value in (*FREE, (guesses, "NEAR", 5), (guesses, "FEW_OF_RANGE", 2), (plan, "FAR", 0)):
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(walking, "SORT", 1_000_000)  # Nobody collects.
+    assert kept.client.get(f"/pessoas?{asked}&page=3").itens
+    counted = [lookup for lookup, _ in noted if isinstance(lookup, Count) and lookup.across]
+    assert counted
+    assert any(lookup.through for lookup in counted) == passes_across
+    for page in (1, 2, 3, 4, 5, 9):
+        assert kept.world.compare("pessoas", 0, f"{asked}&page={page}") in {"items", "nothing"}
+
+
 def _looked_at_in_the_middle(
     kept: Kept, monkeypatch: pytest.MonkeyPatch, noted: Noted, target: str, minutes: tuple[int, int]
 ) -> int:
     """Count the rows that are looked at to count those of a period, for the page in the middle of a list."""
-    for module, name, value in (*FREE, (guesses, "NEAR", 20), (guesses, "FEW_OF_PERIOD", 5)):
+    for module, name, value in (*FREE, (guesses, "NEAR", 20), (guesses, "FEW_OF_RANGE", 5)):
         monkeypatch.setattr(module, name, value)
     since, until = (render_instant(NOON + minute * MINUTE) for minute in minutes)
     target += f"&atualizado_em_de={since}&atualizado_em_ate={until}"
@@ -227,13 +260,9 @@ def _looked_at_in_the_middle(
 
 def _looked_at(kept: Kept, lookup: LookUp) -> int:
     """Count the rows that are looked at to count those of a period."""
-    if not isinstance(lookup, Count) or lookup.period is None:
+    if not isinstance(lookup, Count) or lookup.across is None:
         return 0
-    axis, lower, upper = lookup.axis, lookup.lower, lookup.upper
-    if lookup.through:
-        axis, (since, until) = lookup.through, lookup.period
-        lower = None if until is None else axis.floor(1 - until)
-        upper = None if since is None else axis.floor(1 - since)
+    axis, lower, upper = lookup.across if lookup.through else (lookup.axis, lookup.lower, lookup.upper)
     account = kept.world.accounts[0]
     owner = Owner(account.id_organizacao, account.id_conta)
     with kept.database.snapshot() as connection:
@@ -245,7 +274,7 @@ def _looked_at(kept: Kept, lookup: LookUp) -> int:
 @pytest.mark.parametrize("sort", ["numero", "-numero"])
 def test_a_place_near_an_end_is_guessed_once(kept: Kept, monkeypatch: pytest.MonkeyPatch, sort: str) -> None:
     """Rows that lie evenly stray the less, the nearer it is."""
-    for module, name, value in (*FREE, (guesses, "NEAR", 20), (guesses, "FEW_OF_PERIOD", 5)):
+    for module, name, value in (*FREE, (guesses, "NEAR", 20), (guesses, "FEW_OF_RANGE", 5)):
         monkeypatch.setattr(module, name, value)
     assert kept.client.get(f"/relatorios?sort={sort}&atualizado_em_de={render_instant(NOON + 350 * MINUTE)}").itens
     assert len(kept.database.statements) <= 10
@@ -257,7 +286,25 @@ def test_a_place_near_an_end_is_guessed_once(kept: Kept, monkeypatch: pytest.Mon
 def test_a_page_begins_from_what_was_counted_for_others(
     made: Written, kept: Kept, monkeypatch: pytest.MonkeyPatch, *, field: str, sign: str, filters: str
 ) -> None:
-    for module, name, value in (*FREE, (guesses, "NEAR", 10), (guesses, "FEW_OF_PERIOD", 2)):
+    period = f"atualizado_em_de={render_instant(NOON + 350 * MINUTE)}"
+    counted, keeping = _counted_for_others(made, kept, monkeypatch, f"/relatorios?sort={sign}{field}&{period}{filters}")
+    assert 4 * keeping < counted
+
+
+@pytest.mark.parametrize("made", PERSONS, indirect=True)
+@pytest.mark.parametrize("asked", ["nome=ana&sort=atualizado_em", "nome=ana", "busca=00000000&sort=-nome"])
+def test_a_page_of_persons_begins_from_what_was_counted_for_others(
+    made: Written, kept: Kept, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    monkeypatch.setattr(plan, "FAR", 0)
+    monkeypatch.setattr(walking, "LOOK", 1000)  # Nobody walks, nor collects.
+    counted, keeping = _counted_for_others(made, kept, monkeypatch, f"/pessoas?{asked}")
+    assert 2 * keeping < counted
+
+
+def _counted_for_others(made: Written, kept: Kept, monkeypatch: pytest.MonkeyPatch, question: str) -> tuple[int, int]:
+    """Tell how many rows are counted for pages none of which follows another, and how many where points are kept."""
+    for module, name, value in (*FREE, (guesses, "NEAR", 10), (guesses, "FEW_OF_RANGE", 2)):
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(points, "APART", 20)
     monkeypatch.setattr(points, "MOST", 100)
@@ -266,15 +313,13 @@ def test_a_page_begins_from_what_was_counted_for_others(
     ask, counted, asking = sql.statement, {kept.client: 0, keeping: 0}, keeping
 
     def counting(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
-        if isinstance(lookup, Count) and lookup.period:
-            rows = ask(replace(lookup, period=None, facets=None), owner, dialect)
+        if isinstance(lookup, Count) and lookup.across:
+            rows = ask(replace(lookup, across=None, facets=None), owner, dialect)
             counted[asking] += kept.database.fetch(rows)[0][0]
         return ask(lookup, owner, dialect)
 
-    question = f"/relatorios?sort={sign}{field}&atualizado_em_de={render_instant(NOON + 350 * MINUTE)}{filters}"
     last = kept.client.get(question).total // 25
     monkeypatch.setattr(sql, "statement", counting)
-    # None of the pages follows one that was asked before.
     for pages in (range(2, last, 3), range(4, last, 3)):
         counted = dict.fromkeys(counted, 0)
         for page in pages:
@@ -282,7 +327,7 @@ def test_a_page_begins_from_what_was_counted_for_others(
             for asking in counted:
                 bodies.add(asking.get(f"{question}&page={page}").body)
             assert len(bodies) == 1, page
-    assert 4 * counted[keeping] < counted[kept.client], counted
+    return counted[kept.client], counted[keeping]
 
 
 @pytest.mark.parametrize(
@@ -308,7 +353,7 @@ def test_no_value_is_counted_behind_the_last_item(
     kept: Kept, monkeypatch: pytest.MonkeyPatch, minutes: range, page: int, shown: int
 ) -> None:
     """Neither for a page past the end, nor where the first name has all."""
-    monkeypatch.setattr(periods, "COMBINATION", 0)
+    monkeypatch.setattr(across, "COMBINATION", 0)
     since, until = (render_instant(NOON + minute * MINUTE) for minute in (minutes.start, minutes.stop))
     question = f"sort=nome&atualizado_em_de={since}&atualizado_em_ate={until}&page={page}"
     kept.database.forget()
@@ -334,7 +379,7 @@ def test_a_period_at_the_other_end_of_an_order_is_collected_rather_than_come_to(
 
     def counting(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
         nonlocal looked_at
-        if isinstance(lookup, At | Read) and lookup.period:
+        if isinstance(lookup, At | Read) and lookup.across:
             rows = ask(Count(lookup.axis, lookup.lower, lookup.upper, None, most=lookup.most), owner, dialect)
             looked_at += kept.database.fetch(rows)[0][0]
         return ask(lookup, owner, dialect)

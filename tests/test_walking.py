@@ -4,7 +4,7 @@ from typing import Final
 
 import pytest
 
-from laudo.core import periods, query, sql
+from laudo.core import across, query, ranges, sql
 from laudo.core.facets import Facets
 from laudo.core.lookups import Plain
 from laudo.core.part import Part, part_of
@@ -31,7 +31,9 @@ def _facets() -> Facets:
 
 def _part(asked: str, total: int) -> Part:
     facets, parsed = _facets(), query.parse(RELATORIOS, asked, max_rows=25)
-    return part_of(parsed, facets, facets.matching(parsed), total, {})
+    group, [bounds] = facets.matching(parsed), ranges.asked(parsed)
+    matching = Matching(parsed, group.numbers, parsed.order, total, facets.total, bounds.axis)
+    return part_of(matching, bounds, facets, group, {})
 
 
 @pytest.mark.parametrize(
@@ -63,7 +65,7 @@ def test_a_page_of_a_period_among_millions_is_found_the_way_that_is_quickest(
     asked: str, since: str, total: int, page: int, way: str
 ) -> None:
     part = _part(f"{asked}&atualizado_em_de={since}", total)
-    assert periods.way(part, 25, 25 * (page - 1), None) == way
+    assert across.way(part, 25, 25 * (page - 1), None) == way
 
 
 def _matching(asked: str, numbers: tuple[int, ...] | None, total: int) -> Matching:

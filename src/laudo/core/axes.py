@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from laudo.core.values import parse_instant, words
 
@@ -71,11 +71,20 @@ class Axis:
         """The columns' names."""
         return tuple(column.name for column in self.columns)
 
+    @cached_property
+    def shown(self) -> frozenset[str]:
+        """The columns in its index, but for the facet."""
+        covered = {"recency": self.covers_recency, "nome_busca": self.covers_words}
+        return frozenset((*self.names, *(name for name, is_covered in covered.items() if is_covered)))
+
+    def shows(self, other: "Axis") -> bool:
+        """Tell whether its index, or that of the facets' ranges on it, has the first column of another axis."""
+        return other.names[0] in self.shown or (self.facet_index is not None and other.names[0] == "recency")
+
     def is_shown_by(self, other: "Axis", *, by_facet: bool) -> bool:
         """Tell whether all its columns are in the index of another axis, or in that of the facets' ranges on it."""
         gathers = by_facet and self.gathering is not None and self.gathering == other.facet_index
-        named = other.covers_words and self.covers_words
-        return gathers or named or set(self.names) <= set(other.names)
+        return gathers or other.shown.issuperset(self.names)
 
     def key(self, value: Any, tie: str) -> Key:  # noqa: ANN401 - any field's value
         """Give the key of the item that shows this value, and `tie` as what makes it unique."""
@@ -119,6 +128,42 @@ class Axis:
         else:
             head, tail = encoded[: first.width], encoded[first.width :]
         return (first.decode(head), rest[0].decode(tail))
+
+
+class Bounds(NamedTuple):
+    """A range of an axis: from `lower` to before `upper`, None where there is no end."""
+
+    axis: Axis
+    lower: Key | None
+    upper: Key | None
+
+    @property
+    def others(self) -> list["Bounds"]:
+        """What it leaves out of the axis: before it, and behind."""
+        before = [] if self.lower is None else [Bounds(self.axis, None, self.lower)]
+        return before if self.upper is None else [*before, Bounds(self.axis, self.upper, None)]
+
+
+class Period(NamedTuple):
+    """The instants (ms) from which on, and before which, rows are shown; None where there is no end."""
+
+    since: int | None
+    until: int | None
+
+    @property
+    def recency(self) -> tuple[int | None, int | None]:
+        """The same as the column of instants has it, which falls: from a value on, and before another."""
+        since, until = (None if end is None else 1 - end for end in self)
+        return until, since
+
+    @property
+    def others(self) -> list["Period"]:
+        """All instants that it leaves out: those before it, and those behind."""
+        before = [] if self.since is None else [Period(None, self.since)]
+        return before if self.until is None else [*before, Period(self.until, None)]
+
+
+EVER: Final = Period(None, None)
 
 
 def numero_key(numero: str) -> bytes:

@@ -1,7 +1,7 @@
-"""A page of a period in another order, found by guessing: where a row stands, by proportion, then by counting.
+"""A page of a range in another order, found by guessing: where a row stands, by proportion, then by counting.
 
 Between two points a third is guessed, until they are near the rows of the page. What lies between the guess and the
-nearer of the two is counted. Where the period's rows lie in heaps, the next one may be far from a point that is near by
+nearer of the two is counted. Where the range's rows lie in heaps, the next one may be far from a point that is near by
 proportion: when as many rows have been looked at as it costs to collect all that match, these are collected.
 """
 
@@ -21,8 +21,8 @@ from laudo.core.walking import LOOK
 
 NEAR: Final = 1000
 """Up to so many rows, looking at each costs less than guessing another place among them."""
-FEW_OF_PERIOD: Final = 25
-"""The same, in rows of the period."""
+FEW_OF_RANGE: Final = 25
+"""The same, in rows of the range."""
 GUESSING: Final = 10_000
 """What guessing until a place is near costs, as much as counting so many rows."""
 LOCATING: Final = 1500
@@ -36,7 +36,7 @@ _AHEAD: Final = 8
 
 
 def costing(part: Part, limit: int, skip: int) -> int:
-    """Tell what it costs to guess where rows of the period stand, behind `skip` others, and to read from near there."""
+    """Tell what it costs to guess where rows of the range stand, behind `skip` others, and to read from near there."""
     row = part.total - 1 - skip if part.falling else skip
     low, high = part.points.around(row)
     place = _even(row, low, high)
@@ -90,7 +90,7 @@ def _find_ends(part: Part, row: int) -> Asking[None]:
 
 
 def _narrow(part: Part, row: int, *, upper: bool = False) -> Asking[None]:
-    """Count at keys near row `row` of the period, until the point below it is near, or the `upper` one.
+    """Count at keys near row `row` of the range, until the point below it is near, or the `upper` one.
 
     Each guess aims short of the row by as much as evenly spread rows may stray by chance, and by four times as much
     after a guess that fell beyond it. Where rows lie unevenly, so that two guesses came no nearer, the next one halves.
@@ -113,7 +113,7 @@ def _narrow(part: Part, row: int, *, upper: bool = False) -> Asking[None]:
 
 
 def _count_to(part: Part, key: Key, place: int) -> Asking[Point]:
-    """Count the period's rows before a key, from or to the nearest point, whichever side that lies on.
+    """Count the range's rows before a key, from or to the nearest point, whichever side that lies on.
 
     A long way is counted from each coarse bucket to the next; these become points for other pages.
     """
@@ -149,7 +149,7 @@ def _rises(part: Part, at: Point, low: Point, high: Point) -> bool:
 def _between(part: Part, low: Point, high: Point) -> Asking[list[Point]]:
     """Give the keys at which coarse buckets begin on a long way, as points of which nothing is counted yet."""
     rows = high.place - low.place
-    if part.along(rows) <= part.points.apart or part.is_passed_in_time(rows):
+    if part.along(rows) <= part.points.apart or part.is_passed_across(rows):
         return []
     begun = {_begun(part, key): place for key, place in (yield from tally.beginnings(part.axis, part.group))}
     return [
@@ -165,20 +165,20 @@ def _begun(part: Part, key: Key) -> Key:
 
 
 def _even(row: int, low: Point, high: Point) -> int:
-    """Tell where a row of the period stands if all do so evenly between two points."""
+    """Tell where a row of the range stands if all do so evenly between two points."""
     return low.place + (row - low.held) * (high.place - low.place) // (high.held - low.held)
 
 
 def _apart(row: int, low: Point, high: Point, *, upper: bool) -> int:
-    """Tell how many rows likely stand between a row of the period and the point below or above; 0 if few do."""
+    """Tell how many rows likely stand between a row of the range and the point below or above; 0 if few do."""
     rows = high.held - 1 - row if upper else row - low.held
-    return rows * (high.place - low.place) // (high.held - low.held) if rows > FEW_OF_PERIOD else 0
+    return rows * (high.place - low.place) // (high.held - low.held) if rows > FEW_OF_RANGE else 0
 
 
 def _down_values(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
     """Collect downwards on an axis where many rows may share a value: first the rest of one value, then those below.
 
-    How far apart the period's rows lie is not known: more and more of the group's rows are looked at until there are
+    How far apart the range's rows lie is not known: more and more of the group's rows are looked at until there are
     enough.
     """
     axis, group, left, ahead, place = part.axis, part.group, limit, NEAR + 1, part.group.total
@@ -233,7 +233,7 @@ def _value_at(part: Part, limit: int, skip: int) -> Asking[tuple[Key, int] | Non
     yield from _narrow(part, row)
     low, _ = part.points.around(row)
     most = matching.patience(skip)
-    keys = yield At(axis, low.key, None, part.numbers, row - low.held, part.period, most)
+    keys = yield At(axis, low.key, None, part.numbers, row - low.held, part.across.bounds, most)
     if not keys:
         return None
     [key] = keys
@@ -278,6 +278,6 @@ def _read(
     """
     gather = part.ranges is not None
     rows = yield Read(
-        part.axis, lower, upper, part.numbers, limit, skip, falling, gather=gather, most=most, period=part.period
+        part.axis, lower, upper, part.numbers, limit, skip, falling, gather=gather, most=most, across=part.across.bounds
     )
     return collected.take(rows)

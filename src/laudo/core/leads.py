@@ -4,12 +4,11 @@ from operator import attrgetter
 from typing import Final
 
 from laudo.core import axes, ranges, tally
-from laudo.core.axes import Axis
+from laudo.core.axes import Axis, Bounds
 from laudo.core.facets import Group
 from laudo.core.lookups import Asking, Count, Found, Words, together
 from laudo.core.points import Lead
 from laudo.core.query import Query
-from laudo.core.tally import Bounds
 from laudo.core.walking import FETCH, LOOK
 
 _COMMON: Final = 8

@@ -1,6 +1,7 @@
 """What a plan asks of a store: each look-up is a few values, and says what rows it wants back.
 
-A range goes from `lower` to before `upper`, keys of the axis; None where it has no end.
+A range goes from `lower` to before `upper`, keys of the axis; None where it has no end. Those of its rows that are in
+another axis' range as well are asked for by `across`, whose bounds are values of that axis' first column.
 """
 
 from collections.abc import Generator
@@ -8,10 +9,10 @@ from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
-from laudo.core.axes import Axis, Key
+from laudo.core.axes import Axis, Bounds, Key
 from laudo.core.cursor import After
 from laudo.core.facets import Numbers
-from laudo.core.query import Period, Query
+from laudo.core.query import Query
 from laudo.core.resources import Order
 
 
@@ -57,7 +58,7 @@ class Before(Struct, frozen=True):
 
 
 class At(Struct, frozen=True):
-    """The row of a range that `skip` others precede; with `period` of those of it, among the first `most` rows.
+    """The row of a range that `skip` others precede, among the first `most` rows; with `across` of those in both.
 
     Rows: its key.
     """
@@ -67,15 +68,15 @@ class At(Struct, frozen=True):
     upper: Key | None
     facets: Numbers
     skip: int
-    period: Period | None = None
+    across: Bounds | None = None
     most: int | None = None
 
 
 class Count(Struct, frozen=True):
-    """How many rows a range has, counted up to `most`; with `period` those of it.
+    """How many rows a range has, counted up to `most`; with `across` those in both.
 
     Rows: one number; if `apart`, which goes without `most`, each facet that the range has, and how many rows of it.
-    `through` is the axis of time where all the period's rows are looked at, and those of the range counted.
+    With `through` all rows of the range across are looked at, and those of this one counted.
     """
 
     axis: Axis
@@ -83,9 +84,9 @@ class Count(Struct, frozen=True):
     upper: Key | None
     facets: Numbers
     most: int | None = None
-    period: Period | None = None
+    across: Bounds | None = None
     apart: bool = False
-    through: Axis | None = None
+    through: bool = False
 
 
 Words = tuple[str, ...]
@@ -99,7 +100,7 @@ class Read(Struct, frozen=True):
 
     With `falling` the first column is read downwards, ties upwards all the same. With `merge` each facet's own index
     range is read and the ranges are merged, with `gather` they are read whole and sorted; otherwise the axis is scanned
-    and each row tested, for at most `most` rows. With `period`, those of it.
+    and each row tested, for at most `most` rows. With `across`, those in both.
     """
 
     axis: Axis
@@ -112,7 +113,7 @@ class Read(Struct, frozen=True):
     merge: bool = False
     gather: bool = False
     most: int | None = None
-    period: Period | None = None
+    across: Bounds | None = None
 
 
 class Whole(Struct, frozen=True):

@@ -1,57 +1,53 @@
-"""What a period has of a group of rows, in the order of an axis: how many of them stand between two places."""
+"""What a range of another axis has of a group of rows, in an order: how many of them stand between two places."""
 
 from math import isqrt
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from laudo.core import axes
-from laudo.core.axes import Axis
+from laudo.core.axes import Axis, Bounds
 from laudo.core.facets import Facets, Group, Numbers
 from laudo.core.lookups import Asking, Count, together
 from laudo.core.points import Known, Point, Points
-from laudo.core.query import Period, Query
 from laudo.core.resources import RELATORIOS, Order
-from laudo.core.tally import Bounds, counted, span
+from laudo.core.tally import counted, span
 from laudo.core.walking import FETCH, NEVER, Ends, Matching
 
 
-class Timed(NamedTuple):
-    """The axis of time, in all or in some facets' ranges of which rows of another order are looked at.
+class Across(NamedTuple):
+    """The range of another axis, all of which, or of some facets' ranges on it, may be looked at.
 
-    Where its index `shows` how they stand in that order, they are counted there; elsewhere they are fetched.
+    Where that axis' index `shows` how rows stand in the order, they are counted there; elsewhere they are fetched.
     """
 
-    axis: Axis
+    bounds: Bounds
     facets: Numbers
     shows: bool
 
 
 class Part(Struct, frozen=True):
-    """What a period has of a group, in the order of an axis: `matching.total` of the group's rows."""
+    """What a range across has of a group, in the order of an axis: `matching.total` of the group's rows."""
 
     axis: Axis
     group: Group
     matching: Matching
     points: Points
     ranges: Numbers
-    """The facets in whose own ranges rows are looked for, None where the axis' index has the instant."""
-    timed: Timed
-    """Where the period's own rows are looked at instead, or those that it leaves out, where that takes less time."""
+    """The facets in whose own ranges rows are looked for, None where the axis' index tells if they are in the range."""
+    across: Across
+    """Where the range's own rows are looked at instead, or those that it leaves out, where that takes less time."""
     ends: Ends | None = None
     """Tells where it ends behind the item at which a walk goes on, which itself does not."""
 
     @property
     def falling(self) -> bool:
-        return self.matching.order.descending
+        return self.matching.order.falling
 
     @property
     def total(self) -> int:
         return self.matching.total
-
-    @property
-    def period(self) -> Period:
-        return cast("Period", self.matching.query.period)
 
     @property
     def numbers(self) -> Numbers:
@@ -59,13 +55,13 @@ class Part(Struct, frozen=True):
 
     @property
     def own(self) -> int:
-        """What it costs to count among all rows of the period: no way but to collect them, where they are fetched."""
-        return self.total if self.timed.shows else NEVER
+        """What it costs to count among all rows of the range: no way but to collect them, where they are fetched."""
+        return self.total if self.across.shows else NEVER
 
     @property
     def others(self) -> int:
-        """What it costs to count among all that the period leaves out of the group."""
-        return (self.group.total - self.total) * (1 if self.timed.shows else FETCH)
+        """What it costs to count among all that the range leaves out of the group."""
+        return (self.group.total - self.total) * (1 if self.across.shows else FETCH)
 
     def counted(self, low: Point, high: Point) -> Asking[int]:
         """Count the rows between two points: none where none of the group's stands.
@@ -75,28 +71,28 @@ class Part(Struct, frozen=True):
         rows = high.place - low.place
         if self.axis.repeats and not rows:
             return 0
-        if not self.is_passed_in_time(rows):
-            return (yield from counted(self.axis, self.numbers, low.key, high.key, self.period))
+        bounds = self.across.bounds
+        if not self.is_passed_across(rows):
+            return (yield from counted(self.axis, self.numbers, low.key, high.key, bounds))
         if self.own <= self.others:
-            return (yield from self._among(low, high, self.period))
-        others = [self._among(low, high, each) for each in self.period.others]
+            return (yield from self._among(low, high, bounds))
+        others = [self._among(low, high, each) for each in bounds.others]
         rows, *left_out = yield from together(self._between(low, high), *others)
         return rows - sum(left_out)
 
     def _between(self, low: Point, high: Point) -> Asking[int]:
         return (yield from span(Bounds(self.axis, low.key, high.key), self.group)).total
 
-    def _among(self, low: Point, high: Point, period: Period) -> Asking[int]:
-        time, facets, _ = self.timed
-        [(count,)] = yield Count(self.axis, low.key, high.key, facets, period=period, through=time)
+    def _among(self, low: Point, high: Point, bounds: Bounds) -> Asking[int]:
+        [(count,)] = yield Count(self.axis, low.key, high.key, self.across.facets, across=bounds, through=True)
         return int(count)
 
     def counting(self, rows: int) -> int:
-        """Tell what it costs to count those of the period among so many of the group's."""
+        """Tell what it costs to count those of the range among so many of the group's."""
         return min(self.along(rows), self.own, self.others)
 
-    def is_passed_in_time(self, rows: int) -> bool:
-        """Tell whether so many of the group's rows are dearer to look at than all of the period, or all others."""
+    def is_passed_across(self, rows: int) -> bool:
+        """Tell whether so many of the group's rows are dearer to look at than all of the range, or all others."""
         return self.counting(rows) < self.along(rows)
 
     def along(self, rows: int) -> int:
@@ -111,23 +107,22 @@ class Part(Struct, frozen=True):
         return rows * self.matching.of // self.group.total
 
 
-def part_of(query: Query, facets: Facets, group: Group, total: int, known: Known) -> Part:
-    """Make the part that a period has of a group: `total` rows, of which points may be known."""
-    axis, order = query.order.field.axis, query.order
+def part_of(matching: Matching, bounds: Bounds, facets: Facets, group: Group, known: Known) -> Part:
+    """Make the part that a range has of a group: the rows that match, of which points may be known."""
+    axis = matching.order.field.axis
     if axis is None:
-        axis, order = axes.RELATORIO_NUMERO, _BY_NUMERO
-    ranges = None if axis.covers_recency else facets.numbers(group)
-    points = Points(known.get((axis, group.numbers), ()), end=Point(None, group.total, total))
-    timed = _timed(axis, query.resource.newest_axis, group, facets)
-    return Part(axis, group, Matching(query, group.numbers, order, total, facets.total), points, ranges, timed)
+        axis, matching = axes.RELATORIO_NUMERO, replace(matching, order=_BY_NUMERO)
+    ranges = None if bounds.axis.names[0] in axis.shown else facets.numbers(group)
+    points = Points(known.get((axis, group.numbers), ()), end=Point(None, group.total, matching.total))
+    return Part(axis, group, matching, points, ranges, _across(axis, bounds, group, facets))
 
 
-def _timed(axis: Axis, time: Axis, group: Group, facets: Facets) -> Timed:
-    if axis.is_shown_by(time, by_facet=False):
-        return Timed(time, group.numbers, shows=True)
-    if axis.is_shown_by(time, by_facet=True):
-        return Timed(time, facets.numbers(group), shows=True)
-    return Timed(time, group.numbers, shows=False)
+def _across(axis: Axis, bounds: Bounds, group: Group, facets: Facets) -> Across:
+    if axis.is_shown_by(bounds.axis, by_facet=False):
+        return Across(bounds, group.numbers, shows=True)
+    if axis.is_shown_by(bounds.axis, by_facet=True):
+        return Across(bounds, facets.numbers(group), shows=True)
+    return Across(bounds, group.numbers, shows=False)
 
 
 _BY_NUMERO: Final = Order(RELATORIOS.field("numero"), descending=False)

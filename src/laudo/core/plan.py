@@ -19,22 +19,20 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from laudo.core import axes, leads, periods, ranges, reading, tally
-from laudo.core.axes import Axis
+from laudo.core import across, axes, leads, ranges, reading, tally
+from laudo.core.axes import EVER, Axis, Bounds
 from laudo.core.cursor import After, skipped
 from laudo.core.facets import Facets
 from laudo.core.lookups import Asking, Found, Plain, Read, Together, Whole, Words, together
 from laudo.core.points import Counted, Known, Lead
-from laudo.core.query import EVER, Query
+from laudo.core.query import Query
 from laudo.core.reading import Reading, Stretch
 from laudo.core.sought import Sought
-from laudo.core.tally import Bounds, Span
+from laudo.core.tally import Span
 from laudo.core.walking import Matching
 
 FAR: Final = 50_000
 """What a page may cost before it is asked whether a range of the order by name has all names with a word."""
-CHEAPER: Final = 0.75
-"""What part of the cost another way must have at most to be taken: what saves little may be reckoned wrongly."""
 FEW: Final = 3000
 """Up to so many rows are best collected where no index has all that is asked."""
 _DOCUMENTO: Final = axes.RELATORIO_DOCUMENTO
@@ -132,21 +130,27 @@ def _are_few(matching: Matching) -> bool:
     return matching.collecting(rows) <= matching.walking(rows)
 
 
-def _bounded(sought: Sought, bounds: Bounds, counted: Counted | None) -> Steps:
-    """A range of one axis beside the facets: the total is a difference of two ranks on that axis."""
+def _bounded(
+    sought: Sought, bounds: Bounds, counted: Counted | None, *, span: Span | None = None, beginning: str = ""
+) -> Steps:
+    """A range of one axis beside the facets: the total is a difference of two ranks on that axis.
+
+    `span` says where it lies, if that is known; all names of a range are `beginning` with that word.
+    """
     query, placed = sought.query, sought.placed
     axis, collected = query.order.field.axis, Reading(query.rows, of=sought.facets.total)
     if ranges.lies_in(bounds, query.order):
-        span = Span(0, counted.total) if counted and placed.after else None
-        total = yield from ranges.read(collected, placed, bounds, span)
+        passed = Span(0, counted.total) if counted and placed.after else None
+        total = yield from ranges.read(collected, placed, bounds, span or passed)
         return Page(total, collected.count, collected.items)
-    if query.period and (axis is None or axis.facet_index or axis.covers_recency):
-        counted = yield from periods.read(collected, placed, bounds, counted)
-        if counted.total == sought.group.total:  # A period that leaves none out is none.
+    if axis is None or axis.shows(bounds.axis):
+        counted = yield from across.read(collected, placed, bounds, counted, beginning=beginning)
+        if query.period and counted.total == sought.group.total:  # A period that leaves none out is none.
             return (yield from page(query.during(EVER), sought.facets, sought.after, counted))
         return Page(counted.total, collected.count, collected.items, counted.points)
     total = counted.total if counted else (yield from tally.span(bounds, sought.group)).total
-    return (yield from _taken(sought, sought.matching(total)))
+    through = bounds.axis if beginning else None
+    return (yield from _taken(sought, sought.matching(total, through=through, beginning=beginning)))
 
 
 def _searched(sought: Sought, counted: Counted | None) -> Steps:
@@ -157,7 +161,7 @@ def _searched(sought: Sought, counted: Counted | None) -> Steps:
     """
     words, total = sought.query.words, counted.total if counted else None
     if len(words) == 1:
-        return (yield from _of_word(sought, total))
+        return (yield from _of_word(sought, counted))
     lead = (counted and counted.lead) or (yield from leads.of_words(words))
     if total is None and lead.most > FEW:
         named = yield from leads.of_name(lead.words[:1], sought.group)
@@ -174,28 +178,23 @@ def _searched(sought: Sought, counted: Counted | None) -> Steps:
     return replace((yield from _taken(sought, matching)), lead=lead)
 
 
-def _of_word(sought: Sought, total: int | None) -> Steps:
+def _of_word(sought: Sought, counted: Counted | None) -> Steps:
     """If all names with a word begin with it, they are a range of the order by name.
 
-    A walk that is not near its end goes on without finding out.
+    A walk in that order that is not near its end, and a page of another one that is soon come to, do not find out.
     """
     query, after = sought.query, sought.after
-    if total is None:
+    if counted is None:
         [(total,)] = yield Found(query.words)
-    is_by_name = query.order.field.axis is axes.PESSOA_NOME
-    if is_by_name and (after is None or after.seen + query.rows > total):
-        bounds = ranges.of_names(query.words[0])
-        span = yield from tally.span(bounds, sought.group)
-        if span.total == total:
-            collected = Reading(query.rows, of=sought.facets.total)
-            yield from ranges.read(collected, sought.placed, bounds, span)
-            return Page(total, collected.count, collected.items)
-    matching = sought.matching(total, through=query.words)
-    if not is_by_name and (cost := matching.costing(query.rows, sought.skip, after)) > FAR:
-        for lead in (yield from leads.of_name(query.words, sought.group)):
-            named = replace(matching, through=lead.through, beginning=lead.beginning)
-            if named.costing(query.rows, sought.skip, after) < cost * CHEAPER:
-                matching = named
+        counted = Counted(total)
+    matching, bounds = sought.matching(counted.total, through=query.words), ranges.of_names(query.words[0])
+    if ranges.lies_in(bounds, query.order):
+        is_far = after is None or after.seen + query.rows > counted.total
+    else:
+        is_far = matching.costing(query.rows, sought.skip, after) > FAR
+    span = (yield from tally.span(bounds, sought.group)) if is_far else None
+    if span and span.total == counted.total:
+        return (yield from _bounded(sought, bounds, counted, span=span, beginning=query.words[0]))
     return (yield from _taken(sought, matching))
 
 
@@ -267,8 +266,8 @@ def _of_one(sought: Sought, total: int | None) -> Steps:
     if query.period is None:
         return (yield from _bounded(sought, bounds, None if total is None else Counted(total)))
     if total is None:
-        numbers = sought.group.numbers
-        total = yield from tally.counted(bounds.axis, numbers, bounds.lower, bounds.upper, query.period)
+        [period], numbers = ranges.asked(query), sought.group.numbers
+        total = yield from tally.counted(bounds.axis, numbers, bounds.lower, bounds.upper, period)
     return (yield from _taken(sought, sought.matching(total)))
 
 

@@ -97,7 +97,7 @@ class Points:
 
 
 def _weight(point: Point) -> int:
-    return _POINT + 2 * sum(len(each) for each in point.key or ())
+    return _POINT + 2 * sum(len(each) for each in point.key or () if not isinstance(each, int))
 
 
 _OWN: Final = 500

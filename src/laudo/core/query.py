@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import quote_plus, unquote_to_bytes
 
 from laudo.core import errors
+from laudo.core.axes import Period
 from laudo.core.errors import ApiError
 from laudo.core.likeness import nearest
 from laudo.core.resources import NEWEST, Filter, Match, Order, Resource
@@ -32,22 +33,6 @@ class Condition:
 
     filter: Filter = field(repr=False)
     value: Stored = field(repr=False)
-
-
-class Period(NamedTuple):
-    """The instants (ms) from which on, and before which, rows are shown; None where there is no end."""
-
-    since: int | None
-    until: int | None
-
-    @property
-    def others(self) -> list["Period"]:
-        """All instants that it leaves out: those before it, and those behind."""
-        before = [] if self.since is None else [Period(None, self.since)]
-        return before if self.until is None else [*before, Period(self.until, None)]
-
-
-EVER: Final = Period(None, None)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from laudo.core import axes, reading, tally
-from laudo.core.axes import Key
+from laudo.core.axes import Bounds, Key
 from laudo.core.cursor import After
 from laudo.core.facets import Group
 from laudo.core.lookups import Asking
@@ -14,7 +14,7 @@ from laudo.core.query import Query
 from laudo.core.reading import Reading, Stretch
 from laudo.core.resources import Order
 from laudo.core.sought import Sought
-from laudo.core.tally import Bounds, Span
+from laudo.core.tally import Span
 from laudo.core.values import beyond
 
 _DOCUMENTO: Final = axes.RELATORIO_DOCUMENTO
@@ -24,10 +24,9 @@ def asked(query: Query) -> list[Bounds]:
     """Give the ranges that a query asks for: of instants, of CPFs that begin alike."""
     bounds = []
     if query.period:
-        axis, (since, until) = query.resource.newest_axis, query.period
-        lower = None if until is None else axis.floor(1 - until)
-        upper = None if since is None else axis.floor(1 - since)
-        bounds.append(Bounds(axis, lower, upper))
+        axis, (lower, upper) = query.resource.newest_axis, query.period.recency
+        floors = (None if end is None else axis.floor(end) for end in (lower, upper))
+        bounds.append(Bounds(axis, *floors))
     if query.prefix:
         bounds.append(Bounds(axes.PESSOA_CPF, (query.prefix,), (beyond(query.prefix),)))
     return bounds

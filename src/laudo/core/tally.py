@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from laudo.core.axes import Axis, Key
+from laudo.core.axes import Axis, Bounds, Key
 from laudo.core.facets import Group, Numbers
 from laudo.core.lookups import Asking, At, Before, Children, Count, DamagedError, Holding, Rows, Together, together
-from laudo.core.query import Period
 
 COARSE: Final = 0
 """The parent of the coarse buckets."""
@@ -36,14 +35,6 @@ class Holder(NamedTuple):
     coarse: int
     coarse_lower: bytes
     coarse_before: int
-
-
-class Bounds(NamedTuple):
-    """The range of an axis that filters ask for: from `lower` to before `upper`, None where there is no end."""
-
-    axis: Axis
-    lower: Key | None
-    upper: Key | None
 
 
 class Span(NamedTuple):
@@ -158,7 +149,7 @@ def _summed(axis: Axis, group: Group, parent: int, upper: bytes, total: int) -> 
 
 
 def counted(
-    axis: Axis, numbers: Numbers, lower: Key | None, upper: Key | None, period: Period | None = None
+    axis: Axis, numbers: Numbers, lower: Key | None, upper: Key | None, across: Bounds | None = None
 ) -> Asking[int]:
     """Count the rows of a range one by one; what shares its last value apart.
 
@@ -166,9 +157,9 @@ def counted(
     """
     edge = axis.floor(upper[0]) if axis.repeats and upper else None
     if edge is None or edge == upper or (lower and edge <= lower):
-        [(count,)] = yield Count(axis, lower, upper, numbers, period=period)
+        [(count,)] = yield Count(axis, lower, upper, numbers, across=across)
         return int(count)
-    parts = Count(axis, lower, edge, numbers, period=period), Count(axis, edge, upper, numbers, period=period)
+    parts = Count(axis, lower, edge, numbers, across=across), Count(axis, edge, upper, numbers, across=across)
     below, within = yield Together(parts)
     return int(below[0][0] + within[0][0])
 

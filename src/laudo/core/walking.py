@@ -64,16 +64,17 @@ class Matching(Struct, frozen=True):
     def collecting(self, rows: int) -> int:
         """Tell what it costs to collect all rows and sort the first so many.
 
-        It is less if the index of the newest, or one that leads to names, holds what sorts them. Rows come in no order:
-        each time that twice as many have been seen, up to as many as are wanted had to be put in place among those,
-        which are kept sorted.
+        It is less if the index that leads to them, that of the newest unless another one does, holds what sorts them.
+        Rows come in no order: each time that twice as many have been seen, up to as many as are wanted had to be put in
+        place among those, which are kept sorted.
         """
         axis, query = self.order.field.axis, self.query
         if query.words:
             meeting = LOOK if isinstance(self.through, Axis) and self.through.covers_words else FETCH
         else:
             by_facet = self.numbers is not None
-            meeting = 0 if axis and axis.is_shown_by(query.resource.newest_axis, by_facet=by_facet) else FETCH
+            led = self.through if isinstance(self.through, Axis) else query.resource.newest_axis
+            meeting = 0 if axis and axis.is_shown_by(led, by_facet=by_facet) else FETCH
         met = self.total if self.met is None else self.met
         kept = max(1, min(rows, self.total))
         compared = kept * (self.total // kept).bit_length() * kept.bit_length()

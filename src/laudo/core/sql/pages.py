@@ -16,7 +16,7 @@ def read(lookup: Read, owner: Owner, dialect: Dialect) -> Statement:
     """Take items from the rows looked at; where these are many for each one wanted, take keys, and find the items."""
     table = lookup.axis.table
     where = Where(lookup.axis, owner, dialect).between(lookup.lower, lookup.upper)
-    tests_many = lookup.gather or lookup.period is not None
+    tests_many = lookup.gather or lookup.across is not None
     by_key = tests_many or _looked_at(lookup) > dialect.most_fetched * (lookup.limit + lookup.skip)
     column = dialect.key(table) if by_key else "item"
     if lookup.merge:
@@ -47,7 +47,7 @@ def _merged(lookup: Read, column: str, where: Where, dialect: Dialect) -> Statem
 def _gathered(lookup: Read, where: Where, dialect: Dialect) -> Statement:
     """Find all rows of the facets' own ranges, sort them, and take the first."""
     axis = lookup.axis
-    where.testing(lookup.period).having(lookup.facets, sought=True)
+    where.testing(lookup.across).having(lookup.facets, sought=True)
     source_ = dialect.source(axis.table, axis.facet_index or axis.gathering)
     keys = dialect.collected(axis.table, source_, where.clause, order(axis, falling=lookup.falling))
     return Statement(keys.text, (*keys.params, lookup.limit, lookup.skip))
@@ -57,7 +57,7 @@ def _in_order(lookup: Read, column: str, where: Where, dialect: Dialect) -> Stat
     """Take the first rows of a range that are asked for, or those among its first `most` rows."""
     ordered, page = order(lookup.axis, falling=lookup.falling), (lookup.limit, lookup.skip)
     if lookup.most is None:
-        where.testing(lookup.period).having(lookup.facets, sought=False)
+        where.testing(lookup.across).having(lookup.facets, sought=False)
     if not is_mixed(ordered):
         return _first(lookup, column, where, ordered, dialect, *page)
     columns, wanted = ", ".join((column, *lookup.axis.names)), (sum(page), 0)

@@ -3,10 +3,9 @@
 from functools import cache
 from typing import Any, Final
 
-from laudo.core.axes import Axis, Key
+from laudo.core.axes import Axis, Bounds, Key
 from laudo.core.facets import Numbers
 from laudo.core.lookups import At, Read
-from laudo.core.query import Period
 from laudo.core.sql.dialect import By, Dialect, Ordered, Owner, Statement, listed
 
 ON_AXIS: Final = "id_organizacao = ? AND id_conta = ? AND axis = ?"
@@ -45,12 +44,12 @@ class Clauses:
     def also(self, clause: Statement) -> None:
         self.add(clause.text, *clause.params)
 
-    def during(self, period: Period | None, column: str = "recency") -> None:
-        """Ask that rows be of a period; the column holds instants negated."""
-        if period is not None and period.since is not None:
-            self.add(f"{column} <= ?", -period.since)
-        if period is not None and period.until is not None:
-            self.add(f"{column} > ?", -period.until)
+    def values(self, column: str, lower: object, upper: object) -> None:
+        """Ask for a range of a column's values, None where it has no end."""
+        if lower is not None:
+            self.add(f"{column} >= ?", lower)
+        if upper is not None:
+            self.add(f"{column} < ?", upper)
 
     def range(self, axis: Axis, lower: Key | None, upper: Key | None) -> None:
         """Ask for a range of an axis. PostgreSQL ends one of pairs only where the first column passes its bound.
@@ -99,12 +98,14 @@ class Where(Clauses):
             self.add(asked, list(numbers))
         return self
 
-    def testing(self, period: Period | None) -> "Where":
-        """Ask that rows be of a period, as a test of those that a range has.
+    def testing(self, across: Bounds | None) -> "Where":
+        """Ask that rows be in a range of another axis, as a test of those that this one's has.
 
         It goes before a test of their facets, which takes SQLite twice as long.
         """
-        self.during(period, self._dialect.unsought("recency"))
+        if across is not None:
+            column = across.axis.columns[0]
+            self.values(self._dialect.unsought(column.name, is_text=column.width is None), *ends(across))
         return self
 
 
@@ -142,15 +143,22 @@ def reaching(met: Statement, tied: Statement, ordered: Ordered) -> Statement:
 
 
 def tested(columns: str, rows: Statement, lookup: At | Read, dialect: Dialect) -> Statement:
-    """Take those of a period, or with facets, from the first `most` rows of an order; `rows` begins with FROM."""
+    """Take those in both ranges, or with facets, from the first `most` rows of one; `rows` begins with FROM."""
     asked = Clauses()
-    asked.during(lookup.period)
+    if lookup.across is not None:
+        name = lookup.across.axis.names[0]
+        asked.values(name, *ends(lookup.across))
+        columns += "" if name in columns.split(", ") else f", {name}"
     if lookup.facets is not None:
         asked.add(dialect.among("facet"), list(lookup.facets))
-    for name, value in ("facet", lookup.facets), ("recency", lookup.period):
-        columns += "" if value is None else f", {name}"
+        columns += ", facet"
     text = f"SELECT * FROM (SELECT {columns} {rows.text} LIMIT ?) AS tested WHERE {asked}"
     return Statement(text, (*rows.params, lookup.most, *asked.params))
+
+
+def ends(bounds: Bounds) -> tuple[Any, Any]:
+    """Give the values of the first column between which a range lies that has no other bounds."""
+    return bounds.lower and bounds.lower[0], bounds.upper and bounds.upper[0]
 
 
 def source(axis: Axis, dialect: Dialect, *, by_facet: bool = False) -> str:

@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from laudo.core.axes import Axis
+from laudo.core.axes import Axis, Bounds
 from laudo.core.facets import Numbers
 from laudo.core.lookups import At, Before, Children, Count, Holding
 from laudo.core.sql.dialect import Dialect, Owner, Statement
-from laudo.core.sql.parts import ON_AXIS, Clauses, Where, source, tallied, tested
+from laudo.core.sql.parts import ON_AXIS, Clauses, Where, ends, source, tallied, tested
 
 
 def total(axis: Axis, owner: Owner) -> Statement:
@@ -59,17 +59,17 @@ def at(lookup: At, owner: Owner, dialect: Dialect) -> Statement:
         rows = Statement(f"FROM {source_} WHERE {where} ORDER BY {names}", where.params)
         found = tested(names, rows, lookup, dialect)
         return Statement(f"SELECT {names} FROM ({found.text}) AS found LIMIT 1 OFFSET ?", (*found.params, lookup.skip))
-    where.testing(lookup.period).having(lookup.facets, sought=lookup.axis.facet_index is not None)
+    where.testing(lookup.across).having(lookup.facets, sought=lookup.axis.facet_index is not None)
     text = f"SELECT {names} FROM {source_} WHERE {where} ORDER BY {names} LIMIT 1 OFFSET ?"
     return Statement(text, (*where.params, lookup.skip))
 
 
 def count(lookup: Count, owner: Owner, dialect: Dialect) -> Statement:
     axis, facets = lookup.axis, lookup.facets
-    if lookup.through is not None:
-        return _through(lookup, lookup.through, owner, dialect)
+    if lookup.through and lookup.across is not None:
+        return _through(lookup, lookup.across, owner, dialect)
     where = Where(axis, owner, dialect).between(lookup.lower, lookup.upper)
-    where.testing(lookup.period).having(facets, sought=axis.facet_index is not None)
+    where.testing(lookup.across).having(facets, sought=axis.facet_index is not None)
     if lookup.most is not None:
         limited = f"SELECT 1 FROM {_source(axis, facets, dialect)} WHERE {where} LIMIT ?"
         return Statement(f"SELECT count(*) FROM ({limited}) AS found", (*where.params, lookup.most))
@@ -79,12 +79,13 @@ def count(lookup: Count, owner: Owner, dialect: Dialect) -> Statement:
     return Statement(f"SELECT {counted} FROM {source_} WHERE {where}{each}", where.params)
 
 
-def _through(lookup: Count, time: Axis, owner: Owner, dialect: Dialect) -> Statement:
-    """Count by reading the period in the index of time, or in the facets' own ranges of it."""
-    within = Where(time, owner, dialect).having(lookup.facets)
-    within.during(lookup.period)
+def _through(lookup: Count, across: Bounds, owner: Owner, dialect: Dialect) -> Statement:
+    """Count by reading the other range in the index of its axis, or in the facets' own ranges of it."""
+    within = Where(across.axis, owner, dialect).having(lookup.facets)
+    within.values(across.axis.names[0], *ends(across))
     names, whole = ", ".join(lookup.axis.names), " OFFSET 0" if dialect.chooses else ""
-    rows = f"SELECT {names} FROM {source(time, dialect, by_facet=lookup.facets is not None)} WHERE {within}{whole}"
+    read = source(across.axis, dialect, by_facet=lookup.facets is not None)
+    rows = f"SELECT {names} FROM {read} WHERE {within}{whole}"
     among = Clauses()
     among.range(lookup.axis, lookup.lower, lookup.upper)
     return Statement(f"SELECT count(*) FROM ({rows}) AS held WHERE {among}", (*within.params, *among.params))

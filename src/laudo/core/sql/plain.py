@@ -5,7 +5,6 @@ from typing import Final, TypeVar
 from laudo.core.axes import PESSOA_CPF, PESSOA_NOME, RELATORIO_DOCUMENTO, RELATORIO_NUMERO, numero_key
 from laudo.core.cursor import After
 from laudo.core.lookups import Found, Plain
-from laudo.core.query import Period
 from laudo.core.resources import Order
 from laudo.core.sql.dialect import By, Dialect, Ordered, Owner, Statement, is_mixed, listed, renamed
 from laudo.core.sql.parts import REACHED, Clauses, Where, beside, compared, order, reaching
@@ -166,22 +165,21 @@ def _add_ranges(within: Where, filters: Clauses, lookup: Plain, dialect: Dialect
         clauses = within if lookup.few or (name,) == ordered else filters
         column = name if lookup.through is None else dialect.unsought(name, is_text=True)
         clauses.add(f"{column} = ?", numero_key(str(value)) if name == "numero" else value)
-    if lookup.few or ordered != ("recency",):
-        filters.during(query.period)
+    if query.period and (lookup.few or ordered != ("recency",)):
+        filters.values("recency", *query.period.recency)
     elif query.period:
-        until, since = _ahead(lookup, query.period.until, query.period.since)
-        within.during(Period(since, until))
+        within.values("recency", *_ahead(lookup, *query.period.recency))
     if query.prefix and ordered == ("cpf",):
-        _add_range(within, "cpf", *_ahead(lookup, query.prefix, beyond(query.prefix)))
+        within.values("cpf", *_ahead(lookup, query.prefix, beyond(query.prefix)))
     elif query.prefix:
-        _add_range(filters, "cpf", query.prefix, beyond(query.prefix))
+        filters.values("cpf", query.prefix, beyond(query.prefix))
     if lookup.beginning:
         is_sought = lookup.through is PESSOA_NOME if lookup.few else ordered == PESSOA_NOME.names[:1]
         ends = lookup.beginning, beyond(lookup.beginning)
         if is_sought:
-            _add_range(within, "nome_busca", *_ahead(lookup, *ends))
+            within.values("nome_busca", *_ahead(lookup, *ends))
         else:
-            _add_range(filters, dialect.unsought("nome_busca", is_text=True), *ends)
+            filters.values(dialect.unsought("nome_busca", is_text=True), *ends)
 
 
 def _ahead(lookup: Plain, lower: T, upper: T) -> tuple[T | None, T | None]:
@@ -189,13 +187,6 @@ def _ahead(lookup: Plain, lower: T, upper: T) -> tuple[T | None, T | None]:
     if lookup.few or lookup.after is None:
         return lower, upper
     return (lower, None) if lookup.order.falling else (None, upper)
-
-
-def _add_range(clauses: Clauses, column: str, lower: str | None, upper: str | None) -> None:
-    if lower is not None:
-        clauses.add(f"{column} >= ?", lower)
-    if upper is not None:
-        clauses.add(f"{column} < ?", upper)
 
 
 def _add_filters(filters: Clauses, lookup: Plain, owner: Owner, dialect: Dialect) -> None:

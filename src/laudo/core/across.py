@@ -1,8 +1,8 @@
-"""A period in an order other than time: no tally knows both, so that its rows are collected, walked past, or counted.
+"""A range of one axis in the order of another, as a period by `numero`: rows are collected, walked past, or counted.
 
-The last is for places far from both ends (`guesses`). The tally knows how many rows stand before a key; how many of
-these are in the period is counted in an index: in that of the order, or in that of time among the period's own or among
-those that it leaves out, whichever are fewest.
+The last is for places far from both ends (`guesses`). The tally of the order knows how many rows stand before a key;
+how many of these are in the range is counted in an index: in that of the order, or in that of the range's axis among
+its own rows or among those that it leaves out, whichever are fewest.
 A key with both numbers is a *point*. Points that were counted for one page serve others, as long as the list stays as
 it is.
 """
@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, cast
 from msgspec.structs import replace
 
 from laudo.core import guesses, tally
+from laudo.core.axes import Bounds
 from laudo.core.cursor import CHANGED, After
 from laudo.core.facets import Facets, Group
 from laudo.core.lookups import Asking, together
@@ -19,7 +20,6 @@ from laudo.core.part import Part, part_of
 from laudo.core.points import Counted
 from laudo.core.reading import Reading
 from laudo.core.sought import Sought
-from laudo.core.tally import Bounds
 
 COMBINATION: Final = 40
 """What it costs to count the rows of one combination of few values."""
@@ -27,8 +27,13 @@ _AHEAD: Final = 8
 """By what factor the groups that are counted together grow with each step further ahead."""
 
 
-def read(collected: Reading, sought: Sought, bounds: Bounds, counted: Counted | None) -> Asking[Counted]:
-    """Collect a page, and give what has been counted of the list by then; nothing of a period that leaves none out."""
+def read(
+    collected: Reading, sought: Sought, bounds: Bounds, counted: Counted | None, *, beginning: str = ""
+) -> Asking[Counted]:
+    """Collect a page, and give what has been counted of the list by then; nothing of a period that leaves none out.
+
+    All names of a range are `beginning` with that word.
+    """
     query, facets, group = sought.query, sought.facets, sought.group
     total, known = (counted.total, counted.points) if counted else (None, {})
     groups = sought.groups
@@ -39,9 +44,9 @@ def read(collected: Reading, sought: Sought, bounds: Bounds, counted: Counted | 
     total = held[0] if total is None else total
     held = held[len(whole) :] if ahead else [total]
     skip, left = sought.skip, total
-    if skip >= total or total == group.total:
+    if skip >= total or (query.period and total == group.total):
         return Counted(total, known)
-    matching = sought.matching(total)
+    matching = sought.matching(total, through=bounds.axis, beginning=beginning)
     counting = COMBINATION * len(facets.numbers(group))
     if ahead and skip + query.rows > held[0] and matching.collecting(skip + query.rows) <= counting:
         collected.take((yield matching.collected(query.rows, skip, sought.after)))
@@ -52,7 +57,8 @@ def read(collected: Reading, sought: Sought, bounds: Bounds, counted: Counted | 
         if number == len(held):
             held += yield from _held(bounds, facets, groups[number : _AHEAD * (number + 1)])
         if skip < held[number]:
-            part = part_of(query, facets, each, held[number], known)
+            of_group = replace(matching, numbers=each.numbers, total=held[number])
+            part = part_of(of_group, bounds, facets, each, known)
             limit, passed = min(collected.wanted, part.total - skip), sought.passed(each)
             if passed:
                 part, passed = _behind(sought, bounds, part, total, groups[1:])
@@ -64,7 +70,7 @@ def read(collected: Reading, sought: Sought, bounds: Bounds, counted: Counted | 
 
 
 def _held(bounds: Bounds, facets: Facets, groups: list[Group]) -> Asking[list[int]]:
-    """Tell how many rows of each of several groups a period has."""
+    """Tell how many rows of each of several groups a range has."""
     _, held = yield from tally.spread(bounds, facets.totals(*groups))
     return [facets.sum(held, group) for group in groups]
 
