@@ -637,6 +637,19 @@ def test_what_jq_says_of_an_expression_that_does_not_fit_shows_nobody(run: Run, 
     assert one_line(run("pessoas", "--jq", expression)) == f"error: --jq: {said}"
 
 
+@pytest.mark.parametrize("expression", ["env.LAUDO_TOKEN", "$ENV.LAUDO_TOKEN"])
+def test_jq_reads_nothing_of_the_environment(run: Run, expression: str) -> None:
+    pytest.importorskip("jq")
+    assert run("relatorios", "--jq", expression).stdout == "null\n"
+
+
+@pytest.mark.parametrize("expression", ['"none" | halt_error', '.[0].nome, ("none" | halt_error(3)), 1'])
+def test_an_expression_that_halts_with_an_error_has_failed(run: Run, expression: str) -> None:
+    pytest.importorskip("jq")
+    result = run("relatorios", "--jq", expression)
+    assert (result.exit_code, result.stdout, one_line(result)) == (2, "", "error: --jq: none")
+
+
 def test_jq_prints_a_text_as_it_is_but_where_a_terminal_would_obey_it(
     run: Run, service: Service, on_a_terminal: Callable[..., str]
 ) -> None:

@@ -1,9 +1,11 @@
 """What a service answers, for people and for programs: table, columns, JSON, CSV, jq; people read masked CPFs."""
 
 import csv
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from itertools import chain
 from typing import Final
@@ -64,18 +66,34 @@ def in_columns(*, json_: str | None, jq: str | None, csv_: bool, **_: object) ->
 
 def query(value: object, expression: str) -> None:
     """Print what jq makes of a value, texts as they are."""
+    with _without_environment():
+        results = _results(value, expression)
+    for result in results:
+        _whole(result if isinstance(result, str) else terminal.as_json(result), end="\n")
+
+
+def _results(value: object, expression: str) -> list[object]:
     try:
-        program = import_module("jq").compile(expression)
+        program = import_module("jq").compile(_HALTING + expression if "halt_error" in expression else expression)
     except ModuleNotFoundError:
         raise output.Failure("--jq needs the package jq; hint: pip install '.[jq]' in a clone") from None
     except ValueError as error:
         raise _not_by_jq(str(error)) from None
     try:
-        results = list(program.input_value(value))
+        return list(program.input_value(value))
     except ValueError as error:
         raise _not_by_jq(_QUOTED("…", str(error))) from None
-    for result in results:
-        _whole(result if isinstance(result, str) else terminal.as_json(result), end="\n")
+
+
+@contextmanager
+def _without_environment() -> Iterator[None]:
+    """Leave nothing to be read there: the token may be, and an expression may come from somebody else."""
+    kept = dict(os.environ)
+    os.environ.clear()
+    try:
+        yield
+    finally:
+        os.environ.update(kept)
 
 
 def _not_by_jq(said: str) -> output.Failure:
@@ -175,6 +193,8 @@ def _shown(value: str | bool | None) -> str:
 
 _DOCUMENTS: Final = ("cpf", "numero_documento")
 _CPF: Final = re.compile(r"\d{3}(\d{6})\d{2}", re.ASCII).fullmatch
+_HALTING: Final = "def halt_error(_): error; def halt_error: error; "
+"""What jq's package takes for an end like any other is to be a failure."""
 _QUOTED: Final = re.compile(r"""["(\[{\d].*(?:["\])}\d]|\.{3})""", re.DOTALL).sub
 """Finds what jq quotes of the items that an expression does not fit, from the first value to the last."""
 _FORMATS: Final[tuple[Callable[[Command], Command], ...]] = (
