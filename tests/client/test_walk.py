@@ -262,6 +262,23 @@ def test_cursors_that_lead_in_a_circle_end_the_walk(client: Client, service: Ser
     assert len(service.requests) <= 3 * (before + circle) + 1
 
 
+@pytest.mark.parametrize(("empty", "ends"), [(100, False), (101, True)])
+def test_pages_without_items_that_always_name_a_next_one_end_the_walk(
+    client: Client, service: Service, empty: int, *, ends: bool
+) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        page = int(request.url.params.get("cursor", 0)) + 1
+        items = newest_first(25) if page in {1, empty + 2, 2 * empty + 3} else []
+        following = {"Link": f'</relatorios?cursor={page}>; rel="next"'} if page < 2 * empty + 3 else {}
+        return listed(items, total=75, headers=following)
+
+    service.script = [answer] * 300
+    with pytest.raises(AnswerError, match="each of 101 pages in a row") if ends else nullcontext():
+        batches = client.batches("relatorios_in_batches", rows=25)
+        assert sum(len(batch.itens) for batch in batches) == 75
+    assert len(service.requests) == (102 if ends else 203)
+
+
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("most", [0, 100, 999])
 def test_a_service_that_gives_fewer_items_than_it_says(

@@ -72,6 +72,7 @@ class Walk(Generic[I]):
         self._started = self._done = False
         self._total = start.total if start else 0
         self._left: int | None = None
+        self._empty = 0
         self._rereads = 0
         self._seen = _Seen(start.seen if start else ())
 
@@ -132,6 +133,9 @@ class Walk(Generic[I]):
         self._cursor = listed.cursor
         self._done = listed.cursor is None
         place = None if self._done else Place(self._rows, self._next, listed.cursor, question=self._question)
+        self._empty = 0 if listed.itens else self._empty + 1
+        if listed.cursor and self._empty > _MOST_EMPTY:
+            raise AnswerError(f"each of {self._empty} pages in a row has no item, and names a next page")
         return Batch(listed.itens, listed.total, place)
 
     def _place(self, rows: int) -> Place | None:
@@ -219,3 +223,5 @@ _REMEMBERED: Final = 20_000
 _MOST_REREADS: Final = 1000
 _MOST_APART: Final = 2
 """Items that the last page may lack, for it may be counted at another moment, where pages of its size are filled."""
+_MOST_EMPTY: Final = 100
+"""Pages without items from which a walk goes on by cursor: no service of the contract has one before the end."""
