@@ -418,6 +418,17 @@ def test_a_place_of_another_question_is_refused_before_anything_is_sent(
     assert len(client.batches("relatorios_in_batches", start=place, **asked)) == 1
 
 
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_walk_goes_on_with_pages_of_no_other_size(client: Client, service: Service, workers: int) -> None:
+    service.relatorios = newest_first(200)
+    place = client.batches("relatorios_in_batches", rows=50, workers=workers)[0].place
+    asked = len(service.requests)
+    with pytest.raises(ParameterError, match=r"^rows must be 50, as where the walk to start began, or left out$"):
+        client.batches("relatorios_in_batches", start=place, rows=25)
+    assert len(service.requests) == asked
+    assert len(client.batches("relatorios_in_batches", start=place, rows=50)) == 3
+
+
 @pytest.mark.parametrize("start", ["", "eyJwIjo", 0, 3, {}, {"page": 2}])
 def test_a_start_that_is_no_place_is_refused_before_anything_is_sent(
     client: Client, service: Service, start: object

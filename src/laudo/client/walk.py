@@ -54,7 +54,8 @@ class Walk(Generic[I]):
     def __init__(self, call: ListCall[I], *, rows: int | None, workers: int = 1, start: Place | None = None) -> None:
         """`workers` above 1 walks by page numbers, which alone can be asked for out of order; a place says how.
 
-        Raises ParameterError when the place is none, or one in another list, or of other filters or another order.
+        Raises ParameterError when the place is none, or one in another list, or of other filters, another order or
+        another size of pages.
         """
         if not isinstance(start, Place | None):
             raise ParameterError("start must be the place of a batch")
@@ -62,6 +63,8 @@ class Walk(Generic[I]):
         self._question = _digest(call)
         if start and start.question not in {"", self._question}:
             raise ParameterError("start is a place in another list, or of other filters or another order")
+        if start and rows not in {None, start.rows}:
+            raise ParameterError(f"rows must be {start.rows}, as where the walk to start began, or left out")
         self._by_number = workers > 1 if start is None else start.cursor is None
         self._sizes = deque((start.rows,) if start else (rows,) if rows else ROWS)
         self._asked: deque[int] = deque()
@@ -69,10 +72,10 @@ class Walk(Generic[I]):
         self._last = self._next
         self._cursor = start.cursor if start else None
         self._circle = _Circle()
+        self._empty = 0
         self._started = self._done = False
         self._total = start.total if start else 0
         self._left: int | None = None
-        self._empty = 0
         self._rereads = 0
         self._seen = _Seen(start.seen if start else ())
 
@@ -130,12 +133,12 @@ class Walk(Generic[I]):
 
     def _take_by_cursor(self, listed: Listed[I]) -> Batch[I]:
         self._circle.follow(listed.cursor)
-        self._cursor = listed.cursor
-        self._done = listed.cursor is None
-        place = None if self._done else Place(self._rows, self._next, listed.cursor, question=self._question)
         self._empty = 0 if listed.itens else self._empty + 1
         if listed.cursor and self._empty > _MOST_EMPTY:
             raise AnswerError(f"each of {self._empty} pages in a row has no item, and names a next page")
+        self._cursor = listed.cursor
+        self._done = listed.cursor is None
+        place = None if self._done else Place(self._rows, self._next, listed.cursor, question=self._question)
         return Batch(listed.itens, listed.total, place)
 
     def _place(self, rows: int) -> Place | None:
@@ -221,7 +224,7 @@ def _may_be_rows(error: StatusError) -> bool:
 _WHERE: Final = ("page", "rows", "cursor")
 _REMEMBERED: Final = 20_000
 _MOST_REREADS: Final = 1000
-_MOST_APART: Final = 2
-"""Items that the last page may lack, for it may be counted at another moment, where pages of its size are filled."""
 _MOST_EMPTY: Final = 100
 """Pages without items from which a walk goes on by cursor: no service of the contract has one before the end."""
+_MOST_APART: Final = 2
+"""Items that the last page may lack, for it may be counted at another moment, where pages of its size are filled."""
