@@ -156,7 +156,7 @@ def test_whoever_writes_no_address_is_not_told_how_an_instant_is_written_there(c
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
-    [({"rows": 30}, "rows deve ser um múltiplo de 25"), ({"workers": 0}, "workers deve ser um número inteiro")],
+    [({"rows": 30}, "rows deve ser um múltiplo de 25"), ({"workers": 0}, "workers must be a whole number from 1 on")],
 )
 def test_a_walk_of_a_wrong_size_is_refused_before_anything_is_sent(
     client: Client, service: Service, arguments: dict[str, Any], text: str
@@ -239,6 +239,34 @@ NO_ADDRESSES += [
     "http://\udce9",
 ]
 NO_ADDRESSES += ["http://[x", "http://[::1", "http://[zz]", "http://127.0.0.1:8000/#/relatorios", "http://h#"]
+
+
+@pytest.mark.parametrize("workers", [0, -1, True, 1.5, None])
+def test_workers_that_are_no_number_are_refused_also_where_one_page_is_all(
+    client: Client,
+    service: Service,
+    workers: Any,  # noqa: ANN401
+) -> None:
+    service.relatorios = [relatorio(1)]
+    with pytest.raises(ParameterError, match=r"^workers must be a whole number from 1 on$"):
+        client.all("relatorios", workers=workers)
+    page = Laudo("http://service.test", TOKEN, transport=httpx.MockTransport(service)).relatorios()
+    with pytest.raises(ParameterError):
+        page.all(workers=workers)
+
+
+@pytest.mark.parametrize("make", [Laudo, AsyncLaudo])
+@pytest.mark.parametrize("name", ["limits", "network", "timing", "transport"])
+@pytest.mark.parametrize("value", ["http://proxy.test", 10, {}])
+def test_an_argument_of_another_class_is_refused_by_its_name(make: Any, name: str, value: object) -> None:  # noqa: ANN401
+    with pytest.raises(ParameterError, match=f"^{name} must be of the class "):
+        make("http://service.test", TOKEN, **{name: value})
+
+
+@pytest.mark.parametrize(("name", "value"), [("verify", "ca.pem"), ("verify", None), ("proxy", 8080)])
+def test_a_network_that_cannot_be_used_is_refused_as_it_is_made(name: str, value: Any) -> None:  # noqa: ANN401
+    with pytest.raises(ParameterError, match=f"{name} must be"):
+        Network(**{name: value})
 
 
 @pytest.mark.parametrize("base", NO_ADDRESSES)

@@ -11,11 +11,11 @@ from uuid import UUID
 
 import httpx
 
-from laudo.client import errors, failures, questions, transports
+from laudo.client import errors, failures, parameters, questions, transports
 from laudo.client.calls import Body, Call, I, ListCall, Listed, Unchanged, UsuarioCall, Wire
 from laudo.client.errors import AnswerError, LaudoError, StatusError
 from laudo.client.items import Pessoa, PessoaFilters, Relatorio, RelatorioFilters, Usuario
-from laudo.client.retries import PATIENCE, Attempts, Budget, Limits, Timing
+from laudo.client.retries import PATIENCE, Attempts, Budget, Limits, Timing, check_count
 from laudo.client.transports import Network
 from laudo.client.walk import Batch, Place, Walk
 from laudo.client.watch import Watch
@@ -41,6 +41,7 @@ class AsyncPage(Generic[I]):
 
     def all(self, *, workers: int = 1) -> AsyncIterator[I]:
         """Iterate over all items; with `workers` above 1, that many pages are under way at a time, order kept."""
+        check_count("workers", workers, least=1)
         return self._all(workers)
 
 
@@ -63,13 +64,15 @@ class AsyncLaudo:
     ) -> None:
         """`transport` and `timing` are for tests; with a `transport`, `network` is not used."""
         self._wire = Wire(base_url, token)
-        self._limits = limits or Limits()
-        network = network or Network()
+        self._limits = parameters.of_kind("limits", limits, Limits)
+        network = parameters.of_kind("network", network, Network)
+        if transport is not None:
+            parameters.of_kind("transport", transport, httpx.AsyncBaseTransport)
         self._make: Callable[[], httpx.AsyncBaseTransport] = (
             (lambda: transport) if transport else network.async_transports(self._wire.base_url)
         )
         self._proxy = None if transport else network.proxy_before(self._wire.base_url)
-        self._timing = timing or Timing()
+        self._timing = parameters.of_kind("timing", timing, Timing)
         self._budget = Budget()
         self._loops: dict[asyncio.AbstractEventLoop, _OfOneLoop] = {}
         self._closed = False

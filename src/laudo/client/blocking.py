@@ -12,11 +12,11 @@ from uuid import UUID
 
 import httpx
 
-from laudo.client import errors, failures, questions
+from laudo.client import errors, failures, parameters, questions
 from laudo.client.calls import Body, Call, I, ListCall, Listed, Unchanged, UsuarioCall, Wire
 from laudo.client.errors import AnswerError, LaudoError, StatusError
 from laudo.client.items import Pessoa, PessoaFilters, Relatorio, RelatorioFilters, Usuario
-from laudo.client.retries import PATIENCE, Attempts, Budget, Limits, Timing
+from laudo.client.retries import PATIENCE, Attempts, Budget, Limits, Timing, check_count
 from laudo.client.transports import Network
 from laudo.client.walk import Batch, Place, Walk
 from laudo.client.watch import Watch
@@ -44,6 +44,7 @@ class Page(Generic[I]):
 
     def all(self, *, workers: int = 1) -> Iterator[I]:
         """Iterate over all items; with `workers` above 1, that many pages are under way at a time, order kept."""
+        check_count("workers", workers, least=1)
         return Items(self._all(workers), self.item)
 
 
@@ -81,11 +82,13 @@ class Laudo:
     ) -> None:
         """`transport` and `timing` are for tests; with a `transport`, `network` is not used."""
         self._wire = Wire(base_url, token)
-        self._limits = limits or Limits()
-        network = network or Network()
+        self._limits = parameters.of_kind("limits", limits, Limits)
+        network = parameters.of_kind("network", network, Network)
+        if transport is not None:
+            parameters.of_kind("transport", transport, httpx.BaseTransport)
         self._transport = transport or network.transport(self._wire.base_url)
         self._proxy = None if transport else network.proxy_before(self._wire.base_url)
-        self._timing = timing or Timing()
+        self._timing = parameters.of_kind("timing", timing, Timing)
         self._budget = Budget()
         self._closed = False
 

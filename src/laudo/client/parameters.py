@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
+from typing import TypeVar
 from uuid import UUID
 
 from laudo.client.errors import ParameterError
@@ -9,6 +10,8 @@ from laudo.core.likeness import nearest
 from laudo.core.query import MOST_CHARACTERS
 from laudo.core.resources import Filter, Resource
 from laudo.core.values import SINCE, UNTIL, fold, unwritable
+
+T = TypeVar("T")
 
 Parameters = tuple[tuple[str, str], ...]
 
@@ -40,6 +43,15 @@ def whole(name: str, value: object, *, step: int = 1) -> str:
         message = f"{name} deve ser um " + (f"múltiplo de {step}" if step > 1 else "número inteiro a partir de 1")
         raise ParameterError(message)
     return str(value)
+
+
+def of_kind(name: str, value: T | None, kind: type[T]) -> T:
+    """Give an argument of a client, or one of its kind where it is None; raises ParameterError for any other."""
+    if value is None:
+        return kind()
+    if not isinstance(value, kind):
+        raise ParameterError(f"{name} must be of the class {kind.__name__}")
+    return value
 
 
 def _written(

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from laudo.client import parameters
 from laudo.client.calls import I, ListCall, Listed
 from laudo.client.items import Pessoa, Relatorio
+from laudo.client.retries import check_count
 from laudo.client.walk import Place, Walk
 from laudo.core.query import STEP
 from laudo.core.resources import PESSOAS, RELATORIOS, Resource
@@ -33,7 +34,7 @@ def counted(call: ListCall[I]) -> ListCall[I]:
 
 def walk(call: ListCall[I], *, rows: int | None, workers: int, start: Place | None = None) -> Walk[I]:
     """Ask for all items; raises ParameterError."""
-    parameters.whole("workers", workers)
+    check_count("workers", workers, least=1)
     if rows is not None:
         parameters.whole("rows", rows, step=STEP)
     return Walk(call, rows=rows, workers=workers, start=start)

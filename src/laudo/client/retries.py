@@ -36,8 +36,7 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("deadline", "connect", "read"):
             check_seconds(name, getattr(self, name))
-        if not _is_count(self.retries):
-            raise ParameterError("retries must be a whole number from 0 on")
+        check_count("retries", self.retries, least=0)
 
 
 def check_seconds(name: str, seconds: object) -> None:
@@ -46,8 +45,10 @@ def check_seconds(name: str, seconds: object) -> None:
         raise ParameterError(f"{name} must be a number of seconds above 0")
 
 
-def _is_count(retries: object) -> bool:
-    return isinstance(retries, int) and retries >= 0
+def check_count(name: str, count: object, *, least: int) -> None:
+    """Raise ParameterError for what is no whole number from `least` on."""
+    if isinstance(count, bool) or not isinstance(count, int) or count < least:
+        raise ParameterError(f"{name} must be a whole number from {least} on")
 
 
 class Budget:

@@ -32,6 +32,13 @@ class Network:
     verify: ssl.SSLContext | bool = True
     proxy: str | None = field(default=None, repr=False)
 
+    def __post_init__(self) -> None:
+        """Raises ParameterError for what is neither."""
+        if not isinstance(self.verify, bool | ssl.SSLContext):
+            raise ParameterError("verify must be True, False or an ssl.SSLContext")
+        if not isinstance(self.proxy, str | None):
+            raise ParameterError(_NO_PROXY)
+
     def transport(self, base_url: str) -> httpx.BaseTransport:
         proxy, trust = self._way(base_url)
         return OfOneProcess(lambda: httpx.HTTPTransport(verify=trust, proxy=proxy, limits=CONNECTIONS))
@@ -73,7 +80,7 @@ class Network:
             proxy = httpx.Proxy(address if "://" in address else f"http://{address}")
             if can_be_reached(proxy.url) and (not proxy.url.scheme.startswith("socks") or find_spec("socksio")):
                 return proxy
-        raise ParameterError("the proxy must be http:// or https:// and a host, or socks5:// with the package socksio")
+        raise ParameterError(_NO_PROXY)
 
 
 class OfOneProcess(httpx.BaseTransport):
@@ -131,6 +138,7 @@ def _is_within(host: str, addresses: str) -> bool:
         return False
 
 
+_NO_PROXY: Final = "the proxy must be http:// or https:// and a host, or socks5:// with the package socksio"
 _HOST: Final = re.compile(rb"([\w-]{1,63}\.)*[\w-]{1,63}\.?|[\w.]*:[\w:.]*(%\w+)?").fullmatch
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _PORTS: Final = range(1, 2**16)
