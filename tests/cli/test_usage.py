@@ -86,6 +86,31 @@ def test_serve_has_a_flag_for_every_setting(empty: Shell) -> None:
         assert re.search(rf"^  {setting.flag}\b", shown, re.MULTILINE), setting.name
 
 
+def commands() -> Iterator[tuple[list[str], click.Command]]:
+    context = click.Context(cli.main)
+    for name in cli.COMMANDS:
+        found = cli.main.get_command(context, name)
+        if isinstance(found, click.Group):
+            yield from (([name, inner], command) for inner, command in found.commands.items())
+        elif found:
+            yield [name], found
+
+
+def test_an_option_with_a_value_is_given_once_unless_it_is_a_setting(empty: Shell) -> None:
+    settings = {*(each.name for each in SETTINGS), "config_file"}
+    for words, command in commands():
+        for option in (each for each in command.params if isinstance(each, click.Option) and not each.is_flag):
+            if option.name not in settings:
+                result = empty(*words, *[option.opts[0], "1"] * 2)
+                assert result.exit_code == 2
+                assert "': given more than once, and takes one value; hint: " in one_line(result)
+
+
+def test_of_a_setting_that_is_given_twice_the_last_one_wins(empty: Shell) -> None:
+    shown = {each["setting"]: each["value"] for each in empty.lists("config", "--port", "1", "--port", "2")}
+    assert shown["port"] == "2"
+
+
 def test_help_shows_how_a_rehearsal_is_written(empty: Shell) -> None:
     for command in ("serve", "demo"):
         shown = " ".join(empty.prints(command, "--help").split())

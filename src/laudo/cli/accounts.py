@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from laudo.cli import output
+from laudo.cli import output, usage
 from laudo.cli.options import as_json, by_id, opened, with_settings
 from laudo.cli.ranges import Id
 from laudo.server.config import Settings
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _webhook: Final = click.option("--webhook-url", default="", help="Shown by /usuario; nothing is ever sent there.")
 
 
-@click.group()
+@click.group(cls=usage.Group)
 def organization() -> None:
     """Manage organizations.
 
@@ -39,7 +39,7 @@ def create_organization(settings: Settings, *, name: str, webhook_url: str, json
     output.answer(asdict(made) | {"id_conta": first.id_conta}, text, as_json=json_)
 
 
-@click.group()
+@click.group(cls=usage.Group)
 def account() -> None:
     """Manage accounts of organizations.
 
@@ -63,7 +63,7 @@ def create_account(settings: Settings, *, name: str, id_organizacao: int, webhoo
     output.answer(asdict(made), text, as_json=json_)
 
 
-@click.group()
+@click.group(cls=usage.Group)
 def user() -> None:
     """Manage users of accounts.
 

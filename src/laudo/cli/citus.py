@@ -4,14 +4,14 @@ from typing import Final
 
 import click
 
-from laudo.cli import output
+from laudo.cli import output, usage
 from laudo.cli.options import opened, with_settings
 from laudo.server.config import Settings
 
 DONE: Final = "the tables are distributed as planned"
 
 
-@click.group()
+@click.group(cls=usage.Group)
 def citus() -> None:
     """Distribute a store on PostgreSQL over many machines.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from laudo.cli import output, progress
+from laudo.cli import output, progress, usage
 from laudo.cli.options import opened, with_settings
 from laudo.server.config import Settings
 
@@ -33,7 +33,7 @@ key file, and what clients keep (ETags, cursors) stays valid.
 """
 
 
-@click.command("copy", epilog=EPILOG)
+@click.command("copy", cls=usage.Command, epilog=EPILOG)
 @click.option("--from", "source_url", metavar="URL", required=True, help="Store to copy.")
 @click.option("--to", "target_url", metavar="URL", required=True, help="Store that becomes a copy.")
 @with_settings()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import click
 
-from laudo.cli import output, progress, stdin
+from laudo.cli import output, progress, stdin, usage
 from laudo.cli.options import of_account, opened, with_settings, with_vacuum
 from laudo.server.config import Settings
 
@@ -38,7 +38,7 @@ never what it is.
 """
 
 
-@click.command("delete", epilog=EPILOG)
+@click.command("delete", cls=usage.Command, epilog=EPILOG)
 @click.argument("numeros", metavar="NUMERO...", nargs=-1, required=True)
 @of_account
 @with_vacuum

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from laudo.cli import filters, login, output, progress
+from laudo.cli import filters, login, output, progress, usage
 from laudo.cli.part import FORMATS, Part
 from laudo.cli.ranges import Whole
 from laudo.core.resources import PESSOAS, RELATORIOS, Resource
@@ -19,7 +19,7 @@ goes on from there. .parquet needs the package pyarrow (pip install '.[parquet]'
 """
 
 
-@click.group()
+@click.group(cls=usage.Group)
 def export() -> None:
     """Write a whole list to a file.
 

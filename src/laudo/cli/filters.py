@@ -17,7 +17,7 @@ def filters(resource: Resource) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         orders = tuple(f"{sign}{field.name}" for field in resource.fields for sign in ("", "-"))
         text = "Field to sort by, with - before it for descending."
-        command = _once("--sort", "sort", metavar="FIELD", shell_complete=_begun(orders), help=text)(command)
+        command = click.option("--sort", "sort", metavar="FIELD", shell_complete=_begun(orders), help=text)(command)
         for filter_ in reversed(resource.filters):
             command = _option(filter_)(command)
         return command
@@ -39,18 +39,7 @@ def _option(filter_: Filter) -> Callable[[Command], Command]:
     flag = f"--{filter_.name.replace('_', '-')}"
     shown = "|".join(filter_.kind.choices) or filter_.kind.example
     complete = _begun(filter_.kind.choices)
-    return _once(flag, filter_.name, metavar=shown, shell_complete=complete, help=filter_.description)
-
-
-def _once(flag: str, name: str, **how: Any) -> Callable[[Command], Command]:  # noqa: ANN401 - what click takes
-    """Make an option that may be given once, as its parameter may: of two values one would be passed over."""
-
-    def only(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
-        if len(values) > 1:
-            raise click.BadParameter("given more than once, and takes one value", context, parameter)
-        return values[0] if values else None
-
-    return click.option(flag, name, multiple=True, callback=only, **how)
+    return click.option(flag, filter_.name, metavar=shown, shell_complete=complete, help=filter_.description)
 
 
 def _begun(choices: tuple[str, ...]) -> Complete:

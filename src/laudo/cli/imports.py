@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 import click
 
-from laudo.cli import output, progress, stdin
+from laudo.cli import output, progress, stdin, usage
 from laudo.cli.options import of_account, opened, with_settings
 from laudo.cli.ranges import Word
 from laudo.server.config import Settings
@@ -39,7 +39,7 @@ a second at most. For each rejected line its number and the reason, never its co
 """
 
 
-@click.command("import", epilog=EPILOG)
+@click.command("import", cls=usage.Command, epilog=EPILOG)
 @click.argument("file", type=stdin.File())
 @of_account
 @click.option("--format", "file_format", type=Word(["ndjson", "csv"]), help="Otherwise by name, then by content.")

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from laudo.cli import output, stdin
+from laudo.cli import output, stdin, usage
 
 if TYPE_CHECKING:
     from laudo.client import Laudo
@@ -43,7 +43,9 @@ class Access:
         return {"base_url": self.base_url, "token": hashlib.sha256(self.token.encode("utf-8", "replace")).hexdigest()}
 
 
-@click.command(epilog=f"Both are checked before they are kept. {URL} and {TOKEN} win over what is kept.")
+@click.command(
+    cls=usage.Command, epilog=f"Both are checked before they are kept. {URL} and {TOKEN} win over what is kept."
+)
 @click.option("--url", metavar="URL", help="Base address of the service; asked for if not given.")
 @click.option("--with-token", is_flag=True, help="Read the token from stdin instead of asking for it.")
 def login(*, url: str | None, with_token: bool) -> None:
@@ -68,7 +70,7 @@ def login(*, url: str | None, with_token: bool) -> None:
             output.note(f"{name} is set, and wins over what is kept")
 
 
-@click.command()
+@click.command(cls=usage.Command)
 def logout() -> None:
     """Remove what login has kept.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from laudo.cli import output
+from laudo.cli import output, usage
 from laudo.cli.ranges import Id
 from laudo.server import config
 from laudo.server.config import SETTINGS, Setting, Settings
@@ -127,6 +127,7 @@ def as_json(command: Command) -> Command:
 _CONFIG: Final = click.option(
     "--config",
     "config_file",
+    cls=usage.Setting,
     type=click.Path(path_type=Path),
     help="Settings file (TOML); LAUDO_CONFIG, else ./laudo.toml if there is one.",
 )
@@ -137,10 +138,12 @@ def _flag(setting: Setting) -> Callable[[Command], Command]:
     shown = setting.default_shown or "none"
     if setting.is_switch:
         names = f"{setting.flag}/--no-{setting.flag.removeprefix('--')}"
-        return click.option(names, setting.name, default=None, help=f"{text}.  [default: {shown}]")
+        return click.option(names, setting.name, cls=usage.Setting, default=None, help=f"{text}.  [default: {shown}]")
     kind = "N" if isinstance(setting.default, int) else "TEXT"
     shape = click.Path(readable=False) if setting.parse is FILE.parse else None  # What shells complete.
-    return click.option(setting.flag, setting.name, metavar=kind, type=shape, help=f"{text}.  [default: {shown}]")
+    return click.option(
+        setting.flag, setting.name, cls=usage.Setting, metavar=kind, type=shape, help=f"{text}.  [default: {shown}]"
+    )
 
 
 def _over(defaults: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import click
 
-from laudo.cli import output, stdin, terminal
+from laudo.cli import output, stdin, terminal, usage
 from laudo.cli.deletes import Done, Kind, delete_named, named
 from laudo.cli.options import of_organization, opened, with_settings, with_vacuum
 from laudo.server.config import Settings
@@ -38,7 +38,7 @@ would be deleted. SQLite's file may keep parts of it in gaps until --vacuum, whi
 """
 
 
-@click.command("find", epilog=_FIND)
+@click.command("find", cls=usage.Command, epilog=_FIND)
 @click.argument("documentos", metavar="-", nargs=-1, required=True)
 @of_organization
 @with_settings("store")
@@ -71,7 +71,7 @@ def find_reports(settings: Settings, *, documentos: tuple[str, ...], id_organiza
     return output.IN_PART if rejected else 0
 
 
-@click.command("erase", epilog=_ERASE)
+@click.command("erase", cls=usage.Command, epilog=_ERASE)
 @click.argument("documentos", metavar="-", nargs=-1, required=True)
 @of_organization
 @with_vacuum

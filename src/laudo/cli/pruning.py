@@ -4,7 +4,7 @@ from typing import Final
 
 import click
 
-from laudo.cli import output, progress
+from laudo.cli import output, progress, usage
 from laudo.cli.options import of_organization, opened, with_settings, with_vacuum
 from laudo.cli.ranges import Past
 from laudo.server.config import Settings
@@ -19,7 +19,7 @@ Exit codes:
 """
 
 
-@click.command("prune", epilog=EPILOG)
+@click.command("prune", cls=usage.Command, epilog=EPILOG)
 @of_organization
 @click.option("--before", metavar="DATE", type=Past(), required=True, help="Delete what has not changed since then.")
 @click.option("--dry-run", is_flag=True, help="Count what would be deleted, delete nothing.")

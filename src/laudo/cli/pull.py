@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from laudo.cli import login, output, progress
+from laudo.cli import login, output, progress, usage
 from laudo.cli.options import by_id, opened, with_settings
 from laudo.server.config import Settings
 
@@ -27,7 +27,7 @@ the store; run again, it goes on, and later brings only what has changed. The se
 """
 
 
-@click.command(epilog=EPILOG)
+@click.command(cls=usage.Command, epilog=EPILOG)
 @click.option("--from", "base_url", metavar="URL", required=True, help="Base address of the service.")
 @by_id("account", "id_conta", "Id of the account to fill.")
 @click.option("--whole", is_flag=True, help="Walk everything again, not only what changed.")

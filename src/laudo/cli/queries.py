@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
-from laudo.cli import answers, filters, login, output, terminal, watching
+from laudo.cli import answers, filters, login, output, terminal, usage, watching
 from laudo.cli.ranges import Real, Whole
 from laudo.core.resources import PESSOAS, PROFILE, RELATORIOS, Resource
 
@@ -57,14 +57,14 @@ def asking(resource: Resource) -> click.Command:
             _ask(client, resource, asked, **options)
 
     ask.__doc__ = f"Ask a service for {resource.name}."
-    return click.command(resource.name, epilog=EPILOG)(ask)
+    return click.command(resource.name, cls=usage.Command, epilog=EPILOG)(ask)
 
 
 relatorios: Final = asking(RELATORIOS)
 pessoas: Final = asking(PESSOAS)
 
 
-@click.command()
+@click.command(cls=usage.Command)
 @click.option("--json", "json_", metavar="FIELDS", help="Print JSON with these fields, separated by commas.")
 @click.option("--jq", metavar="EXPRESSION", help="Print what jq makes of the JSON.")
 @click.option("--reveal", is_flag=True, help="Do not mask the token.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from laudo.cli import options, output, serving
+from laudo.cli import options, output, serving, usage
 from laudo.cli.options import ALL, as_json, flags, opened, with_settings
 from laudo.cli.ranges import Instant, Whole
 from laudo.server import config
@@ -22,7 +22,8 @@ DEMO_STORE: Final = "sqlite:///demo.db"
 
 
 @click.command(
-    epilog="SIGTERM, SIGHUP and Ctrl-C finish what is in flight and exit with 0; a start that fails exits with 2."
+    cls=usage.Command,
+    epilog="SIGTERM, SIGHUP and Ctrl-C finish what is in flight and exit with 0; a start that fails exits with 2.",
 )
 @with_settings(*ALL)
 def serve(settings: Settings) -> None:
@@ -30,7 +31,7 @@ def serve(settings: Settings) -> None:
     serving.run(settings)
 
 
-@click.command()
+@click.command(cls=usage.Command)
 @click.option("--count", type=Whole(1, 100_000_000), default=10_000, show_default=True, help="Reports.")
 @click.option("--until", "until_ms", metavar="INSTANT", type=Instant(), help="Where their dates end.  [default: now]")
 @click.option("--no-serve", is_flag=True, help="Only fill the store.")
@@ -60,7 +61,7 @@ def demo(settings: Settings, *, count: int, until_ms: int | None, no_serve: bool
         serving.run(settings)
 
 
-@click.command()
+@click.command(cls=usage.Command)
 @click.option("--grants", is_flag=True, help="Also make the roles of a store on PostgreSQL, with their rights.")
 @with_settings("store")
 def migrate(settings: Settings, *, grants: bool) -> None:
@@ -83,7 +84,7 @@ def migrate(settings: Settings, *, grants: bool) -> None:
         _grant(settings, refused=output.IN_PART if applied else output.NOTHING_DONE)
 
 
-@click.command("config")
+@click.command("config", cls=usage.Command)
 @as_json
 @flags(*ALL)
 def show_config(*, config_file: Path | None, json_: bool, **given: object) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from laudo.cli import options, output, stdin
+from laudo.cli import options, output, stdin, usage
 from laudo.cli.options import as_json, by_id, opened, with_settings
 from laudo.cli.ranges import Id, Instant
 from laudo.server.config import Settings
@@ -20,7 +20,7 @@ _UNITS: Final = {"h": _HOUR_MS, "d": 24 * _HOUR_MS, "w": 7 * 24 * _HOUR_MS}
 _LONGEST_INPUT: Final = 4096
 
 
-@click.group()
+@click.group(cls=usage.Group)
 def token() -> None:
     """Manage tokens of users.
 

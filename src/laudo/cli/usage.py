@@ -1,8 +1,32 @@
 """What is said of a command line that cannot be read: what is wrong and what to give, never what was given."""
 
+from collections import Counter
 from typing import Final
 
 import click
+
+
+class Command(click.Command):
+    """Takes each option once, as a request takes each parameter: of two values one would be passed over."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the command line; an option that is given again is a wrong one."""
+        if not ctx.resilient_parsing:  # As while a shell completes it.
+            _, _, given = self.make_parser(ctx).parse_args(list(args))
+            for each, times in Counter(given).items():
+                if times > 1 and isinstance(each, click.Option) and not (each.is_flag or isinstance(each, Setting)):
+                    raise click.BadParameter("given more than once, and takes one value", ctx, each)
+        return super().parse_args(ctx, args)
+
+
+class Group(click.Group):
+    """A group of such commands."""
+
+    command_class = Command
+
+
+class Setting(click.Option):
+    """An option that wins over what is given before it, in a script or an alias too, as over the environment."""
 
 
 def said(error: click.ClickException) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from laudo.cli import output, progress
+from laudo.cli import output, progress, usage
 from laudo.cli.options import as_json, opened, with_settings
 from laudo.server.config import Settings
 
@@ -32,7 +32,7 @@ but `laudo delete`, and facets and instants that are lost in the reports' items 
 """
 
 
-@click.command("verify", epilog=EPILOG)
+@click.command("verify", cls=usage.Command, epilog=EPILOG)
 @click.option("--repair", is_flag=True, help="Write anew what differs, then look again.")
 @as_json
 @with_settings("store")
