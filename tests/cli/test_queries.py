@@ -448,6 +448,8 @@ def test_a_terminal_gets_a_table(on_a_terminal: Callable[..., str]) -> None:
         (["--page", "3"], "page 3 of 3, 60 relatorios in all; --page and --all show the others"),
         (["--page", "4"], "page 4 is beyond the last one, which is 3; 60 relatorios in all"),
         (["--rows", "75"], "60 relatorios in all"),
+        (["--status", "PENDENTE"], "0 relatorios in all"),
+        (["--status", "PENDENTE", "--page", "3"], "0 relatorios in all"),
     ],
 )
 def test_on_a_terminal_a_page_is_not_taken_for_the_list(

@@ -397,7 +397,7 @@ def test_wrong_check_digits_are_doubted_beside_the_filter_for_as_long_as_it_is_t
     tab.find("529.982.247-26")
     doubt = tab.page.get_by_text("Os dígitos verificadores não conferem.")
     assert doubt.and_(tab.page.locator(".chips *")).is_visible()
-    said = "0 relatórios, página 1. Os dígitos verificadores não conferem."
+    said = "0 relatórios. Os dígitos verificadores não conferem."
     tab.until("document.querySelector('[role=status]').textContent.endsWith(given)", said)
     tab.page.get_by_role("button", name="Remover o filtro Documento").click()
     tab.settle()
@@ -408,6 +408,18 @@ def test_wrong_check_digits_are_doubted_beside_the_filter_for_as_long_as_it_is_t
     tab.filtered()
     assert doubt.and_(tab.page.locator(".chips *")).is_visible()
     assert not tab.page.locator("[aria-invalid]").count()
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("relatorios?status=CONCLUIDO&resultado=VALID&nome=nada&page=3", "0 relatórios."),
+        ("pessoas?page=3", "pessoas, página 3."),
+    ],
+)
+def test_of_an_empty_list_no_page_is_said(tab: Console, address: str, said: str) -> None:
+    tab.enter(f"#/{address}")
+    tab.until("document.querySelector('[role=status]').textContent.endsWith(given)", said)
 
 
 def punctuated(document: str) -> str:

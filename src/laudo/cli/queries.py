@@ -137,8 +137,8 @@ def _ask(
 def _place(found: Any, name: str) -> str:  # noqa: ANN401 - a page of either list
     """Say what a page is a part of, so that nobody takes it for the list."""
     pages = -(-found.total // max(found.linhas, len(found.itens), 1))
-    if found.pagina > max(pages, 1):
-        return f"page {found.pagina} is beyond the last one, which is {max(pages, 1)}; {found.total} {name} in all"
+    if 0 < pages < found.pagina:
+        return f"page {found.pagina} is beyond the last one, which is {pages}; {found.total} {name} in all"
     if pages > 1:
         return f"page {found.pagina} of {pages}, {found.total} {name} in all; --page and --all show the others"
     return f"{found.total} {name} in all"

@@ -74,10 +74,11 @@ function Jump({ place, last }) {
 /** @param {Place} place @param {number} last */
 const past = (place, last) => `página ${integer(place.page)} está além do fim da lista, que tem ${plural(last, "página", "páginas")}`;
 
-/** What is said of the page that is shown: its number, or that the list does not reach it. @param {Place} place @param {number} total */
+/** What is said of the page that is shown, behind a total: its number, or that the list does not reach it; of an empty list nothing. @param {Place} place @param {number} total */
 export function pageWords(place, total) {
   const last = lastOf(place, total);
-  return total && place.page > last ? `a ${past(place, last)}` : `página ${integer(place.page)}`;
+  if (!total) return "";
+  return place.page > last ? `, a ${past(place, last)}` : `, página ${integer(place.page)}`;
 }
 
 /** A page that the list does not reach. @param {{place: Place, total: number}} props */

@@ -25,7 +25,7 @@ export function Pessoas({ place }) {
   const known = Boolean(list.result?.itens.length);
   const empty = !known && !list.loading && !list.refusal;
   useEffect(() => {
-    if (list.result && !list.loading && !list.refusal) say(`${plural(total, "pessoa", "pessoas")}, ${pageWords(place, total)}.`);
+    if (list.result && !list.loading && !list.refusal) say(`${plural(total, "pessoa", "pessoas")}${pageWords(place, total)}.`);
   }, [list.result, list.loading]);
   return html`<section class="list alone" aria-labelledby="titulo" aria-busy=${list.loading}>
     <header class="head">

@@ -26,7 +26,7 @@ export function Relatorios({ place }) {
   const empty = !known && !list.loading && !list.refusal;
   const narrowed = Object.keys(filtersOf(place)).length;
   useEffect(() => {
-    if (list.result && !list.loading && !list.refusal) say(`${plural(total, "relatório", "relatórios")}, ${pageWords(place, total)}. ${doubt(place.filters.numero_documento ?? "")}`.trim());
+    if (list.result && !list.loading && !list.refusal) say(`${plural(total, "relatório", "relatórios")}${pageWords(place, total)}. ${doubt(place.filters.numero_documento ?? "")}`.trim());
   }, [list.result, list.loading]);
   return html`<div class="split ${place.open ? "opened" : ""}">
     ${(filtering || !narrow) && html`<${Filters} place=${place} list=${list} close=${() => store.set({ dialog: null })} />`}
