@@ -51,6 +51,12 @@ def test_csv(run: Run, service: Service, tmp_path: Path) -> None:
     assert rows[0] == {**relatorio(2600), "pendente_validacao_manual": "false"}
 
 
+def test_of_one_item_that_is_said(run: Run, service: Service, tmp_path: Path) -> None:
+    file = tmp_path / "one.csv"
+    assert run("relatorios", "-o", str(file), "--numero", relatorio(1)["numero"]).stdout == f"1 relatorio in {file}\n"
+    assert len(service.requests) == 1
+
+
 @pytest.mark.parametrize("mensagem", ["a\rb", "a\nb", "a\r\nb", "\r", 'a "b", c', "", " a "])
 def test_csv_gives_when_it_is_read_what_the_service_has(
     run: Run, service: Service, tmp_path: Path, mensagem: str

@@ -461,6 +461,12 @@ def test_on_a_terminal_a_page_is_not_taken_for_the_list(
         assert line not in on_a_terminal("relatorios", *words, *programs, columns=240, notes=True)
 
 
+def test_of_one_item_that_is_said(on_a_terminal: Callable[..., str], service: Service) -> None:
+    service.relatorios = [relatorio(1)]
+    assert on_a_terminal("relatorios", columns=240, notes=True).splitlines()[-1] == "1 relatorio in all"
+    assert on_a_terminal("pessoas", columns=240, notes=True).splitlines()[-1] == "1 pessoa in all"
+
+
 def test_a_service_that_does_not_say_how_large_a_page_is_shows_that(
     on_a_terminal: Callable[..., str], service: Service
 ) -> None:

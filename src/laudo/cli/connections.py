@@ -36,7 +36,8 @@ def accepted(settings: Settings) -> int:
     if limit == resource.RLIM_INFINITY or left >= share:
         return share
     number = max(1, left)
-    output.note(f"each worker accepts {number} connections, not {share}: no more than {limit} files may be open")
+    accepted = output.counted(number, "connection")
+    output.note(f"each worker accepts {accepted}, not {share}: no more than {limit} files may be open")
     return number
 
 

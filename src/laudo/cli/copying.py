@@ -12,7 +12,7 @@ from laudo.server.config import Settings
 
 if TYPE_CHECKING:
     from laudo.server.database import Database
-    from laudo.server.ingest.copying import Copy
+    from laudo.server.ingest.copying import Copy, Done
 
 EPILOG: Final = """
 \b
@@ -49,7 +49,7 @@ def copy_store(settings: Settings, *, source_url: str, target_url: str) -> int:
         target = _opened(stack, "--to", replace(settings, store=target_url), write=True)
         copy = Copy(source, target)
         hint = "run it again, it goes on from there"
-        with output.resumable(lambda: f"{copy.done}; hint: {hint}" if copy.done.organizations else ""):
+        with output.resumable(lambda: f"{_told(copy.done)}; hint: {hint}" if copy.done.organizations else ""):
             _copy(copy)
             found = _differences(copy)
     for each in found:
@@ -66,7 +66,16 @@ def _copy(copy: "Copy") -> None:
         copy.copy_reports(told)
     with progress.counting("counting") as told:
         copy.count(told)
-    output.summary(str(copy.done))
+    output.summary(_told(copy.done))
+
+
+def _told(done: "Done") -> str:
+    reports = ", ".join(f"{number} {name}" for name, number in done.reports._asdict().items())
+    organizations, accounts = (
+        output.counted(done.organizations, "organization"),
+        output.counted(done.accounts, "account"),
+    )
+    return f"{organizations}, {accounts}; reports: {reports}"
 
 
 def _differences(copy: "Copy") -> list[str]:

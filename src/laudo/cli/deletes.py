@@ -116,7 +116,12 @@ def delete_named(
 def _resumable(done: Done) -> AbstractContextManager[None]:
     """When it cannot go on, say what is deleted: reports of a document may take several transactions."""
     hint = "run it again to finish"
-    return output.resumable(lambda: f"{done.lines} lines ({done}); hint: {hint}" if done.lines or done.deleted else "")
+
+    def kept() -> str:
+        lines = output.counted(done.lines, "line")
+        return f"{lines} ({done}); hint: {hint}" if done.lines or done.deleted else ""
+
+    return output.resumable(kept)
 
 
 def _batches(found: "Iterator[Found | None]") -> "Iterator[list[Found]]":

@@ -48,7 +48,7 @@ def exporting(resource: Resource) -> click.Command:
             with part.kept():
                 _fetch(client, resource, part, workers=workers, asked=asked)
                 part.finish()
-        output.summary(f"{part.items} {resource.name} in {file}")
+        output.summary(f"{output.counted(part.items, resource.name.removesuffix('s'))} in {file}")
 
     run.__doc__ = f"Write {resource.name} to a file, all of them or those of a filter."
     return export.command(resource.name, epilog=EPILOG)(run)

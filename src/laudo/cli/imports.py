@@ -181,7 +181,11 @@ def _holds_something_else(path: Path) -> bool:
 def _resumable(done: Done) -> AbstractContextManager[None]:
     """When it cannot go on, say which lines are on disk."""
     hint = "run it again to finish, nothing is written twice"
-    return output.resumable(lambda: f"{done.lines} lines ({done}); hint: {hint}" if done.lines else "")
+
+    def kept() -> str:
+        return f"{output.counted(done.lines, 'line')} ({done}); hint: {hint}" if done.lines else ""
+
+    return output.resumable(kept)
 
 
 def _end(done: Done, *, dry_run: bool) -> int:

@@ -161,6 +161,11 @@ def note(text: str, *, label: str = "") -> None:
         click.echo(head + terminal.plain(text), err=True, color=terminal.colour())
 
 
+def counted(number: int, noun: str) -> str:
+    """Write how many there are; `noun` is that of one."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def write_whole(path: Path, text: str) -> None:
     """Write a file that only its owner can read, whole or not at all."""
     part = path.with_name(f"{path.name}.{os.getpid()}")

@@ -74,7 +74,8 @@ class Part:
             self._resume()
             self._part.chmod(0o600)
             hint = f"the same command goes on, and begins anew without {self._part}"
-            with output.resumable(lambda: f"{self.items} items; hint: {hint}" if self.items else ""), self._worth_it():
+            kept = output.resumable(lambda: f"{output.counted(self.items, 'item')}; hint: {hint}" if self.items else "")
+            with kept, self._worth_it():
                 if not self.items:
                     self._begin()
                 yield

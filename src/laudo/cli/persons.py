@@ -67,7 +67,7 @@ def find_reports(settings: Settings, *, documentos: tuple[str, ...], id_organiza
                     click.echo(terminal.escaped(_line(report)))
     if rejected == lines:
         raise output.Failure(f"no line is a {kind.name}")
-    output.note(f"{reports} report{'s' * (reports != 1)}")
+    output.note(output.counted(reports, "report"))
     return output.IN_PART if rejected else 0
 
 

@@ -136,12 +136,13 @@ def _ask(
 
 def _place(found: Any, name: str) -> str:  # noqa: ANN401 - a page of either list
     """Say what a page is a part of, so that nobody takes it for the list."""
+    everything = f"{output.counted(found.total, name.removesuffix('s'))} in all"
     pages = -(-found.total // max(found.linhas, len(found.itens), 1))
     if 0 < pages < found.pagina:
-        return f"page {found.pagina} is beyond the last one, which is {pages}; {found.total} {name} in all"
+        return f"page {found.pagina} is beyond the last one, which is {pages}; {everything}"
     if pages > 1:
-        return f"page {found.pagina} of {pages}, {found.total} {name} in all; --page and --all show the others"
-    return f"{found.total} {name} in all"
+        return f"page {found.pagina} of {pages}, {everything}; --page and --all show the others"
+    return everything
 
 
 def _wires(itens: Iterable[Any]) -> Iterable[answers.Wire]:

@@ -140,7 +140,7 @@ def _announce(settings: Settings, server: "AbstractServer[Any]") -> None:
     def announce() -> None:
         while len(server.wrks) < settings.workers or not _accepts(settings):
             time.sleep(_LOOKING_SECONDS)
-        workers = f"{settings.workers} worker{'s' if settings.workers > 1 else ''}"
+        workers = output.counted(settings.workers, "worker")
         output.note(f"laudo serves {base_url(settings)} with {workers}; Ctrl-C stops it")
         _tell_systemd()
 

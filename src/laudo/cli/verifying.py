@@ -47,15 +47,15 @@ def verify(settings: Settings, *, repair: bool, json_: bool) -> int:
             output.note("nothing differs")
             return 0
         if not repair:
-            output.note("; ".join([_count(found), *_hints(found)]))
+            output.note("; ".join([output.counted(len(found), "difference"), *_hints(found)]))
             return DIFFERS
         with progress.counting("repairing") as told:
             mend(database, found, told)
         left = _differences(database)
     for each in left:
         output.note(f"left: {each}")
-    second = f"a second pass found {_count(left) if left else 'none'}"
-    output.note("; ".join([f"{_count(found)}, {_repaired(found)}", second, *_hints(left)]))
+    second = f"a second pass found {output.counted(len(left), 'difference') if left else 'none'}"
+    output.note("; ".join([f"{output.counted(len(found), 'difference')}, {_repaired(found)}", second, *_hints(left)]))
     return DIFFERS if left else 0
 
 
@@ -82,10 +82,6 @@ def _hints(found: "list[Difference]") -> list[str]:
     """Say what helps, each once; --repair first."""
     remedies = sorted({each.remedy or "" for each in found})
     return [f"hint: {remedy or _REPAIR}" for remedy in remedies]
-
-
-def _count(found: "list[Difference]") -> str:
-    return f"{len(found)} difference{'s' if len(found) > 1 else ''}"
 
 
 _REPAIR: Final = "laudo verify --repair writes anew what differs"

@@ -33,12 +33,6 @@ class Done:
     accounts: int = 0
     reports: Copied = field(default_factory=Copied)
 
-    def __str__(self) -> str:
-        copied = ", ".join(f"{number} {name}" for name, number in self.reports._asdict().items())
-        organizations = f"{self.organizations} organization{'s' * (self.organizations != 1)}"
-        accounts = f"{self.accounts} account{'s' * (self.accounts != 1)}"
-        return f"{organizations}, {accounts}; reports: {copied}"
-
 
 class Copy:
     """One run: `copy_callers`, `copy_reports`, `count`, `compare` and `verify`. The target has no other writer."""
