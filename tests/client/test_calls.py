@@ -469,6 +469,18 @@ def test_a_refusal_of_another_form(client: Client, service: Service, body: bytes
     assert str(caught.value) == f"{said} (status {status})"
 
 
+def test_a_mark_of_its_encoding_hides_nothing_of_an_answer(client: Client, service: Service) -> None:
+    mark = b"\xef\xbb\xbf"
+    service.script = [
+        httpx.Response(200, content=mark + b'{"result": %s}' % LIST),
+        httpx.Response(400, content=mark + b'{"message": "N\xc3\xa3o.", "validation": {"keys": ["rows"]}}'),
+    ]
+    assert client.call("relatorios").total == 7
+    with pytest.raises(BadRequestError, match="Não") as caught:
+        client.call("relatorios")
+    assert caught.value.keys == ("rows",)
+
+
 LIST = b'{"itens": [], "paginacao": {"atual": 1, "linhas": 25, "total": 7}}'
 
 

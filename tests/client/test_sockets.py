@@ -164,6 +164,17 @@ def test_no_few_bytes_fill_the_memory(ask: Ask, packed: str) -> None:
         ask(base, HURRY)
 
 
+@pytest.mark.parametrize("packed", ["x-gzip", "X-GZIP"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_an_answer_may_have_a_mark_of_its_encoding_and_the_older_name_of_gzip(
+    ask: Ask, packed: str, mark: bytes
+) -> None:
+    body = gzip.compress(mark + gzip.decompress(BODY))
+    head = OK + f"Content-Encoding: {packed}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    with serving(answering(head + body)) as base:
+        ask(base, HURRY)
+
+
 def test_nobody_listens(ask: Ask) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]

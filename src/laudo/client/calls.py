@@ -108,7 +108,10 @@ class Body:
         self._response = response
         self._left = LARGEST
         self._parts: list[bytes] = []
-        if not _BOUNDED(response.headers.get("content-encoding", "")):
+        packed = response.headers.get("content-encoding", "")
+        if packed.lower() == "x-gzip":
+            response.headers["content-encoding"] = "gzip"  # The same, as HTTP has it; httpx knows the one name alone.
+        if not _BOUNDED(packed):
             raise self._refused("the answer is packed in another way than was asked for")
 
     def add(self, part: bytes) -> None:
@@ -123,7 +126,8 @@ class Body:
         return AnswerError(message, status=status, request_id=request_id)
 
     def whole(self) -> bytes:
-        return b"".join(self._parts)
+        """Give all of it, without a mark of its encoding before the text, which JSON allows to pass over."""
+        return b"".join(self._parts).removeprefix(BOM_UTF8)
 
 
 class Wire:
@@ -171,7 +175,7 @@ class Wire:
 
     def _foreign(self, body: bytes) -> str | None:
         """Say what an answer is that no service of this contract gives; None when it may be JSON."""
-        text = body.lstrip(_BEFORE_TEXT)
+        text = body.lstrip()
         if text and not text.startswith(b"<"):
             return None
         what = "a web page, no JSON" if text else "empty"
@@ -240,7 +244,6 @@ def _cursor(link: str | None) -> str | None:
 _OK: Final = 200
 _BOUNDED: Final = re.compile(r"(?!br|zstd)[^,]*", re.IGNORECASE).fullmatch
 """Tells one way of packing, of which a byte gives a thousand at most, from several in one another and from others."""
-_BEFORE_TEXT: Final = BOM_UTF8 + b" \t\r\n"
 _TOKEN: Final = re.compile(r"[!-~]{1,4000}").fullmatch
 _ADDRESS: Final = re.compile(r"https?://[^/?#@\s\\]+(/[^?#\s]*)?", re.IGNORECASE).fullmatch
 _NEXT: Final = re.compile(r'<([^<>]*)>\s*;\s*rel="?next"?').search
