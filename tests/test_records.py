@@ -539,6 +539,13 @@ def test_utf16_is_named(encoding: str) -> None:
         items(f"\ufeff{HEADER}".encode(encoding) if encoding == "utf-16-be" else HEADER.encode(encoding))
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("content", [HEADER, json.dumps(LINE)])
+def test_utf16_is_named_without_a_mark_too(encoding: str, content: str) -> None:
+    with pytest.raises(RecordsError, match="the file is UTF-16; accepted: UTF-8"):
+        items(f"{content}\n".encode(encoding))
+
+
 # Gzip that ends early or is damaged
 
 

@@ -99,7 +99,7 @@ def _unmarked(source: Source) -> Iterator[tuple[int, Line] | None]:
 
 
 def _without_mark(line: bytes) -> bytes:
-    if line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+    if line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or _HALF_EMPTY(line):
         raise RecordsError("the file is UTF-16; accepted: UTF-8")
     return line.removeprefix(BOM_UTF8)
 
@@ -128,4 +128,6 @@ def _header(number: int, line: Line) -> tabular.Header:
 
 
 _ANSWER: Final = re.compile(rb'\s*\{\s*"result"\s*:\s*\{').match
+_HALF_EMPTY: Final = re.compile(rb"\0[^\0]|[^\0]\0").match
+"""Finds how UTF-16 without a mark begins, and no line that could be read."""
 _SUFFIXES: Final[dict[str, Format]] = {".ndjson": "ndjson", ".jsonl": "ndjson", ".csv": "csv"}
