@@ -128,6 +128,17 @@ def test_a_service_that_can_start_no_worker_any_more_ends_with_2_and_none_is_lef
         assert not Path(f"/proc/{other}").exists()
 
 
+def test_a_service_whose_worker_dies_again_as_soon_as_it_is_replaced_ends_with_1(laudo: Shell) -> None:
+    with serving(laudo, "serve", "--workers", "1") as server:
+        [one] = server.workers()
+        os.kill(one, signal.SIGKILL)
+        while not (others := set(server.workers()) - {one}):
+            time.sleep(0.01)
+        os.kill(others.pop(), signal.SIGKILL)
+        assert b"Worker crash loop detected" in server.process.communicate(timeout=60)[1]
+        assert server.process.returncode == 1
+
+
 def test_workers_are_forked_whatever_python_does_by_default(laudo: Shell) -> None:
     with serving(laudo, "serve", "--workers", "2") as server:
         assert server.client.get("/ready").status_code == 200

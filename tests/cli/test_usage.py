@@ -67,6 +67,12 @@ def test_help_lists_every_command_and_the_exit_codes(empty: Shell) -> None:
         assert code in shown
 
 
+def test_help_of_a_command_that_tells_its_exit_codes_tells_all(empty: Shell) -> None:
+    told = {name: re.findall(r"^    (\d+) +[a-z]", empty.prints(name, "--help"), re.MULTILINE) for name in cli.COMMANDS}
+    assert {name for name, codes in told.items() if codes} >= {"serve", "import", "delete", "find", "erase", "prune"}
+    assert all(codes in ([], ["0", "1", "2", "130"]) for codes in told.values()), told
+
+
 def test_help_fits_a_terminal_of_80_columns_and_cuts_no_sentence(empty: Shell) -> None:
     groups = ("citus", "organization", "account", "user", "token", "export")
     inner = [

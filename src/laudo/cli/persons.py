@@ -19,7 +19,8 @@ _FIND: Final = """
 Exit codes:
   0    all reports are printed, if there are any
   1    some lines were no CPF or CNPJ
-  2    nothing done
+  2    none was one, or not all reports could be read or printed
+  130  interrupted
 
 Each report is a line of JSON, with the fields of the API, id_conta and nome_pessoa. What is no CPF or CNPJ never stops
 the rest: its line's number goes to stderr, never what it is.

@@ -17,14 +17,19 @@ from laudo.server.config import SETTINGS, Settings
 
 if TYPE_CHECKING:
     from laudo.demo import Demo
-
 DEMO_STORE: Final = "sqlite:///demo.db"
 
+_SERVE: Final = """
+\b
+Exit codes:
+  0    ended by SIGTERM, SIGHUP or Ctrl-C, after what was in flight
+  1    a worker ended again and again; stderr says why
+  2    it could not start, or start a worker anew
+  130  interrupted by Ctrl-C before it served
+"""
 
-@click.command(
-    cls=usage.Command,
-    epilog="SIGTERM, SIGHUP and Ctrl-C finish what is in flight and exit with 0; a start that fails exits with 2.",
-)
+
+@click.command(cls=usage.Command, epilog=_SERVE)
 @with_settings(*ALL)
 def serve(settings: Settings) -> None:
     """Serve the API. The store's schema must be current: see `laudo migrate`."""
