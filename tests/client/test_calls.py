@@ -122,6 +122,8 @@ def test_a_request_carries_what_the_specification_wants(client: Client, service:
         ({"sort": 5}, "sort deve ser um destes campos"),
         ({"status": "PRONTO"}, "status de relatorios deve ser um destes valores: PROCESSANDO"),
         ({"numero_documento": "529.982.247-25"}, "sem máscara"),
+        ({"numero_documento": "５２９９８２２４７２５"}, "só de 0 a 9 e de A a Z"),
+        ({"numero_documento": "529\N{NO-BREAK SPACE}98224725"}, "sem máscara nem espaços"),
         ({"numero_documento": 52998224725}, "numero_documento de relatorios deve ser"),
         ({"numero": "1"}, "um UUID"),
         ({"nome": ""}, "nome de relatorios deve ser"),

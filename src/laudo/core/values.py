@@ -221,11 +221,14 @@ UUID: Final = Kind(
     format="uuid",
 )
 CPF: Final = Kind(
-    _matching(r"[0-9]{11}", str), "um CPF de 11 dígitos, sem máscara", "12345678909", pattern="^[0-9]{11}$"
+    _matching(r"[0-9]{11}", str),
+    "um CPF de 11 dígitos, só de 0 a 9, sem máscara nem espaços",
+    "12345678909",
+    pattern="^[0-9]{11}$",
 )
 DOCUMENTO: Final = Kind(
     _matching(r"[0-9]{11}|[0-9A-Za-z]{12}[0-9]{2}", str.upper),
-    "um CPF de 11 dígitos ou um CNPJ de 14 caracteres, sem máscara",
+    "um CPF de 11 dígitos ou um CNPJ de 14 caracteres, só de 0 a 9 e de A a Z, sem máscara nem espaços",
     "12345678909",
     pattern="^([0-9]{11}|[0-9A-Za-z]{12}[0-9]{2})$",
 )
