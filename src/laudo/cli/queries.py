@@ -9,7 +9,8 @@ import click
 from click.core import ParameterSource
 
 from laudo.cli import answers, filters, login, output, terminal, usage, watching
-from laudo.cli.ranges import Real, Whole
+from laudo.cli.ranges import Multiple, Real, Whole
+from laudo.core.query import STEP
 from laudo.core.resources import PESSOAS, PROFILE, RELATORIOS, Resource
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def asking(resource: Resource) -> click.Command:
 
     @answers.formats
     @click.option("--page", type=Whole(min=1), default=1, help="Number of the page.  [default: 1]")
-    @click.option("--rows", type=Whole(min=25), help="Items a page, a multiple of 25.  [default: 25]")
+    @click.option("--rows", type=Multiple(STEP), help="Items a page, a multiple of 25.  [default: 25]")
     @click.option("--all", "all_", is_flag=True, help="All items, not one page.")
     @click.option("--workers", type=Whole(1, 32), default=1, help="With --all: pages under way at a time.")
     @click.option("--count", is_flag=True, help="Print only how many there are.")

@@ -38,6 +38,22 @@ class Id(Whole):
         return f"the number that `laudo {self._of} list` shows"
 
 
+class Multiple(Whole):
+    """A multiple of a number, from that on."""
+
+    def __init__(self, of: int) -> None:
+        super().__init__(of)
+        self._of = of
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # noqa: ANN401 - click's
+        number: int = super().convert(value, param, ctx)
+        return self.fail("", param, ctx) if number % self._of else number
+
+    @property
+    def accepts(self) -> str:
+        return f"a multiple of {self._of}"
+
+
 class Real(click.FloatRange):
     """One that may have a fraction."""
 
