@@ -246,6 +246,6 @@ def _email(text: str) -> str:
 def _webhook(text: str) -> str:
     if text and (len(text) > _MOST_WEBHOOK or not re.fullmatch(r"https?://[\x21-\x7e]+", text)):
         raise AccountError(
-            f"a webhook address begins with https:// or http:// and has {_MOST_WEBHOOK} characters at most"
+            f"a webhook address begins with https:// or http:// and is {_MOST_WEBHOOK} visible ASCII characters at most"
         )
     return text
