@@ -21,6 +21,10 @@ import msgspec
 _STDOUT: Final = 1
 _CPF: Final = re.compile(r"(?<![0-9])[0-9]{3}(?:\.?[0-9]{3}\.?|[._-][0-9]{3}[._-])[0-9]{3}[._-]?[0-9]{2}(?![0-9])")
 """What may be one, with whatever may part it in an id: a client may call its request after the person it asks for."""
+_UUID: Final = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE
+).fullmatch
+"""What generators make, with a version and a variant: one of about 230 has eleven digits in its last group."""
 _AGAIN_SECONDS: Final = 10
 _encoder: Final = msgspec.json.Encoder()
 
@@ -53,7 +57,8 @@ def request_line(request_id: str, method: str, seconds: float, told: Told) -> No
     """Write one line, whole, in one system call, so that lines of several workers never mix."""
     ms = int(seconds * 1_000_000) / 1000
     now, size, id_token = datetime.now(UTC), told.size, told.id_token
-    line = Line(now, _CPF.sub("***", request_id), told.route, method, told.status, ms, size, id_token, told.filters)
+    shown = request_id if _UUID(request_id) else _CPF.sub("***", request_id)
+    line = Line(now, shown, told.route, method, told.status, ms, size, id_token, told.filters)
     try:
         os.write(_STDOUT, _encoder.encode(line) + b"\n")
     except OSError as error:
