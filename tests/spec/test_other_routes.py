@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import pairwise
 from urllib.parse import parse_qs, urlsplit
 from wsgiref.validate import validator
 
@@ -122,6 +123,15 @@ def test_the_log_can_take_no_request_id_of_ours_for_a_cpf(empty: Client) -> None
     prefix, *numbers = empty.get("/health").headers["x-request-id"].split("-")
     assert prefix.isalpha()
     assert max(map(len, numbers)) < 9
+
+
+def test_a_request_id_of_ours_does_not_tell_how_many_there_were_since_another(empty: Client) -> None:
+    texts = [empty.get("/health").headers["x-request-id"].split("-", 2)[2] for _ in range(300)]
+    assert len(set(texts)) == len(texts)
+    assert all(re.fullmatch("[0-9a-f]{8}-[0-9a-f]{8}", text) for text in texts)
+    numbers = [int(text.replace("-", ""), 16) for text in texts]
+    steps = {later - earlier for earlier, later in pairwise(numbers)}
+    assert len(steps) == len(texts) - 1
 
 
 @pytest.mark.parametrize("given", ["1", "consulta-42", "A.b_c-9", "x" * 64, "52998224725", "529.982.247-25"])

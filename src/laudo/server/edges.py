@@ -5,7 +5,6 @@ import re
 import secrets
 import traceback
 from collections.abc import Iterable
-from itertools import count
 from string import ascii_lowercase
 from time import perf_counter
 from typing import Any, Final
@@ -29,6 +28,10 @@ METHODS: Final = "GET, HEAD, OPTIONS"
 _FAILURE: Final = "laudo.failure"
 """Where a request's `environ` holds how the store has failed before the application was reached."""
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
+_HALF: Final = 4
+"""Bytes of half of what is drawn for an id: in so few the log can take no digits for a CPF."""
+_AT_ONCE: Final = 256
+"""Halves that are drawn at once: asking the system for one takes longer than all else about an id."""
 _METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
 """Any other is `other` to all that follows: it is a text that a client made up, and may be one that Falcon uses."""
 
@@ -42,9 +45,9 @@ class Edges:
     """The first and the last to see a request: around Falcon's application, and its middleware."""
 
     def __init__(self, settings: Settings, repeats: Repeats, limits: Limits) -> None:
-        """Request ids are this process's own prefix, in which the log can take no digits for a CPF, and a number."""
+        """Request ids are this process's own prefix and what is drawn: the log can take no digits of them for a CPF."""
         self._prefix = f"{''.join(secrets.choice(ascii_lowercase) for _ in range(9))}-{os.getpid():x}"
-        self._numbers = count(1)
+        self._drawn: list[str] = []
         self._log = settings.log
         self._origins = frozenset(settings.allowed_origins)
         self._observe = metrics.observer(settings)
@@ -120,7 +123,15 @@ class Edges:
 
     def _request_id(self, environ: dict[str, Any]) -> str:
         given = environ.get("HTTP_X_REQUEST_ID")
-        return given if given and _REQUEST_ID(given) else f"{self._prefix}-{next(self._numbers):x}"
+        return given if given and _REQUEST_ID(given) else self._new_id()
+
+    def _new_id(self) -> str:
+        """Make an id that tells nobody how many there were since another one."""
+        try:
+            return f"{self._prefix}-{self._drawn.pop()}-{self._drawn.pop()}"
+        except IndexError:
+            self._drawn += secrets.token_bytes(_HALF * _AT_ONCE).hex("-", _HALF).split("-")
+            return self._new_id()
 
     def _tell(self, request_id: str, method: str, seconds: float, told: Told) -> None:
         """Count an answer and log it."""
