@@ -9,7 +9,7 @@ import struct
 import subprocess
 import sys
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import product
 from pathlib import Path
 from time import sleep
@@ -18,7 +18,7 @@ from typing import Final
 import pytest
 
 from laudo.core import errors
-from laudo.server import metrics
+from laudo.server import logs, metrics
 from laudo.server.config import Settings
 from live.server import Client, Place, Server, free_port, scrape, serving, wait_for_port
 
@@ -133,6 +133,26 @@ def test_who_is_connected_and_asks_nothing_does_not_hold_a_thread(
         clients = [stack.enter_context(Client(port)) for _ in range(10)]
         clients[0].send(b"GET /metrics HT")
         assert [client.rest() for client in clients] == [b""] * 10
+        while threading.active_count() > before:
+            sleep(0.01)
+        assert scrape(port).startswith("HTTP/1.0 200")
+    assert capsys.readouterr().err == "metrics: TimeoutError; a request for them is not answered\n"
+
+
+def test_who_asks_byte_by_byte_does_not_hold_a_thread_for_longer(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(metrics, "_ASKING_SECONDS", 0.3)
+    monkeypatch.setattr(metrics, "_told", logs.Sparing())
+    port = free_port()
+    with metrics.start(Settings(metrics_port=port)), Client(port) as client:
+        before = threading.active_count()
+        client.send(b"GET /metrics HTTP/1.1\r\nX-Long: ")
+        with suppress(BrokenPipeError, ConnectionResetError):
+            for _ in range(200):
+                client.send(b"x")
+                sleep(0.05)
+            pytest.fail("it is listened to for ten seconds")
         while threading.active_count() > before:
             sleep(0.01)
         assert scrape(port).startswith("HTTP/1.0 200")

@@ -9,15 +9,19 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from io import BufferedReader, RawIOBase
 from pathlib import Path
+from socket import socket
+from socketserver import StreamRequestHandler
 from tempfile import TemporaryDirectory, gettempdir
-from time import time
+from time import monotonic, time
 from typing import TYPE_CHECKING, Final
 
 from laudo.server import logs
 from laudo.server.config import Settings
 
 if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
     from prometheus_client import Counter, Gauge, Histogram
 
 Observe = Callable[[str, str, int, float], None]
@@ -31,7 +35,7 @@ _BUCKETS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0
 _BYTES: Final = 1 << 18
 """Of each file, more than all routes, methods and statuses take: prometheus_client never lets it grow."""
 _ASKING_SECONDS: Final = 5
-"""How long one who is connected may say nothing: a thread waits for each."""
+"""How long one who is connected may take to ask, and then to take the answer: a thread waits for each."""
 _told: Final = logs.Sparing()
 
 
@@ -185,6 +189,7 @@ def _listen(host: str, port: int) -> Callable[[], None]:
         raise MetricsError(f"{reason}; hint: choose another metrics_port or metrics_host") from error
 
     server.RequestHandlerClass.timeout = _ASKING_SECONDS  # type: ignore[attr-defined]
+    server.RequestHandlerClass.setup = _hear  # type: ignore[attr-defined]
     server.handle_error = _unanswered  # type: ignore[assignment]
 
     def stop() -> None:
@@ -192,6 +197,33 @@ def _listen(host: str, port: int) -> Callable[[], None]:
         server.server_close()
 
     return stop
+
+
+def _hear(handler: StreamRequestHandler) -> None:
+    """Begin with one who is connected."""
+    StreamRequestHandler.setup(handler)
+    handler.rfile = BufferedReader(_Asked(handler.connection))
+
+
+class _Asked(RawIOBase):
+    """What a client sends: all of it comes in time, however slowly it sends each byte, or the next read fails."""
+
+    def __init__(self, connection: socket) -> None:
+        self._connection = connection
+        self._end = monotonic() + _ASKING_SECONDS
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        """Read what has come; raises TimeoutError."""
+        left = self._end - monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._connection.settimeout(left)
+        size = self._connection.recv_into(buffer)
+        self._connection.settimeout(_ASKING_SECONDS)
+        return size
 
 
 def _unanswered(_request: object, _address: object) -> None:
