@@ -196,6 +196,13 @@ def test_a_cursor_is_for_one_account(
     assert client(token).get(f"/relatorios?cursor={cursors['/relatorios']}").status == 200
 
 
+def test_what_is_said_of_a_refused_cursor_names_whose_it_must_be(acme: Client) -> None:
+    assert acme.get("/relatorios?cursor=abc").json["message"] == (
+        "O parâmetro cursor deve ser o que o cabeçalho Link informou, com a mesma conta, os mesmos filtros e a mesma"
+        " ordem."
+    )
+
+
 def test_a_cursor_is_for_one_list_one_order_and_one_set_of_filters(full: Client) -> None:
     asked = "tipo_pessoa=PESSOA&atualizado_em_de=2026-01-01&sort=nome"
     cursor = next_of(full.get(f"/relatorios?{asked}"))

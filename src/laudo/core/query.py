@@ -164,7 +164,7 @@ def accepted_names(resource: Resource) -> tuple[str, ...]:
 
 
 BAD_CURSOR: Final = (
-    "O parâmetro cursor deve ser o que o cabeçalho Link informou, com o mesmo token, os mesmos filtros e a mesma ordem."
+    "O parâmetro cursor deve ser o que o cabeçalho Link informou, com a mesma conta, os mesmos filtros e a mesma ordem."
 )
 
 Problems = dict[str, str]

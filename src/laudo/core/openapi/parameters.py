@@ -82,7 +82,7 @@ def _cursor() -> Json:
         "in": "query",
         "description": (
             "O que o cabeçalho Link informou em rel=next, no lugar de page: percorre a lista sem omissões nem "
-            "repetições enquanto os dados mudam. Vale para o mesmo token, os mesmos filtros e a mesma ordem."
+            "repetições enquanto os dados mudam. Vale para a mesma conta, os mesmos filtros e a mesma ordem."
         ),
         "schema": {"type": "string", "minLength": 1, "maxLength": query.MOST_CURSOR_CHARACTERS},
     }
