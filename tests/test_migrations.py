@@ -322,6 +322,22 @@ def test_a_schema_that_came_before_the_stores_own_is_told(server: Server, databa
         migrations.migrate(database)
 
 
+def test_of_several_stores_the_one_to_which_search_path_comes_is_named_first(
+    server: Server, database_name: str, elsewhere: str
+) -> None:
+    here = "?options=-c%20search_path%3Dpublic"
+    with closing(open_store(server.url(database_name) + here, write=True)) as database:
+        assert migrations.migrate(database)
+    [(user,)] = server.execute("SELECT current_user::text", database=database_name)
+    server.execute(f"CREATE SCHEMA {user}", database=database_name)
+    with closing(open_store(server.url(database_name), write=True)) as database, pytest.raises(StoreError) as told:
+        migrations.migrate(database)
+    assert str(told.value) == (
+        f'the database has a store in the schema public and one in "Lau do", and search_path leads to {user}; give the '
+        f"URL {here[1:]} or {elsewhere[1:]} to use that one, options=-c%20search_path%3D{user} to make another one"
+    )
+
+
 @pytest.mark.usefixtures("elsewhere")
 def test_a_store_that_the_user_may_not_enter_is_none_of_its_business(server: Server, database_name: str) -> None:
     user = f"of_{database_name}"

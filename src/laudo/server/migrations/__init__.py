@@ -57,10 +57,11 @@ def migrate(
 
 def _require_place(connection: Connection, *, is_new: bool) -> None:
     if connection.dialect.name == "postgres":
-        for there, here in connection.fetch(Statement(_ELSEWHERE)):
+        if found := connection.fetch(Statement(_ELSEWHERE)):
+            there, here = [schema for schema, _ in found], found[0][1]
             raise StoreError(
-                f"the database has a store in the schema {there}, and search_path leads to {here}; give the URL "
-                f"{_chosen(there)} to use that one, {_chosen(here)} to make another one"
+                f"the database has a store in the schema {' and one in '.join(there)}, and search_path leads to {here};"
+                f" give the URL {' or '.join(map(_chosen, there))} to use that one, {_chosen(here)} to make another one"
             )
     elif is_new and connection.fetch(_OTHERS):
         raise StoreError("another application's table is in the way; give laudo a file of its own")
@@ -180,9 +181,10 @@ WHERE nspname <> current_schema() AND has_schema_privilege(pg_namespace.oid, 'US
        AND relname IN ('migration', 'organizacao', 'relatorio', 'tally')) = 4
   AND (SELECT source FROM pg_settings WHERE name = 'search_path') <> 'client'
   AND to_regclass(quote_ident(current_schema()) || '.migration') IS NULL
-ORDER BY nspname LIMIT 1
+ORDER BY array_position(current_schemas(false), nspname), nspname
 """
-"""Stores that a search_path which nobody gave with this connection passes by, or comes to only after another schema."""
+"""Stores that a search_path which nobody gave with this connection passes by, or comes to only after another schema;
+those that it comes to are first."""
 _LOCK: Final = "migrations"
 _CONCURRENT: Final = ".concurrent.sql"
 _WAIT: Final = "SET lock_timeout = 0; SET statement_timeout = 0"
