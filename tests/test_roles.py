@@ -198,6 +198,37 @@ def test_what_was_given_or_taken_by_hand_is_put_right(server: Server, ask: Askin
     assert may(ask, "api", "relatorio") == may(ask, "api", "token") == {"SELECT"}
 
 
+def test_what_a_role_may_grant_to_others_is_taken_with_what_it_has_granted(server: Server, ask: Asking) -> None:
+    server.execute("GRANT SELECT, DELETE ON relatorio TO laudo_reader WITH GRANT OPTION", database=GRANTED)
+    server.execute("GRANT UPDATE (enabled) ON conta TO laudo_reader WITH GRANT OPTION", database=GRANTED)
+    with psycopg.connect(server.url(GRANTED, user="api", password=PASSWORD)) as connection:
+        connection.execute("GRANT SELECT, DELETE ON relatorio TO guest")
+    assert may_read(ask, "guest", "relatorio")
+    with closing(opened(server, GRANTED, "deploy")) as database:
+        assert roles.grant(database) == [
+            "REVOKE GRANT OPTION FOR UPDATE (enabled) ON public.conta FROM laudo_reader CASCADE",
+            "REVOKE UPDATE (enabled) ON public.conta FROM laudo_reader",
+            "REVOKE GRANT OPTION FOR DELETE, SELECT ON public.relatorio FROM laudo_reader CASCADE",
+            "REVOKE DELETE ON public.relatorio FROM laudo_reader",
+        ]
+    assert may(ask, "api", "relatorio") == {"SELECT"}
+    assert not may_read(ask, "guest", "relatorio")
+
+
+def test_what_everybody_was_given_is_taken_and_what_one_login_was_given_stays(server: Server, ask: Asking) -> None:
+    server.execute("GRANT SELECT, UPDATE ON relatorio TO PUBLIC", database=GRANTED)
+    server.execute("GRANT SELECT (hash) ON token TO PUBLIC", database=GRANTED)
+    server.execute("GRANT SELECT ON pessoa TO guest", database=GRANTED)
+    assert may_read(ask, "guest", "relatorio")
+    with closing(opened(server, GRANTED, "deploy")) as database:
+        assert set(roles.grant(database)) == {
+            "REVOKE SELECT, UPDATE ON public.relatorio FROM public",
+            "REVOKE SELECT (hash) ON public.token FROM public",
+        }
+    assert [table for table in TABLES if may_read(ask, "guest", table)] == ["pessoa"]
+    server.execute("REVOKE SELECT ON pessoa FROM guest", database=GRANTED)
+
+
 def test_a_later_migration_by_another_login_grants_what_it_makes(server: Server, tmp_path: Path) -> None:
     server.execute("CREATE DATABASE later OWNER deploy")
     database = opened(server, "later", "deploy")

@@ -20,6 +20,8 @@ WRITER: Final = "laudo_writer"
 READER: Final = "laudo_reader"
 """Answers: `laudo serve`, `laudo find`, `laudo verify`. It writes nothing but the heartbeat."""
 ROLES: Final = (OWNER, WRITER, READER)
+_PUBLIC: Final = "public"
+"""Everybody who may connect; no role can be called so."""
 
 TABLES: Final = (*DISTRIBUTED, *REFERENCE)
 _KEPT: Final = frozenset({"SELECT", "INSERT", "UPDATE"})
@@ -30,8 +32,9 @@ RIGHTS: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
     | dict.fromkeys(("organizacao", "conta", "usuario", "token", "facet"), _KEPT)
     | dict.fromkeys(("bucket", "tally", "relatorio", "pessoa", "word"), _KEPT | {"DELETE"}),
     READER: _READ | {"heartbeat": _KEPT},
+    _PUBLIC: dict.fromkeys(TABLES, frozenset()),
 }
-"""Role -> table -> privileges."""
+"""Role -> table -> privileges, none of which it may grant to others."""
 
 
 class Place(NamedTuple):
@@ -108,9 +111,9 @@ def _membership(connection: Connection, known: Iterable[str]) -> Iterator[str]:
 
 def _places(connection: Connection, place: Place, known: Iterable[str]) -> Iterator[str]:
     """Let all in, and none but the owner make tables, which every role may in PostgreSQL 14's schema `public`."""
-    is_open = _may(connection, "public")[2]
+    is_open = _may(connection, _PUBLIC)[2]
     for role in ROLES:
-        asked = role if role in known else "public"
+        asked = role if role in known else _PUBLIC
         connects, uses, creates = _may(connection, asked)
         if not connects:
             yield f"GRANT CONNECT ON DATABASE {place.database} TO {role}"
@@ -141,10 +144,16 @@ def _owners(connection: Connection, text: str) -> dict[str, str]:
 
 def _privileges(connection: Connection, place: Place, role: str, rights: Mapping[str, frozenset[str]]) -> Iterator[str]:
     granted: dict[str, set[str]] = {}
-    for table, privilege in connection.fetch(Statement(_GRANTED, (list(TABLES), role))):
+    handed_on: dict[str, set[str]] = {}
+    for table, privilege, is_grantable in connection.fetch(Statement(_GRANTED, (list(TABLES), role))):
         granted.setdefault(table, set()).add(privilege)
+        if is_grantable:
+            handed_on.setdefault(table, set()).add(privilege)
     for table, wanted in rights.items():
         held = granted.get(table, set())
+        if table in handed_on:
+            options = ", ".join(sorted(handed_on[table]))
+            yield f"REVOKE GRANT OPTION FOR {options} ON {place.schema}.{table} FROM {role} CASCADE"
         if lacking := sorted(wanted - held):
             yield f"GRANT {', '.join(lacking)} ON {place.schema}.{table} TO {role}"
         if excess := sorted(held - wanted):
@@ -179,11 +188,11 @@ SELECT stxname::text, pg_get_userbyid(stxowner)::text FROM pg_statistic_ext JOIN
 WHERE relnamespace = quote_ident(current_schema())::regnamespace AND relname = ANY(?) ORDER BY stxname
 """
 _GRANTED: Final = """
-SELECT relname::text, privilege_type || coalesce(' (' || quote_ident(attname) || ')', '')
+SELECT relname::text, privilege_type || coalesce(' (' || quote_ident(attname) || ')', ''), is_grantable
 FROM pg_class, LATERAL (
     SELECT NULL, relacl UNION ALL SELECT attname, attacl FROM pg_attribute WHERE attrelid = pg_class.oid
 ) AS granting (attname, acl), aclexplode(acl)
 WHERE relnamespace = quote_ident(current_schema())::regnamespace AND relname = ANY(?)
-  AND pg_get_userbyid(grantee)::text = ?
+  AND coalesce(pg_get_userbyid(nullif(grantee, 0))::text, 'public') = ?
 """
-"""Of a table or, as no role needs it, of one column alone."""
+"""Of a table or, as no role needs it, of one column alone; whether it may be granted to others, too."""
