@@ -91,7 +91,7 @@ class UsuarioCall:
     """The caller."""
 
     path: ClassVar[str] = "usuario"
-    parameters: Parameters = ()
+    parameters: Parameters = field(default=(), repr=False)
     etag: str | None = None
 
     def read(self, _headers: Mapping[str, str], body: bytes) -> Usuario:

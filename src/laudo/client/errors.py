@@ -22,6 +22,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from laudo.core import disclosure
+
 S = TypeVar("S", bound=msgspec.Struct)
 
 NOT_MODIFIED: Final = 304
@@ -104,11 +106,13 @@ def refusal(base_url: str, status: int, headers: Mapping[str, str], body: bytes)
     return error
 
 
+@disclosure.nothing
 class _Message(msgspec.Struct):
     message: Annotated[str, msgspec.Meta(max_length=10_000)] = ""
     """No longer than what our service says of 32 parameters: more would fill a log, and tell nobody anything."""
 
 
+@disclosure.nothing
 class _Validation(msgspec.Struct):
     keys: tuple[str, ...] = ()
 

@@ -6,6 +6,8 @@ from uuid import UUID
 
 import msgspec
 
+from laudo.core import disclosure
+
 Status = Literal["PROCESSANDO", "EM ANALISE", "CONCLUIDO", "PRE-PROCESSANDO", "PENDENTE"]
 TipoPessoa = Literal["PESSOA", "EMPRESA"]
 Resultado = Literal["VALID", "INVALID"]
@@ -32,6 +34,7 @@ class Item(msgspec.Struct, frozen=True, gc=False):
         return {name: render(value) for name, value in self.to_dict().items()}
 
 
+@disclosure.only("numero", "status")
 class Relatorio(Item, frozen=True, gc=False):
     """One report.
 
@@ -54,12 +57,6 @@ class Relatorio(Item, frozen=True, gc=False):
     def __post_init__(self) -> None:
         _move_to_utc(self)
 
-    def __repr__(self) -> str:
-        return f"Relatorio(numero={self.numero!r}, status={self.status!r})"
-
-    def __rich_repr__(self) -> list[tuple[str, object]]:
-        return [("numero", self.numero), ("status", self.status)]
-
 
 class Pessoa(Item, frozen=True, gc=False):
     """One person whose CPF was consulted; `atualizado_em` is in UTC. Its `repr` shows neither CPF nor name."""
@@ -80,6 +77,7 @@ class Pessoa(Item, frozen=True, gc=False):
         return []
 
 
+@disclosure.only("id_organizacao")
 class Usuario(msgspec.Struct, frozen=True):
     """Who asks. Its `repr` shows neither token nor address."""
 
@@ -89,12 +87,6 @@ class Usuario(msgspec.Struct, frozen=True):
     webhook_url: str
     nome_organizacao: str
     id_organizacao: str
-
-    def __repr__(self) -> str:
-        return f"Usuario(id_organizacao={self.id_organizacao!r})"
-
-    def __rich_repr__(self) -> list[tuple[str, object]]:
-        return [("id_organizacao", self.id_organizacao)]
 
 
 class RelatorioFilters(TypedDict, total=False):

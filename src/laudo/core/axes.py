@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
+from laudo.core import disclosure
 from laudo.core.values import parse_instant, words
 
 Key = tuple[Any, ...]
@@ -130,6 +131,7 @@ class Axis:
         return (first.decode(head), rest[0].decode(tail))
 
 
+@disclosure.only("axis")
 class Bounds(NamedTuple):
     """A range of an axis: from `lower` to before `upper`, None where there is no end."""
 

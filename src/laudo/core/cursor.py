@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from laudo.core import errors
+from laudo.core import disclosure, errors
 from laudo.core.errors import ApiError
 from laudo.core.query import BAD_CURSOR, Query
 from laudo.core.values import Stored
@@ -17,6 +17,7 @@ CHANGED: Final = -1
 _MAC_BYTES: Final = 16
 
 
+@disclosure.only("page", "seen")
 class After(msgspec.Struct, array_like=True, frozen=True):
     """The last item that a walk has seen: its value in the order, its key, and the number of the page that follows.
 
@@ -29,12 +30,6 @@ class After(msgspec.Struct, array_like=True, frozen=True):
     version: int
     value: Stored
     key: str
-
-    def __repr__(self) -> str:
-        return f"After(page={self.page}, seen={self.seen})"
-
-    def __rich_repr__(self) -> list[tuple[str, object]]:
-        return [("page", self.page), ("seen", self.seen)]
 
 
 def follow(query: Query, items: bytes, *, page: int, seen: int, version: int) -> After:

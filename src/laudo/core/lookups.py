@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
+from laudo.core import disclosure
 from laudo.core.axes import Axis, Bounds, Key
 from laudo.core.cursor import After
 from laudo.core.facets import Numbers
@@ -33,6 +34,7 @@ class Children(Struct, frozen=True):
     others: Numbers = None
 
 
+@disclosure.only("axis")
 class Holding(Struct, frozen=True):
     """The fine bucket that holds a place, which is a key as bytes.
 
@@ -44,6 +46,7 @@ class Holding(Struct, frozen=True):
     place: bytes
 
 
+@disclosure.only("axis", "parent", "facets", "apart")
 class Before(Struct, frozen=True):
     """What those buckets below a bucket hold of the facets that begin before `upper`.
 
@@ -57,6 +60,7 @@ class Before(Struct, frozen=True):
     apart: bool = False
 
 
+@disclosure.only("axis", "facets", "skip", "across", "most")
 class At(Struct, frozen=True):
     """The row of a range that `skip` others precede, among the first `most` rows; with `across` of those in both.
 
@@ -72,6 +76,7 @@ class At(Struct, frozen=True):
     most: int | None = None
 
 
+@disclosure.only("axis", "facets", "most", "across", "apart", "through")
 class Count(Struct, frozen=True):
     """How many rows a range has, counted up to `most`; with `across` those in both.
 
@@ -95,6 +100,7 @@ PATIENCE: Final = 4
 """A scan gives up after so many times the rows that it likely takes."""
 
 
+@disclosure.only("axis", "facets", "limit", "skip", "falling", "merge", "gather", "most", "across")
 class Read(Struct, frozen=True):
     """Items of a range in the order of its axis. Rows: how many, and their JSON joined by commas.
 
@@ -122,6 +128,7 @@ class Whole(Struct, frozen=True):
     read: Read
 
 
+@disclosure.only("query", "facets", "order", "limit", "skip", "few", "counted", "most", "backwards")
 class Plain(Struct, frozen=True):
     """The plain way: filter, sort, skip. Rows: how many match (null unless `counted`), how many items, their JSON.
 
@@ -146,6 +153,7 @@ class Plain(Struct, frozen=True):
     beginning: str = ""
 
 
+@disclosure.nothing
 class Found(Struct, frozen=True):
     """How many persons have names with words that begin so. Rows: one number."""
 

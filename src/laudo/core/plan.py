@@ -19,7 +19,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from laudo.core import across, axes, leads, ranges, reading, tally
+from laudo.core import across, axes, disclosure, leads, ranges, reading, tally
 from laudo.core.axes import EVER, Axis, Bounds
 from laudo.core.cursor import After, skipped
 from laudo.core.facets import Facets
@@ -39,6 +39,7 @@ _DOCUMENTO: Final = axes.RELATORIO_DOCUMENTO
 _NUMERO: Final = axes.RELATORIO_NUMERO
 
 
+@disclosure.only("total", "shown")
 class Page(Struct, frozen=True):
     """What a list's body is made of: the exact total, how many items the page has, and their JSON joined by commas.
 

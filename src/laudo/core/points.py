@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
+from laudo.core import disclosure
 from laudo.core.axes import Axis, Key
 from laudo.core.facets import Numbers
 from laudo.core.lookups import Words
@@ -17,6 +18,7 @@ MOST: Final = 256
 """Points of a group that are kept, or somewhat more: in one of many rows they are the farther apart."""
 
 
+@disclosure.only("place", "held")
 class Point(NamedTuple):
     """A key of an order, about how many rows of a group stand before it, and how many of these the list has.
 
@@ -32,6 +34,7 @@ Known = Mapping[tuple[Axis, Numbers], tuple[Point, ...]]
 """Points of the order of an axis, by the facets of the group."""
 
 
+@disclosure.only("most")
 class Lead(NamedTuple):
     """What leads to rows that are tested for all else: the range of an axis, or words; it has `most` rows at most."""
 

@@ -6,6 +6,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from laudo.core import disclosure
 from laudo.core.axes import Axis, Key
 from laudo.core.facets import Group
 from laudo.core.lookups import PATIENCE, Asking, Count, Read, Rows, together
@@ -22,6 +23,7 @@ _ALL: Final = Group(None, None, 0)
 """Rows with any facets."""
 
 
+@disclosure.only("axis", "falling", "group", "first")
 class Stretch(Struct, frozen=True):
     """Part of a list that one axis orders: the `group.total` rows with the group's facets from `lower` to `upper`.
 

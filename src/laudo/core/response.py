@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from laudo.core import errors, values
+from laudo.core import disclosure, errors, values
 from laudo.core.errors import ApiError
 from laudo.core.query import Query
 from laudo.core.resources import PESSOAS, PROFILE, RELATORIOS, Resource
@@ -50,7 +50,7 @@ def error(refusal: ApiError) -> bytes:
 
 
 def _struct(resource: Resource) -> Any:  # noqa: ANN401 - made of the table, so no type is known before
-    return msgspec.defstruct(resource.name, [field.name for field in resource.fields], gc=False)
+    return disclosure.nothing(msgspec.defstruct(resource.name, [field.name for field in resource.fields], gc=False))
 
 
 _Relatorio: Final = _struct(RELATORIOS)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import Final, NamedTuple
 
+from laudo.core import disclosure
 from laudo.core.axes import Axis, Bounds, Key
 from laudo.core.facets import Group, Numbers
 from laudo.core.lookups import Asking, At, Before, Children, Count, DamagedError, Holding, Rows, Together, together
@@ -13,6 +14,7 @@ COARSE: Final = 0
 """The parent of the coarse buckets."""
 
 
+@disclosure.only("number", "total")
 class Bucket(NamedTuple):
     """A range of an axis, and how many of its rows have the facets asked for."""
 
@@ -22,6 +24,7 @@ class Bucket(NamedTuple):
     total: int
 
 
+@disclosure.only("total", "before", "coarse", "coarse_before")
 class Holder(NamedTuple):
     """The fine bucket that holds a key, and the coarse one that has it.
 

@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from laudo.core import disclosure
 from laudo.core.axes import Axis
 from laudo.core.cursor import CHANGED, After
 from laudo.core.facets import Numbers
@@ -34,6 +35,7 @@ Ends = Callable[[int], Asking[bool]]
 """Tells whether so many rows behind an item are known to be all."""
 
 
+@disclosure.only("query", "numbers", "order", "total", "of", "met")
 class Matching(Struct, frozen=True):
     """The rows that match a query, in an order: `total` of the list's `of`; `numbers` are their facets.
 

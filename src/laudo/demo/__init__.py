@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from laudo.core import disclosure
 from laudo.core.values import render_instant
 from laudo.demo import live
 from laudo.demo.invent import EARLIEST_MS, NOW_MS, relatorios
@@ -29,6 +30,7 @@ _STRIDE: Final = 3
 """From one of ten places to that of the next report: an account gets its share of them evenly."""
 
 
+@disclosure.only("tenths")
 class Member(NamedTuple):
     """A user of the demonstration (a role, nobody) and the tenths of the reports for its account."""
 
@@ -49,9 +51,9 @@ _MEMBERS: Final = (
 class Access:
     """One user of the demonstration, and the token to ask with."""
 
-    nome_organizacao: str
+    nome_organizacao: str = field(repr=False)
     id_conta: int
-    email: str
+    email: str = field(repr=False)
     token: str = field(repr=False)
 
 

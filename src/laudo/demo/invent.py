@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Final, NamedTuple, TypeVar
 
+from laudo.core import disclosure
 from laudo.core.documents import cnpj_digits, cpf_digits
 from laudo.core.values import DAY, parse_instant
 from laudo.demo import names
@@ -35,6 +36,7 @@ _REPDIGIT: Final = 111_111_111  # CPFs of one repeated digit are refused everywh
 _SETTLED: Final = 0.8  # the share of reports that are old enough to be mostly concluded
 
 
+@disclosure.only("tipo_pessoa")
 class Subject(NamedTuple):
     tipo_pessoa: TipoPessoa
     numero_documento: str

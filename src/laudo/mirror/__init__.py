@@ -11,6 +11,7 @@ import msgspec
 from laudo.client import BadRequestError, Batch, Laudo, ParameterError, Place
 from laudo.client import Relatorio as Listed
 from laudo.client.items import Item
+from laudo.core import disclosure
 from laudo.core.values import PESSOA, UUID, fold
 from laudo.mirror.names import Names
 from laudo.server.ingest import fields
@@ -34,6 +35,7 @@ UNNAMED: Final = "Nome não informado"
 """Stands for the name of a person whom the service lists in a report and has never listed among its persons."""
 
 
+@disclosure.only("id_conta", "whole", "since", "began", "newest", "list", "place")
 class State(msgspec.Struct, kw_only=True):
     """How far a mirror is: all older than `since` is here, but for late writes; the rest tells of a walk not ended.
 

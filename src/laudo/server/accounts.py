@@ -28,7 +28,7 @@ class AccountError(Exception):
 @dataclass(frozen=True, slots=True)
 class Organizacao:
     id_organizacao: int
-    nome_organizacao: str
+    nome_organizacao: str = field(repr=False)
     enabled: bool
 
 
@@ -36,8 +36,8 @@ class Organizacao:
 class Conta:
     id_organizacao: int
     id_conta: int
-    nome_conta: str
-    webhook_url: str
+    nome_conta: str = field(repr=False)
+    webhook_url: str = field(repr=False)
     enabled: bool
 
 

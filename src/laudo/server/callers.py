@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from laudo.core import errors
+from laudo.core import disclosure, errors
 from laudo.core.errors import ApiError
 from laudo.core.sql import Owner, Statement
 from laudo.server.calm import Calm
@@ -38,6 +38,7 @@ _CALLER: Final = f"SELECT {_REST}{_ABOVE}{_ENABLED}"
 _CALLER_AGAIN: Final = f"SELECT t.*, {_REST}{_ABOVE}CROSS JOIN ({_HOLDER}) t{_ENABLED}"
 
 
+@disclosure.only("id_organizacao", "id_conta", "id_token")
 class Caller(msgspec.Struct, frozen=True, dict=True):
     """Who asks: everything that the endpoints need to know of a token's owner, without the token."""
 
@@ -58,10 +59,6 @@ class Caller(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def owner(self) -> Owner:
         return Owner(self.id_organizacao, self.id_conta)
-
-    def __repr__(self) -> str:
-        """Show no name and no address."""
-        return f"Caller(id_organizacao={self.id_organizacao}, id_conta={self.id_conta}, id_token={self.id_token})"
 
 
 Beside = Callable[[Caller], Statement | None]

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from laudo.core import cursor, links, plan, response, sql
+from laudo.core import cursor, disclosure, links, plan, response, sql
 from laudo.core.cursor import After
 from laudo.core.errors import ApiError
 from laudo.core.facets import Facets
@@ -52,6 +52,7 @@ _Filtered = tuple[State, str, tuple[tuple[str, Stored], ...]]
 """A list in one state, and the filters asked for."""
 
 
+@disclosure.only("etag")
 class Answer(Struct, frozen=True):
     """What is sent for one question about one state of a list."""
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 from falcon import code_to_http_status
 from msgspec import Struct
 
+from laudo.core import disclosure
 from laudo.core.errors import ApiError
 from laudo.server.callers import Caller, has_expired
 from laudo.server.calm import Calm
@@ -25,6 +26,7 @@ _REST: Final = 1_000
 """Bytes that an answer takes up beside its texts and its body, about."""
 
 
+@disclosure.only("status", "caller", "told", "weight")
 class Given(Struct, frozen=True):
     """An answer as it was given, without the request's id, and what the log says of it."""
 

@@ -192,7 +192,7 @@ SETTINGS: Final = tuple(_rows())
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    value: object
+    value: object = field(repr=False)
     source: str
 
 

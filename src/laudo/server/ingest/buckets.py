@@ -3,7 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
 from typing import Final
@@ -19,7 +19,7 @@ Placed = Counter[tuple[int, int]]
 class Bucket:
     """A fine bucket, `parent` being its coarse one; or a coarse one in place of its own."""
 
-    lower: bytes
+    lower: bytes = field(repr=False)
     number: int
     parent: int
     total: int

@@ -2,9 +2,11 @@
 
 from typing import NamedTuple
 
+from laudo.core import disclosure
 from laudo.server.database import Connection, Row
 
 
+@disclosure.nothing
 class Moved(NamedTuple):
     """Reports that went, as they were, and that came, as they are; one that is changed did both."""
 

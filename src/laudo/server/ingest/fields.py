@@ -8,13 +8,14 @@ from typing import Final, Literal, TypeVar, cast
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from laudo.core import documents, values
+from laudo.core import disclosure, documents, values
 from laudo.core.likeness import meant
 
 TipoPessoa = Literal["Pessoa", "Empresa"]
 Resultado = Literal["VALID", "INVALID"]
 
 
+@disclosure.only("numero")
 class Relatorio(msgspec.Struct, frozen=True, gc=False):
     """One report, every value in the form in which it is stored.
 
@@ -33,13 +34,8 @@ class Relatorio(msgspec.Struct, frozen=True, gc=False):
     numero_documento: str
     nome_pessoa: str
 
-    def __repr__(self) -> str:
-        return f"Relatorio(numero={self.numero!r})"
 
-    def __rich_repr__(self) -> list[tuple[str, object]]:
-        return [("numero", self.numero)]
-
-
+@disclosure.nothing
 class Draft(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """A report as a line spells it; UNSET stands for a field that is not there. Its `repr` shows nothing."""
 
@@ -53,12 +49,6 @@ class Draft(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     mensagem: str | UnsetType | None = UNSET
     pendente_validacao_manual: bool | str | UnsetType | None = UNSET
     nome_pessoa: str | UnsetType | None = UNSET
-
-    def __repr__(self) -> str:
-        return "Draft()"
-
-    def __rich_repr__(self) -> list[tuple[str, object]]:
-        return []
 
 
 class FaultError(Exception):

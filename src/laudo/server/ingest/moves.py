@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from laudo.core import disclosure
 from laudo.server.database import Connection
 from laudo.server.ingest.buckets import Bucket, Placed
 from laudo.server.ingest.tallies import Tally
 
 
+@disclosure.only("by")
 class Move(NamedTuple):
     """Rows that came (`by` 1) or went (-1): the columns of their keys on the axis of a tally, and their facets."""
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import repeat
 from typing import Final, NamedTuple
 
-from laudo.core import axes
+from laudo.core import axes, disclosure
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.parts import source
 from laudo.core.sql.writes import PESSOA
@@ -19,14 +19,12 @@ from laudo.server.ingest.rows import RECENCY as REPORTED
 from laudo.server.ingest.tallies import SIZES, Sizes, Tally
 
 
+@disclosure.only("recency")
 class Known(NamedTuple):
     """What the store knows of a person."""
 
     recency: int
     nome: str
-
-    def __repr__(self) -> str:
-        return f"Known(recency={self.recency})"
 
 
 class Pessoas:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from laudo.core import axes
+from laudo.core import axes, disclosure
 from laudo.core.axes import Axis
 from laudo.core.sql import Dialect, Owner, Statement
 from laudo.core.sql.parts import source
@@ -26,6 +26,7 @@ Which = Callable[[Dialect, Owner], Statement]
 """Selects reports of one account, without a LIMIT."""
 
 
+@disclosure.only("id_conta")
 class Found(NamedTuple):
     """All that the store has of a report."""
 
@@ -33,10 +34,8 @@ class Found(NamedTuple):
     nome_pessoa: str
     item: str
 
-    def __repr__(self) -> str:
-        return f"Found(id_conta={self.id_conta})"
 
-
+@disclosure.only("reports")
 class Gone(NamedTuple):
     """What one transaction has deleted."""
 

@@ -7,6 +7,7 @@ from struct import Struct
 from types import NoneType
 from typing import Any, Final, NamedTuple
 
+from laudo.core import disclosure
 from laudo.server.database import Row
 
 Kind = type | tuple[type]
@@ -14,6 +15,7 @@ Kind = type | tuple[type]
 Encode = Callable[[Any], bytes | None]
 
 
+@disclosure.only("types", "formats")
 class Bound(NamedTuple):
     """Parameters as they travel; the same statement with the same types is prepared once."""
 

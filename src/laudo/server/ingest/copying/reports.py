@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from laudo.core import axes
+from laudo.core import axes, disclosure
 from laudo.core.facets import FIELDS
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.parts import source
@@ -32,6 +32,7 @@ class Copied(NamedTuple):
         return Copied(*map(sum, zip(self, other, strict=True)))
 
 
+@disclosure.nothing
 class Range(NamedTuple):
     """All reports of an account above one numero and up to another: each its numero, then the other columns."""
 

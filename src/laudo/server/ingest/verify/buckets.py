@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final, NamedTuple
 
+from laudo.core import disclosure
 from laudo.core.axes import Axis, Key
 from laudo.core.sql import Owner, Statement
 from laudo.core.sql.parts import ON_AXIS
@@ -16,6 +17,7 @@ from laudo.server.ingest.progress import Progress
 from laudo.server.ingest.verify.differences import Difference
 
 
+@disclosure.only("parent", "number", "total")
 class Bucket(NamedTuple):
     """A bucket as the store has it."""
 

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from laudo.core import axes, response
+from laudo.core import axes, disclosure, response
 from laudo.core.sql import How, Owner, Write
 from laudo.core.sql.writes import RELATORIO
 from laudo.core.values import INSTANTS, parse_instant
@@ -15,6 +15,7 @@ from laudo.server.ingest.progress import SILENT, Progress
 from laudo.server.ingest.verify import facets
 
 
+@disclosure.nothing
 class Wrong(NamedTuple):
     """Reports of a chunk, each by numero: `items` with what they should be, `undated` with the instant of the item."""
 
@@ -22,6 +23,7 @@ class Wrong(NamedTuple):
     undated: list[tuple[bytes, int | None]]
 
 
+@disclosure.nothing
 class _Report(msgspec.Struct, gc=False):
     """What `response.relatorio` reads; last come FIELDS, in their order."""
 

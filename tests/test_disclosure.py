@@ -1,0 +1,153 @@
+"""What the values of laudo show in a `repr`: none of a text that may be somebody's, whatever class is added."""
+
+import dataclasses
+import pkgutil
+from collections.abc import Callable, Generator, Iterator
+from datetime import date, datetime
+from importlib import import_module
+from ssl import SSLContext
+from threading import Lock
+from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+import pytest
+from rich.pretty import pretty_repr
+
+import laudo
+from laudo.core import disclosure
+
+PLAIN: Final = {
+    "cli.deletes.Kind": "name",
+    "cli.login.Access": "base_url",
+    "client.calls.ListCall": "etag",
+    "client.calls.Listed": "etag",
+    "client.calls.UsuarioCall": "etag",
+    "client.calls._Paginacao": "total",
+    "client.items.Relatorio": "numero status",
+    "client.items.Usuario": "id_organizacao",
+    "core.axes.Axis": "table index facet_index gathering",
+    "core.axes.Column": "name",
+    "core.axes.Tie": "name least most",
+    "core.errors.Kind": "error message",
+    "core.facets.Group": "value",
+    "core.reference.parts.Answer": "status description headers example",
+    "core.reference.parts.Field": "name kind description",
+    "core.reference.parts.Route": "path summary parameters",
+    "core.resources.Field": "name description",
+    "core.resources.Filter": "name description",
+    "core.resources.Resource": "name key summary echo",
+    "core.sql.dialect.By": "name",
+    "core.sql.dialect.Statement": "text",
+    "core.sql.writes.Table": "name key types",
+    "core.sql.writes.Write": "columns",
+    "core.values.Kind": "accepts example json_type pattern choices format encoding",
+    "demo.invent.Outcome": "nome status mensagem",
+    "mirror.State": "list",
+    "server.citus._Installed": "version plans",
+    "server.config.Setting": "name accepts default default_shown about",
+    "server.config.Settings": "store key_file host allowed_origins read_store metrics_host rehearse",
+    "server.config._Given": "source",
+    "server.config.kinds.Kind": "accepts",
+    "server.ingest.copying.callers.Kind": "noun fixed changing",
+    "server.ingest.fields.Relatorio": "numero",
+    "server.ingest.lines.Unread": "reason",
+    "server.ingest.records.Rejected": "reason",
+    "server.ingest.tabular.Header": "separator",
+    "server.ingest.verify.differences.Difference": "what remedy",
+    "server.ingest.verify.facets.Values": "status tipo_pessoa nome resultado",
+    "server.ingest.verify.orphans._Level": "name table key counted",
+    "server.logs.Line": "request_id route method filters",
+    "server.logs.Told": "route filters",
+    "server.pages.Answer": "etag",
+    "server.repeats.Given": "status",
+    "server.roles.Place": "database schema",
+}
+"""What classes show of themselves as text: nobody's name or number, and no token."""
+NOBODYS: Final = (bool, int, float, type(None), date, datetime, Lock, SSLContext, ...)
+WITHOUT_VALUES: Final = (Callable, Generator, Literal, type)
+"""Kinds of fields that show nobody's text, and what shows none, whatever it takes and gives."""
+
+
+class Held(NamedTuple):
+    """A class whose values have fields, by its module's name below `laudo` and its own."""
+
+    name: str
+    cls: type
+    fields: tuple[str, ...]
+
+
+def fields(cls: type) -> tuple[str, ...]:
+    """Name the fields of a class, none if it is of another kind."""
+    if dataclasses.is_dataclass(cls):
+        return tuple(field.name for field in dataclasses.fields(cls))
+    return getattr(cls, "__struct_fields__", ()) or getattr(cls, "_fields", ())
+
+
+def classes() -> Iterator[Held]:
+    for module in pkgutil.walk_packages(laudo.__path__, "laudo."):
+        if not module.name.endswith("__main__"):
+            for cls in vars(import_module(module.name)).values():
+                if isinstance(cls, type) and cls.__module__ == module.name and fields(cls):
+                    yield Held(f"{module.name.removeprefix('laudo.')}.{cls.__name__}", cls, fields(cls))
+
+
+CLASSES: Final = list(classes())
+BY_NAME: Final = {held.cls.__name__: held.cls for held in CLASSES}
+"""For what a module imports only while its types are checked."""
+
+
+def value(cls: Any) -> object:  # noqa: ANN401 - of any kind
+    """Make a value in which each field is its own name, in brackets."""
+    texts = {name: f"<{name}>" for name in fields(cls)}
+    if issubclass(cls, msgspec.Struct):
+        return type(cls)(cls.__name__, (cls,), {"__post_init__": lambda _: None})(**texts)
+    if issubclass(cls, tuple):
+        return cls(**texts)
+    made = object.__new__(cls)
+    for name, text in texts.items():
+        object.__setattr__(made, name, text)
+    return made
+
+
+def is_nobodys(kind: Any) -> bool:  # noqa: ANN401 - the types of types have no name in common
+    """Tell whether what a field of this type shows is nobody's text; a class of laudo's is looked at by itself."""
+    origin = get_origin(kind)
+    if isinstance(kind, TypeVar):
+        return is_nobodys(kind.__bound__)
+    if origin is None:
+        return kind in NOBODYS or kind.__module__.startswith("laudo.")
+    return origin in WITHOUT_VALUES or all(map(is_nobodys, get_args(kind)))
+
+
+def texts(cls: type) -> list[str]:
+    """Name the fields that a value shows, and that may be anybody's text."""
+    kinds, made = get_type_hints(cls, localns=BY_NAME), value(cls)
+    shown = repr(made) + pretty_repr(made)
+    return [name for name in fields(cls) if f"<{name}>" in shown and not is_nobodys(kinds[name])]
+
+
+def test_no_class_shows_a_text_that_is_not_known_to_be_nobodys() -> None:
+    assert {held.name: " ".join(found) for held in CLASSES if (found := texts(held.cls))} == PLAIN
+
+
+class Structured(msgspec.Struct):
+    nome: str
+    total: int
+
+
+class Tupled(NamedTuple):
+    nome: list[tuple[int, str]]
+    total: int
+
+
+@dataclasses.dataclass
+class Plain:
+    nome: object
+    total: int | None
+
+
+@pytest.mark.parametrize("cls", [Structured, Tupled, Plain])
+def test_a_class_that_shows_one_is_recognized(cls: type) -> None:
+    assert texts(cls) == ["nome"]
+    assert texts(disclosure.only("total")(cls)) == []
+    assert (repr(value(cls)), pretty_repr(value(cls))) == (f"{cls.__name__}(total='<total>')",) * 2
