@@ -12,6 +12,7 @@ from io import StringIO
 from pathlib import Path
 from statistics import median
 from typing import Any, Final, TypeVar
+from unittest.mock import Mock
 from wsgiref.types import WSGIApplication
 
 import pytest
@@ -209,6 +210,43 @@ def asked_for(seconds: float, ask: Callable[[], T]) -> list[tuple[float, T]]:
 
 
 # Who is asked.
+
+
+@pytest.mark.parametrize(
+    ("primary", "replicas", "fit"),
+    [
+        ("answers", "fresh fresh", {1, 2}),
+        ("answers", "fresh lagging", {1}),
+        ("answers", "fresh away", {1}),
+        ("answers", "lagging lagging", {0}),
+        ("answers", "away away", {0}),
+        ("is away", "fresh lagging", {1}),
+        ("is away", "lagging lagging", {1, 2}),
+        ("is away", "lagging behind", {1}),
+        ("is away", "lagging away", {1}),
+        ("is away", "away away", {0}),
+    ],
+)
+def test_who_is_asked_first(primary: str, replicas: str, fit: set[int]) -> None:
+    """A replica that lags shows what a fresh one does, but is not known to be new enough; one behind shows less."""
+    states = {"fresh": (0.0, 9_500), "lagging": (10.0, 9_000), "behind": (10.0, 7_999), "away": (0.0, 99_000)}
+    database = Replicas.__new__(Replicas)
+    database._primary, *database._replicas = (Watched(number, "", Mock()) for number in range(3))
+    database._lag_ms, database._turn = 1_000, threading.local()
+    database._primary.answers = primary == "answers"
+    for server, state in zip(database._replicas, replicas.split(), strict=True):
+        ago, server.shown = states[state]
+        server.as_of = time.monotonic() - ago
+        server.answers = state != "away"
+    first = set()
+    for database._turn.number in range(4):
+        tried: list[Watched] = []
+        while len(tried) < 4 and (chosen := database._choice(tried)):
+            tried.append(chosen)
+        assert {each.number for each in tried} >= {0, *fit}
+        assert len(tried) == len({each.number for each in tried}), "none is asked twice"
+        first.add(tried[0].number)
+    assert first == fit
 
 
 def test_requests_are_spread_over_the_replicas(opened: Open, cluster: Cluster) -> None:
