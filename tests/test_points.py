@@ -50,3 +50,10 @@ def test_few_points_are_kept_of_many_rows() -> None:
     assert points.MOST // 2 < len(kept) <= points.MOST
     weight = Counted(many, {(axes.RELATORIO_DOCUMENTO, None): kept}).weight
     assert 200 * len(kept) < weight - Counted(many).weight < 400 * len(kept)
+
+
+def test_a_point_weighs_more_the_longer_its_key_is() -> None:
+    short, long = (
+        Counted(2, {(axes.RELATORIO_MENSAGEM, None): (Point((mensagem,), 1, 1),)}) for mensagem in ("", "á" * 500)
+    )
+    assert 900 < long.weight - short.weight < 2_100

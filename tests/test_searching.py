@@ -7,6 +7,7 @@ import pytest
 
 from laudo.core import leads, plan, query
 from laudo.core.axes import PESSOA_CPF, PESSOA_RECENCY, Axis
+from laudo.core.cursor import After
 from laudo.core.facets import Facets
 from laudo.core.lookups import Asked, Count, Found, Holding, LookUp, Plain, Rows, Together, Words
 from laudo.core.points import Counted, Lead
@@ -27,9 +28,9 @@ HAVE: Final = {
 ITEMS: Final = b"{}"
 
 
-def asked(filters: str, counted: Counted | None = None) -> tuple[plan.Page, list[LookUp]]:
+def asked(filters: str, counted: Counted | None = None, after: After | None = None) -> tuple[plan.Page, list[LookUp]]:
     """Plan a page and answer its look-ups, all of whose ranges have a million rows; gives what was looked up."""
-    steps = plan.page(query.parse(PESSOAS, filters, max_rows=25), FACETS, None, counted)
+    steps = plan.page(query.parse(PESSOAS, filters, max_rows=25), FACETS, after, counted)
     looked_up: list[LookUp] = []
     sent: Rows | None = None
     while True:
@@ -102,6 +103,14 @@ def test_a_page_that_is_soon_walked_to_asks_nothing_of_how_names_begin() -> None
     assert page.total == HAVE["maria"]
 
 
+@pytest.mark.parametrize(("left", "is_near"), [(26, False), (25, False), (24, True)])
+def test_a_walk_by_name_asks_how_names_begin_only_near_its_end(left: int, *, is_near: bool) -> None:
+    seen = HAVE["zelia"] - left
+    after = After(seen // 25 + 1, seen, 7, "zelia", "52998224725")
+    _, looked_up = asked("nome=zelia&sort=nome", Counted(HAVE["zelia"]), after)
+    assert any(isinstance(each, Count) for each in looked_up) == is_near
+
+
 def test_what_was_counted_of_words_serves_other_pages() -> None:
     first, _ = asked("nome=maria+iris")
     again, looked_up = asked("nome=maria+iris&sort=cpf", Counted(first.total, lead=first.lead))
@@ -134,6 +143,12 @@ def test_a_name_that_the_order_of_time_holds_is_tested_sooner_than_one_that_is_f
     by_word, by_time, by_cpf = Lead(("maria",), 180_000), Lead(PESSOA_RECENCY, 800_000), Lead(PESSOA_CPF, 180_001)
     ordered = sorted((by_cpf, by_word, by_time), key=partial(leads.meeting, asked_for))
     assert ordered == [by_time, by_word, by_cpf]
+
+
+def test_without_words_the_narrower_of_two_ranges_leads() -> None:
+    asked_for = query.parse(PESSOAS, "busca=529&atualizado_em_de=2026-01-01", max_rows=25)
+    by_time, by_cpf = Lead(PESSOA_RECENCY, 200_001), Lead(PESSOA_CPF, 200_000)
+    assert min(by_time, by_cpf, key=partial(leads.meeting, asked_for)) == by_cpf
 
 
 def test_beside_one_person_words_are_only_tested() -> None:
