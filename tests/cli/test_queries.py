@@ -119,6 +119,13 @@ def test_a_kept_token_goes_to_no_other_service(run: Run, base: str) -> None:
     assert "there is no token for http://127.0.0.1:9; hint: laudo login" in one_line(result)
 
 
+def test_a_token_of_the_environment_goes_to_the_service_that_was_kept(run: Run, base: str) -> None:
+    run("login", "--url", base, "--with-token", stdin=f"{TOKEN}\n")
+    assert run("relatorios", "--count", LAUDO_URL="").stdout == "3\n"
+    refused = run("relatorios", LAUDO_URL="", LAUDO_TOKEN="token-of-somebody-else")
+    assert one_line(refused) == "error: Falha na autenticação. (status 401, request abc-1)"
+
+
 @pytest.mark.parametrize("mode", [0o640, 0o604])
 def test_a_kept_token_that_others_can_read_is_refused(run: Run, base: str, tmp_path: Path, mode: int) -> None:
     run("login", "--url", base, "--with-token", stdin=f"{TOKEN}\n")

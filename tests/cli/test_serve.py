@@ -303,14 +303,14 @@ def test_a_wrong_setting_is_named_in_one_line_and_2(empty: Shell, flags: list[st
 
 def test_demo_prints_what_to_paste_and_the_same_again(fresh: Shell) -> None:
     words = ("demo", "--no-serve", "--count", "100", "--store", fresh.store)
-    first = fresh.prints(*words)
-    base, token, pasted = (line.split(maxsplit=1)[1] for line in first.splitlines()[-3:])
+    first, again = fresh(*words), fresh(*words)
+    base, token, pasted = (line.split(maxsplit=1)[1] for line in first.stdout.splitlines())
     assert "http://127.0.0.1:8000" in base
     assert presented(token) == token
     assert pasted == f"curl -H 'Authorization: {token}' 'http://127.0.0.1:8000/relatorios?tipo_pessoa=PESSOA'"
-    again = fresh(*words)
-    assert (again.exit_code, again.stdout.strip()) == (0, first)
-    assert again.stderr.count("the store was filled before, and is left as it is") == 1
+    assert (first.exit_code, again.exit_code, again.stdout) == (0, 0, first.stdout)
+    told = "the store was filled before, and is left as it is"
+    assert [result.stderr.count(told) for result in (first, again)] == [0, 1]
 
 
 def test_demo_makes_the_folder_of_a_file(empty: Shell) -> None:

@@ -1,6 +1,9 @@
+import os
+import pty
 import re
 import stat
-from contextlib import closing
+import subprocess
+from contextlib import closing, suppress
 from datetime import datetime, timedelta
 
 import pytest
@@ -8,7 +11,7 @@ import pytest
 from laudo.core.sql import Statement
 from laudo.server.stores import open_store
 from laudo.server.tokens import presented
-from shell import Shell, one_line
+from shell import LAUDO, Shell, one_line
 
 ADOPTED = "token-of-another-service"
 
@@ -116,6 +119,25 @@ def test_a_token_of_another_service_is_taken_from_stdin_and_not_repeated(laudo: 
     assert result.stdout == ""
     assert ADOPTED not in result.stderr
     assert [item["state"] for item in laudo.lists("token", "list")] == ["active"]
+
+
+@pytest.mark.engines("sqlite", reason="no store has part in it")
+def test_a_terminal_does_not_show_a_token_that_is_typed(laudo: Shell) -> None:
+    ours, theirs = pty.openpty()
+    command = [LAUDO, "token", "create", "--user", "1", "--from-stdin"]
+    environ, shown = laudo.environment, b""
+    with subprocess.Popen(command, env=environ, stdin=theirs, stderr=theirs, start_new_session=True) as process:
+        os.close(theirs)
+        while not shown.endswith(b"Token: "):
+            shown += os.read(ours, 1000)
+        os.write(ours, f"{ADOPTED}\n".encode())
+        with suppress(OSError):  # Linux says so where nobody has the other end any more.
+            while more := os.read(ours, 1000):
+                shown += more
+    os.close(ours)
+    assert process.returncode == 0
+    assert b"token 1 of user 1, without end" in shown
+    assert ADOPTED.encode() not in shown
 
 
 @pytest.mark.parametrize(
