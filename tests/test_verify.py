@@ -735,6 +735,13 @@ def test_nothing_that_is_whole_is_named(store: Store) -> None:
 
 
 @pytest.mark.usefixtures("accounts")
+def test_a_person_who_is_missing_or_too_many_is_compared_with_no_other(store: Store) -> None:
+    run(store, *(DAMAGE[what][0] for what in ("persons missing", "a person too many, without a CPF")))
+    said = [each for each in differences(store) if ": persons " in each]
+    assert said == ["organization 1: persons missing: 2", "organization 2: persons too many: 1"]
+
+
+@pytest.mark.usefixtures("accounts")
 @pytest.mark.parametrize("what", DAMAGE)
 def test_no_difference_holds_a_value_of_a_report(store: Store, what: str) -> None:
     run(store, DAMAGE[what][0])
