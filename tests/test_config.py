@@ -274,6 +274,13 @@ def test_no_password_of_a_store_is_ever_shown(store: str) -> None:
     assert "***" in shown
 
 
+@pytest.mark.parametrize("name", ["password", "sslpassword", "oauth_client_secret", "pass%77ord"])
+def test_all_but_the_password_is_shown_as_it_was_given(name: str) -> None:
+    store = f"postgresql://db/laudo?user=laudo&{name}={PASSWORD}&sslmode=require"
+    [setting] = [setting for setting in SETTINGS if setting.name == "store"]
+    assert setting.show(config.load({"store": store}, {}, None)) == store.replace(PASSWORD, "***")
+
+
 def test_a_wrong_store_is_not_repeated() -> None:
     with pytest.raises(ConfigError) as error:
         config.load({"store": f"laudo:{PASSWORD}@db"}, {}, None)
