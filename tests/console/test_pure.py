@@ -73,6 +73,10 @@ def test_what_was_pasted_is_recognized(page: Console) -> None:
         **dict.fromkeys((around.format(UUID) for around in AROUND), ("numero", UUID)),
         f'{{"numero": "{UUID}", "status": "CONCLUIDO", "total": 1}}': ("numero", UUID),
         "CNPJ (matriz): 1018935000168.": ("cnpj", "01018935000168"),
+        **dict.fromkeys(
+            ("52998224725\t27/11/2026 09:30", "7\t529.982.247-25", "529.982.247-25\t(11) 91234-5678\t1.500,00"),
+            ("cpf", "52998224725"),
+        ),
         **dict.fromkeys(('"6f0c7b52"', "6f0c7b52,"), ("part", "")),
         **dict.fromkeys(
             (

@@ -86,8 +86,9 @@ export function recognize(pasted) {
   // Behind a label, or as the title of a report has it.
   const alone = number(text.replace(/^(?:[\p{L}\s./º°]+:|relatório )/iu, ""));
   const numbers = text.split(BETWEEN).flatMap((part) => number(part) ?? []).filter(({ value }) => value);
-  // Digits alone, or behind a label, may be one number that has blanks in it; beside letters, what is a whole number by itself is meant.
-  if (alone && (!numbers.length || !/\p{L}/u.test(text))) return alone;
+  // Digits alone, or behind a label, may be one number that has blanks in it; beside letters, or where all of them together are none, what
+  // is a whole number by itself is meant.
+  if (alone && (!numbers.length || (alone.value && !/\p{L}/u.test(text)))) return alone;
   if (numbers.length > 1) return { kind: "several", value: "" };
   if (!numbers.length && MASKED.test(text)) return { kind: "masked", value: "" };
   return numbers[0] ?? { kind: text ? "nome" : "none", value: text };
