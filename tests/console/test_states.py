@@ -120,6 +120,39 @@ def test_what_was_known_stays_while_the_connection_is_lost(tab: Console) -> None
     tab.until("!document.querySelector('.trouble') && !document.querySelector('[aria-busy=true]')")
 
 
+@pytest.mark.parametrize("view", ["relatorios", "pessoas"])
+def test_rows_of_another_page_than_was_asked_for_are_called_that_and_get_no_number_on_paper(
+    wide: Console, view: str
+) -> None:
+    wide.refusals_expected = True
+    wide.enter(f"#/{view}")
+    wide.intercept(re.compile(r"page=2"), lambda route: route.fulfill(status=500, body="{}"))
+    wide.page.get_by_role("link", name="Próxima página").click()
+    said = wide.page.locator(".trouble").get_by_text("Abaixo, os últimos dados recebidos, de outra página ou ordem.")
+    number = wide.page.get_by_text("Página 2 de").filter(visible=True)
+    for _ in range(2):
+        said.wait_for()
+        wide.page.emulate_media(media="print")
+        assert (wide.rows.count(), number.count()) == (25, 0)
+        wide.page.emulate_media(media="screen")
+        wide.page.get_by_role("button", name="Tentar de novo").click()
+        wide.settle()
+    wide.page.unroute_all(behavior="wait")
+    wide.page.get_by_role("button", name="Tentar de novo").click()
+    wide.until("!document.querySelector('.trouble')")
+    wide.page.emulate_media(media="print")
+    assert number.count() == 1
+    wide.page.emulate_media(media="screen")
+    wide.page.go_back()
+    wide.settle()
+    wide.intercept(re.compile(rf"/{view}$"), lambda route: route.fulfill(status=500, body="{}"))
+    wide.page.go_forward()
+    wide.settle()
+    wide.page.go_back()
+    wide.page.locator(".trouble").get_by_text("Abaixo, os últimos dados recebidos.").wait_for()
+    wide.page.unroute_all(behavior="wait")
+
+
 def test_counts_that_were_refused_are_asked_for_again(wide: Console) -> None:
     wide.refusals_expected = True
     refused: list[str] = []

@@ -17,6 +17,7 @@ const LATE_MS = 1500;
  * @property {any} news          a newer answer that is not shown yet
  * @property {Date|null} checked when the answer was last known to be true
  * @property {boolean} stale     whether it could not be looked at again since
+ * @property {boolean} other     whether it is of another page or order of the list, since the one that was asked for was refused
  * @property {number} turn       how often it was asked for anew
  * @property {() => void} reload
  *
@@ -35,9 +36,9 @@ export function useList(path, parameters) {
   // What was known of it when it was left stands at once, so that "back" finds its place in the page.
   const recalled = () => {
     const known = api().recall(path, parameters);
-    return known && { question, of, result: known.body.result, checked: known.at };
+    return known && { question, of, result: known.body.result, checked: known.at, other: false };
   };
-  const [state, setState] = useState(() => /** @type {State} */ ({ question, of, result: null, loading: true, refusal: null, news: null, checked: null, stale: false, ...recalled() }));
+  const [state, setState] = useState(() => /** @type {State} */ ({ question, of, result: null, loading: true, refusal: null, news: null, checked: null, stale: false, other: false, ...recalled() }));
   const [turn, again] = useTurn();
   const voice = useVoice(question);
   // Before the page is painted, so that the server works meanwhile.
@@ -48,13 +49,14 @@ export function useList(path, parameters) {
       .ask(path, parameters, { signal: stop.signal })
       .then(({ body, at }) => {
         voice.forget();
-        setState({ question, of, result: body.result, loading: false, refusal: null, news: null, checked: at, stale: false });
+        setState({ question, of, result: body.result, loading: false, refusal: null, news: null, checked: at, stale: false, other: false });
       })
       .catch((error) => {
         if (stop.signal.aborted) return;
         const refusal = voice.refused(error);
         // Nothing of another list may stand below these filters: it would be taken for what they found.
-        setState((/** @type {State} */ old) => ({ ...old, ...(old.of === of ? {} : { of, result: null, checked: null }), question, loading: false, refusal, stale: true }));
+        const left = (/** @type {State} */ old) => (old.of === of ? { other: old.other || old.question !== question } : { of, result: null, checked: null, other: false });
+        setState((/** @type {State} */ old) => ({ ...old, ...left(old), question, loading: false, refusal, stale: true }));
       });
     return () => stop.abort();
   }, [question, turn]);

@@ -132,8 +132,8 @@ async function put(text) {
 
 /** Why there is no answer, which `refused` says aloud, and what can be done: what of a list's place the server does not accept is
  * not tried again, but left out.
- * @param {{refusal: import("./api.js").Refusal, wait: number, retry: () => void, place?: import("./address.js").Place, stale?: boolean}} props */
-export function Trouble({ refusal, wait, retry, place, stale = false }) {
+ * @param {{refusal: import("./api.js").Refusal, wait: number, retry: () => void, place?: import("./address.js").Place, stale?: boolean, other?: boolean}} props */
+export function Trouble({ refusal, wait, retry, place, stale = false, other = false }) {
   /** @type {Record<string, string>} */
   const titles = {
     invalid: "O servidor não aceitou esta consulta",
@@ -145,7 +145,7 @@ export function Trouble({ refusal, wait, retry, place, stale = false }) {
   return html`<div class="trouble" data-kind=${refusal.kind}>
     <strong>${titles[refusal.kind] ?? titles.server}</strong>
     <p>
-      ${refusal.message} ${stale && "Abaixo, os últimos dados recebidos."}
+      ${refusal.message} ${stale && `Abaixo, os últimos dados recebidos${other ? ", de outra página ou ordem" : ""}.`}
       ${refusal.requestId && refusal.kind === "server" && html`<span class="muted">Requisição <code>${refusal.requestId}</code>.</span>`}
     </p>
     ${refusal.kind !== "invalid" && html`<button type="button" onClick=${retry}>Tentar de novo${wait > 0 && html`<span aria-hidden="true"> (em ${wait} s)</span>`}</button>`}

@@ -27,7 +27,7 @@ export function Pessoas({ place }) {
   useEffect(() => {
     if (list.result && !list.loading && !list.refusal) say(`${plural(total, "pessoa", "pessoas")}${pageWords(place, total)}.`);
   }, [list.result, list.loading]);
-  return html`<section class="list alone" aria-labelledby="titulo" aria-busy=${list.loading}>
+  return html`<section class="list alone" aria-labelledby="titulo" aria-busy=${list.loading} data-other=${list.other}>
     <header class="head">
       <h1 id="titulo" tabindex="-1" data-home>Pessoas</h1>
       <p class="total">${(known || empty) && html`<strong data-total>${plural(total, "pessoa", "pessoas")}</strong>`}</p>
@@ -40,7 +40,7 @@ export function Pessoas({ place }) {
     <${Search} place=${place} />
     <${Chips} place=${place} />
     <${News} list=${list} subject=${["pessoa", "pessoas"]} item="cpf" />
-    ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} place=${place} stale=${known} />`}
+    ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} place=${place} stale=${known} other=${list.other} />`}
     ${known ? html`<${Shown} place=${place} list=${list} total=${total} />` : list.loading ? html`<${Skeleton} />` : empty && html`<${Empty} place=${place} total=${total} />`}
   </section>`;
 }

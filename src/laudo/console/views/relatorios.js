@@ -30,7 +30,7 @@ export function Relatorios({ place }) {
   }, [list.result, list.loading]);
   return html`<div class="split ${place.open ? "opened" : ""}">
     ${(filtering || !narrow) && html`<${Filters} place=${place} list=${list} close=${() => store.set({ dialog: null })} />`}
-    <section class="list" aria-labelledby="titulo" aria-busy=${list.loading}>
+    <section class="list" aria-labelledby="titulo" aria-busy=${list.loading} data-other=${list.other}>
       <header class="head">
         <h1 id="titulo" tabindex="-1" data-home>Relatórios</h1>
         <p class="total">${(known || empty) && html`<strong data-total>${plural(total, "relatório", "relatórios")}</strong>`}</p>
@@ -43,7 +43,7 @@ export function Relatorios({ place }) {
       </header>
       <${Chips} place=${place} />
       <${News} list=${list} subject=${["relatório", "relatórios"]} item="numero" />
-      ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} place=${place} stale=${known} />`}
+      ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} place=${place} stale=${known} other=${list.other} />`}
       ${known ? html`<${Shown} place=${place} list=${list} total=${total} />` : list.loading ? html`<${Skeleton} />` : empty && html`<${Empty} place=${place} total=${total} />`}
     </section>
   </div>`;
