@@ -58,10 +58,7 @@ export function Documento({ value }) {
   return html`<span class="documento"
     >${open ? punctuate(value) : mask(value)}
     ${!all &&
-    html`<button type="button" class="reveal" aria-pressed=${shown} aria-label="Mostrar CPF" onClick=${(/** @type {Event} */ event) => {
-      event.stopPropagation();
-      setShown(!shown);
-    }}><${Icon} name=${shown ? "hidden" : "eye"} /></button>`}</span
+    html`<button type="button" class="reveal" aria-pressed=${shown} aria-label="Mostrar CPF" onClick=${() => setShown(!shown)}><${Icon} name=${shown ? "hidden" : "eye"} /></button>`}</span
   >`;
 }
 
