@@ -45,6 +45,15 @@ def test_an_answer_that_changes_nothing_shown_is_no_news(wide: Console) -> None:
     wide.page.unroute_all(behavior="wait")
 
 
+def test_a_list_that_has_not_changed_is_known_to_be_true_since_that_was_asked(wide: Console) -> None:
+    before = watched(wide)
+    with wide.page.expect_response(LIST) as answer:
+        wide.page.clock.fast_forward(LOOKS_AGAIN)
+    assert answer.value.status == 304
+    wide.until("document.querySelector('.checked').textContent !== given", before)
+    assert wide.page.locator(".checked").inner_text().startswith("atualizado às ")
+
+
 def test_what_could_not_be_looked_at_again_is_not_called_fresh(wide: Console) -> None:
     wide.refusals_expected = True
     before = watched(wide).removeprefix("atualizado às ")
@@ -77,6 +86,14 @@ def test_what_was_counted_on_another_day_says_on_which(wide: Console) -> None:
     wide.page.clock.fast_forward(A_DAY)
     wide.until("document.querySelector('.checked').textContent !== given", counted)
     assert wide.page.locator(".checked").inner_text() == f"{counted} de {today}"
+
+
+def test_a_token_that_is_revoked_is_noticed_by_looking_again(wide: Console) -> None:
+    wide.refusals_expected = True
+    watched(wide)
+    wide.intercept(LIST, lambda route: route.fulfill(status=401, body="{}"))
+    wide.page.clock.fast_forward(LOOKS_AGAIN)
+    wide.page.get_by_text("O token deixou de ser aceito. Entre de novo.").wait_for()
 
 
 def test_a_list_that_is_gone_back_to_says_since_when_it_is_not_known(wide: Console) -> None:
@@ -138,6 +155,19 @@ def test_news_say_what_came_and_what_changed(wide: Console) -> None:
     news = wide.page.locator(".news")
     news.get_by_text("Há novidades: 1 relatório a mais; 3 linhas desta página mudaram.").wait_for()
     wide.page.unroute_all(behavior="wait")
+
+
+def test_news_that_are_still_the_same_are_said_once(wide: Console) -> None:
+    before = watched(wide)
+    total = wide.total
+    wide.intercept(LIST, answered(lambda result: result["paginacao"].update(total=total + 1)))
+    for _ in range(2):
+        wide.page.clock.fast_forward(LOOKS_AGAIN)
+        wide.until("document.querySelector('.checked').textContent !== given", before)
+        before = wide.page.locator(".checked").inner_text()
+    wide.page.unroute_all(behavior="wait")
+    said = wide.page.locator("[role=status] p").get_by_text("Há novidades")
+    assert said.count() == 1
 
 
 def test_news_of_the_list_and_of_the_open_report_are_both_heard(wide: Console, api: httpx.Client) -> None:
