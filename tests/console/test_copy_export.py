@@ -284,6 +284,21 @@ def test_an_export_that_cannot_go_on_says_so_rather_than_end_short(tab: Console)
     tab.page.locator(".wrong", has_text="sem o cabeçalho Link").wait_for()
 
 
+def test_an_export_that_ends_by_cursor_is_whole_while_reports_come(wide: Console) -> None:
+    """What comes meanwhile is counted, and stands before where the walk has been."""
+    wide.enter()
+    walked = """(async () => {
+        const pages = [{ total: 50, next: '?cursor=a' }, { total: 60, next: '' }]
+        const ask = async () => {
+            const { total, next } = pages.shift()
+            return { next, body: { result: { itens: Array(25).fill({ cpf: '52998224725' }), paginacao: { total } } } }
+        }
+        const how = { rows: 25, masked: true, separator: ',', signal: new AbortController().signal, progress() {} }
+        return (await m.walk({ ask }, '/pessoas', {}, how)).count
+    })()"""
+    assert wide.run("exporting.js", walked) == 50
+
+
 def test_the_largest_page_is_asked_for_again(wide: Console, tmp_path: Path) -> None:
     wide.refusals_expected = True
     refused: list[str] = []
