@@ -232,6 +232,12 @@ def test_how_long_ago_is_said_in_days_until_there_is_a_month(page: Console) -> N
     ]
     assert said[:30] == ["ontem", "anteontem", *(f"há {days} dias" for days in range(3, 31))]
     assert said[30:] == ["há 1 mês"] * 3
+    minutes = [
+        page.run("format.js", f"m.ago(new Date({now} - {past} * 60000).toISOString(), {now})") for past in (1, 119, 120)
+    ]
+    assert minutes == ["há 1 minuto", "há 1 hora", "há 2 horas"]
+    after_midnight = "new Date('2026-03-31T04:00:00Z').getTime()"
+    assert page.run("format.js", f"m.ago('2026-03-31T02:00:00Z', {after_midnight})") == "há 2 horas"
     short = "new Date('2026-03-31T15:00:00Z')"
     assert (
         page.run("format.js", "m.ago('2026-03-01T02:59:00Z', new Date('2026-03-31T03:01:00Z').getTime())")
@@ -241,6 +247,11 @@ def test_how_long_ago_is_said_in_days_until_there_is_a_month(page: Console) -> N
         "31/03",
         "31/03/2026",
     ]
+
+
+def test_the_same_day_of_another_month_is_another_day(page: Console) -> None:
+    said = "m.moment(new Date('2026-03-05T15:00:00Z'), new Date('2026-04-05T15:00:00Z'))"
+    assert page.run("format.js", said) == "12:00:00 de 05/03/2026"
 
 
 def test_only_a_day_is_written_as_one(page: Console) -> None:
