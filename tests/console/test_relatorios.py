@@ -263,6 +263,31 @@ def test_pages_are_numbered_and_any_is_a_jump_away(tab: Console, api: httpx.Clie
     assert tab.hash == "/relatorios?rows=100"
 
 
+def test_other_filters_and_orders_begin_on_the_first_page(wide: Console) -> None:
+    wide.enter("#/relatorios?status=CONCLUIDO&page=3")
+    for pressed, expected in (
+        ("[data-filter='tipo_pessoa=PESSOA']", "status=CONCLUIDO&tipo_pessoa=PESSOA"),
+        (".chips [aria-label^='Remover o filtro Situação']", "tipo_pessoa=PESSOA"),
+        ("th.c-numero button", "tipo_pessoa=PESSOA&sort=numero"),
+    ):
+        wide.page.locator(pressed).click()
+        wide.page.wait_for_url(f"**/#/relatorios?{expected}")
+        wide.settle()
+        wide.page.get_by_role("link", name="Próxima página").click()
+        wide.page.wait_for_url("**page=2")
+        wide.settle()
+
+
+def test_a_jump_past_the_end_leads_to_the_last_page_however_its_number_is_written(wide: Console) -> None:
+    wide.enter()
+    last = -(-wide.total // 25)
+    box = wide.page.get_by_label("Ir para a página")
+    box.fill("1.000")
+    box.press("Enter")
+    wide.page.wait_for_url(f"**page={last}")
+    assert box.input_value() == ""
+
+
 def test_of_a_single_page_no_other_is_asked_for(tab: Console, api: httpx.Client) -> None:
     tab.enter(f"#/relatorios?numero={first(api)['numero']}")
     assert tab.total == 1
@@ -289,6 +314,7 @@ def test_the_quick_find_knows_what_was_pasted(tab: Console, api: httpx.Client) -
             tab.find(text)
             tab.await_total(total)
             assert tab.hash == "/relatorios?oculto=numero_documento"
+            assert tab.page.locator("[data-find]").input_value() == ""
             tab.page.get_by_role("button", name="Remover o filtro Documento").click()
             tab.await_total(count(api))
     item = first(api, page="3")
