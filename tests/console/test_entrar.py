@@ -20,6 +20,17 @@ def test_a_token_is_asked_for_and_opens_the_list(tab: Console) -> None:
     assert tab.page.evaluate("localStorage.length + document.cookie.length") == 0
 
 
+def test_no_key_is_a_shortcut_before_somebody_has_entered(wide: Console) -> None:
+    wide.page.goto(wide.base)
+    field = wide.page.get_by_label("Token de acesso")
+    field.blur()
+    wide.page.keyboard.press("?")
+    field.fill(wide.token)
+    field.press("Enter")
+    wide.rows.first.wait_for()
+    assert not wide.page.locator("dialog").count()
+
+
 def test_the_tab_is_called_by_what_is_seen_there(wide: Console) -> None:
     wide.page.goto(f"{wide.base}/#/painel")
     wide.page.get_by_label("Token de acesso").fill(wide.token)

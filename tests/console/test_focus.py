@@ -152,6 +152,9 @@ def test_arrows_go_on_from_the_open_row(wide: Console) -> None:
     wide.page.locator(".detalhe dl").wait_for()
     wide.page.keyboard.press("ArrowDown")
     assert wide.page.evaluate(f"{FOCUSED}.title") == wide.rows.nth(5).get_attribute("title")
+    wide.page.keyboard.press("/")
+    wide.page.keyboard.press("ArrowDown")
+    assert wide.page.evaluate(f"{FOCUSED}.title") == wide.rows.nth(0).get_attribute("title")
 
 
 def remove_a_chip(console: Console) -> None:

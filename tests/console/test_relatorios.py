@@ -531,6 +531,11 @@ def test_the_keyboard_is_enough(tab: Console) -> None:
     tab.settle()
     press("?")
     assert not tab.page.locator("dialog[open]").count()
+    press("ArrowDown")
+    press("Enter")
+    tab.page.locator(".detalhe dl").wait_for()
+    press("Escape")
+    tab.page.locator(".detalhe").wait_for(state="detached")
 
 
 def test_a_key_that_is_held_goes_along_the_rows_and_turns_one_page(wide: Console) -> None:
@@ -555,6 +560,16 @@ def test_keys_are_no_shortcuts_with_another_one_or_over_a_dialog(wide: Console) 
     wide.page.keyboard.press("Escape")
     wide.page.keyboard.press("2")
     wide.page.wait_for_url("**/#/pessoas")
+
+
+def test_a_field_that_is_no_search_keeps_its_keys(wide: Console) -> None:
+    wide.enter()
+    field = wide.page.get_by_label("Número", exact=True)
+    field.focus()
+    for key in ("ArrowDown", "ArrowRight", "2"):
+        wide.page.keyboard.press(key)
+        assert field.evaluate("(e) => e === document.activeElement"), key
+    assert wide.hash == "/relatorios"
 
 
 def test_arrows_with_shift_are_for_what_is_selected(wide: Console) -> None:
