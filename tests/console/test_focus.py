@@ -219,6 +219,20 @@ def test_the_focus_is_never_lost(wide: Console, act: Callable[[Console], None], 
     assert name.startswith(expected)
 
 
+def test_the_focus_passes_over_what_is_not_shown(wide: Console) -> None:
+    """In the filters beside the list nothing closes them."""
+    wide.refusals_expected = True
+    wide.enter()
+    wide.intercept("**/relatorios?sort=nome*", lambda route: route.fulfill(status=500, body="{}"))
+    wide.page.locator(".matriz summary").click()
+    again = wide.page.locator(".matriz .trouble").get_by_role("button", name="Tentar de novo")
+    again.wait_for()
+    wide.page.unroute_all(behavior="wait")
+    again.press("Enter")
+    wide.page.locator(".matriz .choices button").first.wait_for()
+    assert wide.page.evaluate(f"{FOCUSED}.textContent") == "Relatórios"
+
+
 def test_another_page_is_shown_from_its_top(tab: Console) -> None:
     tab.enter()
     tab.page.evaluate("scrollTo(0, document.body.scrollHeight)")
