@@ -143,6 +143,14 @@ def test_a_name_that_has_no_room_is_seen_to_go_on_and_named_whole(wide: Console)
     wide.page.unroute_all(behavior="wait")
 
 
+def test_a_filter_that_has_no_room_is_seen_to_go_on_and_named_whole(phone: Console) -> None:
+    nome = "consultaPessoa" * 14
+    phone.enter(f"#/relatorios?nome={nome}")
+    value = phone.page.locator(".chips .value")
+    assert value.evaluate("(e) => e.scrollWidth > e.clientWidth")
+    assert value.get_attribute("title") == nome
+
+
 def test_enlarged_four_times_nothing_is_cut_off_or_out_of_view(phone: Console) -> None:
     phone.page.set_viewport_size({"width": 320, "height": 256})
     phone.intercept(re.compile(r"/pessoas$"), answered(lambda result: result["itens"][0].update(nome=LONG)))

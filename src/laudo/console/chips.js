@@ -17,7 +17,7 @@ export function Chips({ place }) {
     ${active.map(([name, value]) => {
       const words = valueWords(name, value, revealed ? punctuate : mask);
       return html`<li key=${name}>
-        <span class="name">${FIELDS[name] ?? name}</span> <span class="value">${words}</span>
+        <span class="name">${FIELDS[name] ?? name}</span> <span class="value" title=${words}>${words}</span>
         ${name === "numero_documento" && isPersonal(value) && html`<${Whose} cpf=${value} />`}
         ${name === "numero_documento" && doubt(value) && html`<span class="doubt">${doubt(value)}</span>`}
         <button type="button" data-home aria-label=${`Remover o filtro ${FIELDS[name] ?? name}: ${words}`} onClick=${() => go(narrow(place, { [name]: "" }))}><${Icon} name="close" /></button>
