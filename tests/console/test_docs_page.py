@@ -97,6 +97,19 @@ def test_without_a_token_it_says_where_to_enter(tab: Console) -> None:
     section.get_by_role("link", name="entre com o seu token").wait_for()
 
 
+def test_where_the_browser_keeps_nothing_what_needs_no_token_can_be_tried(wide: Console) -> None:
+    refuse = "{ get() { throw new DOMException('', 'SecurityError') } }"
+    for kept in ("sessionStorage", "localStorage"):
+        wide.lasting.add_init_script(f"Object.defineProperty(window, '{kept}', {refuse})")
+    wide.page.goto(f"{wide.base}/docs")
+    section = wide.page.locator("section[data-path='/health']")
+    section.locator("summary", has_text="Experimentar").click()
+    section.get_by_role("button", name="Enviar").click()
+    section.get_by_text("200 ·").wait_for()
+    wide.page.locator("section[data-path='/pessoas'] summary", has_text="Experimentar").click()
+    wide.page.locator("section[data-path='/pessoas']").get_by_role("link", name="entre com o seu token").wait_for()
+
+
 def test_it_is_whole_without_a_script(tab: Console, api: httpx.Client) -> None:
     page = api.get("/docs").text
     document = api.get("/openapi.json").json()

@@ -3,7 +3,7 @@ import { html, render, useRef, useState } from "./vendor/preact.js";
 import { connect, description, parse, Refusal } from "./api.js";
 import { integer } from "./format.js";
 import { patiently } from "./patience.js";
-import { kept, renewKept } from "./session.js";
+import { keeps, kept, renewKept } from "./session.js";
 import { resumeTheme } from "./theme.js";
 
 /**
@@ -17,7 +17,7 @@ function Try({ path, parameters, needsToken }) {
   const [given, setGiven] = useState(/** @type {Record<string, string>} */ ({}));
   const [outcome, setOutcome] = useState(/** @type {Outcome|null} */ (null));
   const last = useRef(new AbortController());
-  const token = kept();
+  const token = keeps() ? kept() : "";
   if (needsToken && !token) return html`<details class="try"><summary>Experimentar</summary><p>Para experimentar, <a href="./">entre com o seu token</a> e volte a esta página.</p></details>`;
   const asked = Object.fromEntries(Object.entries(given).filter(([, value]) => value));
   const send = async (/** @type {Event} */ event) => {
@@ -73,8 +73,10 @@ function hidden(body) {
 }
 
 async function start() {
-  resumeTheme();
-  renewKept();
+  if (keeps()) {
+    resumeTheme();
+    renewKept();
+  }
   const document_ = await patiently(description, new AbortController().signal);
   for (const section of document.querySelectorAll("section[data-path]")) {
     const path = section.getAttribute("data-path") ?? "";

@@ -5,7 +5,7 @@ import { Frame } from "./frame.js";
 import { listen } from "./keyboard.js";
 import { learnLimits } from "./limits.js";
 import { follow, titleOf } from "./router.js";
-import { renewKept, resume } from "./session.js";
+import { keeps, renewKept, resume } from "./session.js";
 import { store, useStore } from "./store.js";
 import { resumeTheme } from "./theme.js";
 import { Detalhe } from "./views/detalhe.js";
@@ -43,15 +43,6 @@ function Console() {
     <${View} key=${place.view} place=${place} />
     ${place.open && html`<${Detalhe} key=${place.open} place=${place} />`}
   <//>`;
-}
-
-/** Whether the browser lets a page keep something for a tab: where all cookies are blocked, asking is an error already. */
-function keeps() {
-  try {
-    return Boolean(sessionStorage && localStorage);
-  } catch {
-    return false;
-  }
 }
 
 /** @param {Element} root */

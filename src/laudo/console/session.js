@@ -11,6 +11,15 @@ const REVEALED = own("revealed");
 /** @type {{token: string, api: import("./api.js").Api}|null} */
 let current = null;
 
+/** Whether the browser lets a page keep something for a tab: where all cookies are blocked, asking is an error already. */
+export function keeps() {
+  try {
+    return Boolean(sessionStorage && localStorage);
+  } catch {
+    return false;
+  }
+}
+
 /** The token of the session that this tab is in, "" without one. */
 export function kept() {
   return sessionStorage.getItem(TOKEN) ?? "";
