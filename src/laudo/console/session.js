@@ -42,7 +42,7 @@ export function api() {
 /** Enter with a token that has been tried. @param {string} token */
 export function enter(token) {
   sessionStorage.setItem(TOKEN, token);
-  store.set({ token, session: named(), notice: "" });
+  store.set({ token, session: named() });
 }
 
 /** Leave, and forget all that was seen; `notice` says why when the caller did not choose to. @param {string} [notice] */
