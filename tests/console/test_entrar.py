@@ -103,6 +103,16 @@ def test_leaving_clears_everything(tab: Console) -> None:
     tab.page.get_by_label("Token de acesso").wait_for()
 
 
+def test_of_what_was_answered_before_leaving_nothing_is_known_after(wide: Console) -> None:
+    wide.enter()
+    wide.page.get_by_role("button", name="Sair").click()
+    before = len(wide.requests)
+    enter_again(wide)
+    wide.rows.first.wait_for()
+    asked = [request for request in wide.requests[before:] if request.url == f"{wide.base}/relatorios"]
+    assert [request.headers.get("if-none-match") for request in asked] == [None]
+
+
 def test_a_token_that_is_revoked_meanwhile_leads_back_with_a_reason(tab: Console) -> None:
     tab.refusals_expected = True
     tab.enter()
