@@ -237,6 +237,43 @@ def test_an_export_waits_for_what_may_pass(wide: Console, tmp_path: Path, status
     assert refused
 
 
+def test_an_export_asks_a_busy_server_no_sooner_than_that_says(wide: Console) -> None:
+    wide.refusals_expected = True
+    wide.lasting.clock.install()
+    wide.enter("#/relatorios?status=EM+ANALISE")
+    asked: list[str] = []
+
+    def busy(route: Any) -> None:  # noqa: ANN401 - Playwright's route
+        asked.append(route.request.url)
+        route.fulfill(status=503, body="{}", headers={"Retry-After": "7"})
+
+    wide.intercept(re.compile("rows=1000"), busy)
+    wide.page.get_by_role("button", name="Exportar").click()
+    with wide.page.expect_response(re.compile("rows=1000")):
+        wide.page.get_by_role("dialog").get_by_role("button", name="Exportar").click()
+    wide.page.wait_for_timeout(200)
+    wide.page.clock.fast_forward(6_000)
+    wide.page.wait_for_timeout(200)
+    assert len(asked) == 1
+    with wide.page.expect_response(re.compile("rows=1000")):
+        wide.page.clock.fast_forward(1_500)
+    wide.page.unroute_all(behavior="wait")
+
+
+def test_an_export_ends_with_its_dialog(wide: Console) -> None:
+    wide.enter()
+    wide.page.get_by_role("link", name="Próxima página").click()
+    wide.page.wait_for_url("**page=2")
+    wide.settle()
+    wide.intercept(re.compile("rows=1000"), lambda _: None)
+    wide.page.get_by_role("button", name="Exportar").click()
+    with wide.page.expect_request(re.compile("rows=1000")):
+        wide.page.get_by_role("dialog").get_by_role("button", name="Exportar").click()
+    with wide.page.expect_event("requestfailed", lambda request: "rows=1000" in request.url):
+        wide.page.go_back()
+    wide.page.unroute_all(behavior="ignoreErrors")
+
+
 # In two pieces, however many came, and the second one not before the first has been heard.
 SLOW = """{
     const real = fetch
