@@ -41,6 +41,16 @@ def test_another_page_or_order_of_the_same_list_is_not_counted_again(wide: Conso
         assert asked_by(wide, press) == 1, press
 
 
+def test_another_page_that_tells_another_total_is_counted_again(wide: Console) -> None:
+    wide.enter()
+    wide.until(COUNTED)
+    total = wide.total
+    wide.intercept("**/relatorios?page=2", answered(lambda result: result["paginacao"].update(total=total + 1)))
+    with wide.page.expect_request("**/relatorios?status=PENDENTE"):
+        wide.page.locator("a[rel=next]").click()
+    wide.page.unroute_all(behavior="wait")
+
+
 def test_counts_of_other_filters_are_marked_until_the_new_ones_are_there(wide: Console, api: httpx.Client) -> None:
     wide.enter()
     wide.until(COUNTED)
