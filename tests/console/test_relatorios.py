@@ -214,6 +214,21 @@ def test_a_day_that_is_typed_is_in_force_once_it_is_whole(wide: Console, api: ht
     wide.await_total(count(api, atualizado_em_de="2026-09-03T03:00:00Z"))
 
 
+def test_a_day_that_is_corrected_before_its_field_is_left_is_one_step(wide: Console) -> None:
+    wide.enter()
+    field = wide.page.get_by_label("De", exact=True)
+    for day in ("2026-09-01", "2026-09-02"):
+        field.fill(day)
+        wide.page.wait_for_url(f"**?atualizado_em_de={day}")
+    field.blur()
+    field.fill("2026-09-03")
+    wide.page.wait_for_url("**?atualizado_em_de=2026-09-03")
+    for hash_ in ("/relatorios?atualizado_em_de=2026-09-02", "/relatorios"):
+        wide.page.go_back()
+        wide.settle()
+        assert wide.hash == hash_
+
+
 @pytest.mark.parametrize("text", ["-5", "1.5", "x", "0"])
 def test_what_is_no_page_leads_nowhere(wide: Console, text: str) -> None:
     wide.enter("#/relatorios?page=3")
