@@ -26,6 +26,14 @@ def test_cpfs_are_masked_until_each_is_revealed(tab: Console) -> None:
         assert len(WHOLE.findall(table.inner_text())) == whole
 
 
+def test_to_reveal_a_cpf_opens_nothing(wide: Console) -> None:
+    for hash_ in ("/relatorios?tipo_pessoa=PESSOA", "/pessoas"):
+        wide.enter(f"#{hash_}")
+        wide.page.get_by_role("button", name="Mostrar CPF", exact=True).first.click()
+        wide.page.locator("tbody [aria-pressed=true]").wait_for()
+        assert wide.hash == hash_
+
+
 def test_or_for_the_session_which_ends_with_it(tab: Console) -> None:
     tab.enter("#/relatorios?tipo_pessoa=PESSOA")
     tab.page.get_by_role("button", name="Mostrar CPFs nesta sessão").click()
