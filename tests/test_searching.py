@@ -1,6 +1,7 @@
 """Which words of a search lead to names that are tested for the others: those that the fewest have. Without a store."""
 
 from functools import partial
+from operator import attrgetter
 from typing import Final
 
 import pytest
@@ -71,7 +72,7 @@ def counters(*words: str) -> list[LookUp]:
 def test_names_with_a_word_that_few_have_are_tested_for_the_others(nome: str, leading: Words) -> None:
     page, looked_up = asked(f"nome={nome.replace(' ', '+')}")
     *found, last = looked_up
-    assert sorted(found, key=str) == sorted(counters(*nome.split()), key=str)
+    assert sorted(found, key=attrgetter("words")) == sorted(counters(*nome.split()), key=attrgetter("words"))
     assert isinstance(last, Plain)
     assert (last.through, last.few, last.counted) == (leading, True, True)
     assert page == plan.Page(25, 25, ITEMS, lead=Lead(leading, HAVE[leading[0]]))
