@@ -224,6 +224,7 @@ def test_a_short_period_is_counted_by_its_own_rows_where_the_index_of_time_shows
     ("asked", "passes_across"),
     [
         *((f"nome=ana&sort={sign}atualizado_em", False) for sign in ("", "-")),
+        *((f"nome=ana&sort={sign}cpf", True) for sign in ("", "-")),
         *((f"busca=000000003&sort={sign}atualizado_em", True) for sign in ("", "-")),
         *((f"busca=000000003&sort={sign}nome", False) for sign in ("", "-")),
         ("busca=00000000&sort=nome", True),
@@ -232,7 +233,7 @@ def test_a_short_period_is_counted_by_its_own_rows_where_the_index_of_time_shows
 def test_names_or_digits_that_begin_alike_are_found_in_another_order_as_a_period_is(
     kept: Kept, monkeypatch: pytest.MonkeyPatch, noted: Noted, asked: str, *, passes_across: bool
 ) -> None:
-    """Rows are counted along the order, or in the range's own, which are few, or in what it leaves out, if anything."""
+    """Rows are counted along the order, or among the range's own or those left out, where these are fewer or shown."""
     for module, name, value in (*FREE, (guesses, "NEAR", 5), (guesses, "FEW_OF_RANGE", 2), (plan, "FAR", 0)):
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(walking, "SORT", 1_000_000)  # Nobody collects.

@@ -35,7 +35,7 @@ class Part(Struct, frozen=True):
     matching: Matching
     points: Points
     ranges: Numbers
-    """The facets in whose own ranges rows are looked for, None where the axis' index tells if they are in the range."""
+    """The facets in whose own ranges rows are looked for, None where these tell no more than the axis' index."""
     across: Across
     """Where the range's own rows are looked at instead, or those that it leaves out, where that takes less time."""
     ends: Ends | None = None
@@ -96,15 +96,16 @@ class Part(Struct, frozen=True):
         return self.counting(rows) < self.along(rows)
 
     def along(self, rows: int) -> int:
-        """Tell how many rows of the axis likely lie where the group has so many.
+        """Tell what it costs to look at all rows of the axis that likely lie where the group has so many.
 
         Those of some facets mostly share values: they lie neither evenly nor side by side.
         """
         if self.ranges:
             return rows
+        looking = 1 if self.axis.shows(self.across.bounds.axis) else FETCH
         if self.axis.repeats and self.group.numbers:
-            return isqrt(rows * rows * self.matching.of // self.group.total)
-        return rows * self.matching.of // self.group.total
+            return isqrt(rows * rows * self.matching.of // self.group.total) * looking
+        return rows * self.matching.of // self.group.total * looking
 
 
 def part_of(matching: Matching, bounds: Bounds, facets: Facets, group: Group, known: Known) -> Part:
@@ -112,7 +113,8 @@ def part_of(matching: Matching, bounds: Bounds, facets: Facets, group: Group, kn
     axis = matching.order.field.axis
     if axis is None:
         axis, matching = axes.RELATORIO_NUMERO, replace(matching, order=_BY_NUMERO)
-    ranges = None if bounds.axis.names[0] in axis.shown else facets.numbers(group)
+    by_facet = axis.facet_index is not None and bounds.axis.names[0] not in axis.shown
+    ranges = facets.numbers(group) if by_facet else None
     points = Points(known.get((axis, group.numbers), ()), end=Point(None, group.total, matching.total))
     return Part(axis, group, matching, points, ranges, _across(axis, bounds, group, facets))
 

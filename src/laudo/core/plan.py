@@ -144,14 +144,13 @@ def _bounded(
         passed = Span(0, counted.total) if counted and placed.after else None
         total = yield from ranges.read(collected, placed, bounds, span or passed)
         return Page(total, collected.count, collected.items)
-    if axis is None or axis.shows(bounds.axis):
+    if axis is None or axis.shows(bounds.axis) or beginning:
         counted = yield from across.read(collected, placed, bounds, counted, beginning=beginning)
         if query.period and counted.total == sought.group.total:  # A period that leaves none out is none.
             return (yield from page(query.during(EVER), sought.facets, sought.after, counted))
         return Page(counted.total, collected.count, collected.items, counted.points)
     total = counted.total if counted else (yield from tally.span(bounds, sought.group)).total
-    through = bounds.axis if beginning else None
-    return (yield from _taken(sought, sought.matching(total, through=through, beginning=beginning)))
+    return (yield from _taken(sought, sought.matching(total)))
 
 
 def _searched(sought: Sought, counted: Counted | None) -> Steps:
