@@ -40,7 +40,7 @@ def costing(part: Part, limit: int, skip: int) -> int:
     row = part.total - 1 - skip if part.falling else skip
     low, high = part.points.around(row)
     place = _even(row, low, high)
-    near = part.counting(min(place - low.place, high.place - place))
+    near = part.counting(min(place - low.place, high.place - place)) + part.counting(_stray(row, low, high))
     found = GUESSING + LOCATING * len(part.group.named or ())
     if part.matching.down_values:  # A page is found in all of them and, nearby, in its own; only the first is at hand.
         found = 2 * found if skip else found // 2
@@ -97,8 +97,7 @@ def _narrow(part: Part, row: int, *, upper: bool = False) -> Asking[None]:
     """
     missed, beyond, (low, high) = 0, 0, part.points.around(row)
     while (apart := _apart(row, low, high, upper=upper)) > NEAR:
-        width, held, even = high.place - low.place, high.held - low.held, _even(row, low, high)
-        stray = NEAR + isqrt(min(row - low.held, high.held - row)) * width // held
+        width, even, stray = high.place - low.place, _even(row, low, high), NEAR + _stray(row, low, high)
         short = min(stray << 2 * beyond, high.place - even if upper else even - low.place) // 2
         halves = missed > 1 and missed % 2 == 0 and not beyond
         guess = low.place + width // 2 if halves else even + (short if upper else -short)
@@ -167,6 +166,11 @@ def _begun(part: Part, key: Key) -> Key:
 def _even(row: int, low: Point, high: Point) -> int:
     """Tell where a row of the range stands if all do so evenly between two points."""
     return low.place + (row - low.held) * (high.place - low.place) // (high.held - low.held)
+
+
+def _stray(row: int, low: Point, high: Point) -> int:
+    """Tell how far from there it may stand by chance."""
+    return isqrt(min(row - low.held, high.held - row)) * (high.place - low.place) // (high.held - low.held)
 
 
 def _apart(row: int, low: Point, high: Point, *, upper: bool) -> int:
