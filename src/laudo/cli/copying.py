@@ -71,11 +71,8 @@ def _copy(copy: "Copy") -> None:
 
 def _told(done: "Done") -> str:
     reports = ", ".join(f"{number} {name}" for name, number in done.reports._asdict().items())
-    organizations, accounts = (
-        output.counted(done.organizations, "organization"),
-        output.counted(done.accounts, "account"),
-    )
-    return f"{organizations}, {accounts}; reports: {reports}"
+    organizations = output.counted(done.organizations, "organization")
+    return f"{organizations}, {output.counted(done.accounts, 'account')}; reports: {reports}"
 
 
 def _differences(copy: "Copy") -> list[str]:

@@ -17,6 +17,7 @@ from laudo.server.config import SETTINGS, Settings
 
 if TYPE_CHECKING:
     from laudo.demo import Demo
+
 DEMO_STORE: Final = "sqlite:///demo.db"
 
 _SERVE: Final = """
