@@ -100,7 +100,8 @@ function number(text) {
   if (/^[0-9a-f]{32}$/.test(hex)) return { kind: "numero", value: hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5") };
   // As lists show it: eight digits of sixteen kinds, which no name is made of when some are letters and some are not.
   if (/^(?=.*\d)(?=.*[a-f])[0-9a-f]{8}$/.test(hex)) return { kind: "part", value: "" };
-  const bare = text.replace(/[.:\-/\s]/g, "").toUpperCase();
+  // Programs that take a column of documents for numbers write one as if it might have a fraction.
+  const bare = text.replace(/^(\d{9,14})\.0$/, "$1").replace(/[.:\-/\s]/g, "").toUpperCase();
   // Fewer may begin a CPF.
   if (/^\d{11,13}$/.test(bare) && withZeros(bare)) return { kind: "cnpj", value: withZeros(bare) };
   if (/^\d{11}$/.test(bare)) return { kind: "cpf", value: bare };
