@@ -178,6 +178,13 @@ def test_a_parameter_that_does_not_exist_is_answered_with_the_nearest_that_does(
         assert answer.json["message"].endswith(f" {nearest}.")
 
 
+@pytest.mark.parametrize("path", LISTS)
+def test_a_value_without_a_name_is_told_from_a_name_that_does_not_exist(empty: Client, path: str) -> None:
+    answer = empty.get(f"{path}?=1&page=0")
+    assert (answer.status, answer.keys) == (400, ["page"])
+    assert answer.json["message"].startswith('Falta o nome de um parâmetro antes do sinal "=".')
+
+
 def test_parameters_that_do_not_exist_cost_no_more_than_their_length(empty: Client) -> None:
     """To compare each name in full with each accepted one runs through a million lines."""
     names = ("".join(letters) * 49 for letters in product("aeo", repeat=4))

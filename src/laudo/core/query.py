@@ -208,6 +208,8 @@ def _split(query_string: str, accepted: tuple[str, ...]) -> tuple[dict[str, str]
 def _unknown(name: str, accepted: tuple[str, ...]) -> str:
     if not accepted:
         return f'O parâmetro "{name}" não existe. Este endereço não aceita parâmetros.'
+    if not name:
+        return 'Falta o nome de um parâmetro antes do sinal "=".'
     return f'O parâmetro "{name}" não existe. O mais parecido é {nearest(name, accepted)}.'
 
 
