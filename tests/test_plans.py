@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from engines import Engine, Stores
 from factories import Account, Store
 from laudo import demo
-from laudo.core import guesses
+from laudo.core import guesses, plan
 from laudo.core.plan import FEW
 from laudo.core.sql import POSTGRES, How, Statement, Write
 from laudo.core.sql.writes import TALLY
@@ -274,6 +274,20 @@ def test_a_deep_page_of_a_short_period_looks_at_the_period_alone(asked: Asked, s
     total = asked.client.get(url).total
     assert 400 < total < REPORTS // 10
     look(asked, [f"{url}&page={page}" for page in (total // 75, total // 50)], most=RANGE)
+
+
+@pytest.mark.usefixtures("guessing")
+@pytest.mark.parametrize(
+    "given", ["nome=maria&sort={}atualizado_em", "busca=1&sort={}atualizado_em", "busca=1&sort={}nome"]
+)
+def test_a_deep_page_of_what_begins_alike_in_another_order_counts_in_an_index_alone(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    monkeypatch.setattr(plan, "FAR", 0)
+    for url in (f"/pessoas?{given.format(sign)}" for sign in ("", "-")):
+        total = asked.client.get(url).total
+        assert total > 200
+        look(asked, [f"{url}&page={page}" for page in (total // 75, total // 50)], beyond="Index Only Scan")
 
 
 @pytest.mark.parametrize(
