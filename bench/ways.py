@@ -1,12 +1,12 @@
-"""What each way to a page of a period in another order takes, and what it was reckoned to cost.
+"""What each way to a page of a range in another order takes, and what it was reckoned to cost.
 
     python bench/ways.py --sizes 1M,10M [--store postgresql://…]
 
-Asks stores that bench/flat.py builds for pages of periods, and takes each in every way that is worth a try: all rows
-that match are collected, or those before the page walked past, or its place is guessed. Prints the milliseconds of each
-beside what `laudo.core.across` reckons, and which it chooses (*); last, by way, how many nanoseconds one unit of its
-cost took, and the pages that another way would have found sooner. The constants of that reckoning, in
-`laudo.core.walking` and `guesses`, come from here.
+Asks stores that bench/flat.py builds for pages of periods, and of persons whose names or CPFs begin alike, and takes
+each in every way that is worth a try: all rows that match are collected, or those before the page walked past, or its
+place is guessed. Prints the milliseconds of each beside what `laudo.core.across` reckons, and which it chooses (*);
+last, by way, how many nanoseconds one unit of its cost took, and the pages that another way would have found sooner.
+The constants of that reckoning, in `laudo.core.walking` and `guesses`, come from here.
 """
 
 import argparse
@@ -32,11 +32,17 @@ ENDS: Final = (
     *(f"de={day}" for day in ("2026-09-30", "2026-09-24", "2026-09-01", "2026-06-01", "2025-06-01")),
     *(f"ate={day}" for day in ("2026-09-24", "2026-06-01")),
 )
-LISTS: Final = (
-    *((RELATORIOS, sort) for sort in ("numero", "-numero", "numero_documento", "mensagem", "-mensagem")),
-    *((PESSOAS, sort) for sort in ("nome", "cpf")),
-)
+ORDERS: Final = ("numero", "-numero", "numero_documento", "mensagem", "-mensagem")
 FILTERS: Final = ("", "&status=CONCLUIDO", "&status=PENDENTE")
+ALIKE: Final = ("busca=1", "busca=12", "busca=123", "nome=maria")
+LISTS: Final = (
+    *((RELATORIOS, f"sort={sort}&atualizado_em_{end}{given}") for sort, end, given in product(ORDERS, ENDS, FILTERS)),
+    *((PESSOAS, f"sort={sort}&atualizado_em_{end}") for sort, end in product(("nome", "cpf"), ENDS)),
+    *(
+        (PESSOAS, f"sort={sort}&{given}")
+        for given, sort in product(ALIKE, ("atualizado_em", "-atualizado_em", "-nome"))
+    ),
+)
 WORSE: Final = 1.5
 FARTHEST: Final = 10
 """A way is taken if it is the one chosen, or reckoned at no more than so many times the cheapest."""
@@ -73,23 +79,23 @@ def main() -> None:
 
 def _pages(asker: Asker) -> Iterator[Page]:
     print(f"  {'':72}{'page':>7}" + "".join(f"{way:>20}" for way in across.WAYS))
-    for (resource, sort), end, filters in product(LISTS, ENDS, FILTERS):
-        if filters and resource is PESSOAS:
-            continue
-        asked = f"sort={sort}&atualizado_em_{end}{filters}"
+    for resource, asked in LISTS:
         last = max(1, -(-asker.total(resource, asked) // query.STEP))
         for page in sorted({1, min(10, last), (last + 1) // 2}):
-            found = _page(asker, resource, asked, page)
+            if (found := _page(asker, resource, asked, page)) is None:
+                continue
             cells = "".join(f"{_cell(found, way):>20}" for way in across.WAYS)
             print(f"  {found.asked:72}{page:>7}{cells}", flush=True)
             yield found
 
 
-def _page(asker: Asker, resource: Resource, asked: str, page: int) -> Page:
-    """Take a page in each way that is worth a try."""
+def _page(asker: Asker, resource: Resource, asked: str, page: int) -> Page | None:
+    """Take a page in each way that is worth a try; None where nothing has to be reckoned."""
     query, chosen, taken = parsed(resource, asked, page), "", {}
     with _taking("collect") as reckoned:
         asker.answer(query)
+    if not reckoned:
+        return None
     costs, chosen = reckoned[-1]
     for way, cost in costs._asdict().items():
         # Who walks gives up after what collecting costs twice, and collects.
