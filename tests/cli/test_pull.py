@@ -28,7 +28,8 @@ DROPPED = httpx.ReadError("dropped")
 @contextmanager
 def pulling(laudo: Shell, base: str, token: str) -> Iterator[Run]:
     def run(*words: str) -> Result:
-        given = ("--from", base, "--account", "1", "--state", str(laudo.folder / STATE), *words)
+        account = () if "--account" in words else ("--account", "1")
+        given = ("--from", base, *account, "--state", str(laudo.folder / STATE), *words)
         return laudo("pull", *given, env={"LAUDO_TOKEN": token})
 
     yield run

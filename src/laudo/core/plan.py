@@ -32,7 +32,7 @@ from laudo.core.tally import Span
 from laudo.core.walking import Matching
 
 FAR: Final = 50_000
-"""What a page may cost before it is asked whether a range of the order by name has all names with a word."""
+"""What a page may cost before it is asked whether all names with a word begin with it, and before it is guessed at."""
 FEW: Final = 3000
 """Up to so many rows are best collected where no index has all that is asked."""
 _DOCUMENTO: Final = axes.RELATORIO_DOCUMENTO
@@ -144,13 +144,17 @@ def _bounded(
         passed = Span(0, counted.total) if counted and placed.after else None
         total = yield from ranges.read(collected, placed, bounds, span or passed)
         return Page(total, collected.count, collected.items)
-    if axis is None or axis.shows(bounds.axis) or beginning:
-        counted = yield from across.read(collected, placed, bounds, counted, beginning=beginning)
-        if query.period and counted.total == sought.group.total:  # A period that leaves none out is none.
-            return (yield from page(query.during(EVER), sought.facets, sought.after, counted))
-        return Page(counted.total, collected.count, collected.items, counted.points)
-    total = counted.total if counted else (yield from tally.span(bounds, sought.group)).total
-    return (yield from _taken(sought, sought.matching(total)))
+    is_told = axis is None or axis.shows(bounds.axis) or beginning
+    if not (query.period and is_told):
+        counted = counted or Counted((yield from tally.span(bounds, sought.group)).total)
+        through = None if query.exact else bounds.axis
+        matching = sought.matching(counted.total, through=through, beginning=beginning)
+        if not is_told or matching.costing(query.rows, sought.skip, sought.after) <= FAR:
+            return (yield from _taken(sought, matching))
+    counted = yield from across.read(collected, placed, bounds, counted, beginning=beginning)
+    if query.period and counted.total == sought.group.total:  # A period that leaves none out is none.
+        return (yield from page(query.during(EVER), sought.facets, sought.after, counted))
+    return Page(counted.total, collected.count, collected.items, counted.points)
 
 
 def _searched(sought: Sought, counted: Counted | None) -> Steps:
