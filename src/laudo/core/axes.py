@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from laudo.core import disclosure
 from laudo.core.values import parse_instant, words
+
+T = TypeVar("T")
 
 Key = tuple[Any, ...]
 """Where a row stands on an axis: the values of the axis' columns."""
@@ -142,8 +144,7 @@ class Bounds(NamedTuple):
     @property
     def others(self) -> list["Bounds"]:
         """What it leaves out of the axis: before it, and behind."""
-        before = [] if self.lower is None else [Bounds(self.axis, None, self.lower)]
-        return before if self.upper is None else [*before, Bounds(self.axis, self.upper, None)]
+        return [Bounds(self.axis, *ends) for ends in _outside(self.lower, self.upper)]
 
 
 class Period(NamedTuple):
@@ -161,8 +162,7 @@ class Period(NamedTuple):
     @property
     def others(self) -> list["Period"]:
         """All instants that it leaves out: those before it, and those behind."""
-        before = [] if self.since is None else [Period(None, self.since)]
-        return before if self.until is None else [*before, Period(self.until, None)]
+        return [Period(*ends) for ends in _outside(self.since, self.until)]
 
 
 EVER: Final = Period(None, None)
@@ -176,6 +176,12 @@ def numero_key(numero: str) -> bytes:
 def nome_busca(nome: str) -> str:
     """Give the text by which persons of this name are ordered and searched."""
     return " ".join(words(nome))
+
+
+def _outside(lower: T | None, upper: T | None) -> list[tuple[T | None, T | None]]:
+    """Give the ends of what is before a range, and of what is behind."""
+    before: list[tuple[T | None, T | None]] = [] if lower is None else [(None, lower)]
+    return before if upper is None else [*before, (upper, None)]
 
 
 def _recency(shown: str) -> int:

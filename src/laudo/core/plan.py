@@ -144,7 +144,7 @@ def _bounded(
         passed = Span(0, counted.total) if counted and placed.after else None
         total = yield from ranges.read(collected, placed, bounds, span or passed)
         return Page(total, collected.count, collected.items)
-    is_told = axis is None or axis.shows(bounds.axis) or beginning
+    is_told = axis is None or axis.shows(bounds.axis) or beginning  # By an index that has both.
     if not (query.period and is_told):
         counted = counted or Counted((yield from tally.span(bounds, sought.group)).total)
         through = None if query.exact else bounds.axis
