@@ -40,7 +40,7 @@ LISTS: Final = (
     *((PESSOAS, f"sort={sort}&atualizado_em_{end}") for sort, end in product(("nome", "cpf"), ENDS)),
     *(
         (PESSOAS, f"sort={sort}&{given}")
-        for given, sort in product(ALIKE, ("atualizado_em", "-atualizado_em", "-nome"))
+        for given, sort in product(ALIKE, ("atualizado_em", "-atualizado_em", "nome", "-nome"))
     ),
 )
 WORSE: Final = 1.5
