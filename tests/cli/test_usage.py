@@ -155,6 +155,8 @@ def test_demo_shows_the_defaults_that_are_its_own(empty: Shell) -> None:
         ),
         (["import", "-", "--format", "x"], "error: Invalid value for '--format': it takes ndjson or csv; hint: laudo "),
         (["pessoas", "--page", "x"], "error: Invalid value for '--page': it takes a whole number from 1 on; hint: "),
+        (["pessoas", "--page", "1_0"], "error: Invalid value for '--page': it takes a whole number from 1 on; hint: "),
+        (["pessoas", "--page", "\uff11"], "error: Invalid value for '--page': it takes a whole number "),
         (["pessoas", "--rows", "30"], "error: Invalid value for '--rows': it takes a multiple of 25; hint: laudo pess"),
         (["pessoas", "--rows", "0"], "error: Invalid value for '--rows': it takes a multiple of 25; hint: laudo pesso"),
         (["pessoas", "--every", "x"], "error: Invalid value for '--every': it takes a number from 0.1 to 86400; hint"),

@@ -16,6 +16,10 @@ class Whole(click.IntRange):
 
     name = "integer"
 
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # noqa: ANN401 - click's
+        number: int = super().convert(_plain(value), param, ctx)
+        return number
+
     def fail(self, message: str, param: click.Parameter | None = None, ctx: click.Context | None = None) -> NoReturn:
         """Say what it takes in the place of the message."""
         del message
@@ -60,7 +64,7 @@ class Real(click.FloatRange):
     name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401 - click's
-        number: float = super().convert(value, param, ctx)
+        number: float = super().convert(_plain(value), param, ctx)
         return self.fail("", param, ctx) if math.isnan(number) else number
 
     def fail(self, message: str, param: click.Parameter | None = None, ctx: click.Context | None = None) -> NoReturn:
@@ -106,6 +110,11 @@ class Past(click.ParamType[int]):
         if not isinstance(since, int) or since > time.time_ns() // 1_000_000:
             self.fail("it takes a date or an instant that has passed", param, ctx)
         return since
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - click's
+    """Give a text that Python, but nobody else, reads as a number as none: `1_0`, or digits of other scripts."""
+    return "" if isinstance(value, str) and ("_" in value or not value.isascii()) else value
 
 
 def _bounds(kind: click.IntRange | click.FloatRange) -> str:

@@ -1,7 +1,7 @@
 """From a file to reports: what `laudo import` reads, each line a `Relatorio` or the reason why it is none."""
 
 import re
-from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -99,8 +99,9 @@ def _unmarked(source: Source) -> Iterator[tuple[int, Line] | None]:
 
 
 def _without_mark(line: bytes) -> bytes:
-    if line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or _HALF_EMPTY(line):
-        raise RecordsError("the file is UTF-16; accepted: UTF-8")
+    for encoding, begins in _OTHERS.items():
+        if begins(line):
+            raise RecordsError(f"the file is {encoding}; accepted: UTF-8")
     return line.removeprefix(BOM_UTF8)
 
 
@@ -128,6 +129,9 @@ def _header(number: int, line: Line) -> tabular.Header:
 
 
 _ANSWER: Final = re.compile(rb'\s*\{\s*"result"\s*:\s*\{').match
-_HALF_EMPTY: Final = re.compile(rb"\0[^\0]|[^\0]\0").match
-"""Finds how UTF-16 without a mark begins, and no line that could be read."""
+_OTHERS: Final = {
+    "UTF-32": re.compile(rb"\xff\xfe\0\0|\0\0(\xfe\xff|\0[^\0])|[^\0]\0\0\0").match,
+    "UTF-16": re.compile(rb"\xff\xfe|\xfe\xff|\0[^\0]|[^\0]\0").match,
+}
+"""How a file in another encoding begins, with its mark or without, and no line that could be read."""
 _SUFFIXES: Final[dict[str, Format]] = {".ndjson": "ndjson", ".jsonl": "ndjson", ".csv": "csv"}
