@@ -115,6 +115,16 @@ def test_no_worker_outlives_a_server_that_is_killed(laudo: Shell) -> None:
         socket.create_server(("127.0.0.1", server.client.base_url.port or 0)).close()
 
 
+def test_where_too_few_files_may_be_open_to_serve_it_does_not_start(laudo: Shell) -> None:
+    limited = ("sh", "-c", 'ulimit -n 38 && exec "$@"', "sh", LAUDO, "serve", "--workers", "1")
+    ended = subprocess.run(limited, env=laudo.environment, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr.splitlines()[-1] == (
+        "error: no more than 38 files may be open, too few for 1 worker; "
+        "hint: raise the limit (ulimit -n, LimitNOFILE) to 1024 or more"
+    )
+
+
 def test_a_service_that_can_start_no_worker_any_more_ends_with_2_and_none_is_left(laudo: Shell) -> None:
     with serving(laudo, "serve", "--workers", "2") as server:
         assert server.client.get("/ready").status_code == 200

@@ -14,6 +14,9 @@ _ALL: Final = 1024
 _FILES: Final = 64
 """How many other files a worker has open, at most, beside a connection to the store for each thread."""
 
+_FEWEST: Final = 32
+"""With fewer than so many of these it could not even start, nor accept a connection."""
+
 _FILES_A_WORKER: Final = 6
 """And how many that it inherits for each of all workers, at most."""
 
@@ -29,12 +32,19 @@ def accepted(settings: Settings) -> int:
 
     At that limit it would try again and again to accept one more, which burns its core, and could not open what it
     answers from. Granian, once imported, has raised the limit as far as that may be done.
+
+    Raises Failure where the limit is too low to serve at all.
     """
     share = max(1, _ALL // settings.workers)
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    left = limit - _FILES - _FILES_A_WORKER * settings.workers - threads(settings)
+    others = _FILES_A_WORKER * settings.workers + threads(settings)
+    left = limit - others - _FILES
     if limit == resource.RLIM_INFINITY or left >= share:
         return share
+    if limit < others + _FEWEST:
+        workers = output.counted(settings.workers, "worker")
+        hint = "raise the limit (ulimit -n, LimitNOFILE) to 1024 or more"
+        raise output.Failure(f"no more than {limit} files may be open, too few for {workers}; hint: {hint}")
     number = max(1, left)
     accepted = output.counted(number, "connection")
     output.note(f"each worker accepts {accepted}, not {share}: no more than {limit} files may be open")
