@@ -152,7 +152,7 @@ def test_operating_names_the_settings_of_a_session_that_are_the_roles_behind_pgb
         sent["statement_timeout"] = f"{Bounds().statement_timeout_ms // 1000}s"
         for setting, value in sent.items():
             shown = f"{setting} = {value}".replace("\\ ", " ")
-            assert re.search(rf"[` ]{re.escape(shown)}`", chapter.replace("'", "")), setting
+            assert re.search(rf"[` ]{re.escape(shown)}[`;]", chapter.replace("'", "")), setting
 
 
 def test_api_says_how_long_a_searched_name_may_become() -> None:
