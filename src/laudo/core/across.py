@@ -1,10 +1,10 @@
 """A range of one axis in the order of another, as a period by `numero`: rows are collected, walked past, or counted.
 
-The last is for places far from both ends (`guesses`). The tally of the order knows how many rows stand before a key;
-how many of these are in the range is counted in an index: in that of the order, or in that of the range's axis among
-its own rows or among those that it leaves out, whichever are fewest.
-A key with both numbers is a *point*. Points that were counted for one page serve others, as long as the list stays as
-it is.
+Counting serves pages far from both ends (`guesses`). The tally of the order's axis knows how many of a group's rows
+come before a key. How many of these are in the range is counted in an index: along the order, or along the range's own
+axis, among the rows in the range or among those outside it, whichever are fewest.
+
+A key with both numbers is a *point*. The points that one page counted serve other pages while the list stays as it is.
 """
 
 from typing import Final, NamedTuple, cast
@@ -22,22 +22,23 @@ from laudo.core.reading import Reading
 from laudo.core.sought import Sought
 
 COMBINATION: Final = 40
-"""What it costs to count the rows of one combination of few values."""
+"""What it costs to count the rows of one facet in a range."""
 _AHEAD: Final = 8
-"""By what factor the groups that are counted together grow with each step further ahead."""
+"""Each further count of groups ahead takes in this many times as many groups as the last one."""
 
 
 def read(
     collected: Reading, sought: Sought, bounds: Bounds, counted: Counted | None, *, beginning: str = ""
 ) -> Asking[Counted]:
-    """Collect a page, and give what has been counted of the list by then; nothing of a period that leaves none out.
+    """Collect a page, and give what has been counted of the list by then.
 
-    All names of a range are `beginning` with that word.
+    Nothing is collected if a period leaves no row out: the caller plans without it. `beginning` is the word with which
+    all names of the range begin (see `Lead`).
     """
     query, facets, group = sought.query, sought.facets, sought.group
     total, known = (counted.total, counted.points) if counted else (None, {})
     groups = sought.groups
-    # What one axis orders is one group; of several the first one is enough for most pages that are asked for.
+    # An order with an axis has one group. Of several groups, the first one is enough for most pages.
     whole, ahead = [group] if total is None else [], [] if query.order.field.axis else groups[:1]
     spans = yield from together(*(tally.span(bounds, each) for each in (*whole, *ahead)))
     held = [span.total for span in spans]
@@ -70,16 +71,17 @@ def read(
 
 
 def _held(bounds: Bounds, facets: Facets, groups: list[Group]) -> Asking[list[int]]:
-    """Tell how many rows of each of several groups a range has."""
+    """Tell how many rows of each of several groups are in a range."""
     _, held = yield from tally.spread(bounds, facets.totals(*groups))
     return [facets.sum(held, group) for group in groups]
 
 
 def _behind(sought: Sought, bounds: Bounds, part: Part, total: int, others: list[Group]) -> tuple[Part, After]:
-    """Give the part of an item at which a walk goes on, and the item as one of it; `others` are those that follow.
+    """Describe the item after which a walk goes on, and the end of the walk, in terms of the item's own part.
 
-    What the list has behind the item is of the part, but for what the others have. That is asked only once fewer rows
-    came than are wanted, and unless to collect the part's own takes less time.
+    `after.seen` counts items of the whole list. Without `others`, the groups that follow, as many rows are left of the
+    part as of the list. With them, only a count of their rows tells; `ends` counts them once a walk has found too few
+    rows, unless collecting the part costs less.
     """
     after, facets = cast("After", sought.after), sought.facets
     if not others:
@@ -95,7 +97,7 @@ def _behind(sought: Sought, bounds: Bounds, part: Part, total: int, others: list
 
 
 class Costs(NamedTuple):
-    """What each way to rows of a part likely costs."""
+    """What each way to the rows of a part likely costs."""
 
     collect: int
     walk: int
@@ -103,24 +105,24 @@ class Costs(NamedTuple):
 
 
 def reckon(part: Part, limit: int, skip: int) -> Costs:
-    """Tell what each way likely costs to `limit` rows behind `skip` others."""
+    """Tell what each way to `limit` rows after `skip` others likely costs."""
     matching = part.matching
     walk = matching.walking(matching.passed(limit, skip))
     return Costs(matching.collecting(limit + skip), walk, guesses.costing(part, limit, skip))
 
 
 def way(part: Part, limit: int, skip: int, after: After | None) -> str:
-    """Name the way that likely costs least; nothing is guessed behind an item, but down values that others share."""
+    """Name the way that likely costs least, a key of WAYS; after an item, a walk comes before guessing where it can."""
     costs = reckon(part, limit, skip)
     if costs.collect <= min(costs.walk, costs.guess):
         return "collect"
-    # Of some facets, rows may lie far within what shares a value.
+    # The rows of some facets may lie far into a run of rows that share a value: these are not walked past.
     barred = part.numbers and (part.matching.down_values if after else part.axis.repeats)
     return "walk" if not barred and (after or costs.walk <= costs.guess) else "guess"
 
 
 def _walk(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
-    """Collect rows by walking past those before them, from the nearer end or from an item on."""
+    """Collect rows by walking past the rows before them, from the nearer end or from an item."""
     collected.take((yield from part.matching.walked(limit, skip, after, part.ends)))
 
 

@@ -14,7 +14,7 @@ FIELDS: Final = RELATORIOS.facet_fields
 """The fields that make a facet, in the order in which a `Facet` has their values."""
 
 Numbers = tuple[int, ...] | None
-"""The facets that matter; None stands for all of them."""
+"""The numbers of the facets that matter; None stands for all facets."""
 
 
 Facet = tuple[Any, ...]
@@ -22,7 +22,10 @@ Facet = tuple[Any, ...]
 
 
 class Group(Struct, frozen=True):
-    """Facets that a sort cannot tell apart; `others` are all the rest, where these are fewer."""
+    """The facets that a query's filters match; in a sort by one of FIELDS, those of them that share one `value`.
+
+    `total` is how many rows they have. `others` are all the account's other facets, given only where these are fewer.
+    """
 
     value: Stored
     numbers: Numbers
@@ -31,15 +34,16 @@ class Group(Struct, frozen=True):
 
     @property
     def named(self) -> Numbers:
-        """The facets that tell how many rows of it stand somewhere: its own, or those to leave out."""
+        """The facets whose rows are counted: its own or, where these are fewer, the others, to be subtracted."""
         return self.numbers if self.others is None else self.others
 
 
 class Facets:
-    """An account's facets, as one snapshot has them.
+    """An account's facets, as of one snapshot.
 
-    The persons of an organization are one facet without fields, and so are the reports of an account where a plan need
-    not tell them apart. They are read anew after each write, so that nothing is made of them before somebody asks.
+    The persons of an organization count as one facet without fields, and so do the reports of an account where a plan
+    need not tell facets apart. Facets are read anew after each write, so nothing is derived from them before it is
+    asked for.
     """
 
     __slots__ = ("_all", "_by_value", "_kept", "_known", "total")
@@ -53,20 +57,20 @@ class Facets:
         self._kept = 0
 
     def numbers(self, group: Group) -> tuple[int, ...]:
-        """Name a group's facets, also where they are all there are."""
+        """Give the numbers of a group's facets, even where the group is all of them."""
         return tuple(self._all) if group.numbers is None else group.numbers
 
     def totals(self, *groups: Group) -> dict[int, int]:
-        """Tell how many rows each facet of some groups has."""
+        """Tell how many rows each facet of these groups has."""
         return {number: self._all[number][_TOTAL] for group in groups for number in self.numbers(group)}
 
     def sum(self, counts: Mapping[int, int], group: Group) -> int:
-        """Add up what is counted of a group's facets."""
+        """Add up the counts of a group's facets."""
         return sum([counts[number] for number in self.numbers(group)])
 
     @property
     def weight(self) -> int:
-        """How many bytes it takes up at most, about, with all that it comes to remember."""
+        """About how many bytes it takes at most, with everything that it may remember."""
         return _OWN + _FACET * len(self._all) + _SHARE * self._most_kept
 
     @property
@@ -80,12 +84,12 @@ class Facets:
         return known[0]
 
     def groups(self, query: Query) -> list[Group]:
-        """Split what a query's filters match by the values of the field it sorts by, in its order; null comes last."""
+        """Split the facets that a query matches by the value of its sort field, in its order; null comes last."""
         asked = query.on_facets, query.order.field.name, query.order.descending
         return self._known.get(asked) or self._keep(asked, self._split(query))
 
     def _keep(self, asked: tuple[object, ...], groups: list[Group]) -> list[Group]:
-        """Remember groups by what was asked, unless no row has it; all are forgotten once they are many."""
+        """Remember groups by what was asked, unless they have no rows; all are forgotten once there are too many."""
         if not any(group.total for group in groups):
             return groups
         self._kept += _ASKED + sum(_GROUP + len(group.numbers or ()) for group in groups)
@@ -102,7 +106,7 @@ class Facets:
         return self._group(None, sorted(set.intersection(*sets)))
 
     def _having(self, name: str) -> Mapping[Stored, set[int]]:
-        """Give the facets with each value of a field."""
+        """Give the facets that have each value of a field."""
         found = self._by_value.get(name)
         if found is None:
             found, place = defaultdict(set), _PLACES[name]
@@ -129,7 +133,7 @@ class Facets:
 
 
 def remaining(groups: list[Group], value: Stored, *, descending: bool) -> list[Group]:
-    """Leave out the groups before that of a value, which itself may have vanished."""
+    """Leave out the groups that come before a value's own, which may no longer exist."""
     ordered = _ordered([*(group.value for group in groups), value], descending=descending)
     ahead = set(ordered[ordered.index(value) :])
     return [group for group in groups if group.value in ahead]
@@ -148,11 +152,11 @@ _NONE: Final[set[int]] = set()
 _LEAST_KEPT: Final = 2_000
 _KEPT: Final = 100
 _MOST_KEPT: Final = 100_000
-"""Facets in the groups that are remembered: the least, so many more for each there is, and the most."""
+"""How many facets the remembered groups may name: a base, this many more for each facet there is, and a limit."""
 _ASKED: Final = 100
-"""What was asked, and a group, take up as much as so many facets in one."""
+"""What a question (_ASKED) and a group (_GROUP) weigh besides, as so many facets named."""
 _GROUP: Final = 20
 _OWN: Final = 1_000
 _FACET: Final = 700
 _SHARE: Final = 6
-"""Bytes: whatever the account has; of each facet, with its place among those that share a value; in a group."""
+"""Bytes: of any account, of each facet with its entries by value, and of each facet named in a remembered group."""

@@ -1,8 +1,8 @@
-"""A page of a range in another order, found by guessing: where a row stands, by proportion, then by counting.
+"""A page of a range in another order, found by guessing: a row's place is guessed by proportion, then rows are counted.
 
-Between two points a third is guessed, until they are near the rows of the page. What lies between the guess and the
-nearer of the two is counted. Where the range's rows lie in heaps, the next one may be far from a point that is near by
-proportion: when as many rows have been looked at as it costs to collect all that match, these are collected.
+Between two points a third is guessed, and the rows between it and the nearer of the two are counted. This ends when the
+points are near the rows of the page. Where the range's rows lie in heaps, the next one may be far from a point that is
+near by proportion. So when as many rows have been looked at as it costs to collect all that match, these are collected.
 """
 
 from itertools import accumulate, pairwise
@@ -20,35 +20,35 @@ from laudo.core.tally import locate, rank
 from laudo.core.walking import LOOK
 
 NEAR: Final = 1000
-"""Up to so many rows, looking at each costs less than guessing another place among them."""
+"""Looking at up to this many rows costs less than guessing another place among them."""
 FEW_OF_RANGE: Final = 25
-"""The same, in rows of the range."""
+"""The same limit, in rows of the range."""
 GUESSING: Final = 10_000
-"""What guessing until a place is near costs, as much as counting so many rows."""
+"""What it costs to guess until a place is near, in rows counted."""
 LOCATING: Final = 1500
-"""What it costs besides for each facet whose counters tell where a guess stands."""
+"""What is added to that for each facet whose counters tell where a guess lies."""
 COUNTING: Final = 1
-"""What counting a row costs, which is the unit of all costs."""
+"""What it costs to count a row, which is the unit of all costs."""
 _ACROSS: Final = 8
-"""How many times as far a point counts that has another value, where others may have rows in between."""
+"""A point with another value counts as this many times as far away: rows of other groups may lie in between."""
 _AHEAD: Final = 8
-"""How many times the rows that one step further down has passed the next one looks at."""
+"""Each step further down looks at this many times the rows that the last one passed."""
 
 
 def costing(part: Part, limit: int, skip: int) -> int:
-    """Tell what it costs to guess where rows of the range stand, behind `skip` others, and to read from near there."""
+    """Tell what it costs to guess where the rows after `skip` others of the range are, and to read from near there."""
     row = part.total - 1 - skip if part.falling else skip
     low, high = part.points.around(row)
     place = _even(row, low, high)
     near = part.counting(min(place - low.place, high.place - place)) + part.counting(_stray(row, low, high))
     found = GUESSING + LOCATING * len(part.group.named or ())
-    if part.matching.down_values:  # A page is found in all of them and, nearby, in its own; only the first is at hand.
+    if part.matching.down_values:  # Found among all rows, then within a value; only the first page is at hand.
         found = 2 * found if skip else found // 2
     return found + COUNTING * near + part.along(limit * part.group.total // part.total)
 
 
 def take(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
-    """Collect rows of a part; `after` is for orders down values that many rows share."""
+    """Collect `limit` rows of a part after `skip` others; `after` is for orders down values that many rows share."""
     if part.matching.down_values:
         yield from _down_values(collected, part, limit, skip, after)
     else:
@@ -56,12 +56,15 @@ def take(collected: Reading, part: Part, limit: int, skip: int, after: After | N
 
 
 def collect(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
-    """Collect rows of those that match, all of which are found and sorted."""
+    """Collect rows by finding and sorting all that match."""
     collected.take((yield part.matching.collected(limit, skip, after)))
 
 
 def _guessed(collected: Reading, part: Part, limit: int, skip: int) -> Asking[None]:
-    """Collect rows from a point near the first one; in the facets' own ranges, all of which are sorted, up to one."""
+    """Collect rows from a point near the first; in the facets' own ranges, which are sorted, up to one near the last.
+
+    If the points stay too far apart for that, or the rows near them are too few, the matching rows are collected.
+    """
     first, last = (part.total - skip - limit, part.total - 1 - skip) if part.falling else (skip, skip + limit - 1)
     yield from _find_ends(part, first)
     if part.ranges or not part.falling:
@@ -82,7 +85,7 @@ def _guessed(collected: Reading, part: Part, limit: int, skip: int) -> Asking[No
 
 
 def _find_ends(part: Part, row: int) -> Asking[None]:
-    """Make points of the first row and the last: where rows share values, those of some facets may lie far within."""
+    """Add points at the group's first and last rows: where rows share values, these may lie far from the axis' ends."""
     axis, group = part.axis, part.group
     if axis.repeats and group.numbers and any(point.key is None for point in part.points.around(row)):
         first, last = yield from together(*(locate(axis, group, place) for place in (0, group.total - 1)))
@@ -90,10 +93,11 @@ def _find_ends(part: Part, row: int) -> Asking[None]:
 
 
 def _narrow(part: Part, row: int, *, upper: bool = False) -> Asking[None]:
-    """Count at keys near row `row` of the range, until the point below it is near, or the `upper` one.
+    """Add points near row `row` of the range, until the one below it is near, or with `upper` the one above.
 
-    Each guess aims short of the row by as much as evenly spread rows may stray by chance, and by four times as much
-    after a guess that fell beyond it. Where rows lie unevenly, so that two guesses came no nearer, the next one halves.
+    Each guess aims short of the row, by as much as evenly spread rows may stray by chance, and by four times as much
+    after each guess that went beyond it. If two guesses came hardly nearer, rows lie unevenly, and the next guess
+    halves the distance.
     """
     missed, beyond, (low, high) = 0, 0, part.points.around(row)
     while (apart := _apart(row, low, high, upper=upper)) > NEAR:
@@ -112,9 +116,9 @@ def _narrow(part: Part, row: int, *, upper: bool = False) -> Asking[None]:
 
 
 def _count_to(part: Part, key: Key, place: int) -> Asking[Point]:
-    """Count the range's rows before a key, from or to the nearest point, whichever side that lies on.
+    """Count the range's rows before a key, from the point below it or back from the one above, whichever seems nearer.
 
-    A long way is counted from each coarse bucket to the next; these become points for other pages.
+    A long way is counted from each coarse bucket to the next; their beginnings become points for other pages.
     """
     low, high = part.points.beside(key)
     if high.key == key:
@@ -131,9 +135,9 @@ def _count_to(part: Part, key: Key, place: int) -> Asking[Point]:
 
 
 def _rises(part: Part, at: Point, low: Point, high: Point) -> bool:
-    """Tell whether to count to a place from the point below it, rather than from the one above: from the nearer one.
+    """Tell whether to count to a place from the point below it rather than from the one above: from the nearer one.
 
-    Of some facets, very many rows of others may have a value between two: where only one of the points has the value
+    With only some facets, very many rows of others may lie between two values. If only one of the points has the value
     of the place, the other one counts as farther away.
     """
     below, above = at.place - low.place, high.place - at.place
@@ -146,7 +150,7 @@ def _rises(part: Part, at: Point, low: Point, high: Point) -> bool:
 
 
 def _between(part: Part, low: Point, high: Point) -> Asking[list[Point]]:
-    """Give the keys at which coarse buckets begin on a long way, as points of which nothing is counted yet."""
+    """Give the keys between two points where coarse buckets begin, as points not yet counted; none on a short way."""
     rows = high.place - low.place
     if part.along(rows) <= part.points.apart or part.is_passed_across(rows):
         return []
@@ -159,22 +163,22 @@ def _between(part: Part, low: Point, high: Point) -> Asking[list[Point]]:
 
 
 def _begun(part: Part, key: Key) -> Key:
-    """Give the key to count at instead of one: where few rows share a value, that is where the value begins."""
+    """Give the key to count at instead of `key`: the beginning of its value, unless many rows may share that."""
     return key if part.axis.repeats else part.axis.floor(key[0])
 
 
 def _even(row: int, low: Point, high: Point) -> int:
-    """Tell where a row of the range stands if all do so evenly between two points."""
+    """Tell the place of a row of the range if the range's rows lie evenly between two points."""
     return low.place + (row - low.held) * (high.place - low.place) // (high.held - low.held)
 
 
 def _stray(row: int, low: Point, high: Point) -> int:
-    """Tell how far from there it may stand by chance."""
+    """Tell how far from that place the row may be by chance."""
     return isqrt(min(row - low.held, high.held - row)) * (high.place - low.place) // (high.held - low.held)
 
 
 def _apart(row: int, low: Point, high: Point, *, upper: bool) -> int:
-    """Tell how many rows likely stand between a row of the range and the point below or above; 0 if few do."""
+    """Tell how many of the group's rows likely lie between a row of the range and the point beside it; 0 if few."""
     rows = high.held - 1 - row if upper else row - low.held
     return rows * (high.place - low.place) // (high.held - low.held) if rows > FEW_OF_RANGE else 0
 
@@ -182,7 +186,7 @@ def _apart(row: int, low: Point, high: Point, *, upper: bool) -> int:
 def _down_values(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
     """Collect downwards on an axis where many rows may share a value: first the rest of one value, then those below.
 
-    How far apart the range's rows lie is not known: more and more of the group's rows are looked at until there are
+    How far apart the range's rows lie is not known, so each step looks at more of the group's rows until there are
     enough.
     """
     axis, group, left, ahead, place = part.axis, part.group, limit, NEAR + 1, part.group.total
@@ -208,10 +212,11 @@ def _down_values(collected: Reading, part: Part, limit: int, skip: int, after: A
 
 
 def _values_below(part: Part, place: int, ahead: int) -> Asking[tuple[Key, Key, int]]:
-    """Give the range of values that so many of the group's rows below a place have, and how many rows were counted.
+    """Choose the values to read next: those that the `ahead` rows of the group below a place have.
 
-    Where many rows of other groups have them, too, the lowest value is left out, which may be what these share, or else
-    all but the topmost.
+    Gives the keys between which they lie, and how many rows were counted. If many rows of other groups have these
+    values too, the lowest value is left out, since it may be the one that they share. If there are still too many, only
+    the topmost value is read.
     """
     axis, group = part.axis, part.group
     top, low = yield from together(locate(axis, group, place - 1), locate(axis, group, max(0, place - ahead)))
@@ -225,14 +230,14 @@ def _values_below(part: Part, place: int, ahead: int) -> Asking[tuple[Key, Key, 
 
 
 def _value_at(part: Part, limit: int, skip: int) -> Asking[tuple[Key, int] | None]:
-    """Find the row that `skip` others precede downwards; gives a key of its value, and how many rows lie between.
+    """Find the row that comes after `skip` others downwards: a key of its value, and how many rows lie in between.
 
-    None where it is too far from all that is near by proportion, or too many rows have its value.
+    None if it is too far from where proportion puts it, or if counting to the ends of its value costs too much.
     """
     axis, row, matching = part.axis, part.total - 1 - skip, part.matching
     yield from _find_ends(part, row)
     otherwise = min(matching.collecting(limit + skip), matching.walking(matching.passed(limit, skip)))
-    if (yield from _counting_value(part, row)) > 2 * otherwise:  # A row that is fetched and sorted takes longer.
+    if (yield from _counting_value(part, row)) > 2 * otherwise:  # Twice: fetching and sorting a row takes longer.
         return None
     yield from _narrow(part, row)
     low, _ = part.points.around(row)
@@ -245,7 +250,7 @@ def _value_at(part: Part, limit: int, skip: int) -> Asking[tuple[Key, int] | Non
     first, end = yield from together(*(rank(axis, part.group, each) for each in (floor, ceiling)))
     below = yield from _count_to(part, floor, first)
     upto = yield from _count_to(part, ceiling, end)
-    # Ties rise where values fall: as many rows of the value precede it as stand below the one looked for.
+    # Values fall but ties rise: those of the value's rows that come before the page lie below it on the axis too.
     row = below.held + skip - (part.total - upto.held)
     yield from _narrow(part, row)
     low, _ = part.points.around(row)
@@ -253,7 +258,7 @@ def _value_at(part: Part, limit: int, skip: int) -> Asking[tuple[Key, int] | Non
 
 
 def _counting_value(part: Part, row: int) -> Asking[int]:
-    """Tell what it likely costs to count to a row, and to both ends of its value, which is found by proportion."""
+    """Tell what it likely costs to count to a row and to both ends of its value, which is guessed by proportion."""
     low, high = part.points.around(row)
     place = _even(row, low, high)
     steps = [min(place - low.place, high.place - place)]
@@ -276,9 +281,10 @@ def _read(
     falling: bool = False,
     most: int | None = None,
 ) -> Asking[int]:
-    """Collect rows of a range: those from the facets' own ranges are sorted, others come in the axis' order.
+    """Collect rows of a range; gives how many were found.
 
-    Of the latter at most `most` are looked at. Gives how many were found.
+    Rows of the facets' own ranges are gathered and sorted. Others come in the axis' order, and at most `most` are
+    looked at.
     """
     gather = part.ranges is not None
     rows = yield Read(

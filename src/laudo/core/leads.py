@@ -12,25 +12,25 @@ from laudo.core.query import Query
 from laudo.core.walking import FETCH, LOOK
 
 _COMMON: Final = 8
-"""How many times as many persons have a word that is not worth listing: a name is tested while eight are listed."""
+"""A word that this many times as many persons have is not worth listing: eight are listed while one name is tested."""
 
 
 def meeting(query: Query, lead: Lead) -> int:
-    """Tell what it costs to look at all rows to which something leads."""
+    """Tell what it costs to look at all rows to which a lead leads."""
     axis = lead.through if isinstance(lead.through, Axis) else None
     held = axis is not None and (axis.covers_words or not query.words)
     return lead.most * (LOOK if held else FETCH)
 
 
 def of_words(words: Words) -> Asking[Lead]:
-    """Choose the rarest word, and the next one unless to list all who have that takes longer than to test names."""
+    """Choose the rarest word, and the next rarest unless listing its persons takes longer than testing names for it."""
     counted = yield from together(*map(_having, words))
     (most, rarest), *others = sorted(zip(counted, words, strict=True))
     return Lead((rarest, *(word for having, word in others[:1] if having < most * _COMMON)), most)
 
 
 def of_name(words: Words, group: Group) -> Asking[list[Lead]]:
-    """Give the range of the names that begin with one of the words, the narrowest, if all names do that have it."""
+    """Give the narrowest of the ranges of names that begin with a word, if all names that have that word are in it."""
     counted = yield from together(*map(_having, words), *(_beginning(word, group) for word in words))
     each = zip(words, counted[: len(words)], counted[len(words) :], strict=True)
     whole = [Lead(axes.PESSOA_NOME, begin, word) for word, having, begin in each if begin == having]
@@ -38,13 +38,13 @@ def of_name(words: Words, group: Group) -> Asking[list[Lead]]:
 
 
 def few(bounds: Bounds, group: Group, most: int) -> Asking[Lead]:
-    """Count the rows of a range up to one more than few."""
+    """Count the rows of a range, but no more than one above `most`."""
     [(count,)] = yield Count(*bounds, group.numbers, most=most + 1)
     return Lead(bounds.axis, int(count))
 
 
 def within(bounds: Bounds, group: Group) -> Asking[list[Lead]]:
-    """Count the rows of a range, which is one lead."""
+    """Count the rows of a range, and give it as the only lead."""
     span = yield from tally.span(bounds, group)
     return [Lead(bounds.axis, span.total)]
 

@@ -1,7 +1,8 @@
-"""What a plan asks of a store: each look-up is a few values, and says what rows it wants back.
+"""What a plan asks of a store: each look-up is a few values, and says which rows it wants back.
 
-A range goes from `lower` to before `upper`, keys of the axis; None where it has no end. Those of its rows that are in
-another axis' range as well are asked for by `across`, whose bounds are values of that axis' first column.
+A range of an axis goes from the key `lower` up to, but not including, the key `upper`; None leaves an end open. A
+look-up with `across` wants only those of its rows that are also in this second range, of another axis. Only the first
+column of the bounds of `across` counts.
 """
 
 from collections.abc import Generator
@@ -18,14 +19,14 @@ from laudo.core.resources import Order
 
 
 class DamagedError(LookupError):
-    """What a store keeps beside its reports does not fit them; the text is ours, and says what helps."""
+    """What a store keeps beside its reports does not fit them; the text is our own and says what helps."""
 
 
 class Children(Struct, frozen=True):
-    """The buckets below a bucket (below 0: the coarse ones), in order, with what each holds of the facets.
+    """The buckets below a bucket (below 0: the coarse ones), in order, each with how many rows of the facets it holds.
 
-    `others`, where given, are the facets to leave out, and fewer than those to take in. Rows: (bucket, lower as bytes,
-    total).
+    `others`, if given, are the facets to leave out, and fewer than those to count: their rows are subtracted from the
+    bucket's total. Rows: (bucket, lower as bytes, total).
     """
 
     axis: Axis
@@ -36,10 +37,10 @@ class Children(Struct, frozen=True):
 
 @disclosure.only("axis")
 class Holding(Struct, frozen=True):
-    """The fine bucket that holds a place, which is a key as bytes.
+    """The fine bucket that holds a key, given in `place` as bytes, and the coarse bucket around it.
 
-    Rows: (its lower, its upper or null, its total, how many rows its coarse bucket has before it; that bucket's number,
-    its lower, how many rows there are before it).
+    One row of seven values. Of the fine bucket: lower, upper or null, total, rows before it in its coarse bucket. Of
+    the coarse bucket: number, lower, rows before it. Rows of all facets count.
     """
 
     axis: Axis
@@ -48,9 +49,9 @@ class Holding(Struct, frozen=True):
 
 @disclosure.only("axis", "parent", "facets", "apart")
 class Before(Struct, frozen=True):
-    """What those buckets below a bucket hold of the facets that begin before `upper`.
+    """How many rows of the facets are in those buckets below a bucket that begin before `upper`, a key as bytes.
 
-    Rows: one number; if `apart`, each facet that they hold, and how many rows of it.
+    Rows: one number; if `apart`, (facet, how many) for each facet found.
     """
 
     axis: Axis
@@ -62,9 +63,9 @@ class Before(Struct, frozen=True):
 
 @disclosure.only("axis", "facets", "skip", "across", "most")
 class At(Struct, frozen=True):
-    """The row of a range that `skip` others precede, among the first `most` rows; with `across` of those in both.
+    """The row that comes after `skip` others in a range, or with `across` among the rows in both ranges.
 
-    Rows: its key.
+    With `most`, only the first `most` rows of the range are looked at. Rows: its key, or none.
     """
 
     axis: Axis
@@ -78,10 +79,10 @@ class At(Struct, frozen=True):
 
 @disclosure.only("axis", "facets", "most", "across", "apart", "through")
 class Count(Struct, frozen=True):
-    """How many rows a range has, counted up to `most`; with `across` those in both.
+    """How many rows a range has, counted up to `most`; with `across`, how many are in both ranges.
 
-    Rows: one number; if `apart`, which goes without `most`, each facet that the range has, and how many rows of it.
-    With `through` all rows of the range across are looked at, and those of this one counted.
+    With `through`, the rows of `across` are read, and those of them that are in this range are counted. Rows: one
+    number; if `apart`, which goes without `most`, (facet, how many) for each facet found.
     """
 
     axis: Axis
@@ -95,18 +96,18 @@ class Count(Struct, frozen=True):
 
 
 Words = tuple[str, ...]
-"""Words of a name, or what they begin with."""
+"""Words of a name, or their beginnings."""
 PATIENCE: Final = 4
-"""A scan gives up after so many times the rows that it likely takes."""
+"""A scan gives up after this many times the rows that it is expected to look at."""
 
 
 @disclosure.only("axis", "facets", "limit", "skip", "falling", "merge", "gather", "most", "across")
 class Read(Struct, frozen=True):
-    """Items of a range in the order of its axis. Rows: how many, and their JSON joined by commas.
+    """Items of a range in the order of its axis. Rows: how many items, and their JSON joined by commas.
 
-    With `falling` the first column is read downwards, ties upwards all the same. With `merge` each facet's own index
-    range is read and the ranges are merged, with `gather` they are read whole and sorted; otherwise the axis is scanned
-    and each row tested, for at most `most` rows. With `across`, those in both.
+    If `falling`, the first column is read downwards, but ties still upwards. With `merge`, each facet's own index range
+    is read, and the ranges are merged. With `gather`, these ranges are read in full and sorted. Otherwise the axis is
+    scanned and each row tested, `most` rows at most.
     """
 
     axis: Axis
@@ -132,11 +133,13 @@ class Whole(Struct, frozen=True):
 class Plain(Struct, frozen=True):
     """The plain way: filter, sort, skip. Rows: how many match (null unless `counted`), how many items, their JSON.
 
-    `few` says that the query's filters name few rows, to be collected and sorted, or that few persons have the words
-    `through`, or that the range of the axis `through`, or that of the facets on it, has few, to be tested for the
-    others; otherwise the rows are walked in the order, at most `most`. Taken are `limit` rows, after `skip` others or
-    after an item; walked `backwards`, before `skip` others at the end. If of few that are counted `most` or more are
-    met, the count is null, and none is taken. With one of the words all names are `beginning` that have it.
+    If `few`, the matching rows are collected and sorted. A value that the query names leads to them, or `through`:
+    words, or an axis with its range of the query (with `facets`, their own ranges there). These rows are tested for the
+    other filters. Otherwise the rows are walked in the order, `most` at most.
+
+    Taken are `limit` rows, after `skip` others or after an item. A walk `backwards` starts at the end, and `skip`
+    counts from there. If rows are few and counted, and `most` or more are met, the count is null and no row is taken.
+    `beginning` is one of the words, if all names that have it begin with it.
     """
 
     query: Query
@@ -155,13 +158,13 @@ class Plain(Struct, frozen=True):
 
 @disclosure.nothing
 class Found(Struct, frozen=True):
-    """How many persons have names with words that begin so. Rows: one number."""
+    """How many persons have names that contain a word beginning with each of the given ones. Rows: one number."""
 
     words: Words
 
 
 class Together(Struct, frozen=True):
-    """What needs nothing of one another, and is asked in one round trip. Rows: for each of them one, of its rows."""
+    """Look-ups that do not depend on one another, asked in one round trip. Rows: for each look-up, its rows."""
 
     asked: tuple["Asked", ...]
 
@@ -171,11 +174,11 @@ Asked = LookUp | Together
 Rows = list[tuple[Any, ...]]
 T = TypeVar("T")
 Asking = Generator[Asked, Rows, T]
-"""A part of a plan: what it asks, what it is sent, what it finds."""
+"""A step of a plan, as a generator: what it asks, what it is sent, what it finds."""
 
 
 def together(*parts: Asking[T]) -> Asking[list[T]]:
-    """Do parts of a plan in step: what they ask at the same time is asked together. Gives what each has found."""
+    """Run steps of a plan side by side: what they ask at the same time is one round trip. Gives what each has found."""
     found: dict[int, T] = {}
     sent: dict[int, Rows | None] = dict.fromkeys(range(len(parts)))
     while True:

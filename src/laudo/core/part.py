@@ -1,4 +1,4 @@
-"""What a range of another axis has of a group of rows, in an order: how many of them stand between two places."""
+"""A part: the rows of a group that a range of another axis has, and how to count those of them between two points."""
 
 from math import isqrt
 from typing import Final, NamedTuple
@@ -17,9 +17,9 @@ from laudo.core.walking import FETCH, NEVER, Ends, Matching
 
 
 class Across(NamedTuple):
-    """The range of another axis, all of which, or of some facets' ranges on it, may be looked at.
+    """The range of another axis, to be read there in full, or in the own ranges of some facets.
 
-    Where that axis' index `shows` how rows stand in the order, they are counted there; elsewhere they are fetched.
+    If that axis' index `shows` the columns of the order, rows are counted in it; otherwise they must be fetched.
     """
 
     bounds: Bounds
@@ -28,18 +28,18 @@ class Across(NamedTuple):
 
 
 class Part(Struct, frozen=True):
-    """What a range across has of a group, in the order of an axis: `matching.total` of the group's rows."""
+    """The `matching.total` rows of a group that are in the range `across`, in the order of `axis`."""
 
     axis: Axis
     group: Group
     matching: Matching
     points: Points
     ranges: Numbers
-    """The facets in whose own ranges rows are looked for, None where these tell no more than the axis' index."""
+    """The facets in whose own ranges rows are looked for; None if the axis' index tells as much."""
     across: Across
-    """Where the range's own rows are looked at instead, or those that it leaves out, where that takes less time."""
+    """Where the range's rows, or those that it leaves out, are looked at instead if that costs less."""
     ends: Ends | None = None
-    """Tells where it ends behind the item at which a walk goes on, which itself does not."""
+    """Tells whether a walk after an item has reached the end of the part, if the walk itself cannot tell."""
 
     @property
     def falling(self) -> bool:
@@ -55,18 +55,19 @@ class Part(Struct, frozen=True):
 
     @property
     def own(self) -> int:
-        """What it costs to count among all rows of the range: no way but to collect them, where they are fetched."""
+        """What it costs to count by reading the whole range; not done if rows are fetched, as collecting does that."""
         return self.total if self.across.shows else NEVER
 
     @property
     def others(self) -> int:
-        """What it costs to count among all that the range leaves out of the group."""
+        """What it costs to count by reading all rows of the group that the range leaves out."""
         return (self.group.total - self.total) * (1 if self.across.shows else FETCH)
 
     def counted(self, low: Point, high: Point) -> Asking[int]:
-        """Count the rows between two points: none where none of the group's stands.
+        """Count the range's rows between two points: none if no row of the group lies between.
 
-        Where values are not parted, some of those with a key's value may stand before the row whose place it has.
+        That holds where many rows may share a value. Elsewhere a point's key is the beginning of a value, and its place
+        only about right, so points with the same place may have rows in between.
         """
         rows = high.place - low.place
         if self.axis.repeats and not rows:
@@ -88,17 +89,18 @@ class Part(Struct, frozen=True):
         return int(count)
 
     def counting(self, rows: int) -> int:
-        """Tell what it costs to count those of the range among so many of the group's."""
+        """Tell what it costs to count the range's rows among so many of the group's."""
         return min(self.along(rows), self.own, self.others)
 
     def is_passed_across(self, rows: int) -> bool:
-        """Tell whether so many of the group's rows are dearer to look at than all of the range, or all others."""
+        """Tell whether looking at so many of the group's rows costs more than reading the range, or all outside it."""
         return self.counting(rows) < self.along(rows)
 
     def along(self, rows: int) -> int:
         """Tell what it costs to look at all rows of the axis that likely lie where the group has so many.
 
-        Those of some facets mostly share values: they lie neither evenly nor side by side.
+        Where many rows share a value, those of some facets lie neither evenly nor side by side: the cost is taken to be
+        the geometric mean of both.
         """
         if self.ranges:
             return rows
@@ -109,7 +111,7 @@ class Part(Struct, frozen=True):
 
 
 def part_of(matching: Matching, bounds: Bounds, facets: Facets, group: Group, known: Known) -> Part:
-    """Make the part that a range has of a group: the rows that match, of which points may be known."""
+    """Make the part of a group that is in a range; `matching` describes its rows, and `known` may have points of it."""
     axis = matching.order.field.axis
     if axis is None:
         axis, matching = axes.RELATORIO_NUMERO, replace(matching, order=_BY_NUMERO)

@@ -1,13 +1,13 @@
-"""★ How a page is found: Query + the account's facets + a few look-ups → the exact total, and where the page starts.
+"""★ How a page is found: Query + the account's facets + a few look-ups → the exact total and the page's items.
 
-Mostly nothing is counted or skipped. Filters act on *facets* (the distinct combinations of the five fields with few
-values), whose totals are kept; places in an order are found by walking the *tally* (how many reports of each facet
-lie in each bucket of an axis). Without filters one look-up brings the first page and how many rows there are
-(`whole`). Words, one document, or two ranges at once are in neither: their rows are walked or collected, whichever
-likely costs less.
+Most pages need no counting or skipping of rows. Filters choose *facets* (the distinct combinations of the five fields
+with few values), whose totals are kept. The *tally* (how many reports of each facet lie in each bucket of an axis)
+tells where in an order a page starts. Without filters, one look-up finds the first page and the total (`whole`).
+Neither facets nor tally answer words, one document, or two ranges at once. There, rows are walked (read in order and
+tested) or collected (all found, then sorted), whichever likely costs less.
 
-A plan is a generator: it yields look-ups, is sent their rows, and returns a Page. Whoever drives it decides how a
-look-up is asked (`sql`) and of whom (`server.database`).
+A plan is a generator: it yields look-ups, is sent their rows, and returns a Page. Its driver decides how a look-up is
+written (`sql`) and who answers it (`server.database`).
 """
 
 from collections.abc import Iterator
@@ -32,9 +32,9 @@ from laudo.core.tally import Span
 from laudo.core.walking import Matching
 
 FAR: Final = 50_000
-"""What a page may cost before it is asked whether all names with a word begin with it, and before it is guessed at."""
+"""Up to this cost (its unit: `walking`), a page is walked to or collected without looking for a cheaper way."""
 FEW: Final = 3000
-"""Up to so many rows are best collected where no index has all that is asked."""
+"""Up to this many rows are best collected where no index answers the whole question."""
 _DOCUMENTO: Final = axes.RELATORIO_DOCUMENTO
 _NUMERO: Final = axes.RELATORIO_NUMERO
 
@@ -43,7 +43,7 @@ _NUMERO: Final = axes.RELATORIO_NUMERO
 class Page(Struct, frozen=True):
     """What a list's body is made of: the exact total, how many items the page has, and their JSON joined by commas.
 
-    `points` and `lead` are what was counted on the way, for other pages of the list.
+    `points` and `lead` are what was counted on the way, kept for other pages of the list.
     """
 
     total: int
@@ -57,10 +57,10 @@ Steps = Asking[Page]
 
 
 def page(query: Query, facets: Facets, after: After | None = None, counted: Counted | None = None) -> Steps:
-    """Plan a page of a list: the one that follows `after`, if the query has a cursor, or number `query.page`.
+    """Plan a page of a list: the one after the item `after` if the query has a cursor, otherwise number `query.page`.
 
-    For the latter `after` may be any item before the page: a long walk begins there. `counted` is what has been counted
-    of the same state of the list.
+    For a numbered page, `after` may be any earlier item: a long walk starts there. `counted` is what was counted for
+    other pages while the list was in the same state.
     """
     total = counted.total if counted else None
     group = facets.matching(query)
@@ -81,15 +81,15 @@ def page(query: Query, facets: Facets, after: After | None = None, counted: Coun
 
 
 def takes_facets(query: Query) -> bool:
-    """Tell whether a page's plan tells the facets apart; for any other one it is enough how many rows there are."""
+    """Tell whether a page's plan needs the facets one by one; any other plan needs only how many rows there are."""
     axis, newest = query.order.field.axis, query.resource.newest_axis
     return newest.faceted and bool(query.on_facets or axis is None or (query.period and axis is not newest))
 
 
 def whole(query: Query, after: After | None, total: int | None) -> Steps | None:
-    """Plan a page of a list without filters, the first or one that follows an item, in one look-up without facets.
+    """Plan a page of a list without filters in one look-up that needs no facets: the first page, or one after an item.
 
-    None for all others.
+    None for other pages, and for pages after an item if the axis is read downwards.
     """
     axis = query.order.field.axis
     filtered = query.conditions and (query.on_facets or query.exact or query.words or ranges.asked(query))
@@ -111,7 +111,7 @@ def _whole(read: Read, total: int | None) -> Steps:
 
 
 def _ordered(sought: Sought) -> Steps:
-    """Filters that facets answer, in any order: the total is a sum, and the page lies in known stretches."""
+    """Filters on facets only, in any order: the total is a sum of facets, and the tally says where the page starts."""
     total, skip = sought.group.total, sought.skip
     if skip >= total:
         return Page(total, 0, b"")
@@ -124,7 +124,7 @@ def _ordered(sought: Sought) -> Steps:
 
 
 def _are_few(matching: Matching) -> bool:
-    """Tell whether filters leave so few rows that they are collected, as no index of the order has facets."""
+    """Tell whether to collect the rows instead: they are few, and no index leads to a facet's rows in this order."""
     axis, rows = matching.order.field.axis, matching.query.rows
     if axis is None or axis.facet_index or axis.gathering or matching.numbers is None or matching.total > FEW:
         return False
@@ -134,9 +134,9 @@ def _are_few(matching: Matching) -> bool:
 def _bounded(
     sought: Sought, bounds: Bounds, counted: Counted | None, *, span: Span | None = None, beginning: str = ""
 ) -> Steps:
-    """A range of one axis beside the facets: the total is a difference of two ranks on that axis.
+    """A range of one axis, also with filters on facets: the total is the difference of two ranks on that axis.
 
-    `span` says where it lies, if that is known; all names of a range are `beginning` with that word.
+    `span` is where the range lies, if known. `beginning` is the word with which all its names begin (see `Lead`).
     """
     query, placed = sought.query, sought.placed
     axis, collected = query.order.field.axis, Reading(query.rows, of=sought.facets.total)
@@ -144,7 +144,7 @@ def _bounded(
         passed = Span(0, counted.total) if counted and placed.after else None
         total = yield from ranges.read(collected, placed, bounds, span or passed)
         return Page(total, collected.count, collected.items)
-    is_told = axis is None or axis.shows(bounds.axis) or beginning  # By an index that has both.
+    is_told = axis is None or axis.shows(bounds.axis) or beginning  # One index has the order and the range.
     if not (query.period and is_told):
         counted = counted or Counted((yield from tally.span(bounds, sought.group)).total)
         through = None if query.exact else bounds.axis
@@ -152,16 +152,16 @@ def _bounded(
         if not is_told or matching.costing(query.rows, sought.skip, sought.after) <= FAR:
             return (yield from _taken(sought, matching))
     counted = yield from across.read(collected, placed, bounds, counted, beginning=beginning)
-    if query.period and counted.total == sought.group.total:  # A period that leaves none out is none.
+    if query.period and counted.total == sought.group.total:  # It leaves no row out: plan without it.
         return (yield from page(query.during(EVER), sought.facets, sought.after, counted))
     return Page(counted.total, collected.count, collected.items, counted.points)
 
 
 def _searched(sought: Sought, counted: Counted | None) -> Steps:
-    """Words of a name: counters tell how many persons have one word, the words' index how many have some.
+    """Words of a name: counters tell how many persons have one word, the index of words how many have several.
 
-    Where names are met to test them for others, they are counted and collected in one look-up, unless all with the
-    rarest word begin with it: these lie together in the order by name.
+    The rarest words lead to names, which are tested for the others: counted and collected in one look-up. If all names
+    with the rarest word begin with it, they lie together in the order by name, and that range leads to them.
     """
     words, total = sought.query.words, counted.total if counted else None
     if len(words) == 1:
@@ -183,9 +183,9 @@ def _searched(sought: Sought, counted: Counted | None) -> Steps:
 
 
 def _of_word(sought: Sought, counted: Counted | None) -> Steps:
-    """If all names with a word begin with it, they are a range of the order by name.
+    """One word: if all names that have it begin with it, they are a range of the order by name.
 
-    A walk in that order that is not near its end, and a page of another one that is soon come to, do not find out.
+    This is not checked on a walk in that order before its end is near, nor for a cheap page of another order.
     """
     query, after = sought.query, sought.after
     if counted is None:
@@ -203,10 +203,10 @@ def _of_word(sought: Sought, counted: Counted | None) -> Steps:
 
 
 def _tested(sought: Sought, bounds: list[Bounds], counted: Counted | None) -> Steps:
-    """Words and ranges together, which no index answers: the rows of the narrowest of them are tested for the others.
+    """Words and ranges together: no index answers them all, so the rows of the narrowest are tested for the others.
 
-    If they are few, counting and collecting is one look-up. If they are many, they are only counted, and then the page
-    is walked to or collected.
+    If they are few, one look-up counts and collects them. If they are many, they are counted first; then the page is
+    walked to or collected.
     """
     query, group, total = sought.query, sought.group, counted.total if counted else None
     words = [leads.of_words(query.words)] if query.words else []
@@ -220,7 +220,7 @@ def _tested(sought: Sought, bounds: list[Bounds], counted: Counted | None) -> St
     left_out = group.total - ranged[0][0].most if query.period else group.total
     if not left_out:
         return (yield from page(query.during(EVER), sought.facets, sought.after, counted))
-    alone = found[0] if words else ranged[-1][0]  # It has as many rows as match without the period, if it is one word.
+    alone = found[0] if words else ranged[-1][0]  # One word or prefix has all rows that match without the period.
     found[len(words) :] = chain(named, *ranged)
     least, beginning = min(found, key=partial(leads.meeting, query)), named[0].beginning if named else ""
     others = Lead(query.resource.newest_axis, left_out)
@@ -235,7 +235,7 @@ def _tested(sought: Sought, bounds: list[Bounds], counted: Counted | None) -> St
 
 
 def _left_out(sought: Sought, beginning: str) -> Asking[int]:
-    """Count what a period leaves out of the rows that match all else."""
+    """Count the rows outside the period that match everything else."""
     query, period = sought.query, sought.query.period or EVER
     asked = (_counting(replace(sought, query=query.during(each)), beginning) for each in period.others)
     counts = yield Together(tuple(replace(each, through=query.resource.newest_axis) for each in asked))
@@ -247,9 +247,9 @@ def _counting(sought: Sought, beginning: str) -> Plain:
 
 
 def _named(sought: Sought, total: int | None) -> Steps:
-    """Filters that name one report, document or person, or that leave few rows.
+    """Filters that name one report, document or person, or that leave few rows: all matching rows are collected.
 
-    Only one document may still have many reports; of these, other filters may leave few.
+    Only a document may have many reports. Of these, the filters on facets may still leave few.
     """
     query, group = sought.query, sought.group
     if [each.filter.name for each in query.exact] != [_DOCUMENTO.names[0]]:
@@ -264,7 +264,7 @@ def _named(sought: Sought, total: int | None) -> Steps:
 
 
 def _of_one(sought: Sought, total: int | None) -> Steps:
-    """The reports of one document that has many: a range of the order by documents."""
+    """One document with many reports: they are a range of the order by document."""
     query = sought.query
     bounds = ranges.of_document(query.exact[0].value)
     if query.period is None:
@@ -276,13 +276,13 @@ def _of_one(sought: Sought, total: int | None) -> Steps:
 
 
 def _counted(sought: Sought, total: int | None, *, through: Axis | Words | None = None) -> Steps:
-    """Count and collect what filters match."""
+    """Collect the matching rows, and count them if the total is not known, in one look-up."""
     [(found, shown, items)] = yield sought.plain(counted=total is None, through=through)
     return Page(found if total is None else total, shown, items or b"")
 
 
 def _taken(sought: Sought, matching: Matching) -> Steps:
-    """Walk, at a cost that grows with the page number, or collect, at one that grows with the rows that match."""
+    """Walk, at a cost that grows with the page's number, or collect, at one that grows with the matching rows."""
     query = sought.query
     if not query.cursor and query.offset >= matching.total:
         return Page(matching.total, 0, b"")
@@ -291,7 +291,7 @@ def _taken(sought: Sought, matching: Matching) -> Steps:
 
 
 def _stretches(sought: Sought) -> Iterator[Stretch]:
-    """Give the parts of a list, each of which one axis orders."""
+    """Give the stretches of a list that are read in turn, each in the order of one axis."""
     order = sought.query.order
     axis = order.field.axis or _NUMERO
     falling = order.field.axis is not None and order.falling

@@ -1,4 +1,4 @@
-"""What was counted of a list, while it stays as it is: its total, points of its orders, words that lead to its rows."""
+"""What was counted of a list that has not changed since: its total, points of its orders, what leads to its rows."""
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Mapping
@@ -13,16 +13,16 @@ from laudo.core.facets import Numbers
 from laudo.core.lookups import Words
 
 APART: Final = 16_384
-"""Rows of a group that stand at least between two points that are kept: counting so many takes about a millisecond."""
+"""The fewest rows of a group between two points that are kept: counting that many takes about a millisecond."""
 MOST: Final = 256
-"""Points of a group that are kept, or somewhat more: in one of many rows they are the farther apart."""
+"""About the most points that are kept of a group: the more rows it has, the farther apart its points are."""
 
 
 @disclosure.only("place", "held")
 class Point(NamedTuple):
-    """A key of an order, about how many rows of a group stand before it, and how many of these the list has.
+    """A key of an axis, its place (about how many rows of a group come before it), and how many of these the list has.
 
-    None for a key stands for the beginning or the end.
+    A key of None stands for the beginning or the end.
     """
 
     key: Key | None
@@ -31,26 +31,26 @@ class Point(NamedTuple):
 
 
 Known = Mapping[tuple[Axis, Numbers], tuple[Point, ...]]
-"""Points of the order of an axis, by the facets of the group."""
+"""Points, by their axis and the facets of their group."""
 
 
 @disclosure.only("most")
 class Lead(NamedTuple):
-    """What leads to rows that are tested for all else: the range of an axis, or words; it has `most` rows at most."""
+    """What leads to rows that are tested for all else: the range of an axis, or words; it has at most `most` rows."""
 
     through: Axis | Words
     most: int
     beginning: str = ""
-    """Of the axis of names, with what word those of the range begin: all names that have it."""
+    """With a range of names, the word with which they begin, if all names that have this word begin with it."""
 
     @property
     def words(self) -> Words:
-        """The words, if it is these."""
+        """The words; none if it is a range."""
         return self.through if isinstance(self.through, tuple) else ()
 
 
 class Counted(Struct, frozen=True):
-    """How many rows a list has, points of its orders, and what words lead to its rows."""
+    """How many rows a list has, points of its orders, and what leads to its rows."""
 
     total: int
     points: Known = {}
@@ -58,24 +58,24 @@ class Counted(Struct, frozen=True):
 
     @property
     def weight(self) -> int:
-        """How many bytes it takes up, about."""
+        """About how many bytes it takes."""
         return _OWN + sum(_weight(point) for points in self.points.values() for point in points)
 
 
 class Points:
-    """Points of one order of one group, from its beginning to its end: those known before, and those counted now."""
+    """The points of one group on one axis, from beginning to end: those known before, and those counted now."""
 
     __slots__ = ("_points", "apart", "have_grown")
 
     def __init__(self, known: Iterable[Point], *, end: Point) -> None:
-        """Start with those known, in order."""
+        """Start with the known points, in order."""
         self._points = [Point(None, 0, 0), *known, end]
         self.apart = max(APART, end.place // MOST)
         self.have_grown = False
 
     @property
     def spread(self) -> tuple[Point, ...]:
-        """Those that are far enough apart to be kept."""
+        """The points that are far enough apart to be kept."""
         kept = self._points[:1]
         for point in self._points[1:-1]:
             if kept[-1].place + self.apart <= point.place <= self._points[-1].place - self.apart:
@@ -83,12 +83,12 @@ class Points:
         return tuple(kept[1:])
 
     def around(self, row: int) -> tuple[Point, Point]:
-        """Give the nearest points between which row `row` of the list stands."""
+        """Give the nearest two points between which row number `row` of the list lies."""
         index = bisect_right(self._points, row, hi=len(self._points) - 1, key=_HELD)
         return self._points[index - 1], self._points[index]
 
     def beside(self, key: Key) -> tuple[Point, Point]:
-        """Give the nearest point below a key, and the nearest one that is not."""
+        """Give the nearest point below a key, and the nearest one at or above it."""
         index = bisect_left(self._points, key, lo=1, hi=len(self._points) - 1, key=_KEY)
         return self._points[index - 1], self._points[index]
 

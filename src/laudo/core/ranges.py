@@ -1,4 +1,4 @@
-"""A range of an axis, read as it lies there: of instants, of CPFs or names that begin alike, of one document."""
+"""A range read in the order of its own axis: a period, CPFs or names that begin alike, one document's reports."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -21,7 +21,7 @@ _DOCUMENTO: Final = axes.RELATORIO_DOCUMENTO
 
 
 def asked(query: Query) -> list[Bounds]:
-    """Give the ranges that a query asks for: of instants, of CPFs that begin alike."""
+    """Give the ranges that a query asks for: first its period, then CPFs that begin alike."""
     bounds = []
     if query.period:
         axis, (lower, upper) = query.resource.newest_axis, query.period.recency
@@ -44,7 +44,7 @@ def of_names(word: str) -> Bounds:
 
 
 def lies_in(bounds: Bounds, order: Order) -> bool:
-    """Tell whether a range lies in an order: that of its axis, or where one document's reports are in that of ties."""
+    """Tell whether a range's rows lie in an order: that of its axis or, for one document's reports, that of ties."""
     axis = order.field.axis
     if bounds.axis is not _DOCUMENTO:
         return axis is bounds.axis
@@ -52,10 +52,10 @@ def lies_in(bounds: Bounds, order: Order) -> bool:
 
 
 def read(collected: Reading, sought: Sought, bounds: Bounds, span: Span | None) -> Asking[int]:
-    """Collect a page in an order in which a range lies, and give the total.
+    """Collect a page in an order in which a range's rows lie (`lies_in`), and give the total.
 
-    `span` says where the range's rows are, if that is known. By a field of few values those with each value are read in
-    turn.
+    `span` says where they are, if that is known. In a sort by a field of few values, the rows with each value are read
+    in turn.
     """
     group, skip = sought.group, sought.skip
     if sought.query.order.field.axis is None:
@@ -70,7 +70,7 @@ def read(collected: Reading, sought: Sought, bounds: Bounds, span: Span | None) 
 
 
 def _parts(sought: Sought, bounds: Bounds) -> Asking[tuple[int, list[tuple[Group, Span]]]]:
-    """Count a range's rows, and tell where those with each value are, from an item's value on."""
+    """Count a range's rows, and give each group with its span, from the item's group on."""
     facets = sought.facets
     before, held = yield from tally.spread(bounds, facets.totals(sought.group))
     parts = [(each, Span(facets.sum(before, each), facets.sum(held, each))) for each in sought.groups]
@@ -79,7 +79,7 @@ def _parts(sought: Sought, bounds: Bounds) -> Asking[tuple[int, list[tuple[Group
 
 def _stretches(sought: Sought, bounds: Bounds, parts: list[tuple[Group, Span]]) -> Iterator[Stretch]:
     axis, lower, upper = bounds
-    falling = sought.query.order.falling and axis is not _DOCUMENTO  # Of one document all values are the same.
+    falling = sought.query.order.falling and axis is not _DOCUMENTO  # All reports of one document have the same value.
     for group, span in parts:
         passed = sought.passed(group)
         yield Stretch(
@@ -94,6 +94,6 @@ def _stretches(sought: Sought, bounds: Bounds, parts: list[tuple[Group, Span]]) 
 
 
 def _key(bounds: Bounds, after: After) -> Key:
-    """Give the key of an item of a range: of one document all have the same value, whatever they are sorted by."""
+    """Give the key of an item on the range's axis; all of one document's reports have the document as their value."""
     value = bounds.lower[0] if bounds.lower and bounds.axis is _DOCUMENTO else after.value
     return bounds.axis.key(value, after.key)

@@ -1,4 +1,4 @@
-"""Reading a page off its order: stretch by stretch, each from the very row at which the page starts."""
+"""Reading a page in its order: stretch by stretch, each from the very row at which the page starts."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -14,22 +14,22 @@ from laudo.core.tally import locate, rank
 from laudo.core.walking import FETCH, LEAST
 
 TIES: Final = 256
-"""Up to so many rows that share a value are passed one by one; more are passed by the tally."""
+"""Up to this many rows that share a value are passed one by one; more are passed by the tally."""
 SEEK: Final = 4
-"""What beginning an index range costs, in rows scanned."""
+"""What it costs to begin an index range, in rows scanned."""
 FARTHEST: Final = 4000
-"""The tally finds the next row with some facets for what scanning so many costs."""
+"""Scanning this many rows costs as much as finding, by the tally, the next row with some facets."""
 _ALL: Final = Group(None, None, 0)
-"""Rows with any facets."""
+"""The rows of all facets."""
 
 
 @disclosure.only("axis", "falling", "group", "first")
 class Stretch(Struct, frozen=True):
-    """Part of a list that one axis orders: the `group.total` rows with the group's facets from `lower` to `upper`.
+    """Rows of a list in the order of one axis: the `group.total` rows with the group's facets from `lower` to `upper`.
 
-    The first stands at `first` on the axis; None says that `lower` and `upper` lie so near that rows may be skipped.
-    `falling` reads the axis' first column downwards, ties upwards all the same. `after` is the key of the item
-    that a walk has seen last, if it was in this stretch; behind it `first` says nothing.
+    `first` is the place of the first of them; None says that `lower` and `upper` are so near that rows may be skipped
+    one by one. If `falling`, the axis' first column is read downwards, but ties still upwards. `after` is the key of
+    the last item that a walk has seen, if it is in this stretch; `first` need not be right then.
     """
 
     axis: Axis
@@ -42,12 +42,12 @@ class Stretch(Struct, frozen=True):
 
 
 class Reading:
-    """Items collected so far, and how many are still wanted; `of` is how many rows the owner has."""
+    """The items collected so far, and how many are still wanted; about `of` rows lie there, whatever their facets."""
 
     __slots__ = ("_parts", "count", "of", "wanted")
 
     def __init__(self, wanted: int, *, of: int) -> None:
-        """Start with none."""
+        """Start without items."""
         self._parts: list[bytes] = []
         self.count = 0
         self.wanted = wanted
@@ -59,7 +59,7 @@ class Reading:
         return b",".join(self._parts)
 
     def take(self, rows: Rows) -> int:
-        """Keep the items that a look-up found, the last two columns of its one row; gives how many they are."""
+        """Keep the items of a look-up's one row, whose last two columns are how many and their JSON; gives how many."""
         [(*_, count, items)] = rows
         if count:
             self._parts.append(items)
@@ -69,7 +69,7 @@ class Reading:
 
 
 def read(collected: Reading, stretches: Iterator[Stretch], offset: int) -> Asking[None]:
-    """Collect the items before which `offset` others stand, or those that follow a walk's last one."""
+    """Collect the items that come after `offset` others, or after a walk's last item."""
     for stretch in stretches:
         if stretch.after is not None:
             yield from _after(collected, stretch, stretch.after)
@@ -83,7 +83,7 @@ def read(collected: Reading, stretches: Iterator[Stretch], offset: int) -> Askin
 
 
 def _from_offset(collected: Reading, stretch: Stretch, offset: int) -> Asking[None]:
-    """Collect from one stretch, beginning at its row number `offset`."""
+    """Collect from one stretch, starting at its row number `offset`."""
     axis, group = stretch.axis, stretch.group
     most = min(collected.wanted, group.total - offset)
     if stretch.falling and axis.repeats and group.numbers:
@@ -99,10 +99,10 @@ def _from_offset(collected: Reading, stretch: Stretch, offset: int) -> Asking[No
 
 
 def _up(collected: Reading, stretch: Stretch, most: int, *, lower: Key | None, place: int | None) -> Asking[None]:
-    """Collect upwards from a key, at which row `place` of the axis stands.
+    """Collect upwards from the key `lower`, at place `place`.
 
-    Where rows with the facets are far between, the tally tells where the next one stands. Behind an item `place` is
-    None: then nobody has asked yet where the item stands, nor where the stretch ends.
+    Where the group's rows are far apart, the tally tells where the next one is. After an item `place` is None: where
+    the item and the end of the stretch are is found only if it is needed.
     """
     axis, group = stretch.axis, stretch.group
     rest, before = collected.wanted - most, collected.count
@@ -124,10 +124,10 @@ def _up(collected: Reading, stretch: Stretch, most: int, *, lower: Key | None, p
 
 
 def _down_values(collected: Reading, stretch: Stretch, most: int, *, place: int, edge: bool = False) -> Asking[None]:
-    """Collect downwards from the mirror image of row `place`, on an axis of which many rows may share a value.
+    """Collect downwards from the mirror image of `place` (see `_down_from`), where many rows may share a value.
 
-    Values that few rows have are read together, as many of them as one may scan; of one that many have, its rows are
-    read upwards from where the tally says, at the `edge` from the first one.
+    Values with few rows are read together, as many values as one scan may take. If a value has many rows, they are read
+    upwards, from the key that the tally gives or, at the `edge`, from the value's first row.
     """
     axis, group = stretch.axis, stretch.group
     while most and place >= 0:
@@ -156,21 +156,21 @@ def _down_values(collected: Reading, stretch: Stretch, most: int, *, place: int,
 
 
 def _alike(stretch: Stretch, value: object) -> Stretch:
-    """Give the part of a stretch whose rows share a value."""
+    """Narrow a stretch to the rows with one value, which are read upwards."""
     return replace(stretch, falling=False, lower=stretch.axis.floor(value), upper=stretch.axis.ceiling(value))
 
 
 def _farthest(axis: Axis, upper: Key, most: int) -> Asking[Key]:
-    """Find the lowest value from whose first row on at most so many rows, with whatever facets, stand before a key."""
+    """Find the lowest key between two values from which at most `most` rows of any facets lie before `upper`."""
     place = (yield from rank(axis, _ALL, upper)) - most - 1
     key = yield from locate(axis, _ALL, max(place, 0))
     return axis.ceiling(key[0])
 
 
 def _falling(collected: Reading, stretch: Stretch, most: int, *, place: int, edge: bool = False) -> Asking[None]:
-    """Collect downwards from the mirror image of row `place` of the axis, which is the last one at the `edge`.
+    """Collect downwards from the mirror image of `place` (see `_down_from`), at the `edge` the stretch's last row.
 
-    Where rows with the facets are far between, the tally tells where the next one stands.
+    Where the group's rows are far apart, the tally tells where the next one is.
     """
     axis, rest = stretch.axis, collected.wanted - most
     if edge:
@@ -190,9 +190,9 @@ def _falling(collected: Reading, stretch: Stretch, most: int, *, place: int, edg
 
 
 def _down_from(collected: Reading, stretch: Stretch, most: int, *, key: Key, place: int) -> Asking[None]:
-    """Collect downwards from the row that the mirror image of `key` (row `place` of the axis) is among its ties.
+    """Collect downwards from the mirror image of `key`, at place `place`, among the rows with its value (its ties).
 
-    Downwards, values fall but ties rise: where n tied rows follow `key` on the axis, n of them precede the page.
+    Values fall, but ties rise: if n ties come after `key` on the axis, n ties come before the page.
     """
     axis, group, before = stretch.axis, stretch.group, collected.count
     floor, ceiling = bounds = axis.floor(key[0]), axis.ceiling(key[0])
@@ -208,7 +208,7 @@ def _down_from(collected: Reading, stretch: Stretch, most: int, *, key: Key, pla
 
 
 def _after(collected: Reading, stretch: Stretch, key: Key) -> Asking[None]:
-    """Collect the rows of a stretch that follow an item."""
+    """Collect the rows of a stretch that come after an item, given its key."""
     axis, group = stretch.axis, stretch.group
     most = min(collected.wanted, group.total)
     if not stretch.falling:
@@ -226,7 +226,7 @@ def _after(collected: Reading, stretch: Stretch, key: Key) -> Asking[None]:
 
 
 def _below(collected: Reading, stretch: Stretch, most: int, upper: Key) -> Asking[None]:
-    """Collect downwards from the value below a key, which begins one."""
+    """Collect downwards from the first value below `upper`, a key at which a value begins."""
     axis, group, before = stretch.axis, stretch.group, collected.count
     leaps = axis.repeats and group.numbers
     if leaps or (yield from _read(collected, stretch, most, lower=stretch.lower, upper=upper)):
@@ -245,12 +245,14 @@ def _read(
     skip: int = 0,
     whole: bool = False,
 ) -> Asking[bool]:
-    """Collect up to `limit` rows of a range in the way that the exact counts say is cheaper.
+    """Collect up to `limit` rows of a range in the way that exact counts say is cheapest; tell if there may be more.
 
-    Where the facets lie evenly, a scan meets one of them in every `of / total` rows. They may not (the newest reports
-    are those still in process), so a scan gives up after PATIENCE times as many, and the facets' own ranges are merged;
-    a range of few rows is scanned `whole`. On an axis without such ranges few rows are gathered and sorted, or a scan
-    ends with fewer rows: tells whether there may be more.
+    If the group's rows lie evenly, a scan meets one in every `of / total` rows. They may not (the newest reports are
+    those still in process), so a scan gives up after PATIENCE times as many rows, and the facets' own ranges are merged
+    instead. A range of few rows is scanned `whole`.
+
+    An axis without such ranges has no second way. There, few rows are gathered and sorted; otherwise a scan may end
+    with too few rows, and only then may there be more.
     """
     axis, numbers = stretch.axis, stretch.group.numbers
     scan = Read(axis, lower, upper, numbers, limit, skip, stretch.falling)
@@ -259,7 +261,7 @@ def _read(
         collected.take((yield scan))
         return False
     scanned = (limit + skip) * collected.of // max(stretch.group.total, 1)
-    # Rows that share a value mostly share a facet, and so stand near to one another, or far.
+    # Rows that share a value mostly share a facet too: a facet's rows are next to one another, or far away.
     likely = limit + skip if axis.repeats else scanned
     some = replace(scan, most=min(PATIENCE * scanned + LEAST, FARTHEST + likely))
     if apart:

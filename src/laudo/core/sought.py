@@ -1,4 +1,4 @@
-"""The page that is looked for: what a query's filters leave of a list, and behind which item it begins."""
+"""The page looked for: the rows that a query's filters leave of a list, and the item after which the page begins."""
 
 from typing import Self
 
@@ -14,9 +14,10 @@ from laudo.core.walking import Matching
 
 
 class Sought(Struct, frozen=True):
-    """A page of the rows whose facets are in `group`, of all that an owner has.
+    """The page that a query asks for, of the rows whose facets are in `group`; `facets` are all that the owner has.
 
-    It follows the item `after` if the query has a cursor; of a page that has a number that may be any item before it.
+    If the query has a cursor, the page comes right after the item `after`. For a numbered page, `after` may be any item
+    before it.
     """
 
     query: Query
@@ -26,17 +27,17 @@ class Sought(Struct, frozen=True):
 
     @property
     def skip(self) -> int:
-        """How many rows stand between where the page is looked for, which is the beginning or an item, and it."""
+        """How many rows lie between the item, or else the beginning of the list, and the page."""
         return skipped(self.query, self.after)
 
     @property
     def placed(self) -> Self:
-        """The same page, looked for by its place unless it begins right behind the item."""
+        """The same page, without the item unless the page begins right after it."""
         return replace(self, after=None) if self.after and self.skip else self
 
     @property
     def groups(self) -> list[Group]:
-        """The parts that one axis orders each: one, or one for each value of the facets' field, from the item's on."""
+        """The groups to read in turn: one if the order has an axis, else one for each value, from the item's on."""
         field, descending = self.query.order.field, self.query.order.descending
         if field.axis is not None:
             return [self.group]
@@ -44,14 +45,14 @@ class Sought(Struct, frozen=True):
         return remaining(split, self.after.value, descending=descending) if self.after else split
 
     def passed(self, group: Group) -> After | None:
-        """Give the item only if it is in this part."""
+        """Give the item if it is in this group, otherwise None."""
         after = self.after
         return after if after and (self.query.order.field.axis or after.value == group.value) else None
 
     def plain(
         self, *, counted: bool, most: int | None = None, through: Axis | Words | None = None, beginning: str = ""
     ) -> Plain:
-        """Ask for it the plain way: all rows that match are collected and sorted, unless `most` or more are met."""
+        """Ask for the page the plain way: all matching rows are collected and sorted, unless `most` or more are met."""
         query, numbers = self.query, self.group.numbers
         return Plain(
             query,
@@ -76,7 +77,7 @@ class Sought(Struct, frozen=True):
         met: int | None = None,
         beginning: str = "",
     ) -> Matching:
-        """Give the rows that match all filters: `total` of them."""
+        """Describe the `total` rows that match all filters; `of` is how many rows a walk may pass, by default all."""
         query, numbers = self.query, self.group.numbers
         of = self.facets.total if of is None else of
         return Matching(query, numbers, query.order, total, of, through, met, beginning)

@@ -1,4 +1,8 @@
-"""Positions on an axis, found by its buckets: the coarse one, then the fine one, then at most one bucket's rows."""
+"""Places on an axis, found by its buckets: the coarse one, then the fine one, then at most one bucket's rows.
+
+The *place* of a key, for a group, is how many of the group's rows come before it. `locate` finds the key at a place,
+and `rank` the place of a key.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -26,9 +30,10 @@ class Bucket(NamedTuple):
 
 @disclosure.only("total", "before", "coarse", "coarse_before")
 class Holder(NamedTuple):
-    """The fine bucket that holds a key, and the coarse one that has it.
+    """The fine bucket that holds a key, and the coarse bucket around it.
 
-    `before` is how many rows the coarse one has before the fine one, of all facets as the other totals.
+    `before` is how many rows of the coarse bucket come before the fine one, and `coarse_before` how many rows of the
+    axis come before the coarse one. These and `total` count the rows of all facets.
     """
 
     lower: bytes
@@ -41,7 +46,7 @@ class Holder(NamedTuple):
 
 
 class Span(NamedTuple):
-    """How many rows stand between two keys, and how many before; None when one fine bucket holds both keys."""
+    """How many rows lie between two keys, and how many before the first; None if one fine bucket holds both keys."""
 
     first: int | None
     total: int
@@ -53,7 +58,10 @@ _EXCEEDS: Final = "the tally counts more rows than there are; `laudo verify --re
 
 
 def locate(axis: Axis, group: Group, position: int) -> Asking[Key]:
-    """Find the key of the row before which `position` rows with a group's facets stand."""
+    """Find the key of the row that comes after `position` rows of a group.
+
+    Raises DamagedError if the tally does not fit the rows.
+    """
     bucket = _WHOLE
     for _level in range(2):
         children = _buckets((yield Children(axis, bucket.number, group.numbers, group.others)), bucket)
@@ -65,7 +73,7 @@ def locate(axis: Axis, group: Group, position: int) -> Asking[Key]:
 
 
 def beginnings(axis: Axis, group: Group) -> Asking[list[tuple[Key, int]]]:
-    """Give the key at which each coarse bucket but the first begins, and how many of a group's rows stand before it."""
+    """Give the key at which each coarse bucket but the first begins, and its place for a group."""
     rows = yield Children(axis, COARSE, group.numbers, group.others)
     buckets = _buckets(rows, _WHOLE)
     places = accumulate(bucket.total for bucket in buckets)
@@ -89,7 +97,7 @@ def span(bounds: Bounds, group: Group) -> Asking[Span]:
 
 
 def spread(bounds: Bounds, totals: Mapping[int, int]) -> Asking[tuple[Counter[int], Counter[int]]]:
-    """Count the rows of each of some facets before a range, and in it; `totals` are all that they have."""
+    """Count, for each of several facets, its rows before a range and in it; `totals` is how many it has in all."""
     axis, lower, upper = bounds
     keys = [key for key in (lower, upper) if key is not None]
     ranks = yield from together(*(_ranks(axis, tuple(totals), key) for key in keys))
@@ -100,7 +108,7 @@ def spread(bounds: Bounds, totals: Mapping[int, int]) -> Asking[tuple[Counter[in
 
 
 def rank(axis: Axis, group: Group, key: Key) -> Asking[int]:
-    """Count the rows with a group's facets that stand before a key."""
+    """Count the rows with a group's facets that come before a key."""
     holder = yield from _holder(axis, key)
     return (yield from _rank(axis, group, key, holder))
 
@@ -114,10 +122,10 @@ def _holder(axis: Axis, key: Key) -> Asking[Holder]:
 
 
 def _rank(axis: Axis, group: Group, key: Key, holder: Holder) -> Asking[int]:
-    """Add up what stands before a key: the coarse buckets, the fine ones of one, the rows of one.
+    """Count the rows before a key: those of whole coarse buckets, then of whole fine ones, then one by one.
 
-    The rows are counted from the beginning of the fine bucket on, or from its end back if that seems nearer: where rows
-    lie evenly it is, and to guess wrong costs time alone.
+    The last are counted from the beginning of the fine bucket that holds the key, or from its end if that seems nearer.
+    It is nearer where rows lie evenly; a wrong guess costs nothing but time.
     """
     place = axis.encode(key)
     coarse = _summed(axis, group, COARSE, holder.coarse_lower, holder.coarse_before)
@@ -132,7 +140,7 @@ def _rank(axis: Axis, group: Group, key: Key, holder: Holder) -> Asking[int]:
 
 
 def _ranks(axis: Axis, numbers: tuple[int, ...], key: Key) -> Asking[Counter[int]]:
-    """Count the rows of each of some facets that stand before a key."""
+    """Count, for each of several facets, its rows that come before a key."""
     holder = yield from _holder(axis, key)
     coarse = Before(axis, COARSE, holder.coarse_lower, numbers, apart=True)
     fine = Before(axis, holder.coarse, holder.lower, numbers, apart=True)
@@ -144,7 +152,7 @@ def _ranks(axis: Axis, numbers: tuple[int, ...], key: Key) -> Asking[Counter[int
 
 
 def _summed(axis: Axis, group: Group, parent: int, upper: bytes, total: int) -> Asking[int]:
-    """Sum what the buckets below one hold that begin before `upper`, where `total` is that of all facets."""
+    """Count a group's rows in the buckets below `parent` that begin before `upper`; all facets have `total` there."""
     if group.named is None or not total:
         return total
     [(held,)] = yield Before(axis, parent, upper, group.named)
@@ -154,9 +162,10 @@ def _summed(axis: Axis, group: Group, parent: int, upper: bytes, total: int) -> 
 def counted(
     axis: Axis, numbers: Numbers, lower: Key | None, upper: Key | None, across: Bounds | None = None
 ) -> Asking[int]:
-    """Count the rows of a range one by one; what shares its last value apart.
+    """Count the rows of a range one by one; those that share its last value are counted apart.
 
-    An engine may not know where among those the range ends.
+    An engine may otherwise read on to the end of that value, since it may not know where among these rows the range
+    ends.
     """
     edge = axis.floor(upper[0]) if axis.repeats and upper else None
     if edge is None or edge == upper or (lower and edge <= lower):
@@ -168,7 +177,10 @@ def counted(
 
 
 def _nearer_end(place: bytes, lower: bytes, upper: bytes) -> bool:
-    """Tell whether a place lies in the second half of a range; empty bytes, below every key, are no measure."""
+    """Tell whether a place, a key as bytes, lies in the second half of a range.
+
+    A range that begins with empty bytes, which sort below every key, has no halves.
+    """
     width = max(map(len, (place, lower, upper)))
     begin, here, end = (int.from_bytes(each.ljust(width, b"\0")) for each in (lower, place, upper))
     return bool(lower) and here - begin > end - here
@@ -176,12 +188,12 @@ def _nearer_end(place: bytes, lower: bytes, upper: bytes) -> bool:
 
 def _buckets(rows: Rows, parent: Bucket) -> list[Bucket]:
     """Give each bucket its end: where the next one begins, or its parent ends."""
-    ends = [*(lower for _, lower, _ in rows[1:]), parent.upper]  # One too many where all rows are lost.
+    ends = [*(lower for _, lower, _ in rows[1:]), parent.upper]  # One too many if a damaged store has no rows.
     return [Bucket(number, lower, end, total) for (number, lower, total), end in zip(rows, ends, strict=False)]
 
 
 def _at(buckets: list[Bucket], position: int) -> tuple[Bucket, int]:
-    """Give the bucket that holds a position, and the position within it."""
+    """Give the bucket that holds a place, and the place within it."""
     for bucket in buckets:
         if position < bucket.total:
             return bucket, position

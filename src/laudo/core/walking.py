@@ -1,6 +1,6 @@
 """The plain way: walk down an order and test each row, or collect all rows that match and sort them.
 
-The unit of all costs is counting a row of an index: no row costs less.
+The unit of all costs is counting one row of an index: nothing that is done with a row costs less.
 """
 
 from collections.abc import Callable
@@ -18,29 +18,29 @@ from laudo.core.query import Query
 from laudo.core.resources import Order
 
 LOOK: Final = 2
-"""What looking at a row costs, where the index holds all that is asked of it."""
+"""What it costs to look at a row if the index holds all that is asked of it."""
 FETCH: Final = 10
-"""What fetching it costs, where the index does not."""
+"""What it costs to fetch a row if the index does not."""
 SORT: Final = 2
-"""What two comparisons of rows cost, with what they move: sorting takes the more, the more rows are kept sorted."""
+"""What it costs to compare rows twice while sorting, and to move them."""
 
 _TIED: Final = 2
-"""How much dearer rows are where many share a value and are ordered against the walk: each is met twice."""
+"""How much more a row costs where many share a value and ties go against the walk: each row is met twice."""
 NEVER: Final = 1 << 62
-"""What a way costs that there is not, as to walk an order that no index has."""
+"""The cost of a way that does not exist, such as walking an order that no index has."""
 LEAST: Final = 256
-"""Rows that a walk may always look at."""
+"""How many rows a walk may look at in any case."""
 
 Ends = Callable[[int], Asking[bool]]
-"""Tells whether so many rows behind an item are known to be all."""
+"""Tells whether this many rows after an item are known to be all."""
 
 
 @disclosure.only("query", "numbers", "order", "total", "of", "met")
 class Matching(Struct, frozen=True):
-    """The rows that match a query, in an order: `total` of the list's `of`; `numbers` are their facets.
+    """The rows that match a query, in an order: `total` of the `of` rows of the list; `numbers` are their facets.
 
-    They are collected by the values that filters name, or `through` the range of an axis or some of the words.
-    Collecting meets `met` rows; None means just those that match.
+    The values that filters name lead to them, or `through`: the range of an axis, or some of the words. Collecting them
+    looks at `met` rows; None means at no others than those that match.
     """
 
     query: Query
@@ -51,7 +51,7 @@ class Matching(Struct, frozen=True):
     through: Axis | Words | None = None
     met: int | None = None
     beginning: str = ""
-    """A word with which all names begin that have it."""
+    """One of the words, if all names that have it begin with it."""
 
     def take(self, limit: int, skip: int, after: After | None) -> Asking[Rows]:
         """Take rows in the way that likely costs less."""
@@ -60,15 +60,15 @@ class Matching(Struct, frozen=True):
         return (yield from self.walked(limit, skip, after))
 
     def costing(self, limit: int, skip: int, after: After | None) -> int:
-        """Tell what it costs to take rows."""
+        """Tell what it costs to take rows in that way."""
         return min(self.collecting(limit + skip), self.walking(self.passed(limit, skip, after)))
 
     def collecting(self, rows: int) -> int:
-        """Tell what it costs to collect all rows and sort the first so many.
+        """Tell what it costs to collect all matching rows and sort the first `rows` of them.
 
-        It is less if the index that leads to them, that of the newest unless another one does, holds what sorts them.
-        Rows come in no order: each time that twice as many have been seen, up to as many as are wanted had to be put in
-        place among those, which are kept sorted.
+        It costs less if the index that leads to the rows holds what sorts them. That is the index of the newest rows,
+        unless `through` names another one. Rows come in no particular order, and the first `rows` of those seen are
+        kept sorted: each time that twice as many have been seen, up to `rows` of them had to be inserted.
         """
         axis, query = self.order.field.axis, self.query
         if query.words:
@@ -83,32 +83,32 @@ class Matching(Struct, frozen=True):
         return self.total + compared // 2 * SORT + met * meeting
 
     def walking(self, rows: int) -> int:
-        """Tell what it costs to walk past so many rows that match, if these lie evenly."""
+        """Tell what it costs to walk past so many matching rows, if they lie evenly."""
         axis, down_values = self.order.field.axis, self.down_values
         if axis is None:
             return NEVER
         if down_values and self.numbers:
-            return self.of * 2 * FETCH  # It may lead through rows of others for long.
+            return self.of * 2 * FETCH  # It may pass long runs of rows with other facets.
         return rows * self.of // max(self.total, 1) * self._testing(axis) * (_TIED if down_values else 1)
 
     @property
     def down_values(self) -> bool:
-        """Whether the order goes down by values that any number of rows share, and up among rows of one value."""
+        """Whether the order goes down by values that any number of rows may share, and up among rows with one value."""
         return self.order.descending and self.order.field.axis is not None and self.order.field.axis.repeats
 
     def passed(self, limit: int, skip: int, after: After | None = None) -> int:
-        """Tell how many matching rows a walk to a page passes, the page's included, from the nearer end."""
+        """Tell how many matching rows a walk from the nearer end passes, including those of the page."""
         return limit + min(skip, max(0, self._left(skip, after) - limit))
 
     def _left(self, skip: int, after: After | None) -> int:
         """Tell how many matching rows there are at most from the first one taken on.
 
-        Where the list has changed since, a walk by cursor may have passed items that are no longer there.
+        If the list has changed since, items seen are not subtracted: some of them may no longer be there.
         """
         return max(0, self.total - skip - (after.seen if after and after.version != CHANGED else 0))
 
     def collected(self, limit: int, skip: int, after: After | None) -> Plain:
-        """Ask for rows, all of which are collected and sorted."""
+        """Ask for rows by collecting and sorting all that match."""
         return Plain(
             self.query,
             self.numbers,
@@ -122,10 +122,10 @@ class Matching(Struct, frozen=True):
         )
 
     def walked(self, limit: int, skip: int, after: After | None, ends: Ends | None = None) -> Asking[Rows]:
-        """Walk, at no more than twice the cost of collecting, which is done then: rows may lie unevenly.
+        """Walk to rows, but collect them once the walk has cost twice as much: rows may lie unevenly.
 
-        Where that is worth half of all rows, all may be looked at: a limit makes each that is met dearer. Where too few
-        come, `ends` may tell that there are no more.
+        A limit makes each row that is looked at cost more, so a walk that may look at half of all rows has none. If too
+        few rows come, `ends` may tell that there are no more.
         """
         left = self._left(skip, after)
         wanted, behind = min(limit, left), max(0, left - limit)
@@ -141,12 +141,12 @@ class Matching(Struct, frozen=True):
         return (yield self.collected(limit, skip, after))
 
     def patience(self, rows: int) -> int:
-        """Tell how many rows of the order may be looked at for so many: what costs twice as much as collecting them."""
+        """Tell how many rows a walk to so many may look at: as many as cost twice what collecting costs."""
         axis = self.order.field.axis
         return LEAST + 2 * self.collecting(rows) // self._testing(axis) if axis else 0
 
     def _testing(self, axis: Axis) -> int:
-        """Tell what it costs to test a row: less where the axis' index holds all that it is tested for."""
+        """Tell what it costs to test a row: less if the axis' index holds all that it is tested for."""
         query = self.query
         held = (
             not query.exact
