@@ -18,8 +18,8 @@ Key = tuple[Any, ...]
 class Column:
     """One column of an axis.
 
-    `stored` turns what an item shows into what the column holds; `encode` makes bytes of that which sort as the values
-    do, and `decode` undoes it. `width` is how many bytes `encode` gives, None when that varies.
+    `stored` turns what an item shows into what the column holds. `encode` turns that into bytes that sort as the values
+    do, and `decode` turns them back. `width` is how many bytes `encode` gives, None if that varies.
     """
 
     name: str
@@ -33,8 +33,8 @@ class Column:
 class Tie(Column):
     """The last column of an axis, which makes its keys unique.
 
-    `past` gives a value above the given one and below every other that can occur; `least` is below all that can occur
-    and `most` above.
+    `past` gives a value above the given one and below every higher one that can occur. `least` is below all values that
+    can occur, and `most` above all of them.
     """
 
     past: Callable[[Any], Any]
@@ -46,10 +46,12 @@ class Tie(Column):
 class Axis:
     """One order of a table: ascending in all its columns, the last of which makes it unique.
 
-    `number` names the axis in the tally. `falls` says that the field which clients know falls where the first column
-    rises; `repeats`, that any number of rows may share a value of it. `index` begins with the columns; `covers_facet`,
-    `covers_recency` and `covers_words` say whether it has these too. `facet_index` begins with the facet, and has the
-    instant too. An axis without one may have an index for `gathering` the rows of facets, which has all its columns.
+    `number` names the axis in the tally. `falls` says that the field that clients know falls where the first column
+    rises; `repeats`, that any number of rows may share a value of the first column.
+
+    `index` begins with the columns; `covers_facet`, `covers_recency` and `covers_words` say whether it also has those.
+    `facet_index` begins with the facet, and also has the instant. An axis without one may have an index for `gathering`
+    the rows of facets, which has all its columns, but not in its order.
     """
 
     number: int
@@ -66,7 +68,7 @@ class Axis:
 
     @cached_property
     def faceted(self) -> bool:
-        """Whether its rows have facets, and belong to an account: a person is its organization's."""
+        """Whether its rows have facets and belong to an account, as reports do; persons belong to the organization."""
         return self.table == "relatorio"
 
     @cached_property
@@ -76,26 +78,26 @@ class Axis:
 
     @cached_property
     def shown(self) -> frozenset[str]:
-        """The columns in its index, but for the facet."""
+        """The columns that its `index` has, without the facet."""
         covered = {"recency": self.covers_recency, "nome_busca": self.covers_words}
         return frozenset((*self.names, *(name for name, is_covered in covered.items() if is_covered)))
 
     def shows(self, other: "Axis") -> bool:
-        """Tell whether its index, or that of the facets' ranges on it, has the first column of another axis."""
+        """Tell whether its `index` or its `facet_index` has the first column of another axis."""
         return other.names[0] in self.shown or (self.facet_index is not None and other.names[0] == "recency")
 
     def is_shown_by(self, other: "Axis", *, by_facet: bool) -> bool:
-        """Tell whether all its columns are in the index of another axis, or in that of the facets' ranges on it."""
+        """Tell whether another axis' `index` has all columns of this one; `by_facet`, also its `facet_index`."""
         gathers = by_facet and self.gathering is not None and self.gathering == other.facet_index
         return gathers or other.shown.issuperset(self.names)
 
     def key(self, value: Any, tie: str) -> Key:  # noqa: ANN401 - any field's value
-        """Give the key of the item that shows this value, and `tie` as what makes it unique."""
+        """Give the key of the item that shows `value` in the field of the order and `tie` in its last field."""
         shown = (value, tie)[-len(self.columns) :]
         return tuple(column.stored(each) for column, each in zip(self.columns, shown, strict=True))
 
     def past(self, key: Key) -> Key:
-        """Give a key right above a row's."""
+        """Give the key right above a row's key, with no other row's in between."""
         return (*key[:-1], self.columns[-1].past(key[-1]))
 
     def floor(self, value: Any) -> Key:  # noqa: ANN401 - the first column's value
@@ -107,11 +109,11 @@ class Axis:
         return (value, *(column.most for column in self.columns[1:]))
 
     def encode(self, key: Key) -> bytes:
-        """Write a key as bytes, which sort as keys do; a zero, which no column holds, ends one of any length."""
+        """Write a key as bytes that sort as keys do; a zero, which no text holds, ends a first column of any width."""
         return self._between.join([column.encode(value) for column, value in zip(self.columns, key, strict=True)])
 
     def encoded(self, columns: Iterable[Iterable[Any]]) -> Iterator[bytes]:
-        """Write many keys, given by their columns, as `encode` writes one."""
+        """Write many keys as `encode` does, given column by column."""
         parts = [map(column.encode, values) for column, values in zip(self.columns, columns, strict=True)]
         return map(self._between.join, zip(*parts, strict=True))
 
@@ -120,7 +122,7 @@ class Axis:
         return b"\0" if self.columns[0].width is None else b""
 
     def decode(self, encoded: bytes) -> Key | None:
-        """Give the key back; None stands for the empty bytes, below every key."""
+        """Read a key that `encode` wrote; None for the empty bytes, which sort below every key."""
         if not encoded:
             return None
         first, *rest = self.columns
@@ -135,7 +137,7 @@ class Axis:
 
 @disclosure.only("axis")
 class Bounds(NamedTuple):
-    """A range of an axis: from `lower` to before `upper`, None where there is no end."""
+    """A range of an axis: from `lower` up to, but not including, `upper`; None leaves an end open."""
 
     axis: Axis
     lower: Key | None
@@ -143,25 +145,25 @@ class Bounds(NamedTuple):
 
     @property
     def others(self) -> list["Bounds"]:
-        """What it leaves out of the axis: before it, and behind."""
+        """The ranges of the axis that it leaves out: the one before it and the one after it."""
         return [Bounds(self.axis, *ends) for ends in _outside(self.lower, self.upper)]
 
 
 class Period(NamedTuple):
-    """The instants (ms) from which on, and before which, rows are shown; None where there is no end."""
+    """The instants, in ms, from `since` up to, but not including, `until`; None leaves an end open."""
 
     since: int | None
     until: int | None
 
     @property
     def recency(self) -> tuple[int | None, int | None]:
-        """The same as the column of instants has it, which falls: from a value on, and before another."""
+        """The same as bounds, lower and upper, of the column `recency`, which holds instants negated."""
         since, until = (None if end is None else 1 - end for end in self)
         return until, since
 
     @property
     def others(self) -> list["Period"]:
-        """All instants that it leaves out: those before it, and those behind."""
+        """The periods that it leaves out: the one before it and the one after it."""
         return [Period(*ends) for ends in _outside(self.since, self.until)]
 
 
@@ -179,7 +181,7 @@ def nome_busca(nome: str) -> str:
 
 
 def _outside(lower: T | None, upper: T | None) -> list[tuple[T | None, T | None]]:
-    """Give the ends of what is before a range, and of what is behind."""
+    """Give the ends of what comes before a range, and of what comes after it."""
     before: list[tuple[T | None, T | None]] = [] if lower is None else [(None, lower)]
     return before if upper is None else [*before, (upper, None)]
 

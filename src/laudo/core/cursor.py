@@ -13,7 +13,7 @@ from laudo.core.query import BAD_CURSOR, Query
 from laudo.core.values import Stored
 
 CHANGED: Final = -1
-"""Instead of a version: the list was of several."""
+"""Stands for a version after the list has changed during a walk."""
 _MAC_BYTES: Final = 16
 
 
@@ -21,8 +21,9 @@ _MAC_BYTES: Final = 16
 class After(msgspec.Struct, array_like=True, frozen=True):
     """The last item that a walk has seen: its value in the order, its key, and the number of the page that follows.
 
-    `seen` counts the items up to it, and `version` is the list's when the walk began: while that stays, they tell how
-    many are left. It is CHANGED for good once a page was of another one: a replica may show the first one again.
+    `seen` counts the items up to it. `version` is that of the list when the walk began; while it stays the same, `seen`
+    tells how many items are left. Once a page was read at another version it is CHANGED for good, because a replica may
+    show the first version again.
     """
 
     page: int
@@ -33,13 +34,13 @@ class After(msgspec.Struct, array_like=True, frozen=True):
 
 
 def follow(query: Query, items: bytes, *, page: int, seen: int, version: int) -> After:
-    """Give the place after the last of a page's items (their JSON joined by commas), which page `page` follows."""
+    """Give the place after the last of a page's items (their JSON joined by commas); page number `page` comes next."""
     last = msgspec.json.decode(items[items.rindex(b'{"%s":"' % query.resource.key.encode()) :])
     return After(page, seen, version, last[query.order.field.name], last[query.resource.key])
 
 
 def skipped(query: Query, after: After | None) -> int:
-    """Tell how many items stand between where the page is looked for, which is the beginning or an item, and it."""
+    """Tell how many items lie between the item `after`, or else the beginning of the list, and the page."""
     if after is None:
         return query.offset
     return 0 if query.cursor else query.offset - after.seen
@@ -57,7 +58,7 @@ def unseal(query: Query, *, secret: bytes, owner: tuple[int, int]) -> After:
     try:
         sealed = urlsafe_b64decode(text + "=" * (-len(text) % 4))
         mac, payload = sealed[:_MAC_BYTES], sealed[_MAC_BYTES:]
-        # Decoding passes over characters and bits that mean nothing.
+        # Decoding ignores meaningless characters and bits, so the text is compared too.
         if _text(sealed) == text and compare_digest(mac, _mac(payload, query, secret, owner)):
             return msgspec.json.decode(payload, type=After)
     except (ValueError, msgspec.DecodeError):

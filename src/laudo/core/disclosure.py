@@ -1,4 +1,4 @@
-"""What a value shows of itself in its `repr`, where it holds what no log may have."""
+"""What a value shows of itself in its `repr`, if it holds what no log may have."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -7,9 +7,9 @@ T = TypeVar("T")
 
 
 def only(*names: str) -> Callable[[type[T]], type[T]]:
-    """Have the values of a class show these of their fields alone, to `rich` too.
+    """Make the values of a class show only these of their fields, to `rich` too.
 
-    Of a dataclass that is to hide few, `field(repr=False)` says the same.
+    For a dataclass that hides few fields, `field(repr=False)` does the same.
     """
 
     def fields(value: T) -> list[tuple[str, object]]:

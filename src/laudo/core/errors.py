@@ -40,7 +40,7 @@ TABLE: Final = (INVALID, UNAUTHORIZED, NOT_FOUND, NOT_ALLOWED, TOO_MANY, INTERNA
 
 
 RETRY_AFTER: Final = 1
-"""Seconds after which a client may try again what may pass: the store may answer then."""
+"""Seconds after which a client may try again, if the cause may pass: the store may answer then."""
 
 
 class ApiError(Exception):

@@ -1,4 +1,4 @@
-"""Which of the names that are accepted a wrong one is most like."""
+"""Which of the accepted names a wrong one is most like."""
 
 from collections.abc import Iterable
 from functools import cache, partial
@@ -7,21 +7,21 @@ from typing import Final
 
 
 def nearest(name: str, accepted: Iterable[str]) -> str:
-    """Give the accepted name that shares most pairs of letters with a wrong one, the first of several.
+    """Give the accepted name that shares the most pairs of letters with a wrong one; the first of several.
 
-    The time that it takes grows with the length of the name, which a client chooses, not with its square.
+    The time grows with the length of the name, which a client chooses, and not with its square.
     """
     return max(accepted, key=partial(_likeness, _pairs(name)))
 
 
 def meant(name: str, accepted: Iterable[str]) -> str | None:
-    """Give the nearest accepted name, None if it is not like enough for a typing mistake."""
+    """Give the nearest accepted name, or None if the two are too different for a typing mistake."""
     found = nearest(name, accepted)
     return found if _likeness(_pairs(name), found) >= _LEAST else None
 
 
 def _likeness(pairs: frozenset[str], accepted: str) -> float:
-    """Tell which share of the pairs of both names they have in common."""
+    """Give the share of letter pairs that two names have in common, from 0 to 1."""
     wanted = _pairs_of_accepted(accepted)
     return 2 * len(pairs & wanted) / (len(pairs) + len(wanted))
 

@@ -1,6 +1,6 @@
 """The `Link` header: the first, previous and last page by number, the next by cursor.
 
-Targets are relative to the list itself, so that they hold below any path that a proxy takes off.
+Targets are relative to the list itself, so they hold below any path that a proxy removes.
 """
 
 from laudo.core.query import Query

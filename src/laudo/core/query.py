@@ -39,7 +39,7 @@ class Condition:
 class Query:
     """What a request for a list asks. Conditions stand in the table's order, so equal questions are equal.
 
-    Queries are parsed once and kept, so what follows from one is worked out once too.
+    Queries are parsed once and kept, so their properties are cached too.
     """
 
     resource: Resource = field(repr=False)
@@ -73,7 +73,7 @@ class Query:
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The words with which words of the name must begin, the longest first."""
+        """The beginnings of words that a name must have, the longest first."""
         asked = [each for each in self.conditions if each.filter.match in {Match.WORDS, Match.SEARCH}]
         return telling(word for each in asked if not _is_prefix(each) for word in words(str(each.value)))
 
@@ -84,13 +84,13 @@ class Query:
 
     @cached_property
     def period(self) -> Period | None:
-        """The period of which rows are shown, None when it is all time."""
+        """The period whose rows are shown, None for all time."""
         ends = {each.filter.match: each.value for each in self.conditions if isinstance(each.value, int)}
         period = Period(ends.get(Match.SINCE), ends.get(Match.UNTIL))
         return None if period == (None, None) else period
 
     def during(self, period: Period) -> "Query":
-        """The same of another period."""
+        """The same query with another period."""
         ends = {Match.SINCE: period.since, Match.UNTIL: period.until}
         kept = (each for each in self.conditions if each.filter.match not in ends)
         given = ((each, ends.get(each.match)) for each in self.resource.filters)
@@ -104,7 +104,7 @@ class Query:
 
     @cached_property
     def asked(self) -> tuple[tuple[str, Stored], ...]:
-        """The filters' names and values, whatever order and page."""
+        """The filters' names and values, without order and page."""
         return tuple((condition.filter.name, condition.value) for condition in self.conditions)
 
     @cached_property
@@ -214,7 +214,7 @@ def _unknown(name: str, accepted: tuple[str, ...]) -> str:
 
 
 def _decode(raw: str, *, most: int = MOST_CHARACTERS) -> str | None:
-    """Give the text of a percent-encoded name or value; None when it is malformed, too long or has controls."""
+    """Give the text of a percent-encoded name or value; None if it is malformed, too long or has control characters."""
     if raw.isascii() and raw.isalnum():
         return raw if len(raw) <= most else None
     if _BAD_PERCENT(raw):
@@ -230,7 +230,7 @@ _ENCODED: Final = "deve estar em UTF-8, codificado para URL, com até {} caracte
 _BAD_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})").search
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}").fullmatch
 _CURSOR: Final = re.compile(r"[A-Za-z0-9_-]+").fullmatch
-"""What one is written with: any other text is refused here, as what is parsed is kept, and a cursor may be long."""
+"""The characters of a cursor; other text is refused here, because what is parsed is kept, and this may be long."""
 
 
 class _Reader:

@@ -28,8 +28,8 @@ class Match(Enum):
 class Field:
     """One field of an item, in the order of the wire.
 
-    `axis` is the order that a sort by the field walks; a field without one is one of those that make a facet, of
-    which an account has few values.
+    `axis` is the order for a sort by the field. A field without one has few values in an account, and is part of a
+    facet.
     """
 
     name: str
@@ -72,11 +72,11 @@ class Filter:
 
 @dataclass(frozen=True, eq=False)
 class Resource:
-    """One list: what an item holds, what narrows it, how it is ordered when nobody asks.
+    """One list: what an item holds, what narrows it, and its default order.
 
     `key` is the field that ends every order. `whole_organization` says that the items are those of all accounts of an
-    organization. `echo` names the filters, first present wins, that `result.busca` repeats. `total_is_text` is the
-    contract's: `paginacao.total` is a number in one list and a string in the other.
+    organization. `echo` names the filters whose value `result.busca` repeats; the first one present wins.
+    `total_is_text` is the contract's: `paginacao.total` is a number in one list and a string in the other.
     """
 
     name: str
@@ -90,7 +90,7 @@ class Resource:
 
     @cached_property
     def newest_axis(self) -> Axis:
-        """The axis of the order in which the list comes when nobody asks for another."""
+        """The axis of the default order."""
         axis = self.field(NEWEST).axis
         if axis is None:
             raise LookupError(self.name)
@@ -125,7 +125,7 @@ _RANGE: Final = (
 )
 
 NEWEST: Final = "atualizado_em"
-"""The field by which every list is ordered, newest first, when nobody asks for another order."""
+"""The field of the default order of every list, newest first."""
 
 RELATORIOS: Final = Resource(
     name="relatorios",

@@ -41,7 +41,7 @@ def profile(fields: Mapping[str, str]) -> bytes:
 
 
 def error(refusal: ApiError) -> bytes:
-    """Write the body of a refusal, one shape everywhere."""
+    """Write the body of a refusal, in the one shape that all have."""
     body: dict[str, object] = {"error": refusal.kind.error, "message": refusal.message}
     if refusal.kind is errors.INVALID:
         body["validation"] = {"source": "query", "keys": refusal.keys}

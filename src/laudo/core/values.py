@@ -19,8 +19,8 @@ DAY: Final = 86_400_000
 class Kind:
     """One kind of value.
 
-    `parse` turns a text into what is stored and raises ValueError when it is not of this kind; `accepts` says in
-    Portuguese what is, `encoding` what is written otherwise in an address; `json_type`, `pattern` and `choices`
+    `parse` turns a text into what is stored, and raises ValueError if the text is not of this kind. `accepts` says in
+    Portuguese what is accepted, and `encoding` what must be encoded in a URL. `json_type`, `pattern` and `choices`
     describe the value for OpenAPI.
     """
 
@@ -35,7 +35,7 @@ class Kind:
 
     @property
     def accepts_in_address(self) -> str:
-        """Say what is of this kind to whoever writes the address."""
+        """Say what is accepted in a URL, including how to encode it."""
         return f"{self.accepts} ({self.encoding})" if self.encoding else self.accepts
 
 
@@ -54,7 +54,7 @@ unwritable: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]").search
 def words(text: str) -> tuple[str, ...]:
     """Give the folded words of a name; whatever is neither letter nor digit separates them.
 
-    One letter may fold to eighteen: what comes after the 500th is left out, so that an index can hold the rest.
+    One letter may fold to eighteen. What comes after the 500th is left out, so that an index can hold the rest.
     """
     folded = fold(text)[:_MOST_FOLDED]
     if folded.isascii() and folded.replace(" ", "").isalnum():
@@ -63,14 +63,14 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def telling(asked: Iterable[str]) -> tuple[str, ...]:
-    """Leave out each word with which another one begins, and give the longest first: fewest names have these."""
+    """Leave out each word that another one begins with, and give the longest first, as the fewest names have these."""
     ordered = sorted(set(asked))
     needed = [word for word, following in pairwise((*ordered, "")) if not following.startswith(word)]
     return tuple(sorted(needed, key=len, reverse=True))
 
 
 def beyond(beginning: str) -> str:
-    """Give the first text after all that begin so, in the order of code points, as both engines have it."""
+    """Give the first text after all that begin with `beginning`, by code point, as both engines order texts."""
     return beginning[:-1] + chr(ord(beginning[-1]) + 1)
 
 
@@ -143,7 +143,7 @@ def _truth(text: str) -> bool:
 
 
 def _with_words(text: str) -> str:
-    """Refuse what has no words, and what has some that `words` leaves out: no filter asks for less than it says."""
+    """Refuse a text without words, or with some that `words` leaves out: no filter asks for less than it says."""
     if not words(text) or len(fold(text)) > _MOST_FOLDED:
         raise ValueError
     return text
@@ -165,7 +165,7 @@ def _until(text: str) -> int:
 
 
 def _bound(text: str) -> int:
-    """Give the first millisecond that is not before an instant: of those that are written finer, the next one."""
+    """Give the first millisecond that is not before an instant: the next one, if the text has finer decimals."""
     return parse_instant(text) + (_FINER(text) is not None)
 
 
@@ -173,32 +173,32 @@ def _day(text: str) -> int:
     return _milliseconds(datetime.fromisoformat(text).replace(tzinfo=UTC))
 
 
-# What an instant as the API writes it is made of after its date: imports write and read tens of thousands a second.
+# The parts of an instant's text after its date, as tables: imports write and read tens of thousands a second.
 MINUTES: Final = tuple(f"{minute // 60:02}:{minute % 60:02}:" for minute in range(1440))
 SECONDS: Final = tuple(f"{second:02}." for second in range(60))
 MILLISECONDS: Final = tuple(f"{millisecond:03}Z" for millisecond in range(1000))
 
 _MOST_FOLDED: Final = 500
-"""Characters of four bytes, of which PostgreSQL takes 2,046 in a word and 2,704 in an entry of an index."""
+"""Characters of up to four bytes: PostgreSQL takes 2,046 bytes in a word and 2,704 in an entry of an index."""
 _DATE_PATTERN: Final = (
     r"(([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-"
     r"((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))"
     r"|([0-9]{2}(0[48]|[2468][048]|[13579][26])|(0[48]|[2468][048]|[13579][26])00)-02-29)"
 )
-"""Every month has its length, and February every fourth year, but not each hundredth, another."""
-# Of ISO 8601 only this: Python reads more, and each version of it something else.
+"""Days that exist: each month with its length, and February 29 in leap years only."""
+# Only this part of ISO 8601: Python reads more, and how much depends on its version.
 _TIME_PATTERN: Final = (
     r"[Tt ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.,][0-9]{1,9})?)?(Z|[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)"
 )
 _DATE: Final = re.compile(_DATE_PATTERN).fullmatch
 _INSTANT: Final = re.compile(_DATE_PATTERN + _TIME_PATTERN).fullmatch
 _FINER: Final = re.compile(r"[.,][0-9]{3}[0-9]*[1-9]").search
-"""Of an instant, the decimals that are finer than milliseconds; Python reads six, and drops the rest."""
+"""Finds decimals finer than milliseconds; Python reads six of them and drops the rest."""
 _LAST_DAY: Final = "9999-12-31"
 _END: Final = _day(_LAST_DAY) + DAY
-"""The one instant that a filter can ask for and no instant's text can name."""
+"""The one instant that a filter can ask for but no text of an instant can name."""
 INSTANTS: Final = range(_day("0001-01-01"), _END)
-"""The milliseconds that `render_instant` can write; a store that was damaged may hold others."""
+"""The milliseconds that `render_instant` can write; a damaged store may hold others."""
 _BOOLEANS: Final = {"true": True, "false": False}
 _UUID: Final = r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
 

@@ -9,11 +9,11 @@ from laudo.core.resources import LISTS, PESSOAS, PROFILE, Field, Resource
 Json = dict[str, Any]
 
 MET: Final = tuple(kind for kind in errors.TABLE if kind is not errors.NOT_FOUND)
-"""What a route of the document may refuse."""
+"""What a documented route may refuse."""
 
 
 def headers(*names: str) -> Json:
-    """Refer to the headers that every answer has, and to these."""
+    """Refer to the headers that every answer has, and to these others."""
     return {name: {"$ref": f"#/components/headers/{name}"} for name in (*_EVERYWHERE, *names)}
 
 
@@ -34,14 +34,14 @@ def refusals() -> Json:
 
 
 def resolved(answer: Json) -> Json:
-    """Give an answer itself in the place of a reference to it."""
+    """Give an answer, or if it is a reference, what it refers to."""
     status = answer.get("$ref", "").rpartition("/")[2]
     refusal: Json = refusals()[status] if status else answer
     return refusal
 
 
 def schemas() -> Json:
-    """Describe every body, each object by a name of its own: generators of clients invent one otherwise."""
+    """Describe every body, each object under its own name: generators of clients would invent one."""
     error = {"error": {"type": "string"}, "message": {"type": "string"}}
     whole = {"type": "object", "additionalProperties": True}
     lists = [schema for resource in LISTS for schema in _list(resource).items()]
@@ -74,7 +74,7 @@ def _refusal(kind: Kind) -> Json:
 
 
 def _met() -> ApiError:
-    """Meet a refusal of a parameter, whose text is not its kind's."""
+    """Provoke the refusal of a parameter, whose text is not that of its kind."""
     try:
         query.parse(PESSOAS, "cfp=", max_rows=query.STEP)
     except ApiError as refusal:
@@ -97,7 +97,7 @@ def _list(resource: Resource) -> Json:
 
 
 def _field(resource: Resource, field: Field) -> Json:
-    # null beside a named schema: few generators of clients read it among the values of an enumeration.
+    # null beside a named schema: few generators of clients understand null in an enumeration.
     schema = {"anyOf": [_refer(field.name), {"type": "null"}]} if field.nullable else _value(field)
     return schema | {"description": field.description, "examples": [example(resource, field)]}
 

@@ -38,7 +38,7 @@ def of_list(resource: Resource, *, max_rows: int) -> list[Json]:
 
 
 def _page() -> Json:
-    """Describe `page`, without a default: a generated client would send that with a cursor too, which is refused."""
+    """Describe `page`, without a default: a generated client would send it with a cursor too, which is refused."""
     return {
         "name": "page",
         "in": "query",
@@ -63,7 +63,7 @@ def _rows(most: int) -> Json:
 
 
 def _sort(resource: Resource) -> Json:
-    """Describe `sort`, with names of its values: of a leading minus a generated client makes `VALUE_9` or `Nome2`."""
+    """Describe `sort`, with names for its values: for a leading minus a generated client makes `VALUE_9` or `Nome2`."""
     sorts = [f"{sign}{field.name}" for field in resource.fields for sign in ("", "-")]
     names = [f"{field.name}{end}".upper() for field in resource.fields for end in ("", "_desc")]
     return {
@@ -76,7 +76,7 @@ def _sort(resource: Resource) -> Json:
 
 
 def _cursor() -> Json:
-    """Describe `cursor`, without an example: none is one that the service has issued to who reads it."""
+    """Describe `cursor`, without an example: no example would be one that the service has issued."""
     return {
         "name": "cursor",
         "in": "query",
@@ -123,8 +123,8 @@ def _ignored(name: str) -> Json:
     }
 
 
-# Generated clients have these in their own languages: in PHP a character is its bytes and \u nothing, Ruby takes \x up
-# to 7f, Go and Rust have no look-ahead. What is beyond ASCII is left to the service, therefore.
+# Generated clients compile these in their own languages: PHP matches bytes and has no \u, Ruby takes \x only up
+# to 7f, Go and Rust have no look-ahead. So what is beyond ASCII is left to the service.
 _PRINTABLE: Final = r"^[^\x00-\x1f\x7f]+$"
 _WORDY: Final = r"[^\x00-\x1f\x7f]*[^\x00-\x2f\x3a-\x40\x5b-\x60\x7b-\x7f][^\x00-\x1f\x7f]*"
 """A text that is not made of ASCII punctuation and blanks alone."""

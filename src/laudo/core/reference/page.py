@@ -1,4 +1,4 @@
-"""The reference as a page: whole without a script; a script of the console's adds "Experimentar"."""
+"""The reference as an HTML page, complete without a script; a script of the console adds "Experimentar"."""
 
 from html import escape
 from typing import Any
@@ -83,7 +83,7 @@ def _parameter(parameter: Json) -> str:
     default = f" Sem ele: <code>{escape(str(given))}</code>." if given is not None else ""
     taken = parts.accepted(parameter)
     example = f"<code>{escape(str(parameter['example']))}</code>" if "example" in parameter else ""
-    # Each by itself, so that no line ends between the - of a descending order and its field.
+    # Each value apart, so that no line breaks between the - of a descending order and its field.
     values = ", ".join(f"<span>{escape(each)}</span>" for each in taken.split(", "))
     choices = f'<br><span class="accepted">{values}</span>' if taken != "texto" else ""
     return (
@@ -106,7 +106,7 @@ def _fields(route: Route) -> str:
 
 def _table(label: str, heads: tuple[str, ...], rows: str) -> str:
     title = label.partition(" ")[0]
-    # The roles are said because a phone shows each row as a block, of which browsers may think that it is no table.
+    # The roles are explicit because a phone shows each row as a block, and browsers may then see no table.
     cells = "".join(f'<th scope="col" role="columnheader">{head}</th>' for head in heads)
     return (
         f'<h3>{title}</h3><div class="scroll" tabindex="0" role="region" aria-label="{escape(label)}">'

@@ -1,4 +1,4 @@
-"""What both forms of the reference say of a route: parameters, fields, answers and examples, out of the document."""
+"""What both forms of the reference say of a route, out of the document: parameters, fields, answers and examples."""
 
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
@@ -27,11 +27,11 @@ class Route(NamedTuple):
     parameters: tuple[Json, ...]
     answers: tuple["Answer", ...]
     fields: tuple["Field", ...]
-    """Those of an item of a list, or of the profile."""
+    """The fields of a list's item, or of the profile."""
 
 
 class Answer(NamedTuple):
-    """One answer, references resolved; `example` is its body, indented, or empty."""
+    """One answer with its references resolved; `example` is its body, indented, or empty."""
 
     status: str
     description: str
@@ -83,7 +83,7 @@ def curl(route: Route) -> str:
 
 
 def python(route: Route) -> str:
-    """Show how to ask with what Python itself brings."""
+    """Show how to ask with Python's standard library."""
     query = urlencode(_EXAMPLES.get(route.path, {}))
     headers = '{"Authorization": os.environ["LAUDO_TOKEN"]}' if route.needs_token else "{}"
     address = f'os.environ["LAUDO_URL"] + "{route.path}{"?" if query else ""}{query}"'

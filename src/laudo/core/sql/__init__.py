@@ -1,4 +1,4 @@
-"""Look-up → Statement: every SELECT of the lists is here, and every one starts from the owner."""
+"""Look-up → Statement: every SELECT of the lists is written here and starts from the owner."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -32,12 +32,12 @@ __all__ = [
 
 
 def statement(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
-    """Say how a look-up is asked of an owner's rows, in an engine's dialect."""
+    """Write a look-up of an owner's rows in an engine's dialect."""
     return _BUILDERS[type(lookup)](lookup, owner, dialect)
 
 
 def at_once(lookup: Read | Whole | Plain, resource: Resource, owner: Owner, dialect: Dialect) -> Statement:
-    """Ask a look-up and, in the same breath, for the version of the list; what lists begin with is remembered."""
+    """Write a look-up that also gives the list's version; statements for the beginning of a list are cached."""
     read = lookup.read if isinstance(lookup, Whole) else lookup
     begins = isinstance(read, Read) and read.lower is None and read.upper is None
     write = _remembered if begins and len(read.facets or ()) <= _FEW else _written
@@ -45,7 +45,7 @@ def at_once(lookup: Read | Whole | Plain, resource: Resource, owner: Owner, dial
 
 
 def with_version(asked: Statement, resource: Resource, owner: Owner) -> Statement:
-    """Ask the same, and in the same breath for the version of the list: the first column of each row."""
+    """Add the list's version to a statement, as the first column of each row."""
     return beside(version(resource, owner), asked)
 
 
@@ -62,7 +62,7 @@ def total(resource: Resource, owner: Owner) -> Statement:
 
 
 def facets(resource: Resource, owner: Owner, *, apart: bool = True) -> Statement:
-    """Ask for an owner's facets, each row is a `Facet`: persons, or what is not told `apart`, are one."""
+    """Ask for an owner's facets, each row a `Facet`; persons, and reports that are not told `apart`, are one facet."""
     if apart and not resource.whole_organization:
         return Statement(_FACETS, owner)
     whole = total(resource, owner)
@@ -75,7 +75,7 @@ def _written(lookup: LookUp, resource: Resource, owner: Owner, dialect: Dialect)
 
 _remembered: Final = lru_cache(maxsize=512)(_written)
 _FEW: Final = 256
-"""Facets that a statement which is remembered may name."""
+"""How many facets a cached statement may name."""
 _BUILDERS: Final[dict[type[LookUp], Callable[[Any, Owner, Dialect], Statement]]] = {
     Children: places.children,
     Holding: places.holding,

@@ -1,4 +1,4 @@
-"""What differs between the engines in asking and writing: all of it is asked of a Dialect."""
+"""What differs between the engines in reading and writing, all of it behind a Dialect."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -18,9 +18,9 @@ class Owner(NamedTuple):
 
 
 class Statement(Struct, frozen=True):
-    """A text, or a part of one, with placeholders, `?` in turn or `?N` by number, and its parameters.
+    """A statement, or a part of one, with its parameters: `?` takes them in turn, `?N` by number.
 
-    A list is bound as one array. Its `repr` does not show what is bound.
+    A list is bound as one array. The `repr` does not show what is bound.
     """
 
     text: str
@@ -34,7 +34,7 @@ class Statement(Struct, frozen=True):
 
 
 class By(NamedTuple):
-    """A column, or an expression, by which rows are ordered."""
+    """A column or expression by which rows are ordered."""
 
     name: str
     falling: bool = False
@@ -44,24 +44,24 @@ class By(NamedTuple):
 
 
 Ordered = tuple[By, ...]
-"""The columns by which rows are ordered, each where the ones before it are the same."""
+"""The columns by which rows are ordered, each deciding where all before it are equal."""
 
 
 @cache
 def listed(ordered: Ordered) -> str:
-    """Write what stands behind ORDER BY."""
+    """Write what comes after ORDER BY."""
     return ", ".join(map(str, ordered))
 
 
 @cache
 def is_mixed(ordered: Ordered) -> bool:
-    """Tell whether an order goes down by one column and up by another, as no index does."""
+    """Tell whether an order goes down by one column and up by another, which no index does."""
     return len({each.falling for each in ordered}) > 1
 
 
 @cache
 def renamed(ordered: Ordered) -> tuple[str, str]:
-    """Write what to select of rows that are ordered later on, and what then stands behind ORDER BY."""
+    """Write the columns to select from rows that are sorted later, and what comes after ORDER BY then."""
     named = ", ".join(f"{each.name} AS by{number}" for number, each in enumerate(ordered))
     return named, listed(tuple(By(f"by{number}", each.falling) for number, each in enumerate(ordered)))
 
@@ -70,7 +70,7 @@ class Dialect(Protocol):
     """How an engine wants to be asked."""
 
     def __hash__(self) -> int:
-        """Tell it from another one: what is written in a dialect may be remembered."""
+        """Distinguish dialects: statements are cached by dialect."""
 
     @property
     def name(self) -> str:
@@ -78,61 +78,61 @@ class Dialect(Protocol):
 
     @property
     def keeps_words(self) -> bool:
-        """Tell whether the words of names are in a table of their own, which the writer keeps."""
+        """Whether the words of names are in a table of their own, which the writer keeps."""
 
     @property
     def chooses(self) -> bool:
-        """Tell whether the engine reads whichever index it likes: one that has all columns asked for, even if whole."""
+        """Whether the engine chooses the index itself; it prefers one with all columns asked for, even read in full."""
 
     @property
     def position(self) -> str:
-        """The function that finds a text within another one, counting from 1; 0 when it is not there."""
+        """The function that finds a text within another one, counting from 1; 0 if it is not there."""
 
     @property
     def most_fetched(self) -> int:
-        """For each row wanted, how many are sooner looked at whole than by index, those wanted to be found by key."""
+        """How many rows per wanted row are better read whole than by index with the wanted ones then found by key."""
 
     @property
     def analyze(self) -> str:
-        """The statement that has the engine look at how much its tables hold; empty where none plans by that."""
+        """The statement that updates the planner's statistics; empty if the engine does not plan by them."""
 
     def member(self, column: str) -> str:
-        """Ask that a column be one of those in an array, the one parameter."""
+        """Test that a column is one of the values of an array, the one parameter."""
 
     def among(self, column: str) -> str:
-        """Ask the same of each row that is met, where no index leads to those of the array."""
+        """Test the same for each row met, where no index leads to the values of the array."""
 
     def unsought(self, column: str, *, is_text: bool = False) -> str:
-        """Name a column so that the engine tests it, rather than reads an index that begins with it."""
+        """Name a column so that the engine tests it and does not choose an index that begins with it."""
 
     def source(self, table: str, index: str | None) -> str:
-        """Name a table, to be read by this index; None stands for none of its indexes, but for that of its ids."""
+        """Name a table, to be read by this index; None allows no index but that of its ids."""
 
     def joined(self, items: str) -> str:
-        """Give how many items a SELECT finds, and their texts in its order as one, UTF-8: a row would cost more."""
+        """Select how many items a SELECT finds, and their texts joined in its order, as UTF-8: one row is cheaper."""
 
     def key(self, table: str) -> str:
-        """Give the column by which `items` finds the rows of a table again, as `key`."""
+        """Give, as `key`, the column by which `items` finds the rows of a table again."""
 
     def items(self, table: str, keys: Statement, owner: Owner, *, columns: str = "item") -> Statement:
         """Select the items, or other columns, of the rows whose `key` a SELECT gives, in its order."""
 
     def first(self, rows: str, most: int) -> str:
-        """Take from rows in the order of an index, `most` at most, as many as two numbers say, after as many others."""
+        """Limit rows in the order of an index, `most` at most; two parameters say how many to take, and to skip."""
 
     def collected(self, table: str, source: str, where: Statement, ordered: Ordered) -> Statement:
-        """Select the `key` of few rows: find all of them, sort, then pass over and take as many as two numbers say."""
+        """Select the `key` of few rows, all found and sorted; two parameters say how many to take, and to skip."""
 
     def firsts(
         self, axis: Axis, column: str, within: Statement, facets: Sequence[int], *, ordered: Ordered, most: int
     ) -> Statement:
-        """Select a column and the axis' of the first rows of facets' own ranges: at most so many of each, or of all."""
+        """Select a column and the axis' own of the first rows of facets' ranges: `most` at most, of each or of all."""
 
     def having(self, words: Sequence[str], owner: Owner) -> Statement:
-        """Ask that a person's name have words that begin so."""
+        """Test that a person's name has, for each of these, a word that begins with it."""
 
     def found(self, words: Sequence[str], owner: Owner) -> Statement:
-        """Count the persons whose names have words that begin so."""
+        """Count the persons whose name has, for each of these, a word that begins with it."""
 
     def written(self, write: Write) -> str:
-        """Say how rows are written: SQLite runs it for each row, PostgreSQL once, with the columns of all as arrays."""
+        """Write a kind of writing: SQLite runs it for each row, PostgreSQL once, with an array for each column."""

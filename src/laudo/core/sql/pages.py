@@ -13,7 +13,7 @@ def whole(lookup: Whole, owner: Owner, dialect: Dialect) -> Statement:
 
 
 def read(lookup: Read, owner: Owner, dialect: Dialect) -> Statement:
-    """Take items from the rows looked at; where these are many for each one wanted, take keys, and find the items."""
+    """Take items from the rows looked at; if these are many per item wanted, take keys first, then find the items."""
     table = lookup.axis.table
     where = Where(lookup.axis, owner, dialect).between(lookup.lower, lookup.upper)
     tests_many = lookup.gather or lookup.across is not None
@@ -30,14 +30,14 @@ def read(lookup: Read, owner: Owner, dialect: Dialect) -> Statement:
 
 
 def _looked_at(lookup: Read) -> int:
-    """Tell how many rows are likely looked at; 0 when each of them is wanted."""
+    """Tell how many rows are likely looked at; 0 if each of them is wanted."""
     if lookup.merge:
         return len(lookup.facets or ()) * (lookup.limit + lookup.skip)
     return (lookup.most or 0) // PATIENCE
 
 
 def _merged(lookup: Read, column: str, where: Where, dialect: Dialect) -> Statement:
-    """Read the first rows of each facet's own range, and of all these the first."""
+    """Read the first rows of each facet's own range, and take the first of all these."""
     ordered, most = order(lookup.axis, falling=lookup.falling), lookup.limit + lookup.skip
     firsts = dialect.firsts(lookup.axis, column, where.clause, lookup.facets or (), ordered=ordered, most=most)
     text = f"SELECT * FROM ({firsts.text}) AS firsts ORDER BY {listed(ordered)} LIMIT ? OFFSET ?"
@@ -54,7 +54,7 @@ def _gathered(lookup: Read, where: Where, dialect: Dialect) -> Statement:
 
 
 def _in_order(lookup: Read, column: str, where: Where, dialect: Dialect) -> Statement:
-    """Take the first rows of a range that are asked for, or those among its first `most` rows."""
+    """Take the rows asked for from the beginning of a range, or from its first `most` rows."""
     ordered, page = order(lookup.axis, falling=lookup.falling), (lookup.limit, lookup.skip)
     if lookup.most is None:
         where.testing(lookup.across).having(lookup.facets, sought=False)

@@ -1,4 +1,4 @@
-"""The parts of which statements are made: the owner's clause first, then ranges, facets, orders and sources."""
+"""The parts that statements are made of: the owner's clause first, then ranges, facets, orders and sources."""
 
 from functools import cache
 from typing import Any, Final
@@ -9,11 +9,11 @@ from laudo.core.lookups import At, Read
 from laudo.core.sql.dialect import By, Dialect, Ordered, Owner, Statement, listed
 
 ON_AXIS: Final = "id_organizacao = ? AND id_conta = ? AND axis = ?"
-"""Asks for the buckets or tallies of one axis of one owner (`tallied`)."""
+"""Tests for the buckets or tallies of one axis of one owner; `tallied` gives its parameters."""
 
 
 REACHED: Final = "= (SELECT value FROM reached)"
-"""Asks for the value of the last row met (`reaching`)."""
+"""Tests for the value of the last row met; see `reaching`."""
 
 
 class Clauses:
@@ -45,16 +45,17 @@ class Clauses:
         self.add(clause.text, *clause.params)
 
     def values(self, column: str, lower: object, upper: object) -> None:
-        """Ask for a range of a column's values, None where it has no end."""
+        """Test for a range of a column's values; None leaves an end open."""
         if lower is not None:
             self.add(f"{column} >= ?", lower)
         if upper is not None:
             self.add(f"{column} < ?", upper)
 
     def range(self, axis: Axis, lower: Key | None, upper: Key | None) -> None:
-        """Ask for a range of an axis. PostgreSQL ends one of pairs only where the first column passes its bound.
+        """Test for a range of an axis.
 
-        Where a bound is one of the first column, to say no more saves comparing pairs.
+        PostgreSQL ends a range of pairs only where the first column passes its bound, so pairs with one value get a
+        test for each column. A bound that is the beginning of a value needs a test of the first column only.
         """
         if upper is not None and len(upper) > 1:
             first, tie = axis.names
@@ -73,7 +74,7 @@ class Clauses:
 
 
 class Where(Clauses):
-    """Clauses of which the owner's come first."""
+    """Clauses, the owner's first."""
 
     __slots__ = ("_axis", "_dialect")
 
@@ -87,21 +88,21 @@ class Where(Clauses):
             self.add("id_conta = ?", owner.id_conta)
 
     def between(self, lower: Key | None, upper: Key | None) -> "Where":
-        """Ask for a range of the axis."""
+        """Test for a range of the axis."""
         self.range(self._axis, lower, upper)
         return self
 
     def having(self, numbers: Numbers, *, sought: bool = True) -> "Where":
-        """Ask for facets. Those not `sought` are tested: no index that begins with them has the axis' order."""
+        """Test for facets, in each row if they are not `sought`: no index that begins with the facet has the order."""
         if numbers is not None:
             asked = self._dialect.member("facet") if sought else self._dialect.among(self._dialect.unsought("facet"))
             self.add(asked, list(numbers))
         return self
 
     def testing(self, across: Bounds | None) -> "Where":
-        """Ask that rows be in a range of another axis, as a test of those that this one's has.
+        """Test that the rows of this range are also in a range of another axis.
 
-        It goes before a test of their facets, which takes SQLite twice as long.
+        It comes before a test of their facets, which takes SQLite twice as long.
         """
         if across is not None:
             column = across.axis.columns[0]
@@ -110,7 +111,7 @@ class Where(Clauses):
 
 
 def beside(value: Statement, asked: Statement) -> Statement:
-    """Ask the same, and in the same breath for one value: the first column of each row."""
+    """Add one value to a statement, as the first column of each row."""
     return Statement(f"SELECT ({value.text}), * FROM ({asked.text}) AS asked", (*value.params, *asked.params))
 
 
@@ -129,8 +130,8 @@ def order(axis: Axis, *, falling: bool) -> Ordered:
 def reaching(met: Statement, tied: Statement, ordered: Ordered) -> Statement:
     """Take the first rows of a mixed order, which no index has: any number of them may share one value.
 
-    What stands before the last value that `met` has reached is taken as it is met; `tied` gives what shares that value
-    (REACHED), from the first of these on.
+    Rows before the last value that `met` reaches are taken as they are met. `tied` gives the rows with that value
+    (REACHED), from the first one on.
     """
     value, falling = ordered[0]
     last, before = ("min", ">") if falling else ("max", "<")
@@ -143,7 +144,10 @@ def reaching(met: Statement, tied: Statement, ordered: Ordered) -> Statement:
 
 
 def tested(columns: str, rows: Statement, lookup: At | Read, dialect: Dialect) -> Statement:
-    """Take those in both ranges, or with facets, from the first `most` rows of one; `rows` begins with FROM."""
+    """Take, from the first `most` rows of a range, those that are also in the range across or have the facets.
+
+    `rows` begins with FROM.
+    """
     asked = Clauses()
     if lookup.across is not None:
         name = lookup.across.axis.names[0]
@@ -157,7 +161,7 @@ def tested(columns: str, rows: Statement, lookup: At | Read, dialect: Dialect) -
 
 
 def ends(bounds: Bounds) -> tuple[Any, Any]:
-    """Give the values of the first column between which a range lies that has no other bounds."""
+    """Give the bounds of a range as values of its first column, for a range that has no others."""
     return bounds.lower and bounds.lower[0], bounds.upper and bounds.upper[0]
 
 
@@ -166,5 +170,5 @@ def source(axis: Axis, dialect: Dialect, *, by_facet: bool = False) -> str:
 
 
 def tallied(axis: Axis, owner: Owner) -> tuple[int, int, int]:
-    """Give what ON_AXIS takes: the persons' buckets are kept under account 0."""
+    """Give the parameters of ON_AXIS: the persons' buckets are kept under account 0."""
     return owner.id_organizacao, owner.id_conta if axis.faceted else 0, axis.number

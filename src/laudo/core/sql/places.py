@@ -1,4 +1,4 @@
-"""Where in an order: buckets, keys and counts."""
+"""Buckets, keys and counts: where rows are in an order."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from laudo.core.sql.parts import ON_AXIS, Clauses, Where, ends, source, tallied,
 
 
 def total(axis: Axis, owner: Owner) -> Statement:
-    """Ask how many rows a list has in all: it is written beside the list's version."""
+    """Ask how many rows a list has in all, which is stored beside its version."""
     return Statement(_REPORTS, owner) if axis.faceted else Statement(_PERSONS, (owner.id_organizacao,))
 
 
@@ -37,7 +37,10 @@ def holding(lookup: Holding, owner: Owner, _dialect: Dialect) -> Statement:
 
 
 def before(lookup: Before, owner: Owner, dialect: Dialect) -> Statement:
-    """Count in the span of the buckets' numbers, which mostly rise or fall along an axis, few others being in it."""
+    """Count in the span of the buckets' numbers.
+
+    Along an axis these mostly rise or fall, so few other buckets are in the span.
+    """
     place = (*tallied(lookup.axis, owner), lookup.parent)
     span = f"SELECT min(bucket) AS low, max(bucket) AS high FROM bucket WHERE {_BELOW} AND lower < ?"
     within = "bucket BETWEEN (SELECT low FROM span) AND (SELECT high FROM span)"
@@ -80,7 +83,7 @@ def count(lookup: Count, owner: Owner, dialect: Dialect) -> Statement:
 
 
 def _through(lookup: Count, across: Bounds, owner: Owner, dialect: Dialect) -> Statement:
-    """Count by reading the other range in the index of its axis, or in the facets' own ranges of it."""
+    """Count by reading the other range in the index of its axis, or in the facets' own ranges there."""
     within = Where(across.axis, owner, dialect).having(lookup.facets)
     within.values(across.axis.names[0], *ends(across))
     names, whole = ", ".join(lookup.axis.names), " OFFSET 0" if dialect.chooses else ""
@@ -92,7 +95,7 @@ def _through(lookup: Count, across: Bounds, owner: Owner, dialect: Dialect) -> S
 
 
 def _source(axis: Axis, numbers: Numbers, dialect: Dialect) -> str:
-    """Name where to read rows: in the facets' own ranges, if the axis' index does not hold the facet."""
+    """Name where to read rows: the facets' own ranges, if the axis' index lacks the facet."""
     return source(axis, dialect, by_facet=numbers is not None and not axis.covers_facet)
 
 

@@ -36,7 +36,7 @@ def plain(lookup: Plain, owner: Owner, dialect: Dialect) -> Statement:
 
 
 def found(lookup: Found, owner: Owner, dialect: Dialect) -> Statement:
-    """Of one word the persons are counted; of several the index tells who has them all."""
+    """Count the persons with one word by its counters, and those with several by the index of words."""
     if len(lookup.words) > 1:
         return dialect.found(lookup.words, owner)
     [word] = lookup.words
@@ -44,7 +44,7 @@ def found(lookup: Found, owner: Owner, dialect: Dialect) -> Statement:
 
 
 def _counted(lookup: Plain, source: str, where: Statement, few: Statement) -> Statement:
-    """Count what matches; null where `most` rows or more are met."""
+    """Count the matching rows; null if `most` rows or more are met."""
     counted = Statement(f"SELECT count(*) FROM {source} WHERE {where.text}", where.params)
     if lookup.most is None:
         return counted
@@ -54,7 +54,7 @@ def _counted(lookup: Plain, source: str, where: Statement, few: Statement) -> St
 def _collected(
     lookup: Plain, source: str, within: Where, filters: Clauses, *, few: Statement, owner: Owner, dialect: Dialect
 ) -> Statement:
-    """Collect few rows and sort them; none where `most` or more are met."""
+    """Collect few rows and sort them; none if `most` or more are met."""
     table = lookup.query.resource.newest_axis.table
     apart = Clauses() if dialect.chooses and _is_sorted_apart(lookup) else None
     if lookup.after is not None:
@@ -71,7 +71,7 @@ def _collected(
 
 
 def _found_once(lookup: Plain, source: str, where: Statement, owner: Owner, dialect: Dialect) -> Statement:
-    """Find rows once, to count and to collect them: to look at those that words lead to is nearly all of the work."""
+    """Find rows once, both to count and to collect them: testing those that words lead to is nearly all of the work."""
     table = lookup.query.resource.newest_axis.table
     named, again = renamed(_order(lookup.order))
     rows = f"SELECT {dialect.key(table)}, {named} FROM {source} WHERE {where.text}"
@@ -82,7 +82,7 @@ def _found_once(lookup: Plain, source: str, where: Statement, owner: Owner, dial
 
 
 def _is_sorted_apart(lookup: Plain) -> bool:
-    """Tell whether few rows are led to by an index that has not what they are sorted by, and another one has both."""
+    """Tell whether the index that leads to few rows lacks the columns to sort by, while another index has both."""
     newest, axis, index = lookup.query.resource.newest_axis, lookup.order.field.axis, _index(lookup)
     if axis is None or index is None or index not in {newest.index, newest.facet_index}:
         return False
@@ -110,7 +110,7 @@ def _walked(lookup: Plain, source: str, within: Where, filters: Clauses, dialect
 def _met(
     lookup: Plain, looked_at: str, within: Statement, filters: Clauses, walked: Ordered, *, dialect: Dialect
 ) -> Statement:
-    """Test the first rows of an order; who chooses indexes is kept from another one by a LIMIT, even of all."""
+    """Test the first rows of an order; a LIMIT, even of all rows, keeps an engine from choosing another index."""
     if lookup.most is None and not dialect.chooses:
         text = f"{looked_at} WHERE {within.text} AND {filters} ORDER BY {listed(walked)}"
         return Statement(text, (*within.params, *filters.params))
@@ -122,9 +122,10 @@ def _met(
 def _met_apart(
     lookup: Plain, looked_at: str, within: Statement, filters: Clauses, walked: Ordered, *, dialect: Dialect
 ) -> Statement:
-    """Test the same where ties go the other way than values; of those that follow an item its own ties come first.
+    """Test the first rows of an order whose ties go the other way than its values.
 
-    What has other values is looked at only if there are too few of these, all of which have been looked at.
+    After an item, its own ties come first. Rows with other values are looked at only if all of those ties have been
+    looked at and are too few.
     """
     value, wanted = walked[0].name, lookup.limit + lookup.skip
 
@@ -147,7 +148,7 @@ def _met_apart(
     if lookup.most is not None:
         left = f"SELECT 1 FROM ({looked_at} WHERE {within.text}{tied} ORDER BY {walked[1]} LIMIT 1 OFFSET ?) AS tied"
         unmet, params = f"{unmet} AND NOT EXISTS ({left})", (*params, *within.params, *key, lookup.most)
-    # Up to null there is nothing; up to the value, SQLite would test all that there is for what does not hold.
+    # Below null there is nothing; with the value as bound, SQLite would test every row against a false condition.
     others = both(f" AND {value} < CASE WHEN {unmet} THEN ? END", *params, key[0])
     found = f"SELECT * FROM alike UNION ALL SELECT * FROM ({others.text}) AS others ORDER BY {listed(walked)}"
     return Statement(f"WITH alike AS MATERIALIZED ({alike.text}) {found}", (*alike.params, *others.params))
@@ -158,7 +159,7 @@ def _both(within: Where, filters: Clauses) -> Statement:
 
 
 def _add_ranges(within: Where, filters: Clauses, lookup: Plain, dialect: Dialect) -> None:
-    """Ask for the query's values and ranges, within those that bound a walk down the order, or lead to few rows."""
+    """Add the query's values and ranges: to `within` if they bound the walk or lead to few rows, else to `filters`."""
     query, ordered = lookup.query, _names(lookup.order)[:1]
     for condition in query.exact:
         name, value = condition.filter.name, condition.value
@@ -183,7 +184,7 @@ def _add_ranges(within: Where, filters: Clauses, lookup: Plain, dialect: Dialect
 
 
 def _ahead(lookup: Plain, lower: T, upper: T) -> tuple[T | None, T | None]:
-    """Leave out where a range begins, of which an item is passed: told of both, SQLite begins at either."""
+    """Drop the end of a range that the item `after` has already passed: given both, SQLite may begin at either."""
     if lookup.few or lookup.after is None:
         return lower, upper
     return (lower, None) if lookup.order.falling else (None, upper)
@@ -202,7 +203,7 @@ def _add_filters(filters: Clauses, lookup: Plain, owner: Owner, dialect: Dialect
 
 
 def _index(lookup: Plain) -> str | None:
-    """Name the index that leads to the few rows, or that has the order in which many are walked."""
+    """Name the index that leads to the few rows, or in whose order rows are walked."""
     query = lookup.query
     if not lookup.few and lookup.order.field.axis is not None:
         return lookup.order.field.axis.index
@@ -231,7 +232,7 @@ def _order(asked: Order) -> Ordered:
 
 
 def _add_after(where: Clauses, asked: Order, after: After) -> None:
-    """Leave out what stands up to an item, in the order asked for."""
+    """Leave out everything up to an item, in the order asked for."""
     axis, past = asked.field.axis, "<" if asked.falling else ">"
     if axis is None:
         column, tie, value, key = asked.field.name, "numero", after.value, numero_key(after.key)
@@ -257,4 +258,4 @@ SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM word
 WHERE id_organizacao = ? AND word >= ? AND word < ? AND shared < ?
 """
 _NAMED: Final = (RELATORIO_NUMERO, RELATORIO_DOCUMENTO, PESSOA_CPF)
-"""The axes whose first column a filter names a value of; the one that leaves fewest rows comes first."""
+"""The axes whose first column a filter may name a value of; the one that leaves the fewest rows comes first."""

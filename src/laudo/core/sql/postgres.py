@@ -1,8 +1,8 @@
-"""How PostgreSQL wants to be asked: rows found again by primary key, words in a full-text index, many rows as arrays.
+"""How PostgreSQL is asked: rows found again by primary key, words in a full-text index, many rows as arrays.
 
-A prepared statement's plan knows neither how few rows a LIMIT lets through nor which values are rare, so subqueries say
-what is done first: OFFSET 0 or a LIMIT of its own keeps the planner from taking one apart. Rows are read by their keys
-in a LATERAL one, run for each key in their order.
+The plan of a prepared statement knows neither how few rows a LIMIT lets through nor which values are rare. So
+subqueries say what is done first, and OFFSET 0 or a LIMIT of its own keeps the planner from flattening one. Rows are
+read by their keys in a LATERAL subquery, which runs for each key in their order.
 """
 
 from collections.abc import Sequence
@@ -22,14 +22,14 @@ class Postgres:
     chooses: Final = True
     position: Final = "strpos"
     most_fetched: Final = 10
-    """To find a row by its key takes 4 µs among millions."""
+    """Finding a row by its key takes 4 µs among millions."""
     analyze: Final = "ANALYZE (SKIP_LOCKED) relatorio, tally, bucket, facet, pessoa, word"
 
     def member(self, column: str) -> str:
         return f"{column} = ANY(?)"
 
     def among(self, column: str) -> str:
-        """Look in a hash: a generic plan compares each row with one after the other of an array. No join is made."""
+        """Test by a hash: a generic plan would compare each row with every element of an array. It becomes no join."""
         return f"({column} IN (SELECT unnest(?::bigint[]))) IS TRUE"
 
     def unsought(self, column: str, *, is_text: bool = False) -> str:
@@ -53,7 +53,7 @@ class Postgres:
         return Statement(text, (*keys.params, *owner[: owned.count("?")]))
 
     def first(self, rows: str, most: int) -> str:
-        """Say how many about, which the planner else takes for a tenth of all: it would sooner sort the account."""
+        """Say roughly how many rows are taken: the planner else expects a tenth of all, and would sort the account."""
         return f"SELECT * FROM ({rows} LIMIT {10 ** len(str(most - 1))}) AS first LIMIT ? OFFSET ?"
 
     def collected(self, table: str, source: str, where: Statement, ordered: Ordered) -> Statement:
@@ -88,10 +88,10 @@ class Postgres:
 
 @cache
 def _written(write: Write) -> str:
-    """Take the organization once, and of each further column all rows' values as one array.
+    """Take the organization once, and each further column as one array of all rows' values.
 
-    A total that is 0 is asked for as a sum, of which the planner knows nothing: it has seen no total of 0, expects one
-    row at most, and would compare all that there are with each row given.
+    A test for a total of 0 is written as a sum, about which the planner knows nothing. Otherwise, having seen no total
+    of 0, it expects one row at most, and compares every row of the table with each row given.
     """
     table, names = write.table.name, write.names
     arrays = ", ".join(f"?{number}::{write.table.types[name]}[]" for number, name in enumerate(names[1:], 2))
@@ -124,7 +124,7 @@ WORDS: Final = (
     "array_to_tsvector(string_to_array("
     "id_organizacao::text || '·' || replace(nome_busca, ' ', ' ' || id_organizacao::text || '·'), ' '))"
 )
-"""The words of a person's name, each with its organization before it; the index is on this very expression."""
+"""The words of a person's name, each with its organization before it; the index is on exactly this expression."""
 
 _KEYS: Final = {"relatorio": "numero", "pessoa": "cpf"}
 POSTGRES: Final = Postgres()

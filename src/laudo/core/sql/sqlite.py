@@ -1,4 +1,4 @@
-"""How SQLite wants to be asked: indexes named, rows found again by rowid, words in a table of FTS5."""
+"""How SQLite is asked: indexes are named, rows found again by rowid, and words are in an FTS5 table."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -50,7 +50,7 @@ class Sqlite:
     def firsts(
         self, axis: Axis, column: str, within: Statement, facets: Sequence[int], *, ordered: Ordered, most: int
     ) -> Statement:
-        """Take the first of the facets' next rows from a queue, time and again: one short text for any facets."""
+        """Take the first of the facets' next rows from a queue, again and again: one short text for any facets."""
         table, source = axis.table, self.source(axis.table, axis.facet_index)
         named = ", ".join(f"{table}.{name}" for name in axis.names)
         queue = listed(tuple(By(str(place), each.falling) for place, each in enumerate(ordered, 3)))
@@ -97,7 +97,7 @@ def _written(write: Write) -> str:
 
 
 def indexed(id_organizacao: int, word: str) -> str:
-    """Give a word as the index holds it: no search of one organization meets a word of another."""
+    """Give a word as the index holds it: a search of one organization meets no word of another."""
     return f"{id_organizacao}·{word}"
 
 
@@ -118,7 +118,7 @@ def _next(axis: Axis, source: str, within: Statement, ordered: Ordered) -> tuple
 
 
 def _next_downwards(axis: Axis, source: str, within: Statement) -> tuple[Statement, Statement]:
-    """Find the same where values fall and ties rise, which no index does: the value first, then the row."""
+    """Find the same where values fall and ties rise, as in no index: first the value, then the row."""
     value, tie = axis.names
     row = f"SELECT rowid FROM {source} WHERE {within.text} AND facet ="
     top = f"SELECT max({value}) FROM {source} WHERE {within.text} AND facet ="

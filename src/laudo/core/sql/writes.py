@@ -1,4 +1,4 @@
-"""What is written: the tables as a writer knows them, and the few kinds of writing, many rows at a time."""
+"""What is written: the tables as a writer knows them, and the few kinds of writing, each for many rows at a time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A table; the `key` tells its rows apart, and `types` has every column's, as PostgreSQL calls it."""
+    """A table; `key` names the columns that tell its rows apart, and `types` gives every column's PostgreSQL type."""
 
     name: str
     key: tuple[str, ...]
@@ -17,7 +17,7 @@ class Table:
 
 
 class How(Enum):
-    """What is done with a row: the values of its table's key, then those of a write's columns."""
+    """What is done with a row, given as the values of its table's key and then those of the write's columns."""
 
     INSERT = auto()
     """The row is new."""
@@ -32,12 +32,12 @@ class How(Enum):
     DELETE = auto()
     """The row with the key goes; there are no values."""
     DELETE_EMPTY = auto()
-    """The same, if its total is 0."""
+    """The row with the key goes if its total is 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One kind of writing. Its rows are all of one organization, no two with the same key."""
+    """One kind of writing. All its rows are of one organization, and no two have the same key."""
 
     how: How
     table: Table
@@ -80,7 +80,7 @@ TOKEN: Final = _table(
     expires_at=NUMBER,
     revoked_at=NUMBER,
 )
-"""Unique by its hash alone, so that it is inserted or set, never upserted."""
+"""Its hash alone is unique, so it is inserted or set, never upserted."""
 
 FACET: Final = _table(
     "facet",
