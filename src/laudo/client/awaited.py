@@ -1,4 +1,4 @@
-"""The client that is awaited, on asyncio: sends what the calls describe, pauses and tries again as they say."""
+"""The client for asyncio: sends what the calls describe, pauses and tries again as they say."""
 
 import asyncio
 from collections import deque
@@ -27,7 +27,7 @@ A = TypeVar("A")
 class AsyncPage(Generic[I]):
     """One page of a list: its `itens`, the `total` over all pages, the number `pagina`, its size `linhas`.
 
-    To iterate over it is to iterate over **all** items of the list, from the first, asking for more as needed.
+    Iterating over a page goes over **all** items of the list, from the first one, and asks for more pages as needed.
     """
 
     itens: tuple[I, ...] = field(repr=False)
@@ -40,16 +40,17 @@ class AsyncPage(Generic[I]):
         return self._all(1)
 
     def all(self, *, workers: int = 1) -> AsyncIterator[I]:
-        """Iterate over all items; with `workers` above 1, that many pages are under way at a time, order kept."""
+        """Iterate over all items in order; with `workers` above 1, that many pages are under way at a time."""
         check_count("workers", workers, least=1)
         return self._all(workers)
 
 
 class AsyncLaudo:
-    """Asks a service of this contract, in each event loop on connections of its own; close it, or use it as a context.
+    """Asks a service of this contract. Close it, or use it as a context manager.
 
-    Every method raises ParameterError before anything is sent, and otherwise a LaudoError as `errors` shows. A call is
-    tried again at most twice, and takes `limits.deadline` seconds in all.
+    Each event loop gets connections of its own. Every method raises ParameterError before anything is sent, and
+    otherwise a LaudoError (see `errors`). A call is tried again at most twice, and takes `limits.deadline` seconds in
+    all.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class AsyncLaudo:
         return await self._page(questions.pessoas(filters, sort=sort), page=page, rows=rows)
 
     async def usuario(self) -> Usuario:
-        """Ask who asks."""
+        """Ask for the caller's profile."""
         return await self._ask(UsuarioCall())
 
     async def contar(self, **filters: Unpack[RelatorioFilters]) -> int:
@@ -102,7 +103,7 @@ class AsyncLaudo:
         return (await self._ask(questions.counted(questions.pessoas(filters)))).total
 
     async def wait_for(self, numero: str | UUID, timeout: float = 600.0) -> Relatorio:  # noqa: ASYNC109 - as `Laudo` has it
-        """Wait until a report is CONCLUIDO; raises NotReadyError when `timeout` seconds are not enough."""
+        """Wait until a report is CONCLUIDO; raises NotReadyError if `timeout` seconds are not enough."""
         watch = Watch(numero, timeout=timeout, timing=self._timing)
         while True:
             try:
@@ -137,7 +138,7 @@ class AsyncLaudo:
         return self._batches(questions.pessoas(filters, sort=sort), rows=rows, workers=workers, start=start)
 
     async def close(self) -> None:
-        """Close the connections; what is asked afterwards is a RuntimeError."""
+        """Close the connections; any later call raises RuntimeError."""
         self._closed = True
         here = self._here
         await here.transport.aclose()
@@ -217,7 +218,7 @@ class AsyncLaudo:
             await self._timing.asleep(attempts.pause(answer))
 
     async def _try(self, call: Call[A], attempts: Attempts) -> A | Unchanged | LaudoError:
-        """Send once; a failure is given back, not raised."""
+        """Send once; a failure is returned, not raised."""
         exchange = asyncio.create_task(self._exchange(call, attempts.timeout()))
         try:
             await asyncio.wait((exchange,), timeout=attempts.left)
@@ -226,7 +227,7 @@ class AsyncLaudo:
             self._leave(exchange)
 
     async def _exchange(self, call: Call[A], waits: dict[str, float | None]) -> A | Unchanged | LaudoError:
-        """Ask, and read what is answered: httpx's exceptions, which hold the address, end here."""
+        """Ask, and read the answer: httpx's exceptions, which hold the address, end here."""
         here = self._here
         try:
             async with here.places:
@@ -244,9 +245,9 @@ class AsyncLaudo:
         return self._wire.answer(call, response.status_code, response.headers, body.whole())
 
     def _leave(self, exchange: asyncio.Task[Any]) -> None:
-        """End what nobody waits for any more, a moment later.
+        """End an exchange that nobody waits for any more, a moment later.
 
-        httpcore keeps a connection for ever where it is cancelled as an exchange begins or ends (encode/httpcore#1093).
+        httpcore never frees a connection whose exchange is cancelled as it begins or ends (encode/httpcore#1093).
         """
         if exchange.done():
             self._forget(exchange)
@@ -258,11 +259,11 @@ class AsyncLaudo:
     def _forget(self, exchange: asyncio.Task[Any]) -> None:
         self._here.left.discard(exchange)
         if not exchange.cancelled():
-            exchange.exception()  # Else asyncio would log that nobody has asked for it.
+            exchange.exception()  # Otherwise asyncio would log that it was never retrieved.
 
     @property
     def _here(self) -> "_OfOneLoop":
-        """Give what belongs to this event loop, made where there is none; what was of one that is over is let go of."""
+        """Give the connections of this event loop, made if there are none; those of closed loops are dropped."""
         loop = asyncio.get_running_loop()
         if loop not in self._loops:
             for each in tuple(self._loops):
@@ -273,7 +274,7 @@ class AsyncLaudo:
 
 
 class _OfOneLoop:
-    """What works in one event loop only: connections, the places in them, and exchanges that were left."""
+    """What works in one event loop only: connections, places for requests, and exchanges that nobody waits for."""
 
     __slots__ = ("left", "places", "transport")
 
@@ -284,4 +285,4 @@ class _OfOneLoop:
 
 
 _MOMENT: Final = 1.0
-"""Seconds after which an exchange that was left is ended: most have come by then to where that does no harm."""
+"""How many seconds later an abandoned exchange is cancelled: by then most are where that does no harm."""

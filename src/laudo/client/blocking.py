@@ -1,4 +1,4 @@
-"""The client that blocks: sends what the calls describe, pauses and tries again as they say."""
+"""The blocking client: sends what the calls describe, pauses and tries again as they say."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -28,8 +28,8 @@ A = TypeVar("A")
 class Page(Generic[I]):
     """One page of a list: its `itens`, the `total` over all pages, the number `pagina`, its size `linhas`.
 
-    To iterate over it is to iterate over **all** items of the list, from the first, asking for more as needed.
-    `item` is the class of the items, also where there are none.
+    Iterating over a page goes over **all** items of the list, from the first one, and asks for more pages as needed.
+    `item` is the class of the items, even if there are none.
     """
 
     itens: tuple[I, ...] = field(repr=False)
@@ -43,13 +43,13 @@ class Page(Generic[I]):
         return self._all(1)
 
     def all(self, *, workers: int = 1) -> Iterator[I]:
-        """Iterate over all items; with `workers` above 1, that many pages are under way at a time, order kept."""
+        """Iterate over all items in order; with `workers` above 1, that many pages are under way at a time."""
         check_count("workers", workers, least=1)
         return Items(self._all(workers), self.item)
 
 
 class Items(Iterator[I]):
-    """Items one by one, and the class of them, also where there are none."""
+    """Items one by one, with their class, which is known even if there are none."""
 
     __slots__ = ("_itens", "item")
 
@@ -62,12 +62,12 @@ class Items(Iterator[I]):
 
 
 class Laudo:
-    """Asks a service of this contract. May be shared by threads; close it, or use it as a context.
+    """Asks a service of this contract. May be shared by threads; close it, or use it as a context manager.
 
-    Every method raises ParameterError before anything is sent, and otherwise a LaudoError as `errors` shows. A call is
-    tried again at most twice, and takes `limits.deadline` seconds in all (one `limits.read` more if the service
-    stops in the middle of a body, and more if it sends its headers a few bytes at a time, or has several addresses
-    of which none answers).
+    Every method raises ParameterError before anything is sent, and otherwise a LaudoError (see `errors`). A call is
+    tried again at most twice, and takes `limits.deadline` seconds in all. It may take one `limits.read` more if the
+    service stops in the middle of a body, and longer still if the service sends its headers a few bytes at a time or
+    has several addresses of which none answers.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Laudo:
         return self._page(questions.pessoas(filters, sort=sort), page=page, rows=rows)
 
     def usuario(self) -> Usuario:
-        """Ask who asks."""
+        """Ask for the caller's profile."""
         return self._ask(UsuarioCall())
 
     def contar(self, **filters: Unpack[RelatorioFilters]) -> int:
@@ -117,7 +117,7 @@ class Laudo:
         return self._ask(questions.counted(questions.pessoas(filters))).total
 
     def wait_for(self, numero: str | UUID, timeout: float = 600.0) -> Relatorio:
-        """Wait until a report is CONCLUIDO; raises NotReadyError when `timeout` seconds are not enough."""
+        """Wait until a report is CONCLUIDO; raises NotReadyError if `timeout` seconds are not enough."""
         watch = Watch(numero, timeout=timeout, timing=self._timing)
         while True:
             try:
@@ -152,7 +152,7 @@ class Laudo:
         return self._batches(questions.pessoas(filters, sort=sort), rows=rows, workers=workers, start=start)
 
     def close(self) -> None:
-        """Close the connections; what is asked afterwards is a RuntimeError."""
+        """Close the connections; any later call raises RuntimeError."""
         self._closed = True
         self._transport.close()
 
@@ -220,7 +220,7 @@ class Laudo:
             self._timing.sleep(attempts.pause(answer))
 
     def _try(self, call: Call[A], attempts: Attempts) -> A | Unchanged | LaudoError:
-        """Send once. A failure is given back, not raised: httpx's exceptions, which hold the address, end here."""
+        """Send once. A failure is returned, not raised: httpx's exceptions, which hold the address, end here."""
         if self._closed:
             raise RuntimeError(errors.CLOSED)
         try:
@@ -235,9 +235,9 @@ class Laudo:
 
 
 def _apart(ask: Callable[[], A]) -> Callable[[], A]:
-    """Ask in a thread of its own; gives what waits for the answer.
+    """Ask in a thread of its own; gives a function that waits for the answer.
 
-    Not one of a pool, which would be waited for: who leaves a walk, by Ctrl-C above all, leaves it at once.
+    It is not a pool's thread, which would be waited for: whoever leaves a walk, above all by Ctrl-C, leaves at once.
     """
     future: Future[A] = Future()
 
@@ -252,7 +252,7 @@ def _apart(ask: Callable[[], A]) -> Callable[[], A]:
 
 
 def _read(response: httpx.Response, attempts: Attempts) -> bytes:
-    """Read the body; raises AnswerError when it is too large, httpx.ReadTimeout when the deadline passes meanwhile."""
+    """Read the body; raises AnswerError if it is too large, and httpx.ReadTimeout if the deadline passes meanwhile."""
     body = Body(response)
     for part in response.iter_bytes():
         body.add(part)

@@ -19,7 +19,7 @@ from laudo.client.transports import can_be_reached
 from laudo.core.resources import Resource
 
 LARGEST: Final = 100_000_000
-"""Bytes that an answer may have: a page of a thousand items has half a million, of the longest texts ten."""
+"""The most bytes of an answer: a page of a thousand items has half a million, or ten million with the longest texts."""
 
 A_co = TypeVar("A_co", covariant=True)
 I = TypeVar("I", bound=Item)  # noqa: E741 - an item
@@ -41,7 +41,7 @@ class Call(Protocol[A_co]):
 
 @dataclass(frozen=True, slots=True)
 class Listed(Generic[I]):
-    """One page as it came. `cursor` leads to the next where the service offers one; `linhas` is its size as it says."""
+    """One page as it came. `cursor` leads to the next one if the service offers that; `linhas` is its stated size."""
 
     itens: tuple[I, ...] = field(repr=False)
     total: int
@@ -82,7 +82,7 @@ class ListCall(Generic[I]):
         return ListCall(self.resource, self.item, (*place.items(), *others))
 
     def unless(self, etag: str | None) -> "ListCall[I]":
-        """Give the same question, to be answered only if the answer is not the one with this ETag."""
+        """Give the same question, to be answered only if the answer no longer has this ETag."""
         return ListCall(self.resource, self.item, self.parameters, etag)
 
 
@@ -99,23 +99,23 @@ class UsuarioCall:
 
 
 class Body:
-    """The body of an answer as it comes, unpacked: memory is not the service's to fill."""
+    """The body of an answer as it arrives, decompressed, with a limit: a service must not fill the client's memory."""
 
     __slots__ = ("_left", "_parts", "_response")
 
     def __init__(self, response: httpx.Response) -> None:
-        """Raises AnswerError for one whose next bytes, unpacked, could be more than memory holds."""
+        """Raises AnswerError for a compression whose next bytes could decompress to more than memory holds."""
         self._response = response
         self._left = LARGEST
         self._parts: list[bytes] = []
         packed = response.headers.get("content-encoding", "")
         if packed.lower() == "x-gzip":
-            response.headers["content-encoding"] = "gzip"  # The same, as HTTP has it; httpx knows the one name alone.
+            response.headers["content-encoding"] = "gzip"  # The same in HTTP; httpx knows only this name.
         if not _BOUNDED(packed):
             raise self._refused("the answer is packed in another way than was asked for")
 
     def add(self, part: bytes) -> None:
-        """Keep what has come; raises AnswerError when that is more than any page has."""
+        """Keep a part of the body; raises AnswerError if the whole is larger than any page."""
         self._left -= len(part)
         if self._left < 0:
             raise self._refused(f"the answer is larger than {LARGEST // 1_000_000} MB")
@@ -126,15 +126,15 @@ class Body:
         return AnswerError(message, status=status, request_id=request_id)
 
     def whole(self) -> bytes:
-        """Give all of it, without a mark of its encoding before the text, which JSON allows to pass over."""
+        """Give the whole body, without a byte order mark, which JSON allows to ignore."""
         return b"".join(self._parts).removeprefix(BOM_UTF8)
 
 
 class Wire:
-    """Where a service is and who asks: makes requests of calls and values of answers. Shows no token."""
+    """A service's address and a token: makes requests from calls, and values from answers. Shows no token."""
 
     def __init__(self, base_url: str, token: str) -> None:
-        """Raises ParameterError when either cannot be what it should be."""
+        """Raises ParameterError if either is malformed."""
         check(base_url, token, names=("base_url", "token"))
         self.base_url = base_url.rstrip("/")
         self._headers = {
@@ -148,7 +148,7 @@ class Wire:
         return f"Wire({self.base_url!r})"
 
     def request(self, call: Call[Any], timeout: dict[str, float | None]) -> httpx.Request:
-        """Make the request; the specification wants a Content-Type also without a body."""
+        """Make the request; the specification asks for a Content-Type even without a body."""
         kind = "application/x-www-form-urlencoded" if call.parameters else "application/json"
         headers = self._headers | {"Content-Type": kind}
         if call.etag:
@@ -158,7 +158,7 @@ class Wire:
     def answer(
         self, call: Call[A_co], status: int, headers: Mapping[str, str], body: bytes
     ) -> A_co | Unchanged | LaudoError:
-        """Read an answer: the value, or the exception to raise."""
+        """Read an answer: gives its value, or the exception to raise."""
         if status == errors.NOT_MODIFIED and call.etag:
             return Unchanged()
         if status != _OK:
@@ -167,14 +167,14 @@ class Wire:
         try:
             return call.read(headers, body)
         except msgspec.DecodeError as error:
-            # It names fields and kinds of values: none of ours is of values that it would repeat.
+            # msgspec names fields and kinds of values; none of our types makes it repeat a value.
             text = self._foreign(body) or f"{text}: {error}"
         except (ValueError, RecursionError):
             pass
         return AnswerError(text, status=status, request_id=headers.get("x-request-id"))
 
     def _foreign(self, body: bytes) -> str | None:
-        """Say what an answer is that no service of this contract gives; None when it may be JSON."""
+        """Say what an answer is that no service of this contract gives; None if it may be JSON."""
         text = body.lstrip()
         if text and not text.startswith(b"<"):
             return None
@@ -184,7 +184,7 @@ class Wire:
 
 
 def check(base_url: str, token: str, *, names: tuple[str, str]) -> None:
-    """Raise ParameterError, which calls the two by these names, when either cannot be what it should be."""
+    """Raise ParameterError, with these names for the two, if either is malformed."""
     if not _is_address(base_url):
         raise ParameterError(f"{names[0]} must be http:// or https:// and a host, with nothing after its path")
     if not _is_token(token):
@@ -192,7 +192,7 @@ def check(base_url: str, token: str, *, names: tuple[str, str]) -> None:
 
 
 def _is_address(text: object) -> bool:
-    """Tell whether requests can be made of it."""
+    """Tell whether requests can be made to it."""
     if not isinstance(text, str) or not _ADDRESS(text):
         return False
     try:
@@ -230,20 +230,20 @@ class _Profile(msgspec.Struct):
 
 
 def _etag(headers: Mapping[str, str]) -> str | None:
-    """Give the name of an answer, but for one that cannot be sent back, since it is not ASCII: none is needed."""
+    """Give the ETag of an answer; None if it is not ASCII, since it could not be sent back."""
     etag = headers.get("etag")
     return etag if etag and etag.isascii() else None
 
 
 def _cursor(link: str | None) -> str | None:
-    """Find the cursor in a Link header; only this is taken of the address, so that no token goes astray."""
+    """Find the cursor in a Link header; nothing else of that address is used, so no token is sent to another host."""
     found = _NEXT(link) if link else None
     return dict(parse_qsl(urlsplit(found[1]).query)).get("cursor") if found else None
 
 
 _OK: Final = 200
 _BOUNDED: Final = re.compile(r"(?!br|zstd)[^,]*", re.IGNORECASE).fullmatch
-"""Tells one way of packing, of which a byte gives a thousand at most, from several in one another and from others."""
+"""Accepts a single compression that makes at most a thousand bytes of one; no nested ones, and no others."""
 _TOKEN: Final = re.compile(r"[!-~]{1,4000}").fullmatch
 _ADDRESS: Final = re.compile(r"https?://[^/?#@\s\\]+(/[^?#\s]*)?", re.IGNORECASE).fullmatch
 _NEXT: Final = re.compile(r'<([^<>]*)>\s*;\s*rel="?next"?').search

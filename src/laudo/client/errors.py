@@ -35,7 +35,7 @@ UNASKED: Final = "the service says that an answer has not changed, but was not a
 class LaudoError(Exception):
     """Any failure of a call.
 
-    `status` is that of the answer, or of a proxy's refusal, and `request_id` its X-Request-Id, both None where there is
+    `status` is that of the answer, or of a proxy's refusal, and `request_id` its X-Request-Id; None where there is
     none. No text holds a token or a value of a parameter, unless the service put one into `message`.
     """
 
@@ -64,7 +64,7 @@ class DeadlineError(TransportError):
 
 
 class AnswerError(LaudoError):
-    """The answer is not of this contract; the text names the field and the place, never what stands there."""
+    """The answer is not of this contract; the text names the field and the place, never the value found there."""
 
 
 class NotReadyError(LaudoError):
@@ -109,7 +109,7 @@ def refusal(base_url: str, status: int, headers: Mapping[str, str], body: bytes)
 @disclosure.nothing
 class _Message(msgspec.Struct):
     message: Annotated[str, msgspec.Meta(max_length=10_000)] = ""
-    """No longer than what our service says of 32 parameters: more would fill a log, and tell nobody anything."""
+    """No longer than what our service says about 32 parameters: more would only fill a log."""
 
 
 @disclosure.nothing
@@ -132,7 +132,7 @@ def _no_refusal(base_url: str, status: int, headers: Mapping[str, str]) -> str:
 
 
 def _leads_to_https(base_url: str, location: str) -> bool:
-    """Tell whether a redirect leads to the same host, and to https where it was not asked for."""
+    """Tell whether a redirect leads from http to https on the same host."""
     try:
         asked, told = urlsplit(base_url), urlsplit(location)
     except ValueError:
@@ -141,14 +141,14 @@ def _leads_to_https(base_url: str, location: str) -> bool:
 
 
 def _unsaid(status: int) -> str:
-    """Say what a refusal means that is not of our form: it may be that of a proxy, or of quite another service."""
+    """Say what a refusal in a foreign form means: it may come from a proxy, or from another service altogether."""
     if status >= _FIRST_FAULT:
         return "the service, or a proxy before it, cannot answer"
     return _UNSAID.get(status, "the service refused")
 
 
 def _shown(body: bytes, kind: type[S]) -> S:
-    """Read one thing that a refusal says; what is not of our form, such as a proxy's page, says nothing."""
+    """Read one thing that a refusal says; a body in a foreign form, such as a proxy's page, says nothing."""
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -160,7 +160,7 @@ def _kind(status: int) -> type[StatusError]:
 
 
 def _seconds(text: str | None) -> float | None:
-    """Read Retry-After, a number of seconds or a date; None when it is neither. A date without a zone is UTC, too."""
+    """Read Retry-After, a number of seconds or a date (UTC if it has no zone); None if it is neither."""
     if not text:
         return None
     if text.isdecimal():

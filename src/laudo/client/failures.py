@@ -18,7 +18,7 @@ T = TypeVar("T", bound=TransportError)
 
 
 def _of_socks() -> tuple[type[Exception], ...]:
-    """Give what a SOCKS proxy raises that breaks off, or is none: httpx lets that of its library through."""
+    """Give the error of a SOCKS proxy's library, raised if the proxy breaks off or is none: httpx lets it through."""
     with suppress(ImportError):
         return (import_module("socksio.exceptions").SOCKSError,)
     return ()
@@ -26,13 +26,14 @@ def _of_socks() -> tuple[type[Exception], ...]:
 
 _PROXY: Final[tuple[type[Exception], ...]] = (httpx.ProxyError, *_of_socks())
 UNANSWERED: Final[tuple[type[Exception], ...]] = (httpx.RequestError, httpx.StreamError, *_PROXY)
-"""What the HTTP library raises where no whole answer came."""
+"""What the HTTP library raises if no whole answer came."""
 
 
 def unanswered(base_url: str, error: Exception, *, proxy: str | None) -> TransportError:
     """Make the exception for a call that had no whole answer, from the service or from a proxy before it.
 
-    That of the library is kept as its cause where there was no connection: later ones may quote what was sent or came.
+    The library's exception is kept as the cause only if there was no connection: later ones may quote what was sent or
+    received.
     """
     if isinstance(error, httpx.ConnectTimeout):
         text = f"no connection in time to {_by_way(base_url, proxy)}; check the address, and the network on the way"
@@ -52,7 +53,7 @@ def late(base_url: str) -> DeadlineError:
 
 
 def _unconnected(base_url: str, error: OSError | None, proxy: str | None) -> str:
-    """Say to whom there is no connection, and why; of two that speak TLS nobody knows who it was."""
+    """Say to whom there is no connection, and why; if service and proxy both speak TLS, nobody knows which it was."""
     if isinstance(error, ssl.SSLCertVerificationError):
         said = error.verify_message.rstrip(".")
         hint = _CERTIFICATES.get(error.verify_code, "tell whoever runs the service")
@@ -67,7 +68,7 @@ def _unconnected(base_url: str, error: OSError | None, proxy: str | None) -> str
 
 
 def _refused_by_proxy(base_url: str, error: Exception, proxy: str | None) -> TransportError:
-    """Say that a proxy does not let anybody through; a SOCKS proxy gives no status."""
+    """Say that a proxy refuses; a SOCKS proxy gives no status."""
     found = _STATUS(str(error))
     status = int(found[1]) if found else None
     hint = "the name and the password in its address" if status == _UNAUTHORIZED else "with whoever runs it"
@@ -82,7 +83,7 @@ def _settings(base_url: str) -> str:
 
 
 def _with_tls(base_url: str, proxy: str | None) -> str:
-    """Name who speaks TLS: the proxy alone, where the service does not."""
+    """Name who speaks TLS: only the proxy, if the service does not."""
     return _by_way(base_url, proxy) if base_url.startswith("https:") else f"the proxy {proxy} before {base_url}"
 
 
@@ -91,7 +92,7 @@ def _by_way(base_url: str, proxy: str | None) -> str:
 
 
 def _meaning(error: OSError | None) -> tuple[str, str]:
-    """Say what an error of the system means, and what to look at."""
+    """Say what an error of the system means, and what to check."""
     if isinstance(error, socket.gaierror):
         return _NAMES.get(error.errno or 0, (error.strerror or _UNTOLD, _NETWORK))
     number = error.errno if error else None
@@ -99,7 +100,7 @@ def _meaning(error: OSError | None) -> tuple[str, str]:
 
 
 def _broken_off(error: Exception) -> str:
-    """Say what became of an answer; of an error that has none of our words, its kind, which quotes nothing."""
+    """Say what became of an answer; for an error that we have no words for, give its kind, which quotes nothing."""
     if isinstance(error, httpx.NetworkError):
         found = _of_system(error)
         said = os.strerror(found.errno) if found and found.errno else ""
@@ -108,9 +109,9 @@ def _broken_off(error: Exception) -> str:
 
 
 def _because(error: Exception, failure: T) -> T:
-    """Keep the library's exception as the cause, and what the system said as the cause of that.
+    """Keep the library's exception as the cause, and the system's as the cause of that.
 
-    All else is let go of: frames that hold the token, and whatever failure the caller was handling.
+    Everything else is dropped: frames that hold the token, and any failure that the caller was handling.
     """
     system = _of_system(error)
     for each, cause in ((error, system), (system, None)):
@@ -122,16 +123,16 @@ def _because(error: Exception, failure: T) -> T:
 
 
 def _of_system(error: Exception) -> OSError | None:
-    """Find what the system said: a network's failure comes of the system's, and no other kind need do so.
+    """Find the system's error: a network failure comes from one, other kinds need not.
 
-    What stands farther behind may be a failure that the caller was handling, and none of ours.
+    Errors farther back may be failures that the caller was handling, and not ours.
     """
     came_of = _below(error) if isinstance(error, httpx.NetworkError) else ()
     return next((each for each in came_of if isinstance(each, OSError) and each.errno), None)
 
 
 def _below(error: BaseException | None) -> Iterator[BaseException]:
-    """Give an error and what it came of; of a group, where each address of a host was tried, the first."""
+    """Give an error and those that it came from; of a group, one for each address of a host, only the first."""
     while error is not None:
         yield error
         error = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error.__cause__ or error.__context__
@@ -140,7 +141,7 @@ def _below(error: BaseException | None) -> Iterator[BaseException]:
 _UNAUTHORIZED: Final = 407
 _STATUS: Final = re.compile(r"([45]\d\d)\b", re.ASCII).match
 _BROKEN_OFF: Final = (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
-"""What ends a connection that a proxy has already made to somebody else."""
+"""What ends a connection that a proxy has already made to the service."""
 _UNTOLD: Final = "it failed"
 _NETWORK: Final = "the address, and the network on the way"
 _UNKNOWN: Final = ("there is no host of that name", "the address for a misspelling")
@@ -148,11 +149,11 @@ _NAMES: Final = {
     **{getattr(socket, name): _UNKNOWN for name in ("EAI_NONAME", "EAI_NODATA") if hasattr(socket, name)},
     socket.EAI_AGAIN: ("names of hosts cannot be looked up now", "the network of this machine, and the address"),
 }
-"""What looking up a host gave -> what that means, and what to look at."""
+"""The result of looking up a host -> what it means, and what to check."""
 _ERRORS: Final = {
     errno.ECONNREFUSED: ("nobody takes connections there", "that it runs, and its host and port"),
 }
-"""The number of an error of the system -> the same; all others say themselves what they mean."""
+"""An error number of the system -> the same; all other errors speak for themselves."""
 _ISSUER: Final = "the address, or name a file with the certificates to trust in SSL_CERT_FILE"
 _CLOCK: Final = "the clock of this machine, or tell whoever runs the service"
 _CERTIFICATES: Final = {
@@ -160,7 +161,7 @@ _CERTIFICATES: Final = {
     **dict.fromkeys((9, 10), _CLOCK),
     **dict.fromkeys((62, 64), "the address, which is not the one that the certificate is for"),
 }
-"""The number that OpenSSL gives a certificate's fault (X509_V_ERR_) -> what to look at."""
+"""OpenSSL's number for a certificate's fault (X509_V_ERR_) -> what to check."""
 _ANSWERS: Final = (
     (httpx.ProtocolError, "it breaks off, or is no HTTP"),
     (httpx.DecodingError, "its body is not packed as it says"),

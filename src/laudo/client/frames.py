@@ -1,4 +1,4 @@
-"""Items as dictionaries and as data frames; pandas and polars are loaded when they are asked for."""
+"""Items as dictionaries and as data frames; pandas and polars are loaded only when they are asked for."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -19,9 +19,8 @@ def to_dicts(itens: Iterable[Item]) -> list[dict[str, Any]]:
 def to_pandas(itens: Iterable[Item]) -> Any:  # noqa: ANN401 - pandas is optional, and its types with it
     """Give a pandas.DataFrame with a column for each field; ModuleNotFoundError without pandas.
 
-    A column has the type of its field also where no item has a value: frames of different days fit together. A page
-    that has no items, and its `all`, still say which fields they would have; any other iterable without items makes no
-    column.
+    A column has its field's type even if no item has a value, so frames of different days fit together. An empty page,
+    and its `all`, still have their columns; any other empty iterable gives a frame without columns.
     """
     pandas = import_module("pandas")
     types = {datetime: "datetime64[us, UTC]", bool: "bool"}
@@ -30,7 +29,7 @@ def to_pandas(itens: Iterable[Item]) -> Any:  # noqa: ANN401 - pandas is optiona
 
 
 def to_polars(itens: Iterable[Item]) -> Any:  # noqa: ANN401 - the same
-    """Give a polars.DataFrame, in the same way; ModuleNotFoundError without polars."""
+    """Give a polars.DataFrame in the same way; ModuleNotFoundError without polars."""
     polars = import_module("polars")
     types = {datetime: polars.Datetime("us", "UTC"), bool: polars.Boolean}
     series = [polars.Series(name, values, types.get(kind, polars.String)) for name, kind, values in _columns(itens)]

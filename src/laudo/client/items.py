@@ -22,7 +22,7 @@ class Item(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def key(self) -> str:
-        """What no other item of the list has."""
+        """The value that no other item of the list has."""
         return str(getattr(self, self.key_field))
 
     def to_dict(self) -> dict[str, Any]:
@@ -38,8 +38,8 @@ class Item(msgspec.Struct, frozen=True, gc=False):
 class Relatorio(Item, frozen=True, gc=False):
     """One report.
 
-    `status` and `resultado` are what the service says, which may be a value that this version does not know;
-    `atualizado_em` is in UTC. Its `repr` shows `numero` and `status` only.
+    `status` and `resultado` are what the service says, which may be values that this version does not know.
+    `atualizado_em` is in UTC. The `repr` shows `numero` and `status` only.
     """
 
     numero: str
@@ -59,7 +59,7 @@ class Relatorio(Item, frozen=True, gc=False):
 
 
 class Pessoa(Item, frozen=True, gc=False):
-    """One person whose CPF was consulted; `atualizado_em` is in UTC. Its `repr` shows neither CPF nor name."""
+    """One person whose CPF was consulted; `atualizado_em` is in UTC. The `repr` shows neither CPF nor name."""
 
     cpf: str
     nome: str
@@ -79,7 +79,7 @@ class Pessoa(Item, frozen=True, gc=False):
 
 @disclosure.only("id_organizacao")
 class Usuario(msgspec.Struct, frozen=True):
-    """Who asks. Its `repr` shows neither token nor address."""
+    """The caller. The `repr` shows `id_organizacao` only."""
 
     api_token: str
     email: str
@@ -90,7 +90,7 @@ class Usuario(msgspec.Struct, frozen=True):
 
 
 class RelatorioFilters(TypedDict, total=False):
-    """What narrows the list of reports; None is as if not given. The last two are known to laudo's own service only."""
+    """Filters of the list of reports; None means not given. Only laudo's own service knows the last two."""
 
     numero_documento: str | None
     tipo_pessoa: TipoPessoa | None
@@ -104,7 +104,7 @@ class RelatorioFilters(TypedDict, total=False):
 
 
 class PessoaFilters(TypedDict, total=False):
-    """What narrows the list of persons; None is as if not given. The last three are not in every service."""
+    """Filters of the list of persons; None means not given. Not every service has the last three."""
 
     cpf: str | None
     nome: str | None
@@ -121,7 +121,7 @@ def render(value: str | bool | datetime | None) -> str | bool | None:  # noqa: F
 
 
 def _move_to_utc(item: Relatorio | Pessoa) -> None:
-    """Raises ValueError for an instant without a zone, or of a year that Python has not."""
+    """Raises ValueError for an instant without a zone, or in a year that Python does not have."""
     instant = item.atualizado_em
     if instant.tzinfo is UTC:
         return

@@ -27,7 +27,7 @@ def of_filters(resource: Resource, given: Mapping[str, object]) -> Parameters:
 
 
 def of_order(resource: Resource, sort: str | None) -> Parameters:
-    """Write `sort`; raises ParameterError unless it is a field of the list, or one with - before it."""
+    """Write `sort`; raises ParameterError unless it is a field of the list, with or without - before it."""
     if sort is None:
         return ()
     names, text = [field.name for field in resource.fields], _text(sort) or ""
@@ -38,7 +38,7 @@ def of_order(resource: Resource, sort: str | None) -> Parameters:
 
 
 def whole(name: str, value: object, *, step: int = 1) -> str:
-    """Write a number from `step` on, a multiple of it; raises ParameterError."""
+    """Write a number that is `step` or a multiple of it; raises ParameterError."""
     if isinstance(value, bool) or not isinstance(value, int) or value < step or value % step:
         message = f"{name} deve ser um " + (f"múltiplo de {step}" if step > 1 else "número inteiro a partir de 1")
         raise ParameterError(message)
@@ -46,7 +46,7 @@ def whole(name: str, value: object, *, step: int = 1) -> str:
 
 
 def of_kind(name: str, value: T | None, kind: type[T]) -> T:
-    """Give an argument of a client, or one of its kind where it is None; raises ParameterError for any other."""
+    """Give a client's argument, or the default of its class if it is None; raises ParameterError for any other."""
     if value is None:
         return kind()
     if not isinstance(value, kind):
@@ -68,7 +68,7 @@ def _written(
 
 
 def _text(value: object) -> str | None:
-    """Write a value of Python; None when no filter takes it. A member of an enumeration of texts is its text."""
+    """Write a Python value as text, None if no filter takes it; a member of an enumeration of texts is its text."""
     if isinstance(value, bool | UUID):
         return str(value).lower()
     if isinstance(value, datetime):
@@ -88,7 +88,7 @@ def _instant(value: datetime) -> str | None:
 
 
 def _accepted(filter_: Filter, value: object) -> str:
-    """Say what a filter takes; of an instant that lacks only its zone, that."""
+    """Say what a filter takes, or that an instant lacks its zone."""
     lacks_zone = isinstance(value, datetime) and value.tzinfo is None and filter_.kind in {SINCE, UNTIL}
     return "um datetime com fuso (tzinfo), como datetime.now(UTC)" if lacks_zone else filter_.kind.accepts
 
@@ -104,6 +104,6 @@ def _accepts(filter_: Filter, text: str) -> bool:
 
 
 def _canonical(filter_: Filter, text: str) -> str:
-    """Spell a value of an enumeration as documents do, for not every service forgives case and accents."""
+    """Spell a value of an enumeration as the documentation does: not every service ignores case and accents."""
     spelled = {fold(choice): choice for choice in filter_.kind.choices}
     return spelled.get(fold(text), text)

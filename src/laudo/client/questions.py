@@ -1,4 +1,4 @@
-"""From the arguments of a client's methods to calls: what both clients, the blocking and the other, have in common."""
+"""From the arguments of a client's methods to calls: what the blocking and the async client have in common."""
 
 from collections.abc import Mapping
 
@@ -28,7 +28,7 @@ def page(call: ListCall[I], *, page: int, rows: int | None) -> ListCall[I]:
 
 
 def counted(call: ListCall[I]) -> ListCall[I]:
-    """Ask for the total: every page has it, so the smallest will do."""
+    """Ask for the total: every page has it, so the smallest one will do."""
     return page(call, page=1, rows=STEP)
 
 

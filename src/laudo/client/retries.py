@@ -1,4 +1,4 @@
-"""When a call is tried again, and how long it may take in all; it neither sends nor waits."""
+"""When a call is tried again, and how long it may take in all; it neither sends nor sleeps."""
 
 import asyncio
 import random
@@ -12,7 +12,7 @@ from laudo.client.errors import LaudoError, ParameterError, RateLimitError, Stat
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The clock, the pauses and the chance of a client; tests give their own."""
+    """A client's clock, pauses and randomness; tests replace them."""
 
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], object] = time.sleep
@@ -22,10 +22,10 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a call may cost. Seconds: `deadline` for all of it, `connect` and `read` for one wait of one try.
+    """The limits of a call. In seconds: `deadline` for all of it, `connect` and `read` for one wait of one try.
 
-    `retries` are made where the service may be in trouble; one that says when to come back (429 with Retry-After) is
-    asked then, unless there are to be none. Raises ParameterError for what is no such number.
+    `retries` counts tries after failures of a service in trouble. A service that says when to come back (429 with
+    Retry-After) is asked again then, unless `retries` is 0. Raises ParameterError for values that are no such numbers.
     """
 
     deadline: float = 60.0
@@ -40,21 +40,21 @@ class Limits:
 
 
 def check_seconds(name: str, seconds: object) -> None:
-    """Raise ParameterError for what is no number above 0: for no bound there is infinity, not None."""
+    """Raise ParameterError unless this is a number above 0; infinity, not None, means no limit."""
     if not isinstance(seconds, int | float) or not seconds > 0:
         raise ParameterError(f"{name} must be a number of seconds above 0")
 
 
 def check_count(name: str, count: object, *, least: int) -> None:
-    """Raise ParameterError for what is no whole number from `least` on."""
+    """Raise ParameterError unless this is a whole number of at least `least`."""
     if isinstance(count, bool) or not isinstance(count, int) or count < least:
         raise ParameterError(f"{name} must be a whole number from {least} on")
 
 
 class Budget:
-    """Retries that a client may still make: each costs one, each answer gives back a tenth.
+    """The retries that a client may still make: each costs one, and each answer gives back a tenth.
 
-    A service that is down is so asked little more often than by clients that never retry.
+    So a service that is down is asked little more often than by clients that never retry.
     """
 
     __slots__ = ("_left",)
@@ -63,7 +63,7 @@ class Budget:
         self._left = _MOST
 
     def spend(self) -> bool:
-        """Take one; False when there is none."""
+        """Take one; False if none is left."""
         if self._left < 1:
             return False
         self._left -= 1
@@ -79,7 +79,7 @@ class Attempts:
     __slots__ = ("_budget", "_end", "_limits", "_patience", "_timing", "_tries")
 
     def __init__(self, limits: Limits, budget: Budget, timing: Timing, *, patience: float = 0.0) -> None:
-        """`patience` are the seconds beyond the deadline for which to wait where the service says when to come back."""
+        """`patience` is for how many seconds beyond the deadline to wait if the service says when to come back."""
         self._limits = limits
         self._budget = budget
         self._timing = timing
@@ -103,7 +103,7 @@ class Attempts:
         self._budget.earn()
 
     def pause(self, failure: LaudoError) -> float:
-        """Give the seconds to wait before the next try; raises the failure when there is to be none."""
+        """Give the seconds to wait before the next try; raises the failure if there is to be none."""
         pause, is_told = self._backoff(failure), _is_told(failure)
         if is_told and pause <= self._patience:
             self._patience -= pause
@@ -119,27 +119,27 @@ class Attempts:
         return True
 
     def _backoff(self, failure: LaudoError) -> float:
-        """Double from a quarter of a second, between half and all of it; never less than the service asks for."""
+        """Double from a quarter of a second, and take between half and all of it, after what the service asks for."""
         pause = _FIRST_PAUSE * (1 << self._tries) * (0.5 + self._timing.chance() / 2)
         asked = failure.retry_after if isinstance(failure, StatusError) else None
         return pause if asked is None else asked + pause
 
 
 def _is_told(failure: LaudoError) -> bool:
-    """Tell whether the service has said when to come back, and is in no trouble: to do so is no burden to it."""
+    """Tell whether the service has said when to come back without being in trouble: asking again then is no burden."""
     return isinstance(failure, RateLimitError) and bool(failure.retry_after)
 
 
 def is_passing(failure: LaudoError) -> bool:
-    """Tell whether the same call may have an answer a little later; a proxy that refuses it goes on to do so."""
+    """Tell whether the same call may have an answer a little later; a proxy that refuses it will refuse it again."""
     lost = isinstance(failure, TransportError) and failure.status is None
     return lost or isinstance(failure, RateLimitError) or failure.status in _PASSING
 
 
 PATIENCE: Final = 900.0
-"""Seconds for which a walk waits in all for one page: a limit by the minute, or by the hour's quarter, stops none."""
+"""How many seconds a walk waits in all for one page: enough for a limit by the minute, or by the quarter of an hour."""
 _MOST_SECONDS: Final = 1e6
-"""More than anybody waits, and less than what sockets refuse."""
+"""More than anybody waits, and less than sockets refuse."""
 _MOST: Final = 10.0
 _EARNED: Final = 0.1
 _FIRST_PAUSE: Final = 0.25

@@ -1,6 +1,6 @@
-"""The connections that clients make unless they are given others: no redirects, cookies, netrc or logs of addresses.
+"""A client's connections, unless it is given others: no redirects, cookies, netrc, or logging of addresses.
 
-httpx's own client logs every address, which may hold a CPF; its transports do not, so they are used without it.
+httpx's own client logs every address, which may hold a CPF. Its transports do not, so they are used without it.
 """
 
 import os
@@ -19,7 +19,7 @@ import httpx
 from laudo.client.errors import ParameterError
 
 MOST: Final = 100
-"""Connections that a client has at a time."""
+"""How many connections a client may have at a time."""
 
 CONNECTIONS: Final = httpx.Limits(max_connections=MOST, max_keepalive_connections=20, keepalive_expiry=30)
 UNCOUNTED: Final = httpx.Limits(max_keepalive_connections=20, keepalive_expiry=30)
@@ -27,13 +27,13 @@ UNCOUNTED: Final = httpx.Limits(max_keepalive_connections=20, keepalive_expiry=3
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """How to reach a service: whose certificates to trust, and through which proxy, else the environment's."""
+    """How to reach a service: whose certificates to trust, and through which proxy; by default the environment's."""
 
     verify: ssl.SSLContext | bool = True
     proxy: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        """Raises ParameterError for what is neither."""
+        """Raises ParameterError for any other kind of value."""
         if not isinstance(self.verify, bool | ssl.SSLContext):
             raise ParameterError("verify must be True, False or an ssl.SSLContext")
         if not isinstance(self.proxy, str | None):
@@ -44,20 +44,21 @@ class Network:
         return OfOneProcess(lambda: httpx.HTTPTransport(verify=trust, proxy=proxy, limits=CONNECTIONS))
 
     def async_transports(self, base_url: str) -> Callable[[], httpx.AsyncBaseTransport]:
-        """Give what makes one, for each event loop.
+        """Give a function that makes a transport for an event loop.
 
-        Whoever uses it counts to MOST: nobody can safely be cancelled who waits for a place in httpcore's pool.
+        Its user limits connections to MOST itself: a task that waits for a place in httpcore's pool cannot be cancelled
+        safely.
         """
         proxy, trust = self._way(base_url)
         return lambda: httpx.AsyncHTTPTransport(verify=trust, proxy=proxy, limits=UNCOUNTED)
 
     def proxy_before(self, base_url: str) -> str | None:
-        """Name the proxy before a service, if there is one, without the name and the password for it."""
+        """Name the proxy before a service, without its user name and password; None if there is none."""
         proxy = self._proxy(base_url)
         return f"{proxy.url.scheme}://{proxy.url.netloc.decode()}" if proxy else None
 
     def _way(self, base_url: str) -> tuple[httpx.Proxy | None, ssl.SSLContext | bool]:
-        """Give the proxy before a service, and whose certificates to trust: its own, too, where it has one."""
+        """Give the proxy before a service, and whose certificates to trust; a proxy on https gets the same ones."""
         proxy = self._proxy(base_url)
         trust = self._trust(base_url, proxy)
         if proxy and proxy.url.scheme == "https":
@@ -65,14 +66,14 @@ class Network:
         return proxy, trust
 
     def _trust(self, base_url: str, proxy: httpx.Proxy | None) -> ssl.SSLContext | bool:
-        """Spare the reading of certificates, some 20 ms, where none will be looked at."""
+        """Choose whose certificates to trust; reading them takes some 20 ms, which is saved if nobody speaks TLS."""
         schemes = {httpx.URL(base_url).scheme, proxy.url.scheme if proxy else ""}
         if "https" not in schemes:
             return False
         return _of_system() if self.verify is True else self.verify
 
     def _proxy(self, base_url: str) -> httpx.Proxy | None:
-        """Read the proxy's address, in which http:// may go without saying; a refusal shows nothing of it."""
+        """Read the proxy's address, in which http:// may be left out; the error shows nothing of it."""
         address = self.proxy or _of_environment(httpx.URL(base_url))
         if not address:
             return None
@@ -84,7 +85,7 @@ class Network:
 
 
 class OfOneProcess(httpx.BaseTransport):
-    """Makes connections anew after a fork: on one that two processes have, each would read the other's answers."""
+    """Makes new connections after a fork: on a shared one, each process would read the other's answers."""
 
     def __init__(self, make: Callable[[], httpx.BaseTransport]) -> None:
         self._make = make
@@ -103,17 +104,17 @@ class OfOneProcess(httpx.BaseTransport):
 
 
 def can_be_reached(url: httpx.URL) -> bool:
-    """Tell whether a host of this name can be looked up, and its port be asked; may raise ValueError when not."""
+    """Tell whether a URL has a host name that can be looked up and a possible port; may raise ValueError if not."""
     return bool(_HOST(url.raw_host) and url.host) and (url.port is None or url.port in _PORTS)
 
 
 def _of_system() -> ssl.SSLContext:
-    """Trust whom the environment says, else whom httpx does; raises ParameterError that names what cannot be read."""
+    """Trust whom the environment names, or else httpx's default; ParameterError names what cannot be read."""
     name = next((name for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)), "SSL_CERT_FILE")
     path = os.environ.get(name, "")
     try:
         if name == "SSL_CERT_DIR":
-            os.scandir(path).close()  # Else nobody would look there before an answer cannot be trusted.
+            os.scandir(path).close()  # Otherwise nobody would look there until an answer cannot be trusted.
         return httpx.create_ssl_context()
     except OSError as error:
         said = getattr(error, "reason", None) or error.strerror
@@ -131,7 +132,7 @@ def _of_environment(url: httpx.URL) -> str | None:
 
 
 def _is_within(host: str, addresses: str) -> bool:
-    """Tell whether a host is an address of a range such as 10.0.0.0/8, or the very one: urllib compares texts."""
+    """Tell whether a host is an address in a range such as 10.0.0.0/8, or equal to one: urllib compares texts only."""
     try:
         return ip_address(host) in ip_network(addresses, strict=False)
     except ValueError:

@@ -1,12 +1,15 @@
 """A walk over all items of a list: which page to ask for next, and which of its items are new; it sends nothing.
 
-By cursor where the service offers one, which neither repeats nor misses an item that stays as it is. Else by page
-numbers: items pushed on to the next page, because others came before them, are recognized and left out, as far as they
-are remembered: 20,000 by a walk, those of two pages by one that goes on from a place, which repeats what was pushed
-farther. As long as only such come, an item stays as far from the end; where a page begins nearer to it than the one
-before has ended, items have moved: up, to pages already read, when others went, or on, when the page was answered
-before the one before. The walk then goes back, and on from there. What no total tells, in an order in which changed
-items come anywhere, or with several pages under way, may hide an item.
+By cursor, if the service offers them, a walk neither repeats nor misses an item that does not change.
+
+Otherwise it goes by page numbers. Items that come before others push them on to the next page; these are recognized by
+their keys and left out. A walk remembers 20,000 keys. One that goes on from a place has those of two pages, and repeats
+items that were pushed farther.
+
+As long as items only come before it, an item stays as far from the end. If a page begins nearer to the end than the
+page before it ended, items have moved: to pages already read, because others went, or on, because the page was answered
+before the one before it. The walk then goes back, and on from there. A move that the total does not show may hide an
+item, in an order in which changed items come anywhere, or with several pages under way.
 """
 
 from collections import deque
@@ -19,16 +22,16 @@ from laudo.client.calls import I, ListCall, Listed
 from laudo.client.errors import AnswerError, BadRequestError, ParameterError, StatusError
 
 ROWS: Final = (1000, 500, 100, 25)
-"""Sizes of pages to try, unless one is asked for: the first that the service accepts, and fills, stays."""
+"""Page sizes to try if none is asked for: the walk stays with the first one that the service accepts and fills."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a walk goes on: by cursor if it has one, else by number.
+    """Where a walk goes on: by cursor if it has one, otherwise by page number.
 
-    `seen` are keys of items before it, of two pages, to recognize those that are pushed on; `total` is what the list
-    had when the page before it was read, from which follows whether items have moved since. `question` is a digest of
-    the list, its filters and order; that of a place stored before there was one is "".
+    `seen` are the keys of the items on the two pages before, to recognize those that are pushed on. `total` is what the
+    list had when the page before was read, which shows whether items have moved since. `question` is a digest of the
+    list, its filters and its order, "" in a place from an older version.
     """
 
     rows: int
@@ -41,7 +44,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Batch(Generic[I]):
-    """The new items of one page, the total as it was then, and where to go on: None when this was the last."""
+    """The new items of one page, the total at that time, and where to go on: None if this was the last page."""
 
     itens: tuple[I, ...] = field(repr=False)
     total: int
@@ -49,13 +52,13 @@ class Batch(Generic[I]):
 
 
 class Walk(Generic[I]):
-    """One walk. Ask `wanted` until it gives None, answer in the same order with `take` if it `fits`."""
+    """One walk. Ask `wanted` until it gives None, and give each answer, in the same order, to `take` if it `fits`."""
 
     def __init__(self, call: ListCall[I], *, rows: int | None, workers: int = 1, start: Place | None = None) -> None:
-        """`workers` above 1 walks by page numbers, which alone can be asked for out of order; a place says how.
+        """`workers` above 1 walks by page numbers, which alone can be asked for out of order; a `start` decides itself.
 
-        Raises ParameterError when the place is none, or one in another list, or of other filters, another order or
-        another size of pages.
+        Raises ParameterError if `start` is no place, or one of another list, other filters, another order or another
+        page size.
         """
         if not isinstance(start, Place | None):
             raise ParameterError("start must be the place of a batch")
@@ -80,7 +83,7 @@ class Walk(Generic[I]):
         self._seen = _Seen(start.seen if start else ())
 
     def wanted(self) -> ListCall[I] | None:
-        """Give the next call to make; None when nothing is left, or an answer must come first."""
+        """Give the next call to make; None if nothing is left, or if an answer must come first."""
         if self._done or (self._asked and (self._cursor or not self._started)):
             return None
         if not self._cursor and self._next > self._last:
@@ -91,13 +94,13 @@ class Walk(Generic[I]):
         return self._call.at(**where, rows=str(self._rows))
 
     def refused(self, error: StatusError) -> None:
-        """Try smaller pages when the very first is refused and nobody asked for its size; else raises the error."""
+        """Try smaller pages if the very first is refused and nobody asked for its size; otherwise raise the error."""
         if self._started or len(self._sizes) == 1 or not _may_be_rows(error):
             raise error
         self._again()
 
     def fits(self, listed: Listed[I]) -> bool:
-        """Tell whether to take an answer; else smaller pages are tried, as after a refusal: it is not all it says."""
+        """Tell whether to take an answer; smaller pages are tried if it lacks items that it should have."""
         rows = listed.linhas if listed.linhas > 0 else self._rows
         if self._started or len(self._sizes) == 1 or listed.cursor or _missing(listed, 1, rows) <= 0:
             return True
@@ -105,7 +108,7 @@ class Walk(Generic[I]):
         return False
 
     def take(self, listed: Listed[I]) -> Batch[I]:
-        """Take the answer to the earliest call not answered yet; AnswerError when the list could not be walked so."""
+        """Take the answer to the earliest call without one; AnswerError if the list cannot be walked in this way."""
         page = self._asked.popleft()
         self._started = True
         self._by_number = self._by_number or not (self._cursor or listed.cursor)
@@ -142,7 +145,7 @@ class Walk(Generic[I]):
         return Batch(listed.itens, listed.total, place)
 
     def _place(self, rows: int) -> Place | None:
-        """Give the earliest page not answered: one on its way, or the next."""
+        """Give the place of the earliest page without an answer: one already asked for, or the next."""
         if self._done:
             return None
         earliest = min((*self._asked, self._next))
@@ -151,7 +154,7 @@ class Walk(Generic[I]):
         return Place(self._rows, earliest, seen=seen, total=expected, question=self._question)
 
     def _follow(self, total: int, page: int, rows: int) -> None:
-        """Note how many items are left behind a page, and go back when it does not follow what was read before."""
+        """Note how many items are left after a page, and go back if it does not follow on what was read before."""
         before = total - (page - 1) * rows
         if self._left is None:
             self._left = self._total - (page - 1) * rows if self._total else before
@@ -165,7 +168,7 @@ class Walk(Generic[I]):
 
 
 class _Circle:
-    """Notices cursors that lead back to one that was there before (Brent): it remembers one, ever later, of them."""
+    """Notices cursors that lead in a circle (Brent's algorithm): it remembers one, and a later one ever more rarely."""
 
     __slots__ = ("_left", "_length", "_mark")
 
@@ -174,7 +177,7 @@ class _Circle:
         self._length = self._left = 1
 
     def follow(self, cursor: str | None) -> None:
-        """Take the next one; raises AnswerError after at most three times as many as there are."""
+        """Take the next cursor; AnswerError at the latest after three times as many cursors as there are."""
         if cursor and cursor == self._mark:
             raise AnswerError("the next page is said to be one that was asked for before")
         self._left -= 1
@@ -185,7 +188,7 @@ class _Circle:
 
 
 class _Seen:
-    """Keys of the latest items: as many as are worth remembering, so that no list is too long."""
+    """The keys of the latest items, up to a limit, so that a list of any length can be walked."""
 
     __slots__ = ("_keys",)
 
@@ -193,7 +196,7 @@ class _Seen:
         self._keys = dict.fromkeys(keys)
 
     def unseen(self, itens: tuple[I, ...]) -> tuple[I, ...]:
-        """Give the items not seen, and remember them."""
+        """Give the items not seen before, and remember them."""
         new = tuple(item for item in itens if item.key not in self._keys)
         for item in new:
             self._keys[item.key] = None
@@ -206,13 +209,13 @@ class _Seen:
 
 
 def _digest(call: ListCall[Any]) -> str:
-    """Tell questions apart by what they ask, not by where in the list; shows none of their values."""
+    """Digest a question without its place in the list; no value can be read from it."""
     asked = sorted(pair for pair in call.parameters if pair[0] not in _WHERE)
     return sha256(f"{call.path}?{urlencode(asked)}".encode()).hexdigest()[:16]
 
 
 def _missing(listed: Listed[I], page: int, rows: int) -> int:
-    """Count the items that a page of this number should have, by the total that came with it, and has not."""
+    """Count the items that this page lacks, by the total that came with it."""
     return min(rows, listed.total - (page - 1) * rows) - len(listed.itens)
 
 
@@ -225,6 +228,6 @@ _WHERE: Final = ("page", "rows", "cursor")
 _REMEMBERED: Final = 20_000
 _MOST_REREADS: Final = 1000
 _MOST_EMPTY: Final = 100
-"""Pages without items from which a walk goes on by cursor: no service of the contract has one before the end."""
+"""How many empty pages a walk by cursor accepts in a row: a service of the contract has none before the end."""
 _MOST_APART: Final = 2
-"""Items that the last page may lack, for it may be counted at another moment, where pages of its size are filled."""
+"""How many items the last page may lack, if its size is known to be filled: it may be counted at another moment."""

@@ -1,4 +1,4 @@
-"""Waits for one report to be CONCLUIDO: what to ask, and how long to pause; it neither sends nor waits."""
+"""Waits for one report to be CONCLUIDO: what to ask, and how long to pause; it neither sends nor sleeps."""
 
 from dataclasses import replace
 from typing import Final
@@ -14,12 +14,12 @@ DONE: Final = "CONCLUIDO"
 
 
 class Watch:
-    """One wait. An answer that has not changed costs the service, where it knows ETags, next to nothing."""
+    """One wait. If the service knows ETags, an answer that has not changed costs it next to nothing."""
 
     __slots__ = ("_call", "_end", "_etag", "_failure", "_last", "_least", "_numero", "_pause", "_status", "_timing")
 
     def __init__(self, numero: str | UUID, *, timeout: float, timing: Timing) -> None:
-        """`timeout` in seconds, above 0; raises ParameterError, also when `numero` is none."""
+        """`timeout` is in seconds, above 0; raises ParameterError, also if `numero` is malformed."""
         check_seconds("timeout", timeout)
         self._call = questions.counted(questions.relatorios({"numero": numero or ""}))
         self._numero = str(numero).lower()
@@ -36,11 +36,11 @@ class Watch:
         return self._call.unless(self._etag)
 
     def limits(self, usual: Limits) -> Limits:
-        """Give those of the next call, which takes no longer than the wait."""
+        """Give the limits of the next call, which takes no longer than the wait."""
         return replace(usual, deadline=max(min(usual.deadline, self._left), _LEAST))
 
     def see(self, answer: Listed[Relatorio] | Unchanged) -> Relatorio | None:
-        """Give the report if it is done; raises AnswerError when another one came."""
+        """Give the report if it is done; raises AnswerError if another report came."""
         self._failure, self._least = None, 0.0
         if isinstance(answer, Unchanged):
             return None
@@ -52,9 +52,9 @@ class Watch:
         return next((item for item in answer.itens if item.status == DONE), None)
 
     def missed(self, failure: LaudoError) -> None:
-        """Note why there was no answer; raises the failure when it will not pass while the wait lasts.
+        """Note why there was no answer; raises the failure if it will not pass while the wait lasts.
 
-        That a question was cut off by the end of the wait is none.
+        A question that the end of the wait cuts off counts as no failure.
         """
         asked = isinstance(failure, StatusError) and failure.retry_after
         if not is_passing(failure) or (asked and asked > self._until_last):
@@ -64,9 +64,9 @@ class Watch:
         self._least = asked or 0.0
 
     def pause(self) -> float:
-        """Give the seconds until the next question, more each time; raises NotReadyError when the time is over.
+        """Give the seconds until the next question, more each time; raises NotReadyError if the time is over.
 
-        When the last questions had no answer, it is their failure that is raised. The last one comes a second before
+        If the last questions had no answer, their failure is raised instead. The last question comes a second before
         the end, or less, so that it can be answered.
         """
         left = self._until_last
@@ -78,7 +78,7 @@ class Watch:
 
     @property
     def _seen(self) -> str:
-        """Say what was seen of the report: that there is none may be a matter of its numero, or of the token."""
+        """Say what was seen of the report; if nothing was, its numero or the token may be wrong."""
         if self._status is None:
             return "the service has shown no report of this numero to this token"
         return f"the report is not {DONE} but {self._status}"

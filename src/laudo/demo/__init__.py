@@ -27,12 +27,12 @@ _EXEMPLO: Final = "Organização Exemplo"
 _VIZINHA: Final = "Organização Vizinha"
 _WEBHOOK: Final = "https://example.com/webhook"
 _STRIDE: Final = 3
-"""From one of ten places to that of the next report: an account gets its share of them evenly."""
+"""The step from one report's place, of ten, to the next one's: each account gets its share evenly."""
 
 
 @disclosure.only("tenths")
 class Member(NamedTuple):
-    """A user of the demonstration (a role, nobody) and the tenths of the reports for its account."""
+    """A user of the demonstration (a role, nobody real) and how many tenths of the reports its account gets."""
 
     nome_organizacao: str
     email: str
@@ -69,10 +69,9 @@ class Demo:
 def fill(database: Database, key: bytes, *, count: int = 10_000, until_ms: int = NOW_MS) -> Demo:
     """Fill a migrated store, opened for writing, with two organizations and `count` reports between them.
 
-    The newest is shortly before `until_ms`; all else is the same each time.
-    Some CPFs are known to both. The tokens come last: where they exist, all the rest does, and nothing is
-    done. What an interrupted call wrote is found again, not doubled. Raises AccountError when the last
-    user's token was revoked.
+    The newest report is shortly before `until_ms`; all else is the same each time. Some CPFs are known to both
+    organizations. The tokens come last: if they exist, so does all the rest, and nothing is done. What an interrupted
+    call wrote is found again, not doubled. Raises AccountError if the last user's token was revoked.
     """
     now_ms = _now_ms()
     with database.transaction() as connection:
@@ -90,7 +89,7 @@ def fill(database: Database, key: bytes, *, count: int = 10_000, until_ms: int =
 
 
 def go_on(database: Database, filled: Demo) -> None:
-    """Let reports come and move on, others at each call: write each change when it happens. It never ends of itself."""
+    """Let reports come and move on, and write each change when it happens; each call invents others and never ends."""
     places = _places([access.id_conta for access in filled.accesses])
     ingests = {id_conta: Ingest(database, id_conta) for id_conta in set(places)}
     for number, relatorio in live.changes(secrets.randbits(64), _now_ms()):
@@ -99,12 +98,12 @@ def go_on(database: Database, filled: Demo) -> None:
 
 
 def demo_token(key: bytes, number: int) -> str:
-    """The token of user `number` (from 1): the same whenever the key is, so that it is never stored."""
+    """The token of user `number` (from 1), derived from the key, so that it is never stored."""
     return derived_token(key, f"demo token {number}")
 
 
 def ndjson_lines(relatorios: Iterable[Relatorio]) -> Iterator[bytes]:
-    """Each report as one line, newline included, of a file for `laudo import`."""
+    """Each report as one line, with its newline, of a file for `laudo import`."""
     encode = msgspec.json.Encoder().encode
     for relatorio in relatorios:
         item = msgspec.structs.asdict(relatorio)
@@ -113,7 +112,7 @@ def ndjson_lines(relatorios: Iterable[Relatorio]) -> Iterator[bytes]:
 
 
 def _usuario(connection: Connection, member: Member) -> Usuario:
-    """The member's user, found or made, with its organization and that one's first account."""
+    """The member's user, found or made, in the first account of its organization."""
     conta = _conta(connection, member.nome_organizacao)
     for usuario in accounts.usuarios(connection):
         if (usuario.id_conta, usuario.email) == (conta.id_conta, member.email):
@@ -134,7 +133,7 @@ def _access(member: Member, usuario: Usuario, token: str) -> Access:
 
 
 def _write(database: Database, usuarios: Sequence[Usuario], made: Iterable[Relatorio]) -> int:
-    """Deal the reports out by tenths, in batches; gives how many were new."""
+    """Deal out the reports by tenths, in batches; gives how many were new."""
     ingests = {usuario.id_conta: Ingest(database, usuario.id_conta) for usuario in usuarios}
     places = _places([usuario.id_conta for usuario in usuarios])
     batches: dict[int, list[Relatorio]] = {id_conta: [] for id_conta in ingests}
@@ -149,7 +148,7 @@ def _write(database: Database, usuarios: Sequence[Usuario], made: Iterable[Relat
 
 
 def _places(id_contas: Sequence[int]) -> list[int]:
-    """The accounts of the members, each as often as it gets tenths of the reports."""
+    """The members' accounts, each as often as it gets tenths of the reports."""
     return [id_conta for id_conta, member in zip(id_contas, _MEMBERS, strict=True) for _ in range(member.tenths)]
 
 

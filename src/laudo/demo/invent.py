@@ -1,7 +1,7 @@
 """Invents reports: the same seed gives the same data, as fast as it can be written and in constant memory.
 
-A person or company is a function of its number, not a stored thing: primes carry numbers one to one to
-documents and, well mixed, to names, so that ten million reports need no more memory than ten.
+A person or company is computed from its number and not stored. Primes map numbers one to one to documents and, well
+mixed, to names. So ten million reports need no more memory than ten.
 """
 
 import random
@@ -22,9 +22,9 @@ T = TypeVar("T")
 NOW_MS: Final = 1_790_812_800_000  # 2026-10-01T00:00:00Z: fixed, or the same seed would not give the same data
 
 SPAN_MS: Final = 1095 * DAY
-"""From the first report to the last."""
+"""The time from the first report to the last."""
 EARLIEST_MS: Final = parse_instant("0001-01-01T00:00:00Z") + SPAN_MS
-"""When the last may be made: no report is older than the calendar."""
+"""The earliest time for the last report: no report may be older than the calendar."""
 _HOUR_MS: Final = 3_600_000
 _WEEK_MS: Final = 7 * DAY
 _FIRST_MONDAY_MS: Final = 4 * DAY  # 1970-01-01 was a Thursday
@@ -58,10 +58,10 @@ def relatorios(
     persons: int | None = None,
     until_ms: int = NOW_MS,
 ) -> Iterator[Relatorio]:
-    """Reports in ascending `atualizado_em`, the last shortly before `until_ms`; a fifth are on companies.
+    """Reports in ascending `atualizado_em`, the last shortly before `until_ms`; a fifth are about companies.
 
-    `persons` is how many distinct CPFs occur: at most 0.8 × count (more is taken for that), by
-    default 0.3 × count. A few return often, most once or twice.
+    `persons` is how many distinct CPFs occur: at most 0.8 × count (more is taken for that), by default 0.3 × count. A
+    few return often, most of them once or twice.
     """
     rng = random.Random(seed)
     subject = _subjects(rng)
@@ -89,7 +89,7 @@ def relatorios(
 
 
 def _uuids(rng: random.Random) -> Iterator[str]:
-    """Endless UUIDs of version 4."""
+    """UUIDs of version 4, without end."""
     variants = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
     while True:
         digits = rng.randbytes(16 * _BLOCK).hex()
@@ -99,7 +99,7 @@ def _uuids(rng: random.Random) -> Iterator[str]:
 
 
 def _numbers(rng: random.Random, count: int, persons: int | None) -> Iterator[int]:
-    """Which subject each report is about: a new one whenever its turn has come, else one met before."""
+    """The number of the subject that each report is about: a new one whenever it is due, otherwise one met before."""
     subjects = max(1, count * 3 // 8 if persons is None else min(count, persons * 5 // 4))
     uniform = rng.random
     met = 0
@@ -133,7 +133,7 @@ def _instants(rng: random.Random, count: int, start_ms: int, end_ms: int) -> Ite
 
 
 def _week() -> list[int]:
-    """The week cut where equal amounts of work have been done, in ms from Monday 0 h: 1,025 bounds."""
+    """The week cut into parts with equal amounts of work, in ms from Monday 0 h: 1,025 bounds."""
     hours = [day * hour for day in names.DAYS for hour in names.HOURS]
     done = [0, *accumulate(hours)]
     bounds = []
@@ -145,7 +145,7 @@ def _week() -> list[int]:
 
 
 def _subjects(rng: random.Random) -> Callable[[int], Subject]:
-    """Number -> person or, every fifth, company; distinct documents up to 10**8 numbers."""
+    """Number -> person or, for every fifth, company; documents are distinct up to 10**8 numbers."""
     person, company = _persons(rng), _companies(rng)
 
     @lru_cache(maxsize=65_536)
@@ -196,7 +196,7 @@ def _companies(rng: random.Random) -> Callable[[int], Subject]:
 
 
 def _outcomes(tipo_pessoa: TipoPessoa) -> tuple[list[Outcome], list[Outcome]]:
-    """8,192 outcomes of older reports and as many of the newest, as often in the table as they are common."""
+    """8,192 outcomes of older reports and as many of the newest, each as often as it is common."""
     matrices = list(_words(names.MATRICES_PESSOA if tipo_pessoa == "Pessoa" else names.MATRICES_EMPRESA))
     older: list[tuple[Outcome, int]] = []
     newest: list[tuple[Outcome, int]] = []
@@ -209,14 +209,14 @@ def _outcomes(tipo_pessoa: TipoPessoa) -> tuple[list[Outcome], list[Outcome]]:
 
 
 def _words(text: str) -> Iterator[tuple[str, int]]:
-    """The entries of a list of names: words, a blank, a weight; separated by bars and line ends."""
+    """The entries of a list of names: words, a blank and a weight, separated by bars and line ends."""
     for entry in text.strip().replace("\n", "|").split("|"):
         word, _, weight = entry.rpartition(" ")
         yield word, int(weight)
 
 
 def _table(weighted: Iterable[tuple[T, int]], size: int) -> list[T]:
-    """`size` places shared out by weight, so that one random index is one weighted choice."""
+    """`size` entries shared out by weight, so that one random index is one weighted choice."""
     pairs = list(weighted)
     total = sum(weight for _, weight in pairs)
     table: list[T] = []

@@ -1,4 +1,4 @@
-"""Invents what happens while somebody looks: reports that come and move on, as those of a service at work do."""
+"""Invents what happens while somebody looks: reports that come and move on, as in a service at work."""
 
 import random
 from bisect import insort
@@ -13,13 +13,13 @@ from laudo.demo.invent import relatorios
 from laudo.server.ingest.fields import Relatorio
 
 Change = tuple[int, Relatorio]
-"""The number of a report, from 0, and how it is from its `atualizado_em` on."""
+"""The number of a report, from 0, and its state from its `atualizado_em` on."""
 
 
 def changes(seed: int, start_ms: int) -> Iterator[Change]:
-    """What happens from an instant on, in its order and without end: a report comes every other second.
+    """What happens from an instant on, in order and without end: a report comes every two seconds.
 
-    Each is concluded within 40 seconds; some wait for an analyst or a document before.
+    Each is concluded within 40 seconds; some wait for an analyst or a document first.
     """
     rng = random.Random(seed)
     ahead: list[tuple[int, Change]] = []
@@ -32,7 +32,7 @@ def changes(seed: int, start_ms: int) -> Iterator[Change]:
 
 
 def _course(rng: random.Random, relatorio: Relatorio, came: int) -> Iterator[Relatorio]:
-    """What becomes of a report that came at an instant."""
+    """The states of a report that came at an instant."""
     at = came
     for status in rng.choices(*_COURSES)[0]:
         _, resultado, pendente, mensagem = rng.choices(*_OUTCOMES[status])[0]
@@ -50,7 +50,7 @@ def _course(rng: random.Random, relatorio: Relatorio, came: int) -> Iterator[Rel
 _ENDLESS: Final = 10**12
 _BETWEEN_MS: Final = 2000
 _STAY_MS: Final = (2000, 10_000)
-"""How long a report stays as it is."""
+"""How long a report stays in one state."""
 _COURSES: Final = (
     (
         ("PRE-PROCESSANDO", "PROCESSANDO", "CONCLUIDO"),
@@ -59,7 +59,7 @@ _COURSES: Final = (
     ),
     (6, 3, 1),
 )
-"""The statuses of a report, one after the other, and how common each such course is."""
+"""The statuses that a report goes through, and how common each such course is."""
 _OUTCOMES: Final = {
     status: (
         [outcome[:4] for outcome in names.OUTCOMES if outcome[0] == status],

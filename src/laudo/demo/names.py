@@ -4,7 +4,7 @@ from typing import Final
 
 from laudo.server.ingest.fields import Resultado
 
-# Relative frequencies, by rough estimate, taken from no register; no entry stands for anybody.
+# Relative frequencies, roughly estimated and from no register; no entry stands for a real person.
 FIRST: Final = """
 Maria 15|José 20|Ana 16|João 16|Antônio 10|Francisco 9|Carlos 9|Paulo 9|Pedro 9|Lucas 9|Luiz 9|Marcos 8
 Luís 7|Gabriel 8|Rafael 8|Daniel 8|Marcelo 7|Bruno 7|Eduardo 7|Felipe 7|Rodrigo 7|Manoel 4|Mateus 6
@@ -55,8 +55,8 @@ consultaEmpresaDefault 36|consultaEmpresaCompleta 26|consultaEmpresaSocios 16|co
 consultaEmpresaFornecedor 10
 """
 
-# status, resultado, pendente_validacao_manual, mensagem, how common among older and among the newest
-# reports, in thousandths: what is open is mostly new.
+# status, resultado, pendente_validacao_manual, mensagem, and how common among older and among the newest
+# reports, in thousandths: open reports are mostly new.
 OUTCOMES: Final[tuple[tuple[str, Resultado | None, bool, str, int, int], ...]] = (
     ("CONCLUIDO", "VALID", False, "Válido.", 640, 300),
     ("CONCLUIDO", "VALID", False, "Documento e dados cadastrais conferem.", 188, 90),

@@ -1,4 +1,4 @@
-"""Mirrors a service of this contract into an account of the local store: first whole, then only what changed since."""
+"""Mirrors a service of this contract into an account of the local store: first all of it, then only what changed."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -23,32 +23,32 @@ from laudo.server.ingest.writer import Ingest
 I = TypeVar("I", bound=Item)  # noqa: E741 - an item
 
 MARGIN: Final = timedelta(minutes=5)
-"""How far behind the newest report known a later run looks again, for clocks that differ and writes that come late."""
+"""How far before the newest known report a later run starts, because clocks differ and writes may come late."""
 
 _EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
-"""What some services write for an instant that they do not know: no report is older, and no instant can be."""
+"""What some services write for an unknown instant: no report is older, and no instant can be."""
 
 _REMEMBERED: Final = 10_000
-"""Reports rejected by the first walk that the next one may meet again: those that came first are the newest."""
+"""How many rejected reports are remembered, so that each is told once: those that come first are the newest."""
 
 UNNAMED: Final = "Nome não informado"
-"""Stands for the name of a person whom the service lists in a report and has never listed among its persons."""
+"""Stands for the name of a person who is in a report but whom the service has never listed among its persons."""
 
 
 @disclosure.only("id_conta", "whole", "since", "began", "newest", "list", "place")
 class State(msgspec.Struct, kw_only=True):
-    """How far a mirror is: all older than `since` is here, but for late writes; the rest tells of a walk not ended.
+    """How far a mirror is: all reports older than `since` are here, except late writes; the rest is of an open walk.
 
-    `since` is never later than the beginning of the walk that it came of, whatever dates reports bear. What was written
-    is in the store that was made at `made_at`, whose account had then come to `version`. `token` is the hash of the one
-    that asks: another may see another account.
+    A walk is open until it has ended. `since` is never later than the beginning of the walk that gave it, whatever
+    dates the reports have. Everything written is in the store that was made at `made_at`, whose account had then come
+    to `version`. `token` is the hash of the token that asks, since another one may see another account.
     """
 
     base_url: str
     id_conta: int
     token: str = ""
     whole: bool = False
-    """The walk not ended was asked for: to ask again goes on with it."""
+    """The open walk was asked for, so asking again goes on with it."""
     since: datetime | None = None
     began: datetime | None = None
     newest: datetime | None = None
@@ -58,17 +58,17 @@ class State(msgspec.Struct, kw_only=True):
     version: int = 0
 
     def anew(self, *, whole: bool) -> "State":
-        """Give that of the same mirror before anything came."""
+        """Give the state of the same mirror before anything came."""
         return State(base_url=self.base_url, id_conta=self.id_conta, token=self.token, whole=whole)
 
     def is_of(self, standing: Standing) -> bool:
-        """Tell whether the store still has all that was written: it was neither made anew nor taken back."""
+        """Tell whether the store still has all that was written: it was neither made anew nor set back."""
         return self.made_at == standing.made_at and self.version <= standing.version
 
 
 @dataclass(slots=True)
 class Summary:
-    """What has become of the reports that came, and how many the service says there are."""
+    """What became of the reports that came, and how many the service says there are."""
 
     counts: Counts = field(default_factory=Counts)
     rejected: int = 0
@@ -77,7 +77,7 @@ class Summary:
 
     @property
     def kept(self) -> int:
-        """How many of them the store has."""
+        """How many of the reports the store has."""
         return sum(self.counts)
 
     def __str__(self) -> str:
@@ -85,13 +85,13 @@ class Summary:
 
 
 Report = Callable[[str, int, int], None]
-"""Told the list, how many items have come, and the total."""
+"""Told the list, how many of its items have come, and the total."""
 Tell = Callable[[str], None]
-"""Told what a person should know, in one line."""
+"""Told what the user should know, in one line."""
 
 
 class Mirror:
-    """One account's mirror of one service. What a run has written is not asked for again by the next."""
+    """The mirror of one service in one account. A run does not ask again for what an earlier one has written."""
 
     def __init__(
         self, client: Laudo, ingest: Ingest, state: State, *, names: Names, save: Callable[[State], None]
@@ -107,13 +107,13 @@ class Mirror:
 
     @property
     def kept(self) -> bool:
-        """Whether the next run has less to do for this one."""
+        """Whether this run has left the next one less to do."""
         return self._saved or self.summary.kept > 0
 
     def run(self, *, report: Report, tell: Tell) -> None:
         """Bring the account up to date; raises LaudoError or StoreError, and can then be run again.
 
-        The first time everything is walked, and then what changed under that walk.
+        The first run walks everything, and then what has changed during that walk.
         """
         if self._state.since is None:
             self._whole(report, tell)
@@ -142,7 +142,7 @@ class Mirror:
         self._note("pessoas", None)
 
     def _noted(self, walk: Callable[..., Iterator[Batch[I]]], tell: Tell) -> Iterator[Batch[I]]:
-        """Walk from the place noted, or from the start when the service has forgotten it: its key or limit changed."""
+        """Walk from the place noted, or from the start if the service has forgotten it: its key or limit changed."""
         place, came = self._state.place, False
         try:
             for batch in walk(start=place):
@@ -155,7 +155,7 @@ class Mirror:
             yield from walk()
 
     def _changes(self, known: datetime, report: Report, tell: Tell) -> None:
-        """Walk both lists, the newest first, until what they hold is known."""
+        """Walk both lists, the newest first, until items are known already."""
         began = datetime.now(UTC)
         newest = min(known, began)
         since = max(newest, _EARLIEST + MARGIN) - MARGIN
@@ -181,10 +181,10 @@ class Mirror:
         self._saved = True
 
     def _write(self, batch: Batch[Listed], tell: Tell, since: datetime | None = None) -> None:
-        """Write what is not older than `since`."""
+        """Write the reports that are not older than `since`."""
         self.summary.total = batch.total
         recent = [item for item in batch.itens if since is None or item.atualizado_em >= since]
-        # A name may have been asked for before it changed, with the very report that changed it.
+        # A report may be here with a name that was asked for before this very report changed it: it is written again.
         counts = self._ingest.write(list(self._accepted(recent, tell)), equal_wins=True)
         self.summary.counts = self.summary.counts.plus(counts)
 
@@ -202,7 +202,7 @@ class Mirror:
                 self._reject(item.numero, fault, tell)
 
     def _reject(self, numero: str, fault: FaultError, tell: Tell) -> None:
-        """Count and tell a report once in a run; its numero is told if it is one, else it could hold anything."""
+        """Count and tell a rejected report once in a run; its numero only if it is one, as it could hold anything."""
         if numero in self._rejected:
             return
         if len(self._rejected) < _REMEMBERED:
@@ -214,11 +214,11 @@ class Mirror:
         tell(f"rejected: {named}{fault}")
 
     def _ask_name(self, cpf: str) -> str:
-        """Ask for one person who was not in the list when it was walked; if in vain, the name known before stays.
+        """Ask for one person who was not in the list when it was walked; if that fails, the name known before stays.
 
-        A service that does not know the filter gives others.
+        A service that does not know the filter answers with other persons.
         """
-        with suppress(ParameterError):  # It is of no form that a CPF has.
+        with suppress(ParameterError):  # It is not in the form of a CPF.
             self._names.keep(self._client.pessoas(cpf=cpf).itens)
         return self._names.of({cpf}).get(cpf) or self._ingest.nome(cpf) or UNNAMED
 
@@ -232,7 +232,7 @@ def _counted(name: str, batches: Iterator[Batch[I]], report: Report) -> Iterator
 
 
 def _is_person(item: Listed) -> bool:
-    """Tell whether a report is of a person, in whichever case a service writes that."""
+    """Tell whether a report is about a person, in whatever case the service writes that."""
     return fold(item.tipo_pessoa) == fold(PESSOA)
 
 

@@ -1,4 +1,4 @@
-"""What a mirror has learned of names, until the reports come that need them."""
+"""The names that a mirror has learned, kept until the reports come that need them."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -11,13 +11,13 @@ from laudo.server.database import StoreError
 
 
 class Names:
-    """CPF → name, in a file of its own: there may be more than memory holds.
+    """CPF → name, in a file of its own, as there may be more than memory holds.
 
-    One connection without a WAL, for which the standard library's SQLite is sound. Its failures are StoreErrors.
+    It uses one connection without a WAL, for which the standard library's SQLite is safe. Its failures are StoreErrors.
     """
 
     def __init__(self, path: Path) -> None:
-        """Raises StoreError when there is a file that is none of ours; where there is none, `keep` makes it."""
+        """Raises StoreError if there is a file that is not ours; if there is none, `keep` makes it."""
         self._path = path
         self._connection = self._open() if path.exists() else None
 
@@ -43,12 +43,12 @@ class Names:
             self._connection.close()
 
     def forget(self) -> None:
-        """Delete the file: what it held is in the store."""
+        """Delete the file: what it held is now in the store."""
         self.close()
         self._path.unlink(missing_ok=True)
 
     def _open(self) -> sqlite3.Connection:
-        """Open the file; what is neither empty nor of our one table is not touched."""
+        """Open the file; one that is neither empty nor holds just our table is left alone."""
         if not self._path.exists():
             self._path.touch(mode=0o600)
         with self._explained():
@@ -58,7 +58,7 @@ class Names:
                 raise StoreError(
                     f"{self._path} is not what `laudo pull` wrote; hint: remove it, or name another --state"
                 )
-            self._path.chmod(0o600)  # It may be of a copy, or made by somebody else, who is refused that.
+            self._path.chmod(0o600)  # A copy may be open to others; on somebody else's file this fails.
             connection = sqlite3.connect(self._path)
             connection.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE}")
             return connection
