@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def _round(browser: Browser, base: str, token: str) -> dict[str, float]:
-    """Measure once, in milliseconds; who comes has a token already."""
+    """Measure once, in milliseconds; the browser has a token already."""
     with browser.new_context() as context:
         context.add_init_script(
             f"if (location.protocol === 'http:') sessionStorage.setItem('laudo.token {base}', '{token}')"

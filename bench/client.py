@@ -75,7 +75,7 @@ def client(base: str, token: str) -> int:
 
 
 def measure(walk: Callable[[], int]) -> tuple[float, float]:
-    """Reports a second by wall clock, and by CPU."""
+    """Reports per second of wall time, and of CPU time."""
     wall, cpu = time.perf_counter(), time.process_time()
     count = walk()
     return count / (time.perf_counter() - wall), count / (time.process_time() - cpu)
@@ -92,7 +92,7 @@ def show(seen: dict[str, list[tuple[float, float]]]) -> None:
 
 @contextmanager
 def serving(folder: Path, reports: int, port: int) -> Iterator[tuple[str, str]]:
-    """Fill a store, serve it, and give the base address and a token."""
+    """Fill a store and serve it; gives the base address and a token."""
     command = [str(LAUDO), "demo", "--count", str(reports), "--port", str(port), "--workers", "1"]
     command += ["--store", f"sqlite:///{folder}/laudo.db", "--key-file", f"{folder}/laudo.key"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ, cwd=folder) as process:

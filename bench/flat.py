@@ -2,11 +2,11 @@
 
     python bench/flat.py --sizes 10k,100k,1M,10M [--store postgresql://…]
 
-Builds a store of each size (kept in --folder; 10 M reports of 3 M persons take some 8 GB), asks it in process, with
-nothing kept of other answers, and prints the median and the 99th percentile beside the plain way, COUNT and OFFSET, on
-the same store. Last come, where what was seen of others is kept, pages at random after eight others, and pages from the
-middle on of which four are under way. With --picture it draws the curves for docs/performance.md; with --json it writes
-every figure.
+Builds a store of each size (kept in --folder; 10 M reports of 3 M persons take some 8 GB) and asks it in process, with
+nothing kept from earlier answers. Prints the median and the 99th percentile beside those of the plain way, COUNT and
+OFFSET, on the same store. Two further kinds of page use what was counted for others: pages at random after eight
+others, and pages from the middle on, as a client with four under way asks for them. With --picture it draws the curves
+for docs/performance.md; with --json it writes every figure.
 """
 
 import argparse
@@ -47,15 +47,15 @@ SHAPES: Final = {
     "timed": "1 for UUIDs that follow time (version 7)",
 }
 _WARMING: Final = 8
-"""Pages, evenly apart, that are asked for before those at random."""
+"""How many pages, evenly spread, are asked for before those at random."""
 _BUDGET: Final = 0.4
 """Seconds spent on one figure, unless one answer takes longer."""
 _LEAST_LED: Final = 24
-"""Pages asked for where what was seen of others leads to them, at least: of few the dear first ones were the median."""
+"""The fewest pages asked for where counts are kept: with few, the expensive first ones would be the median."""
 
 
 class Row(NamedTuple):
-    """What is asked, without page; {documento}, {numero} and {cpf} stand for values in the data."""
+    """What is asked, without the page; {documento}, {numero} and {cpf} stand for values in the data."""
 
     name: str
     resource: Resource
@@ -208,9 +208,9 @@ def _measure(built: Built, *, only: str, plain: bool) -> dict[str, list[Figure]]
 
 
 class Asker:
-    """Asks one store, as a worker does for one caller: it knows the account's facets, but keeps no answers.
+    """Asks one store as a worker does for one caller: it knows the account's facets, but keeps no answers.
 
-    Where it is led, it keeps what was counted for them, and is asked for pages that follow none it has seen.
+    `_led` keeps what was counted for other pages, and is asked for pages that follow none of those.
     """
 
     def __init__(self, database: Database, built: Built) -> None:
@@ -288,7 +288,7 @@ class Asker:
             connection.fetch(sql.statement(lookup, self._owner, connection.dialect))
 
     def timed(self, ask: Callable[[], object], *, least: int = 2, most: int = 400) -> list[float]:
-        """Give milliseconds of as many answers as fit the budget, but for the first of several, which warms up."""
+        """Give the milliseconds of as many answers as fit the budget, without the first of several, which warms up."""
         samples: list[float] = []
         ends = time.perf_counter() + _BUDGET
         while len(samples) < most and (len(samples) < least or time.perf_counter() < ends):

@@ -60,14 +60,14 @@ def main() -> None:
 
 
 def _writes(database: Database, id_conta: int, count: int) -> Iterator[object]:
-    """Write any of the invented reports anew each time."""
+    """Write one of the invented reports anew each time."""
     ingest, reports, seeded = Ingest(database, id_conta), list(demo.relatorios(count)), random.Random(1)
     while True:
         yield ingest.write([replace(seeded.choice(reports), atualizado_em=time_ns() // 1_000_000)])
 
 
 def _look(name: str, client: Client, write: Callable[[], object], commits: int) -> None:
-    """Write so often, and print what the last of these took, and lists after them."""
+    """Write `commits` times, and print what the last of these took, and lists after them."""
     taken = [_milliseconds(write) for _ in range(commits)][-100:]
     shown = f"{name:24}{median(taken):>12.1f}"
     for target in ASKED.values():

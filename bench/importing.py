@@ -2,12 +2,13 @@
 
     python bench/importing.py --reports 200000 --rounds 3
 
-`laudo import` reads NDJSON, checks it, and keeps facets, tallies, persons and words besides; `executemany` gets rows
-made beforehand, in the order of the file, and inserts them into `relatorio` with its indexes, nothing else. Both write
-batches, each one durable transaction: the importer its own, `executemany` such of 1,000 and such as the importer's
-largest. The time of the one begins with its start, that of the other with the first row; both end when the store is
-closed. Rounds alternate; shown are medians, and the most memory that the importer's two processes had at once, pages
-that they share counted once (PSS). With `--letter ç` all texts are of this letter, and as long as may be.
+`laudo import` reads NDJSON, checks it, and also keeps facets, tallies, persons and words. `executemany` gets rows made
+beforehand, in the order of the file, and only inserts them into `relatorio` with its indexes. Both write batches, each
+one durable transaction: the importer its own, `executemany` batches of 1,000 and of the importer's largest size. The
+importer's time begins with its start, that of `executemany` with the first row; both end when the store is closed.
+
+Rounds alternate. Shown are medians, and the most memory that the importer's two processes had at once, with shared
+pages counted once (PSS). With `--letter ç` all texts are of this letter, and as long as may be.
 """
 
 import argparse
@@ -38,7 +39,7 @@ from stores import INSERT
 
 BATCHES: Final = (1000, MOST)
 LOOK: Final = 0.1
-"""Seconds between two looks at the memory."""
+"""Seconds between two readings of the memory."""
 LAUDO: Final = Path(sys.executable).with_name("laudo")
 
 
@@ -67,7 +68,7 @@ def main() -> None:
 
 
 def _relatorios(count: int, letter: str) -> Iterable[Relatorio]:
-    """Invent reports, whose texts are of this letter if one is given, and as long as may be."""
+    """Invent reports; if a letter is given, their texts are of it and as long as may be."""
     if not letter:
         return invent.relatorios(count)
     texts = {"nome": letter * 200, "mensagem": letter * 500, "nome_pessoa": letter * 200}
@@ -75,7 +76,7 @@ def _relatorios(count: int, letter: str) -> Iterable[Relatorio]:
 
 
 def _import(store: Path, file: Path) -> tuple[float, float]:
-    """Seconds that `laudo import` takes, and the megabytes that it had at most."""
+    """The seconds that `laudo import` takes, and the most megabytes that it had."""
     database, owner = _prepared(store)
     database.close()
     command = [str(LAUDO), "import", str(file), "--account", str(owner.id_conta), "--store", f"sqlite:///{store}"]
@@ -89,7 +90,7 @@ def _import(store: Path, file: Path) -> tuple[float, float]:
 
 
 def _peak(process: subprocess.Popen[bytes]) -> float:
-    """Watch a process and its children until it ends; gives the most megabytes."""
+    """Watch a process and its children until it ends; gives the most megabytes that they had."""
     watched, peak = psutil.Process(process.pid), 0
     while process.poll() is None:
         with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
@@ -100,7 +101,7 @@ def _peak(process: subprocess.Popen[bytes]) -> float:
 
 
 def _insert(store: Path, reports: Iterable[Relatorio], size: int) -> float:
-    """Seconds that inserting rows made beforehand takes, in batches of so many."""
+    """The seconds that inserting rows made beforehand takes, in batches of `size`."""
     database, owner = _prepared(store)
     numbers = FacetNumbers(owner)
     with database.transaction() as connection:

@@ -41,7 +41,7 @@ _TIMES: Final = 300
 
 
 class Client:
-    """Asks one application, always with one token; gives an answer's headers."""
+    """Asks one application, always with the same token; gives an answer's headers."""
 
     def __init__(self, asked: WSGIApplication, token: str) -> None:
         self._asked = asked
@@ -80,7 +80,7 @@ class Client:
 
 
 class Row(NamedTuple):
-    """One request, how often it is asked in a round, and what is done before each time, which is not measured."""
+    """One request, how often a round asks it, and what is done before each time, which is not measured."""
 
     name: str
     ask: Callable[[], object]
@@ -142,7 +142,7 @@ def _rows(
 
 
 def _writes(database: Database, id_conta: int) -> Iterator[object]:
-    """Write one report anew each time: a write may take less than the millisecond that tells it from the one before."""
+    """Write one report anew each time, dated one millisecond later: a write may take less time than that."""
     ingest = Ingest(database, id_conta)
     [invented] = demo.relatorios(1)
     for now in count(time_ns() // 1_000_000):
@@ -150,7 +150,7 @@ def _writes(database: Database, id_conta: int) -> Iterator[object]:
 
 
 def _documents(database: Database, id_conta: int, *, wanted: int) -> Iterator[str]:
-    """Give the documents of an account, in no order that its pages have; ends where fewer are there than are wanted."""
+    """Give the documents of an account in an order that no page has; ends the program if there are too few."""
     found = database.fetch(Statement("SELECT DISTINCT numero_documento FROM relatorio WHERE id_conta = ?", (id_conta,)))
     if len(found) < wanted:
         hint = "take fewer --rounds, or a new store and more --reports"
@@ -159,7 +159,7 @@ def _documents(database: Database, id_conta: int, *, wanted: int) -> Iterator[st
 
 
 def _measured(row: Row) -> float:
-    """Give the microseconds of CPU that a request takes."""
+    """Give the microseconds of CPU that one request takes."""
     spent = 0.0
     for _ in range(row.times):
         row.before()

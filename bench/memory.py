@@ -58,7 +58,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _fill(folder: Path, number: int) -> None:
-    """Make a store of so many accounts of as many organizations, and a file of their tokens."""
+    """Make a store of `number` accounts, each in an organization of its own, and a file of their tokens."""
     keys.make(folder / "laudo.key")
     key, reports, tokens = keys.load(folder / "laudo.key"), list(invent.relatorios(_REPORTS)), []
     with closing(open_store(_store(folder), write=True)) as database:
@@ -91,7 +91,7 @@ def _ask(folder: Path, questions: int) -> None:
 
 
 def _lists() -> Iterator[str]:
-    """Give lists with any filters by facets, in any such order, on one of the first pages."""
+    """Give lists with random filters on facets, in random orders, on one of the first pages."""
     chosen = random.Random(1)
     orders = [f"{sign}{field.name}" for field in RELATORIOS.fields for sign in ("", "-")]
     while True:

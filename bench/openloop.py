@@ -1,6 +1,6 @@
-"""Asks when it is time to, whether or not what was asked before has been answered.
+"""Sends requests when they are due, whether or not earlier ones have been answered.
 
-So do clients that know nothing of one another. Those that wait for an answer before they ask again hide a collapse.
+Clients that know nothing of one another do so. Clients that wait for an answer before they ask again hide a collapse.
 """
 
 import asyncio
@@ -24,24 +24,24 @@ _Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Asked(NamedTuple):
-    """What came of one request: its status, and the seconds from when it was due until then."""
+    """The outcome of one request: its status, and the seconds since it was due."""
 
     status: int
     seconds: float
 
 
 class Asker:
-    """Asks one service with one token; connections are kept open, as clients do."""
+    """Asks one service with one token, on connections that are kept open, as clients do."""
 
     def __init__(self, port: int, token: str, patience: float = 30) -> None:
-        """A request is given up, with its connection, after so many seconds."""
+        """A request is given up, with its connection, after `patience` seconds."""
         self._port = port
         self._token = token
         self._patience = patience
         self._free: list[_Connection] = []
 
     async def steadily(self, targets: Iterable[str], rate: float, seconds: float) -> list[Asked]:
-        """Ask so many times a second; gives what came of each request, in their order."""
+        """Ask `rate` times a second; gives the outcome of each request, in order."""
         begun = time.monotonic()
         asking = []
         for number, target in zip(range(round(rate * seconds)), cycle(targets), strict=False):
@@ -51,7 +51,7 @@ class Asker:
         return await asyncio.gather(*asking)
 
     async def at_once(self, targets: Iterable[str], number: int, seconds: float) -> list[Asked]:
-        """Ask with so many requests under way all the time."""
+        """Ask with `number` requests under way all the time."""
         until, left = time.monotonic() + seconds, cycle(targets)
 
         async def again() -> list[Asked]:
@@ -63,7 +63,7 @@ class Asker:
         return [each for came in await asyncio.gather(*(again() for _ in range(number))) for each in came]
 
     async def one(self, target: str, due: float) -> Asked:
-        """Ask once for what was due then."""
+        """Ask once; the time runs from when the request was due."""
         used: _Connection | None = None
         try:
             async with asyncio.timeout(due + self._patience - time.monotonic()):
@@ -85,14 +85,14 @@ class Asker:
 
 
 def cheap(port: int, token: str) -> list[str]:
-    """Give what is cheap to ask for: a first page, and the reports of a hundred documents."""
+    """Give cheap targets: a first page, and the reports of a hundred documents."""
     with Laudo(f"http://127.0.0.1:{port}", token) as client:
         documents = [each.numero_documento for each in client.relatorios(rows=100).itens]
     return ["/relatorios", *(f"/relatorios?numero_documento={each}" for each in documents)]
 
 
 def dear(port: int, token: str) -> list[str]:
-    """Give what is dear: pages in the middle of searches for common names, each of them once."""
+    """Give expensive targets: pages in the middle of searches for common names, each of them once."""
     with Laudo(f"http://127.0.0.1:{port}", token) as client:
         names = {each.nome.split()[0] for each in client.pessoas(rows=1000).itens}
         totals = {name: client.pessoas(nome=name).total for name in names}

@@ -29,16 +29,16 @@ from openloop import FAILED, OK, Asked, Asker
 from requests import LAUDO, fill, running
 
 _CHEAP: Final = 9
-"""How many cheap questions there are for a dear one."""
+"""How many cheap questions there are for each expensive one."""
 _PATIENCE: Final = 2
 _BUSY: Final = 8
 """How many requests under way keep each worker busy all the time."""
 _UNDER_WAY: Final = 32
-"""How many requests a proxy lets be under way for each worker."""
+"""How many requests the proxy allows under way for each worker."""
 _SPAN: Final = 5
 _TRIES_A_SECOND: Final = 10
 _UNTIL: Final = 60
-"""Seconds after which nobody asks any more whether the service answers again."""
+"""How many seconds to wait for the service to answer again."""
 _LISTENING: Final = 0.01
 
 _NGINX: Final = """
@@ -102,7 +102,7 @@ async def _closed(port: int, token: str, targets: list[str], arguments: argparse
 async def _open(
     port: int, token: str, targets: list[str], rate: float, arguments: argparse.Namespace
 ) -> tuple[list[list[Asked]], float | None]:
-    """Ask more than is carried; gives what came of each span, and the seconds until somebody was answered again."""
+    """Ask more than the service carries; gives the outcomes by span, and the seconds until it answered again."""
     asker = Asker(port, token, _PATIENCE)
     asking = asyncio.create_task(asker.steadily(targets, rate, arguments.seconds))
     await asyncio.sleep(arguments.seconds)
@@ -112,7 +112,7 @@ async def _open(
 
 
 async def _again(asker: Asker) -> float | None:
-    """Tell after how many seconds somebody is answered; None if nobody is."""
+    """Tell after how many seconds a request is answered; None if none is."""
     begun = time.monotonic()
     while (tried := time.monotonic()) < begun + _UNTIL:
         if (await asker.one("/relatorios", tried)).status == OK:

@@ -18,7 +18,7 @@ from laudo.server.postgres.binding import numbered
 
 
 def script(connection: Connection, owner: Owner) -> str:
-    """Write the statement that a worker sends for `/relatorios`, its parameters as variables of pgbench."""
+    """Write the statement that a worker sends for `/relatorios`, with its parameters as pgbench variables."""
     steps = plan.whole(query.parse(RELATORIOS, "", max_rows=1000), None, None)
     asked = next(steps) if steps else None
     if not isinstance(asked, Whole):
@@ -30,7 +30,10 @@ def script(connection: Connection, owner: Owner) -> str:
 
 
 def per_second(url: str, file: Path, *, plans: str, clients: int, seconds: float) -> float:
-    """Run a script, prepared, over so many connections in a `plan_cache_mode`; gives transactions per second."""
+    """Run a script with prepared statements over `clients` connections; gives transactions per second.
+
+    `plans` is the `plan_cache_mode`.
+    """
     environment = os.environ | {"PGOPTIONS": f"-c plan_cache_mode={plans}"}
     command = [_program(), "--no-vacuum", "--protocol", "prepared", "--file", str(file), "--client", str(clients)]
     command += ["--time", str(max(1, round(seconds))), _without_ours(url)]
@@ -54,7 +57,7 @@ def _program() -> str:
 
 
 def _without_ours(url: str) -> str:
-    """Leave out what only a service sets."""
+    """Leave out the options that only a service sets."""
     parts = urlsplit(url)
     kept = [(name, value) for name, value in parse_qsl(parts.query) if name != "options"]
     return parts._replace(query=urlencode(kept)).geturl()

@@ -26,7 +26,7 @@ from requests import LAUDO, Question, Row, Server, asked, fill, is_whole, load, 
 POLICIES: Final = {"SCHED_BATCH": os.SCHED_BATCH, "SCHED_OTHER": os.SCHED_OTHER}
 _BURNERS: Final = (0, 1, 2)
 _ALONE: Final = 200
-"""Requests, one at a time, of one round; so many seconds apart:"""
+"""Requests of one round, one at a time, with this many seconds in between:"""
 _APART: Final = 0.005
 
 
@@ -80,7 +80,7 @@ def _figures(server: Server, question: Question, core: int, others: list[int]) -
 
 
 def _changes(server: Server) -> int:
-    """How often the worker's threads have been changed for others."""
+    """How often the worker's threads have been switched."""
     texts = [(task / "status").read_text("ascii") for task in Path(f"/proc/{server.worker}/task").iterdir()]
     lines = [line for text in texts for line in text.splitlines() if "ctxt_switches" in line]
     return sum(int(line.split()[1]) for line in lines)
@@ -88,7 +88,7 @@ def _changes(server: Server) -> int:
 
 @contextmanager
 def _burning(count: int) -> Iterator[None]:
-    """Let so many programs use all of this core that they get."""
+    """Run `count` programs that use all that they get of this core."""
     burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         time.sleep(0.2)
@@ -100,7 +100,7 @@ def _burning(count: int) -> Iterator[None]:
 
 
 def _alone(question: Question) -> float:
-    """Median milliseconds of one request after the other."""
+    """The median milliseconds of a request, one after the other."""
     samples = []
     with socket.create_connection(("127.0.0.1", question.server.port)) as client:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

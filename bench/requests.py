@@ -42,11 +42,11 @@ CONSTANT: Final = Path(__file__).with_name("constant.py")
 _LARGEST: Final = "SELECT id_organizacao, id_conta FROM facet GROUP BY 1, 2 ORDER BY sum(total) DESC LIMIT 1"
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 ARRIVED: Final = memoryview(bytearray(262_144))
-"""What comes is received into the same memory: a new one each time cost more CPU than all else that the load does."""
+"""All answers are received into the same memory: allocating it each time cost more CPU than the rest of the load."""
 
 
 class Row(NamedTuple):
-    """What is asked: `cold` of workers that keep no answers, `known` with the ETag of the answer, for a 304."""
+    """What is asked: `cold` of workers that keep no answers, `known` with the answer's ETag, for a 304."""
 
     name: str
     target: str
@@ -55,7 +55,7 @@ class Row(NamedTuple):
 
 
 PGBENCH: Final = {"pgbench": "auto", "pgbench, plan kept": "force_generic_plan"}
-"""How its statement is planned."""
+"""The `plan_cache_mode` of each pgbench run."""
 
 NAMES: Final = ("laudo", "no log", "constant")
 
@@ -80,18 +80,18 @@ class Server(NamedTuple):
     worker: int
 
     def memory(self) -> float:
-        """Megabytes that the worker held at most."""
+        """The most megabytes that the worker has held."""
         status = Path(f"/proc/{self.worker}/status").read_text("ascii")
         return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
     def cpu(self) -> float:
-        """Seconds of CPU that the worker has used so far."""
+        """The seconds of CPU that the worker has used so far."""
         fields = Path(f"/proc/{self.worker}/stat").read_text("ascii").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 class Question(NamedTuple):
-    """The bytes to send, whom to, and what comes: the status, and how many bytes the body has."""
+    """A request's bytes, the server to send them to, and the answer to expect: its status and the size of its body."""
 
     server: Server
     request: bytes
@@ -142,7 +142,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def fill(store: str, folder: Path, count: int) -> list[str]:
-    """Make the store, unless it is there, and give tokens to ask with, one of the largest account first."""
+    """Make the store, unless it is there; gives tokens, the first one of the largest account."""
     folder.mkdir(parents=True, exist_ok=True)
     keys.make(folder / "laudo.key")
     key = keys.load(folder / "laudo.key")
@@ -181,7 +181,7 @@ def beside_pgbench(arguments: argparse.Namespace) -> None:
 
 
 def start(stack: ExitStack, folder: Path, token: str) -> Mapping[tuple[Row, str], Question]:
-    """Start the servers, and give what to ask of which of them for each row and column."""
+    """Start the servers; gives, for each row and column, what to ask and of which server."""
     serve: list[str | Path] = [
         LAUDO,
         "serve",
@@ -209,7 +209,7 @@ def start(stack: ExitStack, folder: Path, token: str) -> Mapping[tuple[Row, str]
 
 
 def asked(server: Server, row: Row, token: str) -> Question:
-    """Ask once, and say what is to be asked and what will come."""
+    """Ask once; gives the question to repeat and the answer to expect."""
     head, body = answer_of(server, written(row.target, token))
     if not row.known:
         return Question(server, written(row.target, token), len(body))
@@ -220,7 +220,7 @@ def asked(server: Server, row: Row, token: str) -> Question:
 
 @contextmanager
 def running(name: str, command: Sequence[str | Path], folder: Path) -> Iterator[Server]:
-    """Run a server on a free port; its log goes to a file of the folder."""
+    """Run a server on a free port; its log goes to a file in the folder."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
@@ -234,7 +234,7 @@ def running(name: str, command: Sequence[str | Path], folder: Path) -> Iterator[
 
 
 def worker_of(pid: int, port: int) -> int:
-    """Give the one child of a server's main process, once the server answers."""
+    """Wait until the server answers; gives the one child of its main process."""
     for _ in range(500):
         with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
             children = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
@@ -284,14 +284,14 @@ def load(question: Question, connections: int, seconds: float) -> Sample:
 
 
 def more(client: socket.socket) -> bytes:
-    """Give what has arrived of an answer; ends the program when the server has ended the connection."""
+    """Give what has arrived of an answer; ends the program if the server has closed the connection."""
     if size := client.recv_into(ARRIVED):
         return bytes(ARRIVED[:size])
     raise SystemExit("a server ended a connection")
 
 
 def is_whole(answer: bytes, question: Question) -> bool:
-    """Tell whether an answer has arrived; ends the program when it is not the one that should come."""
+    """Tell whether an answer has arrived in full; ends the program if it is not the expected one."""
     head = answer.find(b"\r\n\r\n")
     missing = head + 4 + question.size - len(answer)
     if head < 0 or missing > 0:

@@ -45,7 +45,7 @@ PERIODS: Final = (
 )
 
 Taken = dict[str, float]
-"""Milliseconds by what was asked."""
+"""The milliseconds that each page took, by what was asked."""
 
 
 def main() -> None:
@@ -85,7 +85,7 @@ def _ms(asker: Asker, resource: Resource, asked: str, page: int) -> float:
 
 
 def _compare(before: Taken, now: Taken, most: int) -> None:
-    """Print what has become quicker most, and what slower, and the sum of all."""
+    """Print the pages that have become faster most and slower most, and the sum of all."""
     both = sorted(now.keys() & before.keys(), key=lambda asked: now[asked] - before[asked])
     for asked in (*both[:most], *both[-most:]) if len(both) > 2 * most else both:
         print(f"{before[asked]:>9.1f} -> {now[asked]:>9.1f}  {asked}")

@@ -51,7 +51,7 @@ def demonstration(folder: Path, port: int) -> None:
 
 
 def cpu_ms(start: Callable[[], None]) -> float:
-    """CPU time of the processes that were started, and waited for, in milliseconds."""
+    """The CPU time, in milliseconds, of the processes that were started and waited for."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -43,16 +43,16 @@ class Built(NamedTuple):
     url: str
     owner: Owner
     seconds: float
-    """How long building took; 0 when the store was there."""
+    """How long building took; almost 0 if the store was there."""
     gigabytes: float
 
 
 class Plan(NamedTuple):
-    """What a store holds: `reports` invented ones of one account, `among` small ones; each other field may be 0.
+    """What a store holds: `reports` invented ones in one account, `among` small accounts; other fields may be 0.
 
-    The reports' `nome` is one of `names` further ones, or one of those that the demonstration has; their document is
-    one of the first `documents`, or any; their `mensagem` ends in one of so many `messages`, and their instants are one
-    of so many `instants` at equal distances. With `timed` their UUIDs are of version 7, which follow time.
+    The reports' `nome` is one of `names` new ones, or else one of the demonstration's. Their document is one of the
+    first `documents`, or else any. Their `mensagem` ends in one of `messages` numbers, and their instants are one of
+    `instants` at equal distances. With `timed`, their UUIDs are of version 7, which follow time.
     """
 
     reports: int
@@ -65,15 +65,15 @@ class Plan(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Give what stores are called by."""
+        """The name of a store of this plan."""
         beside = (f"_{name}_{number}" for name, number in zip(self._fields[1:], self[1:], strict=True) if number)
         return f"flat_{self.reports}{''.join(beside)}"
 
 
 def build(place: Path | str, plan: Plan) -> Built:
-    """Give a store, making it when it is not there.
+    """Give a store, built if it is not there.
 
-    `place` is a folder, or the URL of a PostgreSQL database beside which others may be made.
+    `place` is a folder, or the URL of a PostgreSQL database, on whose server others may be made.
     """
     started = time.perf_counter()
     url = _in_folder(place, plan) if isinstance(place, Path) else _on_server(place, plan)
@@ -126,7 +126,7 @@ def _size(url: str, connection: Connection) -> int:
 
 
 def _fill(database: Database, plan: Plan, indexes_are: str) -> None:
-    """Write the reports without indexes, then the indexes, then what is counted, then the small accounts."""
+    """Write the reports without indexes, then the indexes, then the counts, then the small accounts."""
     migrations.migrate(database)
     with database.transaction() as connection:
         organizacao, conta = accounts.create_organizacao(connection, ORGANIZACAO)
@@ -151,7 +151,7 @@ def _fill(database: Database, plan: Plan, indexes_are: str) -> None:
 
 
 def _changed(reports: Iterator[Relatorio], plan: Plan) -> Iterator[Relatorio]:
-    """Give the reports, changed as planned."""
+    """Give the reports, changed as the plan says."""
     seeded, documents = Random(0), list[str]()
     for relatorio in reports:
         changes: dict[str, Any] = {}
@@ -171,7 +171,7 @@ def _changed(reports: Iterator[Relatorio], plan: Plan) -> Iterator[Relatorio]:
 
 
 def _held(instant: int, instants: int) -> int:
-    """Give the one of so many instants at equal distances that was last."""
+    """Give the latest of `instants` equally spaced instants that is not after this one."""
     begins, distance = invent.NOW_MS - invent.SPAN_MS, invent.SPAN_MS // instants
     return begins + (instant - begins) // distance * distance
 
@@ -183,7 +183,7 @@ def _timed(instant: int, seeded: Random) -> str:
 
 
 def _add_small_ones(database: Database, number: int) -> None:
-    """Add so many accounts, each of an organization of its own, with two reports."""
+    """Add small accounts, each with two reports in an organization of its own."""
     reports = invent.relatorios(2 * number)
     for _ in range(number):
         with database.transaction() as connection:

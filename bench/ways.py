@@ -2,11 +2,11 @@
 
     python bench/ways.py --sizes 1M,10M [--store postgresql://…]
 
-Asks stores that bench/flat.py builds for pages of periods, and of persons whose names or CPFs begin alike, and takes
-each in every way that is worth a try: all rows that match are collected, or those before the page walked past, or its
-place is guessed. Prints the milliseconds of each beside what `laudo.core.across` reckons, and which it chooses (*);
-last, by way, how many nanoseconds one unit of its cost took, and the pages that another way would have found sooner.
-The constants of that reckoning, in `laudo.core.walking` and `guesses`, come from here.
+Asks stores that bench/flat.py builds for pages of periods, and of persons whose names or CPFs begin alike. It takes
+each page in every way that is worth a try: collecting all matching rows, walking past those before the page, or
+guessing its place. Prints the milliseconds of each way beside the cost that `laudo.core.across` reckons, and marks the
+chosen one (*). Last come, for each way, the nanoseconds that one unit of its cost took, and the pages that another way
+would have found sooner. The constants of that reckoning, in `laudo.core.walking` and `guesses`, come from here.
 """
 
 import argparse
@@ -45,9 +45,9 @@ LISTS: Final = (
 )
 WORSE: Final = 1.5
 FARTHEST: Final = 10
-"""A way is taken if it is the one chosen, or reckoned at no more than so many times the cheapest."""
+"""A way is tried if it is the chosen one, or reckoned at no more than this many times the cheapest."""
 LONG_MS: Final = 1.0
-"""What takes less mostly goes to what every page does, and the choice matters little."""
+"""Faster pages mostly cost what every page does, so the choice matters little."""
 
 
 class Taken(NamedTuple):
@@ -90,7 +90,7 @@ def _pages(asker: Asker) -> Iterator[Page]:
 
 
 def _page(asker: Asker, resource: Resource, asked: str, page: int) -> Page | None:
-    """Take a page in each way that is worth a try; None where nothing has to be reckoned."""
+    """Take a page in each way that is worth a try; None if nothing has to be reckoned."""
     query, chosen, taken = parsed(resource, asked, page), "", {}
     with _taking("collect") as reckoned:
         asker.answer(query)
@@ -98,7 +98,7 @@ def _page(asker: Asker, resource: Resource, asked: str, page: int) -> Page | Non
         return None
     costs, chosen = reckoned[-1]
     for way, cost in costs._asdict().items():
-        # Who walks gives up after what collecting costs twice, and collects.
+        # A walk gives up after twice the cost of collecting, and collects.
         worth = cost <= FARTHEST * min(costs) and (way != "walk" or cost <= 2 * costs.collect)
         if worth or way == chosen:
             with _taking(way):
@@ -114,13 +114,13 @@ def _cell(page: Page, way: str) -> str:
 
 
 def _unit(taken: Taken) -> float:
-    """Tell how many nanoseconds one unit of the cost took."""
+    """Give the nanoseconds that one unit of the cost took."""
     return taken.ms * 1e6 / max(taken.cost, 1)
 
 
 @contextmanager
 def _taking(way: str) -> Iterator[list[tuple[Costs, str]]]:
-    """Take pages of periods in one way, whatever it costs; gives what was reckoned of each, and would be chosen."""
+    """Take pages in one way, whatever it costs; gives what each was reckoned to cost, and what would be chosen."""
     reckoned: list[tuple[Costs, str]] = []
     chosen = across.way
 

@@ -35,7 +35,7 @@ _OTHERS: Final = "SELECT id_conta FROM conta WHERE id_organizacao = ? AND id_con
 
 
 class Taken(NamedTuple):
-    """Milliseconds that a report took."""
+    """The milliseconds that writing a report took."""
 
     clock: float
     cpu: float
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def _measured(database: Database, built: stores.Built, number: int) -> Iterator[tuple[str, list[Taken]]]:
-    """Write so many reports in each way, and delete them."""
+    """Write `number` reports in each way, then delete them all."""
     conta, other = built.owner.id_conta, _other(database, built)
     reports = _newer(number)
 
@@ -81,7 +81,7 @@ def _measured(database: Database, built: stores.Built, number: int) -> Iterator[
 
 
 def _newer(number: int) -> Iterator[Relatorio]:
-    """Invent reports, each newer than the one before and than all that a store has."""
+    """Invent reports, each newer than the one before and than all in the store."""
     for relatorio, after in zip(invent.relatorios(4 * (_WARM + number), seed=_SEED), count(1), strict=False):
         yield replace(relatorio, atualizado_em=invent.NOW_MS + after)
 
@@ -93,7 +93,7 @@ def _write(writer: Callable[[], Ingest], relatorio: Relatorio) -> Taken:
 
 
 def _other(database: Database, built: stores.Built) -> int:
-    """Give another account of the organization, made where there is none."""
+    """Give another account of the organization, made if there is none."""
     owner = built.owner
     with database.transaction() as connection:
         found = connection.fetch(Statement(_OTHERS, owner))
@@ -101,7 +101,7 @@ def _other(database: Database, built: stores.Built) -> int:
 
 
 _SEED: Final = 2
-"""Any other than that of the stores, whose reports these are to come after."""
+"""Not the seed of the stores' own reports, so that these are others."""
 
 
 if __name__ == "__main__":
