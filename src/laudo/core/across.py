@@ -1,4 +1,4 @@
-"""A range of one axis in the order of another, as a period by `numero`: rows are collected, walked past, or counted.
+"""A range of one axis in the order of another, such as a period by `numero`: rows are collected, walked or counted.
 
 Counting serves pages far from both ends (`guesses`). The tally of the order's axis knows how many of a group's rows
 come before a key. How many of these are in the range is counted in an index: along the order, or along the range's own

@@ -109,7 +109,10 @@ class Axis:
         return (value, *(column.most for column in self.columns[1:]))
 
     def encode(self, key: Key) -> bytes:
-        """Write a key as bytes that sort as keys do; a zero, which no text holds, ends a first column of any width."""
+        """Write a key as bytes, which sort as keys do.
+
+        A zero, which no text holds, ends a first column of varying width.
+        """
         return self._between.join([column.encode(value) for column, value in zip(self.columns, key, strict=True)])
 
     def encoded(self, columns: Iterable[Iterable[Any]]) -> Iterator[bytes]:

@@ -154,7 +154,7 @@ _KEPT: Final = 100
 _MOST_KEPT: Final = 100_000
 """How many facets the remembered groups may name: a base, this many more for each facet there is, and a limit."""
 _ASKED: Final = 100
-"""What a question (_ASKED) and a group (_GROUP) weigh besides, as so many facets named."""
+"""What a question (_ASKED) and each of its groups (_GROUP) weigh on top, counted in facets named."""
 _GROUP: Final = 20
 _OWN: Final = 1_000
 _FACET: Final = 700

@@ -1,8 +1,9 @@
 """A page of a range in another order, found by guessing: a row's place is guessed by proportion, then rows are counted.
 
 Between two points a third is guessed, and the rows between it and the nearer of the two are counted. This ends when the
-points are near the rows of the page. Where the range's rows lie in heaps, the next one may be far from a point that is
-near by proportion. So when as many rows have been looked at as it costs to collect all that match, these are collected.
+points are near the rows of the page. Where the range's rows lie in heaps, the next one may still be far away. So what
+is spent on reading on from there is limited to twice the cost of collecting all matching rows; then these are
+collected.
 """
 
 from itertools import accumulate, pairwise

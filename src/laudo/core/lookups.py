@@ -133,12 +133,12 @@ class Whole(Struct, frozen=True):
 class Plain(Struct, frozen=True):
     """The plain way: filter, sort, skip. Rows: how many match (null unless `counted`), how many items, their JSON.
 
-    If `few`, the matching rows are collected and sorted. A value that the query names leads to them, or `through`:
-    words, or an axis with its range of the query (with `facets`, their own ranges there). These rows are tested for the
-    other filters. Otherwise the rows are walked in the order, `most` at most.
+    If `few`, the matching rows are collected and sorted: those with a value that the query names, or those of `through`
+    (words, or the query's range of an axis; with `facets`, their own ranges of it), tested for the other filters.
+    Otherwise the rows are walked in the order, `most` at most.
 
     Taken are `limit` rows, after `skip` others or after an item. A walk `backwards` starts at the end, and `skip`
-    counts from there. If rows are few and counted, and `most` or more are met, the count is null and no row is taken.
+    counts from there. If few rows are counted and `most` or more are met, the count is null and no row is taken.
     `beginning` is one of the words, if all names that have it begin with it.
     """
 

@@ -55,7 +55,7 @@ class Part(Struct, frozen=True):
 
     @property
     def own(self) -> int:
-        """What it costs to count by reading the whole range; not done if rows are fetched, as collecting does that."""
+        """What it costs to count by reading the whole range; NEVER if rows are fetched, as collecting does that."""
         return self.total if self.across.shows else NEVER
 
     @property
@@ -89,15 +89,15 @@ class Part(Struct, frozen=True):
         return int(count)
 
     def counting(self, rows: int) -> int:
-        """Tell what it costs to count the range's rows among so many of the group's."""
+        """Tell what it costs to count the range's rows where the group has `rows`."""
         return min(self.along(rows), self.own, self.others)
 
     def is_passed_across(self, rows: int) -> bool:
-        """Tell whether looking at so many of the group's rows costs more than reading the range, or all outside it."""
+        """Tell whether to count across, in the range's own axis: it costs less than `along` does for these `rows`."""
         return self.counting(rows) < self.along(rows)
 
     def along(self, rows: int) -> int:
-        """Tell what it costs to look at all rows of the axis that likely lie where the group has so many.
+        """Tell what it costs to look at all rows of the axis that likely lie where the group has `rows`.
 
         Where many rows share a value, those of some facets lie neither evenly nor side by side: the cost is taken to be
         the geometric mean of both.

@@ -1,10 +1,10 @@
 """★ How a page is found: Query + the account's facets + a few look-ups → the exact total and the page's items.
 
-Most pages need no counting or skipping of rows. Filters choose *facets* (the distinct combinations of the five fields
-with few values), whose totals are kept. The *tally* (how many reports of each facet lie in each bucket of an axis)
-tells where in an order a page starts. Without filters, one look-up finds the first page and the total (`whole`).
-Neither facets nor tally answer words, one document, or two ranges at once. There, rows are walked (read in order and
-tested) or collected (all found, then sorted), whichever likely costs less.
+Most pages need no counting or skipping of rows. Filters choose *facets*, the distinct combinations of the five fields
+with few values, whose totals are kept. The *tally*, how many reports of each facet lie in each bucket of an axis, tells
+where in an order a page starts. Without filters, one look-up finds the first page and the total (`whole`). Facets and
+tally know nothing of words, one document, or two ranges at once: there, rows are walked (read in order and tested) or
+collected (all found, then sorted), whichever likely costs less.
 
 A plan is a generator: it yields look-ups, is sent their rows, and returns a Page. Its driver decides how a look-up is
 written (`sql`) and who answers it (`server.database`).
@@ -32,7 +32,7 @@ from laudo.core.tally import Span
 from laudo.core.walking import Matching
 
 FAR: Final = 50_000
-"""Up to this cost (its unit: `walking`), a page is walked to or collected without looking for a cheaper way."""
+"""Up to this cost, in units of `walking`, a page is walked to or collected without looking for a cheaper way."""
 FEW: Final = 3000
 """Up to this many rows are best collected where no index answers the whole question."""
 _DOCUMENTO: Final = axes.RELATORIO_DOCUMENTO
@@ -87,7 +87,7 @@ def takes_facets(query: Query) -> bool:
 
 
 def whole(query: Query, after: After | None, total: int | None) -> Steps | None:
-    """Plan a page of a list without filters in one look-up that needs no facets: the first page, or one after an item.
+    """Plan a page of a list without filters in one look-up without facets: the first page, or the one after an item.
 
     None for other pages, and for pages after an item if the axis is read downwards.
     """
@@ -124,7 +124,7 @@ def _ordered(sought: Sought) -> Steps:
 
 
 def _are_few(matching: Matching) -> bool:
-    """Tell whether to collect the rows instead: they are few, and no index leads to a facet's rows in this order."""
+    """Tell whether to collect the rows instead: they are few, and the axis has no index by facet."""
     axis, rows = matching.order.field.axis, matching.query.rows
     if axis is None or axis.facet_index or axis.gathering or matching.numbers is None or matching.total > FEW:
         return False
@@ -220,7 +220,7 @@ def _tested(sought: Sought, bounds: list[Bounds], counted: Counted | None) -> St
     left_out = group.total - ranged[0][0].most if query.period else group.total
     if not left_out:
         return (yield from page(query.during(EVER), sought.facets, sought.after, counted))
-    alone = found[0] if words else ranged[-1][0]  # One word or prefix has all rows that match without the period.
+    alone = found[0] if words else ranged[-1][0]  # A single word or prefix has all rows that match without the period.
     found[len(words) :] = chain(named, *ranged)
     least, beginning = min(found, key=partial(leads.meeting, query)), named[0].beginning if named else ""
     others = Lead(query.resource.newest_axis, left_out)

@@ -42,7 +42,7 @@ class Stretch(Struct, frozen=True):
 
 
 class Reading:
-    """The items collected so far, and how many are still wanted; about `of` rows lie there, whatever their facets."""
+    """The items collected so far, and how many are still wanted; they lie among about `of` rows, of any facets."""
 
     __slots__ = ("_parts", "count", "of", "wanted")
 

@@ -25,7 +25,7 @@ SORT: Final = 2
 """What it costs to compare rows twice while sorting, and to move them."""
 
 _TIED: Final = 2
-"""How much more a row costs where many share a value and ties go against the walk: each row is met twice."""
+"""How many times as much a row costs where many share a value and ties go against the walk: each is met twice."""
 NEVER: Final = 1 << 62
 """The cost of a way that does not exist, such as walking an order that no index has."""
 LEAST: Final = 256
@@ -60,7 +60,7 @@ class Matching(Struct, frozen=True):
         return (yield from self.walked(limit, skip, after))
 
     def costing(self, limit: int, skip: int, after: After | None) -> int:
-        """Tell what it costs to take rows in that way."""
+        """Tell what it costs to take rows in the cheaper way."""
         return min(self.collecting(limit + skip), self.walking(self.passed(limit, skip, after)))
 
     def collecting(self, rows: int) -> int:
@@ -83,7 +83,7 @@ class Matching(Struct, frozen=True):
         return self.total + compared // 2 * SORT + met * meeting
 
     def walking(self, rows: int) -> int:
-        """Tell what it costs to walk past so many matching rows, if they lie evenly."""
+        """Tell what it costs to walk past `rows` matching rows, if they lie evenly; NEVER if the order has no axis."""
         axis, down_values = self.order.field.axis, self.down_values
         if axis is None:
             return NEVER
@@ -141,7 +141,7 @@ class Matching(Struct, frozen=True):
         return (yield self.collected(limit, skip, after))
 
     def patience(self, rows: int) -> int:
-        """Tell how many rows a walk to so many may look at: as many as cost twice what collecting costs."""
+        """Tell how many rows a walk may look at to find `rows`: as many as cost twice what collecting these costs."""
         axis = self.order.field.axis
         return LEAST + 2 * self.collecting(rows) // self._testing(axis) if axis else 0
 

@@ -29,7 +29,7 @@ _EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
 """What some services write for an unknown instant: no report is older, and no instant can be."""
 
 _REMEMBERED: Final = 10_000
-"""How many rejected reports are remembered, so that each is told once: those that come first are the newest."""
+"""How many rejected reports are remembered and told once: the next walk meets only the newest, which came first."""
 
 UNNAMED: Final = "Nome não informado"
 """Stands for the name of a person who is in a report but whom the service has never listed among its persons."""

@@ -90,7 +90,7 @@ class Dialect(Protocol):
 
     @property
     def most_fetched(self) -> int:
-        """How many rows per wanted row are better read whole than by index with the wanted ones then found by key."""
+        """Up to how many rows for each one wanted are read in full; of more, keys are read, then the wanted rows."""
 
     @property
     def analyze(self) -> str:
@@ -135,4 +135,4 @@ class Dialect(Protocol):
         """Count the persons whose name has, for each of these, a word that begins with it."""
 
     def written(self, write: Write) -> str:
-        """Write a kind of writing: SQLite runs it for each row, PostgreSQL once, with an array for each column."""
+        """The statement of a `Write`: SQLite runs it for each row, PostgreSQL once, with an array for each column."""

@@ -100,7 +100,7 @@ def _source(axis: Axis, numbers: Numbers, dialect: Dialect) -> str:
 
 
 _FEW: Final = 128
-"""For up to so many facets, counting their own ranges costs less than testing the facet of each row of a bucket."""
+"""Up to this many facets, counting in their own ranges costs less than testing the facet of each row of a bucket."""
 _EACH: Final = " GROUP BY facet"
 _BELOW: Final = f"{ON_AXIS} AND parent = ?"
 _REPORTS: Final = "SELECT total FROM conta WHERE id_organizacao = ? AND id_conta = ?"
