@@ -1,11 +1,11 @@
-"""Where `laudo` and `python -m laudo` begin: Ctrl-C ends quietly also what is still being loaded."""
+"""Entry point of `laudo` and `python -m laudo`, which Ctrl-C ends quietly even while modules are loading."""
 
 import sys
 
 
 def main() -> None:
     try:
-        from laudo import cli  # noqa: PLC0415 - what it loads is what takes time
+        from laudo import cli  # noqa: PLC0415 - loading takes time, in which Ctrl-C may come
     except KeyboardInterrupt:
         sys.exit(130)
     cli.main()

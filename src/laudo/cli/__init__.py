@@ -1,4 +1,4 @@
-"""The command line. A command's module is loaded when it is asked for, its engine when it runs."""
+"""The command line: a command's module is loaded when the command is named, its engine when it runs."""
 
 import os
 from importlib import import_module
@@ -10,7 +10,7 @@ from laudo.cli import output
 
 
 class Entry(click.Group):
-    """A group whose commands are rows of COMMANDS, and which ends every failure in one clear line."""
+    """A group whose commands are the rows of COMMANDS, and which reports every failure in one clear line."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -25,7 +25,7 @@ class Entry(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; of one that is not there, the error knows what else there is."""
+        """Find the command; for an unknown one, give all commands to the error, so that it can suggest one."""
         try:
             return super().resolve_command(ctx, args)
         except click.NoSuchCommand as error:
@@ -40,7 +40,7 @@ class Entry(click.Group):
             output.leave(code)
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:  # noqa: ANN401 - the same
-        """Read the command line; `--help` is printed here."""
+        """Parse the command line; `--help` is printed here."""
         with output.told_whole():
             return super().make_context(*args, **extra)
 
@@ -75,10 +75,10 @@ COMMANDS: Final = {
     "user": ("accounts", "user"),
     "token": ("tokens", "token"),
 }
-"""Command -> the module of this package and its name there, in the order of `laudo --help`."""
+"""Command -> its module in this package and its name there, in the order of `laudo --help`."""
 
 COMPLETION: Final = "_LAUDO_COMPLETE"
-"""Set where a shell asks what may come next."""
+"""The environment variable that a shell sets when it asks for completions."""
 
 EPILOG: Final = """
 \b

@@ -1,4 +1,4 @@
-"""`laudo organization|account|user`: who may ask, level by level."""
+"""`laudo organization|account|user`: manages who may ask, level by level."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
@@ -87,7 +87,7 @@ def create_user(settings: Settings, *, id_conta: int, email: str, name: str, jso
 
 
 def _complete(group: click.Group, every: str) -> None:
-    """Add `list`, `disable` and `enable`, which are the same at each level; `every` names the function that lists."""
+    """Add `list`, `disable` and `enable`, the same at each level; `every` names the function that lists."""
     noun = str(group.name)
 
     @group.command("list", help=f"Show all {noun}s.")

@@ -1,4 +1,4 @@
-"""What a service answers, for people and for programs: table, columns, JSON, CSV, jq; people read masked CPFs."""
+"""Prints what a service answers, as table, columns, JSON, CSV or through jq; people see masked CPFs."""
 
 import csv
 import os
@@ -15,20 +15,20 @@ import click
 from laudo.cli import output, terminal
 
 Wire = dict[str, str | bool | None]
-"""An item as the service wrote it."""
+"""An item as the service sent it."""
 
 Command = Callable[..., int | None]
 
 
 def formats(command: Command) -> Command:
-    """Add the options that say how to print."""
+    """Add the options that choose the output format."""
     for option in reversed(_FORMATS):
         command = option(command)
     return command
 
 
 def chosen(names: Sequence[str], text: str | None) -> tuple[str, ...]:
-    """Read `--json FIELDS`; Failure names the fields there are."""
+    """Parse `--json FIELDS`, all fields if it is not given; for a wrong field, raises Failure with the right ones."""
     if text is None:
         return tuple(names)
     wanted = tuple(name.strip() for name in text.split(",") if name.strip())
@@ -46,7 +46,7 @@ def show(
     csv_: bool,
     reveal: bool,
 ) -> None:
-    """Print items in the one way that the options say: for programs whole, for people with CPFs masked."""
+    """Print items in the format that the options choose: unchanged for programs, with masked CPFs for people."""
     fields = chosen(names, json_)
     picked = ({name: item[name] for name in fields} for item in chain.from_iterable(pages))
     if jq is not None:
@@ -60,12 +60,12 @@ def show(
 
 
 def in_columns(*, json_: str | None, jq: str | None, csv_: bool, **_: object) -> bool:
-    """Tell whether `show` prints for a person: on a terminal, and in no format for programs."""
+    """Tell whether `show` prints for a person: on a terminal, and not in a format for programs."""
     return sys.stdout.isatty() and json_ is None and jq is None and not csv_
 
 
 def query(value: object, expression: str) -> None:
-    """Print what jq makes of a value, texts as they are."""
+    """Print the results of a jq expression on a value; strings are printed raw, as by `jq -r`."""
     with _without_environment():
         results = _results(value, expression)
     for result in results:
@@ -87,7 +87,7 @@ def _results(value: object, expression: str) -> list[object]:
 
 @contextmanager
 def _without_environment() -> Iterator[None]:
-    """Leave nothing to be read there: the token may be, and an expression may come from somebody else."""
+    """Empty the environment: it may hold the token, and a jq expression may come from somebody else."""
     kept = dict(os.environ)
     os.environ.clear()
     try:
@@ -101,7 +101,7 @@ def _not_by_jq(said: str) -> output.Failure:
 
 
 def table(pages: Iterable[Iterable[Wire]], fields: Sequence[str]) -> None:
-    """Print columns: on a terminal aligned for the first page, or item by item if that is too wide; else by tabs."""
+    """Print columns aligned to the first page, or item by item if that is too wide; tab-separated off a terminal."""
     rows = ([[_shown(item[name]) for name in fields] for item in page] for page in pages)
     if not sys.stdout.isatty():
         for row in chain.from_iterable(rows):
@@ -134,13 +134,13 @@ def pairs(item: Wire) -> None:
 
 
 def csv_lines(rows: Iterable[Sequence[str | bool | None]]) -> Iterator[str]:
-    """Write rows of CSV, each ended by a line feed, which give the same texts when they are read."""
+    """Format rows as CSV lines that end in a line feed, from which a reader gets the same texts."""
     writer = csv.writer(_Line(), lineterminator=_Line.END)
     return (writer.writerow(map(_cell, row)) for row in rows)
 
 
 class _Line:
-    """A stream that gives back what is written: one row. It ends so that the writer quotes either end of a line."""
+    """A stream whose `write` returns the row; with both characters in END, the writer quotes a CR and an LF."""
 
     END: Final = "\r\n"
 
@@ -149,12 +149,12 @@ class _Line:
 
 
 def _cell(value: str | bool | None) -> str:
-    """Write a value into CSV or a column."""
+    """Format a value for CSV or a column."""
     return str(value).lower() if isinstance(value, bool) else value or ""
 
 
 def masked(item: Wire) -> Wire:
-    """Give an item without the parts of a CPF that would tell whose it is."""
+    """Give an item whose CPFs show only their six middle digits."""
     return {name: _mask(value) if name in _DOCUMENTS else value for name, value in item.items()}
 
 
@@ -164,7 +164,7 @@ def _mask(value: str | bool | None) -> str | bool | None:
 
 
 def _array(items: Iterable[Wire]) -> None:
-    """Print a JSON array item by item: it may be longer than memory."""
+    """Print a JSON array item by item, since it may not fit in memory."""
     separator = "[\n"
     for item in items:
         click.echo(f"{separator}  {terminal.as_json(item)}", nl=False)
@@ -179,24 +179,24 @@ def _csv(items: Iterable[Wire], fields: Sequence[str]) -> None:
 
 
 def _whole(text: str, *, end: str = "") -> None:
-    """Print a text for a program with all that it holds, which a terminal is shown as in a table.
+    """Print a text unchanged for a program; for a terminal, without the characters that it would obey.
 
-    With `color`, click takes nothing for colours that it would leave out.
+    `color=True` keeps click from removing what looks like colour codes.
     """
     click.echo((terminal.plain(text) if sys.stdout.isatty() else text) + end, nl=False, color=True)
 
 
 def _shown(value: str | bool | None) -> str:
-    """Write a value into a column, where blanks are as good as one."""
+    """Format a value for a column, with each run of blanks as one blank."""
     return terminal.plain(" ".join(_cell(value).split()))
 
 
 _DOCUMENTS: Final = ("cpf", "numero_documento")
 _CPF: Final = re.compile(r"\d{3}(\d{6})\d{2}", re.ASCII).fullmatch
 _HALTING: Final = "def halt_error(_): error; def halt_error: error; "
-"""What jq's package takes for an end like any other is to be a failure."""
+"""Makes `halt_error` a failure: the package jq treats it as a normal end."""
 _QUOTED: Final = re.compile(r"""["(\[{\d].*(?:["\])}\d]|\.{3})""", re.DOTALL).sub
-"""Finds what jq quotes of the items that an expression does not fit, from the first value to the last."""
+"""Finds the values of items that jq quotes in an error, from the first one to the last."""
 _FORMATS: Final[tuple[Callable[[Command], Command], ...]] = (
     click.option(
         "--json", "json_", metavar="FIELDS", help="Print a JSON array with these fields, separated by commas."

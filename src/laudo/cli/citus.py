@@ -1,4 +1,4 @@
-"""`laudo citus plan|apply`: how the tables of a store on PostgreSQL lie on many machines."""
+"""`laudo citus plan|apply`: distributes the tables of a store on PostgreSQL over many machines."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Columns on a terminal, as wide as rich makes them for some rows; what is wider in later ones is folded, never cut."""
+"""Columns on a terminal: rich chooses their widths for some rows; wider values in later rows are folded, never cut."""
 
 import shutil
 import sys
@@ -41,11 +41,11 @@ class Columns:
 
 
 def fitting(rows: Sequence[Sequence[str]]) -> Columns | None:
-    """Give columns for such rows, None where the terminal is too narrow for the longest word of each.
+    """Give columns that fit these rows, None if the terminal is too narrow for the longest word of each column.
 
-    What a table has no room for it cuts, and with a part of a numero nothing can be asked.
+    A table of rich would cut what does not fit, and part of a numero is useless for asking.
     """
-    width, height = shutil.get_terminal_size()  # rich takes one that is dumb for 80 wide, even where it is narrower.
+    width, height = shutil.get_terminal_size()  # rich assumes 80 columns for a dumb one.
     console = Console(highlight=False, width=width, height=height)
     measured = [_Measured(values) for values in zip(*rows, strict=True)]
     columns = (Column(no_wrap=not each.has_blanks) for each in measured)
@@ -59,7 +59,7 @@ def fitting(rows: Sequence[Sequence[str]]) -> Columns | None:
 
 
 class _Measured:
-    """Stands for all values of a column in a table of rich, which shows it how wide that has become."""
+    """Stands for all values of a column in a table of rich, and learns from it how wide the column is."""
 
     def __init__(self, values: Sequence[str]) -> None:
         longest_word = max(cell_len(word) for value in values for word in value.split())

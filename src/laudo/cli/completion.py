@@ -1,4 +1,4 @@
-"""Completion of values as the shells need it, where click's own leaves them out or spoils them."""
+"""Shell completion of option values, where click's own leaves them out or garbles them."""
 
 import os
 
@@ -6,10 +6,10 @@ from click.shell_completion import BashComplete, CompletionItem, FishComplete, S
 from click.shell_completion import add_completion_class as add
 
 
-# CompletionItem[str] is quoted, since click 8.4 only knows it without a type.
+# CompletionItem[str] is quoted, because in click 8.4 the class takes no type argument.
 class _Values(ShellComplete):
     def get_completions(self, args: list[str], incomplete: str) -> "list[CompletionItem[str]]":
-        """Complete also a value that begins with -, and one that = parts from its option."""
+        """Also complete a value that begins with -, and one that follows its option after =."""
         flag, sign, value = incomplete.partition("=")
         if sign and flag.startswith("--"):
             found = self.get_completions([*args, flag], value)
@@ -25,7 +25,7 @@ class _Values(ShellComplete):
 
 @add
 class Bash(_Values, BashComplete):
-    """Takes what is offered as it is: a blank that is not quoted would end the value; and = for a word of its own."""
+    """Bash inserts a completion unquoted, so that a blank would end the value, and makes = a word of its own."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
         args, incomplete = super().get_completion_args()
@@ -34,7 +34,7 @@ class Bash(_Values, BashComplete):
     def format_completion(self, item: "CompletionItem[str]") -> str:
         word = os.environ["COMP_WORDS"].split("\n")[int(os.environ["COMP_CWORD"]) :][:1]
         is_quoted = "".join(word).startswith(("'", '"'))
-        blank = " " if is_quoted else r"\\ "  # What reads the line takes one of the two away.
+        blank = " " if is_quoted else r"\\ "  # Reading the line removes one of the two.
         return super().format_completion(item).replace(" ", blank)
 
 

@@ -1,4 +1,4 @@
-"""How many connections a worker accepts, when it lets go of one, and how many threads answer what comes over them."""
+"""How many connections a worker accepts, when it drops one, and how many threads answer requests."""
 
 import resource
 import socket
@@ -9,31 +9,31 @@ from laudo.cli import output
 from laudo.server.config import Settings
 
 _ALL: Final = 1024
-"""How many connections all workers accept together."""
+"""Connections that all workers accept together."""
 
 _FILES: Final = 64
-"""How many other files a worker has open, at most, beside a connection to the store for each thread."""
+"""Other files that a worker has open, at most, besides a connection to the store for each thread."""
 
 _FEWEST: Final = 32
-"""With fewer than so many of these it could not even start, nor accept a connection."""
+"""The fewest of these with which a worker can start and accept a connection."""
 
 _FILES_A_WORKER: Final = 6
-"""And how many that it inherits for each of all workers, at most."""
+"""Files that each worker inherits for every worker of the service, at most."""
 
 _LATE: Final = 32
-"""How many more threads answer where some answers are late by intention."""
+"""Additional threads if `rehearse` delays some answers on purpose."""
 
 _UNREAD: Final = 8
-"""How many times `idle_timeout_ms` a client may be behind with reading: to the kernel, one that reads too slowly is."""
+"""How many times `idle_timeout_ms` an answer may wait to be read; for the kernel, slow reading is waiting too."""
 
 
 def accepted(settings: Settings) -> int:
-    """Give how many connections each worker accepts: fewer where only few files may be open.
+    """Give how many connections each worker accepts: fewer if the limit on open files is low.
 
-    At that limit it would try again and again to accept one more, which burns its core, and could not open what it
-    answers from. Granian, once imported, has raised the limit as far as that may be done.
+    At that limit a worker would try again and again to accept a connection, which burns its core, and could not open
+    the store. Importing Granian has already raised the limit as far as is allowed.
 
-    Raises Failure where the limit is too low to serve at all.
+    Raises Failure if the limit is too low to serve at all.
     """
     share = max(1, _ALL // settings.workers)
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -52,9 +52,9 @@ def accepted(settings: Settings) -> int:
 
 
 def threads(settings: Settings) -> int:
-    """Give how many threads answer; on SQLite one: more would fight for the interpreter.
+    """Give how many threads answer requests: one on SQLite, where more would compete for the interpreter.
 
-    Who is to be answered late holds up one of them, and with these nobody else.
+    An answer that `rehearse` delays blocks a thread; there are additional ones, so that it delays nobody else.
     """
     from laudo.server import stores
 
@@ -63,10 +63,11 @@ def threads(settings: Settings) -> int:
 
 
 def let_go_of_unread(settings: Settings) -> bool:
-    """Have connections end whose client does not read what was answered; False as long as nothing listens here.
+    """Let the kernel end connections whose client does not read its answers; False while no socket listens yet.
 
-    That stays in memory until it is taken, for which Granian waits without end. The kernel does not, if it is told so
-    of the socket that listens: connections inherit it. Granian makes that one in the worker, and keeps it for itself.
+    An unread answer stays in memory, and Granian waits for its reader without a timeout. The kernel has one, if it is
+    set on the listening socket, from which connections inherit it. Granian makes that socket in the worker and does not
+    hand it out, so it is looked for among the open files.
     """
     return any(_is_told(int(file.name), settings) for file in Path("/proc/self/fd").iterdir())
 
@@ -75,7 +76,7 @@ def _is_told(file: int, settings: Settings) -> bool:
     try:
         found = socket.socket(fileno=file)
     except OSError:
-        return False  # no socket, or closed meanwhile
+        return False  # not a socket, or closed meanwhile
     try:
         if not _listens(found, settings.port):
             return False

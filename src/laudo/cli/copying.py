@@ -1,4 +1,4 @@
-"""`laudo copy`: a store into another one, of either engine, compared in the end."""
+"""`laudo copy`: copies a store into another one, of either engine, and compares the two at the end."""
 
 from contextlib import ExitStack
 from dataclasses import replace
@@ -83,7 +83,7 @@ def _differences(copy: "Copy") -> list[str]:
 
 
 def _opened(stack: ExitStack, flag: str, settings: Settings, *, write: bool = False) -> "Database":
-    """Open one of the stores until the stack ends; a failure says which."""
+    """Open one of the stores until the stack closes; a failure names its flag."""
     from laudo.server.database import StoreError
 
     try:

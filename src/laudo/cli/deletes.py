@@ -1,6 +1,6 @@
-"""`laudo delete`: reports of one account, by their UUIDs, batch by batch, each counted out of everything at once.
+"""`laudo delete`: deletes reports of one account by their UUIDs, in batches; each batch updates all counts.
 
-What lines name, and how what is deleted is counted and told, is the same for `laudo find` and `laudo erase`.
+`laudo find` and `laudo erase` read their lines as this module does; `erase` also counts and reports as it does.
 """
 
 import os
@@ -64,7 +64,7 @@ def delete_reports(settings: Settings, *, numeros: tuple[str, ...], id_conta: in
 
 @dataclass(slots=True)
 class Done:
-    """What has become of the lines so far; only what is on disk counts."""
+    """What has become of the lines so far; counts only what is on disk."""
 
     lines: int = 0
     deleted: int = 0
@@ -76,7 +76,7 @@ class Done:
 
 
 class Kind(NamedTuple):
-    """By what lines name reports."""
+    """What a line holds to name reports, such as a UUID, and how it is parsed."""
 
     name: str
     parse: Callable[[str], object]
@@ -85,9 +85,9 @@ class Kind(NamedTuple):
 def delete_named(
     database: "Database", arguments: Sequence[str], kind: Kind, delete: Callable[[list[str], Done], None]
 ) -> int:
-    """Delete what arguments name, or the lines of stdin in place of `-`; gives the exit code.
+    """Delete what the arguments name, or the lines of stdin if `-` is the only argument; gives the exit code.
 
-    `delete` counts what it has deleted, and what was not there.
+    `delete` counts what it deleted, and what was absent, in the Done that it is given.
     """
     from laudo.server.ingest.lines import Source
 
@@ -107,14 +107,14 @@ def delete_named(
                 if not isinstance(each, str):
                     report.say(f"{place} {number}: {each.reason}")
             report.reached(done.lines, source.consumed)
-            if unsettled and len(batch) < BATCH:  # Else more is there; to settle each would take a fifth of the time.
+            if unsettled and len(batch) < BATCH:  # Else more follows; settling each time would take a fifth longer.
                 database.settle()
                 unsettled = False
     return _end(done, place, kind.name)
 
 
 def _resumable(done: Done) -> AbstractContextManager[None]:
-    """When it cannot go on, say what is deleted: reports of a document may take several transactions."""
+    """On a failure, say what is deleted: the reports of one document may take several transactions."""
     hint = "run it again to finish"
 
     def kept() -> str:
@@ -125,7 +125,7 @@ def _resumable(done: Done) -> AbstractContextManager[None]:
 
 
 def _batches(found: "Iterator[Found | None]") -> "Iterator[list[Found]]":
-    """Give what is found BATCH at a time, and, at a None, what there is, if anything: no more comes for a while."""
+    """Group what is found into batches of BATCH; a None ends a batch early, since no more comes for a while."""
     batch: list[Found] = []
     for each in found:
         if each:
@@ -138,7 +138,7 @@ def _batches(found: "Iterator[Found | None]") -> "Iterator[list[Found]]":
 
 
 def named(lines: "Iterator[tuple[int, Line] | None]", kind: Kind) -> "Iterator[Found | None]":
-    """Give what each line names with its number, or why there is nothing; blank lines are left out."""
+    """Give each line's number with what the line names, or why it names nothing; blank lines are skipped."""
     from laudo.server.ingest.lines import Unread
 
     for each in lines:

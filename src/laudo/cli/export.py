@@ -1,4 +1,4 @@
-"""`laudo export`: a whole list into a file, in constant memory; the file appears only when it is whole."""
+"""`laudo export`: writes a whole list to a file, in constant memory; the file appears only when it is complete."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final

@@ -1,4 +1,4 @@
-"""Options made from the table of resources: a new filter of the API is an option without another line."""
+"""Options made from the table of resources: a new filter of the API becomes an option without more code."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
 def filters(resource: Resource) -> Callable[[Command], Command]:
-    """Give a command `--sort` and an option for each filter of a list; it is called with their names of the wire."""
+    """Add `--sort` and an option for each filter of a list; the command gets them under their names in the API."""
 
     def decorate(command: Command) -> Command:
         orders = tuple(f"{sign}{field.name}" for field in resource.fields for sign in ("", "-"))
@@ -26,7 +26,7 @@ def filters(resource: Resource) -> Callable[[Command], Command]:
 
 
 def given(resource: Resource, options: dict[str, Any]) -> dict[str, Any]:
-    """Take the options of `filters` out of all options: those that were given; ParameterError for a wrong one."""
+    """Remove the options of `filters` from `options` and give those that are set; raises ParameterError."""
     from laudo.client import questions
 
     names = [filter_.name for filter_ in resource.filters]
@@ -43,5 +43,5 @@ def _option(filter_: Filter) -> Callable[[Command], Command]:
 
 
 def _begun(choices: tuple[str, ...]) -> Complete:
-    """Complete a text whose values, if they are few, are these; what is accepted is for the client to say."""
+    """Complete a value from these choices, ignoring case; what is accepted is left to the client."""
     return lambda _context, _parameter, begun: [each for each in choices if each.upper().startswith(begun.upper())]

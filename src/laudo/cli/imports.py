@@ -1,4 +1,4 @@
-"""`laudo import`: a file of reports into one account, batch by batch, each durable before it is counted."""
+"""`laudo import`: writes a file of reports to one account, in batches, each durable before it is counted."""
 
 import gc
 import re
@@ -87,7 +87,7 @@ def import_reports(
 
 @dataclass(slots=True)
 class Done:
-    """What has become of the lines so far; only what is on disk counts."""
+    """What has become of the lines so far; counts only what is on disk."""
 
     counts: "Counts"
     lines: int = 0
@@ -99,7 +99,7 @@ class Done:
 
 
 def _read(batches: "Iterator[Batch]", *, elsewhere: bool) -> "AbstractContextManager[Iterator[Batch]]":
-    """Read what is long in a process of its own, while this one writes: begun before anything else is open here."""
+    """Read a long file in a separate process while this one writes; forked before this one opens anything else."""
     if not elsewhere:
         return nullcontext(batches)
     from laudo.server.ingest import ahead
@@ -115,7 +115,7 @@ def _import(
     report: progress.Report,
     rejections: TextIO | None,
 ) -> None:
-    """Count what is read, and write it unless there is no `ingest`."""
+    """Count what is read, and write it if there is an `ingest`."""
     for batch in read:
         if batch.reports and ingest:
             done.counts = done.counts.plus(ingest.write_prepared(batch.reports))
@@ -127,7 +127,7 @@ def _import(
         if rejections:
             rejections.flush()
         report.reached(done.lines, batch.consumed)
-        del batch  # else it would be held until the next one is whole
+        del batch  # else it would stay in memory until the next one is read
 
 
 def _reject(item: "Rejected", report: progress.Report, rejections: TextIO | None) -> None:
@@ -140,7 +140,7 @@ def _reject(item: "Rejected", report: progress.Report, rejections: TextIO | None
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Look for no cycles of objects: what lines become makes none, and the search takes a tenth of an import's time."""
+    """Turn garbage collection off: parsed lines make no cycles, and it takes a tenth of an import's time."""
     gc.disable()
     try:
         yield
@@ -150,7 +150,7 @@ def _uncollected() -> Iterator[None]:
 
 @contextmanager
 def _rejections(path: Path | None) -> Iterator[TextIO | None]:
-    """Open the file for them; Failure when it holds anything else, as what is imported, a store, or the key."""
+    """Open the file for rejections; raises Failure if it holds anything else, such as the import, a store or a key."""
     if path is None:
         yield None
         return
@@ -163,7 +163,7 @@ def _rejections(path: Path | None) -> Iterator[TextIO | None]:
 
 
 class _Named(FileIO):
-    """A file that tells which one it is when it cannot be written: the store may be on another disk."""
+    """A file that names itself in the error if it cannot be written: the store may be on another disk."""
 
     def write(self, buffer: "ReadableBuffer", /) -> int:
         try:
@@ -179,7 +179,7 @@ def _holds_something_else(path: Path) -> bool:
 
 
 def _resumable(done: Done) -> AbstractContextManager[None]:
-    """When it cannot go on, say which lines are on disk."""
+    """On a failure, say how many lines are on disk."""
     hint = "run it again to finish, nothing is written twice"
 
     def kept() -> str:
@@ -198,6 +198,6 @@ def _end(done: Done, *, dry_run: bool) -> int:
 
 
 _OURS: Final = re.compile(rb"line \d+: .*\n|l(i(n(e( (\d+(:.*)?)?)?)?)?)?").fullmatch
-"""A line of the file for rejections, or what an import that was killed has left of the last."""
+"""Matches a line of the file for rejections, or the part of one that a killed import has left."""
 _LONGEST_REJECTION: Final = 65_536
-"""More than a reason has, so that no line of something else fills the memory."""
+"""Bytes, more than any rejection has, so that a long line of some other file does not fill the memory."""

@@ -1,4 +1,4 @@
-"""`laudo login|logout`, and the only place that reads or writes where to ask and with which token."""
+"""`laudo login|logout`, and the only place that reads or writes which service to ask with which token."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 URL: Final = "LAUDO_URL"
 TOKEN: Final = "LAUDO_TOKEN"  # noqa: S105 - the name of a variable
 _LONGEST_LINE: Final = 4096
-"""More than the client takes for a token."""
+"""Characters, more than the client accepts in a token."""
 _UNASKED: Final = "laudo login --url URL --with-token"
 _KEPT: Final = ("the base URL that `laudo login` kept", "the token that `laudo login` kept")
 _HINT: Final = f"hint: laudo login, or set {URL} and {TOKEN}"
@@ -39,7 +39,7 @@ class Access:
         return Laudo(self.base_url, self.token)
 
     def named(self) -> dict[str, str]:
-        """Tell this access from others, without the token itself."""
+        """Give what tells this access from others: the base URL, and a hash of the token."""
         return {"base_url": self.base_url, "token": hashlib.sha256(self.token.encode("utf-8", "replace")).hexdigest()}
 
 
@@ -88,9 +88,9 @@ def logout() -> None:
 
 
 def access(base_url: str | None = None) -> Access:
-    """Give what the environment says, else what is kept, which is not looked at before; Failure when there is neither.
+    """Give the service and token of the environment, else the kept ones; raises Failure if there are none.
 
-    A kept token goes to the service that it was kept for and to no other.
+    The kept ones are read only if they are needed. A kept token is sent only to the service that it was kept for.
     """
     wanted, token = os.environ.get(URL) if base_url is None else base_url, os.environ.get(TOKEN)
     names = ("--from" if base_url is not None else URL if wanted else _KEPT[0], TOKEN if token else _KEPT[1])
@@ -107,7 +107,7 @@ def access(base_url: str | None = None) -> Access:
 
 
 def _checked(access: Access, *, names: tuple[str, str]) -> Access:
-    """Give it as it is; ParameterError, by these names, where no service can be asked with it."""
+    """Give it unchanged; raises ParameterError, with these names, if no service can be asked with it."""
     from laudo.client import calls
 
     calls.check(access.base_url, access.token, names=names)
@@ -115,7 +115,7 @@ def _checked(access: Access, *, names: tuple[str, str]) -> Access:
 
 
 def _is_overheard(base_url: str) -> bool:
-    """Tell whether what is sent there leaves this machine as it is."""
+    """Tell whether what is sent there leaves this machine unencrypted."""
     address = urlsplit(base_url)
     host = address.hostname or ""
     try:
@@ -126,7 +126,7 @@ def _is_overheard(base_url: str) -> bool:
 
 
 def file() -> Path:
-    """Name the file of what is kept; Failure where there is no home to keep it in."""
+    """Give the path of what is kept; raises Failure if there is no home folder."""
     try:
         folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     except RuntimeError:

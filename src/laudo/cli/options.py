@@ -1,4 +1,4 @@
-"""Flags made from the table of settings, and the opening of a store as commands need it."""
+"""Flags made from the table of settings, and how commands open a store."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from laudo.server.database import Database
 
 Command = Callable[..., int | None]
-"""A function that click calls; a number that it returns is the exit code."""
+"""A function that click calls; the number that it returns, if any, is the exit code."""
 
 ALL: Final = tuple(setting.name for setting in SETTINGS)
 
 
 def with_settings(*names: str, **defaults: object) -> Callable[[Command], Command]:
-    """Give a command a flag for each setting named, and --config; it is called with the Settings first.
+    """Add a flag for each named setting, and --config; the command gets the Settings as its first argument.
 
-    `defaults` stand for flags not given: they win over the environment and the file.
+    `defaults` stand for flags that are not given: they too win over the environment and the file.
     """
 
     def decorate(command: Command) -> Command:
@@ -44,7 +44,7 @@ def with_settings(*names: str, **defaults: object) -> Callable[[Command], Comman
 
 
 def flags(*names: str, **defaults: object) -> Callable[[Command], Command]:
-    """Add the flags of these settings, and --config; `defaults` are shown in the place of the table's."""
+    """Add the flags of these settings, and --config; the help shows `defaults` in place of the table's."""
 
     def decorate(command: Command) -> Command:
         command = _CONFIG(command)
@@ -63,8 +63,9 @@ def opened(
 ) -> "Iterator[Database]":
     """Open the store, whose schema must be current, so that a wrong path never makes an empty store.
 
-    Where Citus is installed, tables must also lie as planned, unless they need not be `distributed` yet. With `vacuum`
-    its file is written anew once the block has ended well; Failure at once for what is no file.
+    If Citus is installed, the tables must also be distributed as planned, unless `distributed` is False. With
+    `vacuum`, the store's file is rewritten after the block ends without an error; raises Failure at once if the store
+    is not in a file.
     """
     from laudo.server import citus
     from laudo.server.database import NO_VACUUM, PATIENT
@@ -90,7 +91,7 @@ def opened(
 
 
 def key(settings: Settings, *, create: bool) -> bytes:
-    """Load the key under which tokens are hashed; where one is made, say so: it is to be kept as the store is."""
+    """Load the key under which tokens are hashed; if a new one is made, tell the user to keep a copy."""
     from laudo.server import keys
 
     if create and keys.make(settings.key_file):
@@ -99,23 +100,23 @@ def key(settings: Settings, *, create: bool) -> bytes:
 
 
 def by_id(noun: str, name: str, about: str, *, required: bool = True) -> Callable[[Command], Command]:
-    """Give a command an option that takes the number of an organization, an account or a user."""
+    """Make an option that takes the id of an organization, an account or a user."""
     return click.option(f"--{noun}", name, metavar="ID", type=Id(noun), required=required, help=about)
 
 
 def of_account(command: Command) -> Command:
-    """Give a command --account: which one's reports it writes or deletes."""
+    """Add --account, whose reports the command writes or deletes."""
     return by_id("account", "id_conta", "Id of the account whose reports they are.")(command)
 
 
 def of_organization(command: Command) -> Command:
-    """Give a command --organization: which one's reports it finds or deletes, in all accounts."""
+    """Add --organization, whose reports, in all accounts, the command finds or deletes."""
     whose = "Id of the organization whose reports they are, in all accounts."
     return by_id("organization", "id_organizacao", whose)(command)
 
 
 def with_vacuum(command: Command) -> Command:
-    """Give a command --vacuum: whether the store is `opened` so."""
+    """Add --vacuum, which the command passes to `opened`."""
     then = "Then write SQLite's file anew, so that it has nothing of what was deleted, and is as small as can be."
     return click.option("--vacuum", is_flag=True, help=then)(command)
 
@@ -140,7 +141,7 @@ def _flag(setting: Setting) -> Callable[[Command], Command]:
         names = f"{setting.flag}/--no-{setting.flag.removeprefix('--')}"
         return click.option(names, setting.name, cls=usage.Setting, default=None, help=f"{text}.  [default: {shown}]")
     kind = "N" if isinstance(setting.default, int) else "TEXT"
-    shape = click.Path(readable=False) if setting.parse is FILE.parse else None  # What shells complete.
+    shape = click.Path(readable=False) if setting.parse is FILE.parse else None  # Shells complete paths.
     return click.option(
         setting.flag, setting.name, cls=usage.Setting, metavar=kind, type=shape, help=f"{text}.  [default: {shown}]"
     )

@@ -20,7 +20,7 @@ _STDOUT: Final = 1
 _STDERR: Final = 2
 
 SERVER: Final = ("apsw", "falcon", "granian", "prometheus_client")
-"""What a service imports, whatever its store."""
+"""Packages that the service imports, whatever its store."""
 
 _EXPECTED: Final = (
     ("laudo.client.errors", "LaudoError"),
@@ -33,7 +33,7 @@ _EXPECTED: Final = (
     ("laudo.server.metrics", "MetricsError"),
     ("laudo.server.tokens", "TokenError"),
 )
-"""Errors whose text says what and what to do."""
+"""Errors whose text says what is wrong and what to do."""
 
 _NO_THREAD: Final = "no thread can be started; hint: raise the limits on processes and memory"
 
@@ -41,16 +41,16 @@ Item = Mapping[str, str | int | bool | None]
 
 
 class Unheard(Exception):  # noqa: N818 - what happened, in one word
-    """Nobody reads what is printed, as behind `laudo … | head`; there is nobody to be told, either."""
+    """Nobody reads what is printed any more, as in `laudo … | head`, so nobody needs to be told."""
 
 
 class Failure(Exception):  # noqa: N818 - what happened, in one word
-    """A command cannot go on; the text is what is shown."""
+    """A command cannot go on; its text is shown to the user."""
 
 
 @contextmanager
 def failures_in_one_line() -> Iterator[None]:
-    """End the program on any failure: one line on stderr that says what and what to do, never a traceback."""
+    """End the program on any failure with one line on stderr, which says what to do, and never with a traceback."""
     try:
         yield
     except click.exceptions.NoArgsIsHelpError as error:
@@ -69,9 +69,9 @@ def failures_in_one_line() -> Iterator[None]:
 
 @contextmanager
 def told_whole() -> Iterator[None]:
-    """Have all that is printed leave the program; raises Unheard when nobody reads it any more.
+    """Flush what is printed; raises Unheard if nobody reads it any more.
 
-    click would take that for its own affair, and exit with 1.
+    click would handle the broken pipe itself, and exit with 1.
     """
     if sys.stdout is None:
         sys.stdout = _in_place_of(_STDOUT, os.O_RDONLY)  # Writing is refused.
@@ -85,12 +85,12 @@ def told_whole() -> Iterator[None]:
 
 
 def _in_place_of(closed: int, flags: int) -> TextIO:
-    """Have nothing stand in the place of a closed stream, where a file opened later would stand otherwise."""
+    """Open the null device in place of a closed stream, whose number a file opened later would get otherwise."""
     return os.fdopen(os.dup2(os.open(os.devnull, flags), closed), "w")
 
 
 def leave(code: int | None) -> NoReturn:
-    """Exit with this code: with something left that cannot be printed, Python would make it another one."""
+    """Exit with this code; Python would exit with another one if output is left that cannot be printed."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -100,16 +100,16 @@ def leave(code: int | None) -> NoReturn:
 
 
 def fail(text: str, *, code: int = NOTHING_DONE) -> NoReturn:
-    """Print the line and exit."""
+    """Print the text as one line on stderr, and exit."""
     note(" ".join(text.split()), label="error: ")
     leave(code)
 
 
 @contextmanager
 def resumable(so_far: Callable[[], str], code: Callable[[], int] = lambda: IN_PART) -> Iterator[None]:
-    """When a block that another run can go on with is interrupted or fails, say what is kept and how to get the rest.
+    """If a block that another run can continue fails or is interrupted, say what is kept and how to get the rest.
 
-    `so_far` gives both, nothing when nothing is kept; `code` is that of a failure then.
+    `so_far` gives both as one text, empty if nothing is kept; `code` gives the exit code of a failure otherwise.
     """
     try:
         with _interruptible():
@@ -124,7 +124,7 @@ def resumable(so_far: Callable[[], str], code: Callable[[], int] = lambda: IN_PA
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let SIGTERM, and SIGHUP unless nohup has it ignored, interrupt the block as Ctrl-C does."""
+    """Let SIGTERM, and SIGHUP unless nohup ignores it, interrupt the block as Ctrl-C does."""
 
     def interrupt(number: int, _frame: object) -> NoReturn:
         raise KeyboardInterrupt(number)
@@ -140,7 +140,7 @@ def _interruptible() -> Iterator[None]:
 
 
 def _interrupted(by: KeyboardInterrupt, so_far: str) -> NoReturn:
-    """Say what is kept and exit; who was sent a signal other than Ctrl-C's is ended by it, as others see."""
+    """Say what is kept and exit; if it was not Ctrl-C, end by the same signal, so that the parent process sees it."""
     _end_at_once_if_asked_again()
     note(f"interrupted; kept: {' '.join(so_far.split()) or 'nothing'}", label="error: ")
     for number in by.args:
@@ -149,20 +149,20 @@ def _interrupted(by: KeyboardInterrupt, so_far: str) -> NoReturn:
 
 
 def _end_at_once_if_asked_again() -> None:
-    """Let a second Ctrl-C end the program as SIGTERM would: raised while all is closed, Python would print it whole."""
+    """Let a second Ctrl-C end the program at once: raised during the exit, Python would print a traceback of it."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def note(text: str, *, label: str = "") -> None:
-    """Tell a person something that is no answer, on stderr; what nobody can be told stops nothing."""
+    """Tell a person something on stderr that is not an answer; if that cannot be written, the command goes on."""
     head = click.style(label, fg="red", bold=True) if label else ""
     with suppress(OSError):
         click.echo(head + terminal.plain(text), err=True, color=terminal.colour())
 
 
 def counted(number: int, noun: str) -> str:
-    """Write how many there are; `noun` is that of one."""
+    """Write a number with its noun; `noun` is the singular."""
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
@@ -178,7 +178,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def new_file(path: Path) -> BinaryIO:
-    """Open a file that only its owner can read in the place of what was there, where somebody may have put a link."""
+    """Open a new file that only its owner can read; what was there, perhaps somebody's link, is removed."""
     path.unlink(missing_ok=True)
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
@@ -194,19 +194,19 @@ def listing(items: Sequence[Item], *, as_json: bool) -> None:
 
 
 def answer(item: Item, text: str, *, as_json: bool) -> None:
-    """Print what was made, as JSON or as a sentence; what cannot be printed is done in part."""
+    """Print what was made, as JSON or as a sentence; exits with IN_PART if it cannot be printed."""
     if refused := refusal(terminal.as_json(item) if as_json else text):
         fail(_done(text, refused), code=IN_PART)
 
 
 def summary(text: str) -> None:
-    """Print what is done; where that cannot be, stderr says so, and the exit code says what was done all the same."""
+    """Print what was done; if that is impossible, stderr says so, and the exit code stays the same."""
     if refused := refusal(terminal.plain(text)):
         note(_done(text, refused), label="error: ")
 
 
 def refusal(text: str) -> str | None:
-    """Print a text; gives the reason why it cannot be, if there is one: nothing else need be lost for it."""
+    """Print a text; gives the reason if it cannot be printed, so that the command can still go on."""
     try:
         click.echo(text)
     except OSError as error:
@@ -222,7 +222,7 @@ def _done(text: str, refused: str) -> str:
 
 
 def _discard(stream: TextIO | None) -> None:
-    """Let what a stream still holds, and what it will be given, go nowhere."""
+    """Send what a stream still holds, and all that is written to it later, to the null device."""
     if stream is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
@@ -241,7 +241,7 @@ def _cell(value: str | int | bool | None) -> str:
 
 
 def reason(error: Exception) -> str:
-    """Give what a failure says of itself, in one line."""
+    """Give the one line that tells a user of an error."""
     if isinstance(error, Failure) or any(_is(error, *each) for each in _EXPECTED):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in SERVER:
@@ -252,11 +252,11 @@ def reason(error: Exception) -> str:
         return "there is not enough memory; hint: end other programs, or raise the limit that this one has"
     if isinstance(error, UnicodeEncodeError) and not error.encoding.startswith("utf"):
         return "the encoding of the output cannot hold what is to be printed; hint: set PYTHONIOENCODING=utf-8"
-    return _NO_THREAD if str(error) == "can't start new thread" else _bug(error)  # A RuntimeError like any other.
+    return _NO_THREAD if str(error) == "can't start new thread" else _bug(error)  # It is a plain RuntimeError.
 
 
 def _is_doubtful(error: Exception) -> bool:
-    """Tell whether all may be done nevertheless."""
+    """Tell whether the work may be done in spite of the error."""
     return _is(error, "laudo.server.database", "Doubtful")
 
 
@@ -265,17 +265,17 @@ def without_server(name: str) -> str:
 
 
 def _is(error: Exception, module: str, name: str) -> bool:
-    """Tell whether an error is of a class; of one whose module was never loaded, none can be."""
+    """Tell whether an error is of a class; if the class's module is not loaded, it is not."""
     loaded = sys.modules.get(module)
     return loaded is not None and isinstance(error, getattr(loaded, name))
 
 
 def _bug(error: Exception) -> str:
-    """Say where it broke, never with what: an exception's text may hold a record's."""
+    """Say where it broke, never with which value: the text of an exception may quote a record."""
     import traceback
 
     frames = traceback.extract_tb(error.__traceback__)[-1:]
     what = type(error).__name__ + "".join(f" at {frame.filename}:{frame.lineno}" for frame in frames)
-    for noted in getattr(error, "__notes__", ()):  # It broke in another process.
+    for noted in getattr(error, "__notes__", ()):  # The error is of another process.
         what = noted
     return f"a mistake in laudo: {what}; hint: report it with this line"

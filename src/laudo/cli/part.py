@@ -1,4 +1,4 @@
-"""A file that grows beside its name until it is whole; the only place that writes exports, and knows how far one is."""
+"""The file of an export while it grows: the only place that writes exports, and that knows how far one is."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -19,13 +19,13 @@ Encode = Callable[[list[dict[str, Any]], list[str]], bytes]
 
 
 class Part:
-    """One export of what one token sees, by one process at a time.
+    """One export with one token, written by one process at a time.
 
-    What `write` has returned from is there when the same export is run again.
+    It grows in a file beside its final name. Once `write` returns, its batch is kept when the same export runs again.
     """
 
     def __init__(self, file: Path, resource: Resource, *, access: Access, question: Mapping[str, object]) -> None:
-        """Raises Failure when the name has no known ending, or nothing else."""
+        """Raises Failure if the file's name has no known ending, or is nothing but an ending."""
         if file.name.lower() in FORMATS:
             raise output.Failure(
                 f"{file} is an ending without a name; hint: {file.with_name(resource.name + file.name)}"
@@ -47,12 +47,12 @@ class Part:
         self._bytes = 0
 
     def write(self, batch: "Batch[Any]") -> None:
-        """Add the items of a batch, and note where to go on."""
+        """Append the items of a batch, and note where to continue."""
         self._append(self._encode([item.to_wire() for item in batch.itens], self._names))
         self._note(self.items + len(batch.itens), batch.place, done=batch.place is None)
 
     def finish(self) -> None:
-        """Give the file its name."""
+        """Give the complete file its final name; for Parquet, convert it first."""
         if self._format == ".parquet":
             _to_parquet(self._part, self._file, self._names)
             self._part.unlink()
@@ -63,9 +63,9 @@ class Part:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Go on with what is there; when that cannot be ended, say what is kept and how to get the rest.
+        """Continue what is there; on a failure, say what is kept and how to get the rest.
 
-        Raises Failure when what is there is no file, written by another process, or of another question or token.
+        Raises Failure if what is there is not a file, another process writes it, or it is of another question or token.
         """
         for path in (self._part, self._journal):
             if path.exists() and not path.is_file():
@@ -82,7 +82,7 @@ class Part:
 
     @contextmanager
     def _worth_it(self) -> Iterator[None]:
-        """Leave nothing where nothing came: what was asked for may hold a CPF, and the next question be another."""
+        """If no item came, remove the files: the noted question may hold a CPF, and the next one may be another."""
         try:
             yield
         except BaseException:
@@ -92,7 +92,7 @@ class Part:
             raise
 
     def _resume(self) -> None:
-        """Take what is noted for what there is, unless that is nothing, or has been taken away."""
+        """Continue from what is noted, unless no items are noted or the file is shorter than that."""
         known, size = self._known(), os.fstat(self._stream.fileno()).st_size
         if known is None and size:
             raise output.Failure(
@@ -107,7 +107,7 @@ class Part:
         self._stream.truncate(self._bytes)
 
     def _begin(self) -> None:
-        """Begin with nothing but the heading; noted before, so that there never is one that nothing is known of."""
+        """Begin with nothing but the heading; the note comes first, so that no file is ever without one."""
         self._stream.truncate(0)
         self._note(0, None, done=False)
         self._append(_heading(self._names) if self._format == ".csv" else b"")
@@ -119,7 +119,7 @@ class Part:
         self._bytes += len(content)
 
     def _note(self, items: int, place: "Place | None", *, done: bool) -> None:
-        """Write down how far it is; it is no farther than that."""
+        """Note how far the export is; what the file holds beyond that is cut off by the next run."""
         import msgspec
 
         known = {"question": self._question, "bytes": self._bytes, "items": items, "done": done, "place": place}
@@ -127,7 +127,7 @@ class Part:
         self.items, self.place, self.done = items, place, done
 
     def _known(self) -> Any:  # noqa: ANN401 - made here, since the client is loaded no earlier
-        """Read what `_note` wrote, None where it wrote nothing; Failure when somebody else wrote it."""
+        """Read what `_note` wrote, None if there is nothing; raises Failure if something else wrote it."""
         import msgspec
 
         from laudo.client import Place
@@ -144,7 +144,7 @@ class Part:
 
 
 def _held(part: Path) -> FileIO:
-    """Open a file to append to, for nobody else to write as long as it is open; a new one is its owner's to read."""
+    """Open a file to append to, and lock it while it is open; a new file can be read only by its owner."""
     while True:
         stream = FileIO(part, "ab", opener=_private)
         try:
@@ -152,7 +152,7 @@ def _held(part: Path) -> FileIO:
         except BlockingIOError:
             raise output.Failure(f"another export is writing {part}; hint: let it end") from None
         with suppress(FileNotFoundError):
-            # Who held it before may have given it its name meanwhile.
+            # The process that held it before may have renamed it meanwhile.
             if os.path.samestat(os.fstat(stream.fileno()), part.stat()):
                 return stream
         stream.close()
@@ -184,7 +184,7 @@ def _heading(names: list[str]) -> bytes:
 
 
 def _to_parquet(part: Path, file: Path, names: list[str]) -> None:
-    """Turn lines of JSON into row groups, of as many items as one reading gives; the file appears when it is whole."""
+    """Convert lines of JSON to Parquet, a row group for each block read; the file appears when it is complete."""
     made = part.with_name(f"{part.name}.parquet")
     try:
         with output.new_file(made) as stream:
@@ -208,7 +208,7 @@ def _write_groups(stream: BinaryIO, part: Path, names: list[str]) -> None:
 
 
 def _longest_line(part: Path) -> int:
-    """Give its bytes: pyarrow refuses a line of which one reading has neither the beginning nor the end."""
+    """Give the bytes of the longest line: pyarrow refuses a line if a block has neither its beginning nor its end."""
     with part.open("rb") as lines:
         return max(map(len, lines), default=0)
 
@@ -226,7 +226,7 @@ def _pyarrow() -> Any:  # noqa: ANN401 - the same
 
 
 FORMATS: Final[dict[str, Encode]] = {".csv": _csv, ".ndjson": _ndjson, ".parquet": _ndjson}
-"""Ending of the name → how items are written while the file grows."""
+"""Ending of the name -> how items are encoded while the file grows."""
 
 _BLOCK: Final = 2**20
-"""Bytes of lines in a row group of Parquet, unless one line has more."""
+"""Bytes of lines in a row group of Parquet, unless a single line is longer."""

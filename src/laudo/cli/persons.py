@@ -1,4 +1,4 @@
-"""`laudo find` and `laudo erase`: all that an organization keeps of persons or companies, by their documents."""
+"""`laudo find` and `laudo erase`: print or delete all that an organization has of persons or companies."""
 
 from collections.abc import Sequence
 from io import BufferedReader
@@ -99,7 +99,7 @@ def erase_reports(settings: Settings, *, documentos: tuple[str, ...], id_organiz
 
 
 def _require_stdin(arguments: Sequence[str]) -> None:
-    """Refuse documents that are given as arguments, where other users of the machine see them."""
+    """Refuse documents given as arguments, which other users of the machine can see."""
     if tuple(arguments) != ("-",):
         raise output.Failure("documents are read from stdin, never given as arguments, which others can see; hint: -")
 
@@ -111,7 +111,7 @@ def _kind() -> Kind:
 
 
 def _line(found: "Found") -> str:
-    """Give a report's item, as the API shows it, with what the API leaves out around it."""
+    """Give a report's item as the API shows it, with the account's id and the person's name added."""
     import msgspec
 
     nome_pessoa = msgspec.json.encode(found.nome_pessoa).decode()

@@ -1,4 +1,4 @@
-"""How far a long command is, on stderr: a bar with its rate on a terminal, plain lines elsewhere."""
+"""Shows on stderr how far a long command is: a bar with its rate on a terminal, plain lines elsewhere."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 EVERY: Final = 50_000
 """Lines of the file between two plain lines."""
 EVERY_SECONDS: Final = 10
-"""Between two plain lines of what has no file."""
+"""Seconds between two plain lines of a command that reads no file."""
 
 
 class Report(Protocol):
-    """What tells a person how far it is."""
+    """Tells a person how far the reading of a file is."""
 
     def reached(self, lines: int, consumed: int) -> None:
-        """Show that so many lines of the file are done, to read which so many bytes were taken from it."""
+        """Show that `lines` lines of the file are done, for which `consumed` bytes of it were read."""
 
     def say(self, text: str) -> None:
-        """Print a line without disturbing the rest."""
+        """Print a line without disturbing the progress shown."""
 
 
 @contextmanager
 def following(size: int | None, doing: str) -> Iterator[Report]:
-    """Follow the reading of a source of so many bytes, None for any number, until the block ends."""
+    """Show how far the reading of a source of `size` bytes is, None if unknown, until the block ends."""
     if not _takes_bars():
         yield Plain()
         return
@@ -41,9 +41,9 @@ def following(size: int | None, doing: str) -> Iterator[Report]:
 
 @contextmanager
 def counting(doing: str, unit: str = "rows", *, begun: int = 0) -> "Iterator[Told]":
-    """Follow what is told how many of its total are done, such as the store's rows, until the block ends.
+    """Give a function that shows how many of a total are done, such as rows, until the block ends.
 
-    So many as were `begun` with are no work of this run.
+    The first `begun` of them were done by an earlier run, and do not count for the rate.
     """
     since = monotonic()
     if not _takes_bars():
@@ -60,7 +60,7 @@ def counting(doing: str, unit: str = "rows", *, begun: int = 0) -> "Iterator[Tol
 
 
 class Plain:
-    """Writes a line now and then."""
+    """Writes a plain line now and then."""
 
     def __init__(self) -> None:
         self._since = monotonic()
@@ -76,7 +76,7 @@ class Plain:
 
 
 class Bar:
-    """Moves rich's bar, which counts bytes, for nobody knows how many lines are still to come."""
+    """Moves rich's bar, which counts bytes, since the number of lines to come is not known."""
 
     def __init__(self, bar: "Progress", task: "TaskID") -> None:
         self._since = monotonic()
@@ -108,7 +108,7 @@ def _plainly(doing: str, unit: str, since: float, begun: int) -> "Told":
 
 
 class _Unbroken:
-    """A stream that nobody may read any more, as when its terminal was closed: that stops nothing."""
+    """A stream whose writes may fail without stopping the command, as after its terminal was closed."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
@@ -127,7 +127,7 @@ class _Unbroken:
 
 
 def _takes_bars() -> bool:
-    """Tell whether a bar can be drawn, and drawn over, where progress is told."""
+    """Tell whether stderr is a terminal that can draw a bar and draw over it."""
     return sys.stderr.isatty() and not terminal.is_dumb()
 
 
@@ -137,7 +137,7 @@ def _bar() -> "Progress":
 
     class Stderr(Console):
         def show_cursor(self, show: bool = True) -> bool:  # noqa: ARG002, FBT002 - rich's signature
-            """Leave the cursor as it is: what is stopped or killed could not bring it back."""
+            """Leave the cursor as it is: a process that is stopped or killed could not restore it."""
             return False
 
     return Progress(
@@ -153,7 +153,7 @@ def _bar() -> "Progress":
 
 @contextmanager
 def of_lists() -> Iterator[Callable[[str, int, int], None]]:
-    """Follow one list after the other."""
+    """Show how far each of several lists is, one after the other."""
     with ExitStack() as stack:
         told: dict[str, Told] = {}
 

@@ -1,4 +1,4 @@
-"""`laudo prune`: reports of an organization that have not changed for long, deleted batch by batch."""
+"""`laudo prune`: deletes an organization's reports that have not changed since a date, batch by batch."""
 
 from typing import Final
 

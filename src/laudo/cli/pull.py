@@ -1,4 +1,4 @@
-"""`laudo pull`: a mirror of another service in an account of the local store."""
+"""`laudo pull`: mirrors another service into an account of the local store."""
 
 from contextlib import closing
 from pathlib import Path
@@ -48,7 +48,7 @@ def pull(
     access = login.access(base_url)
     path = state or _beside(settings.store, id_conta)
     known = _known(path, access, id_conta, token_renewed=token_renewed)
-    if whole and not known.whole:  # else such a walk goes on
+    if whole and not known.whole:  # else a whole walk is under way, and goes on
         known = known.anew(whole=True)
     with opened(settings, write=True) as database:
         ingest = Ingest(database, id_conta)
@@ -77,7 +77,7 @@ def _beside(store: str, id_conta: int) -> Path:
 
 
 def _known(path: Path, access: login.Access, id_conta: int, *, token_renewed: bool) -> "State":
-    """Read how far it is; Failure when that is none of ours, or of another mirror."""
+    """Read how far the mirror is; raises Failure if the file is not ours, or of another mirror or token."""
     import msgspec
 
     from laudo.mirror import State
@@ -99,7 +99,7 @@ def _known(path: Path, access: login.Access, id_conta: int, *, token_renewed: bo
 
 
 def _of_store(known: "State", ingest: "Ingest") -> "State":
-    """Begin anew where the store is not the one that the state tells of: it has not what would not be asked for."""
+    """Begin anew if the store is not the one that the state describes: it lacks what would not be asked for again."""
     if known == (fresh := known.anew(whole=known.whole)) or known.is_of(ingest.standing()):
         return known
     output.note("the store is another one than that of the last run, or an older state of it: all is walked again")

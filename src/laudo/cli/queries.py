@@ -1,4 +1,4 @@
-"""`laudo relatorios|pessoas|usuario`: questions to a service, with every filter of the table as an option."""
+"""`laudo relatorios|pessoas|usuario`: asks a service, with every filter of the table as an option."""
 
 import shlex
 import sys
@@ -29,9 +29,9 @@ _CONTRADICTIONS: Final = {
     "--jq": ("--reveal",),
     "--json": ("--reveal",),
 }
-"""Option -> those of which one would be ignored beside it."""
+"""Option -> the options that contradict it: one of the two would be ignored."""
 _COMPLEMENTS: Final = (("--workers", "--all"), ("--every", "--watch"))
-"""Options that would be ignored without another one."""
+"""Pairs of options: the first one would be ignored without the second."""
 
 
 def asking(resource: Resource) -> click.Command:
@@ -136,7 +136,7 @@ def _ask(
 
 
 def _place(found: Any, name: str) -> str:  # noqa: ANN401 - a page of either list
-    """Say what a page is a part of, so that nobody takes it for the list."""
+    """Say which part of the list a page is, so that nobody takes it for the whole list."""
     everything = f"{output.counted(found.total, name.removesuffix('s'))} in all"
     pages = -(-found.total // max(found.linhas, len(found.itens), 1))
     if 0 < pages < found.pagina:
@@ -164,5 +164,5 @@ def _curl(base_url: str, resource: Resource, asked: dict[str, Any], options: dic
 
 
 def _curl_of(url: str) -> str:
-    """Write the request to paste, with the token's variable in the place of the token."""
+    """Write the request as a command to paste, with the token's variable in place of the token."""
     return f'curl -H "Authorization: ${login.TOKEN}" {shlex.quote(url)}'

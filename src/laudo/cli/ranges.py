@@ -1,7 +1,6 @@
-"""Numbers, instants and choices, as the command line takes them: the only place that names their kinds.
+"""Numbers, instants and choices as the command line takes them: the only place that words their errors.
 
-What click calls them, an "integer range", nobody has typed who typed something other than a number; and it would repeat
-what was typed.
+click's own errors speak of an "integer range", and repeat what was typed.
 """
 
 import math
@@ -43,7 +42,7 @@ class Id(Whole):
 
 
 class Multiple(Whole):
-    """A multiple of a number, from that on."""
+    """A multiple of a number, at least that number."""
 
     def __init__(self, of: int) -> None:
         super().__init__(of)
@@ -59,7 +58,7 @@ class Multiple(Whole):
 
 
 class Real(click.FloatRange):
-    """One that may have a fraction."""
+    """A number that may have a fraction."""
 
     name = "number"
 
@@ -82,7 +81,7 @@ class Word(click.Choice[str]):
 
 
 class Instant(click.ParamType[int]):
-    """An instant with offset; gives it in ms since 1970."""
+    """An instant with offset, converted to ms since 1970."""
 
     name = "instant"
 
@@ -96,7 +95,7 @@ class Instant(click.ParamType[int]):
 
 
 class Past(click.ParamType[int]):
-    """A date, which begins in UTC, or an instant with offset, that has passed; gives it in ms since 1970."""
+    """A past date, from its beginning in UTC, or a past instant with offset, converted to ms since 1970."""
 
     name = "date"
 
@@ -113,7 +112,7 @@ class Past(click.ParamType[int]):
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - click's
-    """Give a text that Python, but nobody else, reads as a number as none: `1_0`, or digits of other scripts."""
+    """Give an empty text in place of one that only Python reads as a number: `1_0`, or digits of other scripts."""
     return "" if isinstance(value, str) and ("_" in value or not value.isascii()) else value
 
 

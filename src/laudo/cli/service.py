@@ -56,7 +56,7 @@ def demo(settings: Settings, *, count: int, until_ms: int | None, no_serve: bool
         raise click.UsageError("--live lets reports come while it serves; leave out --no-serve or --live")
     _require_reach(until_ms)
     if not no_serve:
-        serving.free_address(settings.host, settings.port)  # Before an address is printed that others have.
+        serving.free_address(settings.host, settings.port)  # Before the address is printed: it may be taken.
     filled = _fill(settings, count, until_ms)
     if live:
         from laudo.server.ingest import ahead
@@ -84,7 +84,7 @@ def migrate(settings: Settings, *, grants: bool) -> None:
     if grants and stores.file(settings.store):
         raise output.Failure("a store in a file has no roles; whoever may read or write the file may use the store")
     applied = _migrate(settings)
-    tell = output.note if grants else output.summary  # What may have to be run stands alone on stdout.
+    tell = output.note if grants else output.summary  # Then stdout has only the SQL.
     tell("\n".join(f"applied {name}" for name in applied) or "the store is current")
     if grants:
         _grant(settings, refused=output.IN_PART if applied else output.NOTHING_DONE)
@@ -161,7 +161,7 @@ def _fill(settings: Settings, count: int, until_ms: int | None) -> "Demo":
 
 
 def _going_on(settings: Settings, filled: "Demo") -> Iterator[None]:
-    """Write what happens, for a process of its own that ends with the service; gives nothing."""
+    """Write what happens to the reports, in a separate process that ends with the service; yields nothing."""
     from laudo import demo as invented
     from laudo.server.database import StoreError
 

@@ -22,13 +22,13 @@ _STOP_SECONDS: Final = 30
 """How long requests in flight may take to finish once the server is told to stop."""
 
 _LOOKING_SECONDS: Final = 0.01
-"""How often it is looked whether a worker listens."""
+"""Seconds between two looks whether a worker listens."""
 
 _CONNECTING_SECONDS: Final = 1
-"""How long it is tried whether one does."""
+"""Seconds that such a look may take."""
 
 _HEAD_BYTES: Final = 65_536
-"""What a connection may send before a request's head ends: it is kept, of whoever connects, in the worker's memory."""
+"""Longest head of a request: until it ends, the worker keeps it in memory, whoever sends it."""
 
 _LOG: Final[dict[str, Any]] = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "generic", "stream": "ext://sys.stderr"}},
@@ -37,7 +37,7 @@ _LOG: Final[dict[str, Any]] = {
 
 
 def run(settings: Settings) -> None:
-    """Serve until told to stop; requests in flight are finished. Raises what makes it impossible to start."""
+    """Serve until told to stop, then finish the requests in flight; raises what makes it impossible to start."""
     _require_modules()
     from laudo.server import metrics
 
@@ -46,7 +46,7 @@ def run(settings: Settings) -> None:
     with ExitStack() as unless_served:
         signals.hold()  # before there are other threads
         unless_served.callback(signals.let)
-        with metrics.start(settings):  # first: a port that they have is not free for the service
+        with metrics.start(settings):  # first, so that their port is not free for the service
             server = _server(settings)
             if settings.rehearse:
                 output.note(f"rehearses {','.join(settings.rehearse)}: some requests are refused, or answered late")
@@ -60,9 +60,9 @@ def run(settings: Settings) -> None:
 
 @contextmanager
 def _none_left(server: "AbstractServer[Any]") -> Iterator[None]:
-    """End all workers where one cannot be started, as when no more processes are let run; Failure then.
+    """End all workers and raise Failure if one cannot be started, as at a limit on processes.
 
-    Else this process would wait for the others for ever, with nobody left to replace one or to heed a signal.
+    Otherwise this process would wait for the other workers for ever, without replacing one or heeding a signal.
     """
     from multiprocessing import active_children
 
@@ -72,7 +72,7 @@ def _none_left(server: "AbstractServer[Any]") -> Iterator[None]:
         with suppress(SystemExit):
             server.shutdown()  # type: ignore[no-untyped-call]
         for unknown in active_children():
-            unknown.kill()  # Granian did not come so far as to know it.
+            unknown.kill()  # Granian does not know of it yet.
         reason = getattr(error, "strerror", None) or error
         hint = "raise the limits on processes, memory and open files"
         raise output.Failure(f"no worker can be started: {reason}; hint: {hint}") from error
@@ -105,7 +105,7 @@ def _server(settings: Settings) -> "AbstractServer[Any]":
 
 
 def _require_modules() -> None:
-    """Look for what workers will import: their failure would be known only to them."""
+    """Check that what the workers import is installed: otherwise each of them would fail by itself."""
     for name in output.SERVER:
         if find_spec(name) is None:
             raise output.Failure(output.without_server(name))
@@ -117,11 +117,12 @@ def base_url(settings: Settings) -> str:
 
 
 def _end_when_told(server: "AbstractServer[Any]") -> None:
-    """Heed signals in a thread, to the very end of the process.
+    """Heed signals in a thread, until the very end of the process.
 
-    A handler of Python's runs in the main thread, which waits for a lock: a signal that any other thread took, as one
-    may after the process was stopped, would not wake it up; and one that comes as it takes the lock would wait for
-    ever for the same. It is handed on until that end, since the server forgets it when a worker dies just then.
+    Python runs a signal handler in the main thread, which waits for a lock. A signal that another thread received, as
+    may happen after the process was stopped, would not wake it up. If a signal came while it takes the lock, the
+    handler would wait for the same lock for ever. The thread hands the signal to the server again and again, since the
+    server forgets it if a worker dies at that moment.
     """
     stopping = signals.stopping()
 
@@ -135,7 +136,7 @@ def _end_when_told(server: "AbstractServer[Any]") -> None:
 
 
 def _announce(settings: Settings, server: "AbstractServer[Any]") -> None:
-    """Say where it serves as soon as that is true, once nothing is forked any more that a thread could disturb."""
+    """Print the address once a worker accepts connections, and all are forked: printing could disturb a fork."""
 
     def announce() -> None:
         while len(server.wrks) < settings.workers or not _accepts(settings):
@@ -148,7 +149,7 @@ def _announce(settings: Settings, server: "AbstractServer[Any]") -> None:
 
 
 def _tell_systemd() -> None:
-    """Let a unit of `Type=notify`, and what waits for it, begin only now."""
+    """Tell systemd that the service is ready, for a unit of `Type=notify` and what waits for it."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as telling:
         telling.sendto(b"READY=1", f"\0{address[1:]}" if address.startswith("@") else address)
@@ -161,9 +162,9 @@ def _accepts(settings: Settings) -> bool:
 
 
 def _require_store(settings: Settings) -> bytes:
-    """A store must be whole. A new one gets its key now; the key under which its tokens were made must be there.
+    """Check that the store can be used; gives the key under which its tokens are hashed, for all workers.
 
-    Gives that key, for all workers that are ever forked.
+    A store without tokens gets a new key, if there is none. Otherwise the key of its tokens must exist.
     """
     from laudo.server import accounts, database, stores
 
@@ -179,7 +180,7 @@ def _require_store(settings: Settings) -> bytes:
 
 
 def _require_replicas(settings: Settings) -> None:
-    """Try the replicas' URLs: what is wrong with one would be known only to the workers."""
+    """Check the replicas' URLs: otherwise each worker would fail by itself because of a wrong one."""
     from laudo.server import app
 
     if settings.read_store:
@@ -187,7 +188,10 @@ def _require_replicas(settings: Settings) -> None:
 
 
 def free_address(host: str, port: int) -> str:
-    """Give the host's numeric address. Workers share the port, so that a second server would not notice the first."""
+    """Give the host's numeric address; raises Failure if the port is taken.
+
+    Workers share the port, so that a second service would not notice the first.
+    """
     try:
         family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family) as probe:

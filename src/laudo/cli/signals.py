@@ -1,13 +1,13 @@
-"""The signals that end the service: they wait until a thread asks for them, and no worker loses one."""
+"""The signals that end the service: they stay blocked until a thread waits for them, and no worker loses one."""
 
 import os
 import signal
 
 
 def heed_from_birth() -> None:
-    """From now on a signal waits until a thread asks for it, and no worker loses one, however early it comes.
+    """Block the signals until a thread waits for them, and let workers heed them, however early they come.
 
-    Workers are forked, as by default before Python 3.14.
+    Workers are forked, which was the default before Python 3.14.
     """
     from multiprocessing import set_start_method
 
@@ -17,7 +17,7 @@ def heed_from_birth() -> None:
 
 
 def stopping() -> set[signal.Signals]:
-    """Give what ends the service: SIGHUP, which comes when its terminal is closed, unless nohup has it ignored."""
+    """Give the signals that end the service; SIGHUP, which a closed terminal sends, unless nohup ignores it."""
     is_heeded = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
     return {signal.SIGINT, signal.SIGTERM} | ({signal.SIGHUP} if is_heeded else set())
 
@@ -31,7 +31,7 @@ def let() -> None:
 
 
 def _heed() -> None:
-    """Until a new worker has its own handlers, the parent's would swallow the signal that should end it."""
+    """Reset the handlers in a new worker: until it has its own, the parent's would swallow a signal to end it."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # a terminal sends it to all; the parent then ends its workers

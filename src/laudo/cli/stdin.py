@@ -1,4 +1,4 @@
-"""Standard input, as commands read it: the only place that knows that it may be closed, or have nobody behind it."""
+"""Standard input as commands read it: the only place that handles that it is closed, or that nobody answers."""
 
 import getpass
 import sys
@@ -12,20 +12,20 @@ from laudo.cli import output
 
 
 class File(click.File):
-    """A file to read, of which - is standard input."""
+    """A file to read; - is standard input."""
 
     def __init__(self) -> None:
         super().__init__("rb")
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - click's
-        """Open it; Failure when it is standard input, and closed."""
+        """Open the file; raises Failure if it is standard input, and that is closed."""
         if value == "-":
             opened()
         return super().convert(value, param, ctx)
 
 
 def opened() -> TextIO:
-    """Give standard input, with a mark in the place of what is no text; Failure when it is closed."""
+    """Give standard input, with a mark in place of bytes that are no text; raises Failure if it is closed."""
     if sys.stdin is None:
         raise output.Failure("standard input is closed")
     if isinstance(sys.stdin, TextIOWrapper):
@@ -34,7 +34,7 @@ def opened() -> TextIO:
 
 
 def asked(what: str, *, hint: str, hidden: bool = False) -> str:
-    """Ask a person; Failure with the hint when there is nobody, or no terminal that hides what is typed."""
+    """Ask a person; raises Failure with the hint if nobody is there, or no terminal can hide what is typed."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", getpass.GetPassWarning)
@@ -44,8 +44,8 @@ def asked(what: str, *, hint: str, hidden: bool = False) -> str:
     except click.Abort as error:
         if hidden or not isinstance(error.__context__, EOFError):
             raise
-        output.note("")  # The question has left its line open.
+        output.note("")  # Ends the line of the question.
         raise output.Failure(f"standard input has ended; hint: {hint}") from None
     if not hidden and not sys.stdin.isatty():
-        output.note("")  # Nobody has pressed Enter.
+        output.note("")  # The same: nobody has pressed Enter.
     return answer

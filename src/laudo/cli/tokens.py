@@ -1,4 +1,4 @@
-"""`laudo token`: made, listed and revoked. A token is printed once, alone on stdout, and never read from argv."""
+"""`laudo token`: makes, lists and revokes tokens; each is printed once, alone on stdout, and never read from argv."""
 
 import re
 import time
@@ -103,7 +103,7 @@ def _end(now_ms: int, expires_in: str | None, expires_at: int | None) -> int | N
 
 
 def _hand_over(text: str) -> None:
-    """Print a token before it is stored: one that works and that nobody has would be worse than one that does not."""
+    """Print a token before it is stored: a stored token that nobody has would be worse than a printed one in vain."""
     if refused := output.refusal(text):
         raise output.Failure(f"no token was made, since it could not be printed: {refused}")
 

@@ -1,4 +1,4 @@
-"""What is said of a command line that cannot be read: what is wrong and what to give, never what was given."""
+"""Errors of a wrong command line: they say what is wrong and what to give, never what was given."""
 
 from collections import Counter
 from typing import Final
@@ -7,11 +7,11 @@ import click
 
 
 class Command(click.Command):
-    """Takes each option once, as a request takes each parameter: of two values one would be passed over."""
+    """Takes each option once, as a request takes each parameter: one of two values would be ignored."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the command line; an option that is given again is a wrong one."""
-        if not ctx.resilient_parsing:  # As while a shell completes it.
+        """Parse the command line; raises BadParameter for an option that is given again."""
+        if not ctx.resilient_parsing:  # It is set while a shell completes.
             _, _, given = self.make_parser(ctx).parse_args(list(args))
             for each, times in Counter(given).items():
                 if times > 1 and isinstance(each, click.Option) and not (each.is_flag or isinstance(each, Setting)):
@@ -26,11 +26,14 @@ class Group(click.Group):
 
 
 class Setting(click.Option):
-    """An option that wins over what is given before it, in a script or an alias too, as over the environment."""
+    """An option of which the last value wins, over the environment as over an earlier one in a script or an alias."""
 
 
 def said(error: click.ClickException) -> str:
-    """Say it in one line. Cron and CI keep what is printed, and a token or a CPF may stand anywhere."""
+    """Describe an error in one line, without what was typed.
+
+    Cron and CI keep what is printed, and a token or a CPF may be anywhere on the command line.
+    """
     context = error.ctx if isinstance(error, click.UsageError) else None
     text, hint = error.format_message(), f"{context.command_path} --help" if context else ""
     if isinstance(error, click.NoSuchCommand):
@@ -43,7 +46,7 @@ def said(error: click.ClickException) -> str:
 
 
 def _unknown(error: click.NoSuchCommand | click.NoSuchOption, kind: str, name: str, hint: str) -> tuple[str, str]:
-    """Repeat a name only where it is plainly another one misspelt: a value may be joined to the name of an option."""
+    """Repeat a name only if it plainly is a misspelt one: a value may be attached to the name of an option."""
     near = error.possibilities or []
     is_misspelt = any(len(name) <= len(each) + _MOST_ADDED for each in near)
     text = error.message if is_misspelt else f"there is no such {kind}"
@@ -52,10 +55,10 @@ def _unknown(error: click.NoSuchCommand | click.NoSuchOption, kind: str, name: s
 
 _SURPLUS: Final = "Got unexpected extra argument"
 _MOST_ADDED: Final = 2
-"""Characters that a misspelt name may have more than the one that was meant."""
+"""How many characters longer a misspelt name may be than the one that was meant."""
 _WAYS: Final[dict[str | None, str]] = {
     "login": "the token is read from standard input, never given as an argument",
     "relatorios": "filters are options, such as --numero-documento",
     "pessoas": "filters are options, such as --cpf",
 }
-"""The last word of a command that takes no argument -> how what was meant by one is given."""
+"""Last word of a command that takes no argument -> how to give what an argument was meant to say."""

@@ -1,4 +1,4 @@
-"""`laudo verify`: whether all that is kept beside the reports is what they say."""
+"""`laudo verify`: checks that all that is kept besides the reports agrees with them."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
@@ -79,7 +79,7 @@ def _repaired(found: "list[Difference]") -> str:
 
 
 def _hints(found: "list[Difference]") -> list[str]:
-    """Say what helps, each once; --repair first."""
+    """Give each remedy once, --repair first."""
     remedies = sorted({each.remedy or "" for each in found})
     return [f"hint: {remedy or _REPAIR}" for remedy in remedies]
 

@@ -1,4 +1,4 @@
-"""`--watch`: looks again and again, until it is interrupted or nobody reads what it prints any more."""
+"""`--watch`: asks again and again, until it is interrupted or nobody reads what it prints any more."""
 
 import os
 import select
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def changes(look: Callable[[], T], *, every: float) -> Iterator[T]:
-    """Give what is seen first, and then whenever something has changed; a look every so many seconds."""
+    """Give what is seen first, and then whatever has changed; looks every `every` seconds."""
     before = None
     for seen in _looks(look, every):
         if seen != before:
@@ -23,7 +23,7 @@ def changes(look: Callable[[], T], *, every: float) -> Iterator[T]:
 
 
 def _looks(look: Callable[[], T], every: float) -> Iterator[T]:
-    """Give what each look sees, for ever; when the service goes away, and when it is back, say so once."""
+    """Give what each look sees, for ever; says once that the service is away, and once that it is back."""
     from laudo.client import RateLimitError, ServerError, TransportError
 
     is_away = False
@@ -43,18 +43,18 @@ def _looks(look: Callable[[], T], every: float) -> Iterator[T]:
 
 
 def _pause(seconds: float) -> None:
-    """Wait so long; raises Unheard as soon as nobody reads what is printed, on systems that tell."""
+    """Wait; raises Unheard as soon as nobody reads what is printed, on systems that can tell."""
     if not hasattr(select, "poll") or not _is_conveyed():
         time.sleep(seconds)
         return
     reader = select.poll()
-    reader.register(sys.stdout, 0)  # That the reader has gone is told without being asked for.
+    reader.register(sys.stdout, 0)  # It always tells when the reader has gone.
     if reader.poll(seconds * 1000):
         raise output.Unheard
 
 
 def _is_conveyed() -> bool:
-    """Tell whether what is printed goes to another program, through a pipe or a socket."""
+    """Tell whether what is printed goes to another program: through a pipe or a socket."""
     try:
         mode = os.fstat(sys.stdout.fileno()).st_mode
     except OSError:  # It is no file.

@@ -1,4 +1,4 @@
-"""What a worker does beside answering: opens the store, lets go of who does not read, and ends when it is to end."""
+"""What a worker does besides answering: opens the store, drops clients that do not read, ends when it is told to."""
 
 import os
 import signal
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
 
 _STARTING_SECONDS: Final = 0.5
-"""How long a worker that has Granian's handler of signals may take until it heeds it."""
+"""How long a worker may take to act on signals once it has Granian's handler."""
 
 _LOOKING_SECONDS: Final = 0.01
-"""How often it is looked whether it has that handler yet, and whether it listens."""
+"""Seconds between two looks whether it has that handler yet, or whether it listens."""
 
 _OPENING_SECONDS: Final = 1
-"""How long a worker waits until it tries again to open the store."""
+"""How long a worker waits before it tries again to open the store."""
 
 
 def application(settings: Settings, key: bytes) -> "WSGIApplication":
-    """Build a worker's application, in the worker; what hinders that ends it with one line."""
+    """Build a worker's application, in the worker; a failure ends the worker with one line on stderr."""
     with output.failures_in_one_line():
         made = _built(settings, key)
         finish_first()
@@ -36,9 +36,10 @@ def application(settings: Settings, key: bytes) -> "WSGIApplication":
 
 
 def _built(settings: Settings, key: bytes) -> "WSGIApplication":
-    """Build it once the store can be opened: a worker that failed would soon end the service, as Granian has it.
+    """Build the application; while the store cannot be opened, try again.
 
-    Until then a signal ends it at once, and so does the end of its parent.
+    If workers failed instead, Granian would soon end the whole service. While a worker waits, a signal ends it at once,
+    and so does the end of its parent.
     """
     from multiprocessing import parent_process
 
@@ -56,19 +57,19 @@ def _built(settings: Settings, key: bytes) -> "WSGIApplication":
 
 
 def finish_first() -> None:
-    """Let a thread that answers go on while another one wakes up to send what was answered, where they share a core.
+    """Let a thread that answers keep its core while another thread there wakes up to send an answer.
 
-    Linux otherwise changes between them twice a request, which takes a third of its CPU (decision 0001). Threads made
-    from now on do the same; other systems have no such policy.
+    Otherwise Linux switches between them twice for each request, which takes a third of its CPU (decision 0001).
+    Threads started from now on do the same. Other systems have no such policy; there this does nothing.
     """
     with suppress(AttributeError, OSError):
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
 def _defer_stopping() -> None:
-    """Heed SIGTERM in a thread, which hands it to Granian once, and not before the worker surely serves.
+    """Wait for SIGTERM in a thread, which hands it to Granian once, and not before the worker surely serves.
 
-    Granian loses one that comes just before it serves, and a second one, as Ctrl-C sends, may keep it from ending.
+    Granian loses a SIGTERM that comes just before it serves. A second one, as Ctrl-C causes, may keep it from ending.
     """
     signals.hold()
 
@@ -84,9 +85,9 @@ def _defer_stopping() -> None:
 
 
 def _end_with_parent() -> None:
-    """Stop when the parent is gone, killed with no time to end its workers: they would hold its port for ever.
+    """Stop when the parent is gone: if it was killed, it could not end its workers, and they would keep the port.
 
-    Of several the one made last notices it first: each holds open what those before it wait for.
+    The worker made last notices it first: each worker holds open the pipes on which those before it wait.
     """
     from multiprocessing import parent_process
 
@@ -99,7 +100,7 @@ def _end_with_parent() -> None:
 
 
 def _let_go_of_unread(settings: Settings) -> None:
-    """Do so as soon as the worker listens, where the system can: Linux."""
+    """Let the kernel end unread connections, from when the worker listens; outside Linux this does nothing."""
 
     def let_go() -> None:
         with suppress(AttributeError, OSError):
