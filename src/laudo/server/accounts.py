@@ -1,7 +1,7 @@
-"""Organizations, accounts, users and tokens: makes them, lists them, and ends what they may.
+"""Makes, lists, disables and revokes: organizations, accounts, users and tokens.
 
-Every function works in the connection it is given; who calls opens the transaction. Ids of accounts, users
-and tokens are unique over the whole store: on the command line one number names one thing. Instants are
+Every function works on the connection it is given; the caller opens the transaction. Ids of accounts, users
+and tokens are unique in the whole store, so that on the command line one number names one thing. Instants are
 integer milliseconds, UTC.
 """
 
@@ -17,7 +17,7 @@ from laudo.server.database import Connection, Row
 FIRST_CONTA: Final = "principal"
 """Name of the account with which an organization starts."""
 _IDS: Final = "accounts"
-"""What whoever makes one of these holds: two must not choose the same id, and what was looked at before stays so."""
+"""Name of the lock held while one of these is made: no id is given twice, and what was checked before stays true."""
 _MOST_WEBHOOK: Final = 2000
 
 
@@ -64,7 +64,7 @@ class Token:
     revoked_at: int | None
 
     def state(self, now_ms: int, *, disabled: bool) -> str:
-        """Tell whether it works, and if not why: for good, or, where its user is `disabled`, until that is enabled."""
+        """Tell whether the token works, and if not, why; `disabled` says that its user, or a level above, is."""
         if self.revoked_at is not None:
             return "revoked"
         if self.expires_at is not None and self.expires_at <= now_ms:
@@ -73,7 +73,7 @@ class Token:
 
 
 class Level(Enum):
-    """What can be disabled, each with everything below it: how people call it, its table, its id."""
+    """A level that can be disabled with everything below it: its name for people, its table, its id column."""
 
     ORGANIZATION = ("organization", "organizacao", "id_organizacao")
     ACCOUNT = ("account", "conta", "id_conta")
@@ -108,7 +108,7 @@ def create_usuario(connection: Connection, id_conta: int, *, email: str, nome: s
 
 
 def owners(connection: Connection, id_organizacao: int) -> list[Owner]:
-    """Give all accounts of an organization; raises AccountError where there is none."""
+    """Give all accounts of an organization; raises AccountError if there is no such organization."""
     text = "SELECT id_organizacao, id_conta FROM conta WHERE id_organizacao = ? ORDER BY id_conta"
     found = [Owner(*row) for row in connection.fetch(Statement(text, (id_organizacao,)))]
     if not found:
@@ -117,7 +117,7 @@ def owners(connection: Connection, id_organizacao: int) -> list[Owner]:
 
 
 def home(connection: Connection, id_usuario: int) -> Owner:
-    """Tell whose reports a user sees; raises AccountError where there is none."""
+    """Tell whose reports a user sees; raises AccountError if there is no such user."""
     text = "SELECT id_organizacao, id_conta FROM usuario WHERE id_usuario = ?"
     rows = connection.fetch(Statement(text, (id_usuario,)))
     if not rows:
@@ -128,7 +128,7 @@ def home(connection: Connection, id_usuario: int) -> Owner:
 def create_token(
     connection: Connection, id_usuario: int, token_hash: bytes, *, now_ms: int, expires_at: int | None = None
 ) -> Token:
-    """Give the user one more token; the store learns its hash only."""
+    """Give the user one more token, of which the store gets only the hash; raises AccountError."""
     if expires_at is not None and expires_at <= now_ms:
         raise AccountError("the token would be expired already")
     connection.hold(_IDS)
@@ -220,7 +220,7 @@ def _owner(connection: Connection, level: Level, number: int) -> int:
 
 
 def _next(connection: Connection, table: str, column: str) -> int:
-    """Give the next number of a table, for who holds them all."""
+    """Give the next number of a table; the caller must hold _IDS."""
     text = f"SELECT COALESCE(MAX({column}), 0) + 1 FROM {table}"  # noqa: S608 - names of this module
     return int(connection.fetch(Statement(text))[0][0])
 

@@ -58,7 +58,7 @@ def _constant(max_rows: int) -> tuple[tuple[str, Endpoint], ...]:
 
 
 def open_served(settings: Settings) -> Served:
-    """Open what requests are answered from: the store, or also its replicas; raises StoreError."""
+    """Open what requests are answered from: the store, or the store with its replicas; raises StoreError."""
     if not settings.read_store:
         return open_store(settings.store, bounds=settings.bounds)
     if file(settings.store):
@@ -76,7 +76,7 @@ class Service:
     """What the endpoints share: the store, who may ask, and the answers that are kept."""
 
     def __init__(self, settings: Settings, database: Served, key: bytes) -> None:
-        """Answer under the key with which tokens are hashed."""
+        """`key` is the one under which tokens are hashed."""
         self.settings = settings
         self.database = database
         self.limits = Limits(settings.rate_limit, settings.busy_limit_ms)
@@ -84,14 +84,14 @@ class Service:
         self.callers = Callers(key, self.limits, calm)
         self.pages = Pages(key, cache_bytes=settings.cache_bytes)
         self._rehearsal = Rehearsal(settings.rehearse)
-        is_of_one = settings.server_timing or settings.rehearse  # a time, or what is dealt, is of one request
+        is_of_one = settings.server_timing or settings.rehearse  # either is of one request only
         repeated_bytes = 0 if is_of_one else settings.cache_bytes
         self.repeats = Repeats(database, self.limits, calm, cache_bytes=repeated_bytes)
 
     def admit(
         self, request: falcon.Request, token: str, beside: Beside | None = None
     ) -> tuple[Caller, list[Row] | None]:
-        """Give who asks, and the rows of what went `beside`; raises ApiError (401, 429, and what is rehearsed)."""
+        """Give the caller, and the rows of the query `beside`; raises ApiError (401, 429, and what is rehearsed)."""
         caller, rows = self.callers.admit(self.database, request.env[MARK], token, beside)
         request.context.caller = caller
         self.limits.spend(caller.id_token)
@@ -109,7 +109,7 @@ class List(Endpoint):
         self._resource = resource
 
     def on_get(self, request: falcon.Request, answer: falcon.Response) -> None:
-        """Narrate a request: the token, the caller, the question; what is kept, or one snapshot of the store."""
+        """Narrate a request: the token, the caller, the question; then a kept answer, or one snapshot of the store."""
         service = self._service
         began = perf_counter()
         token = presented(request)

@@ -1,4 +1,4 @@
-"""Whose token it is: read from the store, and remembered only while nothing at all has changed in it."""
+"""Finds whose a token is: reads it from the store, and remembers it only while nothing in the store has changed."""
 
 from collections.abc import Callable
 from functools import cached_property, lru_cache, partial
@@ -54,7 +54,7 @@ class Caller(msgspec.Struct, frozen=True, dict=True):
     version_conta: int
     version_organizacao: int
     as_of: Mark = None
-    """The state of the store in which all of this was so."""
+    """The state of the store from which all of this was read."""
 
     @cached_property
     def owner(self) -> Owner:
@@ -62,7 +62,7 @@ class Caller(msgspec.Struct, frozen=True, dict=True):
 
 
 Beside = Callable[[Caller], Statement | None]
-"""Makes the query that may go beside the one for a caller, of who the caller was before."""
+"""Makes, from the caller as remembered, the query that may be sent beside the one for the caller."""
 
 
 class Callers:
@@ -78,12 +78,12 @@ class Callers:
     def admit(
         self, database: Served, mark: Mark, token: str, beside: Beside | None = None
     ) -> tuple[Caller, list[Row] | None]:
-        """Tell whose token it is, asked in a request that began with `mark`; raises ApiError (401).
+        """Tell whose token it is, in a request that began with `mark`; raises ApiError (401).
 
-        Where the store must be asked each time, what `beside` makes of a caller who was met before is asked in the same
-        round trip: its rows come with the caller, or alone, if they tell that the store is as it was when the caller
-        was read. A store that has marks is asked once the list may have changed, and is in this machine: nothing is
-        gained by asking ahead.
+        A store on a server has no marks: it is asked for each request. If the caller was met before, the query that
+        `beside` makes goes in the same round trip. If the store is likely to be unchanged, that query goes alone, and
+        its answer tells whether it is. A store in a file has marks: it is asked only after a change, and since it is on
+        this machine, nothing is gained by asking ahead.
         """
         met = self._met.get(token)
         caller, rows = met, None
@@ -118,9 +118,10 @@ class Callers:
 
 
 def caller_of(reader: Reader, token_hash: bytes, *, now_ms: int, mark: Mark = None) -> Caller | None:
-    """Find whose token it is, unless it, its user, account or organization may not ask now; `mark` is of before.
+    """Find whose token it is; None if it, its user, account or organization may not ask now.
 
-    The token tells the owner, and all else starts from there: no statement looks among other organizations' rows.
+    `mark` is that of the store before this is read. The token tells the owner, and everything else is looked up from
+    there: no statement searches the rows of other organizations.
     """
     for found in reader.fetch(Statement(_HOLDER, (token_hash, now_ms))):
         for row in reader.fetch(Statement(_CALLER, found[:3])):
@@ -131,9 +132,9 @@ def caller_of(reader: Reader, token_hash: bytes, *, now_ms: int, mark: Mark = No
 def _again(
     database: Served, token_hash: bytes, before: Caller, beside: Statement | None, *, now_ms: int, mark: Mark = None
 ) -> tuple[Caller | None, list[Row] | None]:
-    """The same, of a token whose caller was found `before`; None too where a restored store gives it to somebody else.
+    """Find the caller of a token again; None also if, in a restored store, the token is somebody else's.
 
-    One more query may go `beside` it, after it; its rows come with the caller.
+    The statement `beside`, if any, follows in the same round trip, and its rows are given with the caller.
     """
     whose = (*before.owner, before.id_usuario)
     asked = [Statement(_CALLER_AGAIN, (token_hash, now_ms, *whose))]

@@ -1,12 +1,12 @@
-"""Whether a store that must be asked for its state is likely to be as it was, so that this alone is worth asking."""
+"""Guesses whether a store that must be asked for its state is unchanged, so that asking for that alone pays off."""
 
 from laudo.server.database import Mark
 
 
 class Calm:
-    """What a worker was told last of a store's state: a guess, which costs a round trip when it is wrong.
+    """The last state of the store that a worker has seen, as a guess of the next; a wrong one costs a round trip.
 
-    Nothing is expected until the store has been found unchanged: while others write, each guess would be wrong.
+    There is no guess until the store has been found unchanged: while others write, each one would be wrong.
     """
 
     def __init__(self) -> None:
@@ -19,12 +19,12 @@ class Calm:
         return self._has_stayed and mark == self._last
 
     def learn(self, mark: Mark) -> None:
-        """Take note of the state that a request met without expecting any, None if the store could not tell."""
+        """Note the state that a request found without a guess, None if the store could not tell."""
         self._has_stayed = mark is not None and mark == self._last
         self._last = mark
 
     def confirms(self, expected: Mark, mark: Mark) -> bool:
-        """Tell whether a request met the state that it expected."""
+        """Tell whether a request found the state that it expected; after a wrong guess nothing is expected."""
         if mark != expected:
             self.learn(None)
         return mark == expected

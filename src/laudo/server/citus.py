@@ -1,7 +1,7 @@
-"""How a store's tables lie where PostgreSQL is many machines: the one list of them, which a test holds to be whole.
+"""How Citus distributes a store's tables over many machines: the one list of them, which a test holds complete.
 
-The rows of an organization lie together. Citus hands a statement as it is to the machine that has them when each of
-its tables is asked for that one organization.
+The rows of an organization are on one machine. Citus hands a statement unchanged to that machine if it restricts each
+of its tables to this one organization.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,19 +13,20 @@ from laudo.server.database import Database, Reader, StoreError
 from laudo.server.patience import hold_shortly, patiently
 
 DISTRIBUTED: Final = ("organizacao", "conta", "usuario", "facet", "bucket", "tally", "relatorio", "pessoa", "word")
-"""Each row lies with its organization, by id_organizacao; a table comes after those that its foreign keys name."""
+"""Distributed by id_organizacao; a table comes after those that its foreign keys name."""
 
 REFERENCE: Final = ("migration", "token", "heartbeat")
-"""Whole on every machine: what is asked for without an organization."""
+"""Copied whole to every machine: what is looked up without an organization."""
 
 OLDEST: Final = (11, 2)
-"""Older ones do not tell the other machines that a transaction is one snapshot: a total and its page could differ."""
+"""In older versions a transaction is not one snapshot on all machines, so that a total and its page could differ."""
 
 
 def check(connection: Reader) -> None:
-    """Where Citus is installed, raise StoreError unless the tables lie as planned; elsewhere ask one short question.
+    """Raise StoreError if Citus is installed, but the tables are not distributed as planned.
 
-    A table that this version does not know is of a later one, which may change the schema while this one serves.
+    Without Citus this is one short query. A table that this version does not know is accepted: it is of a later
+    version, which may change the schema while this one serves.
     """
     if connection.dialect.name != "postgres" or not (installed := _installed(connection)):
         return
@@ -41,7 +42,7 @@ def check(connection: Reader) -> None:
 def plan(connection: Reader) -> list[str]:
     """Give the statements that distribute what is not yet distributed; for a database without Citus, all of them.
 
-    Raises StoreError for a table that is in none of the lists, and for one that lies otherwise than planned.
+    Raises StoreError for a table that is in none of the lists, and for one that is distributed in another way.
     """
     if connection.dialect.name != "postgres":
         raise StoreError("a store in a file lies on one machine; Citus distributes a store on PostgreSQL")
@@ -54,15 +55,15 @@ def plan(connection: Reader) -> list[str]:
 
 
 def apply(database: Database) -> list[str]:
-    """Distribute what is not yet distributed, rows and all, in one transaction; gives the statements that this took.
+    """Distribute what is not yet distributed, with its rows, in one transaction; gives the statements that it ran.
 
-    Writers wait until it ends, and readers while it ends. Raises StoreError.
+    Writers wait until it ends, readers only while it commits. Raises StoreError.
     """
     return patiently(partial(_apply, database), "distributing the tables")
 
 
 def script(statements: list[str]) -> str:
-    """Give statements of a plan as a text for psql."""
+    """Give the statements of a plan as a script for psql."""
     return "".join(f"{statement};\n" for statement in ("BEGIN", *statements, "COMMIT"))
 
 
@@ -84,9 +85,9 @@ def _missing(connection: Reader, found: Mapping[str, str]) -> Iterator[str]:
     if missing := [table for table in _PLANNED if table not in found]:
         yield _SEQUENTIALLY
         [(schema,)] = connection.fetch(Statement(_SCHEMA))
-        yield f"SET LOCAL search_path = {schema}"  # Whoever runs it elsewhere may have another one.
+        yield f"SET LOCAL search_path = {schema}"  # Whoever runs the script may have another one.
         yield from (_STATEMENTS[table] for table in missing)
-    # Rows that were there before have been copied; what is left of them is seen by nobody.
+    # The rows that were there before have been copied; their local remains are invisible.
     for (table,) in connection.fetch(Statement(_WITH_PAGES, (missing,))):
         yield f"SELECT truncate_local_data_after_distributing_table('{table}')"
     for (database,) in connection.fetch(Statement(_WITH_OTHER_PLANS, (_EACH_TIME,))):
@@ -94,14 +95,14 @@ def _missing(connection: Reader, found: Mapping[str, str]) -> Iterator[str]:
 
 
 class _Installed(NamedTuple):
-    """What a database says of its Citus, and of when it makes the plans of prepared statements."""
+    """A database's version of Citus, and its plan_cache_mode."""
 
     version: str
     plans: str
 
 
 def _installed(connection: Reader) -> _Installed | None:
-    """Tell whether the database has Citus; raises StoreError when it is too old."""
+    """Give what is installed, None without Citus; raises StoreError if it is too old."""
     for row in connection.fetch(Statement(_CITUS)):
         installed = _Installed(*row)
         if tuple(map(int, installed.version.partition("-")[0].split("."))) < OLDEST:
@@ -122,7 +123,7 @@ def _refuse_misplaced(found: Mapping[str, str]) -> None:
 
 
 def _found(connection: Reader) -> dict[str, str]:
-    """Say of each table that Citus knows how it lies."""
+    """Tell how each table that Citus knows is distributed."""
     rows = connection.fetch(Statement(_LYING))
     together = [group for table, *_, group in rows if table == DISTRIBUTED[0]]
     found = {}
@@ -140,14 +141,14 @@ _BY_ORGANIZACAO: Final = f"distributed by id_organizacao{_TOGETHER}"
 _PLANNED: Final = dict.fromkeys(REFERENCE, _WHOLE) | dict.fromkeys(DISTRIBUTED, _BY_ORGANIZACAO)
 
 _SEQUENTIALLY: Final = "SET LOCAL citus.multi_shard_modify_mode = 'sequential'"
-"""Else no transaction distributes two tables of which one refers to the other."""
+"""Otherwise no transaction can distribute two tables of which one refers to the other."""
 _STATEMENTS: Final = {table: f"SELECT create_reference_table('{table}')" for table in REFERENCE} | {
     table: f"SELECT create_distributed_table('{table}', 'id_organizacao', colocate_with => '{beside}')"
     for table, beside in zip(DISTRIBUTED, ("none", *(DISTRIBUTED[0] for _ in DISTRIBUTED[1:])), strict=True)
 }
 
 _EACH_TIME: Final = "force_custom_plan"
-"""Citus takes a change of rows that an array names, once its plan is kept, to every shard of the table."""
+"""With a cached plan, Citus sends a change of rows that an array names to every shard of the table."""
 
 _CITUS: Final = "SELECT extversion, current_setting('plan_cache_mode') FROM pg_extension WHERE extname = 'citus'"
 _WITH_OTHER_PLANS: Final = """
@@ -157,7 +158,7 @@ WHERE datname = current_database() AND NOT EXISTS (
   WHERE setdatabase = pg_database.oid AND setrole = 0 AND 'plan_cache_mode=' || ? = ANY (setconfig)
 )
 """
-"""What a connection says of its own mode is not what others have: one that writes has its own."""
+"""Reads the setting of the database: that of the connection may differ, since one that writes has its own."""
 _SCHEMA: Final = "SELECT quote_ident(current_schema())"
 _OTHERS: Final = """
 SELECT relname::text FROM pg_class

@@ -1,4 +1,4 @@
-"""The console's files: read once, sent with a strict policy, from an address that changes with their content."""
+"""Serves the console's files: read once, with a strict policy, at an address that changes with their content."""
 
 from hashlib import blake2b
 from pathlib import Path
@@ -28,12 +28,12 @@ _EVERY: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 PAGE: Final = _EVERY | {"Cache-Control": "no-cache"}
-"""Headers of a page, whose address stays while its content changes."""
+"""Headers of a page, whose address stays the same when its content changes."""
 _ASSET: Final = _EVERY | {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
 class Assets:
-    """Scripts, styles and images below one address, which names the content of all of them together."""
+    """Scripts, styles and images below one address, which holds a hash of them all."""
 
     def __init__(self) -> None:
         """Read every file that a browser may have."""
@@ -50,7 +50,7 @@ class Assets:
 
     @property
     def routes(self) -> list[tuple[str, Constant]]:
-        """A route for each file; there is none for what another version had."""
+        """A route for each file; there is none for the files of other versions."""
         return [
             (f"/{self.base}/{path}", Constant("console", body, content_type=_TYPES[Path(path).suffix], headers=_ASSET))
             for path, body in self._files.items()
@@ -58,11 +58,11 @@ class Assets:
 
     @property
     def base(self) -> str:
-        """The address that the files are below, as the pages see it: their own path may be below another."""
+        """The files' common address, relative to the pages, which themselves may be served below a path."""
         return f"console/{self._digest}"
 
     def home(self) -> Constant:
-        """The page at `/`: it names the modules that it will need, so that they come at once."""
+        """The page at `/`; it preloads the modules that it will need."""
         modules = [path for path in self._files if path.endswith(".js") and path not in _LATE]
         links = "\n".join(f'<link rel="modulepreload" href="{self.base}/{path}">' for path in modules)
         body = self._shell.replace("{modules}", links).replace("{base}", self.base)
@@ -75,7 +75,7 @@ class Assets:
 
 
 _LATE: Final = frozenset({"docs.js"})
-"""Modules that the first view does without."""
+"""Modules that the first view does not need."""
 
 
 def markdown(document: dict[str, Any]) -> Constant:

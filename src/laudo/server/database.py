@@ -1,4 +1,4 @@
-"""How the rest reaches a store: the protocol that both engines keep, and what they raise."""
+"""How other modules reach a store: the protocols that both engines implement, and the errors that they raise."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -13,36 +13,36 @@ T = TypeVar("T")
 NO_SCHEMA: Final = "the store has no schema, or an older one; run `laudo migrate`"
 LOCKED: Final = "the store is locked by another writer; try again when it has finished"
 WAITS: Final = "waiting for another process that writes to the store; Ctrl-C ends the wait"
-"""What both engines say."""
+"""Three texts that both engines use."""
 
 NO_VACUUM: Final = (
     "only a SQLite file is written anew so; hint: who owns the tables of a PostgreSQL store runs VACUUM FULL, see"
     " docs/operating.md, A person's data"
 )
-"""Nobody could ask a server meanwhile."""
+"""laudo does not run VACUUM FULL itself: it locks out all readers of a server."""
 
 SILENT_SECONDS: Final = 2
-"""A wait for another writer that is longer is told: other imports write for about a second at once."""
+"""A longer wait for another writer is reported; other imports write for about a second at a time."""
 
 _ATTEMPTS: Final = 3
-"""At what is lost: the second finds no old connection, but may meet one that is closing, or another transaction."""
+"""Attempts at lost work: the second finds no old connection, but may meet a closing one, or another transaction."""
 
 
 class StoreError(Exception):
-    """The store cannot be used; the text says what is wrong and what to do. A second one is what its server said."""
+    """The store cannot be used; the text says what is wrong and what to do, a second one what the server said."""
 
     def __str__(self) -> str:
-        """Give both texts."""
+        """Join both texts."""
         return ": ".join(self.args)
 
     @property
     def reason(self) -> str:
-        """The text that is ours, for a log: what a server said may hold anything."""
+        """The text of laudo's own, for a log: that of the server may hold anything."""
         return str(self.args[0])
 
 
 class WordsDamagedError(StoreError):
-    """The index of persons' words cannot be read or written; it can be made anew of the persons."""
+    """The index of persons' words cannot be read or written; it can be rebuilt from the persons."""
 
 
 class Unavailable(StoreError):  # noqa: N818 - a state of the store, not a mistake
@@ -50,83 +50,83 @@ class Unavailable(StoreError):  # noqa: N818 - a state of the store, not a mista
 
 
 class Locked(Unavailable):
-    """Somebody else holds what was asked for, and did so for as long as this one waits."""
+    """Somebody else has held a lock for longer than this process waits for it."""
 
 
 class Busy(Unavailable):
-    """No connection to the server is free; it may be well all the same, and others too."""
+    """No connection to the server is free; the server may be well all the same, and so may others."""
 
 
 class Slow(Unavailable):
-    """A statement took longer than it may; on another server of the store it would as well."""
+    """A statement took longer than its timeout; on another server of the store it would, too."""
 
 
 class Lost(Unavailable):
-    """The connection was lost in the midst of a transaction, or the store has undone it: all of it may be repeated."""
+    """The connection was lost during a transaction, or the store rolled it back: all of it may be retried."""
 
 
 class Undone(Lost):
-    """The store has undone it because of another one, and goes on."""
+    """The store rolled the transaction back because of another one, and goes on answering."""
 
 
 class Doubtful(Unavailable):
-    """The connection was lost as a transaction ended: whether it is stored is not known."""
+    """The connection was lost during a commit: whether the transaction is stored is not known."""
 
 
 Mark = bytes | None
-"""Equal as long as nothing in a store has changed; None from an engine that cannot tell, or not without being asked."""
+"""Equal as long as nothing in the store has changed; None if the engine cannot tell, or not without a query."""
 
 
 class Reader(Protocol):
-    """What answers a statement: a store, or one transaction of it."""
+    """What runs a statement: a store, or one transaction of it."""
 
     @property
     def dialect(self) -> Dialect:
         """How statements are written for this engine."""
 
     def fetch(self, statement: Statement) -> list[Row]:
-        """Run one statement and give its rows, none if it has none; a list among its parameters is one array."""
+        """Run one statement and give its rows, if it has any; a list among its parameters is passed as one array."""
 
     def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        """Run some queries, in one round trip where there is one."""
+        """Run some queries, on a server in one round trip."""
 
 
 class Connection(Reader, Protocol):
     """One snapshot, or one write transaction, of a store."""
 
     def write(self, write: Write, rows: Iterable[Row]) -> None:
-        """Write rows, all of one organization; none is fine."""
+        """Write rows, which all belong to one organization; there may be none."""
 
     def hold(self, name: str, *, patient: bool = True) -> None:
-        """Wait until no other transaction holds this name, and hold it until this one ends: before the first read.
+        """Lock a name until the transaction ends, and wait for others that hold it; to be called before the first read.
 
-        Who is not patient raises Locked while another holds it.
+        If not `patient`, raises Locked instead of waiting.
         """
 
     def run_script(self, text: str) -> None:
         """Run several statements without parameters."""
 
     def has_column(self, table: str, name: str) -> bool:
-        """Tell whether the store has a table with this column: another application's may bear the same name."""
+        """Tell whether the store has a table with this column: another application's table may have the same name."""
 
 
 class Served(Reader, Protocol):
-    """What requests are answered from. Each statement of its own is a snapshot by itself."""
+    """What requests are answered from; a statement outside of a snapshot is one by itself."""
 
     def mark(self) -> Mark:
-        """Begin a request, and mark the state it sees, or one before it: under the same mark nothing has changed."""
+        """Begin a request; gives the mark of the state that it sees, or of an earlier one."""
 
     def fetch_marked(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], Mark]:
-        """Run some queries as `fetch_each` does, or none, and mark the state that the first one saw.
+        """Run queries as `fetch_each` does, if there are any; gives the mark of the state that the first one saw, too.
 
-        None from an engine that cannot tell, and where the first query has no row.
+        The mark is None if the engine cannot tell, and if the first query has no row.
         """
 
     def snapshot(self) -> AbstractContextManager[Connection]:
         """Give a connection whose reads all see one state of the store."""
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close every connection."""
 
 
 class Database(Served, Protocol):
@@ -136,38 +136,38 @@ class Database(Served, Protocol):
         """Give a connection whose writes become durable together at the end, or not at all."""
 
     def alone(self) -> AbstractContextManager[Connection]:
-        """Give a connection of its own, outside of any transaction, where a name is held until the block ends."""
+        """Give a separate connection outside of any transaction, on which a lock is held until the block ends."""
 
     def settle(self) -> None:
-        """Have what was deleted leave what the engine keeps beside its files, unless others read or write for long."""
+        """Remove deleted data from what the engine keeps beside its files, too, unless others use them for long."""
 
     def vacuum(self) -> None:
-        """Write a file anew, so that it has nothing of what was deleted; raises StoreError for what is no file."""
+        """Rewrite the store's file, so that nothing deleted is left in it; raises StoreError if it is not in a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much a process asks of a store, and for how long; times are milliseconds, 0 stands for no end.
+    """Limits of a process's use of a store; times are milliseconds, and 0 is no limit.
 
-    Of a file only the time of a statement matters.
+    For a store in a file only the timeouts of statements matter.
     """
 
     pool_size: int = 4
     pool_timeout_ms: int = 1_000
     """How long a thread waits for a connection when all are in use."""
     connect_timeout_ms: int = 2_000
-    """For each host of the URL; whole seconds, and not below two."""
+    """For each host of the URL; whole seconds, and at least two."""
     statement_timeout_ms: int = 2_000
-    """Of a store opened to read."""
+    """For a store opened to read."""
     write_timeout_ms: int = 60_000
-    """The same, of one opened to write."""
+    """The same for one opened to write."""
     lifetime_ms: int = 1_800_000
-    """After which a connection is made anew, so that all come to a server that takes over, or joins."""
+    """After this time a connection is replaced, so that all reach a server that takes over, or joins."""
     prepare: bool = True
-    """Whether statements are prepared, which PgBouncer before 1.21 cannot bear."""
+    """Whether statements are prepared, which PgBouncer before 1.21 does not support."""
 
     def threads(self, servers: int) -> int:
-        """Give how many a process needs: of each server some use connections and as many wait for one; two are free."""
+        """Give how many a process needs: per server, some use connections and as many wait for one; two are spare."""
         return 2 * self.pool_size * servers + 2
 
 
@@ -176,15 +176,15 @@ PATIENT: Final = Bounds(statement_timeout_ms=0, write_timeout_ms=0)
 
 
 def read(database: Served, work: Callable[[Connection], T]) -> T:
-    """Do in a snapshot what only reads, and again in another one when it was lost; raises Unavailable."""
+    """Run `work`, which only reads, in a snapshot, and again in another one if it was lost; raises Unavailable."""
     return repeated(database.snapshot, work)
 
 
 def repeated(begin: Callable[[], AbstractContextManager[Connection]], work: Callable[[Connection], T]) -> T:
-    """Do something in a transaction, and all of it again in another one when it was lost; raises Unavailable.
+    """Run `work` in a transaction, and all of it again in another one if it was lost; raises Unavailable.
 
-    A transaction that writes is lost only when nothing of it was stored: its connection was gone before its end, or it
-    was undone so that another one could go on.
+    A transaction that writes counts as lost only if nothing of it was stored: its connection broke before the commit,
+    or it was rolled back so that another one could go on.
     """
 
     def attempt() -> T:
@@ -195,7 +195,7 @@ def repeated(begin: Callable[[], AbstractContextManager[Connection]], work: Call
 
 
 def again(work: Callable[[], T]) -> T:
-    """Do something, and again when it was lost, which is no sign that the server is away; raises Unavailable."""
+    """Run `work`, and again if it was lost, which does not mean that the server is away; raises Unavailable."""
     for _ in range(_ATTEMPTS - 1):
         with suppress(Lost):
             return work()

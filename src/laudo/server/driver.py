@@ -1,4 +1,4 @@
-"""Drives plans: asks the store what each wants to know, all that it asks at once in one round trip."""
+"""Drives plans: runs the look-ups that they ask for, those asked for together in one round trip."""
 
 from collections.abc import Iterator, Mapping
 
@@ -11,7 +11,7 @@ from laudo.server.database import Connection, Row
 
 
 def step(steps: plan.Steps, rows: Rows | None = None) -> Asked | Page:
-    """Begin a plan, or send it what it has asked for; gives what it asks next, or the page."""
+    """Begin a plan, or send it the rows that it asked for; gives what it asks for next, or the page."""
     try:
         return next(steps) if rows is None else steps.send(rows)
     except StopIteration as done:
@@ -20,14 +20,14 @@ def step(steps: plan.Steps, rows: Rows | None = None) -> Asked | Page:
 
 
 def drive(steps: plan.Steps, connection: Connection, owner: Owner) -> Page:
-    """Ask the store what a plan wants to know, until it has the page."""
+    """Run the look-ups of a plan until it has the page."""
     return _drive_on(steps, step(steps), connection, owner)
 
 
 def drive_if(expected: int, steps: plan.Steps, connection: Connection, resource: Resource, owner: Owner) -> Page | None:
-    """Do the same with a plan made for one version of a list; None when the snapshot sees another one.
+    """Do the same with a plan made for the version `expected` of a list; None if the snapshot sees another version.
 
-    Which one it sees is asked together with what the plan asks first.
+    The version is read together with the plan's first look-ups.
     """
     reached = step(steps)
     first = Together(()) if isinstance(reached, Page) else reached
@@ -45,9 +45,9 @@ def _drive_on(steps: plan.Steps, reached: Asked | Page, connection: Connection, 
 
 
 def _ask(connection: Connection, owner: Owner, asked: Asked, *beside: Statement) -> tuple[Rows, list[list[Row]]]:
-    """Give the rows of what a plan asks, and those of the statements beside it, in one round trip.
+    """Give the rows that a plan asks for, and those of the statements `beside`, in one round trip.
 
-    What several parts of the plan ask in the same words is asked once.
+    A look-up that several parts of the plan ask for is run once.
     """
     lookups = list(dict.fromkeys(_lookups(asked)))
     statements = (sql.statement(lookup, owner, connection.dialect) for lookup in lookups)

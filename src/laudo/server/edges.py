@@ -26,14 +26,14 @@ JSON: Final = "application/json; charset=utf-8"
 METHODS: Final = "GET, HEAD, OPTIONS"
 
 _FAILURE: Final = "laudo.failure"
-"""Where a request's `environ` holds how the store has failed before the application was reached."""
+"""Key of a request's `environ`: the store's error, if it failed before the application was reached."""
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
 _HALF: Final = 4
-"""Bytes of half of what is drawn for an id: in so few the log can take no digits for a CPF."""
+"""Random bytes in each half of an id: too few digits for the log to take them for a CPF."""
 _AT_ONCE: Final = 256
-"""Halves that are drawn at once: asking the system for one takes longer than all else about an id."""
+"""Halves drawn at once: asking the system for a single one takes longer than all the rest of making an id."""
 _METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
-"""Any other is `other` to all that follows: it is a text that a client made up, and may be one that Falcon uses."""
+"""Any other method becomes `other`: it is a text that a client made up, and may be one that Falcon uses itself."""
 
 _MAY_PASS: Final = frozenset({errors.TOO_MANY, errors.UNAVAILABLE})
 _CHALLENGE: Final = 'Token realm="api"'
@@ -42,10 +42,10 @@ _SHOWN_TO_SCRIPTS: Final = "ETag, Link, Retry-After, X-Request-Id"
 
 
 class Edges:
-    """The first and the last to see a request: around Falcon's application, and its middleware."""
+    """The first and the last to see a request: wraps Falcon's application, and is its middleware."""
 
     def __init__(self, settings: Settings, repeats: Repeats, limits: Limits) -> None:
-        """Request ids are this process's own prefix and what is drawn: the log can take no digits of them for a CPF."""
+        """Request ids are a prefix of this process and random digits, which the log cannot take for a CPF."""
         self._prefix = f"{''.join(secrets.choice(ascii_lowercase) for _ in range(9))}-{os.getpid():x}"
         self._drawn: list[str] = []
         self._log = settings.log
@@ -55,7 +55,7 @@ class Edges:
         self._limits = limits
 
     def around(self, app: WSGIApplication) -> WSGIApplication:
-        """Give what a server is to call: `app`, but for requests that repeat, and for methods that nobody knows."""
+        """Wrap `app`: repeated requests are answered without it, and unknown methods are hidden from it."""
 
         def served(environ: dict[str, Any], start: StartResponse) -> Iterable[bytes]:
             started = perf_counter()
@@ -75,7 +75,7 @@ class Edges:
         return served
 
     def process_request(self, request: falcon.Request, _answer: falcon.Response) -> None:
-        """Start the clock; a path that only looks like a route's is none."""
+        """Start the clock; refuse a path that only looks like a route's."""
         context = request.context
         context.started = perf_counter()
         context.caller = None
@@ -88,7 +88,7 @@ class Edges:
     def process_resource(
         self, request: falcon.Request, _answer: falcon.Response, _resource: object, _params: object
     ) -> None:
-        """Refuse what the store has failed to answer already."""
+        """Refuse a request for which the store has failed already."""
         if failure := request.env.get(_FAILURE):
             raise failure
 
@@ -99,7 +99,7 @@ class Edges:
         resource: Any,  # noqa: ANN401 - Falcon's resources have no common type
         succeeded: bool,  # noqa: FBT001 - Falcon passes it so
     ) -> None:
-        """Add what every answer carries, count it and log it; what a caller asked for is kept."""
+        """Add what every answer carries, count it and log it; keep a caller's answer for repeats."""
         answer.set_header("X-Content-Type-Options", "nosniff")
         if self._origins:
             self._allow_origin(request, answer)
@@ -126,7 +126,7 @@ class Edges:
         return given if given and _REQUEST_ID(given) else self._new_id()
 
     def _new_id(self) -> str:
-        """Make an id that tells nobody how many there were since another one."""
+        """Make an id from which nobody can tell how many requests came since another one."""
         try:
             return f"{self._prefix}-{self._drawn.pop()}-{self._drawn.pop()}"
         except IndexError:
@@ -154,14 +154,14 @@ class Edges:
 
 
 def stages(began: float, **ended: float) -> str:
-    """Write `Server-Timing`: how long each stage of a request took, by when it ended (seconds of one clock)."""
+    """Write `Server-Timing`: how long each stage of a request took, given when it ended (seconds of one clock)."""
     starts = (began, *ended.values())
     spans = zip(ended.items(), starts, strict=False)
     return ", ".join(f"{name};dur={(end - start) * 1000:.3f}" for (name, end), start in spans)
 
 
 def refuse(app: falcon.App[falcon.Request, falcon.Response]) -> None:
-    """Teach an application to refuse in the one shape."""
+    """Make an application answer every error in the one shape."""
     app.add_error_handler(Exception, _on_bug)
     app.add_error_handler(StoreError, _Unanswered(errors.UNAVAILABLE))
     app.add_error_handler(DamagedError, _Unanswered(errors.INTERNAL))
@@ -181,20 +181,20 @@ def _on_refusal(request: falcon.Request, answer: falcon.Response, refusal: ApiEr
 
 
 class _Unanswered:
-    """Refuses what the store does not answer, also where only the operator can change that, who is told why."""
+    """Refuses what the store does not answer, and tells the operator why, who may have to act."""
 
     def __init__(self, kind: errors.Kind) -> None:
         self._kind = kind
         self._told = logs.Sparing()
 
     def __call__(self, request: falcon.Request, answer: falcon.Response, error: Exception, params: object) -> None:
-        self._told.notice(f"store: {error.args[0]}")  # The text that is ours.
+        self._told.notice(f"store: {error.args[0]}")  # The text of laudo's own.
         _on_refusal(request, answer, ApiError(self._kind), params)
-        request.context.is_charged = isinstance(error, Slow)  # Nobody's question makes a store hang.
+        request.context.is_charged = isinstance(error, Slow)  # Other failures are no caller's fault.
 
 
 def _on_falcon(request: falcon.Request, answer: falcon.Response, error: falcon.HTTPError, params: object) -> None:
-    """Falcon refuses what has no route (404) and what a route does not answer (405; 400 for methods it never met)."""
+    """Translate what Falcon refuses: unknown paths (404), and methods that a route lacks (405) or Falcon (400)."""
     if error.status_code == errors.NOT_FOUND.status:
         _on_refusal(request, answer, ApiError(errors.NOT_FOUND), params)
         return
@@ -203,7 +203,7 @@ def _on_falcon(request: falcon.Request, answer: falcon.Response, error: falcon.H
 
 
 def _on_bug(request: falcon.Request, answer: falcon.Response, error: Exception, params: object) -> None:
-    """Say where it broke, never with what: an exception's text may hold a value of the request."""
+    """Log where it broke, never with which value: the text of an exception may quote the request."""
     frames = (f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__))
     logs.notice(f"bug: {type(error).__name__} at {' > '.join(frames)}")
     _on_refusal(request, answer, ApiError(errors.INTERNAL), params)

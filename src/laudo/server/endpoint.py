@@ -1,4 +1,4 @@
-"""What every route answers beside GET, and the routes whose answer never changes while the process lives."""
+"""What every route answers besides GET, and the routes whose answer never changes while the process lives."""
 
 from collections.abc import Mapping
 from hashlib import blake2b
@@ -13,12 +13,12 @@ _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Endpoint:
-    """What every route answers beside GET."""
+    """What every route answers besides GET."""
 
     name: str
 
     def on_options(self, _request: falcon.Request, answer: falcon.Response) -> None:
-        """Name the methods."""
+        """Name the methods that are allowed."""
         answer.status = falcon.HTTP_204
         answer.set_header("Allow", METHODS)
 
@@ -27,7 +27,7 @@ class Constant(Endpoint):
     """A route whose answer never changes while the process lives."""
 
     def __init__(self, name: str, body: bytes, *, content_type: str = JSON, headers: Mapping[str, str] = _NONE) -> None:
-        """With a `Cache-Control` among `headers` the answer has an ETag, and is 304 to who knows it."""
+        """With `Cache-Control` among `headers`, the answer has an ETag, and is 304 for a client that has it."""
         self.name = name
         self._body = body
         self._content_type = content_type
@@ -36,7 +36,7 @@ class Constant(Endpoint):
             self._headers["ETag"] = f'"{blake2b(body, digest_size=12).hexdigest()}"'
 
     def on_get(self, request: falcon.Request, answer: falcon.Response) -> None:
-        """Give the body."""
+        """Answer with the body, or with 304."""
         answer.set_headers(self._headers)
         etag, known = self._headers.get("ETag"), request.env.get("HTTP_IF_NONE_MATCH")
         if etag and matches(known, etag):
@@ -49,7 +49,7 @@ class Constant(Endpoint):
 
 
 def matches(known: str | None, etag: str) -> bool:
-    """Tell whether an If-None-Match names an ETag; of the others it does not matter how many there are."""
+    """Tell whether an If-None-Match lists an ETag, among however many others."""
     if known is None:
         return False
     if known == etag or known.strip() == "*":

@@ -1,6 +1,6 @@
-"""The files of a store in a file: made, found in their place, and looked at beside SQLite.
+"""The files of a store in a file: makes them, tells which they are, and reads the WAL index without SQLite.
 
-Their paths are texts as SQLite has them, which is UTF-8 for the system, whatever the encoding of a user's locale.
+Paths are texts as SQLite has them: UTF-8 for the system, whatever the encoding of a user's locale.
 """
 
 import math
@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import Final
 
 HEADER_BYTES: Final = 48
-"""Of the log's index: those that change with every commit."""
+"""Bytes at the beginning of the WAL index, which change with every commit."""
 
 Place = tuple[int, int]
 """Which file it is: its device and inode."""
 
 
 def named(path: str) -> Path:
-    """Give a path as Python has it."""
+    """Give a path in Python's form."""
     return Path(os.fsdecode(path.encode()))
 
 
 def make(path: str) -> None:
-    """Make a file that is missing, for its owner alone, as its companions then are; what hinders it SQLite tells.
+    """Make a missing file for its owner alone, as SQLite then makes its companions; errors are left to SQLite.
 
-    Where a link leads to it, SQLite would make it for everybody.
+    If the path were a link to a missing file, SQLite would make that readable by everybody.
     """
     with suppress(OSError):
         os.close(os.open(os.path.realpath(path.encode()), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -40,7 +40,7 @@ def place(path: str) -> Place | None:
 
 
 def room(path: str) -> float:
-    """Tell how many bytes are free where a file lies; infinitely many where that cannot be told."""
+    """Give the free bytes of the disk that a file is on; infinity if that cannot be told."""
     with suppress(OSError):
         disk = os.statvfs(path.encode())
         return disk.f_bavail * disk.f_frsize
@@ -48,10 +48,10 @@ def room(path: str) -> float:
 
 
 def wal_index(path: str) -> mmap.mmap | None:
-    """Give the memory that all connections to a store share, whose first bytes change with every commit.
+    """Give the WAL index, memory that all connections share; its first bytes change with every commit.
 
-    They hold a counter, how many frames the log has, and their checksum (https://sqlite.org/walformat.html, 2.1). To
-    read them costs a tenth of a microsecond; a statement costs some four, with the waits for the interpreter lock.
+    They hold a counter, the number of frames in the log, and a checksum (https://sqlite.org/walformat.html, 2.1).
+    Reading them takes a tenth of a microsecond, a statement some four, including waits for the interpreter lock.
     """
     found = place(f"{path}-shm")
     with suppress(OSError, ValueError):
@@ -62,5 +62,4 @@ def wal_index(path: str) -> mmap.mmap | None:
 
 
 _WAL_INDEXES: Final[dict[Place, mmap.mmap]] = {}
-"""Never closed: to close any descriptor of a file drops all locks that the process has on it,
-SQLite's too."""
+"""Never closed: closing any descriptor of a file drops all locks that the process has on it, SQLite's too."""

@@ -1,8 +1,8 @@
-"""Watches a primary and its replicas: which of them answer, and what each replica is known to show.
+"""Watches a primary and its replicas: which of them answer, and how fresh each replica is known to be.
 
-Each worker writes a heartbeat on the primary, several times within the lag that is allowed, and remembers by its own
-clock when it did. A replica that shows this heartbeat, or a later one, shows all that was durable at that moment: so
-no two clocks are ever compared. That holds of a physical copy alone: another store has heartbeats of its own.
+Each worker writes heartbeats to the primary, several within the allowed lag, and remembers by its own clock when it
+sent each one. A replica that shows this heartbeat, or a later one, shows everything that was durable at that moment.
+So no two clocks are ever compared. This holds only for a physical copy: another store has heartbeats of its own.
 """
 
 import threading
@@ -26,7 +26,7 @@ Report = Callable[[int, float], None]
 
 
 class State(Enum):
-    """What a check has found, as it is told when it was otherwise before."""
+    """What a check has found, in the words of the notice that is written when it has changed."""
 
     WELL = "is well again"
     LAGS = "lags, and is not asked for now"
@@ -36,10 +36,10 @@ class State(Enum):
 
 
 class Server:
-    """The primary, number 0, or a replica: the connections for requests, and what was found of it last."""
+    """The primary, number 0, or a replica: its connections for requests, and what the last check found."""
 
     def __init__(self, number: int, url: str, database: Database) -> None:
-        """Take a replica for one that does not answer, and the primary for one that does, until it is checked."""
+        """Until the first check, a replica counts as not answering, and the primary as answering."""
         self.number = number
         self.url = url
         self.database = database
@@ -47,19 +47,19 @@ class Server:
         self.shown = 0
         """The heartbeat that it shows: roughly, milliseconds since 1970."""
         self.as_of = -inf
-        """The latest moment of which it is known to show all, by the clock `monotonic`."""
+        """The latest moment, by the clock `monotonic`, up to which it is known to show everything."""
         self.origin = _ORIGIN
-        """What asks for it whose heartbeat it shows."""
+        """The statement that asks whose heartbeat it shows."""
         self.checked = threading.Event()
         self.watched_since = monotonic()
         self._told = State.WELL
 
     def behind(self) -> float:
-        """Give the seconds by which it may be behind, as far as it has been watched."""
+        """Give the seconds by which it may be behind, at most those for which it has been watched."""
         return monotonic() - max(self.as_of, self.watched_since)
 
     def tell(self, state: State, reason: str) -> None:
-        """Say what has changed in one line on standard error, without user or password."""
+        """Report a change of state in one line on standard error, without user or password."""
         if state is not self._told:
             self._told = state
             name = f"replica {self.number}" if self.number else "primary"
@@ -67,7 +67,7 @@ class Server:
 
 
 class Watch:
-    """Checks each server in a thread of its own, over a connection of its own: one that hangs delays no other's."""
+    """Checks each server in its own thread, over its own connection: one that hangs delays no other check."""
 
     def __init__(
         self, primary: Server, replicas: Sequence[Server], *, lag_ms: int, bounds: Bounds, report: Report | None
@@ -80,18 +80,18 @@ class Watch:
         self._bounds = replace(bounds, pool_size=1, statement_timeout_ms=_CHECK_MS, write_timeout_ms=_CHECK_MS)
         self._beats = _Beats()
         self._origin: Row = ()
-        """Of the primary's heartbeat, as it was found last; nothing before."""
+        """Origin of the primary's heartbeat, as last found; empty before."""
         self._started: int | None = None
-        """When the primary started, as it was found last."""
+        """When the primary was started, as last found."""
         self._ended: dict[int, int] = {}
-        """Each of its earlier starts, with the last heartbeat that it wrote before the next one."""
+        """Each of its earlier starts -> the last heartbeat written before the next start."""
         self._stopped = threading.Event()
         self._threads: list[threading.Thread] = []
         self._starting = threading.Lock()
         self._report = report
 
     def start(self) -> None:
-        """Begin with the first read, hence not before a worker has forked; wait a little for what is found first."""
+        """Start the threads at the first read, when the worker is already forked; wait a little for first results."""
         if self._threads or self._stopped.is_set():
             return
         with self._starting:
@@ -109,7 +109,7 @@ class Watch:
             self._threads = threads
 
     def close(self) -> None:
-        """End the threads, which takes as long as the check that a server hangs in."""
+        """End the threads, after the checks that are under way."""
         self._stopped.set()
         for thread in self._threads:
             thread.join(_END_SECONDS)
@@ -138,7 +138,7 @@ class Watch:
                     return
 
     def _beat(self, database: Database) -> "_Found":
-        """Write a heartbeat; raises StoreError when the primary answers neither that nor a question."""
+        """Write a heartbeat; raises StoreError if the primary answers neither that nor a query."""
         sent = monotonic()
         [(started,)], [self._origin] = _with_origin(self._primary, database, _STARTED)
         try:
@@ -167,18 +167,18 @@ class Watch:
         before = self._beats.last()
         [(shown, started)], [(replays,)], [origin] = _with_origin(server, database, _SHOWN, _REPLAYS)
         as_of = self._beats.moment(shown)
-        # Only now: where a heartbeat of ours was found, it is known whose.
+        # Compared only now: if a heartbeat of ours was found above, its origin is known.
         if not _is_same(origin, self._origin):
             server.shown, server.as_of = 0, -inf
             return State.FOREIGN, f"{server.database} is no streaming replica of {self._primary.database}"
         is_apart = self._started not in {None, started} and shown > self._ended.get(started, -1)
-        # One that has been fresh before may be the next primary, of which this worker is not told.
+        # A replica that was fresh before may have become the primary, of which this worker is not told.
         if server.as_of == -inf:
             if is_apart and started is not None:
                 return State.FOREIGN, f"{server.database} shows what was written on another server"
             if not replays and shown < before:
                 return State.FOREIGN, f"{server.database} has been promoted, and is no replica any more"
-        # Else it does not show yet that the primary was ever started, or never will: what is known of it stays.
+        # One that is apart does not show the primary's last start yet, or never will: what is known of it stays.
         if not is_apart:
             server.shown, server.as_of = shown, as_of
         return (State.LAGS, f"by {server.behind():.1f} s") if self._lags(server) else (State.WELL, "")
@@ -187,7 +187,7 @@ class Watch:
         return self._primary.answers and server.behind() * 1000 > self._lag_ms
 
     def _until_next(self, server: Server, state: State) -> float:
-        """Give the seconds until the next check: soon, if the next one may find it better; of a right, not so soon."""
+        """Give the seconds until the next check: fewer if that may find the server better than now."""
         is_settled = state is not State.AWAY if server.number == 0 else state is State.WELL and server.as_of > -inf
         return self._pause if is_settled else min(self._pause, _SOON_SECONDS)
 
@@ -209,15 +209,15 @@ class _Beats:
             return self._sent[-1][0] if self._sent else 0
 
     def moment(self, shown: int) -> float:
-        """Give the latest moment of which a replica with this heartbeat shows all that was durable then."""
+        """Give the latest moment up to which a replica with this heartbeat shows all that was durable."""
         with self._lock:
             return next((sent for beat, sent in reversed(self._sent) if beat <= shown), -inf)
 
 
 def _with_origin(server: Server, database: Database, *statements: Statement) -> list[list[Row]]:
-    """Ask something, and for the origin of the heartbeat: less exactly, where the user may not know of the server's.
+    """Ask something, and for the origin of the heartbeat: a rougher one if the user may not read the system identifier.
 
-    Found out once: each refusal is a line in the server's log.
+    That is found out only once, since each refusal is a line in the server's log.
     """
     try:
         return database.fetch_each((*statements, server.origin))
@@ -230,12 +230,12 @@ def _with_origin(server: Server, database: Database, *statements: Statement) -> 
 
 
 def _is_same(origin: Row, other: Row) -> bool:
-    """Tell whether two origins are one, as far as both are known."""
+    """Tell whether two origins are the same, as far as both are known."""
     return all(one == another for one, another in zip(origin, other, strict=False) if None not in {one, another})
 
 
 def _is_away(error: Exception) -> bool:
-    """Tell whether a server is away, in the place of which stale replicas may answer; not one that refuses a user."""
+    """Tell whether a server is away, so that stale replicas may answer; one that refuses a user is not."""
     return isinstance(error, Unavailable) and not isinstance(error, Busy | Slow)
 
 
@@ -254,29 +254,29 @@ _SHOWN: Final = Statement(
 SELECT coalesce(max(at_ms) FILTER (WHERE id = 1), 0), max(at_ms) FILTER (WHERE id = 2) FROM heartbeat WHERE id <= 2
 """
 )
-"""The heartbeat, and the start of the primary that wrote it, by which a copy that has become one is told."""
+"""The heartbeat, and the start of the primary that wrote it, by which a promoted copy is recognized."""
 _ENDED: Final = Statement("SELECT id, at_ms FROM heartbeat WHERE id > 2")
-"""Its earlier starts, which a replica that lags may still show; of a copy, the heartbeat is one that came later."""
+"""Its earlier starts with their last heartbeats: a lagging replica may show one, a promoted copy shows a later one."""
 _STARTED: Final = Statement("SELECT CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS bigint)")
-"""When a server was started: no two, of all copies of a store, in the same microsecond."""
+"""When a server was started: no two copies of a store are started in the same microsecond."""
 _REPLAYS: Final = Statement("SELECT pg_is_in_recovery()")
-"""What a replica does until it is promoted; only the primary itself shows each heartbeat without."""
+"""Whether it is a replica that is not promoted; of the others, only the primary itself shows each heartbeat."""
 _ORIGIN: Final = Statement(
     """
 SELECT (SELECT system_identifier FROM pg_control_system()), to_regclass('heartbeat')::oid,
        (SELECT oid FROM pg_database WHERE datname = current_database())
 """
 )
-"""Whose heartbeat it is: the same on a server and its streaming replicas, whichever is promoted, and nowhere else."""
+"""Whose heartbeat it is: the same on a server and its streaming replicas, even once promoted, and nowhere else."""
 _ROUGH_ORIGIN: Final = Statement(
     _ORIGIN.text.replace("(SELECT system_identifier FROM pg_control_system())", "NULL::bigint")
 )
 _ALONE: Final = Statement("SET LOCAL synchronous_commit = local")
-"""A heartbeat waits for no synchronous standby: once one is lost, the other replicas are as fresh as before."""
+"""A heartbeat waits for no synchronous standby: if one is lost, the other replicas are as fresh as before."""
 _BEAT: Final = """
 INSERT INTO heartbeat (id, at_ms) VALUES (1, ?)
 ON CONFLICT (id) DO UPDATE SET at_ms = greatest(heartbeat.at_ms + 1, excluded.at_ms)
 """
-"""Every write makes it larger, whoever writes and however wrong a clock is, so that its order is that of the writes."""
+"""Every write increases it, whoever writes and however wrong a clock is: its order is that of the writes."""
 
 _KEEP: Final = "INSERT INTO heartbeat (id, at_ms) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET at_ms = excluded.at_ms"

@@ -11,7 +11,7 @@ _KEY_BYTES: Final = 32
 _ROOT: Final = 0
 _OTHERS: Final = 0o077
 _STRANGERS: Final = 0o037
-"""Root hands secrets out by group, as in Kubernetes: who is in it was meant, and may change nothing."""
+"""For a file of root's, which its group may read, but not change: Kubernetes hands out secrets in this way."""
 _LOST: Final = "without the key no token works; hint: restore it, or name it with --key-file"
 
 
@@ -22,7 +22,7 @@ class KeyFileError(Exception):
 def load(path: str | Path) -> bytes:
     """Read the key (32 bytes) under which tokens are hashed.
 
-    Raises KeyFileError when the file is missing, malformed or may be read by others, not counting the group of root's.
+    Raises KeyFileError if the file is missing, malformed or readable by others; a file of root's may be by its group.
     """
     file = Path(path)
     try:
@@ -41,9 +41,9 @@ def load(path: str | Path) -> bytes:
 
 
 def make(path: str | Path) -> bool:
-    """Make a missing key file, whole or not at all; tells whether it did. Of two at once, the first one's key stays.
+    """Make a missing key file, whole or not at all; tells whether it did.
 
-    Raises KeyFileError.
+    If two processes do so at once, the first one's key stays. Raises KeyFileError.
     """
     file = Path(path)
     if file.exists():

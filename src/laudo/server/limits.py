@@ -1,4 +1,4 @@
-"""How many requests a token may make, and how long they may take: buckets of each worker, refilled with time."""
+"""Limits how many requests a token may make, and how much time they may take, by buckets in each worker."""
 
 import threading
 from math import ceil
@@ -10,12 +10,12 @@ from laudo.core.errors import ApiError
 from laudo.server.recent import Recent
 
 _REMEMBERED: Final = 10_000
-"""Tokens whose buckets are kept; one that was quiet for longest is forgotten first, and starts full again."""
+"""Tokens whose buckets are kept; the one quiet for longest is forgotten first, and starts with a full one again."""
 _MS: Final = 1000
 
 
 class Buckets:
-    """One for each token, which holds what a second brings; one from which more was taken waits for that, too."""
+    """A bucket for each token, which refills with time, up to what a second brings; it may be overdrawn."""
 
     def __init__(self, per_second: float) -> None:
         """With 0 nothing is limited."""
@@ -28,19 +28,19 @@ class Buckets:
         return min(self.per_second, held + (monotonic() - since) * self.per_second)
 
     def take(self, id_token: int, amount: float) -> None:
-        """Take from a bucket what may be more than it holds."""
+        """Take an amount from a bucket, which may be more than it holds."""
         self._held.keep(id_token, (self.left(id_token) - amount, monotonic()))
 
     def wait(self, id_token: int, least: float) -> float:
-        """Tell in how many seconds a bucket will hold so much; 0 if it does, or if nothing is limited."""
+        """Give the seconds until a bucket holds `least`; 0 if it does, or if nothing is limited."""
         return max(0.0, (least - self.left(id_token)) / self.per_second) if self.per_second else 0.0
 
 
 class Limits:
-    """What each token may ask of a worker: requests by their number, and by the time that answering them took."""
+    """What each token may ask of a worker, by the number of requests, and by the time that answering them took."""
 
     def __init__(self, per_second: int, busy_ms: int = 0) -> None:
-        """Of either, 0 limits nothing; `busy_ms` is of each second."""
+        """Requests per second, and milliseconds of each second; 0 limits nothing."""
         self._requests = Buckets(per_second)
         self._seconds = Buckets(busy_ms / _MS)
         self._are_any = bool(per_second or busy_ms)
@@ -51,7 +51,7 @@ class Limits:
         return not self._are_any or not self._wait(id_token)
 
     def spend(self, id_token: int) -> None:
-        """Count one request; raises ApiError (429), which says when to come back, where the token has to wait."""
+        """Count one request; if the token has to wait, raises ApiError (429), which says for how long."""
         if not self._are_any:
             return
         with self._lock:
@@ -61,7 +61,7 @@ class Limits:
                 self._requests.take(id_token, 1)
 
     def charge(self, id_token: int, seconds: float) -> None:
-        """Count how long it took to answer a request that was admitted: it is known only then."""
+        """Count the time that it took to answer an admitted request, which is known only afterwards."""
         if self._seconds.per_second:
             with self._lock:
                 self._seconds.take(id_token, seconds)

@@ -1,8 +1,8 @@
 """What a server writes: the request log, one JSON line a request, on standard output; notices on standard error.
 
-A line names what was asked (route, filters), never a value of it: no query string, document, name or token. One that
-cannot be written, on a full disk or to a reader that is gone, is told of, and is no reason to refuse a request or to
-end a thread.
+A line names what was asked (route, filters), never a value of it: no query string, document, name or token. If it
+cannot be written, because the disk is full or its reader is gone, a notice says so; no request is refused for that,
+and no thread ends.
 """
 
 import os
@@ -20,17 +20,17 @@ import msgspec
 
 _STDOUT: Final = 1
 _CPF: Final = re.compile(r"(?<![0-9])[0-9]{3}(?:\.?[0-9]{3}\.?|[._-][0-9]{3}[._-])[0-9]{3}[._-]?[0-9]{2}(?![0-9])")
-"""What may be one, with whatever may part it in an id: a client may call its request after the person it asks for."""
+"""What may be a CPF, with any separator that an id may have: a client may name a request after the person."""
 _UUID: Final = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE
 ).fullmatch
-"""What generators make, with a version and a variant: one of about 230 has eleven digits in its last group."""
+"""UUIDs as generators make them are never masked, though one in about 230 has eleven digits in its last group."""
 _AGAIN_SECONDS: Final = 10
 _encoder: Final = msgspec.json.Encoder()
 
 
 class Line(msgspec.Struct, frozen=True):
-    """What a line says, in this order; `ms` is the application's time, `id_token` null without one."""
+    """What a line says, in this order; `ms` is the time in the application, `id_token` null without a token."""
 
     time: datetime
     request_id: str
@@ -44,7 +44,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Told(msgspec.Struct, frozen=True):
-    """What is told of an answer, whoever asked for it when: `route` and `filters` are names, `size` is in bytes."""
+    """What the log says of an answer, whenever it is given: `route` and `filters` are names, `size` is in bytes."""
 
     route: str
     status: int
@@ -72,7 +72,7 @@ def notice(text: str) -> None:
 
 
 class Sparing:
-    """Notices of which each text is written at most once in ten seconds; they are few, and so all remembered."""
+    """Writes each text at most once in ten seconds; the texts are few, so all are remembered."""
 
     def __init__(self) -> None:
         """Nothing was written yet."""
@@ -80,7 +80,7 @@ class Sparing:
         self._lock = threading.Lock()
 
     def notice(self, text: str) -> None:
-        """Write a line for the operator, unless it is not long since it was."""
+        """Write a line for the operator, unless the same one was written in the last ten seconds."""
         now = monotonic()
         with self._lock:
             if now - self._written.get(text, -inf) < _AGAIN_SECONDS:

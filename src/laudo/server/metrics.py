@@ -29,13 +29,13 @@ Observe = Callable[[str, str, int, float], None]
 
 _PREFIX: Final = "laudo-metrics-"
 _STARTING_SECONDS: Final = 60
-"""Within which a service has long locked the folder that it has made."""
+"""A service locks its folder long before this: one that is as old and unlocked is left over."""
 _FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client reads it when it is imported
 _BUCKETS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 _BYTES: Final = 1 << 18
-"""Of each file, more than all routes, methods and statuses take: prometheus_client never lets it grow."""
+"""Size of each file, more than all routes, methods and statuses take, so that prometheus_client never extends it."""
 _ASKING_SECONDS: Final = 5
-"""How long one who is connected may take to ask, and then to take the answer: a thread waits for each."""
+"""How long a client may take to send its request, and then to read the answer: it occupies a thread."""
 _told: Final = logs.Sparing()
 
 
@@ -56,7 +56,7 @@ def start(settings: Settings) -> Iterator[None]:
         raise MetricsError("metrics_port is the service's own port; hint: choose another one")
     _remove_left()
     with TemporaryDirectory(prefix=_PREFIX) as folder, _opened(folder) as descriptor:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)  # which workers inherit: it ends with the last of them
+        fcntl.flock(descriptor, fcntl.LOCK_EX)  # workers inherit the lock: it ends with the last of them
         os.environ[_FOLDER] = folder
         stop = _listen(settings.metrics_host, settings.metrics_port)
         try:
@@ -67,26 +67,26 @@ def start(settings: Settings) -> Iterator[None]:
 
 
 def _remove_left() -> None:
-    """Remove what services of this user have left that were killed: nobody holds a lock on it."""
+    """Remove the folders that killed services of this user have left: nobody holds a lock on them."""
     for folder in Path(gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError), _opened(folder) as descriptor:
             _remove(folder, descriptor)
 
 
 def _remove(folder: Path, descriptor: int) -> None:
-    """Remove a folder of files that nobody holds, unless it is of somebody else, or too new to tell; raises OSError."""
+    """Remove a folder that nobody has locked, unless it is of another user, or too new to tell; raises OSError."""
     status = os.fstat(descriptor)
     if status.st_uid != os.geteuid() or time() - status.st_mtime < _STARTING_SECONDS:
         return
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     for name in os.listdir(descriptor):
-        os.unlink(name, dir_fd=descriptor)  # whatever may stand at the folder's path by now
+        os.unlink(name, dir_fd=descriptor)  # the path may lead elsewhere by now
     folder.rmdir()
 
 
 @contextmanager
 def _opened(folder: Path | str) -> Iterator[int]:
-    """Open a folder itself, not one to which a link leads."""
+    """Open a folder, without following a link."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         yield descriptor
@@ -95,25 +95,25 @@ def _opened(folder: Path | str) -> Iterator[int]:
 
 
 def observer(settings: Settings) -> Observe | None:
-    """Give the function that a worker calls after each request, or None when metrics are off or have no room."""
+    """Give the function that a worker calls after each request; None if metrics are off, or the disk has no room."""
     if not _has_room(settings, "counter", "histogram"):
         return None
-    _families()  # before there are threads: of two counters of one name each would overwrite the other's counts
+    _families()  # before there are threads: two counters of one name would overwrite each other's counts
     return observe
 
 
 def reporter(settings: Settings) -> Callable[[int, float], None] | None:
-    """Give the function that a worker calls after each look at a replica, or None as above."""
+    """Give the function that a worker calls after each check of a replica; None as for `observer`."""
     return report_lag if _has_room(settings, "gauge_mostrecent") else None
 
 
 def report_lag(number: int, seconds: float) -> None:
-    """Show by how much a replica may be behind; of all workers, the last one to look at it counts."""
+    """Show by how much a replica may be behind; the last worker that checked it counts."""
     _lag().labels(str(number)).set(seconds)
 
 
 def observe(route: str, method: str, status: int, seconds: float) -> None:
-    """Count one request, if that can be done; route and method are known names, never texts that a client made up."""
+    """Count one request, if possible; route and method are known names, never texts that a client made up."""
     try:
         count, time = _instruments(route, method, status)
         count()
@@ -123,9 +123,9 @@ def observe(route: str, method: str, status: int, seconds: float) -> None:
 
 
 def _has_room(settings: Settings, *kinds: str) -> bool:
-    """Take the room of this worker's files now, if metrics are on; tell whether it has it.
+    """Reserve room on the disk for this worker's files, if metrics are on; tell whether there is enough.
 
-    prometheus_client maps files of which the disk holds nothing yet: a full one would kill who writes into them.
+    prometheus_client maps sparse files into memory: on a full disk, writing into one would kill the worker.
     """
     if not settings.metrics_port or _FOLDER not in os.environ:
         return False
@@ -139,7 +139,7 @@ def _has_room(settings: Settings, *kinds: str) -> bool:
 
 
 def _reserve(file: Path) -> None:
-    """Make a file of zeros, whole or not at all; one that an earlier process of this id has left goes on."""
+    """Make a file of zeros, whole or not at all; one that an earlier process with this id has left is used again."""
     if file.exists():
         return
     part = file.with_suffix(".part")
@@ -176,7 +176,7 @@ def _lag() -> "Gauge":
 
 
 def _listen(host: str, port: int) -> Callable[[], None]:
-    """Serve the sum over all workers from a thread; gives what stops it."""
+    """Serve the sum over all workers from a thread; gives the function that stops it."""
     from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415 - the same
     from prometheus_client.multiprocess import MultiProcessCollector  # noqa: PLC0415 - the same
 
@@ -200,13 +200,13 @@ def _listen(host: str, port: int) -> Callable[[], None]:
 
 
 def _hear(handler: StreamRequestHandler) -> None:
-    """Begin with one who is connected."""
+    """Set up a connection so that its request must come in time."""
     StreamRequestHandler.setup(handler)
     handler.rfile = BufferedReader(_Asked(handler.connection))
 
 
 class _Asked(RawIOBase):
-    """What a client sends: all of it comes in time, however slowly it sends each byte, or the next read fails."""
+    """What a client sends: if not all of it comes in time, however often a byte comes, the next read fails."""
 
     def __init__(self, connection: socket) -> None:
         self._connection = connection
@@ -227,5 +227,5 @@ class _Asked(RawIOBase):
 
 
 def _unanswered(_request: object, _address: object) -> None:
-    """Say in one line what Python's servers say in a traceback with the client's address, as for each that hangs up."""
+    """Say in one line, as when a client hangs up, what Python's server would say in a traceback with its address."""
     _told.notice(f"metrics: {type(sys.exception()).__name__}; a request for them is not answered")

@@ -27,15 +27,15 @@ from laudo.server.endpoint import matches
 from laudo.server.recent import Recent
 
 _FACETS: Final = 32_000_000
-"""Bytes of facets that a worker remembers: of 220 owners with a hundred each, or of 1,600 with five."""
+"""Bytes of facets that a worker remembers: enough for 220 owners with a hundred each, or 1,600 with five."""
 _ENDS: Final = 4096
-"""Pages of which a worker remembers the last item, after which the next one begins."""
+"""Pages whose last item a worker remembers: after it the next page begins."""
 _NEAR: Final = 8
-"""How many pages back an end is looked for: of pages asked for together none knows where the one before it ends."""
+"""How many pages back an end is looked for: when pages are asked for at once, the one just before is not there yet."""
 _COUNTED: Final = 2_500_000
-"""Bytes of counts that it remembers: the totals of 5,000 lists, or of 30 with all points of an order."""
+"""Bytes of counts that a worker remembers: enough for 5,000 totals, or for 30 with all points of an order."""
 _REST: Final = 1_000
-"""Bytes that an answer takes up beside its body and its links, about."""
+"""Bytes that an answer takes up besides its body and its links, about."""
 _PURPOSE: Final = b"laudo pages"
 _DISAGREE: Final = "the items of a page are not as many as its total says; `laudo verify` names what is damaged"
 _NOT_YET: Final = "this server of the store does not know the account yet; others, or it in a moment, will"
@@ -49,7 +49,7 @@ class State(NamedTuple):
 
 
 _Filtered = tuple[State, str, tuple[tuple[str, Stored], ...]]
-"""A list in one state, and the filters asked for."""
+"""The state of a list, its name, and the filters asked for."""
 
 
 @disclosure.only("etag")
@@ -62,22 +62,23 @@ class Answer(Struct, frozen=True):
 
 
 class Draft(Struct, frozen=True):
-    """An answer that is begun before the store is asked: it holds if the list is still in this state."""
+    """An answer that is begun before the store is asked: it is valid if the list is still in this state."""
 
     state: State
     steps: plan.Steps
     reached: Statement | Page
-    """What is still to be asked, its rows being sent to `steps`; the page, if nothing is."""
+    """The statement that is still to be run, whose rows are sent to `steps`; the page, if there is none."""
 
 
 class Pages:
-    """Remembers facets, whole answers, totals and the ends of pages, each for as long as the list's version stays.
+    """Remembers facets, whole answers, totals and the ends of pages, each until the list's version changes.
 
-    The next page goes on from where the one before it ended, as by a cursor; no other page or order counts again.
+    So the next page begins where the one before it ended, as with a cursor, and what was counted for one page or order
+    is not counted again for another.
     """
 
     def __init__(self, key: bytes, *, cache_bytes: int) -> None:
-        """`key` signs cursors; up to `cache_bytes` of answers are kept; at 0 neither these nor counts and ends are."""
+        """`key` signs cursors; up to `cache_bytes` of answers are kept; with 0 neither answers, counts nor ends are."""
         self._secret = blake2b(_PURPOSE, key=key).digest()
         self._facets: Recent[tuple[Resource, Owner, bool], tuple[State, Facets]] = Recent(_FACETS, _facets_weight)
         self._answers: Recent[tuple[State, bytes, bytes], Answer] = Recent(cache_bytes, _weight)
@@ -87,7 +88,7 @@ class Pages:
     def kept(self, caller: Caller, query: Query, *, known: str | None) -> Answer | str | None:
         """Give what is kept for a question: the answer, its ETag alone if `known` (If-None-Match) lists it, or None.
 
-        With a cursor an ETag alone is no proof: `answer` must have read the cursor first.
+        For a question with a cursor, a matching ETag is not enough: `answer` must check the cursor first.
         """
         state = _state(caller, query)
         answer = self._answers.get((state, query.question, query.place))
@@ -98,7 +99,7 @@ class Pages:
         return None
 
     def draft(self, dialect: Dialect, caller: Caller, query: Query) -> Draft | None:
-        """Plan an answer of one statement at most; None when it takes more, or facets that are not remembered."""
+        """Plan an answer of at most one statement; None if it takes more, or facets that are not remembered."""
         state = _state(caller, query)
         steps = None if query.cursor is not None else self._planned(query, state, None)
         if steps is None:
@@ -115,8 +116,8 @@ class Pages:
     ) -> Answer | None:
         """Answer with one statement; None when one is not enough or the list has changed since `caller` was read.
 
-        One statement is a snapshot by itself, and this one tells the version that it sees. If a `draft` was made for
-        this state of the list, its `rows` may have come together with the caller.
+        One statement is a snapshot by itself, and this one also gives the version that it sees. If a `draft` was made
+        for this state of the list, its `rows` may have come together with the caller.
         """
         if draft is None or draft.state != _state(caller, query):
             draft, rows = self.draft(reader.dialect, caller, query), None
@@ -166,7 +167,7 @@ class Pages:
         return answer
 
     def _keep_counted(self, query: Query, state: State, found: Page) -> None:
-        """Keep what is counted of a list, and not lose the points that pages in other orders have found before."""
+        """Keep what was counted of a list, without losing the points that pages in other orders have found."""
         filtered = state, query.resource.name, query.asked
         before = self._counted.get(filtered)
         if before is None or (found.points and found.points is not before.points):
@@ -181,7 +182,7 @@ class Pages:
         return plan.whole(query, before, facets.total) or plan.page(query, facets, before, counted)
 
     def _known_facets(self, query: Query, state: State) -> Facets | None:
-        """Give what a plan takes of the facets, if it was read in this state; those told apart serve every plan."""
+        """Give the facets that a plan takes, if read in this state: all, which serve every plan, or just their sum."""
         for apart in {True, plan.takes_facets(query)}:
             as_of, facets = self._facets.get((query.resource, state.owner, apart)) or (None, None)
             if as_of == state:
@@ -189,9 +190,9 @@ class Pages:
         return None
 
     def _read_facets(self, connection: Connection, query: Query, owner: Owner) -> tuple[State, Facets]:
-        """Give the state of a list that a snapshot sees, and of its facets what a plan takes.
+        """Give the state of a list that a snapshot sees, and the facets that a plan takes: all, or just their sum.
 
-        Raises Lost where the snapshot knows no such owner.
+        Raises Lost if the snapshot knows no such owner.
         """
         resource, apart = query.resource, plan.takes_facets(query)
         rows = connection.fetch(sql.with_version(sql.facets(resource, owner, apart=apart), resource, owner))
@@ -216,13 +217,13 @@ class Pages:
         return next(filter(None, kept), after), counted
 
     def _etag(self, state: State, query: Query) -> str:
-        """Name an answer: each version, owner and question has a name of its own."""
+        """Make the ETag of an answer: each version, owner and question has its own."""
         named = b"%d %d %d %s %s" % (*state.owner, state.version, query.place, query.question)
         return f'"{blake2b(named, key=self._secret, digest_size=12).hexdigest()}"'
 
 
 class Ahead:
-    """Drafts an answer for whoever had a token before, so that one round trip asks for the caller and the page."""
+    """Drafts an answer for the caller remembered for a token, so that one round trip brings the caller and the page."""
 
     def __init__(self, pages: Pages, dialect: Dialect, parse: Callable[[], Query], *, known: str | None) -> None:
         """`parse` gives the question, or raises ApiError; `known` is the request's If-None-Match."""
@@ -233,7 +234,7 @@ class Ahead:
         self.draft: Draft | None = None
 
     def __call__(self, caller: Caller) -> Statement | None:
-        """Give what to ask; None when the answer is kept or takes more than one statement."""
+        """Give the statement to run; None if the answer is kept, or takes none or more than one."""
         with suppress(ApiError):
             query = self._parse()
             if self._pages.kept(caller, query, known=self._known) is None:
@@ -243,12 +244,12 @@ class Ahead:
 
 
 def _weight(answer: Answer) -> int:
-    """Give about how many bytes an answer takes up, with the question that each of its links repeats."""
+    """Give about how many bytes an answer takes up, including its question, which each of its links repeats."""
     return len(answer.body) + len(answer.link) + _REST
 
 
 def _facets_weight(kept: tuple[State, Facets]) -> int:
-    """Give the same of an owner's facets; those that need more than all the room are kept alone."""
+    """Give the same for an owner's facets; if they need more than all the room, they are kept alone."""
     return min(kept[1].weight, _FACETS)
 
 
@@ -258,7 +259,10 @@ def _state(caller: Caller, query: Query) -> State:
 
 
 def _end(query: Query, found: Page, after: After | None, version: int) -> After | None:
-    """Give where a page ends; None when nothing follows. If the list has changed, a full page is a sign of more."""
+    """Give where a page ends; None if nothing follows.
+
+    If the list has changed since the walk began, a full page counts as a sign that more follows.
+    """
     page, before, began = (after.page, after.seen, after.version) if after else (query.page, query.offset, version)
     seen = before + found.shown
     state = version if began == version else cursor.CHANGED

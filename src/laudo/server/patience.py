@@ -1,4 +1,4 @@
-"""Waiting for what others hold, in tries so short that nobody who comes to wait behind one notices it."""
+"""Waits for locks that others hold, in attempts so short that nobody who queues behind one notices it."""
 
 import time
 from collections.abc import Callable
@@ -14,7 +14,7 @@ _SHORTLY: Final = Statement("SET LOCAL lock_timeout = '500ms'")
 
 
 def patiently(work: Callable[[], T], what: str, seconds: float = SECONDS) -> T:
-    """Repeat what others hold up or undo; raises StoreError when they do after so long. `what` names it to a person."""
+    """Retry work that others block or undo; raises StoreError, which names it `what`, if they do for `seconds`."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -29,11 +29,12 @@ def patiently(work: Callable[[], T], what: str, seconds: float = SECONDS) -> T:
 
 
 def hold_shortly(connection: Connection, name: str) -> None:
-    """Hold a name, and let the rest of a transaction raise Locked soon; raises Locked while another holds the name.
+    """Lock a name without waiting, and let the rest of a transaction wait for locks only shortly; raises Locked.
 
-    On PostgreSQL, who asks for a table also holds up all that come after: the wait is shorter than a reader's
-    statement_timeout. For the name nobody waits: whoever holds it may build an index, which waits for all others, and
-    of two that wait for each other the server ends one. On SQLite the transaction has waited already.
+    On PostgreSQL, a transaction that waits for a table also blocks all that come after it, so that it waits for less
+    than a reader's statement_timeout. It does not wait for the name: whoever holds it may be building an index, which
+    waits for all other transactions, and of two that wait for each other the server ends one. On SQLite the
+    transaction has waited already.
     """
     if connection.dialect.name == "postgres":
         connection.fetch(_SHORTLY)

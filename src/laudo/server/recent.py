@@ -1,4 +1,4 @@
-"""What was used last, up to a size in all: what the threads of a worker remember together."""
+"""A least-recently-used cache of a limited size, which the threads of a worker share."""
 
 import threading
 from collections import OrderedDict
@@ -14,17 +14,17 @@ def _one(_value: Any) -> int:  # noqa: ANN401 - values of any kind
 
 
 class Recent(Generic[K, V]):
-    """Values by key; those not used for longest make room for others. Each call is whole for other threads."""
+    """Values by key; the least recently used make room for others; each call is atomic for other threads."""
 
     def __init__(self, room: int, size: Callable[[V], int] = _one) -> None:
-        """Keep values whose sizes add up to `room` at most; without `size` they are counted."""
+        """Keep values whose sizes add up to `room` at most; without `size`, each counts as one."""
         self._most = self._room = room
         self._size = size
         self._values: OrderedDict[K, V] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, key: K) -> V | None:
-        """Give a value, which counts as a use of it; None when it is not kept."""
+        """Give a value, which counts as a use of it; None if it is not kept."""
         with self._lock:
             value = self._values.get(key)
             if value is not None:
@@ -32,7 +32,7 @@ class Recent(Generic[K, V]):
             return value
 
     def keep(self, key: K, value: V) -> None:
-        """Keep a value instead of the key's old one; one that is larger than all the room is not kept."""
+        """Keep a value in place of the key's old one; a value that is larger than all the room is not kept."""
         size = self._size(value)
         with self._lock:
             if key in self._values:

@@ -1,4 +1,4 @@
-"""What some requests meet by intention, so that clients can rehearse it: a refusal, or an answer that comes late."""
+"""Refuses some requests, or answers them late, on purpose, so that clients can rehearse that."""
 
 import random
 import time
@@ -12,14 +12,14 @@ from laudo.core.errors import ApiError
 
 _HUNDRED: Final = 100
 _SEED: Final = 0
-"""Each worker deals alike, and alike after each start: with one worker, a test meets the same each time."""
+"""Every worker deals in the same order, after every start: with one worker, a test meets the same each time."""
 
 
 class Rehearsal:
-    """Deals each request what it meets: exactly the shares in each hundred requests, in an order left to chance."""
+    """Deals each request what it meets: exactly the planned shares of each hundred requests, in a random order."""
 
     def __init__(self, planned: Sequence[str]) -> None:
-        """`planned` is as in the settings: `503=10`, `5s=2`, shares of a hundred requests; nothing when it is empty."""
+        """`planned` is as in the settings: `503=10`, `5s=2`, shares of a hundred requests; empty, it deals nothing."""
         some = [happen for share, happen in map(_read, planned) for _ in range(share)]
         self._hundred = [*some, *[_in_time] * (_HUNDRED - len(some))] if some else []
         self._left: list[Callable[[], float]] = []
@@ -27,7 +27,7 @@ class Rehearsal:
         self._rng = random.Random(_SEED)  # noqa: S311 - chance, not secrets
 
     def meet(self) -> float:
-        """Let a request that was admitted meet what it is dealt; tells how many seconds late it is, raises ApiError."""
+        """Refuse an admitted request (raises ApiError) or delay it, as dealt; gives the seconds of the delay."""
         return self._deal()() if self._hundred else 0.0
 
     def _deal(self) -> Callable[[], float]:

@@ -1,4 +1,4 @@
-"""Repeated requests: each gets the answer that it got before, while nothing at all has changed in the store."""
+"""Repeated requests: each gets the same answer as before, as long as nothing at all has changed in the store."""
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
@@ -19,11 +19,11 @@ from laudo.server.recent import Recent
 Environ = dict[str, Any]
 
 MARK: Final = "laudo.mark"
-"""Where a request's `environ` holds the mark of the store that it began with."""
+"""Key of a request's `environ`: the mark of the store with which it began."""
 _QUESTION: Final = "laudo.question"
-"""Where it holds what is asked, if the answer may be kept and given again."""
+"""Another one: what is asked, if the answer may be kept and given again."""
 _REST: Final = 1_000
-"""Bytes that an answer takes up beside its texts and its body, about."""
+"""Bytes that an answer takes up besides its texts and its body, about."""
 
 
 @disclosure.only("status", "caller", "told", "weight")
@@ -42,8 +42,8 @@ class Given(Struct, frozen=True):
 class Repeats:
     """The answers of one worker, by request.
 
-    They are given again only while the store is known to be as it was. A store in a file shows that by itself
-    (`Served.mark`); a server is asked for that alone, if it is likely to be unchanged.
+    They are given again only while the store is known to be unchanged. A store in a file shows that without a query
+    (`Served.mark`); a server is asked just for that, if it is likely to be unchanged.
     """
 
     def __init__(self, database: Served, limits: Limits, calm: Calm, *, cache_bytes: int) -> None:
@@ -55,7 +55,7 @@ class Repeats:
         self._given: Recent[tuple[str | None, ...], Given] = Recent(cache_bytes, attrgetter("weight"))
 
     def find(self, environ: Environ) -> Given | None:
-        """Begin a request; give its answer if it was given before in this very state and the caller may still ask.
+        """Begin a request; give its earlier answer if the store is unchanged since and the caller may still ask.
 
         Raises StoreError.
         """
@@ -82,7 +82,7 @@ class Repeats:
     def keep(
         self, environ: Environ, caller: Caller, told: Told, headers: Mapping[str, str], body: bytes | None
     ) -> None:
-        """Keep an answer that depends only on the request and on its caller's state of the store, or a newer one."""
+        """Keep an answer that depends only on the request and on the store, as it was in `caller.as_of` or later."""
         question = environ.get(_QUESTION)
         if question is None or caller.as_of is None:
             return
@@ -101,7 +101,7 @@ class Repeats:
         self._given.keep(question, given)
 
     def _is_now(self, as_of: Mark, mark: Mark) -> bool:
-        """Tell whether a state is the request's; the store is asked just for that, if it likely is."""
+        """Tell whether a state is the request's; a store without marks is asked just for that, if it is likely."""
         if mark is not None:
             return mark == as_of
         if not self._calm.expects(as_of):

@@ -1,4 +1,4 @@
-"""A store and its replicas as one store that only answers: which of them is asked for what."""
+"""A store and its replicas as one store that only answers: chooses which of them to ask."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -17,11 +17,11 @@ T = TypeVar("T")
 
 
 class Replicas:
-    """A store on a server and on its replicas; nothing is written but the heartbeat.
+    """A primary and its replicas; nothing is written but the heartbeat.
 
-    A replica is asked while it is fresh, each request the next one. Where none is, the primary is asked; while that is
-    away, the replicas that are not behind the others. What fails on one server is asked of another, and a replica on
-    which it did is left alone until a check finds it well.
+    Requests go to the fresh replicas in turn. If none is fresh, they go to the primary; while that is away, to the
+    replicas that are not behind the others. What fails on one server is retried on another, and a replica that has
+    failed is not asked until a check finds it well.
     """
 
     dialect: Dialect = POSTGRES
@@ -29,8 +29,8 @@ class Replicas:
     def __init__(
         self, primary: str, replicas: Sequence[str], *, lag_ms: int, bounds: Bounds, report: Report | None = None
     ) -> None:
-        """Connect once by each URL, so that a wrong one is told now; raises StoreError, but not if a server is away."""
-        # Who finds all connections to one server in use waits for those to another: no longer, all in all.
+        """Connect to each URL once, so that a wrong one shows now; raises StoreError, but not if a server is away."""
+        # A request that finds no free connection to one server waits at the next one, but in all no longer.
         lent = replace(bounds, pool_timeout_ms=max(1, bounds.pool_timeout_ms // (len(replicas) + 1)))
         with ExitStack() as stack:
             self._primary, *self._replicas = (
@@ -56,16 +56,16 @@ class Replicas:
         return self._ask(lambda server: server.database.fetch_each(statements))
 
     def fetch_marked(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], Mark]:
-        """The same, and mark the state that this server shows."""
+        """Do the same, and give the mark of the state that this server shows."""
         return self._ask(lambda server: server.database.fetch_marked(statements))
 
     def mark(self) -> None:
-        """Give None, and begin a request: what this thread asks until the next one is asked of one server."""
+        """Begin a request, whose statements in this thread all go to one server; there is no mark without a query."""
         self._turn.number = next(self._turns)
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
-        """Give a connection whose reads all see one state of one server; Lost if that fails, so that it is repeated."""
+        """Give a connection whose reads all see one state of one server; raises Lost if it fails, to be retried."""
         server, entered, connection = self._ask(_entered)
         try:
             with entered:
@@ -77,7 +77,7 @@ class Replicas:
             raise Lost(*error.args) from error
 
     def close(self) -> None:
-        """End the checks, and let go of every connection."""
+        """End the checks, and close every connection."""
         self._watch.close()
         self._connections.close()
 
@@ -111,7 +111,7 @@ class Replicas:
         return None if self._primary in tried else self._primary
 
     def _leave(self, server: Server) -> None:
-        """Ask a replica no more until it has been checked; that the primary is away, only a check of it can tell."""
+        """Ask a replica no more until it has been checked; only a check can tell that the primary is away."""
         if server is not self._primary:
             server.answers = False
 
@@ -122,7 +122,7 @@ def _entered(server: Server) -> tuple[Server, ExitStack, Connection]:
 
 
 def _opened(number: int, url: str, bounds: Bounds) -> Database:
-    """Open the primary, which is number 0, or a replica; of that, what is wrong is said to be so with its URL."""
+    """Open the primary, which is number 0, or a replica; an error of a replica names the number of its URL."""
     try:
         return open_store(url, bounds=bounds)
     except StoreError as error:

@@ -1,7 +1,7 @@
 """The roles of a store on PostgreSQL, and what each may do: one owns the tables, one writes, one reads.
 
-None of them can log in. Whoever should gets a login that is a member of one: `GRANT laudo_reader TO api`. Nothing is
-granted by default to what a later migration makes; `follow` does that, in the migration's transaction.
+None of them can log in: a login is made a member of one, as by `GRANT laudo_reader TO api`. There are no default
+privileges on what a later migration makes; `follow` grants them, in the migration's transaction.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ READER: Final = "laudo_reader"
 """Answers: `laudo serve`, `laudo find`, `laudo verify`. It writes nothing but the heartbeat."""
 ROLES: Final = (OWNER, WRITER, READER)
 _PUBLIC: Final = "public"
-"""Everybody who may connect; no role can be called so."""
+"""Everybody who may connect; no role can have this name."""
 
 TABLES: Final = (*DISTRIBUTED, *REFERENCE)
 _KEPT: Final = frozenset({"SELECT", "INSERT", "UPDATE"})
@@ -38,14 +38,14 @@ RIGHTS: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
 
 
 class Place(NamedTuple):
-    """Where the store is: names as statements have them, quoted where they must be."""
+    """The names of the store's database and schema, quoted where necessary."""
 
     database: str
     schema: str
 
 
 class RolesError(StoreError):
-    """The store's user may not do it; whoever may can run the `statements`."""
+    """The store's user lacks the rights; somebody who has them can run the `statements`."""
 
     def __init__(self, statements: list[str]) -> None:
         super().__init__("the store's user may not make roles, or does not own the database, its schema or the tables")
@@ -53,15 +53,15 @@ class RolesError(StoreError):
 
 
 def grant(database: Database, *, seconds: float = patience.SECONDS) -> list[str]:
-    """Make the roles that are missing, give each what it lacks, and take what it should not have.
+    """Make the roles that are missing, grant what each lacks, and revoke what it should not have.
 
-    Gives the statements that this took, none when all was right. Raises RolesError, StoreError.
+    Gives the statements that were run, none if all was right. Raises RolesError, StoreError.
     """
     return patience.patiently(partial(_grant, database), "granting", seconds)
 
 
 def follow(connection: Connection) -> None:
-    """After a migration, grant what concerns new tables; a store to which no roles were granted stays so."""
+    """After a migration, grant the rights on new tables; a store without these roles stays without."""
     if connection.dialect.name == "postgres" and _owners(connection, _OWNER_OF_TABLES).get("migration") == OWNER:
         for statement in _missing(connection):
             connection.run_script(statement)
@@ -84,13 +84,13 @@ def _grant(database: Database) -> list[str]:
 
 
 def _require_all(connection: Connection) -> None:
-    """Raise StoreError when something is missing still: of a grant that nobody may make, PostgreSQL only warns."""
+    """Raise StoreError if something is still missing: if the user may not grant something, PostgreSQL only warns."""
     if list(_missing(connection)):
         raise StoreError("PostgreSQL has granted less than it was told to")
 
 
 def _missing(connection: Connection) -> Iterator[str]:
-    """Give what is missing as statements that name the schema: whoever runs them may have another search_path."""
+    """Give the statements that are missing, with the schema: whoever runs them may have another search_path."""
     known = {name for (name,) in connection.fetch(Statement(_KNOWN, (list(ROLES),)))}
     place = Place(*connection.fetch(Statement(_PLACE))[0])
     yield from (f"CREATE ROLE {role} NOLOGIN" for role in ROLES if role not in known)
@@ -102,7 +102,7 @@ def _missing(connection: Connection) -> Iterator[str]:
 
 
 def _membership(connection: Connection, known: Iterable[str]) -> Iterator[str]:
-    """Let who owns what is here be a member of the owner: it hands over its tables, and goes on changing them."""
+    """Make a user that owns the tables a member of the owner: it hands them over, and still can change them."""
     [(user, is_superuser, has_own)] = connection.fetch(Statement(_USER, (list(TABLES),)))
     is_member = OWNER in known and connection.fetch(Statement(_IS_MEMBER, (OWNER,))) == [(True,)]
     if has_own and not is_superuser and not is_member:
@@ -110,7 +110,7 @@ def _membership(connection: Connection, known: Iterable[str]) -> Iterator[str]:
 
 
 def _places(connection: Connection, place: Place, known: Iterable[str]) -> Iterator[str]:
-    """Let all in, and none but the owner make tables, which every role may in PostgreSQL 14's schema `public`."""
+    """Let all roles connect, and only the owner make tables, which everybody may in PostgreSQL 14's `public`."""
     is_open = _may(connection, _PUBLIC)[2]
     for role in ROLES:
         asked = role if role in known else _PUBLIC
@@ -170,7 +170,7 @@ SELECT quote_ident(rolname), rolsuper,
     )
 FROM pg_roles WHERE rolname = current_user
 """
-"""Who asks, whether that is a superuser, and whether it owns the database or a table."""
+"""The user, whether it is a superuser, and whether it owns the database or a table."""
 _IS_MEMBER: Final = "SELECT pg_has_role(?, 'USAGE')"
 _PLACE: Final = "SELECT quote_ident(current_database()), quote_ident(current_schema())"
 _MAY: Final = """
@@ -195,4 +195,4 @@ FROM pg_class, LATERAL (
 WHERE relnamespace = quote_ident(current_schema())::regnamespace AND relname = ANY(?)
   AND coalesce(pg_get_userbyid(nullif(grantee, 0))::text, 'public') = ?
 """
-"""Of a table or, as no role needs it, of one column alone; whether it may be granted to others, too."""
+"""Privileges on tables, and on single columns, which no role needs, and whether each may be granted to others."""

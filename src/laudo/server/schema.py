@@ -1,4 +1,4 @@
-"""Which migrations this version knows, and which a store has: whether they are fit for each other."""
+"""Compares the migrations that this version knows with those that a store has."""
 
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -21,7 +21,7 @@ def files(folder: Traversable) -> list[Traversable]:
 
 
 def applied(connection: Connection) -> set[str]:
-    """Give the names of those that a store has, none where there is no store yet."""
+    """Give the names of the migrations that a store has, none if there is no store yet."""
     if not connection.has_column("migration", "name"):
         return set()
     return {str(name) for (name,) in connection.fetch(APPLIED)}
@@ -39,9 +39,9 @@ def require_current(connection: Connection) -> None:
 
 
 def require_none_newer(connection: Connection) -> None:
-    """Raise StoreError when a newer version has migrated the store: this one does not keep what only that one counts.
+    """Raise StoreError if a newer version has migrated the store: this one would not keep up what only that counts.
 
-    To read is not refused, nor to say who may ask.
+    Reading is still allowed, and so is managing who may ask.
     """
     if not applied(connection) <= _known(connection.dialect):
         raise StoreError("a newer version of laudo has migrated the store; write to it with that one")

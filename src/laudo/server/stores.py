@@ -1,4 +1,4 @@
-"""The opening of a store by its URL, on the engine that it names."""
+"""Opens a store by its URL, with the engine that the URL names."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def open_store(url: str, *, write: bool = False, bounds: Bounds = PATIENT) -> Da
 
 
 def file(url: str) -> Path | None:
-    """Give the file that is the store, whole with its folder; None for one that is no file."""
+    """Give the absolute path of a store in a file; None for a store on a server."""
     scheme, _, rest = url.partition("://")
     name = rest.removeprefix("/")
     return Path(name).absolute() if scheme == "sqlite" and name else None

@@ -23,7 +23,7 @@ class TokenError(Exception):
 
 
 def presented(header: str | None) -> str | None:
-    """Give the token of an Authorization header, or None when it cannot be one: no store is needed then."""
+    """Give the token of an Authorization header; None if it cannot be one, so that the store need not be asked."""
     token = (header or "").strip(" \t")
     if len(token) > _LONGEST:
         return None
@@ -70,7 +70,7 @@ def _checksum(text: str) -> str:
 
 
 def _base62(number: int, width: int) -> str:
-    """Write a number's last digits, so many."""
+    """Write the last `width` digits of a number in base 62."""
     digits = []
     for _ in range(width):
         number, digit = divmod(number, len(_DIGITS))

@@ -25,13 +25,13 @@ T = TypeVar("T")
 PREFIX: Final = "LAUDO_"
 DEFAULT_FILE: Final = Path("laudo.toml")
 FOREIGN: Final = ("LAUDO_CONFIG", "LAUDO_URL", "LAUDO_TOKEN")
-"""Variables with our prefix that are no settings: other parts read them."""
+"""Variables with our prefix that are not settings: other parts read them."""
 _OF_TESTS: Final = "LAUDO_TEST_"
 _OF_KUBERNETES: Final = re.compile(
     "LAUDO_(SERVICE_(HOST|PORT(_.*)?)|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)=.*"
     "|LAUDO_PORT=(tcp|udp|sctp)://.*"
 )
-"""What each pod is told of a Service named `laudo`."""
+"""Variables that Kubernetes sets in each pod for a Service named `laudo`."""
 
 
 class ConfigError(Exception):
@@ -46,7 +46,7 @@ def mask(url: str) -> str:
 
 
 def _masked(parameter: re.Match[str]) -> str:
-    """Hide a password, a key made of one or a client's secret; libpq decodes a name that is encoded."""
+    """Hide the value of a parameter that is secret; its name may be percent-encoded, which libpq decodes."""
     is_secret = re.search("password|secret|scram_.*_key", unquote(parameter[2]), re.IGNORECASE)
     return f"{parameter[1]}{parameter[2]}=***" if is_secret else parameter[0]
 
@@ -58,7 +58,7 @@ def _row(kind: Kind[T], default: T, about: str, *, shown: str | None = None) -> 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Settings:
-    """How a server runs; the field's order is the order in which documents list them."""
+    """How a server runs; the order of the fields is the order in which documents list them."""
 
     store: str = _row(
         STORE,
@@ -124,7 +124,7 @@ class Settings:
 
     @property
     def bounds(self) -> "Bounds":
-        """How much a worker asks of a store."""
+        """Limits of a worker's use of a store."""
         from laudo.server.database import Bounds  # noqa: PLC0415 - what only reads settings loads no store
 
         return Bounds(
@@ -197,7 +197,7 @@ class _Given:
 
 
 def load(flags: Mapping[str, object], environ: Mapping[str, str], file: Path | None) -> Settings:
-    """Give the settings: flags before environment before TOML file before defaults.
+    """Give the settings: flags win over the environment, that over the TOML file, that over the defaults.
 
     `flags` is by setting name; None means not given. Without `file`, LAUDO_CONFIG names it, else ./laudo.toml
     is read if there is one. Raises ConfigError.
@@ -222,7 +222,7 @@ def _value(setting: Setting, given: _Given) -> Any:  # noqa: ANN401 - each setti
 
 
 def _text(value: object) -> str:
-    """Give what a variable would hold for this value of a flag or of a TOML key; raises ValueError."""
+    """Give what a variable would hold in place of this value of a flag or TOML key; raises ValueError."""
     match value:
         case str():
             return value
@@ -281,6 +281,6 @@ def _toml(path: Path) -> dict[str, object]:
 
 
 def _suggestion(name: str, known: tuple[str, ...], *, prefix: str = "") -> str:
-    """Say what was meant; a prefix that all have makes none of them likelier."""
+    """Suggest the name that was meant; the prefix that all have is left out of the comparison."""
     found = meant(name.removeprefix(prefix), [each.removeprefix(prefix) for each in known])
     return f"; hint: did you mean {prefix}{found}?" if found else f"; hint: known are {', '.join(known)}"

@@ -1,4 +1,4 @@
-"""The kinds of settings: how the text of one is read, and what a person is told is accepted."""
+"""The kinds of settings: how the text of one is parsed, and what a person is told that it accepts."""
 
 import re
 from collections.abc import Callable
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class Kind(NamedTuple, Generic[T]):
-    """How a text is read, raising ValueError, and what is accepted."""
+    """How a text is parsed, which raises ValueError, and what is accepted."""
 
     parse: Callable[[str], T]
     accepts: str
@@ -48,7 +48,7 @@ def _origins(text: str) -> tuple[str, ...]:
 
 
 def _stores(text: str) -> tuple[str, ...]:
-    """Read URLs: what lies between two is followed by the next one's scheme, so that one may name several hosts."""
+    """Split URLs only where a scheme follows, so that one may name several hosts, with commas between them."""
     urls = tuple(url for url in re.split(r"[ ,]+(?=postgres(?:ql)?://)|[ ,]+$", text.strip()) if url)
     if not all(re.fullmatch(r"postgres(ql)?://[\x21-\x7e\xa0-\U0010ffff]+", url) for url in urls):
         raise ValueError
@@ -66,13 +66,13 @@ def _troubles(text: str) -> tuple[str, ...]:
 
 _TROUBLE: Final = re.compile(r"(?P<what>401|429|500|503|[0-9]{1,3}(\.[0-9]{1,3})?s)=(?P<share>[0-9]{1,3})").fullmatch
 _ORIGIN: Final = re.compile(r"(https(?!.*:443$)|http(?!.*:80$))://[a-z0-9.-]+(:[0-9]{1,5})?").fullmatch
-"""As browsers write one, who leave out the port that is the scheme's own: with it, none would ever be the same."""
+"""An origin as browsers write it, without the scheme's default port: with that, none would ever be equal."""
 _BOOLEANS: Final = dict.fromkeys(("true", "1", "yes", "on"), True) | dict.fromkeys(("false", "0", "no", "off"), False)
 SWITCH: Final = Kind(_boolean, "true or false")
 STORE: Final = _matching(r"[a-z][a-z0-9+]*://[\x20-\x7e\xa0-\U0010ffff]+", "a URL such as sqlite:///laudo.db")
 STORES: Final = Kind(_stores, "URLs such as postgresql://user@replica/database, separated by commas or blanks")
 ADDRESS: Final = _matching(r"[0-9A-Za-z:_-]{1,63}(\.[0-9A-Za-z:_-]{1,63})*\.?", "an address or a host name")
-"""Between dots as the names of hosts are: of others, Python's look-up fails as if laudo were broken."""
+"""At most 63 characters between dots: for longer ones, Python's look-up fails as if laudo were broken."""
 FILE: Final = _matching(r"[^\x00-\x1f]+", "the path of a file")
 ORIGINS: Final = Kind(
     _origins, "origins such as https://app.example.com, without the port that browsers leave out, separated by commas"

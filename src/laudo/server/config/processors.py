@@ -1,4 +1,4 @@
-"""How many processors there are for a process: what a scheduler lets it run on, and what a container was given."""
+"""How many processors a process may use: those that the scheduler lets it run on, within its container's quota."""
 
 import os
 from math import ceil, inf
@@ -9,20 +9,20 @@ _ROOT: Final = Path("/")
 
 
 def cores(root: Path = _ROOT) -> int:
-    """Count the processors that this process may keep busy, one that it has a part of as a whole one."""
+    """Count the processors that this process may keep busy, rounded up."""
     there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, ceil(min(there, _granted(root))))
 
 
 def _granted(root: Path) -> float:
-    """Give how many processors' time the process has on Linux: the least of its control group and those around that.
+    """Give the CPU quota of the process, in processors, on Linux: the lowest of its control group and those around it.
 
-    In version 2 of these groups, /sys/fs/cgroup/GROUP/cpu.max has microseconds of time and of the period that they are
-    for, or "max": docs.kernel.org/admin-guide/cgroup-v2.html. From inside a container its own group can be the root.
+    In cgroup v2, /sys/fs/cgroup/GROUP/cpu.max holds the quota, or "max", and its period, in microseconds:
+    docs.kernel.org/admin-guide/cgroup-v2.html. Seen from inside a container, its own group can be the root.
     """
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
-    except (OSError, ValueError):  # There is no such file, or a group's name is no UTF-8.
+    except (OSError, ValueError):  # There is no such file, or a group's name is not UTF-8.
         return inf
     group = next((line.removeprefix("0::").lstrip("/") for line in lines if line.startswith("0::")), "")
     top = root / "sys/fs/cgroup"
