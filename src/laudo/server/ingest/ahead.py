@@ -1,4 +1,4 @@
-"""Lets an iterator run in a process of its own, ahead of whoever takes what it gives."""
+"""Runs an iterator in a separate process, ahead of whoever consumes its items."""
 
 import os
 import pickle
@@ -14,16 +14,16 @@ T = TypeVar("T")
 
 
 class EndedError(Exception):
-    """The process that runs ahead has ended before its work; the text says so."""
+    """The process that runs ahead ended before its work was done; the text says so."""
 
 
 @contextmanager
 def run(items: Iterable[T]) -> Iterator[Iterator[T]]:
-    """Give what an iterator gives, which from now on runs in a child of this process; what it raises is raised here.
+    """Run an iterator in a child process from now on; its items are given here, and what it raises is raised here.
 
-    The child is one item ahead, and waits until that is taken. It is a copy of this process as it is now, so that there
-    had better be neither an open store nor a second thread. It leaves signals to this process, and ends with the block,
-    or with this process, whatever ends that.
+    The child is one item ahead, and waits until that is taken. It is a fork of this process, which should have neither
+    an open store nor a second thread. The child leaves signals to this process, and ends with the block, or with this
+    process, whatever ends that.
     """
     ours, theirs = socket.socketpair()
     with ours:
@@ -48,11 +48,11 @@ def _received(given: BinaryIO) -> Iterator[Any]:
         if error:
             raise error
         yield item
-        del item  # else it would be held until the next one is whole
+        del item  # else it would stay in memory until the next one is read
 
 
 def _forked(items: Iterable[T], ours: socket.socket, theirs: socket.socket) -> int:
-    """Fork, with signals held back, for good in the child; gives its id, and never returns there."""
+    """Fork with signals blocked, in the child for good; gives the child's id, and never returns in the child."""
     held = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         child = os.fork()
@@ -73,14 +73,14 @@ def _work(items: Iterable[T], ours: socket.socket, theirs: socket.socket) -> NoR
 
 
 def _end_with_parent(theirs: socket.socket) -> NoReturn:
-    """End at once, also in the midst of a wait for input, when nobody is left to take anything."""
+    """End at once, even while waiting for input, when the parent is gone."""
     with suppress(ConnectionResetError):  # Something was sent that nobody took.
         theirs.recv(1)
     os._exit(0)
 
 
 def _send(items: Iterable[T], theirs: socket.socket) -> None:
-    """Send each item, and last the error that ended them, which is StopIteration after all of them."""
+    """Send each item, and last the error that ended the iterator: StopIteration if it is exhausted."""
     last: Exception = StopIteration()
     try:
         for item in items:
@@ -90,13 +90,13 @@ def _send(items: Iterable[T], theirs: socket.socket) -> None:
             del pickled
     except Exception as error:  # noqa: BLE001 - it is raised where somebody can see it
         last, frame = _portable(error), traceback.extract_tb(error.__traceback__)[-1]
-        # What went wrong, and where: a traceback stays behind.
+        # The note says what went wrong, and where: a traceback cannot be sent.
         last.add_note(f"{type(error).__name__} at {frame.filename}:{frame.lineno}")
     theirs.sendall(pickle.dumps((None, last)))
 
 
 def _portable(error: Exception) -> Exception:
-    """Give an error, or one in its place if it cannot be sent as it is."""
+    """Give an error, or another one in its place if it cannot be pickled."""
     try:
         pickle.loads(pickle.dumps(error))  # noqa: S301 - we have written it
     except Exception:  # noqa: BLE001 - whatever an error's class does

@@ -1,4 +1,4 @@
-"""What is found in a file, gathered into batches: reports made ready to be written, and lines that are none."""
+"""Gathers what is found in a file into batches: reports prepared to be written, and rejected lines."""
 
 from collections.abc import Iterable, Iterator
 from sys import getsizeof
@@ -10,17 +10,17 @@ from laudo.server.ingest.rows import Prepared, prepared
 
 LEAST: Final = 2_500
 MOST: Final = 20_000
-"""Lines of a batch, unless nothing more comes for a while: the first has the least, and each that took less than SOON
-is followed by one of twice as many, up to the most; one that took longer than LONG by one of half as many."""
+"""Lines of a batch, unless no more come for a while. The first batch has LEAST. One that took less than SOON is
+followed by one of twice as many, up to MOST; one that took longer than LONG by one of half as many."""
 SOON: Final = 0.5
 LONG: Final = 1.5
 """Seconds."""
 WEIGHT: Final = 7_000_000
-"""Bytes that a batch's texts may take: there are fewer of long ones, or of such as take more for each letter."""
+"""Bytes that the texts of a batch may take in memory: with long texts it has fewer lines."""
 
 
 class Batch(NamedTuple):
-    """Some lines' reports and rejections, and how many bytes of the source had been read by then."""
+    """The reports and rejections of some lines, and how many bytes of the source had been read by then."""
 
     reports: Prepared
     rejected: list[Rejected]
@@ -28,14 +28,14 @@ class Batch(NamedTuple):
 
     @property
     def lines(self) -> int:
-        """How many lines they were on; blank ones do not count."""
+        """How many lines they come from, without blank ones."""
         return len(self.reports) + len(self.rejected)
 
 
 def batches(found: Iterable[Found | None], source: Source) -> Iterator[Batch]:
-    """Give what is found in a source as it is to be written: batches grow with the pace at which they are taken.
+    """Gather what is found in a source into batches, whose size follows the pace at which they are consumed.
 
-    None of them waits for lines that have not come yet.
+    No batch waits for lines that have not come yet.
     """
     reports: list[Relatorio] = []
     rejected: list[Rejected] = []
@@ -58,7 +58,7 @@ def batches(found: Iterable[Found | None], source: Source) -> Iterator[Batch]:
 
 
 def _weight(text: str) -> int:
-    """Give the bytes that a text takes once it was sent: beside what is not ASCII, Python then keeps its UTF-8."""
+    """Give the bytes that a text takes once it was sent: for one that is not ASCII, Python then keeps UTF-8, too."""
     return getsizeof(text) if text.isascii() else getsizeof(text) + len(text.encode())
 
 

@@ -1,4 +1,4 @@
-"""The buckets of an axis that a writer knows: of coarse ones where no row came or went yet, not those below them."""
+"""The buckets of an axis that a writer has read: coarse ones, and fine ones below those where rows came or went."""
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -12,12 +12,12 @@ from laudo.core.tally import COARSE
 from laudo.server.database import Row, StoreError
 
 Placed = Counter[tuple[int, int]]
-"""How many rows there are by the place behind that of their bucket, and by facet."""
+"""(place of the next bucket, facet) -> how many rows there are."""
 
 
 @dataclass(slots=True, eq=False)
 class Bucket:
-    """A fine bucket, `parent` being its coarse one; or a coarse one in place of its own."""
+    """A fine bucket, with its coarse one as `parent`; or a coarse one, in place of its fine ones."""
 
     lower: bytes = field(repr=False)
     number: int
@@ -26,15 +26,15 @@ class Bucket:
 
     @property
     def is_coarse(self) -> bool:
-        """Whether its fine ones have not been read."""
+        """Whether it is a coarse one, whose fine ones have not been read."""
         return self.parent == COARSE
 
 
 class Buckets:
-    """Buckets in the order of their axis, which they cover."""
+    """Buckets in the order of their axis, which together they cover."""
 
     def __init__(self, rows: Iterable[Row] = ()) -> None:
-        """Start with those of some rows of the store."""
+        """Start with buckets given as rows of the store."""
         self._buckets = _ordered(rows)
         self._lowers = [bucket.lower for bucket in self._buckets]
         self._begun = set(self._lowers)
@@ -49,11 +49,11 @@ class Buckets:
         return iter(self._buckets)
 
     def upper(self, place: int) -> bytes | None:
-        """Give where the bucket in a place ends; None for the last one."""
+        """Give the key at which the bucket at a place ends; None for the last one."""
         return self._lowers[place + 1] if place + 1 < len(self._lowers) else None
 
     def place(self, bucket: Bucket) -> int:
-        """Tell in what place a bucket is."""
+        """Give the place of a bucket."""
         return bisect_left(self._lowers, bucket.lower)
 
     def insert(self, place: int, bucket: Bucket) -> None:
@@ -66,7 +66,7 @@ class Buckets:
         del self._buckets[place], self._lowers[place]
 
     def begin(self, place: int, lower: bytes) -> None:
-        """Have the bucket in a place begin at another key, still between those of its neighbours."""
+        """Let the bucket at a place begin at another key, still between those of its neighbours."""
         self._begun.discard(self._lowers[place])
         self._begun.add(lower)
         self._buckets[place].lower = self._lowers[place] = lower
@@ -76,15 +76,15 @@ class Buckets:
         return {self._buckets[bisect_left(self._lowers, key)] for key in self._begun.intersection(keys)}
 
     def counted(self, keys: Iterable[bytes], facets: Iterable[int]) -> Placed:
-        """Count rows, given by their keys and facets."""
+        """Count rows, given by their keys and facets, by bucket and facet."""
         return Counter(zip(map(partial(bisect_right, self._lowers), keys), facets, strict=False))
 
     def closed(self, counted: Placed) -> set[Bucket]:
-        """Give the coarse ones that rows are in."""
+        """Give the coarse buckets that counted rows are in."""
         return {bucket for after, _ in counted if (bucket := self._buckets[after - 1]).is_coarse}
 
     def open(self, coarse: Iterable[Bucket], rows: Iterable[Row]) -> None:
-        """Put the fine ones below coarse ones, given by rows of the store, in the places of these."""
+        """Replace coarse buckets by the fine ones below them, given as rows of the store."""
         found: dict[int, list[Bucket]] = {bucket.number: [] for bucket in coarse}
         for bucket in _ordered(rows):
             found[bucket.parent].append(bucket)

@@ -8,7 +8,7 @@ from laudo.server.database import Connection, Row
 
 @disclosure.nothing
 class Moved(NamedTuple):
-    """Reports that went, as they were, and that came, as they are; one that is changed did both."""
+    """Reports as they were before (`went`) and as they are after (`came`); one that is changed is in both."""
 
     went: list[Row]
     came: list[Row]
@@ -23,10 +23,10 @@ class Counts(NamedTuple):
     stale: int = 0
     """Older than what the store already has under this numero."""
     conflicting: int = 0
-    """Of the same instant as that, and otherwise different: nobody can tell which one is right."""
+    """Of the same instant as that, but different: nobody can tell which one is right."""
 
     def __str__(self) -> str:
-        """Name all, but what conflicts only where something does."""
+        """Name all counts, but `conflicting` only if there are any."""
         shown = [(name, number) for name, number in self._asdict().items() if number or name != "conflicting"]
         return ", ".join(f"{number} {name}" for name, number in shown)
 
@@ -35,5 +35,5 @@ class Counts(NamedTuple):
 
 
 def begin(connection: Connection, id_organizacao: int) -> None:
-    """Keep an organization's other writers waiting until the transaction ends; it reads nothing before."""
+    """Let an organization's other writers wait until the transaction ends; to be called before its first read."""
     connection.hold(f"organizacao {id_organizacao}")

@@ -1,4 +1,4 @@
-"""What reports say of persons: the newest one of each CPF, as a row of `pessoa`, made before any store is asked."""
+"""What reports say of persons: the newest report of each CPF, as a row of `pessoa`, made without the store."""
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple
@@ -10,7 +10,7 @@ CPF_LENGTH: Final = 11
 """Only persons have documents this long; companies do not appear among the persons."""
 
 Row = tuple[str, str, str, int, str]
-"""cpf, nome, nome_busca, recency and item."""
+"""(cpf, nome, nome_busca, recency, item)."""
 CPF: Final = 0
 NOME: Final = 1
 NOME_BUSCA: Final = 2
@@ -18,7 +18,7 @@ RECENCY: Final = 3
 
 
 class Claims(NamedTuple):
-    """What some reports say of each CPF, and of which CPFs two say as much: that is for all reports to settle."""
+    """The newest claim of each CPF, and the CPFs with two equally new ones, which all reports together must settle."""
 
     newest: dict[str, Row]
     tied: set[str]

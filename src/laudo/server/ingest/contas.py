@@ -1,4 +1,4 @@
-"""Keeps what is counted of one account, `facet`, `bucket` and `tally`, within its reports' transaction."""
+"""Keeps the counts of one account, in `facet`, `bucket` and `tally`, within the transaction of its reports."""
 
 from laudo.core import axes
 from laudo.core.sql import Owner
@@ -12,7 +12,7 @@ from laudo.server.ingest.tallies import SIZES, Sizes, Tally
 
 
 class Conta:
-    """What is counted of an account's reports, remembered from one transaction to the next."""
+    """The counts of an account's reports, remembered from one transaction to the next."""
 
     def __init__(self, owner: Owner, sizes: Sizes = SIZES) -> None:
         """Start knowing nothing."""
@@ -30,7 +30,7 @@ class Conta:
         return [self.facets, *self._tallies]
 
     def follow(self, connection: Connection, moved: Moved) -> None:
-        """Count reports that went and came."""
+        """Update the counts for reports that went and came."""
         went_and_came = [*self._moves(moved.went, -1), *self._moves(moved.came, 1)]
         self.facets.write(connection)
         moves.follow(connection, went_and_came)
@@ -38,7 +38,7 @@ class Conta:
             tally.write(connection, self.facets.all)
 
     def _moves(self, reports: list[Row], by: int) -> list[Move]:
-        """Count the facets of reports that came (1) or went (-1), and say what that is to the tallies."""
+        """Count the facets of reports that came (1) or went (-1), and give what the tallies have to count."""
         if not reports:
             return []
         columns = rows.columns(reports)

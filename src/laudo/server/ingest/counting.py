@@ -1,4 +1,4 @@
-"""Counts reports and persons as they lie on an axis: all its rows in order, chunk by chunk, in bounded memory."""
+"""Counts reports and persons along an axis: reads all its rows in order, chunk by chunk, in bounded memory."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -38,14 +38,14 @@ def rows(connection: Connection, axis: Axis, owner: Owner) -> Iterator[list[Plac
 
 
 class Range(NamedTuple):
-    """What lies from one key, or from the beginning, up to the next one; `begun` if a row has the very key."""
+    """The rows from one key, or from the beginning, up to the next one; `begun` if a row has the very key."""
 
     held: Held
     begun: bool = True
 
 
 def between(chunks: Iterable[list[Placed]], ends: Sequence[Key]) -> Iterator[Range]:
-    """Count what lies before each of the rising `ends`, and last what lies behind them all."""
+    """Count the rows before each of the ascending `ends`, and finally those from the last one on."""
     found, index = Range(Held()), 0
     for chunk in chunks:
         start = 0
@@ -61,7 +61,7 @@ def between(chunks: Iterable[list[Placed]], ends: Sequence[Key]) -> Iterator[Ran
 
 
 def evenly(chunks: Iterable[list[Placed]], fill: int) -> Iterator[tuple[Key, Held]]:
-    """Count rows by `fill` of them: the key of the first, and what they are."""
+    """Count rows in groups of `fill`: gives the key of the first one, and the rows by facet."""
     waiting: list[Placed] = []
     for chunk in chunks:
         waiting += chunk
@@ -95,7 +95,7 @@ def chunks(connection: Connection, axis: Axis, owner: Owner, columns: str) -> It
 
 
 def _by_facets(connection: Connection, axis: Axis, owner: Owner) -> Iterator[list[Placed]]:
-    """Read the facets' own ranges between keys of an index that lacks the facet, which would cost a fetch a row."""
+    """Read by facet, between keys of an index without the facet, which would have to be fetched for each row."""
     names = ", ".join(axis.names)
     facets = tuple(totals(connection, owner))
     lower: Key | None = None

@@ -24,16 +24,16 @@ class FacetNumbers:
 
     @property
     def all(self) -> tuple[int, ...]:
-        """Every number there is."""
+        """The numbers of all facets."""
         return tuple(self._numbers.values())
 
     @property
     def asked(self) -> list[Statement]:
-        """Ask for what is to be remembered."""
+        """The statements that read what `remember` takes."""
         return [Statement(text, self._owner) for text in (_ALL, _HIGHEST)]
 
     def remember(self, _connection: Connection, found: list[list[Row]]) -> None:
-        """Remember the facets that the store has; the number of one that reports have and that is lost is not free."""
+        """Remember the facets that the store has; the number of a lost one that reports still have is not free."""
         rows, [(highest,)] = found
         self._numbers = {tuple(combination): number for number, *combination in rows}
         self._next = max(highest or 0, *self._numbers.values(), 0) + 1
@@ -41,7 +41,7 @@ class FacetNumbers:
         self._new.clear()
 
     def number(self, combination: Combination) -> int:
-        """Give the number of a facet, a new one when the account had none such."""
+        """Give the number of a facet, a new one if the account did not have it."""
         number = self._numbers.get(combination)
         if number is None:
             number = self._numbers[combination] = self._next
@@ -55,7 +55,7 @@ class FacetNumbers:
             self._moved[number] += reports * by
 
     def write(self, connection: Connection) -> None:
-        """Write what was counted, and the new facets: only here, where the account's version tells other writers."""
+        """Write the counts and the new facets: only here, where the account's version tells other writers of them."""
         connection.write(_NEW, [(*self._owner, number, *combination) for number, combination in self._new])
         self._new.clear()
         connection.write(_ADD, [(*self._owner, number, by) for number, by in sorted(self._moved.items()) if by])

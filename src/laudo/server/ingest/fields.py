@@ -56,9 +56,9 @@ class FaultError(Exception):
 
 
 def accept(draft: Draft, *, verify: bool) -> Relatorio:
-    """Make a Relatorio of a draft; FaultError names the first field that is wrong and what is accepted there.
+    """Make a Relatorio from a draft; raises FaultError, which names the first wrong field and what it accepts.
 
-    With `verify` the check digits of `numero_documento` must be right, else only its form.
+    With `verify`, the check digits of `numero_documento` must be right; without, only its form.
     """
     tipo_pessoa = _TIPOS[draft.tipo_pessoa]
     least = 1 if tipo_pessoa == values.PESSOA else 0
@@ -82,7 +82,7 @@ def fault(name: str, problem: str) -> FaultError:
 
 
 def nearest(name: str) -> str:
-    """Say which accepted name is nearest to a wrong one, which is not repeated."""
+    """Suggest the accepted name that is nearest to a wrong one, without repeating that."""
     found = meant(name, ACCEPTED)
     return f"nearest accepted name: {found}" if found else f"accepted: {', '.join(ACCEPTED)}"
 
@@ -146,7 +146,7 @@ _Value = TypeVar("_Value")
 
 
 class _Parsed(dict[str, _Value]):
-    """Texts already parsed, few and short whatever comes; one that is not of its kind is never kept."""
+    """A cache of parsed texts, limited in number and length; a text that is refused is never kept."""
 
     __slots__ = ("_name", "_parse")
 
@@ -220,7 +220,7 @@ _STATUS: Final = _Parsed[str]("status", values.STATUS.parse)
 _TIPOS: Final = _Parsed[TipoPessoa]("tipo_pessoa", values.TIPO_PESSOA.parse)
 _RESULTADOS: Final = _Parsed[Resultado]("resultado", values.RESULTADO.parse)
 _BOOLEANS: Final = _Parsed[bool]("pendente_validacao_manual", values.BOOLEAN.parse)
-# An instant as the API writes it is four lookups, which also prove its form.
+# To parse an instant as the API writes it takes four lookups, which also check its form.
 _DAYS: Final = _Days()
 _MINUTES: Final = {text: minute * 60_000 for minute, text in enumerate(values.MINUTES)}
 _SECONDS: Final = {text: second * 1000 for second, text in enumerate(values.SECONDS)}

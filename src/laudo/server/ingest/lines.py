@@ -1,4 +1,4 @@
-"""The only place that reads the bytes of an import: it makes lines of them, gzip or not, in bounded memory."""
+"""The only place that reads the bytes of an import: splits them into lines, gzip or not, in bounded memory."""
 
 import os
 import select
@@ -10,47 +10,47 @@ from time import monotonic
 from typing import Final, Protocol, Self
 
 LONGEST: Final = 65_536
-"""Bytes that a line may have, its line feed not counted."""
+"""Bytes that a line may have, without its line feed."""
 
 LONG: Final = 1 << 20
-"""Bytes of a source that is worth a second process to read it: some thousand reports, or more if it is gzip."""
+"""Bytes of a source above which a second process reads it: some thousand reports, or more if it is gzip."""
 
 TOO_LONG: Final = f"longer than {LONGEST // 1024} KiB"
 
 WAIT: Final = 1.0
-"""Seconds for which what has come of a stream may wait for more."""
+"""Seconds for which what has come from a stream may wait for more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """What stands in the place of a line that cannot be given: why, and how many quotes went with it."""
+    """Stands in place of a line that cannot be given: the reason, and how many quotes the line has."""
 
     reason: str
     quotes: int = 0
     final: bool = False
     """Nothing can be read after it."""
     begins: bytes = field(default=b"", repr=False)
-    """How a line that is too long begins, to tell what it is."""
+    """The beginning of a line that is too long, from which the format of the file can be told."""
 
 
 Line = bytes | Unread
 
 
 class Stream(Protocol):
-    """What can be read as it comes; one with a `fileno` that is no regular file may have to be waited for."""
+    """A stream that is read as data comes; one whose `fileno` is not a regular file may have to be waited for."""
 
     def read1(self, size: int = -1, /) -> bytes: ...
 
 
 class NotGzipError(Exception):
-    """A stream is called `.gz` and does not begin as gzip does."""
+    """The name of a stream ends in `.gz`, but the stream does not begin as gzip does."""
 
 
 class Source:
     """One stream of bytes, read once, that tells how far it has been read.
 
     `consumed` counts the bytes taken from the stream, compressed ones if it is gzip; `size` is how many it has in
-    all, None when nobody can know (a pipe). `name` only helps to recognize gzip and the format.
+    all, None if that is unknown (a pipe). `name` only helps to recognize gzip and the format.
     """
 
     __slots__ = ("_stream", "consumed", "name", "size")
@@ -63,15 +63,15 @@ class Source:
 
     @property
     def is_long(self) -> bool:
-        """Whether there is much to read, or may be: of a pipe nobody can tell."""
+        """Whether there is much to read, or may be, as from a pipe."""
         return self.size > LONG if self.size is not None else _descriptor(self._stream) is not None
 
     def lines(self) -> Iterator[tuple[int, Line] | None]:
         """Give every line with its number, without its line feed, and an `Unread` for each that is too long.
 
-        None says that nothing has followed for WAIT seconds since what has come. A gzip stream that ends early or is
-        damaged ends with an `Unread` that is `final`: it stands for the line that was being read, whose beginning is
-        not given. Raises NotGzipError, and OSError as the stream does.
+        None says that what has come has waited for WAIT seconds, and that no more is there. A gzip stream that ends
+        early or is damaged ends with an `Unread` that is `final`, in place of the line that was being read. Raises
+        NotGzipError, and OSError as the stream does.
         """
         number, tail, quotes, begins = 1, b"", 0, b""
         try:
@@ -97,7 +97,7 @@ class Source:
             yield number, tail
 
     def _chunks(self) -> Iterator[bytes]:
-        """Give the bytes as they are after decompression, at most LONGEST at once; none for a wait that is long."""
+        """Give the decompressed bytes, at most LONGEST at once; empty ones stand for a long wait."""
         blocks = self._blocks()
         first = next(blocks, b"")
         while len(first) == 1 and (more := next(blocks, None)) is not None:
@@ -111,7 +111,7 @@ class Source:
             yield from blocks
 
     def _blocks(self) -> Iterator[bytes]:
-        """Give the bytes as they come; none once what has come before has waited for long enough."""
+        """Give the bytes as they come; empty ones once what has come before has waited for long enough."""
         waiting = None if self.size is not None else _Waiting.on(self._stream)
         while True:
             while waiting and not waiting.is_over():
@@ -123,7 +123,7 @@ class Source:
             yield block
 
     def _read(self) -> bytes:
-        """Read what has come; an error says of what: the store may be on another disk."""
+        """Read what has come; an error names the file, since the store may be on another disk."""
         try:
             return self._stream.read1(LONGEST)
         except OSError as error:
@@ -132,7 +132,7 @@ class Source:
 
 
 class _Waiting:
-    """Waits for a descriptor: at first for ever, and once something came, at most until that has waited for WAIT."""
+    """Waits for a descriptor: at first for ever, and once something has come, until that has waited for WAIT."""
 
     def __init__(self, descriptor: int) -> None:
         self._poll = select.poll()
@@ -141,12 +141,12 @@ class _Waiting:
 
     @classmethod
     def on(cls, stream: Stream) -> Self | None:
-        """Give None for what has no descriptor, and never waits."""
+        """Give None for a stream without a descriptor, which never has to be waited for."""
         descriptor = _descriptor(stream)
         return None if descriptor is None else cls(descriptor)
 
     def is_over(self) -> bool:
-        """Wait; tells whether something came, or the stream ended."""
+        """Wait; tells whether something has come, or the stream has ended."""
         left = None if self._ends is None else 1000 * max(0.0, self._ends - monotonic())
         if not self._poll.poll(left):
             self._ends = None

@@ -1,4 +1,4 @@
-"""Rows that come and go, as the tallies of their axes count them."""
+"""Rows that come and go, to be counted in the tallies of their axes."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -29,7 +29,7 @@ class Move(NamedTuple):
 
 
 def follow(connection: Connection, moves: Sequence[Move]) -> None:
-    """Count rows in their tallies; the fine buckets for that, where not yet known, are read in one round trip."""
+    """Count rows in their tallies; fine buckets that are not yet known are read first, in one round trip."""
     counted = [move.counted() for move in moves]
     closed: dict[Tally, set[Bucket]] = {}
     for move, rows in zip(moves, counted, strict=True):

@@ -1,4 +1,4 @@
-"""The only place that reads JSON of an import: one line, one object, one draft of a report."""
+"""The only place that reads the JSON of an import: one line, one object, one draft of a report."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from laudo.server.ingest.fields import ACCEPTED, NOT_UTF8, OPTIONAL, Draft, Faul
 
 
 def parse(line: bytes) -> Draft | None:
-    """Give the draft of a line, None if it is blank; FaultError when it is not one object with the known fields."""
+    """Give the draft of a line, None if it is blank; raises FaultError unless it is one object with known fields."""
     try:
         draft = _decode(line)
     except ValueError:
@@ -22,7 +22,7 @@ def parse(line: bytes) -> Draft | None:
 
 
 def parse_strictly(line: bytes) -> Draft:
-    """Do what `parse` does six times slower, one key after the other: the reference, and the finder of reasons."""
+    """Do what `parse` does, six times slower, key by key: it is the reference, and finds the reason of a fault."""
     fields: dict[str, object] = {}
     for position, (name, value) in enumerate(_pairs(line), 1):
         if name not in ACCEPTED:
@@ -45,9 +45,9 @@ def _types(name: str) -> tuple[type, ...]:
 
 
 _DEEPEST: Final = 64
-"""Brackets that a line may open outside its texts: how deep Python's parser can go is not ours to say."""
+"""Brackets that a line may open outside its texts: how deep Python's parser can go is not defined."""
 _TEXTS: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL).sub
-"""Takes out texts, one that is never closed too: looked for from each of its quotes again, it would take minutes."""
+"""Removes texts, even one that is never closed: to look for it again from each of its quotes would take minutes."""
 _OPENING: Final = re.compile(rb"[\[{]").findall
 
 

@@ -35,7 +35,7 @@ class Pessoas:
         self._id_organizacao = id_organizacao
         self._tallies = tuple(Tally(axis, Owner(id_organizacao, 0), sizes) for axis in axes.OF_PESSOA)
         self.lost_names = False
-        """Whether some were renamed or went: the index of words has these names still, until it forgets them."""
+        """Whether some were renamed or deleted: the index of words still has their old names, until it forgets them."""
 
     @property
     def total(self) -> int:
@@ -50,8 +50,8 @@ class Pessoas:
     def follow(self, connection: Connection, moved: Moved, claimed: Claims) -> bool:
         """Bring the persons of changed reports up to date; tells whether any person changed.
 
-        A report newer than the person decides at once: `claimed` is what those say that came. Where that does not
-        settle it (the newest report left the CPF, or two are equally new) the CPF's reports are asked.
+        `claimed` is what the reports say that came; one newer than the person decides at once. If that does not settle
+        it (the newest report left the CPF, or two are equally new), the reports of the CPF are read.
         """
         left = _left(moved)
         known = self._known(connection, [*claimed.newest, *claimed.tied, *left])
@@ -73,7 +73,7 @@ class Pessoas:
         return {cpf: Known(recency, nome) for cpf, recency, nome in connection.fetch(asked)}
 
     def _asked(self, connection: Connection, cpfs: list[str]) -> dict[str, Row]:
-        """Ask the reports of these CPFs, in all accounts, for the newest one of each."""
+        """Read the newest report of each of these CPFs in all accounts."""
         if not cpfs:
             return {}
         dialect = connection.dialect
@@ -84,7 +84,7 @@ class Pessoas:
         return {cpf: claims.row(cpf, recency, nome) for cpf, recency, nome in found}
 
     def _reads_all(self, connection: Connection, cpfs: int) -> bool:
-        """Tell whether to meet every report costs less than to look for each CPF in each account."""
+        """Tell whether reading every report costs less than looking up each CPF in each account."""
         if connection.dialect.chooses or cpfs < _MANY:
             return False
         [(contas, reports)] = connection.fetch(Statement(_SIZE, (self._id_organizacao,)))
@@ -93,7 +93,7 @@ class Pessoas:
     def _write(
         self, connection: Connection, known: dict[str, Known], after: dict[str, Row], gone: Sequence[str]
     ) -> bool:
-        """Write what differs: persons that are new or renamed, whose words and places change, and the others."""
+        """Write what differs: persons that are new, renamed, gone, or only have a newer or older report."""
         new: list[Row] = []
         renamed: list[Row] = []
         seen: list[Row] = []
@@ -125,7 +125,7 @@ class Pessoas:
         return True
 
     def _moves(self, names: dict[str, str], instants: dict[str, int], by: int) -> list[Move]:
-        """Say what names and instants that came (1) or ended (-1), by CPF, are to the tallies."""
+        """Give what the tallies have to count for names and instants, by CPF, that came (1) or ended (-1)."""
         by_instant, by_cpf, by_nome = self._tallies
         return [
             Move(by_instant, (instants.values(), instants), repeat(0), by),
@@ -172,9 +172,9 @@ SELECT numero_documento, recency, nome_pessoa FROM (
 WHERE place = 1
 """
 _MANY: Final = 100
-"""CPFs beside whose look-ups it costs nothing to ask how many accounts and reports there are."""
+"""CPFs from which the question how many accounts and reports there are costs nothing beside their look-ups."""
 _LOOK: Final = 3
-"""Reports met one after the other in the time that one CPF is looked for in one account."""
+"""Reports that are read in sequence in the time that it takes to look up one CPF in one account."""
 _SIZE: Final = "SELECT count(*), sum(total) FROM conta WHERE id_organizacao = ?"
 _INSERT: Final = Write(How.INSERT, PESSOA, ("nome", "nome_busca", "recency", "item"))
 _RENAME: Final = Write(How.SET, PESSOA, ("nome", "nome_busca", "recency", "item"))

@@ -1,10 +1,10 @@
-"""How far a long reading of the store is: rows done, of all that there are to do."""
+"""How far a long reading of the store is: the rows done, out of all."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 Told = Callable[[int, int], None]
-"""Is called with the rows done, and how many there are in all."""
+"""Called with the rows done, and how many there are in all."""
 
 
 class Progress:
@@ -13,13 +13,13 @@ class Progress:
     __slots__ = ("_done", "_told", "_total")
 
     def __init__(self, told: Told | None = None, total: int = 0) -> None:
-        """Without `told` nobody is."""
+        """Without `told`, nothing is reported."""
         self._told = told
         self._total = total
         self._done = 0
 
     def following(self, chunks: Iterable[list[Any]]) -> Iterator[list[Any]]:
-        """Give chunks of rows on, each counted once it is done with."""
+        """Pass chunks of rows on, and count each once the next one is asked for."""
         for chunk in chunks:
             yield chunk
             self.add(len(chunk))
@@ -31,7 +31,7 @@ class Progress:
             self._told(min(self._done, self._total), self._total)
 
     def end(self) -> None:
-        """Tell that all is done; rows were counted beforehand, and some roughly."""
+        """Report that all is done: the total was counted beforehand, in part roughly."""
         self.add(max(self._total - self._done, 0))
 
 

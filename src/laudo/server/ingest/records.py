@@ -1,4 +1,4 @@
-"""From a file to reports: what `laudo import` reads, each line a `Relatorio` or the reason why it is none."""
+"""From a file to reports: `laudo import` reads each line as a `Relatorio`, or as the reason why it is none."""
 
 import re
 from codecs import BOM_UTF8
@@ -24,7 +24,7 @@ class Rejected:
     line_number: int
     reason: str
     final: bool = False
-    """Nothing was read after it, however much there is."""
+    """Nothing after it was read, even if there is more."""
 
 
 Found = tuple[int, Relatorio] | Rejected
@@ -40,10 +40,10 @@ def read(
 ) -> Iterator[Found | None]:
     """Give what is found on each line of a file (from 1), in order.
 
-    None says that nothing more has come for a while, of what is no file but still being written. The format is
+    None says that nothing more has come for a while, from a stream that is still being written. The format is
     `file_format`, or what the name of the source says, or NDJSON if the first character is `{` and CSV otherwise.
-    Raises RecordsError, at the first step, when that or the header of a CSV is not to be read, and OSError as the
-    stream does. Memory is bounded whatever the stream holds; nothing is read ahead but one block.
+    Raises RecordsError, at the first step, if the file or the header of a CSV cannot be read, and OSError as the
+    stream does. Memory is bounded whatever the stream holds; only one block is read ahead.
     """
     lines = _unmarked(source)
     first = next((each for each in lines if each and (isinstance(each[1], Unread) or each[1].strip())), None)
@@ -83,7 +83,7 @@ def _records(
 
 
 def _unmarked(source: Source) -> Iterator[tuple[int, Line] | None]:
-    """Give the lines of a source, the first one without a mark of its encoding."""
+    """Give the lines of a source, the first one without its byte order mark; raises RecordsError."""
     lines = source.lines()
     try:
         for each in lines:
@@ -133,5 +133,5 @@ _OTHERS: Final = {
     "UTF-32": re.compile(rb"\xff\xfe\0\0|\0\0(\xfe\xff|\0[^\0])|[^\0]\0\0\0").match,
     "UTF-16": re.compile(rb"\xff\xfe|\xfe\xff|\0[^\0]|[^\0]\0").match,
 }
-"""How a file in another encoding begins, with its mark or without, and no line that could be read."""
+"""How a file in another encoding begins, with its byte order mark or without; no valid line begins so."""
 _SUFFIXES: Final[dict[str, Format]] = {".ndjson": "ndjson", ".jsonl": "ndjson", ".csv": "csv"}

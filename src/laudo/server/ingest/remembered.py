@@ -1,4 +1,4 @@
-"""What a writer remembers of the store from one transaction to the next, read anew where others have changed it."""
+"""What a writer remembers of the store from one transaction to the next, and reads again if others changed it."""
 
 from collections.abc import Iterable
 from itertools import chain, islice
@@ -9,18 +9,18 @@ from laudo.server.database import Connection, Row
 
 
 class Remembered(Protocol):
-    """A part of it."""
+    """A part of what a writer remembers."""
 
     @property
     def asked(self) -> list[Statement]:
-        """Ask for what is to be remembered."""
+        """The statements that read what is to be remembered."""
 
     def remember(self, connection: Connection, found: list[list[Row]]) -> None:
-        """Remember what was found, for each statement its rows."""
+        """Remember what was found: the rows of each statement."""
 
 
 def load(connection: Connection, parts: Iterable[Remembered]) -> None:
-    """Have some parts remember what the store has, in one round trip, or in none if there are none."""
+    """Let parts remember what the store has, in one round trip, or in none if there are no parts."""
     asked = [(part, part.asked) for part in parts]
     statements = list(chain.from_iterable(each for _, each in asked))
     found = iter(connection.fetch_each(statements) if statements else ())

@@ -1,4 +1,4 @@
-"""Reports by what they are, in several accounts: finds those of a document, deletes these, or old ones."""
+"""Finds the reports of a document in several accounts; deletes those of some documents, or old ones."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -54,10 +54,10 @@ def of(connection: Connection, owners: Sequence[Owner], documento: str) -> Itera
 
 
 class Removal:
-    """Deletes reports of an organization, out of all that counts them: each account in its turn."""
+    """Deletes reports of an organization, account by account, and keeps all counts in step."""
 
     def __init__(self, database: Database, id_organizacao: int, *, sizes: Sizes = SIZES) -> None:
-        """Raises AccountError when there is no such organization."""
+        """Raises AccountError if there is no such organization."""
         self._database = database
         self._id_organizacao = id_organizacao
         self._sizes = sizes
@@ -72,7 +72,7 @@ class Removal:
         return self._each(partial(_before, instant))
 
     def count_before(self, instant: int) -> int:
-        """Count these."""
+        """Count the reports that `before` would delete."""
         source_ = source(axes.RELATORIO_RECENCY, self._database.dialect)
         text = f"SELECT count(*) FROM {source_} WHERE id_organizacao = ? AND id_conta = ? AND recency > ?"
         owners = read(self._database, self._owners)
@@ -82,16 +82,16 @@ class Removal:
         return accounts.owners(connection, self._id_organizacao)
 
     def _each(self, which: Which) -> Iterator[Gone]:
-        """Raises StoreError when the schema is newer than this version, and as the store does."""
+        """Raises StoreError if the schema is newer than this version, and as the store does."""
         place: int | None = 0
         while place is not None:
             gone, place = repeated(self._database.transaction, partial(self._next, which, place))
             yield gone
 
     def _next(self, which: Which, place: int, connection: Connection) -> tuple[Gone, int | None]:
-        """Delete what comes from an account on; tells with which one the next goes on, None where nothing is left.
+        """Delete up to MOST reports, from account `place` on; gives the account to go on with, None if nothing is left.
 
-        Accounts are those of now: some may have been made since the first was looked at.
+        The accounts are read each time: some may have been made since.
         """
         begin(connection, self._id_organizacao)
         schema.require_none_newer(connection)

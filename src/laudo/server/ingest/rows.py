@@ -1,4 +1,4 @@
-"""Reports as rows of the store: what is made of one before any store is asked, and what then is missing."""
+"""Reports as rows of the store: what is made of one without the store, and what a writer adds."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,19 +21,19 @@ BESIDES: Final = ("facet", "recency", "numero_documento", "nome_pessoa", "mensag
 COLUMNS: Final = (*RELATORIO.key, *BESIDES)
 _, _, NUMERO, _, RECENCY, DOCUMENTO, NOME, _, ITEM = range(len(COLUMNS))
 CONTENT: Final = COLUMNS[:ITEM]
-"""What tells one state of a report from another one: the item is made of it."""
+"""The columns that tell one state of a report from another; the item is made from them."""
 UPSERT: Final = Write(How.UPSERT, RELATORIO, BESIDES)
 DELETE: Final = Write(How.DELETE, RELATORIO)
 
 Combination = tuple[str | bool | None, ...]
-"""A facet, by what its reports have in common."""
+"""A facet, as the values that its reports have in common."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A batch of reports, as far as it needs no store: the columns but for the owner's, and what they say of persons.
+    """A batch of reports, prepared without the store: the columns but the owner's, and what they say of persons.
 
-    In the place of the facets' numbers, which only a writer knows, are combinations.
+    In place of the numbers of facets, which only a writer knows, there are combinations.
     """
 
     columns: tuple[Sequence[Any], ...] = field(repr=False)
@@ -49,9 +49,10 @@ class Prepared:
 
 
 def prepared(reports: Iterable[Relatorio]) -> Prepared:
-    """Make of a batch what can be made without a store.
+    """Prepare a batch as far as that is possible without the store.
 
-    They go by numero, and those of one as they came: SQLite inserts them in that order in four fifths of the time.
+    The reports are sorted by numero, those with the same one as they came: so SQLite inserts them in four fifths of
+    the time.
     """
     rows = sorted(map(_row, reports), key=itemgetter(0))
     columns = tuple(zip(*rows, strict=True)) or ((),) * len(COLUMNS[NUMERO:])
@@ -60,18 +61,18 @@ def prepared(reports: Iterable[Relatorio]) -> Prepared:
 
 
 def whole(batch: Prepared, owner: Owner, number: Callable[[Combination], int]) -> Iterator[Row]:
-    """Give whole rows, with the owner and the numbers of facets."""
+    """Give complete rows, with the owner and the numbers of facets."""
     numeros, combinations, *others = batch.columns
     return zip(*map(repeat, owner), numeros, map(number, combinations), *others, strict=False)
 
 
 def claimed(rows: Iterable[Row]) -> Claims:
-    """Give what whole rows say of persons."""
+    """Give what complete rows say of persons."""
     return claims.claims((row[DOCUMENTO], row[RECENCY], row[NOME]) for row in rows)
 
 
 def columns(rows: Iterable[Row]) -> dict[str, tuple[Any, ...]]:
-    """Give rows' columns by name, nothing where there is no row; theirs may lack the item."""
+    """Give the columns of rows by name, none if there is no row; the item may be missing."""
     return dict(zip(COLUMNS, zip(*rows, strict=True), strict=False))
 
 

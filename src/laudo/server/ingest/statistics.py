@@ -1,6 +1,6 @@
-"""Has PostgreSQL look at tables that fill: what it has not looked at it takes for small, and reads whole accounts.
+"""Lets PostgreSQL analyze tables that fill: without statistics it takes them for small, and reads whole accounts.
 
-Autovacuum would do so within a minute or two, in which each first page costs what COUNT does.
+Autovacuum would analyze them within a minute or two, in which each first page costs as much as COUNT.
 """
 
 from typing import Final
@@ -9,21 +9,21 @@ from laudo.core.sql import Statement
 from laudo.server.database import Connection
 
 LEAST: Final = 1000
-"""Reports of which it matters how they are found."""
+"""Reports from which on it matters how they are found."""
 GROWTH: Final = 4
 
 
 class Statistics:
-    """What the server's planner has been told of an account by one writer."""
+    """What one writer has let the server's planner know of an account."""
 
     def __init__(self) -> None:
         """Start with nothing told."""
         self._told = 0
 
     def follow(self, connection: Connection, reports: int) -> None:
-        """Have the tables looked at, where the server knows of no more than a quarter of the reports of one account.
+        """Analyze the tables if the server knows of no more than a quarter of the reports of one account.
 
-        Who does not own the tables may not have it: the server warns, and does nothing.
+        If the user does not own the tables, the server warns and does nothing.
         """
         analyze = connection.dialect.analyze
         if not analyze or reports < max(LEAST, self._told * GROWTH):
@@ -40,4 +40,4 @@ SELECT CASE WHEN EXISTS (
 ) THEN reltuples ELSE 0 END
 FROM pg_class WHERE oid = to_regclass('relatorio')
 """
-"""Whoever makes an index counts the rows of its table, and tells nothing of what these hold."""
+"""Making an index also counts a table's rows, but not what they hold: so pg_stats is looked at, too."""

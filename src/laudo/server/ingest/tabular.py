@@ -1,4 +1,4 @@
-"""The only place that reads CSV of an import: a header that names the columns, then one row, one draft."""
+"""The only place that reads the CSV of an import: a header that names the columns, then one row, one draft."""
 
 import csv
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ class Header:
     places: _Places
 
     def parse(self, row: bytes) -> Draft | None:
-        """Give the draft of a row, None if it is blank; FaultError when it is no row of this header."""
+        """Give the draft of a row, None if it is blank; raises FaultError if it does not fit this header."""
         if not row.strip():
             return None
         cells = _cells(row, self.separator)
@@ -47,9 +47,9 @@ class Header:
 
 
 def header(line: Line) -> Header:
-    """Read the line that names the columns; FaultError when it does not name each required one once, or others.
+    """Read the line that names the columns; raises FaultError if one is missing, repeated or unknown.
 
-    Columns are separated by commas, or by semicolons as spreadsheets of Brazil write them.
+    Columns are separated by commas, or by semicolons, as Brazilian spreadsheets write them.
     """
     if isinstance(line, Unread):
         raise FaultError(f"the header is {line.reason}")
@@ -63,9 +63,9 @@ def header(line: Line) -> Header:
 
 
 def rows(lines: Iterator[tuple[int, Line] | None], separator: str) -> Iterator[tuple[int, Line] | None]:
-    """Join the lines of a row whose quotes span several; it goes by the number of its first line.
+    """Join the lines of a row whose quoted cells span several; the row has the number of its first line.
 
-    A row ends where its quotes close, however far that is: what a quoted text holds is never taken for a row.
+    A row ends where its quotes close, however far away: what a quoted cell holds is never taken for a row.
     """
     separating = separator.encode()
     for each in lines:
@@ -78,12 +78,12 @@ def rows(lines: Iterator[tuple[int, Line] | None], separator: str) -> Iterator[t
 def _joined(
     first: tuple[int, Line], lines: Iterator[tuple[int, Line] | None], separator: bytes
 ) -> Iterator[tuple[int, Line] | None]:
-    """Give the row that a line begins, last of all: None comes before wherever no more of it has come for a while."""
+    """Give the row that begins on a line; before it comes a None for each time that the next line is not there yet."""
     kept = bytearray()
     began: int | None = None
-    """The line on which the quoted cell began that is open."""
+    """The line on which the quoted cell began that is still open."""
     longest: int | None = None
-    """The same, of the cell that made the row too long."""
+    """The same for the cell that made the row too long."""
     overlong = False
     for each in chain((first,), lines):
         if each is None:
@@ -113,14 +113,14 @@ def _joined(
 
 
 def _too_long(began: int | None, ended: int) -> str:
-    """Say that a row is too long, and of one that a quote has made of several lines, which one that is."""
+    """Say that a row is too long, and if a quote has joined several lines, on which one that quote is."""
     return TOO_LONG if began is None or began == ended else _SPANS.format(ended, began)
 
 
 def _opened(line: bytes, separator: bytes, *, inside: bool) -> int | None:
-    """Give where the quoted cell begins that is open at the end of a line, None if none is.
+    """Give where the quoted cell begins that is still open at the end of a line, None if there is none.
 
-    It is _BEFORE the line where that began `inside` the cell.
+    It is _BEFORE if the line began `inside` that cell.
     """
     opened, place = _BEFORE if inside else None, 0
     if not inside and line.startswith(b'"'):

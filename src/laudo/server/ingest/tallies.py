@@ -1,9 +1,9 @@
 """Keeps `bucket` and `tally`: how many rows of each facet lie in each bucket of an axis, within the rows' transaction.
 
-The buckets of an axis are a tree of two levels whose ranges follow the rows, whatever these are: a fine bucket that
-grows past `most_rows` is split into halves, a coarse one past `most_children` too. Each begins at a row that it has,
-so that no key stays of one that has gone; only the first begins at nothing. The writer reads the coarse ones, and the
-fine ones of those alone where rows come or go: what one report costs does not grow with the account.
+The buckets of an axis are a tree of two levels, whose ranges follow the rows: a fine bucket that grows past `most_rows`
+is split into halves, and so is a coarse one past `most_children`. Each begins at the key of a row that it holds, so
+that no key of a deleted row stays; only the first one begins at the empty key. The writer reads the coarse buckets, and
+the fine ones only where rows come or go, so that the cost of a report does not grow with the account.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ from laudo.server.ingest.progress import SILENT, Progress
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How many rows a fine bucket may hold, and how many fine ones a coarse one."""
+    """How many rows a fine bucket may hold, and how many fine buckets a coarse one."""
 
     most_rows: int = 4096
     most_children: int = 64
@@ -55,11 +55,11 @@ class Tally:
 
     @property
     def asked(self) -> list[Statement]:
-        """Ask for the coarse buckets."""
+        """The statement that reads the coarse buckets."""
         return [Statement(_COARSE, self._place)]
 
     def remember(self, connection: Connection, found: list[list[Row]]) -> None:
-        """Remember the coarse buckets that the store has; where it has none, make the first."""
+        """Remember the coarse buckets that the store has; if it has none, make the first."""
         [rows] = found
         if not rows:
             self._insert(connection, [(COARSE, 1, b"", 0), (1, 2, b"", 0)])
@@ -71,20 +71,20 @@ class Tally:
         self._left.clear()
 
     def children(self, coarse: Iterable[Bucket], dialect: Dialect) -> Statement:
-        """Ask for the fine buckets of coarse ones."""
+        """Give the statement that reads the fine buckets of coarse ones."""
         return Statement(f"{_BUCKETS} AND {dialect.member('parent')}", (*self._place, [each.number for each in coarse]))
 
     def add(self, counted: Placed, by: int) -> None:
-        """Remember, to be written, that rows came (1) or went (-1)."""
+        """Note, for `write`, that rows came (1) or went (-1)."""
         for (after, facet), rows in counted.items():
             self._moved[self.buckets[after - 1], facet] += rows * by
 
     def leave(self, keys: Iterable[bytes]) -> None:
-        """Remember, to be written, the buckets that began at rows that went."""
+        """Note, for `write`, the buckets that began at rows that went."""
         self._left |= self.buckets.beginning(keys)
 
     def write(self, connection: Connection, facets: Sequence[int]) -> None:
-        """Write what was counted; `facets` are all that the owner has."""
+        """Write what was noted; `facets` are all that the owner has."""
         moved = {place: by for place, by in self._moved.items() if by}
         self._moved.clear()
         totals: Counter[Bucket] = Counter()
@@ -121,7 +121,7 @@ class Tally:
         self._add_tally(connection, rows)
 
     def _add_tally(self, connection: Connection, rows: Mapping[tuple[int, int, int], int]) -> None:
-        """Add to the counts at (parent, facet, bucket); no row stays where nothing is left."""
+        """Add to the counts at (parent, facet, bucket); rows whose count becomes 0 are deleted."""
         connection.write(_ADD_TALLY, [(*self._place, *row, rows[row]) for row in sorted(rows)])
         connection.write(_CLEAN_TALLY, [(*self._place, *row) for row in sorted(rows) if rows[row] < 0])
 
@@ -135,7 +135,7 @@ class Tally:
         connection.write(_ADD_TOTAL, [(*self._place, *row, by) for row, by in sorted(rows.items()) if by])
 
     def _split(self, connection: Connection, index: int, facets: Sequence[int]) -> None:
-        """Give the second half of a fine bucket's rows to a new one, when they are too many, and so on with each."""
+        """If a fine bucket has too many rows, give the second half to a new one, and go on with both."""
         bucket = self.buckets[index]
         if bucket.total <= self._most_rows:
             return
@@ -158,7 +158,7 @@ class Tally:
         return None if end is None else self.axis.decode(end)
 
     def _key(self, connection: Connection, index: int, position: int) -> Key:
-        """Give the key of a bucket's row, before which it has so many others."""
+        """Give the key of the row at a position, from 0, in a bucket."""
         lower = self.axis.decode(self.buckets[index].lower)
         row = At(self.axis, lower, self._upper(index), None, position)
         found = connection.fetch(sql.statement(row, self._owner, connection.dialect))
@@ -181,7 +181,7 @@ class Tally:
         return Held(dict(connection.fetch(sql.statement(counted, self._owner, connection.dialect))))
 
     def _write_branch(self, connection: Connection, number: int, children: list[tuple[Key, Held]]) -> None:
-        """Write a coarse bucket with this number, and its children with those that follow."""
+        """Write a coarse bucket with this number, and its children with the numbers that follow."""
         whole = sum((held for _, held in children), Held())
         lowers = [self.axis.encode(key) for key, _ in children]
         if number == 1:
@@ -196,7 +196,7 @@ class Tally:
             connection.write(_ADD_TALLY, [(*self._place, *row) for row in sorted(tally)])
 
     def _split_coarse(self, connection: Connection, parent: int) -> None:
-        """Give the second half of a coarse bucket's children to a new one, when they are too many."""
+        """If a coarse bucket has too many children, give the second half to a new one."""
         children = [each for each in self.buckets if each.parent == parent]
         if len(children) <= self._most_children:
             return
@@ -218,7 +218,7 @@ class Tally:
                 connection.fetch(Statement(_SUM_COARSE, (*self._place, whole)))
 
     def _drop(self, connection: Connection, index: int) -> None:
-        """Forget an empty bucket, whose range the one before it takes, and with the only child of a coarse one that."""
+        """Delete an empty bucket, whose range falls to the one before it, and a coarse one with its only child."""
         bucket = self.buckets[index]
         if bucket.total or not index:
             return
@@ -233,7 +233,7 @@ class Tally:
         self.buckets.drop(index)
 
     def _begin(self, connection: Connection, index: int) -> None:
-        """Have a bucket begin at the first of its rows, and the coarse one that it is the first child of."""
+        """Let a bucket begin at the first of its rows, and so its coarse one, if it is the first child there."""
         bucket, lower = self.buckets[index], self.axis.encode(self._key(connection, index, 0))
         if lower == bucket.lower:  # The row has come again.
             return
@@ -242,7 +242,7 @@ class Tally:
         self.buckets.begin(index, lower)
 
     def _is_first(self, index: int) -> bool:
-        """Tell whether a bucket, other than that of all, is the first child of its coarse one."""
+        """Tell whether a bucket, which is not the first of all, is the first child of its coarse one."""
         return self.buckets[index - 1].parent != self.buckets[index].parent
 
     def _insert(self, connection: Connection, rows: Iterable[tuple[int, int, bytes, int]]) -> None:

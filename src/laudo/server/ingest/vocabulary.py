@@ -1,8 +1,8 @@
-"""Keeps `word`: how many persons have a word that begins in some way, without a look at any person.
+"""Keeps `word`, which tells how many persons have a word that begins in some way, without a look at any person.
 
-The words of a name that begin alike stand side by side in alphabetical order. Each is counted with the number of
-letters that it shares with the one before it: a word that begins with n letters and shares fewer than n of them is the
-first such word of its name, and every name that has any has one.
+The different words of a name are sorted, and each is counted with the number of letters that it shares with the word
+before it. Of the words that begin with the same n letters, only the first in each name shares fewer than n with the
+word before it. So the words that begin with these and share fewer than n are as many as the persons that have one.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ Entry = tuple[str, int]
 """A word, and how many letters it shares with the one before it."""
 
 _MOST_HELD: Final = 100_000
-"""Entries that are counted before they are written."""
+"""Entries that are counted in memory before they are written."""
 
 
 def move(connection: Connection, id_organizacao: int, came: Iterable[str], went: Iterable[str]) -> None:
@@ -30,20 +30,20 @@ def move(connection: Connection, id_organizacao: int, came: Iterable[str], went:
 
 
 def rebuild(connection: Connection, id_organizacao: int) -> None:
-    """Count the words of all persons of an organization anew."""
+    """Recount the words of all persons of an organization."""
     connection.fetch(Statement(_FORGET, (id_organizacao,)))
     for counted in _counted(connection, id_organizacao):
         _add(connection, id_organizacao, counted)
 
 
 def counted(connection: Connection, id_organizacao: int) -> Iterator[tuple[Entry, int]]:
-    """Give what should be kept, an entry perhaps in several parts."""
+    """Give the entries that should be kept, with their totals; an entry may come in several parts."""
     for part in _counted(connection, id_organizacao):
         yield from part.items()
 
 
 def held(connection: Connection, id_organizacao: int) -> Iterator[tuple[Entry, int]]:
-    """Give what is kept."""
+    """Give the entries that are kept, with their totals."""
     last: Entry = ("", -1)
     while chunk := connection.fetch(Statement(_HELD, (id_organizacao, *last, counting.CHUNK))):
         yield from (((word, shared), total) for word, shared, total in chunk)
@@ -73,7 +73,7 @@ def _shared(before: str, word: str) -> int:
 
 
 def _add(connection: Connection, id_organizacao: int, moved: Counter[Entry]) -> None:
-    """Add to the totals; no row stays where nothing is left."""
+    """Add to the totals; rows whose total becomes 0 are deleted."""
     rows = sorted((entry, by) for entry, by in moved.items() if by)
     connection.write(_COUNT, [(id_organizacao, *entry, by) for entry, by in rows])
     connection.write(_CLEAN, [(id_organizacao, *entry) for entry, by in rows if by < 0])

@@ -1,6 +1,6 @@
-"""Keeps the index of persons' words where the engine does not do so by itself, which PostgreSQL does and SQLite not.
+"""Keeps the index of persons' words on SQLite; PostgreSQL keeps its own by itself.
 
-An entry is a word, with its organization before it, and the id of a person whose name has that word.
+An entry is a word, with its organization as a prefix, and the id of a person whose name has that word.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,26 +16,26 @@ from laudo.server.ingest import counting
 
 
 def add(connection: Connection, id_organizacao: int, named: Mapping[str, str]) -> None:
-    """Enter persons that are not in the index: nome_busca of each CPF."""
+    """Enter persons that are not in the index, given as CPF -> nome_busca."""
     if connection.dialect.keeps_words:
         ids = _ids(connection, id_organizacao, named)
         connection.write(_ENTER, ((id_, _entered(id_organizacao, named[cpf])) for id_, cpf in ids))
 
 
 def remove(connection: Connection, id_organizacao: int, cpfs: Iterable[str]) -> None:
-    """Take persons out of the index, before they change or go."""
+    """Remove persons from the index, before they change or are deleted."""
     if connection.dialect.keeps_words:
         connection.write(_REMOVE, [(id_,) for id_, _ in _ids(connection, id_organizacao, cpfs)])
 
 
 def forget(connection: Connection) -> None:
-    """Leave nothing of what was removed in the index, which only notes that it is gone; 0.1 s for a million persons."""
+    """Erase what was removed from the index, which so far only marks it as gone; 0.1 s for a million persons."""
     if connection.dialect.keeps_words:
         connection.run_script(_MERGE)
 
 
 def rebuild(connection: Connection) -> None:
-    """Make the whole index anew: it is one for all organizations."""
+    """Rebuild the whole index, which is one for all organizations."""
     connection.run_script(f"{_TABLES}; {_FORMAT}; {_CLEAR}")
     last = _BEFORE_ALL
     while chunk := connection.fetch(Statement(_ALL, (last, counting.CHUNK))):
@@ -46,9 +46,9 @@ def rebuild(connection: Connection) -> None:
 
 
 def is_sound(connection: Connection) -> bool:
-    """Tell whether the index agrees with itself, as far as FTS5 looks: it is one for all organizations.
+    """Tell whether the index, which is one for all organizations, is consistent, as far as FTS5 checks.
 
-    Raises StoreError where it cannot be made anew: the pages that hold it are damaged, not only what is on them.
+    Raises StoreError if it cannot be rebuilt: the pages that hold it are damaged, not only what is on them.
     """
     [(there,)] = connection.fetch(Statement(_THERE))
     if there and connection.fetch(Statement(_PAGES)) != [("ok",)]:
@@ -71,7 +71,7 @@ def named(connection: Connection, id_organizacao: int) -> Iterator[tuple[int, st
 def held(connection: Connection, id_organizacao: int) -> Iterator[tuple[str, int, int]]:
     """Give the words of an organization: each with how many entries it has, and the sum of their ids.
 
-    Each is looked up, as a search does: one that is there and cannot be found is not given.
+    Each is looked up, as a search does: one that is there but cannot be found is not given.
     """
     _open_vocabulary(connection)
     lower = prefix = indexed(id_organizacao, "")
@@ -83,7 +83,7 @@ def held(connection: Connection, id_organizacao: int) -> Iterator[tuple[str, int
 
 
 def _ids(connection: Connection, id_organizacao: int, cpfs: Iterable[str]) -> list[Row]:
-    """Give id and CPF of each of these persons, by id: FTS5 writes a segment wherever the next id is a smaller one."""
+    """Give id and CPF of these persons, sorted by id: FTS5 begins a new segment whenever the next id is smaller."""
     asked = f"{_IDS} AND {connection.dialect.member('cpf')} ORDER BY id"
     return connection.fetch(Statement(asked, (id_organizacao, list(cpfs))))
 
@@ -94,19 +94,19 @@ def _entered(id_organizacao: int, nome_busca: str) -> str:
 
 
 def _open_vocabulary(connection: Connection) -> None:
-    """Make the view of the index, which lives in this connection only; a reader may not make even that otherwise."""
+    """Make the temporary view of the index, in this connection only; for that, a reader must be allowed to write."""
     [(reads_only,)] = connection.fetch(Statement("PRAGMA query_only"))
     connection.run_script(f"PRAGMA query_only = OFF; {_VOCABULARY}; PRAGMA query_only = {reads_only}")
 
 
-# The one table whose rows know no organization: their words do.
+# The only table whose rows have no organization: their words do.
 _WORDS: Final = Table("pessoa_words", ("rowid",), {"rowid": NUMBER, "words": TEXT})
 _IDS: Final = "SELECT id, cpf FROM pessoa WHERE id_organizacao = ?"
 _ENTER: Final = Write(How.INSERT, _WORDS, ("words",))
 _REMOVE: Final = Write(How.DELETE, _WORDS)
 _ALL: Final = "SELECT id, id_organizacao, nome_busca FROM pessoa WHERE id > ? ORDER BY id LIMIT ?"
 _BEFORE_ALL: Final = -(1 << 63)
-"""No id that was given is below 1; one of a store that was damaged may be."""
+"""Ids begin at 1, but in a damaged store one may be lower."""
 _MERGE: Final = "INSERT INTO pessoa_words (pessoa_words) VALUES ('optimize')"
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS pessoa_words_data (id INTEGER PRIMARY KEY, block BLOB);
@@ -114,27 +114,27 @@ CREATE TABLE IF NOT EXISTS pessoa_words_idx (segid, term, pgno, PRIMARY KEY (seg
 CREATE TABLE IF NOT EXISTS pessoa_words_docsize (id INTEGER PRIMARY KEY, sz BLOB, origin INTEGER);
 CREATE TABLE IF NOT EXISTS pessoa_words_config (k PRIMARY KEY, v) WITHOUT ROWID
 """
-"""What FTS5 keeps an index in, as it makes these itself: it does not open one that lacks any."""
+"""The tables of an index, as FTS5 makes them: it does not open one that lacks any."""
 _FORMAT: Final = "INSERT OR REPLACE INTO pessoa_words_config (k, v) VALUES ('version', 4)"
-"""What FTS5 writes there when it makes such an index; without it, it does not even let one be cleared."""
+"""What FTS5 writes there when it makes an index; without it, the index cannot even be cleared."""
 _CLEAR: Final = "INSERT INTO pessoa_words (pessoa_words) VALUES ('delete-all')"
 _VOCABULARY: Final = (
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.pessoa_vocabulary USING fts5vocab (main, pessoa_words, instance)"
 )
 _OPENED: Final = "SELECT rowid FROM pessoa_words LIMIT 1"
-"""Has FTS5 forget which segments there were when this connection last searched, by which alone it would check."""
+"""Makes FTS5 read anew which segments there are: it would check those that this connection last searched."""
 _CHECK: Final = """
 SELECT integrity_check, EXISTS (SELECT 1 FROM pessoa_words_data WHERE id = 1)
 FROM pragma_integrity_check('pessoa_words')
 """
-"""Row 1 has the sums of all: without it nothing can be taken out, and FTS5's own check does not miss it."""
+"""Row 1 has the totals: without it nothing can be removed, but FTS5's own check does not miss it."""
 _THESE: Final = "name IN ('pessoa_words_data', 'pessoa_words_idx', 'pessoa_words_docsize', 'pessoa_words_config')"
 _THERE: Final = f"SELECT count(*) FROM sqlite_schema WHERE {_THESE}"
 _PAGES: Final = f"""
 SELECT DISTINCT quick_check FROM sqlite_schema AS kept CROSS JOIN pragma_quick_check(kept.name) WHERE kept.{_THESE}
 """
 _NOTED: Final = "EXISTS (SELECT 1 FROM pessoa_words_docsize AS noted WHERE noted.id = pessoa.id)"
-"""The words of an id that is not noted are never taken out."""
+"""The words of an id that is not noted are never removed."""
 _TERMS: Final = """
 SELECT DISTINCT term FROM temp.pessoa_vocabulary WHERE term >= ? AND term < ? ORDER BY term LIMIT ?
 """

@@ -1,4 +1,4 @@
-"""Writes reports that come, and deletes them: a batch is one transaction, durable when `Ingest.write` returns."""
+"""Writes and deletes reports: a batch is one transaction, durable when `Ingest.write` returns."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,17 +23,17 @@ __all__ = ["Counts", "Ingest"]
 
 
 class Versions(NamedTuple):
-    """The versions of an account and of its organization: while one is the same, what is counted of it is, too."""
+    """The versions of an account and of its organization: while one stays the same, so do its counts."""
 
     conta: int
     organizacao: int
 
 
 class Ingest:
-    """Writes the reports of one account, and with them, in the same transaction, all that is counted of them."""
+    """Writes the reports of one account, and in the same transaction all counts of them."""
 
     def __init__(self, database: Database, id_conta: int, *, sizes: Sizes = SIZES) -> None:
-        """Raises StoreError when there is no such account, or the schema is newer than this version."""
+        """Raises StoreError if there is no such account, or if the schema is newer than this version."""
         self._database = database
         with database.snapshot() as connection:
             schema.require_none_newer(connection)
@@ -48,29 +48,29 @@ class Ingest:
         self._acknowledged = 0
 
     def write(self, batch: Iterable[Relatorio], *, equal_wins: bool = False) -> Counts:
-        """Write a batch: the newer `atualizado_em` wins, one not newer changes nothing; all of it or nothing.
+        """Write a batch, all or nothing: a newer `atualizado_em` wins, an equal or older one changes nothing.
 
-        With `equal_wins` only one that is older changes nothing: a mirror follows whatever its service says now.
+        With `equal_wins`, an equal one wins, too: a mirror follows whatever its service says now.
         """
         return self.write_prepared(rows.prepared(batch), equal_wins=equal_wins)
 
     def write_prepared(self, batch: Prepared, *, equal_wins: bool = False) -> Counts:
-        """Write a batch that was made ready without the store, maybe elsewhere."""
+        """Write a batch that was prepared without the store, perhaps in another process."""
         return repeated(self._transaction, lambda connection: self._write(connection, batch, equal_wins=equal_wins))
 
     def delete(self, numeros: Sequence[str]) -> int:
-        """Delete the reports with these UUIDs; gives how many there were. All of them or nothing."""
+        """Delete the reports with these UUIDs, all or nothing; gives how many there were."""
         keys = [numero_key(numero) for numero in numeros]
         return repeated(self._transaction, lambda connection: self._delete(connection, keys))
 
     def forget(self) -> None:
-        """Leave nothing of names that persons have no more: at the end, as it takes longer than to write a report."""
+        """Erase former names of persons from the index, at the end, since it takes longer than writing a report."""
         if self._pessoas.lost_names:
             repeated(self._database.transaction, words.forget)
             self._pessoas.lost_names = False
 
     def standing(self) -> versions.Standing:
-        """Tell where the account stands; raises StoreError when that is before what was written here."""
+        """Tell where the account stands; raises StoreError if that is before what was written here."""
         with self._database.snapshot() as connection:
             standing = versions.standing(connection, self.owner)
         self._require_all(standing.version)
@@ -83,7 +83,7 @@ class Ingest:
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
-        """Trust what is remembered only as long as all that was begun is stored."""
+        """Open a transaction; if it fails, nothing that is remembered is trusted any more."""
         try:
             with self._database.transaction() as connection:
                 yield connection
@@ -94,9 +94,9 @@ class Ingest:
             raise
 
     def _begin(self, connection: Connection, numeros: Sequence[bytes]) -> dict[bytes, Row]:
-        """Begin with what the store has counted, remembered unless another writer came between.
+        """Lock out other writers, and read the counts, unless they are remembered and nobody has changed them.
 
-        Gives what it has of some reports, by numero, without their items.
+        Gives what the store has of some reports, by numero, without their items.
         """
         begin(connection, self.owner.id_organizacao)
         stored = Statement(f"{_STORED} AND {connection.dialect.member('numero')}", (*self.owner, list(numeros)))
@@ -112,12 +112,12 @@ class Ingest:
         return {row[NUMERO]: row for row in reports}
 
     def _require_all(self, version: int) -> None:
-        """What was acknowledged is there, unless a server has taken over that had not got it yet."""
+        """Raise StoreError if what was acknowledged is missing: a server may have taken over that did not have it."""
         if version < self._acknowledged:
             raise StoreError("the store no longer has all that it had acknowledged, as after a failover: begin again")
 
     def _load(self, connection: Connection, now: Versions) -> None:
-        """Read anew what others have changed: mostly persons, whom all accounts of the organization have in common."""
+        """Read again what others have changed: mostly persons, which all accounts of the organization share."""
         conta = self._conta.parts if now.conta != self._known.conta else ()
         pessoas = self._pessoas.parts if now.organizacao != self._known.organizacao else ()
         load(connection, [*conta, *pessoas])

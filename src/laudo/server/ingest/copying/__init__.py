@@ -1,7 +1,7 @@
-"""Moves a store into another one, of any engine, so that a second run goes on where the first ended; compares both.
+"""Copies a store into another one, of any engine, and compares both; a second run continues where the first ended.
 
-Until an account's reports are counted in the target, its version and its facets' totals are 0 there: whoever asks finds
-no reports, and the next run knows what to count. Then it has the source's version, and with it the source's ETags.
+Until an account's reports are counted in the target, its version and the totals of its facets are 0 there: requests
+find no reports, and the next run knows what to count. Afterwards it has the source's version, and so the same ETags.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ __all__ = ["Copy", "Done"]
 
 @dataclass(slots=True)
 class Done:
-    """What has been copied so far; only what is durable in the target counts."""
+    """What has been copied so far; counts only what is durable in the target."""
 
     organizations: int = 0
     accounts: int = 0
@@ -35,10 +35,10 @@ class Done:
 
 
 class Copy:
-    """One run: `copy_callers`, `copy_reports`, `count`, `compare` and `verify`. The target has no other writer."""
+    """One run: `copy_callers`, `copy_reports`, `count`, `compare` and `verify`; the target has no other writer."""
 
     def __init__(self, source: Database, target: Database) -> None:
-        """Raises StoreError, before anything is written, where the target has anything of its own."""
+        """Raises StoreError, before anything is written, if the target has anything of its own."""
         self._source = source
         self._target = target
         self._sizes: dict[Owner, int] = {}
@@ -54,7 +54,7 @@ class Copy:
             _refuse_others(right, kept, self._versions)
 
     def copy_callers(self) -> None:
-        """Copy organizations, accounts, users and tokens, and what has changed of those that are there."""
+        """Copy organizations, accounts, users and tokens that the target lacks, and those that have changed."""
         for id_organizacao in self._callers.organizacoes:
             with self._target.transaction() as writing:
                 begin(writing, id_organizacao)
@@ -62,7 +62,7 @@ class Copy:
             self.done.organizations += 1
 
     def copy_reports(self, told: Told | None = None) -> None:
-        """Copy facets and reports: each organization out of one snapshot of the source."""
+        """Copy facets and reports, those of each organization from one snapshot of the source."""
         progress = Progress(told, self._total)
         for id_organizacao in self._callers.organizacoes:
             with self._source.snapshot() as reading:
@@ -73,7 +73,7 @@ class Copy:
         progress.end()
 
     def count(self, told: Told | None = None) -> None:
-        """Count anew what has changed, or was not counted when an earlier run ended."""
+        """Recount what has changed, and what an earlier run did not come to count."""
         with self._target.snapshot() as connection:
             versions = _versions(connection)
             stale = sorted(owner for owner, version in self._versions.items() if versions.get(owner) != version)
@@ -112,7 +112,7 @@ class Copy:
         progress.end()
 
     def verify(self, told: Told | None = None) -> list[Difference]:
-        """Recount the target as `laudo verify` does; what differs is counted anew by the next run."""
+        """Recount the target as `laudo verify` does; the next run counts again what differs."""
         found = list(differing(self._target, told))
         if any(each.what in pessoas.OF_THE_INDEX for each in found):
             with self._target.transaction() as writing:
@@ -135,13 +135,13 @@ class Copy:
 
 
 def _refuse_itself(source: Connection, target: Connection) -> None:
-    """Raise StoreError where two URLs lead to the same tables."""
+    """Raise StoreError if both URLs lead to the same tables."""
     if _place(source) == _place(target):
         raise StoreError("the source and the target are the same store")
 
 
 def _place(connection: Connection) -> Row:
-    """Tell where a store's tables are, by whatever name they go."""
+    """Tell where a store's tables are, whatever URL leads to them."""
     if connection.dialect.name == "postgres":
         return connection.fetch(Statement(_TABLES))[0]
     [(file,)] = connection.fetch(Statement(_FILE))
@@ -157,10 +157,10 @@ def _refuse_uncounted(connection: Connection, versions: dict[Owner, int]) -> Non
 
 
 def _refuse_others(source: Connection, target: Connection, versions: dict[Owner, int]) -> None:
-    """Raise StoreError where others have written reports to the target, which would be deleted.
+    """Raise StoreError if others have written reports to the target, which would be deleted.
 
-    A copy has never a version beyond the one that was noted when it was counted, nor one to which the source has not
-    come, nor a facet that the source lacks.
+    A copy never has a version above the one that was noted when it was counted, nor one that the source has not
+    reached, nor a facet that the source lacks.
     """
     copied = _versions(target, column="copied")
     for owner, version in _versions(target).items():
@@ -172,7 +172,7 @@ def _refuse_others(source: Connection, target: Connection, versions: dict[Owner,
 def _versions(
     connection: Connection, id_organizacao: int | None = None, *, column: str = "version"
 ) -> dict[Owner, int]:
-    """Give the version of each account, then of each organization as that of account 0; or what is noted of it."""
+    """Give the version, or another column, of each account, then of each organization, as that of account 0."""
     where, params = ("", ()) if id_organizacao is None else (" WHERE id_organizacao = ?", (id_organizacao,))
     texts = [f"{text.format(column)}{where} ORDER BY 1, 2" for text in (_OF_CONTAS, _OF_ORGANIZACOES)]
     rows = [row for text in texts for row in connection.fetch(Statement(text, params))]
@@ -187,7 +187,7 @@ _TABLES: Final = """
 SELECT CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS bigint),
        (SELECT oid FROM pg_database WHERE datname = current_database()), to_regclass('relatorio')::oid
 """
-"""Whose they are: no two servers, a store and its copy neither, start in the same microsecond."""
+"""Which tables they are: no two servers, even of a store and its copy, are started in the same microsecond."""
 _FILE: Final = "SELECT file FROM pragma_database_list WHERE name = 'main'"
 _COUNT: Final = "hint: finish the copy that made it, or run `laudo verify --repair` there"
 _TOTAL: Final = "SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM conta"

@@ -1,4 +1,4 @@
-"""Copies who may ask: organizations, accounts, users and tokens, of which a token's hash is all that is known."""
+"""Copies who may ask: organizations, accounts, users and tokens, of which only the hashes are known."""
 
 from collections.abc import Collection, Iterator
 from itertools import groupby
@@ -14,9 +14,9 @@ _MOST_SHOWN: Final = 5
 
 
 class Kind(NamedTuple):
-    """One of the four: in two stores it is the same one if its key and its `fixed` columns are the same.
+    """One of the four kinds of rows: two stores have the same row if its key and `fixed` columns are the same.
 
-    The `number`th of key and columns is how people name it. Versions are not copied with it.
+    `number` is the index, in key and columns, of the number by which people name it. Versions are not copied.
     """
 
     noun: str
@@ -34,7 +34,7 @@ class Kind(NamedTuple):
 
 
 Rows = dict[int, list[Row]]
-"""By organization."""
+"""id_organizacao -> rows."""
 
 
 class Callers:
@@ -58,14 +58,14 @@ class Callers:
 
 
 def read(connection: Connection) -> Callers:
-    """Read all of them."""
+    """Read all who may ask a store."""
     return Callers({kind: _read(connection, kind) for kind in KINDS})
 
 
 def refuse_others(source: Callers, target: Callers) -> None:
-    """Raise StoreError where the target has any that the source has not: it is no copy, nor to become one.
+    """Raise StoreError if the target has rows that the source lacks: it is not a copy, and must not become one.
 
-    So it is where a token was revoked: what is ended for good must not work again.
+    The same applies if a token was revoked in the target only: it must never work again.
     """
     for kind in KINDS:
         known = {kind.told_apart_by(row) for row in source.all(kind)}
@@ -86,7 +86,7 @@ def _is_revoked(token: Row) -> bool:
 
 
 def write(writing: Connection, id_organizacao: int, source: Callers, target: Callers) -> None:
-    """Write those of an organization that the target lacks, and what has changed of the others."""
+    """Write the rows of an organization that the target lacks, and those that have changed."""
     for kind in KINDS:
         key = len(kind.table.key)
         known = {row[:key]: row for row in target.of(kind, id_organizacao)}

@@ -1,4 +1,4 @@
-"""Copies the facets and reports of one account, and says what they are in one digest."""
+"""Copies the facets and reports of one account, and computes a digest of them."""
 
 from collections.abc import Iterator
 from hashlib import blake2b
@@ -34,7 +34,7 @@ class Copied(NamedTuple):
 
 @disclosure.nothing
 class Range(NamedTuple):
-    """All reports of an account above one numero and up to another: each its numero, then the other columns."""
+    """All reports of an account above one numero and up to another; a row is the numero, then the other columns."""
 
     above: bytes
     upto: bytes
@@ -42,9 +42,9 @@ class Range(NamedTuple):
 
 
 def copy(reading: Connection, target: Database, owner: Owner) -> Iterator[Copied]:
-    """Make an account's facets and reports those that a snapshot of the source has; gives each chunk's counts.
+    """Make an account's facets and reports equal to those in a snapshot of the source; gives each chunk's counts.
 
-    A chunk is durable before it is counted. Whatever changes, the account's counts are forgotten with it.
+    A chunk is durable before its counts are given. If it changes anything, the account counts as not counted.
     """
     facets = _facets(reading, owner)
     chunks = _ranges(reading, owner, _FIRST, _LAST)
@@ -64,7 +64,7 @@ def copy(reading: Connection, target: Database, owner: Owner) -> Iterator[Copied
 
 
 def has_others(target: Connection, source: Connection, owner: Owner) -> bool:
-    """Tell whether the target has facets that the source has not: as none ever goes, they come from elsewhere."""
+    """Tell whether the target has facets that the source lacks: none is ever deleted, so they come from elsewhere."""
     return not set(_facets(target, owner)) <= set(_facets(source, owner))
 
 
@@ -80,7 +80,7 @@ def digest(connection: Connection, owner: Owner, progress: Progress) -> tuple[in
 
 
 def forget_counts(writing: Connection, owner: Owner) -> None:
-    """Let an account, or an organization (account 0), be known as not counted."""
+    """Mark an account, or an organization (account 0), as not counted."""
     if owner.id_conta:
         writing.fetch(Statement(_NO_TOTALS, owner))
         writing.fetch(Statement(_NO_VERSION_OF_CONTA, owner))
@@ -115,7 +115,7 @@ def _match(writing: Connection, owner: Owner, right: Range) -> Copied:
 
 
 def _ranges(connection: Connection, owner: Owner, above: bytes, upto: bytes) -> Iterator[Range]:
-    """Divide a range into such of `CHUNK` reports; together they are all of it, also where it has none."""
+    """Divide a range into ranges of `CHUNK` reports, which together cover all of it, also where it has none."""
     text = _REPORTS.format(source=source(axes.RELATORIO_NUMERO, connection.dialect))
     while above != upto:
         rows = connection.fetch(Statement(text, (*owner, above, upto, CHUNK)))
@@ -141,4 +141,4 @@ _NEW_FACETS: Final = Write(How.INSERT, FACET, FIELDS)
 _NO_TOTALS: Final = f"UPDATE facet SET total = 0 {_OWNED} AND total <> 0"
 _NO_VERSION_OF_CONTA: Final = f"UPDATE conta SET version = 0, total = 0 {_OWNED} AND version <> 0"
 _NO_VERSION_OF_ORGANIZACAO: Final = "UPDATE organizacao SET version = -version WHERE id_organizacao = ? AND version > 0"
-"""Its persons stay to be seen, and 0 is the version of those that have none."""
+"""Negative, not 0: its persons stay visible, and 0 is the version of an organization without persons."""

@@ -1,6 +1,6 @@
-"""Recounts, out of the reports alone, all that is kept beside them; names what differs, and writes it anew.
+"""Recounts, from the reports alone, all that is kept besides them; names what differs, and repairs it.
 
-Reads one owner after the other, each in one snapshot, and writes each in one transaction, in memory that does not grow.
+It reads one owner after the other, each in one snapshot, and writes each in one transaction, in bounded memory.
 """
 
 from collections import Counter
@@ -47,9 +47,9 @@ def verify(database: Database, told: Told | None = None) -> Iterator[Difference]
 def mend(
     database: Database, differences: Iterable[Difference], told: Told | None = None, *, sizes: Sizes = SIZES
 ) -> None:
-    """Write anew what `verify` found to differ, but for what has another remedy.
+    """Repair what `verify` found to differ, except what has another remedy.
 
-    Raises StoreError when the schema is newer than this version.
+    Raises StoreError if the schema is newer than this version.
     """
     found = [each for each in differences if not each.remedy]
     affected = {Owner(each.id_organizacao, each.id_conta or 0) for each in found}
@@ -99,7 +99,7 @@ def _conta(connection: Connection, owner: Owner, progress: Progress) -> Iterator
 def _organizacao(
     connection: Connection, id_organizacao: int, progress: Progress, *, is_sound: bool
 ) -> Iterator[Difference]:
-    """Compare what is kept of the persons of an organization; whether the index of words `is_sound` is known."""
+    """Compare what is kept of an organization's persons; `is_sound` tells whether the index of words is."""
     yield from pessoas.differences(connection, id_organizacao, progress, is_sound=is_sound)
     version, total = _kept(connection, PESSOAS, Owner(id_organizacao, 0))
     [(counted,)] = connection.fetch(Statement(_PERSONS, (id_organizacao,)))
@@ -113,7 +113,7 @@ def _organizacao(
 
 
 def _kept(connection: Connection, resource: Resource, owner: Owner) -> tuple[int, int]:
-    """Give the version of a list, and how many rows it is said to have."""
+    """Give the stored version and total of a list."""
     [(version,)], [(total,)] = connection.fetch_each([sql.version(resource, owner), sql.total(resource, owner)])
     return version, total
 

@@ -44,9 +44,9 @@ class Buckets:
         )
 
     def differences(self, progress: Progress, *, written: bool) -> Iterator[Difference]:
-        """Compare; where the buckets do not divide the axis, nobody can say what each should hold.
+        """Compare the buckets, and their counts if they divide the axis: else it is undefined what each should hold.
 
-        An owner once `written` has buckets even without rows: a writer may remember them.
+        An owner that was `written` once has buckets even without rows: a writer may remember them.
         """
         misplaced = [self._differing(what="bucket out of place", bucket=number) for number in self._misplaced()]
         yield from misplaced
@@ -60,7 +60,7 @@ class Buckets:
         return [child for coarse in self._below[COARSE] for child in self._below[coarse.number]]
 
     def _misplaced(self) -> Iterator[int]:
-        """Give the numbers of buckets that keep the fine ones from dividing the axis, each after the one before."""
+        """Give the numbers of the buckets because of which the fine ones do not divide the axis in order."""
         numbers = Counter(each.number for below in self._below.values() for each in below)
         yield from (number for number, times in numbers.items() if times > 1)
         for coarse in self._below[COARSE]:
@@ -75,7 +75,7 @@ class Buckets:
             before = each.lower
 
     def _stray(self) -> Iterator[Difference]:
-        """Find what is kept below buckets that are not there."""
+        """Find buckets and tallies below buckets that are missing."""
         parents = {COARSE, *(each.number for each in self._below[COARSE])}
         for parent, below in self._below.items():
             if parent not in parents:

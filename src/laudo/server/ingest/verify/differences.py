@@ -8,16 +8,16 @@ from typing import Final
 from laudo.core import axes
 
 MOST_NAMED: Final = 100
-"""So many differences of one kind and owner are named one by one."""
+"""Differences of one kind and owner that are named one by one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
     """One number that is kept and is not what the reports say.
 
-    `what` is kept as `stored`, None where nothing is, and is `counted` by the reports, None where nothing should be
-    kept. Without both, `rows` tells how many rows are as `what` says, None for one. What is the organization's has no
-    account. `remedy` says what helps where `--repair` can do nothing.
+    `what` is kept as `stored`, None if it is missing, and is `counted` from the reports, None if nothing should be
+    kept. Without both, `rows` tells how many rows are as `what` says, None for one. What belongs to the organization
+    has no account. `remedy` says what helps if `--repair` does not.
     """
 
     id_organizacao: int
@@ -44,7 +44,7 @@ class Difference:
 
 
 def named(differences: Iterable[Difference]) -> Iterator[Difference]:
-    """Give the first of many differences of one owner, and one that says how many more there are."""
+    """Give the first MOST_NAMED differences of an owner, then one that says how many more there are."""
     rest = iter(differences)
     yield from islice(rest, MOST_NAMED)
     for first in rest:

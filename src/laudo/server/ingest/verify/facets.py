@@ -1,6 +1,6 @@
-"""Compares the facets of an account with its reports; one that is lost is what most of its items say.
+"""Compares the facets of an account with its reports; restores a lost one from what most of its items say.
 
-Lost is a facet without a row, and one whose `pendente_validacao_manual` is no truth.
+A facet is lost if it has no row, or if its `pendente_validacao_manual` is neither 0 nor 1.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ from laudo.server.ingest.verify.differences import Difference
 REMEDY: Final = "restore a backup of a facet that none of its items tells"
 
 _Text = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00-\x1f\x7f-\x9f]*\Z")]
-"""As `values.unwritable` has it."""
+"""A text without the control characters that `values.unwritable` finds."""
 
 
 class Values(msgspec.Struct, frozen=True, gc=False):
@@ -36,7 +36,7 @@ class Values(msgspec.Struct, frozen=True, gc=False):
 
 
 def differences(connection: Connection, owner: Owner, totals: Held) -> Iterator[Difference]:
-    """Compare an account's facets with its reports, of which each has so many in `totals`."""
+    """Compare an account's facets with its reports, which `totals` counts by facet."""
     rows = connection.fetch(Statement(_STORED, owner))
     stored: dict[int, int] = {facet: total for facet, total, _ in rows}
     lost = dict(_lost(connection, owner, totals))
@@ -55,7 +55,7 @@ def differences(connection: Connection, owner: Owner, totals: Held) -> Iterator[
 
 
 def restore(connection: Connection, owner: Owner, totals: Held) -> bool:
-    """Write the rows of facets that reports have and that are lost, unless no item tells; says whether it wrote any."""
+    """Write the rows of lost facets that reports have, unless no item tells their values; tells whether it did."""
     told = [(facet, values) for facet, values in _lost(connection, owner, totals) if values]
     connection.write(_RESTORE, [(*owner, facet, *msgspec.structs.astuple(values)) for facet, values in told])
     return bool(told)
@@ -68,13 +68,13 @@ def known(connection: Connection, owner: Owner) -> dict[int, tuple[Any, ...]]:
 
 
 def _lost(connection: Connection, owner: Owner, totals: Held) -> Iterator[tuple[int, Values | None]]:
-    """Give the facets that reports have and that are lost, each with what its items say."""
+    """Give the lost facets that reports have, each with what its items say."""
     for facet in sorted(totals.keys() - known(connection, owner).keys()):
         yield facet, _told(connection, owner, facet)
 
 
 def _told(connection: Connection, owner: Owner, facet: int) -> Values | None:
-    """Give the values that most items of a facet have; None where none can be read."""
+    """Give the values that most items of a facet have; None if none can be read."""
     axis = axes.RELATORIO_NUMERO
     text = _ITEMS.format(source=source(axis, connection.dialect, by_facet=True))
     said: Counter[Values | None] = Counter()

@@ -1,4 +1,4 @@
-"""Compares each report's item with its columns, of which it is made; an instant that is none is read off the item."""
+"""Compares each report's item with the columns it is made from; an impossible instant is restored from the item."""
 
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
@@ -17,7 +17,7 @@ from laudo.server.ingest.verify import facets
 
 @disclosure.nothing
 class Wrong(NamedTuple):
-    """Reports of a chunk, each by numero: `items` with what they should be, `undated` with the instant of the item."""
+    """Wrong reports of a chunk, by numero: `items` with the right item, `undated` with the instant of the item."""
 
     items: list[tuple[bytes, str]]
     undated: list[tuple[bytes, int | None]]
@@ -25,7 +25,7 @@ class Wrong(NamedTuple):
 
 @disclosure.nothing
 class _Report(msgspec.Struct, gc=False):
-    """What `response.relatorio` reads; last come FIELDS, in their order."""
+    """What `response.relatorio` reads; FIELDS come last, in their order."""
 
     numero: str
     atualizado_em: int
@@ -39,7 +39,7 @@ class _Report(msgspec.Struct, gc=False):
 
 
 def wrong(connection: Connection, owner: Owner, progress: Progress) -> Iterator[Wrong]:
-    """Give what is wrong in each chunk; items of facets that are lost are left out.
+    """Give what is wrong in each chunk; items of lost facets are left out.
 
     Reports are read from the newest on, which is about the order in which they were written.
     """
@@ -58,7 +58,7 @@ def wrong(connection: Connection, owner: Owner, progress: Progress) -> Iterator[
 
 
 def mend(connection: Connection, owner: Owner) -> None:
-    """Write anew the items that are wrong, and instants, unless the item has none either."""
+    """Repair wrong items, and impossible instants, unless the item has none either."""
     for found in wrong(connection, owner, SILENT):
         connection.write(_MEND, [(*owner, *each) for each in found.items])
         dated = [(*owner, numero, -instant) for numero, instant in found.undated if instant is not None]

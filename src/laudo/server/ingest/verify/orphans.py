@@ -1,6 +1,6 @@
-"""What is of an account or organization that is not there: its reports and accounts are only named; counts go.
+"""Rows of an account or organization that is missing: its reports and accounts are only named, counts are deleted.
 
-Where there are reports, all that is counted of them stays: with the account's row written anew all is as it was.
+If there are reports, their counts stay: once the account's row is written again, all is as it was.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ NO_ORGANIZATION: Final = "write the row of an organization that is not there ane
 
 
 class _Level(NamedTuple):
-    """Where owners of one level stand, by which key, and of which tables they own which rows."""
+    """Accounts or organizations: their table and key, and which rows of which other tables are counts of theirs."""
 
     name: str
     table: str
@@ -31,7 +31,7 @@ class _Level(NamedTuple):
 
 
 def differences(connection: Connection) -> Iterator[Difference]:
-    """Name what has no owner, table by table."""
+    """Name the rows without an owner, table by table."""
     below = _without("conta", _ORGANIZACAO.table, _ORGANIZACAO.key)
     yield from (replace(each, remedy=NO_ORGANIZATION) for each in _found(connection, _ORGANIZACAO, "conta", below))
     alone = _without("relatorio", _CONTA.table, _CONTA.key)
@@ -43,7 +43,7 @@ def differences(connection: Connection) -> Iterator[Difference]:
 
 
 def clear(connection: Connection, owner: Owner) -> None:
-    """Take away what is counted of an account, or with account 0 of an organization, if it is not there."""
+    """Delete the counts of an account, or of an organization (account 0), that is missing and has no reports."""
     begin(connection, owner.id_organizacao)
     level = _CONTA if owner.id_conta else _ORGANIZACAO
     its = " AND ".join(f"{column} = ?" for column in level.key)
@@ -68,13 +68,13 @@ def _found(connection: Connection, level: _Level, table: str, which: str) -> Ite
 
 
 def _without(table: str, other: str, key: tuple[str, ...]) -> str:
-    """Say that a row has no other one with its key in another table."""
+    """Write the condition that no row of another table has the same key."""
     same = " AND ".join(f"{other}.{column} = {table}.{column}" for column in key)
     return f"NOT EXISTS (SELECT 1 FROM {other} WHERE {same})"
 
 
 def _remove_pessoas(connection: Connection, id_organizacao: int) -> None:
-    """Take away persons, with their entries in the index of words."""
+    """Delete persons, with their entries in the index of words."""
     while cpfs := connection.fetch(Statement(_PESSOAS, (id_organizacao, counting.CHUNK))):
         remove(connection, id_organizacao, [cpf for (cpf,) in cpfs])
 

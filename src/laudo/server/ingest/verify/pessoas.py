@@ -1,4 +1,4 @@
-"""Compares `pessoa`, its words counted and its words indexed, with the newest report of each CPF in any account."""
+"""Compares `pessoa`, and the counts and index of its words, with the newest report of each CPF in any account."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -21,18 +21,18 @@ _WORDS: Final = "words with other entries in the index"
 _UNNOTED: Final = "persons whose words cannot be taken out of the index"
 _DAMAGED: Final = "the index of words is damaged"
 OF_THE_INDEX: Final = frozenset({_WORDS, _UNNOTED, _DAMAGED})
-"""What is mended by making the index anew, which is one for all organizations."""
+"""What is repaired by rebuilding the index, which is one for all organizations."""
 
 _COLUMNS: Final = ("cpf", "nome", "nome_busca", "recency", "item")
 _SLOTS: Final = 1 << 16
 
 Pair = tuple[Row | None, Row | None]
-"""A person as the store has it, and as the reports say; None where there is none."""
+"""A person as the store has it, and as the reports say; None if there is none."""
 
 
 @dataclass(slots=True)
 class Entries:
-    """Which entries the words' index has, or should have, in constant memory: words share slots."""
+    """The entries that an index has, or should have, summed up in constant memory: words share slots."""
 
     entries: Counter[int] = field(default_factory=Counter)
     ids: Counter[int] = field(default_factory=Counter)
@@ -52,7 +52,7 @@ class Entries:
 def differences(
     connection: Connection, id_organizacao: int, progress: Progress, *, is_sound: bool
 ) -> Iterator[Difference]:
-    """Compare the persons of an organization, and the words that they have with the index, if that `is_sound`."""
+    """Compare the persons of an organization, the counts of their words, and the index of words, if it `is_sound`."""
     found: Counter[str] = Counter()
     for stored, said in _pairs(connection, id_organizacao, progress):
         found.update(_faults(stored, said))
@@ -86,7 +86,7 @@ def _indexed(connection: Connection, id_organizacao: int, *, is_sound: bool) -> 
     try:
         for word, entries, ids in words.held(connection, id_organizacao):
             kept.add(word, entries, ids)
-    except (WordsDamagedError, UnicodeDecodeError):  # What is no UTF-8 was never a word.
+    except (WordsDamagedError, UnicodeDecodeError):  # What is not UTF-8 was never a word.
         yield Difference(id_organizacao=id_organizacao, what=_DAMAGED)
         return
     if differing := list(_compared(id_organizacao, _WORDS, kept, right)):
@@ -102,7 +102,7 @@ def _compared(id_organizacao: int, what: str, kept: Entries, right: Entries) -> 
 
 
 def mend(connection: Connection, id_organizacao: int, progress: Progress) -> None:
-    """Write the persons that differ anew, and their words; nothing of other names stays in the index."""
+    """Rewrite the persons that differ, and their words; nothing of other names stays in the index."""
     wrong: list[str] = []
     new: list[Row] = []
     for stored, said in _pairs(connection, id_organizacao, progress):
@@ -116,9 +116,9 @@ def mend(connection: Connection, id_organizacao: int, progress: Progress) -> Non
 
 
 def work(connection: Connection, owners: Iterable[Owner]) -> int:
-    """Count the rows of persons to be read: each account's CPFs, once as they are and once for each axis.
+    """Count the rows of persons to be read: the CPFs of each account, once by themselves and once for each axis.
 
-    That is too many where accounts share persons.
+    That is too many if accounts share persons.
     """
     text = _COUNT.format(source=source(axes.RELATORIO_DOCUMENTO, connection.dialect))
     cpfs = sum(connection.fetch(Statement(text, (*owner, CPF_LENGTH)))[0][0] for owner in owners)
@@ -169,9 +169,9 @@ def _stored(connection: Connection, id_organizacao: int) -> Iterator[Row]:
 
 
 def _said(connection: Connection, id_organizacao: int, progress: Progress) -> Iterator[Row]:
-    """Say what each person should be: the newest of the accounts' newest reports; of equally new ones the first.
+    """Give what each person should be: the newest of the accounts' newest reports decides, the first of equally new.
 
-    A report whose instant none can be says nothing.
+    A report with an impossible instant is ignored.
     """
     contas = [conta for (conta,) in connection.fetch(Statement(_CONTAS, (id_organizacao,)))]
     limit = max(counting.CHUNK // max(len(contas), 1), 1)
@@ -200,7 +200,7 @@ def _newest(connection: Connection, owner: Owner, limit: int, progress: Progress
 
 _CONTAS: Final = "SELECT id_conta FROM conta WHERE id_organizacao = ?"
 _BESIDES: Final = ", ".join(_COLUMNS[1:])
-"""What is read of a person with the CPF."""
+"""What is read of a person besides the CPF."""
 _AFTER_ALL: Final = "~"
 _RECENCIES: Final = (-INSTANTS[-1], -INSTANTS[0])
 _END: Final = """
@@ -220,8 +220,8 @@ FROM (
 WHERE place = 1
 ORDER BY numero_documento
 """
-"""A name is read with its report. A join with the newest alone would be planned, on a server that has never looked at
-the table, for a few rows: it read the account for each of them."""
+"""The name is read with its report. A server without statistics of the table would plan a join with the newest reports
+for a few rows, and read the whole account for each of them."""
 _COUNT: Final = """
 SELECT count(DISTINCT numero_documento) FROM {source}
 WHERE id_organizacao = ? AND id_conta = ? AND length(numero_documento) = ?

@@ -1,6 +1,6 @@
-"""Writes anew what is kept beside the reports; each function's caller has the transaction.
+"""Rewrites what is kept besides the reports; the caller of each function opens the transaction.
 
-Each raises StoreError when the schema is newer than this version, to which another may have brought it meanwhile.
+Each raises StoreError if the schema is newer than this version: another version may have migrated it meanwhile.
 """
 
 from typing import Final
@@ -21,7 +21,7 @@ from laudo.server.ingest.verify import facets, items, pessoas
 def conta(
     connection: Connection, owner: Owner, progress: Progress, *, with_items: bool = False, sizes: Sizes = SIZES
 ) -> None:
-    """Count an account's facets and tallies anew, and change its version, so that nobody relies on what was."""
+    """Recount an account's facets and tallies, and change its version, so that nobody relies on the old counts."""
     begin(connection, owner.id_organizacao)
     schema.require_none_newer(connection)
     totals = counting.totals(connection, owner)
@@ -37,7 +37,7 @@ def conta(
 
 
 def organizacao(connection: Connection, id_organizacao: int, progress: Progress, *, sizes: Sizes = SIZES) -> None:
-    """Write the persons of an organization that differ, count all of them anew, and change its version."""
+    """Rewrite the persons of an organization that differ, recount all of them, and change its version."""
     begin(connection, id_organizacao)
     schema.require_none_newer(connection)
     pessoas.mend(connection, id_organizacao, progress)
