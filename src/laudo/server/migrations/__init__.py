@@ -1,8 +1,8 @@
 """Brings a store's schema up to date, forward only: a folder of numbered SQL files for each engine, each applied once.
 
-`NNNN_name.sql` is applied whole or not at all, in one transaction, in which a new table of counts is filled too.
-`NNNN_name.concurrent.sql`, which only PostgreSQL has, makes or drops indexes while others read and write: statement by
-statement, each outside of any transaction, and from the first one again if it was interrupted.
+`NNNN_name.sql` is applied whole or not at all, in one transaction, in which a new table of counts is filled, too.
+`NNNN_name.concurrent.sql`, only for PostgreSQL, makes or drops indexes while others read and write. Its statements run
+one by one, outside of any transaction; after an interruption it starts again from the first one.
 """
 
 import re
@@ -23,7 +23,7 @@ from laudo.server.ingest.changes import begin
 from laudo.server.ingest.tallies import Tally
 
 Told = Callable[[str], object]
-"""Told the name of a file that has been applied."""
+"""Called with the name of each file that has been applied."""
 
 
 def migrate(
@@ -33,12 +33,12 @@ def migrate(
     seconds: float = patience.SECONDS,
     told: Told = lambda _name: None,
 ) -> list[str]:
-    """Bring the store's schema up to date; gives the names applied, none when it already was.
+    """Bring the store's schema up to date; gives the names of the files applied, none if it already was.
 
-    Raises StoreError when others hold a table, or another migration runs, for so many seconds; a store in a file waits
-    for whoever writes. What was applied until then stays, and the rest can be applied later. Raises it too for another
-    application's file, and where a store is in another schema of the database, unless who connects has chosen the
-    schema for a second one.
+    Raises StoreError if others hold a table, or another migration runs, for `seconds`; a store in a file waits for its
+    writer without limit. What was applied until then stays, and the rest can be applied later. Also raises it for
+    another application's file, and if a store is in another schema of the database, unless the connection itself sets
+    search_path, to make a second one.
     """
     files = schema.files(folder or schema.folder(database.dialect))
     with database.snapshot() as connection:
@@ -77,7 +77,7 @@ def _apply(database: Database, file: Traversable) -> bool:
         if file.name in schema.applied(connection):
             return False
         text = file.read_text(encoding="utf-8")
-        # One by one: Citus hands on to its machines all of the text that a statement comes in.
+        # One by one: Citus sends its machines the whole text that a statement comes in.
         for statement in _split(text) if connection.dialect.name == "postgres" else (text,):
             connection.run_script(statement)
         if file.name in _FILLS:
@@ -89,9 +89,9 @@ def _apply(database: Database, file: Traversable) -> bool:
 
 
 def _outwait_writers(connection: Connection) -> None:
-    """Wait for who had begun to write when the file before this one was applied: since then older versions refuse to.
+    """Wait for writers that began before the previous file was applied: since then older versions refuse to write.
 
-    So no organization is held: a server has room for the locks of some thousand.
+    Each organization is released at once: a server has room for some thousand locks only.
     """
     connection.run_script("SAVEPOINT waiting")
     for (id_organizacao,) in connection.fetch(_ORGANIZACOES):
@@ -100,26 +100,26 @@ def _outwait_writers(connection: Connection) -> None:
 
 
 def _count_words(connection: Connection) -> None:
-    """Count the words of the persons that there are."""
+    """Count the words of the existing persons."""
     for (id_organizacao,) in connection.fetch(_ORGANIZACOES):
         vocabulary.rebuild(connection, id_organizacao)
 
 
 def _count_mensagens(connection: Connection) -> None:
-    """Count the reports that there are on the axis mensagem."""
+    """Count the existing reports on the axis mensagem."""
     for owner in connection.fetch(Statement("SELECT id_organizacao, id_conta FROM conta ORDER BY 1, 2")):
         Tally(axes.RELATORIO_MENSAGEM, Owner(*owner)).rebuild(connection)
 
 
 def _count_lists(connection: Connection) -> None:
-    """Count what each list has, as its facets, or the persons' buckets, say."""
+    """Sum up the total of each list, from its facets or from the buckets of persons."""
     for (id_organizacao,) in connection.fetch(_ORGANIZACOES):
         connection.fetch(Statement(_COUNT_REPORTS, (id_organizacao, id_organizacao)))
         connection.fetch(Statement(_COUNT_PERSONS, (id_organizacao, axes.PESSOA_CPF.number, COARSE, id_organizacao)))
 
 
 def _build(database: Database, file: Traversable) -> bool:
-    """Build or drop indexes; the lock and what builds end together, so that what is found half made is nobody's."""
+    """Build or drop indexes; the lock lasts as long as the build, so that an index found half made is abandoned."""
     with database.alone() as connection:
         connection.hold(_LOCK, patient=False)
         if file.name in schema.applied(connection):
@@ -143,7 +143,7 @@ def _statements(file: Traversable) -> Iterator[tuple[str, str]]:
 
 
 def _split(text: str) -> Iterator[str]:
-    """Part a script into its statements, without comments; it has no function, the one place for another semicolon."""
+    """Split a script into statements, without comments; it has no functions, which could hold more semicolons."""
     yield from filter(None, map(str.strip, _STATEMENT(_COMMENT(r"\1", text))))
 
 
@@ -159,7 +159,7 @@ _FILLS: Final = {
     "0009_total.sql": _count_lists,
     "0012_total.sql": _count_lists,
 }
-"""What a file's tables are filled with, in the same transaction."""
+"""File -> what fills its tables, in the same transaction."""
 _ORGANIZACOES: Final = Statement("SELECT id_organizacao FROM organizacao ORDER BY 1")
 _COUNT_REPORTS: Final = """
 UPDATE conta SET total = (
@@ -183,12 +183,12 @@ WHERE nspname <> current_schema() AND has_schema_privilege(pg_namespace.oid, 'US
   AND to_regclass(quote_ident(current_schema()) || '.migration') IS NULL
 ORDER BY array_position(current_schemas(false), nspname), nspname
 """
-"""Stores that a search_path which nobody gave with this connection passes by, or comes to only after another schema;
-those that it comes to are first."""
+"""Stores in other schemas than the current one, if that has none, and if the connection has not set search_path itself;
+those on search_path are first."""
 _LOCK: Final = "migrations"
 _CONCURRENT: Final = ".concurrent.sql"
 _WAIT: Final = "SET lock_timeout = 0; SET statement_timeout = 0"
-"""Nobody waits behind one that builds an index concurrently, however long that waits itself."""
+"""No timeouts: nobody waits behind a concurrent build of an index, however long it waits itself."""
 _INVALID: Final = """
 SELECT relname::text FROM pg_index JOIN pg_class ON oid = indexrelid
 WHERE relname = ? AND relnamespace = quote_ident(current_schema())::regnamespace AND NOT indisvalid

@@ -20,11 +20,11 @@ THEN timestamptz_send(pg_postmaster_start_time()) || timestamptz_send(pg_stat_ge
 || pg_snapshot_send(pg_current_snapshot()) END, marked.* FROM (""",
     ") AS marked",
 )
-"""The server, by when it was started and when its statistics began, which a crash ends, and the transactions whose work
-a statement sees: while all are the same, nobody has committed. After a crash numbers of transactions are given anew, of
-which some had ended: not all that has ended is on the disk. A standby does not tell all that are under way, nor Citus
-what its workers have done; PostgreSQL 14, which lacks the function looked for, has its statistics in a file, which
-takes too long to read."""
+"""The mark: when the server was started, when its statistics began, which a crash resets, and the transactions whose
+work a statement sees. While all are the same, nobody has committed. After a crash the server may give numbers of ended
+transactions again, since not every end is on the disk. There is no mark on a standby, which does not know all running
+transactions; with Citus, which does not tell what its workers have done; and on PostgreSQL 14, which lacks the function
+looked for, and keeps its statistics in a file that takes too long to read."""
 
 
 class Postgres:
@@ -33,9 +33,9 @@ class Postgres:
     dialect: Dialect = POSTGRES
 
     def __init__(self, url: str, *, write: bool, bounds: Bounds) -> None:
-        """Connect once, so that a wrong URL, user or server is told now; raises StoreError.
+        """Connect once, so that a wrong URL, user or server shows now; raises StoreError.
 
-        A server that is only away is no mistake for one who reads: a worker may start before its store.
+        For a store opened to read, a server that is away is no error: a worker may start before its store.
         """
         self._bounds = bounds
         self._conninfo = address.conninfo(url, bounds, write=write)
@@ -58,19 +58,18 @@ class Postgres:
         return self._shown
 
     def fetch(self, statement: Statement) -> list[Row]:
-        """Run one statement in a snapshot of its own, and again when its connection is lost.
+        """Run one statement in a snapshot of its own, and again if its connection is lost.
 
-        A store opened to write asks only once: the statement may be one that changes something. Raises Unavailable,
-        StoreError.
+        A store opened to write runs it only once, since it may change something. Raises Unavailable, StoreError.
         """
         return self.fetch_each((statement,))[-1]
 
     def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        """The same, of several in one round trip."""
+        """Do the same with several statements, in one round trip."""
         return self._asked(statements)[0]
 
     def fetch_marked(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], Mark]:
-        """The same, and mark the state that the first one saw, as long as no session was lost since."""
+        """Do the same, and give the mark of the state that the first one saw; once a session is lost, marks differ."""
         first, *others = statements or (_NOTHING,)
         [marked, *found], generation = self._asked((Statement(_marked(first.text), first.params), *others))
         mark = marked[0][0] if marked else None
@@ -78,7 +77,7 @@ class Postgres:
         return [rows, *found] if statements else [], mark and b"%d %b" % (generation, mark)
 
     def mark(self) -> Mark:
-        """Give None: what has changed is known only by asking."""
+        """Give None: only a query tells whether something has changed."""
         return None
 
     def snapshot(self) -> PostgresConnection:
@@ -94,7 +93,7 @@ class Postgres:
         return PostgresConnection(Pool(partial(self._open, 0), self._bounds), ALONE)
 
     def settle(self) -> None:
-        """Return at once: a server keeps its log for its own purposes."""
+        """Do nothing: a server manages its log by itself."""
 
     def vacuum(self) -> None:
         """Raise StoreError."""
@@ -109,7 +108,7 @@ class Postgres:
         return Session.open(self._conninfo, limit_ms=limit_ms, prepare=self._bounds.prepare, plans=plans)
 
     def _asked(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], int]:
-        """Give the rows of each, and the generation of the session that was asked."""
+        """Give the rows of each, and the generation of the session that ran them."""
         ask = partial(self._ask, statements)
         return ask() if self._write else again(ask)
 

@@ -1,4 +1,4 @@
-"""The store's URL -> what libpq is told: how long to wait, how to find out that the other side is gone, as whom."""
+"""The store's URL -> libpq's parameters: hosts, user, timeouts, keepalives, and the settings of a session."""
 
 import math
 import os
@@ -15,11 +15,11 @@ from laudo.server.database import Bounds, StoreError
 
 
 def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
-    """Give what to connect with; what the URL or its service says goes before it. Raises StoreError without a password.
+    """Give the connection string; the URL and its service win over our defaults; raises StoreError without a password.
 
-    A session's settings travel as `options`, with the first message, so that they cost no round trip and never stay
-    behind on a connection that PgBouncer lends to others. PgBouncer must be told to pass them over
-    (`ignore_startup_parameters = options`); then those of the role hold, which docs/operating.md lists.
+    The settings of a session are sent as `options`, with the first message, so that they cost no round trip and never
+    stay behind on a connection that PgBouncer lends to others. PgBouncer must be told to ignore them
+    (`ignore_startup_parameters = options`); then those of the role apply, which docs/operating.md lists.
     """
     try:
         given = conninfo_to_dict(url)
@@ -29,7 +29,7 @@ def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
         raise StoreError(_NOT_UTF8) from None
     hosts, ports, name = (str(given.get(key, "")) for key in ("host", "port", "dbname"))
     if "@" in hosts or re.fullmatch("[0-9,]*", ports) is None or "://" in name:
-        # Pieces of a password, or of another URL's, which would be named where there is no such host or database.
+        # Pieces of a password, or of another URL, which an error about an unknown host or database would show.
         raise StoreError(_MALFORMED)
     given = {**_of_service(given), **given}
     settings: dict[str, object] = {
@@ -51,7 +51,7 @@ def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
 
 
 def shown(conninfo: str) -> str:
-    """Name the store by its hosts, their ports where they are given, and its database: no user, no password."""
+    """Name the store by its hosts, their ports if given, and its database: no user, no password."""
     told = conninfo_to_dict(conninfo)
     hosts, ports = (str(told.get(name, "")).split(",") for name in ("host", "port"))
     # One port is that of every host.
@@ -60,9 +60,9 @@ def shown(conninfo: str) -> str:
 
 
 def _of_service(given: Mapping[str, Any]) -> dict[str, str]:
-    """Give what a service file says of what is else said here, or decided by psycopg, which does not look into it.
+    """Give what a service file says of parameters that are otherwise set here, or by psycopg, which does not read it.
 
-    libpq reads the file itself when it connects, for the rest: the password, and what is wrong with it.
+    libpq reads the file itself when it connects, for the rest: the password, and errors in the file.
     """
     name = str(given.get("service", os.environ.get("PGSERVICE", "")))
     if not name:
@@ -72,14 +72,14 @@ def _of_service(given: Mapping[str, Any]) -> dict[str, str]:
     for file in (Path(own), Path(os.environ.get("PGSYSCONFDIR", os.devnull), "pg_service.conf")):
         with suppress(OSError, RuntimeError):
             if found := section.search(file.expanduser().read_text("utf-8", "replace")):
-                # Of what is said twice, the first counts.
+                # If a key is there twice, the first one counts.
                 said = dict(reversed(_SAID(found[1])))
                 return {key: value for key, value in said.items() if key in _OF_SERVICE}
     return {}
 
 
 def _server(host: str, port: str) -> str:
-    """Name a server as a URL has it; one behind a Unix socket by the socket's folder."""
+    """Name a server as in a URL; one behind a Unix socket by the socket's folder."""
     if host.startswith("/"):
         return host
     name = f"[{host}]" if ":" in host else host
@@ -93,20 +93,20 @@ _MALFORMED: Final = (
 )
 _NOT_UTF8: Final = "what the store's URL says with % is not UTF-8, in which é is %C3%A9"
 _WORK_MEM: Final = "32MB"
-"""For a search among millions of persons: with the usual 4 MB, pages are noted instead of rows, and searched whole."""
+"""For a search among millions of persons: with the default 4 MB, its bitmap is lossy, and whole pages are searched."""
 _OF_ANSWERS: Final = {
     "array_nulls": "on",
     "default_transaction_isolation": r"read\ committed",
     "gin_fuzzy_search_limit": 0,
     "row_security": "off",
 }
-"""Whatever role, database or table's policy say: else lists and counts would lack rows, and a replica, which is never
-serializable, refuse. A policy that hides any is an error then."""
+"""These override the role and the database: otherwise lists and counts could lack rows, and a replica would refuse
+serializable transactions. A policy of a table that hides rows then raises an error."""
 _OF_READERS: Final = {"default_transaction_read_only": "on"}
 _OF_WRITERS: Final = {"lock_timeout": 0}
-"""They wait for one another, as long as a statement may take."""
+"""Writers wait for one another, as long as a statement may take."""
 _BY_SERVER: Final = {"read-write": "primary", "read-only": "standby"}
-"""What a reader means by it: libpq would find that no session of ours may write, on whichever server."""
+"""What a reader means by target_session_attrs: libpq would find that our session may not write, on any server."""
 _SAID: Final = re.compile(r"^[^\S\n]*(\w+)=(.*?)[^\S\n]*$", re.MULTILINE).findall
 _DEFAULTS: Final = {
     "fallback_application_name": "laudo",

@@ -11,13 +11,13 @@ from laudo.core import disclosure
 from laudo.server.database import Row
 
 Kind = type | tuple[type]
-"""The type of a parameter; of an array the type of its members, in a tuple."""
+"""The type of a parameter; for an array, the type of its members in a tuple."""
 Encode = Callable[[Any], bytes | None]
 
 
 @disclosure.only("types", "formats")
 class Bound(NamedTuple):
-    """Parameters as they travel; the same statement with the same types is prepared once."""
+    """Parameters as they are sent; the same statement with the same types is prepared once."""
 
     types: tuple[int, ...]
     values: list[bytes | None]
@@ -41,7 +41,7 @@ def numbered(text: str) -> bytes:
 def bound(params: Sequence[Any]) -> Bound:
     """Bind parameters: every number is a bigint, so that a statement has one form however large they are.
 
-    Raises ValueError for a text that PostgreSQL cannot store, TypeError for what is no value of a column.
+    Raises ValueError for a text that PostgreSQL cannot store, TypeError for a value that no column has.
     """
     kinds: tuple[Kind, ...] = tuple(map(type, params))
     if list in kinds:
@@ -51,7 +51,7 @@ def bound(params: Sequence[Any]) -> Bound:
 
 
 def columns(rows: Iterable[Row]) -> tuple[Any, ...]:
-    """Give what writes many rows at once: the organization, which all have in common, and each further column."""
+    """Give the parameters that write many rows at once: the organization, which all share, and each other column."""
     first, *others = zip(*rows, strict=True)
     return (first[0], *map(list, others))
 
@@ -64,7 +64,7 @@ def _kind(param: Any) -> Kind:  # noqa: ANN401 - any value of a column
 
 @lru_cache(maxsize=4096)
 def _form(kinds: tuple[Kind, ...]) -> tuple[tuple[int, ...], list[Encode], list[int]]:
-    """Give the types of parameters, how each is encoded, and the formats that this makes."""
+    """Give the types of parameters, how each is encoded, and the formats of the encoded ones."""
     if unknown := [kind for kind in kinds if kind not in _FORMS]:
         raise TypeError(f"no column has values of {unknown[0]}")
     types, encodings = zip(*(_FORMS[kind] for kind in kinds), strict=True) if kinds else ((), ())

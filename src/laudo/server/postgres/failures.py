@@ -1,4 +1,4 @@
-"""What went wrong -> the store's errors: the table of PostgreSQL's codes, its refusals to connect, and ours."""
+"""What went wrong -> the store's errors: PostgreSQL's codes, its refusals to connect, and our own requirements."""
 
 import re
 from collections.abc import Callable
@@ -11,18 +11,18 @@ from psycopg.pq.abc import PGconn, PGresult
 from laudo.server.database import LOCKED, NO_SCHEMA, Busy, Locked, Lost, Slow, StoreError, Unavailable, Undone
 
 OLDEST: Final = 14
-"""The oldest PostgreSQL that takes many statements in one round trip and that is still maintained."""
+"""The oldest PostgreSQL that takes many statements in one round trip and is still maintained."""
 
 LOST: Final = "the connection to PostgreSQL was lost; ask again"
 HUNG: Final = "PostgreSQL does not answer in time; check its server and the network"
 NO_HOST: Final = "the store's URL names a host that can be none: a part between dots is empty, or too long"
-"""Of such a name psycopg, which looks it up, raises no error of its own."""
+"""For such a name psycopg, which looks it up, raises no error of its own."""
 
 
 def is_fatal(result: PGresult) -> bool:
-    """Tell whether a session is of no more use after this error.
+    """Tell whether a session is useless after this error.
 
-    It has been ended by the server, or by libpq; or the schema has changed under the statements that it has prepared.
+    Either the server or libpq has ended it, or the schema has changed under the statements that it has prepared.
     """
     severity = result.error_field(pq.DiagnosticField.SEVERITY_NONLOCALIZED)
     if severity is None or severity in {b"FATAL", b"PANIC"}:
@@ -31,7 +31,7 @@ def is_fatal(result: PGresult) -> bool:
 
 
 def failed(result: PGresult) -> Exception:
-    """Give the error to raise for a result; one that is a mistake of ours stays psycopg's, without values of rows.
+    """Give the error to raise for a result; a mistake of ours stays psycopg's error, without values of rows.
 
     The codes are those of https://www.postgresql.org/docs/current/errcodes-appendix.html.
     """
@@ -53,10 +53,10 @@ def failed(result: PGresult) -> Exception:
 
 
 def refused(error: psycopg.Error) -> StoreError:
-    """Give the error to raise when no connection could be made.
+    """Give the error to raise if no connection could be made.
 
-    libpq tells no code here, so that the server's words must do: in English, or in Portuguese, which it speaks where
-    that is its machine's language. What is not recognized counts as what may pass.
+    libpq gives no code here, so the server's words are matched: English ones, and Portuguese ones, which it uses if
+    that is its machine's language. An error that is not recognized counts as temporary.
     """
     said = " ".join(str(error).split())
     if _CUT_OFF.search(said):
@@ -70,7 +70,7 @@ def refused(error: psycopg.Error) -> StoreError:
 
 
 def require_fit(libpq: PGconn, store: str) -> None:
-    """Raise StoreError when a server is too old, or a database keeps no Unicode."""
+    """Raise StoreError if the server is too old, or if the database's encoding is not UTF8."""
     if libpq.server_version < OLDEST * 10_000:
         version = libpq.server_version // 10_000
         raise StoreError(f"{store}: PostgreSQL {version} is too old: laudo needs {OLDEST} or newer")
@@ -80,7 +80,7 @@ def require_fit(libpq: PGconn, store: str) -> None:
 
 
 def _is_overtaken(result: PGresult, code: str) -> bool:
-    """Tell whether another session has just made or changed the same in the server's own tables, as roles are made."""
+    """Tell whether another session has just made or changed the same thing, such as a role, in the catalogs."""
     function = result.error_field(pq.DiagnosticField.SOURCE_FUNCTION)
     is_own = result.error_field(pq.DiagnosticField.SCHEMA_NAME) == b"pg_catalog"
     return (code, function) in _OVERTAKEN or (code == "23505" and is_own)
@@ -99,7 +99,7 @@ _ENDED: Final = {
     "25P04": "PostgreSQL has ended a transaction that took longer than transaction_timeout; raise it for the store's "
     "user (SQLSTATE 25P04)",
 }
-"""Why the server has ended a session, where that is the transaction's own doing."""
+"""Why the server has ended a session, if the transaction itself is the reason."""
 _RIGHTS: Final = (
     "the store's user lacks a right; run `laudo migrate --grants` as whoever owns the tables, "
     "and grant the user laudo_reader, or laudo_writer to write"
@@ -146,10 +146,10 @@ _CODES: Final[dict[str, tuple[type[Exception], str]]] = {
 """By code, or by class, which is its first two characters."""
 
 _OF_SCHEMA: Final = re.compile("denied for schema|negada para (o )?esquema")
-"""The right to make a table, which has the code of every other one."""
+"""Finds that the right to make a table is missing, which has the same code as any other right."""
 
 _CUT_OFF: Final = re.compile("terminating connection|terminando conex|server closed the connection")
-"""Others may have ended all sessions just now, also those that had only begun."""
+"""Somebody may have ended all sessions just now, even those that had only begun."""
 
 _REFUSALS: Final = (
     (
@@ -183,4 +183,4 @@ _REFUSALS: Final = (
 _FULL: Final = re.compile(
     "too many (clients|connections)|connection slots|no more connections|muitos clientes|muitas conex|slots de conex"
 )
-"""What PostgreSQL says, for the server, a role or a database, and PgBouncer."""
+"""What PostgreSQL says of the limits of a server, a role or a database, and what PgBouncer says."""

@@ -1,8 +1,8 @@
-"""The connections of a process: at most so many, kept when idle, and made by the thread that needs one.
+"""The connections of a process: limited in number, kept when idle, and made by the thread that needs one.
 
-psycopg_pool makes them in threads of its own, which wait ever longer after each failure: once a server had been away
-for a minute, its return was noticed up to 16 s late. It cannot tell a hung server either. Here a request finds out
-by itself, and at once.
+psycopg_pool makes them in threads of its own, which wait longer after each failure: after a server had been away for a
+minute, its return was noticed up to 16 s late. Nor does it recognize a hung server. Here a request finds out by itself,
+and at once.
 """
 
 import math
@@ -23,15 +23,15 @@ _RESTING: Final = "PostgreSQL did not answer a moment ago; check its server and 
 
 
 class Pool:
-    """Lends sessions, the one used last first, so that a calm server comes to keep few.
+    """Lends sessions, the one used last first, so that few are kept open when there is little to do.
 
-    After a session was lost, those made before it are not used again: the server has been restarted, or all were
-    ended. After a server did not answer in time, nobody waits for it during half a second; then one thread tries, and
-    until it has succeeded the others are refused at once, rather than that all of them hang.
+    After a session was lost, those made before are not used again: the server has been restarted, or all were ended.
+    After a server did not answer in time, requests are refused at once for half a second. Then one thread tries, and
+    the others are still refused until it succeeds, so that not all of them hang.
     """
 
     def __init__(self, make: Callable[[], Session], bounds: Bounds) -> None:
-        """Make a session when one is needed and none is idle."""
+        """`make` opens a session, when one is needed and none is idle."""
         self._make = make
         self._bounds = bounds
         self._slots = Slots(bounds.pool_size)
@@ -53,7 +53,7 @@ class Pool:
             raise
 
     def renew(self, session: Session) -> Session:
-        """Give another session for one that is spoilt, which stays borrowed when none can be had."""
+        """Give another session in place of a spoilt one, which stays borrowed if there is no other."""
         self._end(session)
         return self._kept() or self._made()
 
@@ -68,7 +68,7 @@ class Pool:
         self._slots.give_back()
 
     def close(self) -> None:
-        """Close what is idle, and what is lent when it is given back; a session can still be borrowed."""
+        """Close idle sessions now, and lent ones when they are given back; a session can still be borrowed."""
         with self._lock:
             self._generation += 1
         self._drop()
@@ -115,7 +115,7 @@ class Pool:
         return session
 
     def _try(self) -> int:
-        """Give the generation of the session to be made, unless the server rests; after a rest, refuse all others."""
+        """Give the generation of the session to be made; raises Unavailable while the server rests or another tries."""
         with self._lock:
             if monotonic() < self._rest_ends:
                 raise Unavailable(_RESTING)

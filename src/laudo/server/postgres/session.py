@@ -1,6 +1,6 @@
-"""One connection to PostgreSQL: sends statements, several in one round trip, and never waits longer than it may.
+"""One connection to PostgreSQL: sends statements, several in one round trip, and never waits without a limit.
 
-It asks libpq itself, through psycopg.pq: psycopg's cursors have no deadline, and begin a transaction in a round trip of
+It uses libpq itself, through psycopg.pq: psycopg's cursors have no deadline, and begin a transaction in a round trip of
 its own. A statement costs 10 µs of CPU instead of 13.5, a snapshot of one statement 19 instead of 41.
 """
 
@@ -23,19 +23,19 @@ from laudo.server.postgres import address, failures
 from laudo.server.postgres.binding import bound, numbered
 
 _MOST_PREPARED: Final = 1000
-"""Statements that a connection keeps prepared: their texts are made of constants, so that there are fewer."""
+"""Most statements that a connection keeps prepared; their texts are made of constants, so that there are fewer."""
 
 _SYNC: Final = int(pq.ExecStatus.PIPELINE_SYNC)
 _FAILED: Final = int(pq.ExecStatus.FATAL_ERROR)
 
 _MARGIN_MS: Final = 500
-"""How much longer than the statements may take the server can be silent before it counts as hung."""
+"""How much longer than the limit of its statements the server may be silent before it counts as hung."""
 
 _ENDS: Final = (b"COMMIT", b"ROLLBACK")
-"""Never prepared: where PgBouncer does not know of what was prepared, a transaction that has failed must still end."""
+"""Never prepared: even if PgBouncer does not know what was prepared, a failed transaction must end."""
 
 _AT_ONCE: Final = (b"BEGIN", *_ENDS)
-"""How those statements begin that are given no time of their own."""
+"""The beginnings of statements for which no time of their own is allowed."""
 
 _PLANS: Final = """
 SELECT set_config('plan_cache_mode', CASE WHEN 1000 <= (
@@ -44,24 +44,24 @@ SELECT set_config('plan_cache_mode', CASE WHEN 1000 <= (
 ) THEN 'force_generic_plan' ELSE ? END, false)
 WHERE current_setting('plan_cache_mode') = 'auto'
 """
-"""Left to itself, the server plans most statements at each request: knowing the values, it expects them to cost less.
+"""Makes the server plan each statement once if the tables are large; by default it plans most at each request.
 
-That takes longer than running them, to find the same plan, or a worse one: of an account that has come since it last
-looked it expects no rows, and takes any index. But a plan made for small tables, or before statistics tell that they
-are large, would stay when they have grown. A table that really is small does not matter: a store may have no persons.
-Who has set another mode keeps it, as Citus must.
+That takes longer than running them, and finds the same plan, or a worse one: for an account that is newer than the
+statistics it expects no rows, and takes any index. But a plan made for small tables, or before statistics tell that
+they are large, would stay when they have grown. A table that really is small does not matter: a store may have no
+persons. Another mode that somebody has set stays, as Citus needs it.
 """
 
 
 class Hung(Unavailable):
-    """The server has said nothing for longer than all that it was sent may take."""
+    """The server has been silent for longer than all that it was sent may take."""
 
 
 class Session:
-    """A connection for one thread at a time. Once an exchange has broken off it is `spoilt`, and only to be closed."""
+    """A connection for one thread at a time; once an exchange has broken off, it is `spoilt`, and must be closed."""
 
     def __init__(self, connection: psycopg.Connection[Any], *, limit_ms: int, prepare: bool) -> None:
-        """Wait for the server as long as it lets each statement take, which is so many milliseconds; 0: for ever."""
+        """`limit_ms` is the server's limit for each statement, for which this side waits, too; 0 means for ever."""
         self._connection = connection
         self._libpq: PGconn = connection.pgconn
         connection.adapters.register_loader("varchar", ByteaBinaryLoader)  # a page's items, sent as they are
@@ -86,9 +86,9 @@ class Session:
 
     @classmethod
     def open(cls, conninfo: str, *, limit_ms: int, prepare: bool, plans: str) -> Self:
-        """Connect; the server plans each prepared statement once if the store is large, and else by the mode `plans`.
+        """Connect; the server plans each prepared statement once if the store is large, else as the mode `plans` says.
 
-        Raises Unavailable (Hung, if there was no answer), StoreError when trying again would not help.
+        Raises Unavailable (Hung, if there was no answer), or StoreError if trying again would not help.
         """
         try:
             connection = psycopg.Connection.connect(conninfo, autocommit=True)
@@ -111,11 +111,11 @@ class Session:
 
     @property
     def is_failed(self) -> bool:
-        """Tell whether a statement has failed in the transaction, which can then only be undone."""
+        """Tell whether a statement has failed in the transaction, which can then only be rolled back."""
         return self._libpq.transaction_status == pq.TransactionStatus.INERROR
 
     def send(self, text: str, params: Sequence[Any] = ()) -> None:
-        """Put a statement behind those already sent; `receive` gives the rows of the last one."""
+        """Send a statement after those already sent; `receive` gives the rows of the last one."""
         query = numbered(text)
         types, values, formats = bound(params)
         self._sent += not query.startswith(_AT_ONCE)
@@ -132,9 +132,9 @@ class Session:
             self._flush()
 
     def leave(self) -> None:
-        """Let the server do what was sent; its answers are met, and passed over, with the next ones.
+        """Let the server run what was sent; its answers are read, and ignored, together with the next ones.
 
-        What was to be prepared with it may have failed: it is prepared anew.
+        What was to be prepared with it may have failed, and is prepared again.
         """
         with self._exchange:
             self._libpq.pipeline_sync()
@@ -147,7 +147,7 @@ class Session:
         return self._rows_of(self._received()[-1:])
 
     def receive_lock(self) -> list[Row]:
-        """The same, of a lock that others may hold; who would wait for ever tells so, once."""
+        """Do the same for a lock that others may hold; a long wait without a limit is reported, once."""
         self._tells = not self._limit_ms and not self._told
         try:
             return self.receive()
@@ -155,7 +155,7 @@ class Session:
             self._tells = False
 
     def receive_each(self, most: int) -> list[list[Row]]:
-        """The same, with the rows of each of the last queries, at most so many."""
+        """Do the same, but give the rows of each of the last queries, at most `most`."""
         queries = [answer for answer in self._received() if answer.status == pq.ExecStatus.TUPLES_OK]
         return [self._rows_of([answer]) for answer in queries[-most:]]
 
@@ -194,7 +194,7 @@ class Session:
         self._connection.close()
 
     def _name(self, query: bytes, types: tuple[int, ...]) -> bytes | None:
-        """Give the name under which a statement is prepared, in the same round trip if it is new."""
+        """Give the name under which a statement is prepared, in the same round trip if it is new; None without one."""
         key = (query, types)
         name = self._prepared.get(key)
         if name is None and self._prepare and query not in _ENDS and len(self._prepared) < _MOST_PREPARED:
@@ -209,10 +209,10 @@ class Session:
         self._fresh.clear()
 
     def _answers(self) -> tuple[list[PGresult], PGresult | None]:
-        """Send the rest, and read to the end; give the results of what nobody has left, and the first failure.
+        """Send the rest, and read to the end; give the results, without those of what was left, and the first failure.
 
-        Unless something was read meanwhile, nothing can have come yet of the end, so that it is waited for at once: to
-        ask libpq whether it must be lets other threads run, as often as it is asked.
+        If nothing was read while sending, the end cannot have come yet. So it is waited for at once: each time libpq is
+        asked whether it must be, other threads may run.
         """
         answers: list[PGresult] = []
         failure = None
@@ -234,7 +234,7 @@ class Session:
                     failure = failure or result
                 else:
                     answers.append(result)
-            self._libpq.get_result()  # None, which ends what a statement gives, and is there with it
+            self._libpq.get_result()  # None, which ends the results of a statement, and comes with them
         return answers, failure
 
     def _next(self) -> PGresult | None:
@@ -247,7 +247,7 @@ class Session:
         self._libpq.consume_input()
 
     def _flush(self) -> bool:
-        """Send what libpq holds; tells whether something was read, as it is while the kernel takes only a part."""
+        """Send what libpq holds; tells whether something was read, which happens if the kernel takes only a part."""
         has_read = False
         while self._libpq.flush():
             self._poll.modify(self._libpq.socket, select.POLLIN | select.POLLOUT)
@@ -266,12 +266,12 @@ class Session:
             raise Hung(failures.HUNG)
 
     def _silence_ms(self) -> int | None:
-        """Give how long the server may say nothing: what is sent together is answered together, when all is done."""
+        """Give how long the server may be silent: what is sent together is answered together, when all is done."""
         return max(self._sent, 1) * self._limit_ms + _MARGIN_MS if self._limit_ms else None
 
 
 class _Exchange:
-    """A block that spoils a session unless it comes to its end; there is none on one that is spoilt."""
+    """A block that leaves a session spoilt unless it comes to its end; on a spoilt one it raises Lost."""
 
     __slots__ = ("_session",)
 
@@ -293,6 +293,6 @@ class _Exchange:
 def _named(number: int, key: tuple[bytes, tuple[int, ...]]) -> bytes:
     """Make a name that no session gives to another statement.
 
-    PgBouncer, when it is too old or not told to keep them apart, runs what another session has prepared by that name.
+    A PgBouncer that is too old, or not told to keep names apart, runs what another session has prepared by that name.
     """
     return b"laudo%d_%s" % (number, blake2b(repr(key).encode(), digest_size=8).hexdigest().encode())

@@ -1,4 +1,4 @@
-"""How many threads may do something at once, how many more may wait for it, and who is next."""
+"""Limits how many threads do something at once, and how many more wait for it, and says who is next."""
 
 import threading
 from collections import deque
@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Final
 
 _LONG_SECONDS: Final = 0.5
-"""The wait after which there is more to do than can be done: who comes then is refused rather than left waiting."""
+"""A longer wait means overload: whoever comes then is refused rather than left waiting."""
 
 
 @dataclass(slots=True, eq=False)
@@ -24,15 +24,15 @@ class _Turn:
 
 
 class Slots:
-    """Hands each free slot to whoever has waited longest.
+    """Hands each free slot to the thread that has waited longest.
 
-    A semaphore of Python's lets a thread that has just given its slot back take it again before any that waits has
-    woken up: with more threads than connections, some waited for seconds while others asked hundreds of times.
+    With a semaphore of Python's, a thread that has just given its slot back can take it again before a waiting thread
+    has woken up: with more threads than connections, some waited for seconds while others asked hundreds of times.
 
-    As many threads as there are slots may wait until their time is up, and any number while waits are short. Once they
-    are long, the others are refused at once, until a slot is handed on after a short wait again. Otherwise every thread
-    of a process came to wait for a server that does not answer, and nobody would be left for requests without need of
-    it.
+    While waits are short, any number of threads may wait. Once they are long, only as many as there are slots may wait
+    until their time is up. The others are refused at once, until a slot is handed on after a short wait again.
+    Otherwise all threads of a process would come to wait for a server that does not answer, and none would be left for
+    requests that do not need it.
     """
 
     def __init__(self, number: int) -> None:
@@ -44,7 +44,7 @@ class Slots:
         self._lock = threading.Lock()
 
     def take(self, timeout: float) -> bool:
-        """Wait for a slot, for so many seconds at most; tells whether there is one."""
+        """Wait for a slot, for `timeout` seconds at most; tells whether there is one."""
         with self._lock:
             if self._free:
                 self._free -= 1
@@ -79,10 +79,10 @@ class Slots:
                 self._free += 1
 
     def _may_wait(self, place: int) -> bool:
-        """Tell whether somebody may wait at this place of the queue."""
+        """Tell whether a thread may wait at this place of the queue."""
         self._waits_are_long |= bool(self._waiting) and self._waiting[0].is_long
         return place < self._patient or not self._waits_are_long
 
     def _until(self, place: int, deadline: float) -> float:
-        """Give the instant at which somebody at this place has to look whether they may go on waiting."""
+        """Give the instant at which a thread at this place has to check whether it may go on waiting."""
         return deadline if place < self._patient else min(deadline, self._waiting[0].since + _LONG_SECONDS)

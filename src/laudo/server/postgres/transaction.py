@@ -1,4 +1,4 @@
-"""One transaction on PostgreSQL: begun in the round trip of its first statement, read-only ones ended without any."""
+"""One transaction on PostgreSQL: begins with the round trip of its first statement; a read-only one ends without."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -24,7 +24,7 @@ ALONE: Final = ""
 _DURABLE: Final = """
 SELECT set_config('synchronous_commit', 'local', true) WHERE current_setting('synchronous_commit') = 'off'
 """
-"""Whatever role or database set: what was acknowledged is on the disk. Who waits for standbys, too, still does."""
+"""Whatever the role or database sets, what is acknowledged is on the disk; a setting that waits for standbys stays."""
 _HAS_COLUMN: Final = """
 SELECT EXISTS (
     SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
@@ -85,7 +85,7 @@ class PostgresConnection:
         return self._exchange(statements, partial(Session.receive_each, most=len(statements)))
 
     def write(self, write: Write, rows: Iterable[Row]) -> None:
-        """Write rows with one statement; the server runs it while this side goes on, and `fetch` or the end fail."""
+        """Write rows with one statement, which the server runs meanwhile; the next `fetch` or the end raises errors."""
         given = list(rows)
         if given:
             self._send(Statement(self.dialect.written(write), columns(given)))
@@ -93,7 +93,7 @@ class PostgresConnection:
             self._has_written = True
 
     def hold(self, name: str, *, patient: bool = True) -> None:
-        """Wait for the lock whose number is a hash of this name, or try to take it."""
+        """Take the lock whose number is a hash of this name: wait for it, or raise Locked if not `patient`."""
         number = int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)
         lock = f"pg_{'' if patient else 'try_'}advisory_{'' if self._begin == ALONE else 'xact_'}lock"
         if self._exchange([Statement(f"SELECT {lock}(?)", (number,))], Session.receive_lock) == [(False,)]:
@@ -109,7 +109,7 @@ class PostgresConnection:
         return self.fetch(Statement(_HAS_COLUMN, (table, name))) == [(True,)]
 
     def _exchange(self, statements: Sequence[Statement], receive: Callable[[Session], T]) -> T:
-        """Send and receive. If the very first exchange finds the connection dead, that has lain idle, take another."""
+        """Send and receive; if the first exchange finds that the idle connection has died, take another one."""
         if not self._begun:
             try:
                 return self._exchanged(statements, receive)
@@ -140,7 +140,7 @@ class PostgresConnection:
                 self._session.send(_DURABLE)
 
     def _commit(self) -> None:
-        """End, once all is written: of what is lost before that it is known that nothing is stored."""
+        """Commit once all is written: if the connection is lost before, it is certain that nothing is stored."""
         if self._session.spoilt:
             raise Lost(LOST)
         if self._session.is_failed:
@@ -163,6 +163,6 @@ class PostgresConnection:
 
     def _roll_back(self) -> None:
         with suppress(Unavailable):
-            self._session.leave()  # A write that has failed passes over all until then: the rollback is not to be.
+            self._session.leave()  # After a failed write all is skipped up to here, unlike the rollback.
             self._session.send("ROLLBACK")
             self._session.leave()

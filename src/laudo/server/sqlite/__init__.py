@@ -21,8 +21,8 @@ OLDEST: Final = 3_051_003
 """Before 3.51.3 two connections that write can corrupt a database in WAL mode."""
 
 _LOOK_SECONDS: Final = 0.1
-"""How often a reader looks whether the file is still in its place: a look costs three microseconds, of the twenty that
-a page takes to read."""
+"""Seconds between two looks of a reader whether the file is still in its place: a look takes three microseconds, and
+reading a page takes twenty."""
 _REPLACED: Final = (
     "the store's file, or its -shm, was replaced or removed while it was open; start again, to use what is there now"
 )
@@ -30,12 +30,13 @@ _READ: Final = ("PRAGMA cache_size = -16000", "PRAGMA temp_store = MEMORY", "PRA
 _WRITE: Final = (
     "PRAGMA synchronous = FULL",
     "PRAGMA foreign_keys = ON",
-    "PRAGMA cache_size = -40000",  # Beyond that a cache gains nothing: the system has one, too.
-    "PRAGMA secure_delete = ON",  # What is deleted leaves the file, but for gaps of its pages.
-    "PRAGMA temp_store = FILE",  # What is sorted for a new index has the size of the table.
+    "PRAGMA cache_size = -40000",  # A larger cache gains nothing: the system has one, too.
+    "PRAGMA secure_delete = ON",  # Deleted data leaves the file, except gaps in its pages.
+    "PRAGMA temp_store = FILE",  # A sort for a new index takes the size of the table.
 )
 _BEGIN_TO_WRITE: Final = "PRAGMA journal_mode = WAL; BEGIN IMMEDIATE"
-"""A file keeps its mode: one that is only looked at, as another application's, stays as it was."""
+"""The mode stays in the file, so it is set only here: a file that is only looked at, perhaps of another application,
+stays as it was."""
 
 
 class Sqlite:
@@ -44,7 +45,7 @@ class Sqlite:
     dialect: Dialect = SQLITE
 
     def __init__(self, path: Path, *, write: bool, bounds: Bounds = PATIENT) -> None:
-        """Open a file by its absolute path; raises StoreError when it is missing, not a store, or SQLite is too old."""
+        """Open a file by its absolute path; raises StoreError if it is missing, not a store, or SQLite is too old."""
         if apsw.SQLITE_VERSION_NUMBER < OLDEST:
             message = f"SQLite {apsw.sqlite_lib_version()} can corrupt this store; install apsw with SQLite ≥ 3.51.3"
             raise StoreError(message)
@@ -60,7 +61,7 @@ class Sqlite:
         self._next_look = 0.0
         self._is_in_place = True
         session = self._in_place()
-        file = session.filename  # Where a link leads, there its companions are.
+        file = session.filename  # Without links: its companions are beside it.
         has_log = session.rows("PRAGMA journal_mode") == [("wal",)]
         if has_log:
             self._places[f"{file}-shm"] = files.place(f"{file}-shm")
@@ -75,17 +76,17 @@ class Sqlite:
         return [self.fetch(statement) for statement in statements]
 
     def mark(self) -> Mark:
-        """Mark the state of the file as it is now, without asking SQLite.
+        """Give the mark of the file as it is now, without asking SQLite.
 
-        None from a store opened to write, or before it had a log, and, from soon after, where the file has gone: what
-        was kept ends then.
+        None if the store is opened to write, or had no log when it was opened. Also None, a moment later, if the file
+        has gone, so that nothing that is kept is given any more.
         """
         if self._wal_index is None:
             return None
         return self._wal_index[: files.HEADER_BYTES] if self._look() else None
 
     def fetch_marked(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], Mark]:
-        """Mark nothing: `mark` has told, unless nothing can."""
+        """Do the same, without a mark: `mark` gives it, if there can be one."""
         return self.fetch_each(statements), None
 
     def snapshot(self) -> SqliteConnection:
@@ -107,7 +108,7 @@ class Sqlite:
         self._in_place().settle()
 
     def vacuum(self) -> None:
-        """Write the file anew, which takes it once more on the disk, twice for a while; raises Unavailable."""
+        """Rewrite the file, which needs its size once more on the disk, for a while twice; raises Unavailable."""
         self._in_place().vacuum()
 
     def close(self) -> None:
@@ -122,9 +123,9 @@ class Sqlite:
         self._local = threading.local()
 
     def _in_place(self) -> Session:
-        """Give the thread's connection, unless its file has gone from its path: what it holds is no longer the store.
+        """Give the thread's connection; raises Unavailable if the file has gone from its path, and so is not the store.
 
-        It would go on for ever, reading what nobody writes and writing what nobody reads. Raises Unavailable.
+        Otherwise it would go on for ever, reading what nobody writes and writing what nobody reads.
         """
         connection: Session | None = getattr(self._local, "connection", None)
         if connection is None:
@@ -135,7 +136,7 @@ class Sqlite:
         return connection
 
     def _look(self) -> bool:
-        """Tell whether the file is still in its place, and its log's index, or were when a reader looked last."""
+        """Tell whether the file and the WAL index are still in their places; a reader looks only now and then."""
         now = monotonic()
         if self._write or now >= self._next_look:
             self._next_look = now + _LOOK_SECONDS
@@ -163,7 +164,7 @@ class Sqlite:
         return connection
 
     def _set_up(self, connection: Session) -> None:
-        # Else every statement is planned anew for each value bound: 16 µs instead of 3 for a token's owner.
+        # Otherwise every statement is planned again for each bound value: 16 µs instead of 3 for a token's owner.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         connection.convert_binding = array_bound
         connection.wait_for_writers(endlessly=self._write)

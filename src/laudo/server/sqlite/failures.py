@@ -10,20 +10,20 @@ from laudo.server.database import LOCKED, NO_SCHEMA, Locked, Slow, StoreError, U
 
 _BESIDE: Final = "and those of its folder, -wal and -shm"
 _LONGEST: Final = 504
-"""Of a path: SQLite has room for 512 bytes, and adds `-journal` to it."""
+"""Bytes of a path: SQLite has room for 512, and appends `-journal`."""
 _NO_INDEX: Final = (
     "invalid fts5 file format",
     "vtable constructor failed",
     "no such fts5 table",
     "no such table: main.pessoa_words_",
 )
-"""How FTS5 begins where what it keeps of the index of words is not even its own format; all other damage has a code."""
+"""How FTS5's errors begin if the index of words is not even in its format; all other damage has a code."""
 _OLDER: Final = ("no such table", "no such column", "no such index")
-"""How SQLite begins where a statement names what a migration makes that the store has not had."""
+"""How SQLite's errors begin if a statement needs a migration that the store has not had."""
 
 
 def translate(error: apsw.Error, path: str) -> None:
-    """Raise the store's error for one of the engine's, or return when that is a mistake of ours."""
+    """Raise the store's error for one of the engine's, or return if it is a mistake of ours."""
     match error:
         case apsw.InterruptError():
             raise Slow("the store did not finish a statement within its time limit") from error
@@ -50,7 +50,7 @@ def translate(error: apsw.Error, path: str) -> None:
 
 
 def _why_unopened(path: str) -> str | None:
-    """Tell what is wrong with a path, where it is plain."""
+    """Tell what is wrong with a path, if that is plain."""
     if not files.named(path).parent.is_dir():
         return f"there is no folder {Path(path).parent}"
     return f"SQLite takes a path of {_LONGEST} bytes, no longer one" if len(path.encode()) > _LONGEST else None

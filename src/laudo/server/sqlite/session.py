@@ -1,4 +1,4 @@
-"""One connection to the file, which waits for other writers, and may end a statement."""
+"""One connection to the file, which waits for other writers, and can end a statement that takes too long."""
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
@@ -14,25 +14,25 @@ from laudo.server.sqlite import failures
 
 _WAIT_SECONDS: Final = 30
 _NAP_SECONDS: Final = 0.05
-"""How often one that waits for another writer looks again, and heeds a signal."""
+"""Seconds between two attempts of a connection that waits for another writer; between them it heeds signals."""
 _SETTLING_MS: Final = 1000
 _LONGEST: Final = 48_000
-"""Pages of the log, 196 MB, after which they are written into the file: it has many of them several times."""
+"""Pages of the log, 196 MB, after which they are written into the file: the log has many pages several times."""
 _AMPLE: Final = 1 << 30
-"""Bytes free on the disk with which they may wait. Where the log fills it, the file cannot take it any more, and its
-index, without which nobody reads, cannot grow."""
+"""Free bytes on the disk with which that may wait. If the log fills the disk, it cannot be written into the file any
+more, and the log's index, without which nobody can read, cannot grow."""
 _READ_AS_IT_WAS: Final = (
     "the file cannot be written anew yet: another process, as laudo verify or copy, still reads the store as it was"
 )
 _CHECK: Final = 1_000
-"""Steps of SQLite's machine after which a statement's time is looked at: of most, some tens of microseconds, but of a
-search for words one step may take a third of a millisecond."""
+"""Steps of SQLite's virtual machine after which a statement's time is checked: usually some tens of microseconds, but
+in a search for words one step may take a third of a millisecond."""
 _SCRIPT: Final = "script"
-"""Names what looks for a signal, beside what looks at the time."""
+"""Name of the handler that lets signals in, besides the one that checks the time."""
 
 
 class Session(apsw.Connection):
-    """A connection that may end a statement."""
+    """A connection that can end a statement, and keeps its log short."""
 
     _seconds: float = 0
     _ends: float = 0
@@ -42,14 +42,14 @@ class Session(apsw.Connection):
     _hindered: apsw.Error | None = None
 
     def __init__(self, path: str, flags: int) -> None:
-        """Open a file. All statements share one cursor: another one for each would cost half a microsecond."""
+        """Open a file; all statements share one cursor, since a new one for each would cost half a microsecond."""
         super().__init__(path, flags=flags, statementcachesize=200)
         self._cursor = self.cursor()
 
     def wait_for_writers(self, *, endlessly: bool) -> None:
-        """Wait for another writer, `endlessly` as one who writes as well does on PostgreSQL, telling so once.
+        """Wait for another writer: `endlessly`, with one notice, as writers on PostgreSQL do.
 
-        Otherwise it is half a minute, or as long as a statement may take. SQLite's own way of waiting heeds no signal.
+        Otherwise wait for half a minute, or as long as a statement may take. SQLite's own waiting heeds no signal.
         """
 
         def wait(times: int) -> bool:
@@ -67,12 +67,12 @@ class Session(apsw.Connection):
         self.set_busy_handler(wait)
 
     def keep_log_short(self) -> None:
-        """Write what is committed into the file now and then, and at once where the disk has little room."""
+        """Write the log into the file now and then, and after each commit if the disk has little room."""
         self.set_wal_hook(self._committed)
         self._committed(self, "main", 0)
 
     def end_after(self, seconds: float) -> None:
-        """End each statement that takes longer than so many seconds."""
+        """End each statement that takes longer than `seconds`."""
         self._seconds = seconds
         self.set_progress_handler(lambda: monotonic() > self._ends, _CHECK)
 
@@ -93,7 +93,7 @@ class Session(apsw.Connection):
         return False
 
     def vacuum(self) -> None:
-        """Write the whole file anew, and wait for who reads it as it was; raises Unavailable."""
+        """Rewrite the whole file, and wait for those who still read it as it was; raises Unavailable."""
         self.run_script("VACUUM")
         ends = monotonic() + _WAIT_SECONDS
         while not self.settle():
@@ -103,14 +103,14 @@ class Session(apsw.Connection):
             sleep(_NAP_SECONDS)
 
     def require_room(self) -> None:
-        """Raise Unavailable while the file cannot take the log: with more in it, it could not even be read."""
+        """Raise Unavailable while the log cannot be written into the file: if it grew, nobody could even read."""
         if self._hindered:
             self.settle()
         if self._hindered:
             failures.translate(self._hindered, self.filename)
 
     def _committed(self, _connection: apsw.Connection, _schema: str, pages: int) -> int:
-        """Heed how long the log is now; SQLite calls this after each commit."""
+        """Write the log into the file if necessary; SQLite calls this after each commit."""
         if files.room(self.filename) < _AMPLE:
             self.settle()
         elif pages >= _LONGEST:
@@ -121,7 +121,7 @@ class Session(apsw.Connection):
     def rows(self, text: str, params: Sequence[Any] = ()) -> list[Row]:
         """Run statements and give their rows; raises Unavailable, StoreError.
 
-        A short one has its time, too: SQLite counts the steps of what is kept prepared from run to run.
+        Short ones get their time, too: SQLite goes on counting the steps of a prepared statement from run to run.
         """
         if self._seconds:
             self._ends = monotonic() + self._seconds
@@ -133,14 +133,14 @@ class Session(apsw.Connection):
 
     def run_script(self, text: str) -> None:
         """Run statements that may take long, each of which heeds a signal; raises Unavailable, StoreError."""
-        self.set_progress_handler(lambda: False, _CHECK, id=_SCRIPT)  # Else a signal waits for a statement's end.
+        self.set_progress_handler(lambda: False, _CHECK, id=_SCRIPT)  # Else a signal would have to wait.
         try:
             self.rows(text)
         finally:
             self.set_progress_handler(None, id=_SCRIPT)
 
     def write(self, text: str, rows: Iterable[Row]) -> None:
-        """Run a statement for each of some rows, which may come of another store; raises Unavailable, StoreError."""
+        """Run a statement for each row; the rows may come from another store; raises Unavailable, StoreError."""
         try:
             self.executemany(text, rows)
         except apsw.Error as error:

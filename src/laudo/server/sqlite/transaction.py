@@ -1,4 +1,4 @@
-"""What happens on a connection between its begin and its end."""
+"""One transaction on SQLite: what happens on a connection between its begin and its end."""
 
 from collections.abc import Iterable, Sequence
 from typing import Self
@@ -54,6 +54,6 @@ class SqliteConnection:
         self._connection.run_script(text)
 
     def has_column(self, table: str, name: str) -> bool:
-        """Tell whether a table has this column; the pragma alone may tell of before another connection made it."""
+        """Tell whether a table has this column; the pragma alone may not see what another connection has just made."""
         text = "SELECT 1 FROM sqlite_schema AS t, pragma_table_info(t.name) AS c WHERE t.name = ? AND c.name = ?"
         return bool(self._connection.rows(text, (table, name)))
