@@ -1,6 +1,6 @@
--- The store, as SQLite's file has it; `laudo.server.citus` says how its tables lie on many machines. Every number is a
--- BIGINT, and every text is compared by its bytes. There is no trigger, sequence, function or view, and no default but
--- constants. Counters stand in no index and their pages keep room, so that a count is written in place.
+-- The same store as on SQLite; `laudo.server.citus` says how its tables are distributed over machines. Every number
+-- is a BIGINT, and every text is compared by its bytes. There are no triggers, sequences, functions or views, and no
+-- defaults but constants. Counters are in no index, and their pages keep room, so that a count is written in place.
 
 -- Which of these files have been applied.
 CREATE TABLE migration (
@@ -90,8 +90,8 @@ CREATE TABLE tally (
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 
 -- numero is the UUID's 16 bytes; recency is atualizado_em negated, so that the newest come first in ascending order;
--- item is the report's JSON, made once, when written. Indexes are read without the table where a page's visibility is
--- known, which takes a vacuum: one after every fiftieth part of new rows.
+-- item is the report's JSON, made once, when written. An index is read without the table for pages that a vacuum has
+-- found visible to all: it runs after each fiftieth of new rows.
 CREATE TABLE relatorio (
     id_organizacao   BIGINT           NOT NULL,
     id_conta         BIGINT           NOT NULL,
@@ -126,7 +126,7 @@ CREATE INDEX pessoa_recency ON pessoa (id_organizacao, recency, cpf);
 CREATE INDEX pessoa_nome ON pessoa (id_organizacao, nome_busca, cpf);
 
 -- The words of nome_busca, each with its organization before it, so that no search meets another organization's. With
--- fastupdate every search would walk what the last imports left: 13 ms in place of 0.3 at 320,000 persons.
+-- fastupdate, every search would scan what the last imports left pending: 13 ms instead of 0.3 at 320,000 persons.
 CREATE INDEX pessoa_words ON pessoa USING gin (array_to_tsvector(string_to_array(
     id_organizacao::text || '·' || replace(nome_busca, ' ', ' ' || id_organizacao::text || '·'), ' '))) WITH (fastupdate = off);
 
@@ -138,7 +138,7 @@ CREATE TABLE heartbeat (
 
 INSERT INTO heartbeat (id, at_ms) VALUES (1, 0);
 
--- An account is of one organization: a planner that multiplies both would expect one row, and sort them all.
+-- An account belongs to one organization: a planner that multiplies their odds would expect one row, and sort all.
 CREATE STATISTICS conta_owner (dependencies, ndistinct) ON id_organizacao, id_conta FROM conta;
 CREATE STATISTICS usuario_owner (dependencies, ndistinct) ON id_organizacao, id_conta FROM usuario;
 CREATE STATISTICS facet_owner (dependencies, ndistinct) ON id_organizacao, id_conta FROM facet;

@@ -1,6 +1,6 @@
--- How many persons have a word whose first letters, so many, are those of the word before it: of the different words of
--- nome_busca in alphabetical order. With n letters begin the words of as many persons as the words do that begin with
--- these and share fewer than n.
+-- How many persons have a word that shares so many first letters with the word before it, among the different words of
+-- their nome_busca in alphabetical order. The persons with a word that begins with certain n letters are as many as the
+-- words that begin with these and share fewer than n.
 CREATE TABLE word (
     id_organizacao BIGINT           NOT NULL,
     word           TEXT COLLATE "C" NOT NULL,

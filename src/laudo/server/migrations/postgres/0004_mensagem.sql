@@ -1,1 +1,1 @@
--- The rows of the axis mensagem are counted in buckets; there is nothing to make for them.
+-- With this file the rows of the axis mensagem are counted in buckets; it has nothing else to make.

@@ -1,4 +1,4 @@
--- What lies in a period is counted in other orders than that of time: these indexes have the instant too.
+-- The rows of a period are counted in other orders than that of time: these indexes need the instant, too.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS relatorio_facet_numero_recency ON relatorio
     (id_organizacao, id_conta, facet, numero, recency);
 DROP INDEX CONCURRENTLY IF EXISTS relatorio_facet_numero;

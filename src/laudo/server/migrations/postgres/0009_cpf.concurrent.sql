@@ -1,2 +1,2 @@
--- What lies in a period is counted in the order by cpf, too.
+-- The persons of a period are counted in the order by cpf, too.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS pessoa_cpf_recency ON pessoa (id_organizacao, cpf, recency);

@@ -1,1 +1,1 @@
--- What lists have is counted while others read them; there is nothing to make for that.
+-- With this file the rows of lists are counted while others read them; it has nothing else to make.

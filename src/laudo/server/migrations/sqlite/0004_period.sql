@@ -1,4 +1,4 @@
--- What lies in a period is counted in other orders than that of time: these indexes have the instant too.
+-- The rows of a period are counted in other orders than that of time: these indexes need the instant, too.
 DROP INDEX relatorio_facet_numero;
 CREATE INDEX relatorio_facet_numero ON relatorio (id_organizacao, id_conta, facet, numero, recency);
 DROP INDEX relatorio_mensagem;

@@ -1,3 +1,3 @@
--- How many rows each list has, beside its version: neither is read without the other.
+-- How many rows each list has, beside its version: both are always read together.
 ALTER TABLE organizacao ADD COLUMN total INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE conta ADD COLUMN total INTEGER NOT NULL DEFAULT 0;
