@@ -101,7 +101,7 @@ def _not_by_jq(said: str) -> output.Failure:
 
 
 def table(pages: Iterable[Iterable[Wire]], fields: Sequence[str]) -> None:
-    """Print columns aligned to the first page, or item by item if that is too wide; tab-separated off a terminal."""
+    """Print columns: on a terminal aligned for the first page, or item by item if too wide; elsewhere tab-separated."""
     rows = ([[_shown(item[name]) for name in fields] for item in page] for page in pages)
     if not sys.stdout.isatty():
         for row in chain.from_iterable(rows):

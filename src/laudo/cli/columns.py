@@ -45,7 +45,7 @@ def fitting(rows: Sequence[Sequence[str]]) -> Columns | None:
 
     A table of rich would cut what does not fit, and part of a numero is useless for asking.
     """
-    width, height = shutil.get_terminal_size()  # rich assumes 80 columns for a dumb one.
+    width, height = shutil.get_terminal_size()  # rich takes a dumb terminal to be 80 wide.
     console = Console(highlight=False, width=width, height=height)
     measured = [_Measured(values) for values in zip(*rows, strict=True)]
     columns = (Column(no_wrap=not each.has_blanks) for each in measured)

@@ -107,7 +107,7 @@ def delete_named(
                 if not isinstance(each, str):
                     report.say(f"{place} {number}: {each.reason}")
             report.reached(done.lines, source.consumed)
-            if unsettled and len(batch) < BATCH:  # Else more follows; settling each time would take a fifth longer.
+            if unsettled and len(batch) < BATCH:  # Else more follows; settling each would take a fifth of the time.
                 database.settle()
                 unsettled = False
     return _end(done, place, kind.name)

@@ -90,7 +90,8 @@ def logout() -> None:
 def access(base_url: str | None = None) -> Access:
     """Give the service and token of the environment, else the kept ones; raises Failure if there are none.
 
-    The kept ones are read only if they are needed. A kept token is sent only to the service that it was kept for.
+    `base_url`, if given, wins over both. What is kept is read only if it is needed, and a kept token is sent only to
+    the service that it was kept for.
     """
     wanted, token = os.environ.get(URL) if base_url is None else base_url, os.environ.get(TOKEN)
     names = ("--from" if base_url is not None else URL if wanted else _KEPT[0], TOKEN if token else _KEPT[1])

@@ -109,7 +109,7 @@ def fail(text: str, *, code: int = NOTHING_DONE) -> NoReturn:
 def resumable(so_far: Callable[[], str], code: Callable[[], int] = lambda: IN_PART) -> Iterator[None]:
     """If a block that another run can continue fails or is interrupted, say what is kept and how to get the rest.
 
-    `so_far` gives both as one text, empty if nothing is kept; `code` gives the exit code of a failure otherwise.
+    `so_far` gives both as one text, empty if nothing is kept; if something is, `code` gives a failure's exit code.
     """
     try:
         with _interruptible():
@@ -184,7 +184,7 @@ def new_file(path: Path) -> BinaryIO:
 
 
 def listing(items: Sequence[Item], *, as_json: bool) -> None:
-    """Print items as a JSON array, or as columns under their names; stderr says so where there are none."""
+    """Print items as a JSON array, or as columns under their names; if there are none, stderr says so."""
     if as_json:
         click.echo(terminal.as_json(items, indent=2))
     elif items:

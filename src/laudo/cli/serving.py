@@ -22,10 +22,10 @@ _STOP_SECONDS: Final = 30
 """How long requests in flight may take to finish once the server is told to stop."""
 
 _LOOKING_SECONDS: Final = 0.01
-"""Seconds between two looks whether a worker listens."""
+"""Seconds between two checks whether a worker listens."""
 
 _CONNECTING_SECONDS: Final = 1
-"""Seconds that such a look may take."""
+"""Seconds that such a check may take."""
 
 _HEAD_BYTES: Final = 65_536
 """Longest head of a request: until it ends, the worker keeps it in memory, whoever sends it."""

@@ -17,7 +17,7 @@ def heed_from_birth() -> None:
 
 
 def stopping() -> set[signal.Signals]:
-    """Give the signals that end the service; SIGHUP, which a closed terminal sends, unless nohup ignores it."""
+    """Give the signals that end the service, with SIGHUP, which a closed terminal sends, unless nohup ignores it."""
     is_heeded = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
     return {signal.SIGINT, signal.SIGTERM} | ({signal.SIGHUP} if is_heeded else set())
 

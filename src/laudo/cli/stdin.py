@@ -1,4 +1,4 @@
-"""Standard input as commands read it: the only place that handles that it is closed, or that nobody answers."""
+"""Standard input as commands read it: the only place that handles a closed one, or one where nobody answers."""
 
 import getpass
 import sys

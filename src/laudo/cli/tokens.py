@@ -103,7 +103,7 @@ def _end(now_ms: int, expires_in: str | None, expires_at: int | None) -> int | N
 
 
 def _hand_over(text: str) -> None:
-    """Print a token before it is stored: a stored token that nobody has would be worse than a printed one in vain."""
+    """Print a token before it is stored: one that works but that nobody has is worse than one that does not work."""
     if refused := output.refusal(text):
         raise output.Failure(f"no token was made, since it could not be printed: {refused}")
 

@@ -30,7 +30,7 @@ class Setting(click.Option):
 
 
 def said(error: click.ClickException) -> str:
-    """Describe an error in one line, without what was typed.
+    """Describe an error in one line, without the values that were typed.
 
     Cron and CI keep what is printed, and a token or a CPF may be anywhere on the command line.
     """

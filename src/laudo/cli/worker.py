@@ -18,7 +18,7 @@ _STARTING_SECONDS: Final = 0.5
 """How long a worker may take to act on signals once it has Granian's handler."""
 
 _LOOKING_SECONDS: Final = 0.01
-"""Seconds between two looks whether it has that handler yet, or whether it listens."""
+"""Seconds between two checks whether it has that handler yet, or whether it listens."""
 
 _OPENING_SECONDS: Final = 1
 """How long a worker waits before it tries again to open the store."""
@@ -100,7 +100,7 @@ def _end_with_parent() -> None:
 
 
 def _let_go_of_unread(settings: Settings) -> None:
-    """Let the kernel end unread connections, from when the worker listens; outside Linux this does nothing."""
+    """Once the worker listens, let the kernel end connections that are not read; outside Linux this does nothing."""
 
     def let_go() -> None:
         with suppress(AttributeError, OSError):

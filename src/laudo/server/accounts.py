@@ -1,4 +1,4 @@
-"""Makes, lists, disables and revokes: organizations, accounts, users and tokens.
+"""Organizations, accounts, users and tokens: makes and lists them, and disables or revokes them.
 
 Every function works on the connection it is given; the caller opens the transaction. Ids of accounts, users
 and tokens are unique in the whole store, so that on the command line one number names one thing. Instants are

@@ -84,7 +84,7 @@ class Service:
         self.callers = Callers(key, self.limits, calm)
         self.pages = Pages(key, cache_bytes=settings.cache_bytes)
         self._rehearsal = Rehearsal(settings.rehearse)
-        is_of_one = settings.server_timing or settings.rehearse  # either is of one request only
+        is_of_one = settings.server_timing or settings.rehearse  # either belongs to one request only
         repeated_bytes = 0 if is_of_one else settings.cache_bytes
         self.repeats = Repeats(database, self.limits, calm, cache_bytes=repeated_bytes)
 

@@ -117,7 +117,7 @@ class Served(Reader, Protocol):
         """Begin a request; gives the mark of the state that it sees, or of an earlier one."""
 
     def fetch_marked(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], Mark]:
-        """Run queries as `fetch_each` does, if there are any; gives the mark of the state that the first one saw, too.
+        """Run queries as `fetch_each` does, if there are any; also give the mark of the state that the first one saw.
 
         The mark is None if the engine cannot tell, and if the first query has no row.
         """
@@ -139,7 +139,7 @@ class Database(Served, Protocol):
         """Give a separate connection outside of any transaction, on which a lock is held until the block ends."""
 
     def settle(self) -> None:
-        """Remove deleted data from what the engine keeps beside its files, too, unless others use them for long."""
+        """Remove deleted data from the log that the engine keeps, too, unless others read or write for long."""
 
     def vacuum(self) -> None:
         """Rewrite the store's file, so that nothing deleted is left in it; raises StoreError if it is not in a file."""

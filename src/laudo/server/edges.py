@@ -194,7 +194,7 @@ class _Unanswered:
 
 
 def _on_falcon(request: falcon.Request, answer: falcon.Response, error: falcon.HTTPError, params: object) -> None:
-    """Translate what Falcon refuses: unknown paths (404), and methods that a route lacks (405) or Falcon (400)."""
+    """Translate what Falcon refuses: unknown paths (404), and methods unknown to a route (405) or to Falcon (400)."""
     if error.status_code == errors.NOT_FOUND.status:
         _on_refusal(request, answer, ApiError(errors.NOT_FOUND), params)
         return

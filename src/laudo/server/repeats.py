@@ -21,7 +21,7 @@ Environ = dict[str, Any]
 MARK: Final = "laudo.mark"
 """Key of a request's `environ`: the mark of the store with which it began."""
 _QUESTION: Final = "laudo.question"
-"""Another one: what is asked, if the answer may be kept and given again."""
+"""Key of a request's `environ`: what is asked, if the answer may be kept and given again."""
 _REST: Final = 1_000
 """Bytes that an answer takes up besides its texts and its body, about."""
 
@@ -101,7 +101,7 @@ class Repeats:
         self._given.keep(question, given)
 
     def _is_now(self, as_of: Mark, mark: Mark) -> bool:
-        """Tell whether a state is the request's; a store without marks is asked just for that, if it is likely."""
+        """Tell whether a state is the request's; if that is likely, a store without marks is asked just for it."""
         if mark is not None:
             return mark == as_of
         if not self._calm.expects(as_of):

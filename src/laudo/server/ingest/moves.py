@@ -20,11 +20,11 @@ class Move(NamedTuple):
 
     @property
     def keys(self) -> Iterator[bytes]:
-        """Their keys."""
+        """The keys of the rows."""
         return self.tally.axis.encoded(self.columns)
 
     def counted(self) -> Placed:
-        """Count them by their bucket and facet."""
+        """Count the rows by their bucket and facet."""
         return self.tally.buckets.counted(self.keys, self.facets)
 
 

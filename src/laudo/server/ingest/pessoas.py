@@ -172,7 +172,7 @@ SELECT numero_documento, recency, nome_pessoa FROM (
 WHERE place = 1
 """
 _MANY: Final = 100
-"""CPFs from which the question how many accounts and reports there are costs nothing beside their look-ups."""
+"""CPFs from which on asking for the number of accounts and reports costs nothing compared with the look-ups."""
 _LOOK: Final = 3
 """Reports that are read in sequence in the time that it takes to look up one CPF in one account."""
 _SIZE: Final = "SELECT count(*), sum(total) FROM conta WHERE id_organizacao = ?"

@@ -1,4 +1,4 @@
-"""Raises and reads versions: that of a list changes in the transaction that changes the list, so that readers know.
+"""Reads and raises versions: that of a list is raised in the transaction that changes it, which tells readers.
 
 The number of rows is written with the version. Versions follow the clock (milliseconds since 1970, times a million,
 about), and have a random part. So a store restored from a backup never reaches a version that it has shown before with

@@ -127,7 +127,7 @@ _CHECK: Final = """
 SELECT integrity_check, EXISTS (SELECT 1 FROM pessoa_words_data WHERE id = 1)
 FROM pragma_integrity_check('pessoa_words')
 """
-"""Row 1 has the totals: without it nothing can be removed, but FTS5's own check does not miss it."""
+"""Row 1 has the totals: without it nothing can be removed, but FTS5's own check does not notice."""
 _THESE: Final = "name IN ('pessoa_words_data', 'pessoa_words_idx', 'pessoa_words_docsize', 'pessoa_words_config')"
 _THERE: Final = f"SELECT count(*) FROM sqlite_schema WHERE {_THESE}"
 _PAGES: Final = f"""

@@ -1,4 +1,4 @@
-"""One connection to PostgreSQL: sends statements, several in one round trip, and never waits without a limit.
+"""One connection to PostgreSQL: sends statements, several in one round trip, and waits no longer than it may.
 
 It uses libpq itself, through psycopg.pq: psycopg's cursors have no deadline, and begin a transaction in a round trip of
 its own. A statement costs 10 µs of CPU instead of 13.5, a snapshot of one statement 19 instead of 41.
@@ -35,7 +35,7 @@ _ENDS: Final = (b"COMMIT", b"ROLLBACK")
 """Never prepared: even if PgBouncer does not know what was prepared, a failed transaction must end."""
 
 _AT_ONCE: Final = (b"BEGIN", *_ENDS)
-"""The beginnings of statements for which no time of their own is allowed."""
+"""How statements begin that add nothing to the time for which an answer may be waited for."""
 
 _PLANS: Final = """
 SELECT set_config('plan_cache_mode', CASE WHEN 1000 <= (

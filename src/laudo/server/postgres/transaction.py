@@ -1,4 +1,4 @@
-"""One transaction on PostgreSQL: begins with the round trip of its first statement; a read-only one ends without."""
+"""One transaction on PostgreSQL: it begins in its first statement's round trip; ending a read-only one takes none."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress

@@ -21,8 +21,8 @@ OLDEST: Final = 3_051_003
 """Before 3.51.3 two connections that write can corrupt a database in WAL mode."""
 
 _LOOK_SECONDS: Final = 0.1
-"""Seconds between two looks of a reader whether the file is still in its place: a look takes three microseconds, and
-reading a page takes twenty."""
+"""Seconds between two checks of a reader whether the file is still in its place: a check takes three microseconds,
+and reading a page takes twenty."""
 _REPLACED: Final = (
     "the store's file, or its -shm, was replaced or removed while it was open; start again, to use what is there now"
 )
@@ -61,7 +61,7 @@ class Sqlite:
         self._next_look = 0.0
         self._is_in_place = True
         session = self._in_place()
-        file = session.filename  # Without links: its companions are beside it.
+        file = session.filename  # Links are resolved: its companions are beside it.
         has_log = session.rows("PRAGMA journal_mode") == [("wal",)]
         if has_log:
             self._places[f"{file}-shm"] = files.place(f"{file}-shm")

@@ -1,4 +1,4 @@
-"""Copies a store into another one, of any engine, and compares both; a second run continues where the first ended.
+"""Copies a store into another one, of either engine, and compares both; a second run goes on where the first ended.
 
 Until an account's reports are counted in the target, its version and the totals of its facets are 0 there: requests
 find no reports, and the next run knows what to count. Afterwards it has the source's version, and so the same ETags.

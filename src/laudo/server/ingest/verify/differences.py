@@ -16,8 +16,8 @@ class Difference:
     """One number that is kept and is not what the reports say.
 
     `what` is kept as `stored`, None if it is missing, and is `counted` from the reports, None if nothing should be
-    kept. Without both, `rows` tells how many rows are as `what` says, None for one. What belongs to the organization
-    has no account. `remedy` says what helps if `--repair` does not.
+    kept. `rows`, if given, tells how many rows or words are as `what` says. What belongs to the organization has no
+    account. `remedy` says what helps if `--repair` does not.
     """
 
     id_organizacao: int
