@@ -37,14 +37,14 @@ class Children(Struct, frozen=True):
 
 @disclosure.only("axis")
 class Holding(Struct, frozen=True):
-    """The fine bucket that holds a key, given in `place` as bytes, and the coarse bucket around it.
+    """The fine bucket that holds a key, given as bytes, and the coarse bucket around it.
 
     One row of seven values. Of the fine bucket: lower, upper or null, total, rows before it in its coarse bucket. Of
     the coarse bucket: number, lower, rows before it. Rows of all facets count.
     """
 
     axis: Axis
-    place: bytes
+    key: bytes
 
 
 @disclosure.only("axis", "parent", "facets", "apart")
@@ -177,18 +177,18 @@ Asking = Generator[Asked, Rows, T]
 """A step of a plan, as a generator: what it asks, what it is sent, what it finds."""
 
 
-def together(*parts: Asking[T]) -> Asking[list[T]]:
+def together(*steps: Asking[T]) -> Asking[list[T]]:
     """Run steps of a plan side by side: what they ask at the same time is one round trip. Gives what each has found."""
     found: dict[int, T] = {}
-    sent: dict[int, Rows | None] = dict.fromkeys(range(len(parts)))
+    sent: dict[int, Rows | None] = dict.fromkeys(range(len(steps)))
     while True:
         asked: dict[int, Asked] = {}
         for number, rows in sent.items():
             try:
-                asked[number] = next(parts[number]) if rows is None else parts[number].send(rows)
+                asked[number] = next(steps[number]) if rows is None else steps[number].send(rows)
             except StopIteration as done:
                 found[number] = done.value
         if not asked:
-            return [found[number] for number in range(len(parts))]
+            return [found[number] for number in range(len(steps))]
         answers = yield Together(tuple(asked.values()))
         sent = {number: list(rows) for number, rows in zip(asked, answers, strict=True)}

@@ -57,16 +57,16 @@ _DAMAGED: Final = "the tally holds fewer rows than the facets; `laudo verify --r
 _EXCEEDS: Final = "the tally counts more rows than there are; `laudo verify --repair` mends it"
 
 
-def locate(axis: Axis, group: Group, position: int) -> Asking[Key]:
-    """Find the key of the row that comes after `position` rows of a group.
+def locate(axis: Axis, group: Group, place: int) -> Asking[Key]:
+    """Find the key of the row that comes after `place` rows of a group.
 
     Raises DamagedError if the tally does not fit the rows.
     """
     bucket = _WHOLE
     for _level in range(2):
         children = _buckets((yield Children(axis, bucket.number, group.numbers, group.others)), bucket)
-        bucket, position = _at(children, position)
-    keys = yield At(axis, axis.decode(bucket.lower), _decoded(axis, bucket.upper), group.numbers, position)
+        bucket, place = _at(children, place)
+    keys = yield At(axis, axis.decode(bucket.lower), _decoded(axis, bucket.upper), group.numbers, place)
     if not keys:
         raise DamagedError(_EXCEEDS)
     return keys[0]
@@ -127,9 +127,8 @@ def _rank(axis: Axis, group: Group, key: Key, holder: Holder) -> Asking[int]:
     The last are counted from the beginning of the fine bucket that holds the key, or from its end if that seems nearer.
     It is nearer where rows lie evenly; a wrong guess costs nothing but time.
     """
-    place = axis.encode(key)
     coarse = _summed(axis, group, COARSE, holder.coarse_lower, holder.coarse_before)
-    if holder.upper is not None and _nearer_end(place, holder.lower, holder.upper):
+    if holder.upper is not None and _nearer_end(axis.encode(key), holder.lower, holder.upper):
         fine = _summed(axis, group, holder.coarse, holder.upper, holder.before + holder.total)
         rows = counted(axis, group.numbers, key, axis.decode(holder.upper))
         before, within, beyond = yield from together(coarse, fine, rows)
@@ -176,13 +175,13 @@ def counted(
     return int(below[0][0] + within[0][0])
 
 
-def _nearer_end(place: bytes, lower: bytes, upper: bytes) -> bool:
-    """Tell whether a place, a key as bytes, lies in the second half of a range.
+def _nearer_end(key: bytes, lower: bytes, upper: bytes) -> bool:
+    """Tell whether a key lies in the second half of a range, all three as bytes.
 
     A range that begins with empty bytes, which sort below every key, has no halves.
     """
-    width = max(map(len, (place, lower, upper)))
-    begin, here, end = (int.from_bytes(each.ljust(width, b"\0")) for each in (lower, place, upper))
+    width = max(map(len, (key, lower, upper)))
+    begin, here, end = (int.from_bytes(each.ljust(width, b"\0")) for each in (lower, key, upper))
     return bool(lower) and here - begin > end - here
 
 
@@ -192,12 +191,12 @@ def _buckets(rows: Rows, parent: Bucket) -> list[Bucket]:
     return [Bucket(number, lower, end, total) for (number, lower, total), end in zip(rows, ends, strict=False)]
 
 
-def _at(buckets: list[Bucket], position: int) -> tuple[Bucket, int]:
-    """Give the bucket that holds a place, and the place within it."""
+def _at(buckets: list[Bucket], place: int) -> tuple[Bucket, int]:
+    """Give the bucket in which a place lies, and the place within the bucket."""
     for bucket in buckets:
-        if position < bucket.total:
-            return bucket, position
-        position -= bucket.total
+        if place < bucket.total:
+            return bucket, place
+        place -= bucket.total
     raise DamagedError(_DAMAGED)
 
 

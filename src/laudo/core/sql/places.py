@@ -33,7 +33,7 @@ def children(lookup: Children, owner: Owner, dialect: Dialect) -> Statement:
 
 def holding(lookup: Holding, owner: Owner, _dialect: Dialect) -> Statement:
     axis = tallied(lookup.axis, owner)
-    return Statement(_HOLDING, (*(*axis, lookup.place) * 4, *axis, *axis))
+    return Statement(_HOLDING, (*(*axis, lookup.key) * 4, *axis, *axis))
 
 
 def before(lookup: Before, owner: Owner, dialect: Dialect) -> Statement:
