@@ -122,7 +122,7 @@ def test_a_request_carries_what_the_specification_wants(client: Client, service:
         ({"sort": 5}, "sort deve ser um destes campos"),
         ({"status": "PRONTO"}, "status de relatorios deve ser um destes valores: PROCESSANDO"),
         ({"numero_documento": "529.982.247-25"}, "sem máscara"),
-        ({"numero_documento": "５２９９８２２４７２５"}, "só de 0 a 9 e de A a Z"),
+        ({"numero_documento": "５２９９８２２４７２５"}, "(0 a 9 e A a Z)"),
         ({"numero_documento": "529\N{NO-BREAK SPACE}98224725"}, "sem máscara nem espaços"),
         ({"numero_documento": 52998224725}, "numero_documento de relatorios deve ser"),
         ({"numero": "1"}, "um UUID"),
@@ -151,7 +151,7 @@ def test_whoever_writes_no_address_is_not_told_how_an_instant_is_written_there(c
     with pytest.raises(ParameterError) as caught:
         client.call("relatorios", atualizado_em_de="2026-01-31T12:00:00%2B03:00")
     assert caught.value.message == (
-        "atualizado_em_de de relatorios deve ser uma data, como 2026-01-31, ou um instante ISO 8601 com fuso, como "
+        "atualizado_em_de de relatorios deve ser uma data, como 2026-01-31, ou data e hora com fuso (ISO 8601), como "
         "2026-01-31T12:00:00Z"
     )
 

@@ -117,7 +117,7 @@ def chapters(client: NewClient, form: str) -> tuple[str, dict[str, str]]:
 def test_the_reference_says_all_that_the_document_does(client: NewClient, document: Json, form: str) -> None:
     head, said = chapters(client, form)
     assert all(text in head for text in (document["info"]["summary"], document["info"]["description"]))
-    assert "valor inteiro do cabeçalho Authorization, sem Bearer" in head
+    assert "Envie somente o token no cabeçalho Authorization, sem Bearer" in head
     assert list(said) == list(document["paths"])
     for path, chapter in said.items():
         get = document["paths"][path]["get"]
@@ -136,7 +136,7 @@ def test_the_reference_says_all_that_the_document_does(client: NewClient, docume
             before, _, after = row.partition(parameter["description"])
             assert parameter["name"] in before
             assert ("cabeçalho" in before.lower()) == (parameter["in"] == "header")
-            assert "default" not in schema or after.startswith(f" Sem ele: {schema['default']}.")
+            assert "default" not in schema or after.startswith(f" Padrão: {schema['default']}.")
         for answer in (resolved(document, each) for each in get["responses"].values()):
             assert answer["description"] in chapter
             assert all(name in chapter for name in answer["headers"])

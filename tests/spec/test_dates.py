@@ -99,7 +99,7 @@ def test_a_plus_that_an_address_makes_a_blank_of_is_told_how_to_be_written(empty
     instant = "2026-01-31T12:00:00{}00:00"
     answer = empty.get(f"{path}?atualizado_em_de={instant.format('+')}")
     assert answer.json["message"] == (
-        "O parâmetro atualizado_em_de deve ser uma data, como 2026-01-31, ou um instante ISO 8601 com fuso, como "
+        "O parâmetro atualizado_em_de deve ser uma data, como 2026-01-31, ou data e hora com fuso (ISO 8601), como "
         "2026-01-31T12:00:00Z (o + do fuso se escreve %2B na URL)."
     )
     assert empty.get(f"{path}?atualizado_em_de={instant.format('%2B')}").status == 200

@@ -198,8 +198,8 @@ def test_a_cursor_is_for_one_account(
 
 def test_what_is_said_of_a_refused_cursor_names_whose_it_must_be(acme: Client) -> None:
     assert acme.get("/relatorios?cursor=abc").json["message"] == (
-        "O parâmetro cursor deve ser o que o cabeçalho Link informou, com a mesma conta, os mesmos filtros e a mesma"
-        " ordem."
+        "O parâmetro cursor deve ser o valor informado no cabeçalho Link, para a mesma conta, os mesmos filtros e a "
+        "mesma ordenação."
     )
 
 

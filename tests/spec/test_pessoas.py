@@ -134,7 +134,7 @@ def test_words_of_which_some_would_be_left_out_are_refused(named: Client, name: 
     """Each of these has at most 200 characters, and more than 500 once it is spelt out."""
     refused = named.get("/pessoas", **{name: text})
     assert refused.keys == [name]
-    assert refused.json["message"].endswith("até 200 caracteres, que por extenso não passem de 500.")
+    assert refused.json["message"].endswith("até 200 caracteres (no máximo 500 após a normalização Unicode).")
     assert names(named, **{name: "maria " + "…" * 164}) == {"Maria da Silva", "Ana-Maria Souza"}
 
 

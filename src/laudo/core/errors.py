@@ -25,10 +25,14 @@ UNAUTHORIZED: Final = Kind(
 NOT_FOUND: Final = Kind(404, "Not Found", "Endereço não encontrado. Verifique o caminho da URL.")
 NOT_ALLOWED: Final = Kind(405, "Method Not Allowed", "Método não permitido neste endereço. Utilize GET.")
 TOO_MANY: Final = Kind(
-    429, "Too Many Requests", "Muitas requisições. Aguarde o tempo indicado em Retry-After e tente novamente."
+    429,
+    "Too Many Requests",
+    "Limite de requisições excedido. Aguarde o tempo indicado em Retry-After e tente novamente.",
 )
 INTERNAL: Final = Kind(
-    500, "Internal Server Error", "Erro interno. Tente novamente e, se persistir, informe o X-Request-Id."
+    500,
+    "Internal Server Error",
+    "Erro interno. Tente novamente e, se o erro persistir, informe o X-Request-Id ao suporte.",
 )
 UNAVAILABLE: Final = Kind(
     503,

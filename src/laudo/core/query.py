@@ -164,7 +164,8 @@ def accepted_names(resource: Resource) -> tuple[str, ...]:
 
 
 BAD_CURSOR: Final = (
-    "O parâmetro cursor deve ser o que o cabeçalho Link informou, com a mesma conta, os mesmos filtros e a mesma ordem."
+    "O parâmetro cursor deve ser o valor informado no cabeçalho Link, "
+    "para a mesma conta, os mesmos filtros e a mesma ordenação."
 )
 
 Problems = dict[str, str]
@@ -197,7 +198,7 @@ def _split(query_string: str, accepted: tuple[str, ...]) -> tuple[dict[str, str]
         elif value is None:
             problems[name] = f"O valor do parâmetro {name} {_ENCODED.format(most)}"
         elif name in IGNORED and not value:
-            problems[name] = f"O parâmetro {name} não deve ser vazio."
+            problems[name] = f"O parâmetro {name} não pode ser vazio."
         elif name in given:
             problems[name] = f"O parâmetro {name} deve aparecer uma única vez."
         else:

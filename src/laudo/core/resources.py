@@ -113,13 +113,13 @@ _RANGE: Final = (
     Filter(
         "atualizado_em_de",
         values.SINCE,
-        "Somente os atualizados a partir deste instante, ou do início deste dia (UTC).",
+        "Somente os atualizados a partir deste instante; uma data vale desde o início do dia (UTC).",
         Match.SINCE,
     ),
     Filter(
         "atualizado_em_ate",
         values.UNTIL,
-        "Somente os atualizados antes deste instante, ou até o fim deste dia (UTC).",
+        "Somente os atualizados antes deste instante; uma data vale até o fim do dia (UTC).",
         Match.UNTIL,
     ),
 )
@@ -138,7 +138,7 @@ RELATORIOS: Final = Resource(
         Field("nome", values.TEXT, None, "Nome da matriz que deu origem ao relatório."),
         Field("atualizado_em", values.INSTANT, axes.RELATORIO_RECENCY, "Última atualização, em UTC."),
         Field("resultado", values.RESULTADO, None, "VALID ou INVALID; null até a decisão.", nullable=True),
-        Field("mensagem", values.TEXT, axes.RELATORIO_MENSAGEM, "Mensagem da situação; pode ser vazia."),
+        Field("mensagem", values.TEXT, axes.RELATORIO_MENSAGEM, "Mensagem sobre a situação; pode ser vazia."),
         Field("pendente_validacao_manual", values.BOOLEAN, None, "Se aguarda validação manual."),
         Field(
             "numero_documento", values.DOCUMENTO, axes.RELATORIO_DOCUMENTO, "CPF (11 dígitos) ou CNPJ (14 caracteres)."
@@ -151,7 +151,11 @@ RELATORIOS: Final = Resource(
         Filter("numero", values.UUID, "Somente o relatório com este identificador."),
         Filter("resultado", values.RESULTADO, "Somente os relatórios com este resultado."),
         Filter("status", values.STATUS, "Somente os relatórios nesta situação."),
-        Filter("pendente_validacao_manual", values.BOOLEAN, "Somente os que aguardam, ou não, validação manual."),
+        Filter(
+            "pendente_validacao_manual",
+            values.BOOLEAN,
+            "Com true, somente os que aguardam validação manual; com false, somente os demais.",
+        ),
         *_RANGE,
     ),
 )
@@ -165,7 +169,7 @@ PESSOAS: Final = Resource(
     echo=("busca", "nome", "cpf"),
     fields=(
         Field("cpf", values.CPF, axes.PESSOA_CPF, "CPF, somente dígitos."),
-        Field("nome", values.TEXT, axes.PESSOA_NOME, "Nome da pessoa, do seu relatório mais recente."),
+        Field("nome", values.TEXT, axes.PESSOA_NOME, "Nome da pessoa, conforme seu relatório mais recente."),
         Field(
             "atualizado_em",
             values.INSTANT,
@@ -175,11 +179,16 @@ PESSOAS: Final = Resource(
     ),
     filters=(
         Filter("cpf", values.CPF, "Somente a pessoa com este CPF."),
-        Filter("nome", values.NAME, "Cada palavra dada inicia uma palavra do nome, em qualquer ordem.", Match.WORDS),
+        Filter(
+            "nome",
+            values.NAME,
+            "Palavras do nome, inteiras ou só o início, em qualquer ordem; todas devem constar.",
+            Match.WORDS,
+        ),
         Filter(
             "busca",
             values.SEARCH,
-            "Dígitos: CPFs que começam assim. Texto: como nome. Vazia: sem filtro.",
+            "Só dígitos: CPFs que começam assim. Outro texto: como em nome. Vazia: sem filtro.",
             Match.SEARCH,
             may_be_empty=True,
         ),
@@ -193,7 +202,7 @@ PROFILE: Final = (
     ("api_token", "O token apresentado nesta requisição."),
     ("email", "E-mail do usuário."),
     ("nome_usuario", "Nome do usuário."),
-    ("webhook_url", "Endereço de webhook da conta; vazio quando não configurado."),
+    ("webhook_url", "Endereço do webhook da conta; vazio quando não configurado."),
     ("nome_organizacao", "Nome da organização."),
     ("id_organizacao", "Identificador da organização: um número, escrito como texto."),
 )

@@ -210,9 +210,9 @@ TIPO_PESSOA: Final = enumeration(PESSOA, EMPRESA, accepted=("PESSOA", "EMPRESA")
 RESULTADO: Final = enumeration("VALID", "INVALID")
 BOOLEAN: Final = Kind(_truth, "um destes valores: true, false", "false", json_type="boolean", choices=("true", "false"))
 TEXT: Final = Kind(str, "um texto de 1 a 200 caracteres", "consultaPessoaDefault")
-_LENGTH: Final = f"até 200 caracteres, que por extenso não passem de {_MOST_FOLDED}"
-NAME: Final = Kind(_with_words, f"um nome com ao menos uma letra ou dígito e {_LENGTH}", "maria silva")
-SEARCH: Final = Kind(_searchable, f"o início de um CPF, só em dígitos, ou palavras de um nome, com {_LENGTH}", "maria")
+_LENGTH: Final = f"até 200 caracteres (no máximo {_MOST_FOLDED} após a normalização Unicode)"
+NAME: Final = Kind(_with_words, f"um nome com ao menos uma letra ou um dígito e {_LENGTH}", "maria silva")
+SEARCH: Final = Kind(_searchable, f"o início de um CPF, só com dígitos, ou palavras de um nome, com {_LENGTH}", "maria")
 UUID: Final = Kind(
     _matching(_UUID, str.lower),
     "um UUID, como 0f8fad5b-d9cb-469f-a165-70867728950e",
@@ -222,24 +222,24 @@ UUID: Final = Kind(
 )
 CPF: Final = Kind(
     _matching(r"[0-9]{11}", str),
-    "um CPF de 11 dígitos, só de 0 a 9, sem máscara nem espaços",
+    "um CPF de 11 dígitos (0 a 9), sem máscara nem espaços",
     "12345678909",
     pattern="^[0-9]{11}$",
 )
 DOCUMENTO: Final = Kind(
     _matching(r"[0-9]{11}|[0-9A-Za-z]{12}[0-9]{2}", str.upper),
-    "um CPF de 11 dígitos ou um CNPJ de 14 caracteres, só de 0 a 9 e de A a Z, sem máscara nem espaços",
+    "um CPF de 11 dígitos ou um CNPJ de 14 caracteres (0 a 9 e A a Z), sem máscara nem espaços",
     "12345678909",
     pattern="^([0-9]{11}|[0-9A-Za-z]{12}[0-9]{2})$",
 )
 INSTANT: Final = Kind(
     parse_instant,
-    "um instante ISO 8601 com fuso, como 2026-01-31T12:00:00Z",
+    "data e hora com fuso (ISO 8601), como 2026-01-31T12:00:00Z",
     "2026-01-31T12:00:00.000Z",
     format="date-time",
 )
 _RANGE_PATTERN: Final = f"^{_DATE_PATTERN}({_TIME_PATTERN})?$"
-_RANGE_ACCEPTS: Final = "uma data, como 2026-01-31, ou um instante ISO 8601 com fuso, como 2026-01-31T12:00:00Z"
+_RANGE_ACCEPTS: Final = "uma data, como 2026-01-31, ou data e hora com fuso (ISO 8601), como 2026-01-31T12:00:00Z"
 _PLUS: Final = "o + do fuso se escreve %2B na URL"
 SINCE: Final = Kind(_since, _RANGE_ACCEPTS, "2026-01-01", pattern=_RANGE_PATTERN, encoding=_PLUS)
 UNTIL: Final = Kind(_until, _RANGE_ACCEPTS, "2026-01-31", pattern=_RANGE_PATTERN, encoding=_PLUS)

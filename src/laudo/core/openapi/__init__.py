@@ -77,7 +77,7 @@ def _options(get: Json) -> Json:
     return {
         "operationId": f"{get['operationId']}_options",
         "tags": get["tags"],
-        "summary": "Diz os métodos aceitos.",
+        "summary": "Informa os métodos aceitos.",
         "security": [],
         "parameters": [parameters.REQUEST_ID],
         "responses": {"204": {"description": "Sem corpo.", "headers": answers.headers("Allow")}},

@@ -148,21 +148,23 @@ HEADERS: Final[Json] = {
         pattern="^[A-Za-z0-9._-]{1,64}$",
     ),
     "X-Content-Type-Options": _header("Sempre nosniff.", "nosniff", pattern="^nosniff$"),
-    "Cache-Control": _header("Se e como a resposta pode ser guardada.", "private, no-cache"),
+    "Cache-Control": _header("Se e como a resposta pode ser guardada em cache.", "private, no-cache"),
     "Vary": _header("A resposta depende do token.", "Authorization"),
     "Server-Timing": _header(
         "A duração de cada etapa, em milissegundos, quando o servidor está configurado para mostrá-la.",
         "auth;dur=0.021, parse;dur=0.004, answer;dur=0.135",
         required=False,
     ),
-    "ETag": _header("Identifica o estado da lista; vai em If-None-Match.", '"wET0Ygzs5S5GpYfxdwga"', pattern='^".+"$'),
+    "ETag": _header(
+        "Identifica o estado da lista; envie-o em If-None-Match.", '"wET0Ygzs5S5GpYfxdwga"', pattern='^".+"$'
+    ),
     "Link": _header(
-        "Endereços, relativos ao da lista, de first, prev e last, por número de página, e de next, por cursor.",
+        "Endereços relativos ao da lista: first, prev e last, por número de página; next, por cursor.",
         f'<relatorios?page=1&rows=25>; rel="first", <relatorios?cursor={_CURSOR}&rows=25>; rel="next"',
     ),
     "WWW-Authenticate": _header("Como se autenticar.", 'Token realm="api"'),
     "Allow": _header("Os métodos aceitos.", "GET, HEAD, OPTIONS"),
-    "Retry-After": _header("Segundos a aguardar antes de tentar de novo.", "1", pattern="^[0-9]+$"),
+    "Retry-After": _header("Segundos a aguardar antes de tentar novamente.", "1", pattern="^[0-9]+$"),
 }
 """Every header of an answer, by name."""
 

@@ -11,8 +11,8 @@ REQUEST_ID: Final[Json] = {
     "name": "X-Request-Id",
     "in": "header",
     "description": (
-        "Identificador próprio da requisição. Com 1 a 64 letras, dígitos, pontos, sublinhados ou hifens é repetido "
-        "na resposta; qualquer outro é ignorado."
+        "Identificador da requisição, à sua escolha. Se tiver de 1 a 64 letras sem acento, dígitos, pontos, "
+        "sublinhados ou hifens, é repetido na resposta; senão, é ignorado."
     ),
     "schema": {"type": "string"},
     "example": "consulta-42",
@@ -22,7 +22,7 @@ REQUEST_ID: Final[Json] = {
 IF_NONE_MATCH: Final[Json] = {
     "name": "If-None-Match",
     "in": "header",
-    "description": "O ETag de uma resposta anterior; 304 quando nada mudou.",
+    "description": "O ETag de uma resposta anterior; se nada mudou, a resposta é 304.",
     "schema": {"type": "string"},
     "example": '"wET0Ygzs5S5GpYfxdwga"',
 }
@@ -43,8 +43,8 @@ def _page() -> Json:
         "name": "page",
         "in": "query",
         "description": (
-            "Número da página; sem ele e sem cursor, a primeira. Não se envia junto com cursor. "
-            "Além do fim: itens vazio e o total verdadeiro."
+            "Número da página; sem page nem cursor, vem a primeira. Não envie junto com cursor. "
+            "Além da última página, itens vem vazio e total continua exato."
         ),
         "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999},
         "example": 1,
@@ -69,7 +69,10 @@ def _sort(resource: Resource) -> Json:
     return {
         "name": "sort",
         "in": "query",
-        "description": f"Campo de ordenação; - para decrescente. Empates por {resource.key}; nulos ao fim.",
+        "description": (
+            "Campo de ordenação, com - na frente para ordem decrescente. "
+            f"Empates são ordenados por {resource.key}; nulos ficam no fim."
+        ),
         "schema": {"type": "string", "enum": sorts, "x-enum-varnames": names, "default": f"-{NEWEST}"},
         "example": f"-{NEWEST}",
     }
@@ -81,8 +84,9 @@ def _cursor() -> Json:
         "name": "cursor",
         "in": "query",
         "description": (
-            "O que o cabeçalho Link informou em rel=next, no lugar de page: percorre a lista sem omissões nem "
-            "repetições enquanto os dados mudam. Vale para a mesma conta, os mesmos filtros e a mesma ordem."
+            "O valor que o cabeçalho Link informa em rel=next, para usar no lugar de page: percorre a lista sem "
+            "omissões nem repetições, mesmo que os dados mudem. Vale para a mesma conta, os "
+            "mesmos filtros e a mesma ordenação."
         ),
         "schema": {"type": "string", "minLength": 1, "maxLength": query.MOST_CURSOR_CHARACTERS},
     }
@@ -116,7 +120,7 @@ def _ignored(name: str) -> Json:
     return {
         "name": name,
         "in": "query",
-        "description": "Aceito e ignorado; o tamanho da página é rows.",
+        "description": "Aceito, mas ignorado; o tamanho da página é definido por rows.",
         "deprecated": True,
         "schema": {"type": "string", "minLength": 1, "maxLength": query.MOST_CHARACTERS, "pattern": _PRINTABLE},
         "example": "25",

@@ -46,7 +46,7 @@ def profile() -> Json:
     return {
         "operationId": "usuario",
         "tags": ["consulta"],
-        "summary": "Lê o perfil de quem consulta e da sua organização. Contém o token: não divulgue a resposta.",
+        "summary": "Lê o perfil do usuário que consulta e sua organização. A resposta contém o token: não a divulgue.",
         "parameters": [parameters.REQUEST_ID],
         "responses": {
             "200": {
@@ -66,7 +66,7 @@ def health() -> Json:
 
 def ready() -> Json:
     """Describe `/ready`."""
-    summary = "Responde 200 quando o banco de dados está acessível e seu esquema não é anterior ao do serviço."
+    summary = "Responde 200 quando o banco de dados está acessível e seu esquema não é anterior ao que o serviço usa."
     route = _plain("ready", summary, "ok")
     route["responses"] |= answers.refer(errors.UNAVAILABLE)
     return route

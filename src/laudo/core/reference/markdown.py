@@ -23,10 +23,10 @@ def _route(route: Route) -> str:
             f"| {_example(parameter)} |"
             for parameter in route.parameters
         ]
-        blocks += ["### Parâmetros", "\n".join(["| nome | | aceita | exemplo |", "|---|---|---|---|", *rows])]
+        blocks += ["### Parâmetros", "\n".join(["| nome | descrição | aceita | exemplo |", "|---|---|---|---|", *rows])]
     if route.fields:
         fields = [f"| `{field.name}` | {field.kind} | {_cell(field.description)} |" for field in route.fields]
-        blocks += ["### Campos", "\n".join(["| nome | tipo | |", "|---|---|---|", *fields])]
+        blocks += ["### Campos", "\n".join(["| nome | tipo | descrição |", "|---|---|---|", *fields])]
     blocks += ["### Exemplos", _code("sh", parts.curl(route)), _code("python", parts.python(route))]
     return "\n\n".join([*blocks, "### Respostas", *(_answer(answer) for answer in route.answers)])
 
@@ -40,7 +40,7 @@ def _answer(answer: Answer) -> str:
 def _says(parameter: Json) -> str:
     place = "Cabeçalho. " if parameter["in"] == "header" else ""
     given = parameter["schema"].get("default")
-    return f"{place}{parameter['description']}" + (f" Sem ele: `{given}`." if given is not None else "")
+    return f"{place}{parameter['description']}" + (f" Padrão: `{given}`." if given is not None else "")
 
 
 def _example(parameter: Json) -> str:

@@ -74,13 +74,13 @@ def _parameters(route: Route) -> str:
     if not route.parameters:
         return ""
     rows = "".join(_parameter(parameter) for parameter in route.parameters)
-    return _table(f"Parâmetros de {route.path}", ("nome", "o que faz e aceita", "exemplo"), rows)
+    return _table(f"Parâmetros de {route.path}", ("nome", "descrição", "exemplo"), rows)
 
 
 def _parameter(parameter: Json) -> str:
     place = ' <span class="where">cabeçalho</span>' if parameter["in"] == "header" else ""
     given = parameter["schema"].get("default")
-    default = f" Sem ele: <code>{escape(str(given))}</code>." if given is not None else ""
+    default = f" Padrão: <code>{escape(str(given))}</code>." if given is not None else ""
     taken = parts.accepted(parameter)
     example = f"<code>{escape(str(parameter['example']))}</code>" if "example" in parameter else ""
     # Each value apart, so that no line breaks between the - of a descending order and its field.
@@ -101,7 +101,7 @@ def _fields(route: Route) -> str:
         f'<td role="cell">{escape(field.kind)}</td><td role="cell" class="says">{escape(field.description)}</td></tr>'
         for field in route.fields
     )
-    return _table(f"Campos de {route.path}", ("nome", "tipo", "o que diz"), rows)
+    return _table(f"Campos de {route.path}", ("nome", "tipo", "descrição"), rows)
 
 
 def _table(label: str, heads: tuple[str, ...], rows: str) -> str:

@@ -9,8 +9,8 @@ import msgspec
 Json = dict[str, Any]
 
 ASKING: Final = (
-    "Envie o token como valor inteiro do cabeçalho Authorization, sem Bearer nem outra palavra antes. "
-    "Os exemplos esperam o endereço do serviço em LAUDO_URL e o token em LAUDO_TOKEN."
+    "Envie somente o token no cabeçalho Authorization, sem Bearer nem outro prefixo. Nos exemplos, o endereço do "
+    "serviço está na variável de ambiente LAUDO_URL e o token em LAUDO_TOKEN."
 )
 _EXAMPLES: Final = {
     "/relatorios": {"tipo_pessoa": "PESSOA", "status": "CONCLUIDO", "sort": "-atualizado_em"},
