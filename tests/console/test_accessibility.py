@@ -109,7 +109,7 @@ def test_the_theme_is_the_systems_or_ones_own(tab: Console) -> None:
     system = tab.page.evaluate(background)
     seen = {system}
     for _ in range(2):
-        tab.page.get_by_role("button", name="Aparência").click()
+        tab.page.get_by_role("button", name="Tema").click()
         seen.add(tab.page.evaluate(background))
     chosen = tab.page.evaluate(background)
     tab.page.reload()

@@ -199,7 +199,7 @@ def test_an_export_shows_how_far_it_is_and_can_be_cancelled(tab: Console) -> Non
     tab.page.locator(".hint", has_text="Exportação cancelada").wait_for()
     tab.page.get_by_role("dialog").get_by_role("button", name="Exportar").click()
     tab.page.get_by_text("1.000 de 7.0").wait_for()
-    said = tab.page.locator("[role=status] p", has_text="Exportação cancelada; nada foi gravado.")
+    said = tab.page.locator("[role=status] p", has_text="Exportação cancelada; nenhum arquivo foi salvo.")
     assert said.count() == 2, "in the dialog and, once, outside of it"
     for way in ("Escape", "Fechar"):
         before = said.count()

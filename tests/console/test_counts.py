@@ -83,7 +83,7 @@ def test_counts_of_other_filters_are_gone_when_the_list_is_refused(wide: Console
     wide.page.locator(".list > .trouble").wait_for()
     assert not any(wide.page.locator("[data-filter] .number").all_inner_texts())
     wide.page.unroute(LISTS)
-    wide.page.get_by_role("button", name="Tentar de novo").click()
+    wide.page.get_by_role("button", name="Tentar novamente").click()
     wide.until(COUNTED)
 
 

@@ -25,7 +25,7 @@ def test_a_report_opens_beside_the_list_and_closes_again(tab: Console) -> None:
     panel.get_by_text(numero).wait_for()
     assert tab.hash == f"/relatorios?status=CONCLUIDO&aberto={numero}"
     assert tab.page.title() == f"Relatório {numero[:8]} · laudo"
-    panel.get_by_role("button", name="Fechar o detalhe").click()
+    panel.get_by_role("button", name="Fechar o relatório").click()
     panel.wait_for(state="detached")
     assert tab.rows.count() == 25
 
@@ -131,6 +131,6 @@ def test_the_json_and_the_address_are_copied(tab: Console, api: httpx.Client) ->
     tab.page.get_by_role("button", name="Copiar JSON").click()
     tab.until("document.querySelector('[role=status]').lastChild?.textContent === 'Copiado.'")
     assert tab.page.evaluate(f"{copied}.then(JSON.parse)") == item
-    tab.page.get_by_role("button", name="Copiar endereço").click()
+    tab.page.get_by_role("button", name="Copiar link").click()
     tab.page.wait_for_timeout(100)
     assert tab.page.evaluate(copied) == f"{tab.base}/#/relatorios?aberto={item['numero']}"

@@ -58,7 +58,7 @@ def test_a_refusal_is_shown_as_it_came(tab: Console, api: httpx.Client) -> None:
     tab.intercept("**/relatorios*", lambda route: route.abort())
     section.get_by_role("button", name="Enviar").click()
     section.get_by_text("sem resposta · 0 caracteres").wait_for()
-    assert section.locator(".try pre").inner_text() == "O servidor não respondeu. Verifique a conexão."
+    assert section.locator(".try pre").inner_text() == "O servidor não respondeu. Verifique sua conexão."
 
 
 def test_an_answer_that_comes_late_is_not_shown_for_a_later_question(wide: Console) -> None:

@@ -35,7 +35,7 @@ def use(console: Console) -> None:
     page = console.page
     console.refusals_expected = True
     console.enter()
-    page.get_by_role("button", name="Aparência").click()
+    page.get_by_role("button", name="Tema").click()
     page.get_by_role("link", name="Próxima página").click()
     console.settle()
     page.evaluate("document.cookie = 'kept=1'")

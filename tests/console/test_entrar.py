@@ -57,7 +57,7 @@ def test_a_token_that_is_not_accepted_is_said_in_words(tab: Console) -> None:
     tab.page.get_by_label("Token de acesso").fill("laudo_" + "a" * 38)
     tab.page.keyboard.press("Enter")
     tab.page.get_by_role("alert").wait_for()
-    assert "não é aceito" in tab.page.get_by_role("alert").inner_text()
+    assert "não foi aceito" in tab.page.get_by_role("alert").inner_text()
 
 
 def test_a_page_that_is_no_answer_of_the_service_lets_nobody_in(tab: Console) -> None:
@@ -66,7 +66,9 @@ def test_a_page_that_is_no_answer_of_the_service_lets_nobody_in(tab: Console) ->
     tab.page.get_by_label("Token de acesso").fill(tab.token)
     tab.page.keyboard.press("Enter")
     tab.page.get_by_role("alert").wait_for()
-    assert tab.page.get_by_role("alert").inner_text().endswith("O endereço é mesmo o de um serviço laudo?")
+    assert (
+        tab.page.get_by_role("alert").inner_text().endswith("Confira se este endereço é mesmo o de um serviço laudo.")
+    )
     assert not tab.rows.count()
 
 
@@ -120,7 +122,7 @@ def test_a_token_that_is_revoked_meanwhile_leads_back_with_a_reason(tab: Console
     tab.intercept(re.compile(r"/relatorios(\?|$)"), lambda route: route.fulfill(status=401, body=refusal))
     tab.page.keyboard.press("ArrowRight")
     tab.page.get_by_label("Token de acesso").wait_for()
-    assert "deixou de ser aceito" in tab.page.locator(".notice").inner_text()
+    assert "não é mais aceito" in tab.page.locator(".notice").inner_text()
 
 
 def enter_again(tab: Console) -> None:
@@ -137,7 +139,7 @@ def test_whoever_enters_next_finds_nothing_of_who_left(tab: Console, api: httpx.
     tab.rows.first.click()
     tab.page.locator(".detalhe dl").wait_for()
     tab.page.evaluate("sessionStorage.setItem('left', '1')")
-    tab.page.get_by_role("button", name="Fechar o detalhe").click()
+    tab.page.get_by_role("button", name="Fechar o relatório").click()
     tab.page.get_by_role("button", name="Sair").click()
     enter_again(tab)
     tab.await_total(count(api))
@@ -185,5 +187,5 @@ def test_where_the_browser_keeps_nothing_that_is_said(tab: Console) -> None:
     for kept in ("sessionStorage", "localStorage"):
         tab.lasting.add_init_script(f"Object.defineProperty(window, '{kept}', {refuse})")
     tab.page.goto(tab.base)
-    tab.page.get_by_role("heading", name="O navegador não deixa esta página guardar o token na aba.").wait_for()
+    tab.page.get_by_role("heading", name="O navegador não permite que esta página guarde o token.").wait_for()
     assert tab.violations() == []

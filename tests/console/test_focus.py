@@ -225,7 +225,7 @@ def test_the_focus_passes_over_what_is_not_shown(wide: Console) -> None:
     wide.enter()
     wide.intercept("**/relatorios?sort=nome*", lambda route: route.fulfill(status=500, body="{}"))
     wide.page.locator(".matriz summary").click()
-    again = wide.page.locator(".matriz .trouble").get_by_role("button", name="Tentar de novo")
+    again = wide.page.locator(".matriz .trouble").get_by_role("button", name="Tentar novamente")
     again.wait_for()
     wide.page.unroute_all(behavior="wait")
     again.press("Enter")
@@ -305,7 +305,7 @@ def test_the_same_words_are_heard_again(wide: Console) -> None:
     wide.rows.nth(1).click()
     wide.page.locator(".detalhe dl").wait_for()
     wide.page.evaluate(HEAR)
-    for button in ("Copiar o número", "Copiar o documento, por inteiro"):
+    for button in ("Copiar o número", "Copiar o documento completo"):
         wide.page.get_by_role("button", name=button).click()
     wide.until("globalThis.heard?.length === 2")
     assert wide.page.evaluate("heard") == ["Copiado.", "Copiado."]
@@ -322,7 +322,7 @@ def test_a_page_that_was_refused_is_not_said_to_be_there(wide: Console, view: st
     wide.page.get_by_role("link", name="Próxima página").click()
     wide.page.locator(".list > .trouble").wait_for()
     wide.settle()
-    assert wide.page.evaluate(SAID) == "O servidor respondeu 500."
+    assert wide.page.evaluate(SAID) == "O servidor respondeu com o código 500."
 
 
 @pytest.mark.parametrize("view", ["relatorios", "pessoas"])

@@ -93,7 +93,7 @@ def test_a_token_that_is_revoked_is_noticed_by_looking_again(wide: Console) -> N
     watched(wide)
     wide.intercept(LIST, lambda route: route.fulfill(status=401, body="{}"))
     wide.page.clock.fast_forward(LOOKS_AGAIN)
-    wide.page.get_by_text("O token deixou de ser aceito. Entre de novo.").wait_for()
+    wide.page.get_by_text("O token não é mais aceito. Entre novamente.").wait_for()
 
 
 def test_a_list_that_is_gone_back_to_says_since_when_it_is_not_known(wide: Console) -> None:

@@ -62,9 +62,9 @@ def all_of_a_document(console: Console, api: httpx.Client) -> Locator:
 @pytest.mark.parametrize(
     ("link", "what"),
     [
-        (a_person, "Este endereço não traz o CPF ou CNPJ que foi procurado."),
-        (the_next_page, "Este endereço não traz o nome ou CPF que foi procurado."),
-        (all_of_a_document, "Este endereço não traz o CPF ou CNPJ que foi procurado."),
+        (a_person, "Este endereço não inclui o CPF ou CNPJ procurado."),
+        (the_next_page, "Este endereço não inclui o nome ou CPF procurado."),
+        (all_of_a_document, "Este endereço não inclui o CPF ou CNPJ procurado."),
     ],
 )
 def test_in_a_new_tab_that_is_said_and_no_other_list_asked_for(
@@ -102,7 +102,7 @@ def test_who_is_looked_for_again_is_found_with_all_else_that_the_address_says(ta
     field = tab.page.get_by_role("textbox", name="Documento", exact=True)
     field.fill("maria")
     field.press("Enter")
-    assert tab.page.locator(f"{MISSING} [role=alert]").inner_text() == "Não é um CPF nem um CNPJ."
+    assert tab.page.locator(f"{MISSING} [role=alert]").inner_text() == "Isto não é um CPF nem um CNPJ."
     field.fill(item["numero_documento"])
     field.press("Enter")
     tab.await_total(count(api, status="CONCLUIDO", numero_documento=item["numero_documento"]))
@@ -118,7 +118,7 @@ def test_a_person_is_looked_for_again_by_name_or_cpf(wide: Console, api: httpx.C
         field = wide.page.get_by_role("textbox", name="Busca", exact=True)
         field.fill("!!!")
         field.press("Enter")
-        assert "Não há o que procurar" in wide.page.locator(f"{MISSING} [role=alert]").inner_text()
+        assert "Digite letras ou números para buscar" in wide.page.locator(f"{MISSING} [role=alert]").inner_text()
         field.fill(text)
         field.press("Enter")
         wide.await_total(people(api, busca=busca))

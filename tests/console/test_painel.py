@@ -27,7 +27,7 @@ def test_what_waits_for_a_person_comes_first(tab: Console, api: httpx.Client) ->
     tab.enter("#/painel")
     total = count(api, pendente_validacao_manual="true")
     assert number(tab.page.locator("[data-pending]").inner_text()) == total
-    assert tab.page.locator(".card").first.locator("h2").inner_text() == "Aguardam validação manual"
+    assert tab.page.locator(".card").first.locator("h2").inner_text() == "Aguardando validação manual"
     oldest = api.get("/relatorios", params={"pendente_validacao_manual": "true", "sort": "atualizado_em"}).json()
     shown = [link.get_attribute("href") or "" for link in tab.page.locator(".waiting li a").all()]
     assert [href[-36:] for href in shown] == [item["numero"] for item in oldest["result"]["itens"][:4]]
@@ -71,7 +71,7 @@ def test_it_says_when_it_was_counted_and_counts_again(wide: Console, api: httpx.
     wide.enter("#/painel")
     rows = wide.page.locator(".volume tbody .number")
     rows.first.wait_for()
-    assert re.fullmatch(r"contado às \d\d:\d\d:\d\d", wide.page.locator(".checked").inner_text())
+    assert re.fullmatch(r"atualizado às \d\d:\d\d:\d\d", wide.page.locator(".checked").inner_text())
     wide.page.wait_for_load_state("networkidle")
     shown, more = rows.first.inner_text(), answered(lambda result: result["paginacao"].update(total=54321))
     lists = re.compile(r"/relatorios(\?|$)")
@@ -82,10 +82,11 @@ def test_it_says_when_it_was_counted_and_counts_again(wide: Console, api: httpx.
     wide.page.evaluate("dispatchEvent(new Event('online'))")
     wide.page.get_by_text("houve mudanças desde então").wait_for()
     wide.until(
-        "document.querySelector('[role=status]').textContent.endsWith(given)", "Houve mudanças desde a contagem."
+        "document.querySelector('[role=status]').textContent.endsWith(given)",
+        "Houve mudanças desde a última atualização.",
     )
     assert (wide.total, rows.first.inner_text()) == (count(api), shown)
-    again = wide.page.get_by_role("button", name="Contar de novo")
+    again = wide.page.get_by_role("button", name="Atualizar")
     again.focus()
     wide.page.keyboard.press("Enter")
     wide.until("!document.querySelector('.checked').textContent.includes('mudanças')")
@@ -156,7 +157,7 @@ def test_a_bar_is_as_high_as_its_number_and_says_it(wide: Console) -> None:
 
 def test_no_key_is_named_where_there_is_no_keyboard(phone: Console) -> None:
     phone.enter("#/painel")
-    key = phone.page.get_by_role("button", name="Contar de novo").locator("kbd")
+    key = phone.page.get_by_role("button", name="Atualizar").locator("kbd")
     assert key.is_visible()
     phone.lasting.context.new_cdp_session(phone.page).send("Emulation.setTouchEmulationEnabled", {"enabled": True})
     assert not key.is_visible()

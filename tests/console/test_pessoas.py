@@ -31,7 +31,7 @@ def test_typing_searches_after_a_pause_and_asks_once(tab: Console, api: httpx.Cl
     assert searches == [f"{tab.base}/pessoas?busca=souz+mar"]
     assert tab.hash == "/pessoas?oculto=busca"
     tab.page.get_by_role("searchbox", name="Buscar pessoas").fill("ninguém chamado assim")
-    tab.page.get_by_text("Ninguém corresponde a esta busca.").wait_for()
+    tab.page.get_by_text("Nenhuma pessoa corresponde a esta busca.").wait_for()
 
 
 def test_a_cpf_is_found_by_its_beginning_with_or_without_punctuation(tab: Console, api: httpx.Client) -> None:
@@ -62,7 +62,7 @@ def test_what_is_no_person_leads_to_the_reports(tab: Console, api: httpx.Client)
     ways = ((item["numero_documento"], count(api, numero_documento=item["numero_documento"])), (item["numero"], 1))
     for text, total in ways:
         box.fill("Padaria")
-        tab.page.get_by_text("Cada palavra deve iniciar um dos nomes").wait_for()
+        tab.page.get_by_text("Cada palavra deve ser o início de um nome").wait_for()
         assert "Empresas e relatórios não estão nesta lista" in tab.page.locator(".empty").inner_text()
         assert tab.page.locator(".empty button").all_inner_texts() == ["Limpar a busca"]
         box.fill(text)
@@ -128,7 +128,7 @@ def test_searches_are_cleared_by_mouse(every: Console, api: httpx.Client) -> Non
     every.find("silva")
     every.await_total(people(api, busca="silva"))
     clear = every.page.get_by_role("button", name="Apagar a busca", exact=True)
-    quick = every.page.get_by_role("button", name="Apagar a busca rápida")
+    quick = every.page.get_by_role("button", name="Limpar a busca rápida")
     assert not quick.count()
     every.page.locator("[data-find]").fill("ma")
     assert every.violations() == []
@@ -162,7 +162,7 @@ def test_an_order_that_is_asked_for_before_the_search_begins_stays(wide: Console
 
 def test_filters_of_the_address_are_shown_and_can_be_taken_away(tab: Console, api: httpx.Client) -> None:
     tab.enter("#/pessoas?atualizado_em_de=2999-01-01")
-    tab.page.get_by_text("Ninguém corresponde a esta busca.").wait_for()
+    tab.page.get_by_text("Nenhuma pessoa corresponde a esta busca.").wait_for()
     tab.page.get_by_role("button", name="Remover o filtro De: 01/01/2999").click()
     tab.await_total(people(api))
 

@@ -43,7 +43,7 @@ def test_or_for_the_session_which_ends_with_it(tab: Console) -> None:
     assert len(WHOLE.findall(tab.page.locator("tbody").inner_text())) == 25
     tab.page.get_by_role("button", name="Exportar").click()
     assert not tab.page.get_by_label("Mascarar CPFs").is_checked()
-    assert tab.page.get_by_text("O arquivo conterá CPFs por inteiro").is_visible()
+    assert tab.page.get_by_text("O arquivo terá CPFs completos").is_visible()
     tab.page.keyboard.press("Escape")
     tab.page.get_by_role("button", name="Sair").click()
     assert tab.own("revealed") not in tab.page.evaluate("Object.keys(sessionStorage)")

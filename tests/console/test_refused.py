@@ -17,36 +17,36 @@ REFUSED = "[data-missing]"
     [
         (
             "#/relatorios?statu=PENDENTE",
-            ["Esta página não conhece o parâmetro “statu” deste endereço. O mais parecido é status."],
+            ["O parâmetro “statu” deste endereço não existe nesta página. O mais parecido é status."],
             "Ver a lista inteira",
             "/relatorios",
         ),
         (
             "#/relatorios?statu=PENDENTE&tipo_pessoa=EMPRESA&sort=nome&rows=50",
-            ["Esta página não conhece o parâmetro “statu” deste endereço."],
+            ["O parâmetro “statu” deste endereço não existe nesta página."],
             "Ver só com os outros filtros",
             "/relatorios?tipo_pessoa=EMPRESA&sort=nome&rows=50",
         ),
         (
             "#/relatorios?status=PENDENTE&page=0",
-            ["O parâmetro “page” deste endereço não tem um valor aceito."],
+            ["O valor do parâmetro “page” deste endereço não é válido."],
             "Ver com os mesmos filtros",
             "/relatorios?status=PENDENTE",
         ),
         (
             "#/pessoas?status=PENDENTE&sort=-&atualizado_em_de=2026-01-01",
-            ["não conhece o parâmetro “status”", "“sort” deste endereço não tem um valor aceito"],
+            ["O parâmetro “status” deste endereço não existe", "“sort” deste endereço não é válido"],
             "Ver só com os outros filtros",
             "/pessoas?atualizado_em_de=2026-01-01",
         ),
         (
             "#/painel?status=PENDENTE&volume=meses",
-            ["não conhece o parâmetro “status”"],
+            ["O parâmetro “status” deste endereço não existe"],
             "Ver o painel",
             "/painel?volume=meses",
         ),
-        ("#/perfil?conta=2", ["não conhece o parâmetro “conta”"], "Ver o perfil", "/perfil"),
-        ("#/empresas?status=PENDENTE", ["não leva a nenhuma página"], "Ver a lista inteira", "/relatorios"),
+        ("#/perfil?conta=2", ["O parâmetro “conta” deste endereço não existe"], "Ver o perfil", "/perfil"),
+        ("#/empresas?status=PENDENTE", ["não corresponde a nenhuma página"], "Ver a lista inteira", "/relatorios"),
     ],
 )
 def test_it_is_named_and_nothing_shown_until_one_goes_on_without(
@@ -90,7 +90,7 @@ def test_what_is_typed_into_the_address_of_an_open_tab_is_heeded_as_well(wide: C
     wide.page.locator(REFUSED).wait_for()
     assert wide.hash == "/relatorios?recusado=documento"
     wide.page.evaluate("(hash) => { location.hash = hash }", f"#/relatorios?numero_documento={document}")
-    wide.page.get_by_text("Este endereço não traz").first.wait_for()
+    wide.page.get_by_text("Este endereço não inclui").first.wait_for()
     assert wide.hash == "/relatorios?oculto=numero_documento"
     wide.page.go_back()
     wide.page.go_back()
@@ -101,7 +101,7 @@ def test_what_is_typed_into_the_address_of_an_open_tab_is_heeded_as_well(wide: C
 def test_what_is_missing_beside_it_is_asked_for_afterwards(wide: Console) -> None:
     wide.enter("#/relatorios?statu=PENDENTE&oculto=numero_documento")
     wide.page.get_by_role("button", name="Ver só com os outros filtros").click()
-    wide.page.get_by_text("Este endereço não traz o CPF ou CNPJ que foi procurado.").first.wait_for()
+    wide.page.get_by_text("Este endereço não inclui o CPF ou CNPJ procurado.").first.wait_for()
     assert wide.hash == "/relatorios?oculto=numero_documento"
 
 

@@ -122,7 +122,7 @@ def test_a_day_that_is_not_whole_is_said_to_filter_nothing_once_it_is_left(tab: 
     tab.page.keyboard.type("11")
     assert not said.count()
     field.blur()
-    assert "não filtra" in said.inner_text()
+    assert "o filtro não foi aplicado" in said.inner_text()
     assert field.get_attribute("aria-invalid") == "true"
     assert tab.hash == "/relatorios"
     field.fill("2026-09-02")
@@ -135,7 +135,7 @@ def test_a_day_that_is_not_whole_is_said_to_filter_nothing_once_it_is_left(tab: 
         else:
             field.fill(typed)
         field.blur()
-        assert said.inner_text().endswith("continua valendo 02/09/2026.")
+        assert said.inner_text().endswith("o filtro continua com 02/09/2026.")
     assert tab.hash == "/relatorios?atualizado_em_de=2026-09-02"
 
 
@@ -176,7 +176,7 @@ def test_more_matrices_than_are_named_at_once_are_a_press_away(wide: Console, ap
     )
     asked = 0
     for count, rest in ((40, 55), (80, 15)):
-        wide.page.get_by_text(f"São as {count} primeiras; {rest} relatórios são de outras.").wait_for()
+        wide.page.get_by_text(f"Mostrando as {count} primeiras; {rest} relatórios são de outras matrizes.").wait_for()
         assert named.count() == count
         asked = len(wide.requests)
         more.click()
@@ -235,7 +235,7 @@ def test_what_is_no_page_leads_nowhere(wide: Console, text: str) -> None:
     box = wide.page.get_by_label("Ir para a página")
     box.fill(text)
     box.press("Enter")
-    assert "De 1 a" in wide.page.locator(".jump [role=alert]").inner_text()
+    assert "Digite um número de 1 a" in wide.page.locator(".jump [role=alert]").inner_text()
     assert wide.hash == "/relatorios?page=3"
 
 
@@ -273,7 +273,7 @@ def test_pages_are_numbered_and_any_is_a_jump_away(tab: Console, api: httpx.Clie
     tab.page.get_by_role("link", name=f"Página {last}").click()
     tab.settle()
     assert tab.rows.count() == tab.total - 25 * (last - 1)
-    tab.page.get_by_label("Linhas").select_option("100")
+    tab.page.get_by_label("Linhas por página").select_option("100")
     tab.until("document.querySelectorAll('[data-row]').length === 100")
     assert tab.hash == "/relatorios?rows=100"
 
@@ -365,13 +365,13 @@ def test_a_document_without_the_zeros_that_it_began_with_is_found(wide: Console,
 def test_what_cannot_be_looked_for_is_said_and_never_widens(tab: Console, api: httpx.Client, text: str) -> None:
     tab.enter("#/relatorios?status=CONCLUIDO")
     tab.find(text)
-    assert "Não há o que procurar" in tab.page.locator(".find [role=alert]").inner_text()
+    assert "Digite letras ou números para buscar" in tab.page.locator(".find [role=alert]").inner_text()
     assert tab.hash == "/relatorios?status=CONCLUIDO"
     tab.find("maria")
     total = int(api.get("/pessoas", params={"busca": "maria"}).json()["result"]["paginacao"]["total"])
     tab.await_total(total)
     tab.page.get_by_role("searchbox", name="Buscar pessoas").fill(text)
-    assert "Não há o que procurar" in tab.page.locator(".search [role=alert]").inner_text()
+    assert "Digite letras ou números para buscar" in tab.page.locator(".search [role=alert]").inner_text()
     tab.page.get_by_role("searchbox", name="Buscar pessoas").fill("maria")
     assert tab.total == total
 
@@ -418,7 +418,7 @@ def test_of_several_documents_none_is_taken_for_the_question(wide: Console, text
     wide.enter("#/pessoas")
     total = wide.total
     asked = len(wide.requests)
-    several = "procure um documento de cada vez"
+    several = "procure um de cada vez"
     wide.page.get_by_role("searchbox", name="Buscar pessoas").fill(text)
     wide.page.locator(".search").get_by_text(several).wait_for()
     wide.find(text)
@@ -504,7 +504,7 @@ def test_back_finds_its_place_in_a_list_that_is_longer(tab: Console, api: httpx.
 def test_an_address_cannot_bring_a_document(tab: Console, api: httpx.Client) -> None:
     document = first(api, tipo_pessoa="PESSOA")["numero_documento"]
     tab.enter(f"#/relatorios?numero_documento={document}&status=CONCLUIDO")
-    tab.page.get_by_text("Este endereço não traz o CPF ou CNPJ que foi procurado.").first.wait_for()
+    tab.page.get_by_text("Este endereço não inclui o CPF ou CNPJ procurado.").first.wait_for()
     assert tab.hash == "/relatorios?status=CONCLUIDO&oculto=numero_documento"
     tab.page.get_by_role("button", name="Ver só com os outros filtros").click()
     tab.await_total(count(api, status="CONCLUIDO"))
@@ -538,7 +538,7 @@ def test_the_keyboard_is_enough(tab: Console) -> None:
     assert tab.page.evaluate("document.activeElement.title") == tab.rows.nth(0).get_attribute("title")
     press("?")
     tab.page.get_by_role("dialog", name="Atalhos de teclado").wait_for()
-    tab.page.get_by_label("Usar teclas simples como atalhos").uncheck()
+    tab.page.get_by_label("Ativar os atalhos de uma só tecla").uncheck()
     press("Escape")
     press("?")
     assert not tab.page.locator("dialog[open]").count()

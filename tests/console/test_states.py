@@ -58,7 +58,7 @@ def test_how_long_to_wait_is_counted_down_and_not_called_by_its_header(wide: Con
     wide.enter()
     said, button = (wide.page.locator(f".list > .trouble {part}") for part in ("p", "button"))
     assert said.inner_text() == kind.message.partition(" Aguarde")[0]
-    assert re.fullmatch(r"Tentar de novo\s\(em \d+ s\)", button.inner_text())
+    assert re.fullmatch(r"Tentar novamente\s\(em \d+ s\)", button.inner_text())
 
 
 def test_the_page_says_that_it_comes_until_its_modules_have(wide: Console) -> None:
@@ -135,10 +135,10 @@ def test_rows_of_another_page_than_was_asked_for_are_called_that_and_get_no_numb
         wide.page.emulate_media(media="print")
         assert (wide.rows.count(), number.count()) == (25, 0)
         wide.page.emulate_media(media="screen")
-        wide.page.get_by_role("button", name="Tentar de novo").click()
+        wide.page.get_by_role("button", name="Tentar novamente").click()
         wide.settle()
     wide.page.unroute_all(behavior="wait")
-    wide.page.get_by_role("button", name="Tentar de novo").click()
+    wide.page.get_by_role("button", name="Tentar novamente").click()
     wide.until("!document.querySelector('.trouble')")
     wide.page.emulate_media(media="print")
     assert number.count() == 1
@@ -196,7 +196,7 @@ def test_a_refusal_that_stays_is_heard_once_until_somebody_asks_again(wide: Cons
             wide.page.clock.run_for(2_000)
     trouble.get_by_text("em 2 s").wait_for()
     assert wide.page.evaluate("heard.filter((said) => said === 'Em manutenção.').length") == 1
-    trouble.get_by_role("button", name="Tentar de novo").click()
+    trouble.get_by_role("button", name="Tentar novamente").click()
     wide.until("heard.filter((said) => said === 'Em manutenção.').length === 2")
 
 
@@ -235,9 +235,9 @@ def test_what_is_no_answer_of_the_service_is_said_and_asked_for_again(wide: Cons
     wide.intercept(LISTS, lambda route: route.fulfill(status=200, headers={"ETag": '"kept"'}, body=body))
     wide.enter()
     trouble = wide.page.locator(".trouble[data-kind=server]")
-    assert "A resposta não pôde ser lida." in trouble.inner_text()
+    assert "Não foi possível ler a resposta do servidor." in trouble.inner_text()
     wide.page.unroute(LISTS)
-    trouble.get_by_role("button", name="Tentar de novo").click()
+    trouble.get_by_role("button", name="Tentar novamente").click()
     wide.rows.first.wait_for()
     assert "if-none-match" not in wide.requests[-1].headers
 
@@ -337,7 +337,7 @@ def test_nothing_is_said_to_be_missing_before_that_is_known(wide: Console, view:
 
     wide.intercept(re.compile(asked), hold)
     if view == "relatorios":
-        wide.page.get_by_role("button", name="Limpar os filtros").click()
+        wide.page.get_by_role("button", name="Limpar filtros").click()
     else:
         box.fill("ma")
     wide.page.locator(".list .skeleton").wait_for()
@@ -346,7 +346,7 @@ def test_nothing_is_said_to_be_missing_before_that_is_known(wide: Console, view:
     wide.page.locator(".list > .trouble").wait_for()
     assert not wide.page.locator(".empty, .skeleton, [data-total]").count()
     wide.page.unroute(re.compile(asked))
-    wide.page.get_by_role("button", name="Tentar de novo").click()
+    wide.page.get_by_role("button", name="Tentar novamente").click()
     wide.rows.first.wait_for()
 
 
@@ -371,9 +371,9 @@ def test_one_refused_request_is_said_in_its_place_and_tried_again(
     trouble = wide.page.locator(f"{where} .trouble")
     trouble.wait_for()
     assert not wide.page.locator(f"{where} .skeleton").count()
-    assert "Nenhuma com estes filtros" not in wide.page.locator("main").inner_text()
+    assert "Nenhuma matriz com estes filtros" not in wide.page.locator("main").inner_text()
     wide.page.unroute(re.compile(refused))
-    trouble.get_by_role("button", name="Tentar de novo").click()
+    trouble.get_by_role("button", name="Tentar novamente").click()
     wide.page.locator(instead).first.wait_for()
     assert not trouble.count()
 
@@ -436,7 +436,7 @@ def test_refusals_of_some_only_slow_the_panel_and_those_of_all_are_told(wide: Co
     assert shown.inner_text().replace(".", "") == str(count(api, status="PENDENTE"))
     wide.page.unroute(LISTS)
     wide.intercept(LISTS, refuse)
-    wide.page.get_by_role("button", name="Contar de novo").click()
+    wide.page.get_by_role("button", name="Atualizar").click()
     wide.page.locator(".painel > .trouble[data-kind=unavailable]").wait_for()
     assert shown.count(), "what was counted before stands"
 
@@ -449,7 +449,7 @@ def test_people_past_the_last_page_lead_back(tab: Console) -> None:
 
 def test_filters_that_nothing_fits_can_be_cleared(tab: Console) -> None:
     tab.enter("#/relatorios?status=PROCESSANDO&resultado=VALID")
-    tab.page.get_by_role("button", name="Limpar os filtros").click()
+    tab.page.get_by_role("button", name="Limpar filtros").click()
     tab.rows.first.wait_for()
 
 
@@ -458,8 +458,16 @@ def test_filters_that_nothing_fits_can_be_cleared(tab: Console) -> None:
     [
         ("529.982.247-25", "Esta conta não tem relatórios deste CPF.", "os relatórios podem ser de outra"),
         ("12ABC34501DE35", "Esta conta não tem relatórios deste CNPJ.", ""),
-        ("60417052", "Ninguém corresponde a esta busca.", "procure o CNPJ ou o número do relatório, completo."),
-        ("ninguém chamado assim", "Ninguém corresponde a esta busca.", "Cada palavra deve iniciar um dos nomes"),
+        (
+            "60417052",
+            "Nenhuma pessoa corresponde a esta busca.",
+            "procure pelo CNPJ ou pelo número do relatório, completos.",
+        ),
+        (
+            "ninguém chamado assim",
+            "Nenhuma pessoa corresponde a esta busca.",
+            "Cada palavra deve ser o início de um nome",
+        ),
     ],
 )
 def test_what_was_not_found_is_named_and_why(wide: Console, text: str, words: str, why: str) -> None:
@@ -502,7 +510,7 @@ def test_an_account_without_reports_is_told_how_they_come(tab: Console, bare: Pl
         tab.page.get_by_text("Nenhum CPF foi consultado ainda.").wait_for()
         tab.page.get_by_role("link", name="Painel").click()
         tab.page.get_by_text("Ainda não há relatórios nesta conta.").wait_for()
-        tab.page.locator(".checked", has_text="contado às").wait_for()
+        tab.page.locator(".checked", has_text="atualizado às").wait_for()
         assert not tab.page.locator(".card").count()
         assert tab.violations() == []
 
@@ -510,8 +518,8 @@ def test_an_account_without_reports_is_told_how_they_come(tab: Console, bare: Pl
 def test_choices_hold_where_the_browser_has_no_room_to_remember_them(wide: Console) -> None:
     wide.enter()
     wide.page.evaluate("void (Storage.prototype.setItem = () => { throw new DOMException('', 'QuotaExceededError') })")
-    wide.page.get_by_role("button", name="Aparência: como o sistema").click()
-    wide.page.get_by_role("button", name="Aparência: claro").wait_for()
+    wide.page.get_by_role("button", name="Tema: igual ao do sistema").click()
+    wide.page.get_by_role("button", name="Tema: claro").wait_for()
     wide.page.get_by_role("button", name="Exportar").click()
     separator = wide.page.locator("select[name=separator]")
     separator.select_option(";")
@@ -519,5 +527,5 @@ def test_choices_hold_where_the_browser_has_no_room_to_remember_them(wide: Conso
     assert separator.input_value() == ";"
     wide.page.keyboard.press("Escape")
     wide.page.keyboard.press("?")
-    wide.page.get_by_label("Usar teclas simples").uncheck()
-    assert not wide.page.get_by_label("Usar teclas simples").is_checked()
+    wide.page.get_by_label("Ativar os atalhos de uma só tecla").uncheck()
+    assert not wide.page.get_by_label("Ativar os atalhos de uma só tecla").is_checked()

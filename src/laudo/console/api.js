@@ -20,7 +20,7 @@ export class Refusal extends Error {
   }
 }
 
-export const UNREADABLE = "A resposta não pôde ser lida.";
+export const UNREADABLE = "Não foi possível ler a resposta do servidor.";
 const REMEMBERED = 64;
 /** For how long a server may say nothing, not for how long it may speak. */
 const PATIENCE_MS = 20_000;
@@ -123,7 +123,7 @@ async function send(address, how, signal) {
     const left = leaving + LEAVING_MS - performance.now();
     if (left > 0) await new Promise((done) => setTimeout(done, left));
     if (signal?.aborted) throw error;
-    throw new Refusal("offline", "O servidor não respondeu. Verifique a conexão.");
+    throw new Refusal("offline", "O servidor não respondeu. Verifique sua conexão.");
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener("abort", end);
@@ -181,7 +181,7 @@ export function parse(text) {
 function refusal(answer, text, body) {
   // How long to wait is a header for programs; people see it counted down.
   const said = typeof body?.message === "string" ? body.message.replace(/[^.]*\bRetry-After\b[^.]*\.?/, "").trim() : "";
-  const message = said || `O servidor respondeu ${answer.status}.`;
+  const message = said || `O servidor respondeu com o código ${answer.status}.`;
   return new Refusal(KINDS[answer.status] ?? "server", message, {
     status: answer.status,
     keys: body?.validation?.keys,

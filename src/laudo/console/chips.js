@@ -13,7 +13,7 @@ export function Chips({ place }) {
   const revealed = useStore((state) => state.revealed);
   const active = Object.entries(place.filters).filter(([name]) => name !== "busca");
   if (!active.length) return null;
-  return html`<ul class="chips" aria-label="Filtros em uso">
+  return html`<ul class="chips" aria-label="Filtros aplicados">
     ${active.map(([name, value]) => {
       const words = valueWords(name, value, revealed ? punctuate : mask);
       return html`<li key=${name}>
@@ -23,7 +23,7 @@ export function Chips({ place }) {
         <button type="button" data-home aria-label=${`Remover o filtro ${FIELDS[name] ?? name}: ${words}`} onClick=${() => go(narrow(place, { [name]: "" }))}><${Icon} name="close" /></button>
       </li>`;
     })}
-    ${active.length > 1 && html`<li class="all"><button type="button" class="text" onClick=${() => go({ ...place, filters: {}, page: 1 })}>Limpar tudo</button></li>`}
+    ${active.length > 1 && html`<li class="all"><button type="button" class="text" onClick=${() => go({ ...place, filters: {}, page: 1 })}>Limpar filtros</button></li>`}
   </ul>`;
 }
 

@@ -54,8 +54,8 @@ export function doubt(text) {
 
 /** Why an input cannot be looked for, in words, by what it is. @type {Record<string, string>} */
 export const WRONG = {
-  none: "Não há o que procurar: digite letras ou números.",
-  several: "São vários números: procure um documento de cada vez.",
+  none: "Digite letras ou números para buscar.",
+  several: "Há mais de um número: procure um de cada vez.",
   short: "Tem dígitos demais para um CPF e de menos para um CNPJ: confira o número.",
   masked: "Este CPF está mascarado: mostre-o por inteiro antes de copiá-lo.",
   part: "Isto parece o começo do número de um relatório: cole o número completo.",

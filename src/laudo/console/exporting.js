@@ -23,7 +23,7 @@ const FIELDS = {
   "/pessoas": ["cpf", "nome", "atualizado_em"],
 };
 
-const LINKLESS = "A resposta veio sem o cabeçalho Link, que leva à próxima página: algo no caminho até o serviço o retira.";
+const LINKLESS = "A resposta veio sem o cabeçalho Link, que indica a próxima página: um proxy pode tê-lo removido. Avise quem opera o serviço.";
 
 /** @typedef {Record<string, (text: string) => string>} Written how some fields are written, by name; the others as they are */
 

@@ -29,7 +29,7 @@ export const FIELDS = {
   status: "Situação",
   tipo_pessoa: "Tipo",
   nome: "Matriz",
-  atualizado_em: "Atualizado",
+  atualizado_em: "Atualizado em",
   resultado: "Resultado",
   mensagem: "Mensagem",
   pendente_validacao_manual: "Validação manual",

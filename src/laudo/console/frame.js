@@ -40,7 +40,7 @@ function Tools() {
     <button type="button" class="quiet" aria-pressed=${revealed} title=${revealed ? "Mascarar CPFs" : "Mostrar CPFs nesta sessão"} aria-label="Mostrar CPFs nesta sessão" onClick=${() => reveal(!revealed)}>
       <${Icon} name=${revealed ? "hidden" : "eye"} />
     </button>
-    <button type="button" class="quiet" title=${`Aparência: ${THEMES[theme]}`} aria-label=${`Aparência: ${THEMES[theme]}. Mudar`} onClick=${turnTheme}><${Icon} name=${theme} /></button>
+    <button type="button" class="quiet" title=${`Tema: ${THEMES[theme]}`} aria-label=${`Tema: ${THEMES[theme]}. Mudar`} onClick=${turnTheme}><${Icon} name=${theme} /></button>
     <button type="button" class="quiet wide" title="Atalhos de teclado (?)" aria-label="Atalhos de teclado" onClick=${() => store.set({ dialog: "atalhos" })}><${Icon} name="keys" /></button>
     <button type="button" class="quiet" title="Sair" aria-label="Sair" onClick=${() => leave()}><${Icon} name="leave" /></button>
   </div>`;
@@ -74,7 +74,7 @@ function Find() {
       onKeyDown=${(/** @type {any} */ event) => event.key === "/" && !text && event.preventDefault()}
       onBlur=${() => setWrong("")}
     />
-    ${text ? html`<${Clear} label="Apagar a busca rápida" clear=${() => type("")} />` : html`<kbd aria-hidden="true">/</kbd>`}
+    ${text ? html`<${Clear} label="Limpar a busca rápida" clear=${() => type("")} />` : html`<kbd aria-hidden="true">/</kbd>`}
     ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
   </form>`;
 }

@@ -6,11 +6,11 @@ const KEYS = "laudo.keys";
 /** What the dialog of shortcuts lists. */
 export const SHORTCUTS = [
   ["/", "Busca rápida: CPF, CNPJ, número do relatório ou nome"],
-  ["↓ ↑", "Próxima linha, linha anterior (também j e k); da busca, ↓ leva à lista"],
+  ["↓ ↑", "Próxima linha, linha anterior (ou j e k); na busca, ↓ leva à lista"],
   ["Enter", "Abrir a linha"],
-  ["Esc", "Fechar o detalhe ou o diálogo"],
+  ["Esc", "Fechar o relatório ou a janela"],
   ["→ ←", "Próxima página, página anterior"],
-  ["r", "Mostrar as novidades"],
+  ["r", "Mostrar as novidades; no painel, atualizar"],
   ["1 2 3 4", "Relatórios, Pessoas, Painel, Perfil"],
   ["?", "Estes atalhos"],
 ];

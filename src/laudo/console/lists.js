@@ -231,7 +231,7 @@ function useVoice(question) {
  * @param {unknown} error @param {string} [before] @returns {Refusal} */
 export function refused(error, before = "") {
   const refusal = error instanceof Refusal ? error : new Refusal("server", UNREADABLE);
-  if (refusal.kind === "auth") leave("O token deixou de ser aceito. Entre de novo.");
+  if (refusal.kind === "auth") leave("O token não é mais aceito. Entre novamente.");
   else {
     const at = performance.now();
     const again = refusal.message === before || (refusal.message === heard.message && at - heard.at <= OUTAGE_MS);

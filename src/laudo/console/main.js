@@ -48,7 +48,7 @@ function Console() {
 /** @param {Element} root */
 function start(root) {
   root.replaceChildren();
-  if (!keeps()) return render(html`<main class="broken"><h1>O navegador não deixa esta página guardar o token na aba.</h1><p>Permita os dados deste site (cookies e armazenamento) e <a href="./">recarregue</a>.</p></main>`, root);
+  if (!keeps()) return render(html`<main class="broken"><h1>O navegador não permite que esta página guarde o token.</h1><p>Permita cookies e dados deste site nas configurações do navegador e <a href="./">recarregue a página</a>.</p></main>`, root);
   resumeTheme();
   resume();
   renewKept();

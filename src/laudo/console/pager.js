@@ -43,7 +43,7 @@ export function Pager({ place, total }) {
     </div>
     ${last > 1 && html`<${Jump} place=${place} last=${last} />`}
     <label class="rows">
-      Linhas
+      Linhas por página
       <select value=${String(place.rows)} onChange=${(/** @type {any} */ event) => go({ ...place, rows: Number(event.target.value), page: 1 })}>
         ${[...new Set([25, 50, 100, 200, place.rows])]
           .filter((rows) => rows <= maxRows || rows === place.rows)
@@ -60,7 +60,7 @@ function Jump({ place, last }) {
   const jump = (/** @type {Event} */ event) => {
     event.preventDefault();
     const page = /^\s*\d{1,3}(\.?\d{3})*\s*$|^\s*\d+\s*$/.test(text) ? Math.min(Number(text.replaceAll(".", "")), last) : 0;
-    if (!page) return setWrong(`De 1 a ${integer(last)}.`);
+    if (!page) return setWrong(`Digite um número de 1 a ${integer(last)}.`);
     go({ ...place, page, open: "" });
     type("");
   };

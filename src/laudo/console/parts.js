@@ -136,7 +136,7 @@ export function Trouble({ refusal, wait, retry, place, stale = false, other = fa
     invalid: "O servidor não aceitou esta consulta",
     limit: "Muitas consultas em pouco tempo",
     unavailable: "O serviço está indisponível no momento",
-    offline: navigator.onLine ? "O servidor não respondeu" : "Você está sem conexão",
+    offline: navigator.onLine ? "Não foi possível conectar ao servidor" : "Você está sem conexão",
     server: "Algo deu errado no servidor",
   };
   return html`<div class="trouble" data-kind=${refusal.kind}>
@@ -145,7 +145,7 @@ export function Trouble({ refusal, wait, retry, place, stale = false, other = fa
       ${refusal.message} ${stale && `Abaixo, os últimos dados recebidos${other ? ", de outra página ou ordem" : ""}.`}
       ${refusal.requestId && refusal.kind === "server" && html`<span class="muted">Requisição <code>${refusal.requestId}</code>.</span>`}
     </p>
-    ${refusal.kind !== "invalid" && html`<button type="button" onClick=${retry}>Tentar de novo${wait > 0 && html`<span aria-hidden="true"> (em ${wait} s)</span>`}</button>`}
+    ${refusal.kind !== "invalid" && html`<button type="button" onClick=${retry}>Tentar novamente${wait > 0 && html`<span aria-hidden="true"> (em ${wait} s)</span>`}</button>`}
     ${refusal.kind === "invalid" && place && html`<${WayOut} place=${place} keys=${refusal.keys} />`}
   </div>`;
 }

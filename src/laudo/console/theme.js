@@ -4,7 +4,7 @@ import { remember, store } from "./store.js";
 const THEME = "laudo.theme";
 const ORDER = /** @type {const} */ (["auto", "light", "dark"]);
 
-export const THEMES = { auto: "como o sistema", light: "claro", dark: "escuro" };
+export const THEMES = { auto: "igual ao do sistema", light: "claro", dark: "escuro" };
 
 /** Take up what was chosen before. */
 export function resumeTheme() {

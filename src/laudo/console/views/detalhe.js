@@ -37,7 +37,7 @@ export function Detalhe({ place }) {
     <header>
       <h2 id="detalhe" tabindex="-1" data-home ref=${heading}>Relatório <code>${place.open.slice(0, 8)}</code></h2>
       <${Copy} text=${place.open} label="Copiar o número" />
-      <button type="button" class="quiet" data-close aria-label="Fechar o detalhe" onClick=${close}><${Icon} name="close" /></button>
+      <button type="button" class="quiet" data-close aria-label="Fechar o relatório" onClick=${close}><${Icon} name="close" /></button>
     </header>
     ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} stale=${Boolean(item)} />`}
     ${list.loading && !item && html`<${Skeleton} count=${6} />`}
@@ -71,7 +71,7 @@ function Report({ item, place }) {
     ${item.mensagem && html`<p class="message">${item.mensagem}</p>`}
     <dl>
       <dt>${isPersonal(item.numero_documento) ? "CPF" : "CNPJ"}</dt>
-      <dd><${Documento} value=${item.numero_documento} /><${Copy} text=${item.numero_documento} label="Copiar o documento, por inteiro" /></dd>
+      <dd><${Documento} value=${item.numero_documento} /><${Copy} text=${item.numero_documento} label="Copiar o documento completo" /></dd>
       ${isPersonal(item.numero_documento) && html`<${Nome} cpf=${item.numero_documento} />`}
       <dt>${FIELDS.tipo_pessoa}</dt>
       <dd>${kindOf(item.tipo_pessoa)}</dd>
@@ -79,14 +79,14 @@ function Report({ item, place }) {
       <dd><a href=${write(same)} onClick=${link(same)} title="Ver os relatórios desta matriz">${item.nome}</a></dd>
       <dt>${FIELDS.resultado}</dt>
       <dd>${item.resultado ? html`<${Resultado} value=${item.resultado} />` : "Sem decisão"}</dd>
-      <dt>${FIELDS.atualizado_em}</dt>
+      <dt>Atualizado</dt>
       <dd><time datetime=${item.atualizado_em}>${exact(item.atualizado_em)}</time> <span class="muted">${ago(item.atualizado_em)}</span></dd>
       <dt>${FIELDS.numero}</dt>
       <dd><code class="uuid">${item.numero}</code></dd>
     </dl>
     <div class="actions">
-      <${Copy} text=${JSON.stringify(item, null, 2)} label="Copiar o JSON, com o documento por inteiro" class="">Copiar JSON<//>
-      <${Copy} text=${`${SERVICE}/${write({ ...at("relatorios"), open: item.numero })}`} label="Copiar o endereço deste relatório" class="">Copiar endereço<//>
+      <${Copy} text=${JSON.stringify(item, null, 2)} label="Copiar o JSON, com o documento completo" class="">Copiar JSON<//>
+      <${Copy} text=${`${SERVICE}/${write({ ...at("relatorios"), open: item.numero })}`} label="Copiar o link deste relatório" class="">Copiar link<//>
     </div>
     <${Others} item=${item} place=${place} />`;
 }
@@ -94,7 +94,7 @@ function Report({ item, place }) {
 /** The person's name, from the organization's list of people. @param {{cpf: string}} props */
 function Nome({ cpf }) {
   const { nome, refusal, reload } = useNome(cpf);
-  if (refusal) return html`<dt>Nome</dt><dd><span class="muted">Não foi possível consultar.</span> <button type="button" class="text" onClick=${reload}>Tentar de novo</button></dd>`;
+  if (refusal) return html`<dt>Nome</dt><dd><span class="muted">Não foi possível consultar.</span> <button type="button" class="text" onClick=${reload}>Tentar novamente</button></dd>`;
   return nome ? html`<dt>Nome</dt><dd>${nome}</dd>` : null;
 }
 
@@ -102,11 +102,11 @@ function Nome({ cpf }) {
 function Others({ item, place }) {
   const list = useList("/relatorios", { numero_documento: item.numero_documento });
   const found = list.news ?? list.result;
-  if (!found) return html`<section class="others"><h3>Do mesmo documento</h3>${list.refusal ? html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} />` : html`<${Skeleton} count=${3} />`}</section>`;
+  if (!found) return html`<section class="others"><h3>Outros relatórios deste documento</h3>${list.refusal ? html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} />` : html`<${Skeleton} count=${3} />`}</section>`;
   const others = found.itens.filter((/** @type {any} */ other) => other.numero !== item.numero).slice(0, 8);
   const all = at("relatorios", { numero_documento: item.numero_documento });
   return html`<section class="others">
-    <h3>Do mesmo documento</h3>
+    <h3>Outros relatórios deste documento</h3>
     ${others.length === 0 && html`<p class="muted">Nenhum outro relatório.</p>`}
     <ol>
       ${others.map(

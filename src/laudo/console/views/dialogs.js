@@ -15,7 +15,7 @@ import { remember, say, store, useStore } from "../store.js";
 /** @typedef {import("../address.js").Place} Place */
 
 const ROWS = 1000;
-const CANCELLED = "Exportação cancelada; nada foi gravado.";
+const CANCELLED = "Exportação cancelada; nenhum arquivo foi salvo.";
 const SEPARATOR = "laudo.separator";
 const SEPARATORS = { ",": "vírgula", ";": "ponto e vírgula (Excel em português)" };
 const close = () => store.set({ dialog: null });
@@ -35,7 +35,7 @@ function Shortcuts() {
     <dl class="shortcuts">
       ${SHORTCUTS.map(([names, words]) => html`<dt key=${`${names}-keys`}>${names.split(" ").map((name) => html`<kbd key=${name}>${name}</kbd>`)}</dt><dd key=${names}>${words}</dd>`)}
     </dl>
-    <label class="check"><input type="checkbox" checked=${keys} onChange=${() => switchKeys(!keys)} /> Usar teclas simples como atalhos</label>
+    <label class="check"><input type="checkbox" checked=${keys} onChange=${() => switchKeys(!keys)} /> Ativar os atalhos de uma só tecla</label>
     <p class="hint">Datas e horas no fuso ${zone()}.</p>
   <//>`;
 }
@@ -56,7 +56,7 @@ function CopyAs({ place }) {
         <pre tabindex="0" role="region" aria-label=${name}><code>${text}</code></pre>
       </section>`,
     )}
-    <p class="hint">O curl e a linha de comando trazem esta página; o Python percorre a lista inteira. O token fica na variável <code>LAUDO_TOKEN</code>; ele não é copiado. Documentos e nomes de pessoas que estão nos filtros vão por inteiro.</p>
+    <p class="hint">O curl e a linha de comando trazem só esta página; o Python percorre a lista inteira. O token não é copiado: ele é lido da variável <code>LAUDO_TOKEN</code>. Documentos e nomes de pessoas usados nos filtros são copiados por inteiro.</p>
   <//>`;
 }
 
@@ -102,17 +102,17 @@ function Export({ place }) {
   };
   const cancel = () => stop.current?.abort();
   return html`<${Dialog} title="Exportar para CSV" close=${close} first=${state.at === "running" ? cancel : undefined}>
-    <p>Todas as linhas que correspondem aos filtros em uso, na ordem da lista, em UTF-8; datas e horas ${isForSpreadsheet(separator) ? `no fuso ${zone()}` : "em UTC, como a API as escreve"}.</p>
+    <p>O arquivo traz todas as linhas que correspondem aos filtros, na ordem da lista, em UTF-8; datas e horas ficam ${isForSpreadsheet(separator) ? `no fuso ${zone()}` : "em UTC, como na API"}.</p>
     <label class="check"><input type="checkbox" name="masked" checked=${masked} disabled=${state.at === "running"} onChange=${() => setMasked(!masked)} /> Mascarar CPFs</label>
     <label class="check">Separador <select name="separator" value=${separator} disabled=${state.at === "running"} onChange=${(/** @type {any} */ event) => separate(event.target.value)}>
       ${Object.entries(SEPARATORS).map(([by, words]) => html`<option key=${by} value=${by}>${words}</option>`)}
     </select></label>
-    ${!masked && html`<p class="notice">O arquivo conterá CPFs por inteiro: guarde-o como dado pessoal.</p>`}
+    ${!masked && html`<p class="notice">O arquivo terá CPFs completos, que são dados pessoais: guarde-o em local seguro.</p>`}
     <${Progress} state=${state} />
     <footer>
       ${state.at === "running"
         ? html`<button type="button" onClick=${cancel}>Cancelar</button>`
-        : html`<button type="button" class="primary" onClick=${start}>${state.at === "ready" ? "Exportar" : "Exportar de novo"}</button>`}
+        : html`<button type="button" class="primary" onClick=${start}>${state.at === "ready" ? "Exportar" : "Exportar novamente"}</button>`}
     </footer>
   <//>`;
 }
@@ -132,6 +132,6 @@ function Progress({ state }) {
   if (state.at !== "running") return null;
   return html`<p class="progress">
     <progress aria-label="Exportação" max=${Math.max(1, state.total)} value=${state.done}></progress>
-    <span>${state.total ? `${integer(state.done)} de ${integer(state.total)}` : "Começando…"}</span>
+    <span>${state.total ? `${integer(state.done)} de ${integer(state.total)}` : "Iniciando…"}</span>
   </p>`;
 }

@@ -61,8 +61,8 @@ export function Entrar() {
 
 /** @param {unknown} error */
 function words(error) {
-  if (!(error instanceof Refusal) || error.message === UNREADABLE) return `${UNREADABLE} O endereço é mesmo o de um serviço laudo?`;
-  if (error.kind === "auth") return "Este token não é aceito. Ele pode estar incompleto, vencido ou revogado, ou o acesso ainda não foi liberado.";
-  const wait = error.retryAfter ? ` Tente de novo em ${error.retryAfter} s.` : "";
+  if (!(error instanceof Refusal) || error.message === UNREADABLE) return `${UNREADABLE} Confira se este endereço é mesmo o de um serviço laudo.`;
+  if (error.kind === "auth") return "Este token não foi aceito. Ele pode estar incompleto, expirado ou revogado, ou o acesso ainda não foi liberado.";
+  const wait = error.retryAfter ? ` Tente novamente em ${error.retryAfter} s.` : "";
   return `${error.message}${wait}`;
 }

@@ -9,8 +9,8 @@ import { go } from "../router.js";
 /** What each field asks for, the kinds of text that is, and what is said of others.
  * @type {Record<string, {hint: string, kinds: string[], wrong: Record<string, string>, other: string}>} */
 const ASKED = {
-  numero: { hint: "UUID", kinds: ["numero"], wrong: { several: WRONG.several, part: WRONG.part }, other: "Não é um UUID." },
-  numero_documento: { hint: "CPF ou CNPJ", kinds: ["cpf", "cnpj"], wrong: { several: WRONG.several, short: WRONG.short, masked: WRONG.masked }, other: "Não é um CPF nem um CNPJ." },
+  numero: { hint: "UUID", kinds: ["numero"], wrong: { several: WRONG.several, part: WRONG.part }, other: "Isto não é um número de relatório (UUID)." },
+  numero_documento: { hint: "CPF ou CNPJ", kinds: ["cpf", "cnpj"], wrong: { several: WRONG.several, short: WRONG.short, masked: WRONG.masked }, other: "Isto não é um CPF nem um CNPJ." },
   busca: { hint: "Nome ou início do CPF", kinds: ["nome", "cpf", "cnpj", "numero"], wrong: WRONG, other: WRONG.none },
 };
 

@@ -95,7 +95,7 @@ function Period({ place }) {
     return inputDay(new Date(now.getFullYear(), now.getMonth(), now.getDate() - days));
   };
   return html`<fieldset class="period">
-    <legend>Atualizado</legend>
+    <legend>Data de atualização</legend>
     <div class="presets">
       ${PRESETS.map(([words, days]) => {
         const on = from === begin(days) && !to;
@@ -153,7 +153,7 @@ function Day({ words, name, min, max, value, set }) {
     stepped.current = false;
   };
   return html`<label>${words} <input type="date" ref=${place} name=${name} min=${min} max=${max} value=${text} aria-invalid=${wrong ? "true" : undefined} onInput=${type} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Enter" && end()} onBlur=${leave} /></label>
-    ${wrong && html`<p class="wrong" role="alert">Esta data não existe ou está incompleta: ${value ? `continua valendo ${valueWords(name, value, mask)}` : "ela não filtra"}.</p>`}`;
+    ${wrong && html`<p class="wrong" role="alert">Esta data não existe ou está incompleta: ${value ? `o filtro continua com ${valueWords(name, value, mask)}` : "o filtro não foi aplicado"}.</p>`}`;
 }
 
 /** The matrices of the account, found when the list of them is opened, and again when the list of reports was asked for anew; until then
@@ -184,13 +184,13 @@ function Matriz({ place, list, filters }) {
     <summary data-home=${home}>Matriz</summary>
     ${asked.refusal && html`<${Trouble} ...${asked} />`}
     <div class="choices" role="group" aria-label="Matriz">
-      ${open && !found && !asked.refusal && html`<p class="hint">Procurando as matrizes…</p>`}
+      ${open && !found && !asked.refusal && html`<p class="hint">Carregando as matrizes…</p>`}
       ${found?.matrices.map((/** @type {{nome: string, total: number}} */ { nome, total }) => {
         const on = place.filters.nome === nome;
         return html`<button key=${nome} type="button" aria-pressed=${on} title=${nome} onClick=${() => choose(on ? "" : nome)}><span class="words">${nome}</span><span class="number">${integer(total)}</span></button>`;
       })}
-      ${found?.matrices.length === 0 && html`<p class="hint">Nenhuma com estes filtros.</p>`}
-      ${found && found.rest > 0 && html`<p class="hint">São as ${integer(found.matrices.length)} primeiras; ${plural(found.rest, "relatório é de outra", "relatórios são de outras")}. <button type="button" class="text" aria-disabled=${asked.loading} onClick=${() => asked.loading || setSteps(steps + 1)}>Mostrar mais</button></p>`}
+      ${found?.matrices.length === 0 && html`<p class="hint">Nenhuma matriz com estes filtros.</p>`}
+      ${found && found.rest > 0 && html`<p class="hint">Mostrando as ${integer(found.matrices.length)} primeiras; ${plural(found.rest, "relatório é de outra matriz", "relatórios são de outras matrizes")}. <button type="button" class="text" aria-disabled=${asked.loading} onClick=${() => asked.loading || setSteps(steps + 1)}>Mostrar mais</button></p>`}
     </div>
   </details>`;
 }

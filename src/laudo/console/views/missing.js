@@ -10,8 +10,8 @@ import { Exact } from "./exact.js";
 
 /** Of each list that may miss something what that is, and the filter by which it is looked for again. @type {Record<string, {what: string, again: string}>} */
 const LISTS = {
-  relatorios: { what: "o CPF ou CNPJ que foi procurado", again: "numero_documento" },
-  pessoas: { what: "o nome ou CPF que foi procurado", again: "busca" },
+  relatorios: { what: "o CPF ou CNPJ procurado", again: "numero_documento" },
+  pessoas: { what: "o nome ou CPF procurado", again: "busca" },
 };
 
 /** The way out to a view that is no list. @type {Record<string, string>} */
@@ -20,8 +20,8 @@ const WITHOUT = { painel: "Ver o painel", perfil: "Ver o perfil" };
 /** @param {{place: Place}} props */
 export function Missing({ place }) {
   const { what, again } = LISTS[place.view];
-  return html`<${Instead} place=${place} words=${`Este endereço não traz ${what}.`}>
-    <p>Para que um endereço não revele nada sobre ninguém, isso fica só na aba em que se procurou. Procure de novo:</p>
+  return html`<${Instead} place=${place} words=${`Este endereço não inclui ${what}.`}>
+    <p>Por privacidade, o que você procura fica só na aba da busca e não vai no endereço. Procure novamente:</p>
     <${Exact} name=${again} place=${accepted(place, place.missing)} />
     <${WayOut} place=${place} keys=${place.missing} />
   <//>`;
@@ -30,13 +30,13 @@ export function Missing({ place }) {
 /** As the API refuses what it does not know. @param {{place: Place}} props */
 export function Refused({ place }) {
   const words = place.refused.map((name) => {
-    if (name === PATH) return "Este endereço não leva a nenhuma página daqui.";
-    if (knows(place.view, name)) return `O parâmetro “${name}” deste endereço não tem um valor aceito.`;
+    if (name === PATH) return "Este endereço não corresponde a nenhuma página do console.";
+    if (knows(place.view, name)) return `O valor do parâmetro “${name}” deste endereço não é válido.`;
     const nearest = meant(place.view, name);
-    return `Esta página não conhece o parâmetro “${name}” deste endereço.${nearest && ` O mais parecido é ${nearest}.`}`;
+    return `O parâmetro “${name}” deste endereço não existe nesta página.${nearest && ` O mais parecido é ${nearest}.`}`;
   });
   return html`<${Instead} place=${place} words=${words.join(" ")}>
-    <p>${place.refused.includes(PATH) ? "Confira o endereço, ou comece pelos relatórios:" : "Sem isso, a página poderia mostrar algo diferente do que se pediu. Confira o endereço, ou continue sem essa parte:"}</p>
+    <p>${place.refused.includes(PATH) ? "Confira o endereço ou comece pelos relatórios:" : "Se essa parte fosse ignorada, a página poderia mostrar algo diferente do que você pediu. Confira o endereço ou continue sem ela:"}</p>
     <${WayOut} place=${place} keys=${place.refused} words=${WITHOUT[place.view]} />
   <//>`;
 }

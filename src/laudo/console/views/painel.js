@@ -23,8 +23,8 @@ export function Painel({ place }) {
       <h1 tabindex="-1" data-home>Painel</h1>
       <p class="total">${found && html`<strong data-total>${plural(found.total, "relatório", "relatórios")}</strong>`}</p>
       <${Late} going=${asked.loading} />
-      ${found && html`<${Counted} key=${found.at} ...${found} /><${OnPaper} words="Contado" at=${found.at} />
-        <div class="actions"><button type="button" data-news onClick=${asked.retry}>Contar de novo <kbd aria-hidden="true">r</kbd></button></div>`}
+      ${found && html`<${Counted} key=${found.at} ...${found} /><${OnPaper} words="Consultado" at=${found.at} />
+        <div class="actions"><button type="button" data-news onClick=${asked.retry}>Atualizar <kbd aria-hidden="true">r</kbd></button></div>`}
     </header>
     ${asked.refusal ? html`<${Trouble} ...${asked} stale=${Boolean(found)} />` : !found && html`<${Skeleton} count=${8} />`}
     ${found && !found.total && html`<${NoReports} />`}
@@ -39,8 +39,8 @@ function Counted({ list, total, at: counted }) {
   const { result, news, stale } = useList("/relatorios", {});
   const changed = Boolean(result) && !isSame(list, news ?? result);
   const since = changed ? "; houve mudanças desde então" : stale && "; não foi possível verificar desde então";
-  useEffect(() => say(changed ? "Houve mudanças desde a contagem." : `${plural(total, "relatório", "relatórios")}.`), [changed]);
-  return html`<p class="checked ${since ? "off" : ""}">contado às ${moment(counted)}${since}</p>`;
+  useEffect(() => say(changed ? "Houve mudanças desde a última atualização." : `${plural(total, "relatório", "relatórios")}.`), [changed]);
+  return html`<p class="checked ${since ? "off" : ""}">atualizado às ${moment(counted)}${since}</p>`;
 }
 
 /** @param {AbortSignal} signal */
@@ -59,9 +59,9 @@ function Waiting({ pending }) {
   const total = Number(pending.paginacao.total);
   const all = { ...at("relatorios", { pendente_validacao_manual: "true" }), sort: WAITING };
   return html`<section class="card waiting" aria-labelledby="pendentes">
-    <h2 id="pendentes">Aguardam validação manual</h2>
+    <h2 id="pendentes">Aguardando validação manual</h2>
     ${total ? html`<p class="figure"><a href=${write(all)} onClick=${link(all)} data-pending>${integer(total)}</a></p>` : html`<p class="muted">Nenhum relatório.</p>`}
-    ${total > 1 && html`<p class="hint">Primeiro, os parados há mais tempo.</p>`}
+    ${total > 1 && html`<p class="hint">Os parados há mais tempo vêm primeiro.</p>`}
     <ol>
       ${pending.itens.slice(0, SHOWN).map((/** @type {any} */ item) => {
         const opened = { ...all, open: item.numero };

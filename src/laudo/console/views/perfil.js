@@ -28,7 +28,7 @@ export function Perfil() {
           <${Copy} text=${profile.api_token} label="Copiar o token" class="">Copiar<//>
         </dd>
       </dl>
-      <p class="hint">Quem tem o token tem este acesso: não o envie por mensagem nem o escreva em código. Para revogá-lo, fale com quem opera o serviço.</p>
+      <p class="hint">Quem tem o token tem o mesmo acesso que você: não o envie por mensagem nem o coloque no código. Para revogá-lo, fale com quem opera o serviço.</p>
       <p><button type="button" onClick=${() => leave()}>Sair</button></p>`}
   </section>`;
 }

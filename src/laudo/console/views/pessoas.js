@@ -97,7 +97,7 @@ function Shown({ place, list, total }) {
 function Empty({ place, total }) {
   if (total) return html`<${Beyond} place=${place} total=${total} />`;
   return html`<div class="empty">
-    <p class="big">${Object.keys(filtersOf(place)).length ? "Ninguém corresponde a esta busca." : "Nenhum CPF foi consultado ainda."}</p>
+    <p class="big">${Object.keys(filtersOf(place)).length ? "Nenhuma pessoa corresponde a esta busca." : "Nenhum CPF foi consultado ainda."}</p>
     ${place.filters.busca && html`<${Elsewhere} busca=${place.filters.busca} />`}
     ${Object.keys(place.filters).length > 0 && html`<button type="button" onClick=${() => go({ ...place, filters: {}, page: 1 })}>Limpar a busca</button>`}
   </div>`;
@@ -109,10 +109,10 @@ function Elsewhere({ busca }) {
   const whole = withZeros(busca);
   const recognized = recognize(whole || busca);
   const elsewhere = whole || ["cnpj", "numero"].includes(recognized.kind);
-  const begun = /^\d+$/.test(busca) ? `Nenhum CPF consultado começa com ${busca}.` : "Cada palavra deve iniciar um dos nomes da pessoa; acentos e maiúsculas não importam.";
+  const begun = /^\d+$/.test(busca) ? `Nenhum CPF consultado começa com ${busca}.` : "Cada palavra deve ser o início de um nome ou sobrenome da pessoa; acentos e maiúsculas não importam.";
   const document_ = (revealed ? punctuate : mask)(recognized.value);
-  return html`<p>${elsewhere && !whole ? "Empresas e relatórios não estão nesta lista." : `${begun} Empresas e relatórios não estão nesta lista: procure o CNPJ ou o número do relatório, completo.`}</p>
-    ${elsewhere && html`<button type="button" class="primary" onClick=${() => go(placeOf(recognized))}>${recognized.kind === "numero" ? "Ver o relatório deste número" : `Ver os relatórios de ${document_}`}</button>`}`;
+  return html`<p>${elsewhere && !whole ? "Empresas e relatórios não estão nesta lista." : `${begun} Empresas e relatórios não estão nesta lista: procure pelo CNPJ ou pelo número do relatório, completos.`}</p>
+    ${elsewhere && html`<button type="button" class="primary" onClick=${() => go(placeOf(recognized))}>${recognized.kind === "numero" ? "Ver o relatório com este número" : `Ver os relatórios de ${document_}`}</button>`}`;
 }
 
 /** @param {{item: any}} props */

@@ -62,8 +62,8 @@ function Empty({ place, total }) {
   const alone = document_ && !from && !to && !Object.keys(others).length;
   return html`<div class="empty">
     <p class="big">${alone ? `Esta conta não tem relatórios deste ${isPersonal(document_) ? "CPF" : "CNPJ"}.` : "Nenhum relatório corresponde a estes filtros."}</p>
-    ${alone && isPersonal(document_) && html`<p>Em Pessoas está quem foi consultado por qualquer conta da organização: os relatórios podem ser de outra.</p>`}
+    ${alone && isPersonal(document_) && html`<p>A lista Pessoas mostra quem foi consultado por qualquer conta da organização: os relatórios podem ser de outra conta.</p>`}
     ${from && to && instant(from, false) >= instant(to, true) && html`<p>O período termina antes de começar.</p>`}
-    <button type="button" onClick=${() => go({ ...place, filters: {}, page: 1 })}>Limpar os filtros</button>
+    <button type="button" onClick=${() => go({ ...place, filters: {}, page: 1 })}>Limpar filtros</button>
   </div>`;
 }
