@@ -1,4 +1,4 @@
-// Where one is, as an address; what identifies a person is beside it, in the history entry, and in it only that it is left out.
+// Places of the console as addresses. Filters that identify a person are kept in the history entry; the address only says that they exist.
 
 /**
  * @typedef {"relatorios"|"pessoas"|"painel"|"perfil"} View
@@ -9,8 +9,8 @@
  * @property {number} rows
  * @property {string} sort   a field, "-" before it for descending; "" for the newest first
  * @property {string} open   the numero of the report that is open beside the list
- * @property {string[]} missing  filters that the address says there are, and whose values are not here
- * @property {string[]} refused  parameters of the address that are not known here, or whose values are not taken; PATH if it leads nowhere
+ * @property {string[]} missing  private filters that the address mentions, but whose values are not in the history entry
+ * @property {string[]} refused  unknown parameters of the address, and those with invalid values; PATH if the address leads to no view
  */
 
 /** @type {Record<View, string[]>} */
@@ -32,10 +32,10 @@ const PRIVATE = {
 const VIEWS = /** @type {View[]} */ (Object.keys(SHOWN));
 const ROWS = 25;
 
-/** What an address says of any view beside its filters. */
+/** Parameters that the address of any view may have besides its filters. */
 const OWN = ["sort", "page", "rows", "aberto"];
 
-/** What the values of some parameters look like; of the others, what the server reads at all. @type {Record<string, RegExp>} */
+/** The accepted values of some parameters. FORM applies to all others. @type {Record<string, RegExp>} */
 const FORMS = {
   volume: /^(dias|meses)$/,
   sort: /^-?[a-z_]{1,40}$/,
@@ -43,10 +43,10 @@ const FORMS = {
   rows: /^(?=[1-9])[0-9]{0,7}(00|25|50|75)$/,
   aberto: /^[0-9a-f-]{36}$/,
 };
-/** No control characters: copied with the list as a command, they would be obeyed by the terminal that it is pasted into. */
+/** No control characters: in a command copied from the list, the terminal that it is pasted into would obey them. */
 const FORM = /^\P{Cc}{1,200}$/u;
 
-/** What is refused of an address that leads to no view. */
+/** Stands in `refused` for an address that leads to no view. */
 export const PATH = "/";
 
 /** @param {View} view @param {Record<string, string>} [filters] @returns {Place} */
@@ -54,7 +54,7 @@ export function at(view, filters = {}) {
   return { view, filters, page: 1, rows: ROWS, sort: "", open: "", missing: [], refused: [] };
 }
 
-/** Where what was recognized is found. @param {{kind: string, value: string}} recognized */
+/** The place that shows what the quick find recognized. @param {{kind: string, value: string}} recognized */
 export function placeOf({ kind, value }) {
   if (kind === "nome") return at("pessoas", { busca: value });
   if (kind === "numero") return { ...at("relatorios", { numero: value }), open: value };
@@ -81,9 +81,9 @@ export function beside(place) {
 }
 
 /**
- * Read a place; what an address may not hold is not read from it, and of what it may not say only the name is.
+* Read a place. Values of private filters in the address are ignored; of parameters that are not accepted, only the name is kept.
  * @param {string} hash
- * @param {unknown} state the history entry's own
+ * @param {unknown} state  what the history entry holds beside the address
  * @returns {Place}
  */
 export function read(hash, state) {
@@ -114,7 +114,7 @@ export function knows(view, name) {
   return [...OWN, ...SHOWN[view], ...PRIVATE[view], "oculto", "recusado"].includes(name);
 }
 
-/** The parameter of a view that was likely meant by a name that it does not know, as it shares most pairs of letters with it; "" for none.
+/** The parameter that an unknown name was likely meant to be: the one that shares most pairs of letters with it; "" if none is similar.
  * @param {View} view @param {string} name */
 export function meant(view, name) {
   const pairs = pairsOf(name.toLowerCase());
@@ -132,7 +132,7 @@ function pairsOf(name) {
   return Array.from({ length: spaced.length - 1 }, (_, at_) => spaced.slice(at_, at_ + 2));
 }
 
-/** Whether the values that an address gives of a parameter are understood: of what is private there should be none, and they are not read.
+/** Whether an address's values for a parameter are accepted. A private parameter should not be there; its values are ignored, not refused.
  * @param {View} view @param {string} name @param {string[]} values */
 function takes(view, name, values) {
   if (name === "recusado" || PRIVATE[view].includes(name)) return true;
@@ -140,14 +140,14 @@ function takes(view, name, values) {
   return knows(view, name) && values.length === 1 && (FORMS[name] ?? FORM).test(values[0]);
 }
 
-/** Give the place with other filters, back on the first page; an empty value takes a filter away.
+/** Give the place with changed filters, on the first page. An empty value removes a filter.
  * @param {Place} place @param {Record<string, string>} change @returns {Place} */
 export function narrow(place, change) {
   const filters = Object.fromEntries(Object.entries({ ...place.filters, ...change }).filter(([, value]) => value));
   return { ...place, filters, page: 1 };
 }
 
-/** The place without what was refused or is missing, on its first page; nothing but the list itself where it is not said what that was.
+/** The place without the parameters that were refused or are missing, on its first page. Without `keys`, the whole list.
  * @param {Place} place @param {string[]} keys parameters @returns {Place} */
 export function accepted(place, keys) {
   const whole = { ...at(place.view), open: place.open };
@@ -180,23 +180,23 @@ export function filtersOf(place) {
   return asked;
 }
 
-/** A day of the caller's clock becomes the instant at which it begins, or with `end` the one at which it is over.
+/** The instant at which a day begins in the caller's time zone, or with `end` the one at which it ends. Other texts stay as they are.
  * @param {string} text @param {boolean} end */
 export function instant(text, end) {
   const day = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text);
   if (!day) return text;
   const [year, month, date] = day.slice(1).map(Number);
   const begins = midnight(year, month, date);
-  // What is on no calendar is the server's to refuse: taken for another day, it would be another question.
+  // A day that does not exist is sent as it is, for the server to refuse: the Date has become another day.
   if (begins.getMonth() !== month - 1 || begins.getDate() !== date) return text;
   const asked = (end ? midnight(year, month, date + 1) : begins).toISOString();
-  // "Until 31/12/9999" is until the end of what can be written.
+  // The end of 31/12/9999 cannot be written with four digits for the year, so the day itself is sent.
   return asked.startsWith("+") ? text : asked;
 }
 
 /** @param {number} year @param {number} month from 1 @param {number} date */
 function midnight(year, month, date) {
-  // Given to its constructor, a year below 100 would be one of the last century.
+  // The constructor of Date takes a year below 100 for one of the 20th century.
   const begins = new Date(2000, 0);
   begins.setFullYear(year, month - 1, date);
   return begins;

@@ -1,12 +1,12 @@
-// The only module that asks the server: public routes, the caller's token in a header, nothing in a cookie or a cache.
+// The only module that sends requests: to public routes, with the caller's token in a header, without cookies or the browser's cache.
 import { SERVICE } from "./service.js";
 
 /**
  * @typedef {"auth"|"invalid"|"limit"|"unavailable"|"offline"|"server"} Kind
- * @typedef {{body: any, etag: string, next: string, size: number, at: Date}} Answer  `at`: when it was last true
+ * @typedef {{body: any, etag: string, next: string, size: number, at: Date}} Answer  `at`: when it was last known to be true
  */
 
-/** Why there is no answer; `message` is for people, `keys` are the parameters at fault, `retryAfter` in seconds. */
+/** Why there is no answer. `message` is for people, `keys` names the parameters at fault, `retryAfter` is in seconds. */
 export class Refusal extends Error {
   /** @param {Kind} kind @param {string} message @param {{status?: number, keys?: string[], retryAfter?: number, requestId?: string, text?: string}} [more] */
   constructor(kind, message, { status = 0, keys = [], retryAfter = 0, requestId = "", text = "" } = {}) {
@@ -22,9 +22,9 @@ export class Refusal extends Error {
 
 export const UNREADABLE = "Não foi possível ler a resposta do servidor.";
 const REMEMBERED = 64;
-/** For how long a server may say nothing, not for how long it may speak. */
+/** The timeout while no byte arrives. A whole answer may take longer. */
 const PATIENCE_MS = 20_000;
-/** For how long a page that is about to be left may still be seen. */
+/** How long a page may stay visible after the browser has begun to leave it. */
 const LEAVING_MS = 10_000;
 let leaving = -LEAVING_MS;
 addEventListener("beforeunload", () => {
@@ -34,7 +34,7 @@ addEventListener("beforeunload", () => {
 /** @type {Record<number, Kind>} */
 const KINDS = { 400: "invalid", 401: "auth", 429: "limit", 502: "unavailable", 503: "unavailable", 504: "unavailable" };
 
-/** Give the document of the API: what is the server's to say of it. @returns {Promise<any>} */
+/** Get the server's OpenAPI document. @returns {Promise<any>} */
 export async function description() {
   const { answer, text } = await send(`${SERVICE}/openapi.json`, { cache: "default" });
   return read(answer, text, (body) => isObject(body?.paths));
@@ -42,12 +42,12 @@ export async function description() {
 
 /** Make a client for one caller. @param {string} token */
 export function connect(token) {
-  /** Answers by address, oldest first, so that what has not changed costs a 304. @type {Map<string, Answer>} */
+  /** Answers by address, oldest first, so that an unchanged one costs only a 304. @type {Map<string, Answer>} */
   const known = new Map();
   let answered = -Infinity;
 
   /**
-   * Ask; a refusal is thrown as Refusal, and an aborted request as AbortError.
+   * Send a request. Throws a Refusal if there is no answer, or an AbortError if the request was aborted.
    * @param {string} path @param {Record<string, string>} [parameters] @param {{signal?: AbortSignal, remember?: boolean}} [how]
    * @returns {Promise<Answer>}
    */
@@ -80,10 +80,10 @@ export function connect(token) {
     return Number(body.result.paginacao.total);
   }
 
-  /** What was answered last, if that is still known. @param {string} path @param {Record<string, string>} parameters */
+  /** The last answer to a request, if it is still kept. @param {string} path @param {Record<string, string>} parameters */
   const recall = (path, parameters) => known.get(addressOf(path, parameters)) ?? null;
 
-  /** For how many seconds nothing has been answered. */
+  /** The seconds since the last answer. */
   const silence = () => (performance.now() - answered) / 1000;
 
   return { ask, count, recall, silence };
@@ -97,7 +97,7 @@ function addressOf(path, parameters) {
   return SERVICE + path + (query && `?${query}`);
 }
 
-/** Send, and receive all of the answer. @param {string} address @param {RequestInit} how @param {AbortSignal} [signal] */
+/** Send a request and receive the whole answer. @param {string} address @param {RequestInit} how @param {AbortSignal} [signal] */
 async function send(address, how, signal) {
   const stop = new AbortController();
   const end = () => stop.abort();
@@ -119,7 +119,7 @@ async function send(address, how, signal) {
     });
     return { answer, text: await received(answer, heard) };
   } catch (error) {
-    // Some browsers break off what a page asks as soon as it is to be left, which says nothing of the server.
+    // Some browsers cancel a page's requests as soon as it is about to be left. That is no failure of the server, so report it late.
     const left = leaving + LEAVING_MS - performance.now();
     if (left > 0) await new Promise((done) => setTimeout(done, left));
     if (signal?.aborted) throw error;
@@ -130,7 +130,7 @@ async function send(address, how, signal) {
   }
 }
 
-/** Give the text of a body, and tell of each part as it comes. @param {Response} answer @param {() => void} heard */
+/** Give the text of a body, and call `heard` for each part that arrives. @param {Response} answer @param {() => void} heard */
 function received(answer, heard) {
   heard();
   const tell = new TransformStream({
@@ -142,7 +142,7 @@ function received(answer, heard) {
   return new Response(answer.body?.pipeThrough(tell)).text();
 }
 
-/** What tells an answer of a list, or of the caller, from the page of a proxy. @type {Record<string, (body: any) => boolean>} */
+/** Tests that tell the service's answer from a page that a proxy sent. @type {Record<string, (body: any) => boolean>} */
 const WHOLE = {
   "/relatorios": isList,
   "/pessoas": isList,
@@ -159,7 +159,7 @@ function isObject(value) {
   return typeof value === "object" && value !== null;
 }
 
-/** Read what was answered; what it refuses, and what is not the service's, is thrown as Refusal.
+/** Read an answer. Throws a Refusal if it is an error, or does not come from the service.
  * @param {Response} answer @param {string} text @param {(body: any) => boolean} isWhole */
 function read(answer, text, isWhole) {
   const body = parse(text);
@@ -179,13 +179,13 @@ export function parse(text) {
 
 /** @param {Response} answer @param {string} text @param {any} body */
 function refusal(answer, text, body) {
-  // How long to wait is a header for programs; people see it counted down.
+  // The sentence about Retry-After is for programs. People see a countdown instead.
   const said = typeof body?.message === "string" ? body.message.replace(/[^.]*\bRetry-After\b[^.]*\.?/, "").trim() : "";
   const message = said || `O servidor respondeu com o código ${answer.status}.`;
   return new Refusal(KINDS[answer.status] ?? "server", message, {
     status: answer.status,
     keys: body?.validation?.keys,
-    // A proxy may say something other than whole seconds.
+    // A proxy may send something other than whole seconds.
     retryAfter: Math.max(0, Math.ceil(Number(answer.headers.get("Retry-After")))) || 0,
     requestId: answer.headers.get("X-Request-Id") ?? "",
     text,

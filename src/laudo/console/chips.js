@@ -1,4 +1,4 @@
-// The filters in force, each of which can be taken away.
+// The active filters, each with a button that removes it.
 import { html } from "./vendor/preact.js";
 import { narrow } from "./address.js";
 import { doubt, isPersonal, mask, punctuate } from "./documents.js";
@@ -27,7 +27,7 @@ export function Chips({ place }) {
   </ul>`;
 }
 
-/** Whose reports are listed, which their rows do not say. @param {{cpf: string}} props */
+/** The name of the person whose reports are listed: the rows do not show it. @param {{cpf: string}} props */
 function Whose({ cpf }) {
   const { nome } = useNome(cpf);
   return nome && html`<span class="whose" title=${nome}>${nome}</span>`;

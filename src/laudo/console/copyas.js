@@ -1,6 +1,6 @@
-// The current list as something to paste: curl, Python, command line. Pure; the token is a variable, never a value.
+// The current list as code to paste: curl, Python or the command line. Pure. The token is a variable, never its value.
 
-/** Quote for a POSIX shell, and for zsh, which takes what begins with "=" for the place of a command. @param {string} text */
+/** Quote for a POSIX shell, and for zsh, which expands a word that begins with "=" to the path of a command. @param {string} text */
 export function shell(text) {
   return /^(?!=)[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,4 +1,4 @@
-// Adds "Experimentar" to the reference: a form for each route, asked with the token of this tab.
+// Adds "Experimentar" to the reference: a form for each route that sends requests with the token of this tab.
 import { html, render, useRef, useState } from "./vendor/preact.js";
 import { connect, description, parse, Refusal } from "./api.js";
 import { integer } from "./format.js";
@@ -51,7 +51,7 @@ function Input({ parameter, value, set }) {
 }
 
 /** @param {string} path @param {Record<string, string>} asked @param {string} token @param {AbortSignal} signal
- * @returns {Promise<Outcome|null>} null for what was given up */
+ * @returns {Promise<Outcome|null>} null if the request was aborted */
 async function answer(path, asked, token, signal) {
   const began = performance.now();
   const took = () => Math.round(performance.now() - began);
@@ -66,7 +66,7 @@ async function answer(path, asked, token, signal) {
   }
 }
 
-/** The token itself is not shown. @param {any} body */
+/** Give a body with the token hidden. @param {any} body */
 function hidden(body) {
   if (!body?.result?.api_token) return body;
   return { ...body, result: { ...body.result, api_token: "•".repeat(24) } };

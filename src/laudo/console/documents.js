@@ -16,15 +16,15 @@ export function isCpf(text) {
   return digits[9] === check(digits.slice(0, 9), CPF_WEIGHTS.slice(1)) && digits[10] === check(digits.slice(0, 10), CPF_WEIGHTS);
 }
 
-/** Whether the check digits of a CNPJ agree; letters count as their code less 48. @param {string} text */
+/** Whether the check digits of a CNPJ agree; the value of a letter is its ASCII code minus 48. @param {string} text */
 export function isCnpj(text) {
   if (!/^[0-9A-Z]{12}\d{2}$/.test(text) || /^0+$/.test(text)) return false;
   const values = [...text].map((character) => character.charCodeAt(0) - 48);
   return values[12] === check(values.slice(0, 12), CNPJ_WEIGHTS.slice(1)) && values[13] === check(values.slice(0, 13), CNPJ_WEIGHTS);
 }
 
-/** The document whose leading zeros were dropped, as a spreadsheet does where it takes one for a number; "" where the check digits say that
- * none were. @param {string} text */
+/** Restore the leading zeros that a spreadsheet dropped when it took a document for a number; "" if no zeros make its check digits agree.
+ * @param {string} text */
 export function withZeros(text) {
   const digits = text.replace(/[.\-/\s]/g, "");
   if (!/^\d{6,13}$/.test(digits) || isCpf(digits)) return "";
@@ -37,7 +37,7 @@ export function punctuate(text) {
   return text.replace(/^(.{2})(.{3})(.{3})(.{4})(.{2})$/, "$1.$2.$3/$4-$5");
 }
 
-/** Write a CPF so that it says little; the document of a company is public and stays whole. @param {string} text */
+/** Write a CPF with only its middle digits. A company's document is public and stays whole. @param {string} text */
 export function mask(text) {
   return isPersonal(text) ? `***.${text.slice(3, 6)}.${text.slice(6, 9)}-**` : punctuate(text);
 }
@@ -52,7 +52,7 @@ export function doubt(text) {
   return !text || isCpf(text) || isCnpj(text) ? "" : "Os dígitos verificadores não conferem.";
 }
 
-/** Why an input cannot be looked for, in words, by what it is. @type {Record<string, string>} */
+/** Why a kind of input cannot be searched for, in words. @type {Record<string, string>} */
 export const WRONG = {
   none: "Digite letras ou números para buscar.",
   several: "Há mais de um número: procure um de cada vez.",
@@ -61,11 +61,11 @@ export const WRONG = {
   part: "Isto parece o começo do número de um relatório: cole o número completo.",
 };
 
-/** What was meant by a text that comes from a document or a message: without what is not seen, a blank between two cells or lines, any dash
- * a hyphen, no label before a number; "" for what has neither letter nor digit. @param {string} pasted */
+/** Clean a text that was pasted from a document or a message: drop invisible characters and a label before a number, turn line breaks and
+ * tabs into blanks, and any dash into a hyphen; "" if no letter or digit is left. @param {string} pasted */
 export function plain(pasted) {
   const text = pasted.replace(/\p{Cf}/gu, "").replace(/[\p{Cc}\s]+/gu, " ").replace(/[\p{Pd}\u2212]/gu, "-").trim();
-  // All that follows the n is taken at once: dots that could be either part's would be tried in each way, in every label.
+  // The n takes all dots that follow it: if either part could take them, the number of ways to try would grow exponentially.
   const bare = text.replace(/^(?:CPF|CNPJ)(?:[\s:.-]|n[.º°o]+(?![.º°o]))*(?=\d|$)/i, "");
   return /[\p{L}\p{N}]/u.test(bare) ? bare.slice(0, 200) : "";
 }
@@ -73,21 +73,21 @@ export function plain(pasted) {
 /** A CPF as `mask` writes it. */
 const MASKED = /\*{3}\.\d{3}\.\d{3}-\*{2}/;
 
-/** What stands between the numbers of a text: all that none is written with. */
+/** What separates the numbers in a text: characters that no number contains. */
 const BETWEEN = /[^0-9a-z./-]+/i;
 
 /**
- * Understand what was pasted into the quick find: a number, whatever stands around it, or a name.
+* Recognize what was pasted into the quick find: a number, even with other text around it, or a name.
  * @param {string} pasted
  * @returns {{kind: "cpf"|"cnpj"|"numero"|"nome"|"several"|"short"|"masked"|"part"|"none", value: string}}
  */
 export function recognize(pasted) {
   const text = plain(pasted);
-  // Behind a label, or as the title of a report has it.
+  // The number may follow a label, or the word "relatório", as in the title of a report.
   const alone = number(text.replace(/^(?:[\p{L}\s./º°]+:|relatório )/iu, ""));
   const numbers = text.split(BETWEEN).flatMap((part) => number(part) ?? []).filter(({ value }) => value);
-  // Digits alone, or behind a label, may be one number that has blanks in it; beside letters, or where all of them together are none, what
-  // is a whole number by itself is meant.
+  // Without letters, or after a label, all digits may be one number that has blanks in it. Otherwise look for the parts that are whole
+  // numbers by themselves.
   if (alone && (!numbers.length || (alone.value && !/\p{L}/u.test(text)))) return alone;
   if (numbers.length > 1) return { kind: "several", value: "" };
   if (!numbers.length && MASKED.test(text)) return { kind: "masked", value: "" };
@@ -98,16 +98,16 @@ export function recognize(pasted) {
 function number(text) {
   const hex = text.replace(/[^\p{L}\p{N}]/gu, "").toLowerCase();
   if (/^[0-9a-f]{32}$/.test(hex)) return { kind: "numero", value: hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5") };
-  // As lists show it: eight digits of sixteen kinds, which no name is made of when some are letters and some are not.
+  // Lists show the first eight hexadecimal digits of a numero. With both letters and digits, they cannot be a name.
   if (/^(?=.*\d)(?=.*[a-f])[0-9a-f]{8}$/.test(hex)) return { kind: "part", value: "" };
-  // Programs that take a column of documents for numbers write one as if it might have a fraction.
+  // Programs that read a column of documents as floating-point numbers write ".0" after each.
   const bare = text.replace(/^(\d{9,14})\.0$/, "$1").replace(/[.:\-/\s]/g, "").toUpperCase();
-  // Fewer may begin a CPF.
+  // Fewer than eleven digits may be the beginning of a CPF.
   if (/^\d{11,13}$/.test(bare) && withZeros(bare)) return { kind: "cnpj", value: withZeros(bare) };
   if (/^\d{11}$/.test(bare)) return { kind: "cpf", value: bare };
   if (/^\d{12,13}$/.test(bare)) return { kind: "short", value: "" };
-  // Fourteen digits are nothing else; with letters it may as well be a name, unless its check digits agree.
+  // Fourteen digits can only be a CNPJ. With letters it may be a name, unless the check digits agree.
   if (/^\d{14}$/.test(bare) || isCnpj(bare)) return { kind: "cnpj", value: bare };
-  // Longer than any document: cells or lines of a list, one after the other.
+  // Longer than any document: several cells or lines of a list.
   return /^\d{15,}$/.test(bare.replace(/[,;|]/g, "")) ? { kind: "several", value: "" } : null;
 }

@@ -1,11 +1,11 @@
-// A list as CSV: walks it by cursor, tells how far it is, can be stopped.
+// Exports a list as CSV: walks it by cursor, reports its progress, and can be stopped.
 import { Refusal } from "./api.js";
 import { mask, punctuate } from "./documents.js";
 import { stamp } from "./format.js";
 import { patiently } from "./patience.js";
 
-/** One cell, quoted when needed. What a spreadsheet would run as a formula is made a text, also within the cell: which separator
- * begins another one is for the spreadsheet's own settings to say. @param {unknown} value */
+/** One cell, quoted when needed. A "'" turns what a spreadsheet would run as a formula into text, also after any separator inside the cell:
+ * which one begins a new cell depends on the spreadsheet's settings. @param {unknown} value */
 export function cell(value) {
   const text = value === null || value === undefined ? "" : String(value);
   const safe = text.replace(/(^|[,;\t\r\n])(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r])/g, "$1'");
@@ -17,7 +17,7 @@ export function line(values, separator = ",") {
   return `${values.map(cell).join(separator)}\r\n`;
 }
 
-/** The fields of each list's items, in their order, which a list without items does not tell. @type {Record<string, string[]>} */
+/** The fields of each list's items, in order: an empty list still needs its header. @type {Record<string, string[]>} */
 const FIELDS = {
   "/relatorios": ["numero", "status", "tipo_pessoa", "nome", "atualizado_em", "resultado", "mensagem", "pendente_validacao_manual", "numero_documento"],
   "/pessoas": ["cpf", "nome", "atualizado_em"],
@@ -25,15 +25,15 @@ const FIELDS = {
 
 const LINKLESS = "A resposta veio sem o cabeçalho Link, que indica a próxima página: um proxy pode tê-lo removido. Avise quem opera o serviço.";
 
-/** @typedef {Record<string, (text: string) => string>} Written how some fields are written, by name; the others as they are */
+/** @typedef {Record<string, (text: string) => string>} Written how to write some fields, by name; the others are written as they are */
 
 /** @param {Record<string, unknown>} item @param {string[]} fields @param {Written} written */
 export function row(item, fields, written) {
   return fields.map((name) => written[name]?.(String(item[name])) ?? item[name]);
 }
 
-/** Whether columns are separated as a spreadsheet in Portuguese wants them. It takes bare digits for a number, without the zeros that it
- * begins with, and an instant as the API writes it for a text. @param {string} separator */
+/** Whether the separator is the one that spreadsheets in Portuguese expect. They read bare digits as a number, without its leading zeros,
+ * and the API's instants as text. @param {string} separator */
 export const isForSpreadsheet = (separator) => separator === ";";
 
 /** @param {{masked: boolean, separator: string}} how @returns {Written} */

@@ -1,11 +1,11 @@
-// Keeps the focus in the page: where what had it goes away, it passes to what stands for its surroundings.
+// Keeps the focus in the page: if the focused element is removed, the nearest element marked `data-home` gets the focus.
 
-/** What takes the focus for the part of the page around it. */
+/** Elements that may receive the focus on behalf of the part of the page around them. */
 const HOME = "[data-home]";
 
-/** From now on. @param {Element} root */
+/** Start keeping the focus. @param {Element} root */
 export function keepFocus(root) {
-  /** What had the focus last, and all that is around it. @type {Element[]} */
+  /** The element that had the focus last, and all its ancestors. @type {Element[]} */
   let around = [];
   addEventListener("focusin", ({ target }) => {
     around = [];

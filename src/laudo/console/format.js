@@ -1,4 +1,4 @@
-// Numbers, instants and the API's words, as people here write them. Pure but for the clock given.
+// Writes numbers, instants and the API's words as people in Brazil do. Pure, except for the current time as a default.
 
 const INTEGER = new Intl.NumberFormat("pt-BR");
 const SHARE = new Intl.NumberFormat("pt-BR", { style: "percent", maximumFractionDigits: 1 });
@@ -52,19 +52,19 @@ export const time = (iso) => TIME.format(new Date(iso));
 export const exact = (iso) => EXACT.format(new Date(iso));
 /** @param {Date} date */
 export const clock = (date) => CLOCK.format(date);
-/** A time of the clock, with its day where that is another one. @param {Date} date @param {Date} [now] */
+/** A time of day, with the date if that is not today's. @param {Date} date @param {Date} [now] */
 export const moment = (date, now = new Date()) => clock(date) + (inputDay(date) === inputDay(now) ? "" : ` de ${day(date.toISOString())}`);
-/** An instant by the analyst's clock, as spreadsheets in Portuguese read it. @param {string} iso */
+/** An instant in the analyst's time zone, as spreadsheets in Portuguese read it. @param {string} iso */
 export const stamp = (iso) => `${day(iso)} ${clock(new Date(iso))}`;
-/** A day, with its year when that is another one. @param {Date} date @param {Date} [now] */
+/** A day, with its year if that is not the current one. @param {Date} date @param {Date} [now] */
 export const shortDay = (date, now = new Date()) => (date.getFullYear() === now.getFullYear() ? SHORT_DAY : DAY).format(date);
 /** @param {Date} date */
 export const month = (date) => MONTH.format(date).replace(/\.? de /, " ");
 
-/** Things in words, one after another. @param {string[]} words */
+/** Join words to an enumeration. @param {string[]} words */
 export const list = (words) => LIST.format(words);
 
-/** A number of things, in words. @param {number} count @param {string} one @param {string} many */
+/** A count with its noun, in singular or plural. @param {number} count @param {string} one @param {string} many */
 export const plural = (count, one, many) => `${integer(count)} ${count === 1 ? one : many}`;
 
 const DAY_SECONDS = 86_400;
@@ -92,24 +92,24 @@ function midnight(date) {
   return new Date(date.getFullYear(), date.getMonth(), date.getDate()).getTime();
 }
 
-/** A day as inputs of dates hold it, by the caller's clock. @param {Date} date */
+/** A day in the caller's time zone, as date inputs hold it. @param {Date} date */
 export function inputDay(date) {
   return `${date.getFullYear()}-${String(date.getMonth() + 1).padStart(2, "0")}-${String(date.getDate()).padStart(2, "0")}`;
 }
 
-/** The zone that instants are shown in. */
+/** The time zone that instants are shown in. */
 export function zone() {
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
   return timeZone.replaceAll("_", " ");
 }
 
-/** The choices of each filter that has few, and their words. @type {Record<string, Record<string, string>>} */
+/** The choices of each filter that has few, with their labels. @type {Record<string, Record<string, string>>} */
 export const CHOICES = { status: STATUS, resultado: RESULTADO, tipo_pessoa: TIPO_PESSOA, pendente_validacao_manual: PENDENTE };
 
-/** The word for an item's kind of person, which the API writes otherwise than filters do. @param {string} tipo */
+/** The label for an item's kind of person, which items spell differently from filters. @param {string} tipo */
 export const kindOf = (tipo) => CHOICES.tipo_pessoa[tipo.toUpperCase()] ?? tipo;
 
-/** The words for a filter's value; `mask` writes documents. @param {string} name @param {string} value @param {(text: string) => string} mask */
+/** The label for a filter's value; `mask` writes documents. @param {string} name @param {string} value @param {(text: string) => string} mask */
 export function valueWords(name, value, mask) {
   if (CHOICES[name]) return Object.hasOwn(CHOICES[name], value) ? CHOICES[name][value] : value;
   if (name === "numero_documento" || name === "cpf") return mask(value);

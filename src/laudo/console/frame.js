@@ -1,4 +1,4 @@
-// What surrounds every view: the bar with the quick find, the dialogs, and the voice for those who cannot see.
+// What surrounds every view: the bar with the quick find, the dialogs, and the live region for screen readers.
 import { html } from "./vendor/preact.js";
 import { at, placeOf, write } from "./address.js";
 import { recognize, WRONG } from "./documents.js";
@@ -46,7 +46,7 @@ function Tools() {
   </div>`;
 }
 
-/** The quick find: what is pasted goes to the filter that it belongs to. */
+/** The quick find: it recognizes what was pasted and filters by it. */
 function Find() {
   const { text, wrong, type, setWrong } = useTyped();
   const find = (/** @type {Event} */ event) => {

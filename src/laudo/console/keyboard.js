@@ -1,9 +1,9 @@
-// Shortcuts: single keys that can be switched off, and that take no key from a field but the arrow from a search to what it found.
+// Keyboard shortcuts. Single keys can be switched off. In a field none works, except ↓, which goes from a search to its results.
 import { remember, store } from "./store.js";
 
 const KEYS = "laudo.keys";
 
-/** What the dialog of shortcuts lists. */
+/** The shortcuts that the dialog lists. */
 export const SHORTCUTS = [
   ["/", "Busca rápida: CPF, CNPJ, número do relatório ou nome"],
   ["↓ ↑", "Próxima linha, linha anterior (ou j e k); na busca, ↓ leva à lista"],
@@ -21,19 +21,19 @@ export function switchKeys(keys) {
   store.set({ keys });
 }
 
-/** Heed keys from now on. */
+/** Start listening to keys. */
 export function listen() {
   store.set({ keys: localStorage.getItem(KEYS) !== "0" });
   addEventListener("keydown", (event) => {
     const { keys, token } = store.get();
     if (!token || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-    // With Shift, arrows are for what is selected.
+    // Shift and an arrow change the selection.
     if (event.shiftKey && event.key.startsWith("Arrow")) return;
     const row = event.key === "ArrowDown" || event.key === "ArrowUp";
     const fromSearch = event.key === "ArrowDown" && event.target instanceof HTMLInputElement && event.target.type === "search";
     if ((isField(event.target) && !fromSearch) || document.querySelector("dialog:modal")) return;
     if (!keys && !row && event.key !== "Escape") return;
-    // A key that is held goes along the rows; a page for each repetition is more than browsers let a history have.
+    // A held key moves along the rows only. Turning a page for each repetition would exceed the browser's limit on history entries.
     if (event.repeat && !row && !/^[jk]$/.test(event.key)) return;
     if (press(event.key)) event.preventDefault();
   });
@@ -44,7 +44,7 @@ function isField(target) {
   return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName));
 }
 
-/** Do what a key says; gives whether it says anything. @param {string} key */
+/** Do what a key stands for; gives whether it stands for anything. @param {string} key */
 function press(key) {
   if (key === "?") store.set({ dialog: "atalhos" });
   else if (key === "/") focus("[data-find]");
@@ -75,7 +75,7 @@ function click(selector) {
   return found !== null;
 }
 
-/** Move the focus along the rows; where none has it, from the one that is open or was left last, and from a field to the first. @param {number} by */
+/** Move the focus along the rows. If no row has it, start from the one that is open or was visited last; from a field, go to the first. @param {number} by */
 function step(by) {
   const rows = [...document.querySelectorAll("[data-row]")];
   if (!rows.length) return false;

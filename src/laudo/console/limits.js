@@ -1,11 +1,11 @@
-// What the server gives at most, in the document of its API.
+// The server's limits, read from its OpenAPI document.
 import { description } from "./api.js";
 import { patiently } from "./patience.js";
 import { store } from "./store.js";
 
 let known = false;
 
-/** Learn the largest page, once; until then it is what every server gives. A refusal that does not pass is thrown.
+/** Learn the largest page size, once. Until then a size that every server accepts is used. Throws a refusal that a retry would not solve.
  * @param {AbortSignal} signal */
 export async function learnLimits(signal) {
   if (known) return;

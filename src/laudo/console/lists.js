@@ -1,4 +1,4 @@
-// Hooks of the views: an answer that is asked for, kept while the next one comes, and looked at again when it may have changed.
+// Hooks for the views: they request an answer, keep it until the next one arrives, and check from time to time whether it has changed.
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 import { Refusal, UNREADABLE } from "./api.js";
 import { api, leave } from "./session.js";
@@ -10,22 +10,22 @@ const LATE_MS = 1500;
 
 /**
  * @typedef {object} Asked
- * @property {any} result        the last answer's, also while the next is awaited
+ * @property {any} result        of the last answer, also while the next one is awaited
  * @property {boolean} loading
  * @property {Refusal|null} refusal
- * @property {number} wait       seconds until it is tried again by itself; 0 when it is not
+ * @property {number} wait       seconds until the automatic retry; 0 when there is none
  * @property {any} news          a newer answer that is not shown yet
  * @property {Date|null} checked when the answer was last known to be true
- * @property {boolean} stale     whether it could not be looked at again since
- * @property {boolean} other     whether it is of another page or order of the list, since the one that was asked for was refused
- * @property {number} turn       how often it was asked for anew
+ * @property {boolean} stale     whether the last attempt to check it again failed
+ * @property {boolean} other     whether the result is of another page or order, because the requested one was refused
+ * @property {number} turn       how often a new answer was requested
  * @property {() => void} reload
  *
- * @typedef {Omit<Asked, "turn"|"wait"|"reload"> & {question: string, of: string}} State  what is known, what question that answers, and of what list it is
+ * @typedef {Omit<Asked, "turn"|"wait"|"reload"> & {question: string, of: string}} State  what is known. `question` is what was asked; `of` is the same without page and order
  */
 
 /**
- * Ask for a list, again whenever the question changes.
+ * Request a list, and again whenever the question changes.
  * @param {string} path @param {Record<string, string>} parameters
  * @returns {Asked}
  */
@@ -33,7 +33,7 @@ export function useList(path, parameters) {
   const question = JSON.stringify([path, parameters]);
   const { page, rows, sort, ...filters } = parameters;
   const of = JSON.stringify([path, filters]);
-  // What was known of it when it was left stands at once, so that "back" finds its place in the page.
+  // Show a remembered answer at once, so that "back" can restore the scroll position.
   const recalled = () => {
     const known = api().recall(path, parameters);
     return known && { question, of, result: known.body.result, checked: known.at, other: false };
@@ -41,7 +41,7 @@ export function useList(path, parameters) {
   const [state, setState] = useState(() => /** @type {State} */ ({ question, of, result: null, loading: true, refusal: null, news: null, checked: null, stale: false, other: false, ...recalled() }));
   const [turn, again] = useTurn();
   const voice = useVoice(question);
-  // Before the page is painted, so that the server works meanwhile.
+  // A layout effect runs before the page is painted, so the server works meanwhile.
   useLayoutEffect(() => {
     const stop = new AbortController();
     setState((/** @type {State} */ old) => ({ ...old, ...(old.question !== question && recalled()), loading: true, news: null }));
@@ -54,7 +54,7 @@ export function useList(path, parameters) {
       .catch((error) => {
         if (stop.signal.aborted) return;
         const refusal = voice.refused(error);
-        // Nothing of another list may stand below these filters: it would be taken for what they found.
+        // Drop the rows of another list: below these filters, they would be taken for their result.
         const left = (/** @type {State} */ old) => (old.of === of ? { other: old.other || old.question !== question } : { of, result: null, checked: null, other: false });
         setState((/** @type {State} */ old) => ({ ...old, ...left(old), question, loading: false, refusal, stale: true }));
       });
@@ -65,11 +65,11 @@ export function useList(path, parameters) {
   return { ...state, loading: state.loading || state.question !== question, turn, wait, reload: voice.anew(again) };
 }
 
-/** What is known when nothing was asked. */
+/** The state before anything was asked. */
 const NOTHING = { question: null, turn: 0, value: null, refusal: null };
 
 /**
- * Ask something once for each value of `question`, not while that is null, which forgets it; what was known of it stays when it is refused.
+ * Ask once for each value of `question`. If it is null, ask nothing and forget the answer. If a retry is refused, keep the previous answer.
  * @template T @param {string|null} question @param {(signal: AbortSignal) => Promise<T>} ask
  * @returns {{value: T|null, loading: boolean, refusal: Refusal|null, wait: number, retry: () => void}}
  */
@@ -98,15 +98,15 @@ export function useOnce(question, ask) {
   return { value, loading, refusal, wait: useCountdown(loading ? null : refusal, again), retry: voice.anew(again) };
 }
 
-/** The name by which the organization knows a person, "" until that is known, and how the question for it stands. @param {string} cpf */
+/** The name by which the organization knows a person ("" until it is known), and the state of that request. @param {string} cpf */
 export function useNome(cpf) {
   const list = useList("/pessoas", { cpf });
-  // Until the answer comes, a list still has the one to its last question, which was another person.
+  // Until the answer arrives, the list still holds the previous one, about another person.
   const person = (list.news ?? list.result)?.itens.find((/** @type {any} */ item) => item.cpf === cpf);
   return { nome: String(person?.nome ?? ""), refusal: list.refusal, reload: list.reload };
 }
 
-/** Whether something goes on for longer than one waits without a word. @param {boolean} going */
+/** Whether something takes so long that the page should say so. @param {boolean} going */
 export function useLate(going) {
   const [late, setLate] = useState(false);
   useEffect(() => {
@@ -120,19 +120,19 @@ export function useLate(going) {
   return late;
 }
 
-/** Something that may be done again: how often it was, and how to. @returns {[number, () => void]} */
+/** A counter of repetitions, and a function that starts another one. @returns {[number, () => void]} */
 export function useTurn() {
   const [turn, setTurn] = useState(0);
   return [turn, useCallback(() => setTurn((/** @type {number} */ count) => count + 1), [])];
 }
 
-/** Seconds after which a refusal may have passed. @param {Refusal|null} refusal */
+/** Seconds to wait before a retry; 0 for no automatic retry. @param {Refusal|null} refusal */
 function waitFor(refusal) {
   if (refusal?.kind === "limit" || refusal?.kind === "unavailable") return Math.min(refusal.retryAfter || 5, MOST_WAIT_S);
   return refusal?.kind === "offline" ? 10 : 0;
 }
 
-/** Try again what was refused, when it may have passed; gives the seconds until then. @param {Refusal|null} refusal @param {() => void} again */
+/** Retry after a refusal, once that may help; gives the seconds until then. @param {Refusal|null} refusal @param {() => void} again */
 export function useCountdown(refusal, again) {
   const [wait, setWait] = useState(0);
   useEffect(() => setWait(waitFor(refusal)), [refusal]);
@@ -152,8 +152,8 @@ export function useCountdown(refusal, again) {
   return wait;
 }
 
-/** Look again from time to time, once at a time and never across an `asking`, so that nothing older is taken for news; what is new
- * waits until it is asked for.
+/** Check for changes from time to time. News is not shown until the caller asks for it. Only one check runs at a time, and a new `asking`
+ * aborts it, so that no older answer is taken for news.
  * @param {string} asking @param {string} path @param {Record<string, string>} parameters
  * @param {State} state @param {(change: (old: State) => State) => void} setState */
 function useRefresh(asking, path, parameters, state, setState) {
@@ -188,22 +188,22 @@ function useRefresh(asking, path, parameters, state, setState) {
   }, [asking]);
 }
 
-/** What of a newer answer is news. @param {State} old @param {any} result */
+/** The news in a newer answer; null if it shows the same. @param {State} old @param {any} result */
 function newer({ result: shown, news }, result) {
   return shown && isSame(shown, result) ? null : news && isSame(news, result) ? news : result;
 }
 
-/** Whether two answers show the same: a version grows also with what this page does not show. @param {any} one @param {any} other results */
+/** Whether two answers show the same. The ETag also changes with reports that are not on this page. @param {any} one @param {any} other results */
 export function isSame(one, other) {
   const [shown, others] = [one, other].map(({ paginacao, itens }) => JSON.stringify([paginacao.total, itens]));
   return shown === others;
 }
 
-/** Within this, the same words are of one outage, which refuses several requests and is heard once. */
+/** An outage refuses several requests at once: the same message within this time is announced only once. */
 const OUTAGE_MS = 1000;
 let heard = { message: "", at: 0 };
 
-/** What refuses a question is said once while it is tried again by itself: anew when it is another refusal, or somebody asks anew.
+/** Announce a refusal once during automatic retries; again if the message changes, or if somebody retries by hand.
  * @param {string|null} question */
 function useVoice(question) {
   const said = useRef({ question, message: "" });
@@ -227,7 +227,7 @@ function useVoice(question) {
   };
 }
 
-/** Make any failure a refusal and say it, unless that was said `before`; one of the token ends the session.
+/** Turn any error into a Refusal and announce it, unless its message is `before`. If the token was refused, end the session.
  * @param {unknown} error @param {string} [before] @returns {Refusal} */
 export function refused(error, before = "") {
   const refusal = error instanceof Refusal ? error : new Refusal("server", UNREADABLE);

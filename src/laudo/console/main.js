@@ -1,4 +1,4 @@
-// Starts the console: who asks, where they are, and which view draws that.
+// Starts the console: resumes the session, follows the address, and draws the view for it.
 import { html, render, useEffect, useErrorBoundary } from "./vendor/preact.js";
 import { keepFocus } from "./focus.js";
 import { Frame } from "./frame.js";
@@ -26,7 +26,7 @@ function Console() {
     if (!token) return undefined;
     const stop = new AbortController();
     learnLimits(stop.signal).catch(() => {
-      // An export asks again.
+      // Nothing to do: an export asks again.
     });
     return () => stop.abort();
   }, [token]);

@@ -1,4 +1,4 @@
-// Pages of a list: their numbers, a jump to any, and how many rows each has.
+// The pages of a list: their numbers, a jump to any of them, and the number of rows on each.
 import { html } from "./vendor/preact.js";
 import { write } from "./address.js";
 import { integer, plural } from "./format.js";
@@ -8,7 +8,7 @@ import { useStore } from "./store.js";
 
 /** @typedef {import("./address.js").Place} Place */
 
-/** The numbers to offer: the ends, those around the page, 0 for a gap. @param {number} page @param {number} last @returns {number[]} */
+/** The page numbers to offer: the first, the last, and those around the current one; 0 stands for a gap. @param {number} page @param {number} last @returns {number[]} */
 export function numbers(page, last) {
   const near = [1, page - 1, page, page + 1, last].filter((number) => number >= 1 && number <= last);
   const sorted = [...new Set(near)].sort((a, b) => a - b);
@@ -74,14 +74,14 @@ function Jump({ place, last }) {
 /** @param {Place} place @param {number} last */
 const past = (place, last) => `página ${integer(place.page)} está além do fim da lista, que tem ${plural(last, "página", "páginas")}`;
 
-/** What is said of the page that is shown, behind a total: its number, or that the list does not reach it; of an empty list nothing. @param {Place} place @param {number} total */
+/** The text after the total: the number of the page, or that the list has no such page; "" for an empty list. @param {Place} place @param {number} total */
 export function pageWords(place, total) {
   const last = lastOf(place, total);
   if (!total) return "";
   return place.page > last ? `, a ${past(place, last)}` : `, página ${integer(place.page)}`;
 }
 
-/** A page that the list does not reach. @param {{place: Place, total: number}} props */
+/** Shown instead of a page beyond the end of the list. @param {{place: Place, total: number}} props */
 export function Beyond({ place, total }) {
   const last = lastOf(place, total);
   return html`<div class="empty">

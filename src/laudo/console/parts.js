@@ -31,7 +31,7 @@ export function Icon({ name }) {
   return html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false"><path d=${PATHS[name]} /></svg>`;
 }
 
-/** What laudo is known by. */
+/** The logo. */
 export function Mark() {
   return html`<svg class="mark" viewBox="0 0 20 20" aria-hidden="true"><path class="sheet" d="M4 1.5h8.5L17 6v12.5H4z" /><path class="check" d="M7 11l2.5 2.5L14 8.5" /></svg>`;
 }
@@ -48,7 +48,7 @@ export function Resultado({ value }) {
   return html`<span class="resultado" data-value=${value}>${/** @type {Record<string, string>} */ (RESULTADO)[value] ?? value}</span>`;
 }
 
-/** A document, a CPF masked until its own button or the session reveals it. @param {{value: string}} props */
+/** A document. A CPF is masked until its own button, or the setting for the whole session, reveals it. @param {{value: string}} props */
 export function Documento({ value }) {
   const all = useStore((state) => state.revealed);
   const [shown, setShown] = useState(false);
@@ -62,7 +62,7 @@ export function Documento({ value }) {
   >`;
 }
 
-/** What is typed into a field, and what is wrong with it, which is forgotten when more is typed. */
+/** The text of a field, and what is wrong with it. Typing clears the error. */
 export function useTyped() {
   const [text, setText] = useState("");
   const [wrong, setWrong] = useState("");
@@ -73,7 +73,7 @@ export function useTyped() {
   return { text, wrong, type, setWrong };
 }
 
-/** Takes back what was typed into the search that it stands in. @param {{label: string, clear: () => void}} props */
+/** A button that clears the search field of its form. @param {{label: string, clear: () => void}} props */
 export function Clear({ label, clear }) {
   const press = (/** @type {any} */ event) => {
     clear();
@@ -90,7 +90,7 @@ export function Instant({ iso }) {
 const COPIED = "Copiado.";
 const NOT_COPIED = "O navegador não permitiu copiar.";
 
-/** Copies a text, and shows for a moment whether it was. @param {{text: string, label: string, class?: string, children?: any}} props */
+/** A button that copies a text, and shows for a moment whether that worked. @param {{text: string, label: string, class?: string, children?: any}} props */
 export function Copy({ text, label, class: name = "quiet", children }) {
   const [outcome, setOutcome] = useState("");
   useEffect(() => {
@@ -109,7 +109,7 @@ export function Copy({ text, label, class: name = "quiet", children }) {
   </button>`;
 }
 
-/** Put a text on the clipboard; without TLS browsers have none for scripts to write to, but still copy. Gives whether it is there.
+/** Put a text on the clipboard; gives whether that worked. Without TLS there is no `navigator.clipboard`, but the copy command works.
  * @param {string} text @returns {Promise<boolean>} */
 async function put(text) {
   const give = (/** @type {ClipboardEvent} */ event) => {
@@ -127,8 +127,8 @@ async function put(text) {
   }
 }
 
-/** Why there is no answer, which `refused` says aloud, and what can be done: what of a list's place the server does not accept is
- * not tried again, but left out.
+/** Shows why there is no answer, and what to do: leave out the parameters that the server does not accept, or else try again.
+ * `refused` announces the message.
  * @param {{refusal: import("./api.js").Refusal, wait: number, retry: () => void, place?: import("./address.js").Place, stale?: boolean, other?: boolean}} props */
 export function Trouble({ refusal, wait, retry, place, stale = false, other = false }) {
   /** @type {Record<string, string>} */
@@ -150,7 +150,7 @@ export function Trouble({ refusal, wait, retry, place, stale = false, other = fa
   </div>`;
 }
 
-/** To the place without what was refused or is missing. @param {{place: import("./address.js").Place, keys: string[], words?: string}} props */
+/** A button that leads to the place without the parameters that were refused or are missing. @param {{place: import("./address.js").Place, keys: string[], words?: string}} props */
 export function WayOut({ place, keys, words }) {
   const rest = accepted(place, keys);
   const left = Object.keys(rest.filters).length + rest.missing.length;
@@ -158,7 +158,8 @@ export function WayOut({ place, keys, words }) {
   return html`<button type="button" onClick=${() => go(rest)}>${words ?? others}</button>`;
 }
 
-/** The voice for those who cannot see. A modal dialog has its own, as what is outside of it is not heard; it says what is new there. */
+/** The live region for screen readers. A modal dialog has its own, because they ignore what is outside; it says only what is new since it
+ * opened. */
 export function Voice() {
   const said = useStore((state) => state.said);
   const [before] = useState(said);
@@ -166,7 +167,7 @@ export function Voice() {
   return html`<div class="sr" role="status" aria-live="polite" aria-atomic="false">${heard.map(({ turn, text }) => html`<p key=${turn}>${text}</p>`)}</div>`;
 }
 
-/** Make an element a modal dialog for as long as it is there: the browser keeps the focus in it, gives it back, and closes it.
+/** Make an element a modal dialog while it exists. The browser keeps the focus inside, returns it at the end, and closes it on Escape.
  * @param {boolean} modal @param {() => void} close */
 function useModal(modal, close) {
   const place = useRef(/** @type {HTMLDialogElement|null} */ (null));
@@ -179,8 +180,8 @@ function useModal(modal, close) {
   return { ref: place, onClose: () => place.current && close() };
 }
 
-/** A dialog of the page, closed by Escape, its button or a click beside it; while there is something to end `first`, that is what the
- * first two do, and a click beside it nothing.
+/** A dialog. Escape, its button or a click outside closes it. While `first` is given, Escape and the button call that instead, and a click
+ * outside does nothing.
  * @param {{title: string, close: () => void, children: any, class?: string, first?: () => void}} props */
 export function Dialog({ title, close, children, class: name = "", first }) {
   const modal = useModal(true, close);
@@ -206,7 +207,7 @@ export function Dialog({ title, close, children, class: name = "", first }) {
   </dialog>`;
 }
 
-/** What stands beside the list; where the window is narrower than `below`, what is over all else.
+/** A part beside the list. If the window is narrower than `below`, it is a modal dialog above the page.
  * @param {{below: number, close: () => void, class: string, children: any, [name: string]: any}} props */
 export function Beside({ below, close, children, ...named }) {
   const over = useMedia(`(width < ${below}px)`);
@@ -215,7 +216,7 @@ export function Beside({ below, close, children, ...named }) {
   return html`<dialog ...${modal} ...${named}>${children}<${Voice} /></dialog>`;
 }
 
-/** Whether a media query holds, also after that changes. @param {string} query */
+/** Whether a media query matches; follows changes. @param {string} query */
 export function useMedia(query) {
   const [holds, setHolds] = useState(() => matchMedia(query).matches);
   useEffect(() => {
@@ -227,7 +228,7 @@ export function useMedia(query) {
   return holds;
 }
 
-/** Begin another list, or another page of one, at its top, before "back" finds its place in it. @param {import("./address.js").Place} place */
+/** Scroll to the top when the list or its page changes, before the browser restores the position on "back". @param {import("./address.js").Place} place */
 export function useTop({ page, sort, filters }) {
   const list = JSON.stringify([page, sort, filters]);
   const shown = useRef(list);
@@ -237,12 +238,12 @@ export function useTop({ page, sort, filters }) {
   }, [list]);
 }
 
-/** What an account shows that nothing was imported into. */
+/** Shown for an account without reports. */
 export function NoReports() {
   return html`<div class="empty"><p class="big">Ainda não há relatórios nesta conta.</p><p>Eles aparecem aqui assim que forem importados.</p></div>`;
 }
 
-/** Rows that hold the place of those to come. @param {{count?: number}} props */
+/** Placeholder rows while a list is loading. @param {{count?: number}} props */
 export function Skeleton({ count = 12 }) {
   return html`<div class="skeleton" aria-hidden="true">${Array.from({ length: count }, (_, index) => html`<div key=${index}></div>`)}</div>`;
 }

@@ -1,4 +1,4 @@
-// Tries again what a busy server refused, as late as it asks for. Pure but for the clock.
+// Retries what a busy server refused, after the time that it asks for. Pure, except for the clock.
 import { Refusal } from "./api.js";
 
 const ATTEMPTS = 6;
@@ -6,7 +6,7 @@ const MOST_WAIT_S = 30;
 /** @param {Refusal} refusal */
 const mayPass = ({ kind }) => ["limit", "unavailable", "offline", "server"].includes(kind);
 
-/** @template T @param {() => Promise<T>} ask @param {AbortSignal} signal @param {(refusal: Refusal) => boolean} [passes] which to wait for @returns {Promise<T>} */
+/** @template T @param {() => Promise<T>} ask @param {AbortSignal} signal @param {(refusal: Refusal) => boolean} [passes] which refusals to retry @returns {Promise<T>} */
 export async function patiently(ask, signal, passes = mayPass) {
   for (let attempt = 1; ; attempt += 1) {
     try {

@@ -1,18 +1,18 @@
-// Between the store's place and the browser's history.
+// Keeps the store's place and the browser's history in step.
 import { beside, read, write } from "./address.js";
 import { store } from "./store.js";
 
 /** @typedef {import("./address.js").Place} Place */
 
-/** What each view is called. */
+/** The title of each view. */
 export const TITLES = { relatorios: "Relatórios", pessoas: "Pessoas", painel: "Painel", perfil: "Perfil" };
 
-/** What a place is called. @param {Place} place */
+/** The title of a place. @param {Place} place */
 export function titleOf({ view, open }) {
   return open ? `Relatório ${open.slice(0, 8)}` : TITLES[view];
 }
 
-/** Go somewhere, as a step that "back" undoes unless `replace` or one is there already. @param {Place} place @param {{replace?: boolean}} [how] */
+/** Go to a place. Adds a history entry, unless `replace` is set or the caller is there already. @param {Place} place @param {{replace?: boolean}} [how] */
 export function go(place, { replace = false } = {}) {
   const address = write(place);
   const entry = { session: store.get().session, beside: beside(place) };
@@ -22,24 +22,24 @@ export function go(place, { replace = false } = {}) {
   const { place: before, dialog } = store.get();
   const leaves = place.view !== before.view;
   if (leaves) scrollTo(0, 0);
-  // What was typed before a dialog opened is looked for below it.
+  // A search that was typed before a dialog opened takes effect below it: the dialog stays open.
   arrive(place, leaves ? null : dialog);
 }
 
-/** Follow the browser from now on. */
+/** Start following the browser's history. */
 export function follow() {
-  // An address that was typed may say what none may hold.
+  // A typed address may contain private values or errors: replace it by what `write` makes of it.
   addEventListener("popstate", () => (write(here()) === location.hash ? arrive(here()) : go(here(), { replace: true })));
   go(here(), { replace: true });
 }
 
-/** Be where one begins, and let this entry of the history say nothing of what was looked at. */
+/** Go to the first place, and remove from this history entry what was looked at. */
 export function forget() {
   history.replaceState(null, "", location.href.split("#")[0]);
   arrive(here());
 }
 
-/** Make a click on a link a step of ours; other buttons and keys stay the browser's.
+/** Handle a plain click on a link as `go`. Other mouse buttons and modifier keys are left to the browser.
  * @param {Place} place @returns {(event: MouseEvent) => void} */
 export function link(place) {
   return (event) => {
@@ -49,13 +49,13 @@ export function link(place) {
   };
 }
 
-/** What an entry holds beside its address is for the session that put it there. */
+/** The current place. What the history entry holds beside the address counts only in the session that wrote it. */
 function here() {
   const entry = history.state;
   return read(location.hash, entry?.session === store.get().session ? entry.beside : null);
 }
 
-/** @param {Place} place @param {string|null} [dialog] the one that is still open there */
+/** @param {Place} place @param {string|null} [dialog] the one that stays open */
 function arrive(place, dialog = null) {
   store.set({ place, dialog });
 }

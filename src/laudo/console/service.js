@@ -1,9 +1,9 @@
-// Where the service is: its root is the folder of this page, be it that of the host or below a path that a proxy takes off.
+// The service's address: the folder of this page, which is the host's root or a path that a proxy strips.
 
-/** The address that every route is below. */
+/** The base address of every route. */
 export const SERVICE = new URL(".", location.href).href.slice(0, -1);
 
-/** Name what a tab keeps for this service alone: others may share the host. @param {string} what */
+/** A storage key of this service alone: other services may share the host. @param {string} what */
 export function own(what) {
   return `laudo.${what} ${SERVICE}`;
 }

@@ -1,4 +1,4 @@
-// The caller's token: in sessionStorage while the tab lives, gone when the caller leaves.
+// The caller's session: the token is in sessionStorage while the tab lives, and removed when the caller signs out.
 import { connect } from "./api.js";
 import { forget } from "./router.js";
 import { own } from "./service.js";
@@ -11,7 +11,7 @@ const REVEALED = own("revealed");
 /** @type {{token: string, api: import("./api.js").Api}|null} */
 let current = null;
 
-/** Whether the browser lets a page keep something for a tab: where all cookies are blocked, asking is an error already. */
+/** Whether the browser lets a page store anything. If all cookies are blocked, even reading `sessionStorage` throws. */
 export function keeps() {
   try {
     return Boolean(sessionStorage && localStorage);
@@ -20,12 +20,12 @@ export function keeps() {
   }
 }
 
-/** The token of the session that this tab is in, "" without one. */
+/** The token of this tab's session; "" without one. */
 export function kept() {
   return sessionStorage.getItem(TOKEN) ?? "";
 }
 
-/** Take up the session that a reload interrupted. */
+/** Resume the session after a reload. */
 export function resume() {
   const token = kept() || null;
   store.set({ token, session: token ? named() : "", revealed: sessionStorage.getItem(REVEALED) === "1" });
@@ -39,13 +39,13 @@ export function api() {
   return current.api;
 }
 
-/** Enter with a token that has been tried. @param {string} token */
+/** Sign in with a token that the server has accepted. @param {string} token */
 export function enter(token) {
   sessionStorage.setItem(TOKEN, token);
   store.set({ token, session: named() });
 }
 
-/** Leave, and forget all that was seen; `notice` says why when the caller did not choose to. @param {string} [notice] */
+/** Sign out, and forget everything that was shown. `notice` says why, unless the caller asked for it. @param {string} [notice] */
 export function leave(notice = "") {
   for (const name of [TOKEN, SESSION, REVEALED]) sessionStorage.removeItem(name);
   current = null;
@@ -53,7 +53,7 @@ export function leave(notice = "") {
   forget();
 }
 
-/** Let a page that the browser kept whole, and shows again by "back", begin anew where the session is another one by now. */
+/** Reload a page that "back" restores from the browser's back/forward cache if the session has changed since. */
 export function renewKept() {
   /** @type {string|null} */
   let before = null;
@@ -67,21 +67,21 @@ export function renewKept() {
   });
 }
 
-/** The name of this session, the same after a reload. */
+/** The random name of this session, which survives a reload. */
 function named() {
   const name = sessionStorage.getItem(SESSION) ?? crypto.getRandomValues(new Uint32Array(4)).join("-");
   sessionStorage.setItem(SESSION, name);
   return name;
 }
 
-/** Show CPFs whole, or masked again, until the caller leaves. @param {boolean} revealed */
+/** Show CPFs whole, or masked again, until the caller signs out. @param {boolean} revealed */
 export function reveal(revealed) {
   if (revealed) sessionStorage.setItem(REVEALED, "1");
   else sessionStorage.removeItem(REVEALED);
   store.set({ revealed });
 }
 
-/** Tell whether a text could be a token at all. @param {string} text */
+/** Whether a text could be a token. @param {string} text */
 export function plausible(text) {
   return /^[\x21-\x2b\x2d-\x7e]{16,200}$/.test(text);
 }

@@ -1,24 +1,24 @@
-// The one store: what outlives a view. Views read it with useStore and change it with store.set.
+// The only store: state that outlives a view. Views read it with useStore and change it with store.set.
 import { useEffect, useState } from "./vendor/preact.js";
 import { at } from "./address.js";
 
 /**
  * @typedef {import("./address.js").Place} Place
  * @typedef {object} State
- * @property {string|null} token       of the caller; kept in sessionStorage by session.js, never in an address
- * @property {string} session         names this session in the entries of the history; "" without a token
- * @property {string} notice           why the caller is asked for a token again
+ * @property {string|null} token       the caller's; session.js keeps it in sessionStorage, never in an address
+ * @property {string} session        the session's name in history entries; "" without a token
+ * @property {string} notice           why the caller has to sign in again
  * @property {Place} place             where the caller is
- * @property {string} visited         whose reports were looked at last, out of the list of people
- * @property {boolean} revealed        whether CPFs are shown whole until the caller leaves
+ * @property {string} visited        the CPF that was last opened from the list of people
+ * @property {boolean} revealed       whether all CPFs are shown whole
  * @property {string|null} dialog      which dialog is open
- * @property {number} maxRows          the largest page that the server gives
+ * @property {number} maxRows         the largest page size that the server accepts
  * @property {"auto"|"light"|"dark"} theme
- * @property {boolean} keys            whether single keys are shortcuts
- * @property {{turn: number, text: string}[]} said  what the live region says, the newest last
+ * @property {boolean} keys           whether single-key shortcuts are on
+ * @property {{turn: number, text: string}[]} said the messages in the live region, the newest last
  */
 
-/** How much of what was said stays. */
+/** How many messages stay in the live region. */
 const SAID = 3;
 
 /** @param {State} initial */
@@ -56,7 +56,7 @@ export const store = createStore({
 });
 
 /**
- * Read a part of the store and be drawn again when that part changes.
+ * Read a part of the store, and draw again when it changes.
  * @template T
  * @param {(state: State) => T} select
  * @returns {T}
@@ -79,16 +79,16 @@ export function useStore(select) {
   return value;
 }
 
-/** Remember a choice for the next time, where the browser has room for it. @param {string} name @param {string} choice */
+/** Remember a choice for the next visit, if the browser can store it. @param {string} name @param {string} choice */
 export function remember(name, choice) {
   try {
     localStorage.setItem(name, choice);
   } catch {
-    // It holds for as long as the page is there.
+    // Without storage, the choice holds until the page is closed.
   }
 }
 
-/** Say something to those who cannot see the screen, also what was said before, and beside what is said at the same moment.
+/** Announce something to screen readers. Repeated and simultaneous messages are announced, too.
  * @param {string} text */
 export function say(text) {
   const { said } = store.get();

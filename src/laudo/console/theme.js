@@ -1,4 +1,4 @@
-// Light, dark, or as the system has it; remembered by the browser.
+// The theme: light, dark, or that of the system. The browser remembers the choice.
 import { remember, store } from "./store.js";
 
 const THEME = "laudo.theme";
@@ -6,13 +6,13 @@ const ORDER = /** @type {const} */ (["auto", "light", "dark"]);
 
 export const THEMES = { auto: "igual ao do sistema", light: "claro", dark: "escuro" };
 
-/** Take up what was chosen before. */
+/** Restore the choice of the last visit. */
 export function resumeTheme() {
   const kept = localStorage.getItem(THEME);
   wear(ORDER.find((theme) => theme === kept) ?? "auto");
 }
 
-/** Change to the next of the three. */
+/** Change to the next of the three themes. */
 export function turnTheme() {
   const next = ORDER[(ORDER.indexOf(store.get().theme) + 1) % ORDER.length];
   remember(THEME, next);

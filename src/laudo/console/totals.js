@@ -1,18 +1,17 @@
-// Exact counts beside each choice: totals are cheap, so they are asked for, never estimated.
+// Exact counts for filters and charts. Totals are cheap, so they are requested, never estimated.
 import { queue } from "./api.js";
 import { patiently } from "./patience.js";
 import { CHOICES } from "./format.js";
 
 const WIDTH = 4;
-/** How many matrices are named at a time. */
+/** How many matrices are listed at a time. */
 export const SOME_MATRICES = 40;
 
-/** For how many seconds one of many questions waits for a server that has just answered others. */
+/** A request is retried if the server is unavailable for fewer seconds than this, by its Retry-After and since its last answer. */
 const SOON_S = 3;
 
 /**
- * The API for many questions at a time, which are of use only together: a rate limit slows them, and one that is refused is asked again
- * while others are answered.
+ * The API for many requests that are useful only together. If the rate limit or a short outage refuses one of them, it is retried.
  * @param {import("./api.js").Api} api @param {AbortSignal} signal
  */
 export function steady(api, signal) {
@@ -29,7 +28,7 @@ export function steady(api, signal) {
 /** @typedef {ReturnType<typeof steady>} Steady */
 
 /**
- * Count every choice of every filter, the other filters being as they are.
+ * Count every choice of every filter, with the other filters unchanged.
  * @param {Steady} api @param {Record<string, string>} filters
  * @returns {Promise<Record<string, number>>} by `filter=choice`
  */
@@ -46,11 +45,11 @@ export async function countChoices(api, filters) {
   return Object.fromEntries(await Promise.all(tasks));
 }
 
-/** @typedef {{matrices: {nome: string, total: number}[], rest: number}} Matrices those that are named, and how many reports others have */
+/** @typedef {{matrices: {nome: string, total: number}[], rest: number}} Matrices the first matrices, and the number of reports of all others */
 
 /**
- * Name the first matrices, each with how many reports it has: a walk in the order of names that steps over each one's reports, and
- * goes on from those that were named before, unless reports came or went since.
+ * List the first matrices with their numbers of reports. Walks the reports in the order of `nome`, skipping all reports of each matrix.
+ * Continues after the matrices in `before`, unless the total has changed since.
  * @param {Steady} api @param {Record<string, string>} filters
  * @param {number} most @param {Matrices} [before]
  * @returns {Promise<Matrices>}
@@ -78,9 +77,9 @@ export async function countMatrices(api, filters, most, before = { matrices: [],
 }
 
 /**
- * The days or months that end with the one of `newest`, the oldest first.
+ * The last 30 days or 12 months up to that of `newest`, the oldest first.
  * @param {"dias"|"meses"} by @param {Date} newest
- * @returns {{from: Date, to: Date}[]} `to` is not part of it
+ * @returns {{from: Date, to: Date}[]} `to` is exclusive
  */
 export function spans(by, newest) {
   const [year, month, day] = [newest.getFullYear(), newest.getMonth(), newest.getDate()];
@@ -90,7 +89,7 @@ export function spans(by, newest) {
   return Array.from({ length: 30 }, (_, index) => ({ from: new Date(year, month, day - 29 + index), to: new Date(year, month, day - 28 + index) }));
 }
 
-/** How many reports each span has. @param {Steady} api @param {{from: Date, to: Date}[]} asked */
+/** The number of reports in each span. @param {Steady} api @param {{from: Date, to: Date}[]} asked */
 export function countSpans(api, asked) {
   const enter = queue(WIDTH);
   return Promise.all(
@@ -101,7 +100,7 @@ export function countSpans(api, asked) {
 }
 
 /**
- * What a newer answer says that an older one did not.
+ * How a newer answer differs from an older one.
  * @param {any} older @param {any} newer results of the same list @param {string} key the field that names an item
  */
 export function difference(older, newer, key) {

@@ -49,12 +49,12 @@ export function Detalhe({ place }) {
   <//>`;
 }
 
-/** The report as its row has it, which stands until the report itself is there. @param {Place} place */
+/** The report from its row in the list, shown until the report itself has been loaded. @param {Place} place */
 function inList(place) {
   return api().recall("/relatorios", parameters(place))?.body.result.itens.find((/** @type {any} */ item) => item.numero === place.open);
 }
 
-/** What has become of a report since it was opened. @param {any} before @param {any} now */
+/** How a report has changed since it was opened, in words. @param {any} before @param {any} now */
 function changed(before, now) {
   if (!now) return "Este relatório não existe mais nesta conta.";
   const fields = Object.keys(FIELDS).filter((name) => name !== "atualizado_em" && before[name] !== now[name]);

@@ -1,4 +1,4 @@
-// The dialogs: shortcuts, the list as something to paste, and export.
+// The dialogs: shortcuts, the list as code to paste, and export.
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { filtersOf, parameters } from "../address.js";
 import { cli, curl, sdk } from "../copyas.js";
@@ -117,7 +117,7 @@ function Export({ place }) {
   <//>`;
 }
 
-/** What a file is called: which list it is, and when that was, but nothing of filters, which may be of a person.
+/** The name of a file: the list and the time, but no filters, since they may identify a person.
  * @param {string} view @param {Date} now */
 function nameOf(view, now) {
   return `${view}-${inputDay(now)}-${time(now.toISOString()).replace(":", "")}.csv`;
@@ -125,7 +125,7 @@ function nameOf(view, now) {
 
 /** @param {{state: {at: string, done: number, total: number, why: string}}} props */
 function Progress({ state }) {
-  // Why it ended was said already.
+  // The failure has already been announced.
   if (state.at === "failed") return html`<p class="wrong">${state.why}</p>`;
   if (state.why) return html`<p class="hint">${state.why}</p>`;
   if (state.at === "done") return html`<p class="good" data-exported>${plural(state.done, "linha exportada", "linhas exportadas")}.</p>`;

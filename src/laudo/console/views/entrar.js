@@ -1,4 +1,4 @@
-// Asks for a token and tries it.
+// The sign-in: asks for a token and checks it with the server.
 import { html, useState } from "../vendor/preact.js";
 import { connect, Refusal, UNREADABLE } from "../api.js";
 import { Mark } from "../parts.js";

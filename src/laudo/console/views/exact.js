@@ -1,4 +1,4 @@
-// A field for what is looked for as a whole, once it is sent: one report, one document, a person.
+// A filter that is applied when its form is submitted: by report number, document or person.
 import { html } from "../vendor/preact.js";
 import { narrow } from "../address.js";
 import { recognize, withZeros, WRONG } from "../documents.js";
@@ -6,7 +6,7 @@ import { FIELDS } from "../format.js";
 import { useTyped } from "../parts.js";
 import { go } from "../router.js";
 
-/** What each field asks for, the kinds of text that is, and what is said of others.
+/** Each field's hint, the kinds of text that it accepts, and the messages for other kinds.
  * @type {Record<string, {hint: string, kinds: string[], wrong: Record<string, string>, other: string}>} */
 const ASKED = {
   numero: { hint: "UUID", kinds: ["numero"], wrong: { several: WRONG.several, part: WRONG.part }, other: "Isto não é um número de relatório (UUID)." },
@@ -14,7 +14,7 @@ const ASKED = {
   busca: { hint: "Nome ou início do CPF", kinds: ["nome", "cpf", "cnpj", "numero"], wrong: WRONG, other: WRONG.none },
 };
 
-/** With or without its punctuation. @param {{name: string, place: import("../address.js").Place}} props */
+/** Documents may be typed with or without punctuation. @param {{name: string, place: import("../address.js").Place}} props */
 export function Exact({ name, place }) {
   const { text, wrong, type, setWrong } = useTyped();
   const asked = ASKED[name];

@@ -1,4 +1,4 @@
-// Every filter of the list of reports as a control, with how many reports each choice has.
+// The filters of the list of reports, with the number of reports for each choice.
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { filtersOf, instant, narrow } from "../address.js";
 import { mask } from "../documents.js";
@@ -12,7 +12,7 @@ import { Exact } from "./exact.js";
 
 /** @typedef {import("../address.js").Place} Place */
 
-/** The width below which the filters are not beside the list. */
+/** The window width below which the filters are not beside the list. */
 export const NARROW = 900;
 
 /** @param {{place: Place, list: import("../lists.js").Asked, close: () => void}} props */
@@ -31,8 +31,8 @@ export function Filters({ place, list, close }) {
   <//>`;
 }
 
-/** Exact counts by `filter=choice`, asked for once the list itself is there, and again when that was asked for anew or has another
- * total. Those of other filters are `old`, and stand until the new ones come.
+/** Exact counts by `filter=choice`. They are requested after the list itself, and again when that is reloaded or its total changes. Counts
+ * for other filters are `old`, and stay until the new ones arrive.
  * @param {import("../lists.js").Asked} list @param {Record<string, string>} filters */
 function useCounts(list, filters) {
   const question = JSON.stringify(filters);
@@ -74,7 +74,7 @@ function Choices({ name, chosen, counts, old, choose }) {
   </fieldset>`;
 }
 
-/** Days before today that a preset begins. */
+/** The presets, with how many days before today each begins. */
 const PRESETS = /** @type {const} */ ([
   ["Hoje", 0],
   ["7 dias", 6],
@@ -107,9 +107,9 @@ function Period({ place }) {
   </fieldset>`;
 }
 
-/** A day, in force once it is whole and the typing pauses or ends: a year passes through 0002, 0020 and 0202, and where it ends with two
- * digits is of this century. What is corrected while the field has the focus stays one step of the history; what no day came of is
- * said when it is left. A filter that no field of days can hold, as an address may bring it, is left alone until a day is typed.
+/** A date field. A complete day is applied when typing pauses or ends. Days before 1900 are not: a year that is being typed passes through
+ * 0002, 0020 and 0202. A year of two digits is of this century. Corrections while the field has the focus replace the same history entry.
+ * An invalid day is reported when the field is left. A filter from the address that no date field can hold stays until a day is typed.
  * @param {{words: string, name: string, min: string, max: string, value: string, set: (change: Record<string, string>, replace: boolean) => void}} props */
 function Day({ words, name, min, max, value, set }) {
   const held = instant(value, false) === value ? "" : value;
@@ -130,7 +130,7 @@ function Day({ words, name, min, max, value, set }) {
     set({ [name]: day }, stepped.current);
     stepped.current = true;
   };
-  // What the timer does must be of then: the other day may have come into force meanwhile.
+  // The timer must call the `apply` of the latest render: the other day may have changed meanwhile.
   const latest = useRef(apply);
   latest.current = apply;
   useEffect(() => {
@@ -156,8 +156,8 @@ function Day({ words, name, min, max, value, set }) {
     ${wrong && html`<p class="wrong" role="alert">Esta data não existe ou está incompleta: ${value ? `o filtro continua com ${valueWords(name, value, mask)}` : "o filtro não foi aplicado"}.</p>`}`;
 }
 
-/** The matrices of the account, found when the list of them is opened, and again when the list of reports was asked for anew; until then
- * those that were found before stand.
+/** The matrices of the account. They are loaded when this section is opened, and again when the list of reports is reloaded. The previous
+ * ones stay until the new ones arrive.
  * @param {{place: Place, list: import("../lists.js").Asked, filters: Record<string, string>}} props */
 function Matriz({ place, list, filters }) {
   const [open, setOpen] = useState(Boolean(place.filters.nome));
@@ -178,7 +178,7 @@ function Matriz({ place, list, filters }) {
     setSteps(1);
     known.current = undefined;
   };
-  // What asks for more goes away when there are no more.
+  // The button for more disappears once all are shown, so the summary receives the focus.
   const home = steps > 1 ? "" : undefined;
   return html`<details class="matriz" open=${open} onToggle=${toggle}>
     <summary data-home=${home}>Matriz</summary>

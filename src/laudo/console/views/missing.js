@@ -1,4 +1,4 @@
-// What stands in place of a view whose address leaves out who was looked for, or says what is not understood: it would be another one.
+// Replaces a view whose address omits who was searched for, or has parameters that are not accepted: the view would show something else.
 import { html, useEffect } from "../vendor/preact.js";
 import { accepted, knows, meant, PATH } from "../address.js";
 import { WayOut } from "../parts.js";
@@ -8,13 +8,13 @@ import { Exact } from "./exact.js";
 
 /** @typedef {import("../address.js").Place} Place */
 
-/** Of each list that may miss something what that is, and the filter by which it is looked for again. @type {Record<string, {what: string, again: string}>} */
+/** What the address of each list may omit, and the filter to search for it again. @type {Record<string, {what: string, again: string}>} */
 const LISTS = {
   relatorios: { what: "o CPF ou CNPJ procurado", again: "numero_documento" },
   pessoas: { what: "o nome ou CPF procurado", again: "busca" },
 };
 
-/** The way out to a view that is no list. @type {Record<string, string>} */
+/** The label of the button that leads to a view that is not a list. @type {Record<string, string>} */
 const WITHOUT = { painel: "Ver o painel", perfil: "Ver o perfil" };
 
 /** @param {{place: Place}} props */
@@ -27,7 +27,7 @@ export function Missing({ place }) {
   <//>`;
 }
 
-/** As the API refuses what it does not know. @param {{place: Place}} props */
+/** Shown for parameters that are not accepted, in the way of the API's refusals. @param {{place: Place}} props */
 export function Refused({ place }) {
   const words = place.refused.map((name) => {
     if (name === PATH) return "Este endereço não corresponde a nenhuma página do console.";

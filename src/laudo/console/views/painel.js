@@ -1,4 +1,4 @@
-// The account at a glance: what waits for a person first, then totals, then volume.
+// The account at a glance: first the reports that wait for manual validation, then totals, then volume.
 import { html, useEffect } from "../vendor/preact.js";
 import { at, write } from "../address.js";
 import { CHOICES, FIELDS, integer, moment, plural, share } from "../format.js";
@@ -34,7 +34,7 @@ export function Painel({ place }) {
   </div>`;
 }
 
-/** When it was counted, and whether anything has happened since the list was that of the count. @param {{list: any, total: number, at: Date}} props */
+/** When the counts were made, and whether the list has changed since. @param {{list: any, total: number, at: Date}} props */
 function Counted({ list, total, at: counted }) {
   const { result, news, stale } = useList("/relatorios", {});
   const changed = Boolean(result) && !isSame(list, news ?? result);
@@ -47,7 +47,7 @@ function Counted({ list, total, at: counted }) {
 async function look(signal) {
   const asked = steady(api(), signal);
   const first = async (/** @type {Record<string, string>} */ filters) => (await asked.ask("/relatorios", filters)).body.result;
-  // Before all that is counted, so that whatever happens meanwhile is seen to have.
+  // Read the list before the counts, so that a change in between is noticed.
   const list = await first({});
   const pending = await first({ pendente_validacao_manual: "true", sort: WAITING });
   const counts = await countChoices(asked, {});
@@ -79,7 +79,7 @@ function Waiting({ pending }) {
 function Card({ name, counts, total }) {
   const choices = Object.entries(CHOICES[name]).map(([value, words]) => ({ value, words, count: counts[`${name}=${value}`] ?? 0 }));
   const decided = choices.reduce((sum, { count }) => sum + count, 0);
-  // Each was counted a moment after another: while reports come and go, the parts may be more than the total.
+  // The counts are not of the same instant: while reports change, the parts may add up to more than the total.
   const whole = Math.max(total, decided);
   const rest = whole - decided;
   return html`<section class="card" aria-labelledby=${`card-${name}`}>
@@ -102,7 +102,7 @@ function Card({ name, counts, total }) {
   </section>`;
 }
 
-/** A bar of its part, and nothing at all of none. @param {{part: number, whole: number}} props */
+/** A bar whose length is the share of the whole; empty for zero. @param {{part: number, whole: number}} props */
 function Bar({ part, whole }) {
   return html`<span class="bar-line" aria-hidden="true">${part > 0 && html`<span style=${{ inlineSize: `${(100 * part) / whole}%` }}></span>`}</span>`;
 }

@@ -1,4 +1,4 @@
-// Who the caller is; the token is hidden until asked for.
+// The caller's profile. The token is hidden until the caller reveals it.
 import { html, useState } from "../vendor/preact.js";
 import { useOnce } from "../lists.js";
 import { Copy, Skeleton, Trouble } from "../parts.js";

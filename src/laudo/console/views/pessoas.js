@@ -1,4 +1,4 @@
-// The people that the organization has consulted: searched as one types, each leading to their reports.
+// The people that the organization has consulted: searched while typing, each with a link to their reports.
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { at, filtersOf, narrow, parameters, placeOf, write } from "../address.js";
 import { Chips } from "../chips.js";
@@ -45,7 +45,7 @@ export function Pessoas({ place }) {
   </section>`;
 }
 
-/** What is typed becomes the search after a pause; the entry of the history is the same one while typing goes on.
+/** The search field. It searches when typing pauses; further typing replaces the same history entry.
  * @param {{place: Place}} props */
 function Search({ place }) {
   const given = place.filters.busca ?? "";
@@ -55,7 +55,7 @@ function Search({ place }) {
   useEffect(() => {
     if (searched(text) !== given) setText(given);
   }, [given]);
-  // What the timer does must be of then: another order may have been asked for meanwhile.
+  // The timer must call the `apply` of the latest render: the order may have changed meanwhile.
   const apply = useRef(() => {});
   apply.current = () => go(narrow(place, { busca: asked }), { replace: Boolean(given && asked) });
   useEffect(() => {
@@ -71,7 +71,7 @@ function Search({ place }) {
   </form>`;
 }
 
-/** A CPF that is being typed with its punctuation is searched by its digits, a whole one without what stands around it. @param {string} text */
+/** What to search for: of a complete CPF only the CPF, of a partly typed one only its digits. @param {string} text */
 function searched(text) {
   const { kind, value } = recognize(text);
   const meant = kind === "cpf" ? value : plain(text);
@@ -103,7 +103,7 @@ function Empty({ place, total }) {
   </div>`;
 }
 
-/** What the server took a search for, and where else it may be found. @param {{busca: string}} props */
+/** How the server understood a search without results, and where else to search. @param {{busca: string}} props */
 function Elsewhere({ busca }) {
   const revealed = useStore((state) => state.revealed);
   const whole = withZeros(busca);

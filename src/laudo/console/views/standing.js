@@ -1,4 +1,4 @@
-// How what is shown stands: when it was last true, whether it is awaited, and what has become known since.
+// How current a list is: when it was last known to be true, whether an answer is awaited, and what has changed since.
 import { html, useEffect } from "../vendor/preact.js";
 import { clock, day, moment, plural, zone } from "../format.js";
 import { useLate } from "../lists.js";
@@ -7,7 +7,7 @@ import { difference } from "../totals.js";
 
 const STILL = "Ainda buscando…";
 
-/** That what is asked for takes longer than a moment, and on paper that it is awaited at all; until then what else there is to say.
+/** Says that an answer is taking long; in print, that one is awaited at all. Shows the children unless it is late.
  * @param {{going: boolean, children?: any}} props */
 export function Late({ going, children }) {
   const late = useLate(going);
@@ -17,7 +17,7 @@ export function Late({ going, children }) {
   return html`${going && html`<p class=${late ? "checked off awaited" : "on-paper"}>${STILL}</p>`}${!late && children}`;
 }
 
-/** When the list was last known to be true, or that it is still being asked for. @param {{list: import("../lists.js").Asked}} props */
+/** When the list was last known to be true, or that an answer is taking long. @param {{list: import("../lists.js").Asked}} props */
 export function Checked({ list }) {
   return html`<${Late} going=${list.loading}><${Since} list=${list} /><//>`;
 }
@@ -29,12 +29,12 @@ function Since({ list }) {
     <${OnPaper} words="Consultado" at=${list.checked} />`;
 }
 
-/** When what is on paper was true, and by which clock. @param {{words: string, at: Date}} props */
+/** For print: when the data was true, and the time zone. @param {{words: string, at: Date}} props */
 export function OnPaper({ words: done, at }) {
   return html`<p class="on-paper since">${done} em ${day(at.toISOString())} às ${clock(at)}; datas e horas no fuso ${zone()}.</p>`;
 }
 
-/** What has become known since, without moving what is being read.
+/** What has changed since, without moving the rows that are being read.
  * @param {{list: import("../lists.js").Asked, subject: string[], item: string}} props */
 export function News({ list, subject, item }) {
   const difference_ = list.news && list.result ? difference(list.result, list.news, item) : null;
@@ -51,7 +51,7 @@ export function News({ list, subject, item }) {
 /** @param {{total: number, fresh: number, changed: number}} difference_ @param {string[]} subject */
 function words({ total, fresh, changed }, subject) {
   const [one, many] = subject;
-  // What is another row than before says nothing of its own where there are more or less of them.
+  // If the total changed, new rows on this page say nothing more: count only rows that were there and changed.
   const rows = total ? changed : fresh;
   const said = [];
   if (total) said.push(`${plural(Math.abs(total), one, many)} a ${total > 0 ? "mais" : "menos"}`);

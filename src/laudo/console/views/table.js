@@ -1,4 +1,4 @@
-// The table of reports: sorted by its headers, walked by arrows, its columns as wide as there is room.
+// The table of reports, with headers that sort and rows for the arrow keys.
 import { html, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { write } from "../address.js";
 import { FIELDS, kindOf } from "../format.js";
@@ -9,13 +9,13 @@ import { go, link } from "../router.js";
 
 const NEWEST = "-atualizado_em";
 
-/** The column that a list is sorted by and how, the default spelled out. @param {Place} place */
+/** The column and direction that a list is sorted by, also if it has the default order. @param {Place} place */
 function sorting(place) {
   const sort = place.sort || NEWEST;
   return { field: sort.replace(/^-/, ""), descending: sort.startsWith("-") };
 }
 
-/** Sort by a column: first ascending (instants the newest first), then the other way. @param {Place} place @param {string} field */
+/** Sort by a column: first ascending (instants: newest first), the next time in the other direction. @param {Place} place @param {string} field */
 function sortBy(place, field) {
   const { field: by, descending } = sorting(place);
   const sort = `${(by === field ? !descending : field === "atualizado_em") ? "-" : ""}${field}`;
@@ -31,7 +31,7 @@ export function Header({ place, field, words = FIELDS[field] }) {
   </th>`;
 }
 
-/** The same choice for screens that have no room for headers. @param {{place: Place, fields: string[], words?: Record<string, string>}} props */
+/** The same choice as a select, for screens without room for headers. @param {{place: Place, fields: string[], words?: Record<string, string>}} props */
 export function SortSelect({ place, fields, words = {} }) {
   const { field, descending } = sorting(place);
   return html`<div class="sorter">
@@ -56,7 +56,7 @@ export function RelatorioTable({ place, itens, loading }) {
     </div>`;
 }
 
-/** Follow the row of a report that opens or closes: the list beside it has less room, and its rows another place. @param {string} open */
+/** Scroll to the row of a report that opens or closes: the width of the list changes, and the rows move. @param {string} open */
 function useRowInView(open) {
   const shown = useRef(open);
   useLayoutEffect(() => {

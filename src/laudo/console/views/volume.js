@@ -1,4 +1,4 @@
-// How many reports were updated on each day or in each month: a chart, and the same as a table beside it.
+// How many reports were updated in each day or month: a chart, and a table of the same numbers.
 import { html, useEffect, useRef } from "../vendor/preact.js";
 import { at, narrow, write } from "../address.js";
 import { inputDay, integer, month, plural, shortDay } from "../format.js";
@@ -34,7 +34,7 @@ export function Volume({ place, newest, at: counted }) {
   </section>`;
 }
 
-/** Count up to today, or where nothing has happened for so long, up to the newest report.
+/** Count up to today; if the newest report is older than that period, up to that report.
  * @param {"dias"|"meses"} by @param {string} newest @param {AbortSignal} signal */
 async function count(by, newest, signal) {
   const today = spans(by, new Date());
@@ -72,7 +72,7 @@ function label(by, from) {
   return by === "dias" ? shortDay(from) : month(from);
 }
 
-/** The bars alone; who cannot see them has the table. @param {Shown} props */
+/** The bars. Screen readers get one image, whose label refers to the table. @param {Shown} props */
 function Chart({ by, spans: shown, counts }) {
   const marks = scale(Math.max(1, ...counts));
   const top = marks[marks.length - 1];
@@ -89,7 +89,7 @@ function Chart({ by, spans: shown, counts }) {
 
 const MOST_STEPS = 5;
 
-/** Round numbers from zero to what reaches `most`, at the same distance. @param {number} most @returns {number[]} */
+/** Round numbers at equal distances, from zero to at least `most`. @param {number} most @returns {number[]} */
 export function scale(most) {
   const power = 10 ** Math.max(0, Math.floor(Math.log10(most / MOST_STEPS)));
   const step = [1, 2, 5].map((part) => part * power).find((size) => size * MOST_STEPS >= most) ?? 10 * power;
