@@ -4,11 +4,11 @@ PORT ?= 8000
 STORE ?= sqlite:///.demo/laudo.db
 BIN := .venv/bin
 
-# One stamp for each set of dependencies: pip runs only after pyproject.toml has changed.
+# One stamp for each set of dependencies, so that pip runs only after pyproject.toml has changed.
 RUN_STAMP := .venv/.installed
 DEV_STAMP := .venv/.installed-dev
 
-# Where images forbid to keep what was compiled, hundreds of processes that tests start would compile it anew.
+# Some images set this. The hundreds of processes that tests start would then compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -25,7 +25,7 @@ test: $(DEV_STAMP)  ## run every test; those of the console need a Chromium, whi
 	@tests/console/install-browser || true
 	@$(BIN)/pytest -q -n auto --dist loadgroup $(ARGS)
 
-# What holds the tree's shape needs the linters, which do not go with packages so old.
+# test_architecture.py needs the linters, which do not work with packages this old.
 oldest:  ## run the tests with the oldest versions of the packages that laudo may stand beside
 	@$(PYTHON) -m venv --clear .venv-oldest
 	@.venv-oldest/bin/python tests/oldest.py >.venv-oldest/oldest.txt
