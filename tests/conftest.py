@@ -1,4 +1,4 @@
-"""What tests share: a migrated store of their own, and clients of an application that reads it."""
+"""Fixtures that all tests share: a migrated store of their own, and clients of an application that reads it."""
 
 import os
 import resource
@@ -34,36 +34,36 @@ from wsgi import Client, NewApp, NewClient
 
 FILLED: Final = many(240)
 
-# Each store that a test's application reads keeps two descriptors open for good: see `server.sqlite._WAL_INDEXES`.
+# Each store that a test's application reads keeps two file descriptors open for good: see `server.sqlite._WAL_INDEXES`.
 _MOST = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (_MOST, _MOST))
 
-# What is lost in a power cut matters to nobody here, as in `postgres_server`; to wait for the disk takes longer than
-# many tests. What a killed process has committed stays; commands and servers that tests start as processes do wait.
+# As in `postgres_server`, do not wait for the disk, which takes longer than many tests. A power cut might damage a store,
+# but what a killed process has committed stays. Commands and servers that tests start as processes do wait.
 patch.object(os, "fsync", lambda _descriptor: None).start()
 patch.object(sqlite_store, "_WRITE", (*sqlite_store._WRITE, "PRAGMA synchronous = OFF")).start()
 
-# Under nohup, what tests start would ignore it too, and not end as it does elsewhere; what is handled is not handed on.
+# Under nohup, SIGHUP is ignored, and processes that tests start would inherit that. They do not inherit a handler.
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, lambda *_: None)
 
-# How long an example takes says how busy the machine is.
+# No time limits for examples: their duration depends on how busy the machine is.
 settings.register_profile("laudo", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("laudo")
 
 
 def pytest_xdist_auto_num_workers() -> int | None:
-    """Take one worker more than there are processors, unless told how many: now and then a test only waits."""
+    """Take one worker more than there are processors, unless told how many: some tests mostly wait."""
     return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else cores() + 1
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """A long value is named by its parameter: a report of failures is to be read."""
+    """Name a long value after its parameter, to keep reports of failures readable."""
     return f"long-{argname}" if isinstance(val, str | bytes) and len(val) > 500 else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what a test with `engines` is not for, try again what is `timed`, and begin with what is `long`."""
+    """Retry `timed` tests, deselect tests whose `engines` exclude the current one, and begin with `long` tests."""
     for item in items:
         if item.get_closest_marker("timed"):
             item.add_marker(pytest.mark.flaky(reruns=2))
@@ -95,7 +95,7 @@ def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Engine:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Engine]:
-    """A server of this worker's own, or the one, or the cluster of Citus, that LAUDO_TEST_PG names."""
+    """A server of this worker's own, or the server or Citus cluster that LAUDO_TEST_PG names."""
     with ExitStack() as stack:
         made: PostgresEngine | CitusEngine
         if url := cluster.named():
@@ -122,7 +122,7 @@ def stores(engine: Engine, tmp_path: Path) -> Iterator[Stores]:
 
 @pytest.fixture
 def new_store_url(stores: Stores) -> Callable[[], str]:
-    """Makes one more migrated, empty store."""
+    """Makes another migrated, empty store."""
     return stores.new
 
 
@@ -138,7 +138,7 @@ def key_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def database(store_url: str) -> Iterator[Database]:
-    """The store, opened to write."""
+    """The store, opened for writing."""
     with closing(open_store(store_url, write=True)) as database:
         yield database
 
@@ -175,7 +175,7 @@ def client(new_app: NewApp) -> NewClient:
 
 @pytest.fixture
 def noted(monkeypatch: pytest.MonkeyPatch) -> Noted:
-    """Gives what stores are asked from now on by this process."""
+    """Records every look-up and statement of this process from now on."""
     all_asked: Noted = []
     write = sql.statement
 
@@ -189,7 +189,7 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> Noted:
 
 @pytest.fixture
 def let_pass(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Stops the clock of the limits, by which a slow machine would be admitted once more; lets seconds pass on it."""
+    """Stops the clock of the rate limits, and gives a function that advances it: a slow machine must change nothing."""
     now = 0.0
 
     def seconds_later(seconds: float) -> None:
@@ -208,14 +208,14 @@ def account(store: Store) -> Account:
 
 @pytest.fixture(scope="session")
 def empty(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """Asks an account without reports: for who only asks, since all tests share it."""
+    """A client of an account without reports. All tests share the store, so they must not write to it."""
     with _asked(engine, tmp_path_factory.mktemp("empty"), []) as client:
         yield client
 
 
 @pytest.fixture(scope="session")
 def full(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """Asks an account that has the reports of `filled`: for who only asks, too."""
+    """A client of an account that has the reports of `filled`. All tests share this store, too."""
     with _asked(engine, tmp_path_factory.mktemp("full"), FILLED) as client:
         yield client
 
@@ -235,12 +235,12 @@ def _asked(engine: Engine, folder: Path, reports: Sequence[Relatorio]) -> Iterat
 
 @pytest.fixture
 def filled(store: Store, account: Account) -> list[Relatorio]:
-    """240 reports that `account` has."""
+    """The 240 reports of `account`, written to the store."""
     store.write(account, FILLED)
     return list(FILLED)
 
 
 @pytest.fixture
 def acme(client: NewClient, account: Account) -> Client:
-    """Asks in the name of `account`."""
+    """A client with the token of `account`."""
     return client(account.token)

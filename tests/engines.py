@@ -1,4 +1,4 @@
-"""Makes the stores of tests on each engine: a migrated one is made once, and copied for whoever wants one."""
+"""Makes stores for tests on each engine. A store is migrated once and then copied for each test."""
 
 import re
 import secrets
@@ -16,17 +16,17 @@ from laudo.server import migrations
 from laudo.server.stores import open_store
 
 ENGINES: Final = ("sqlite", "postgres")
-"""What every test of a store runs on."""
+"""Every test of a store runs on each of these."""
 
 
 class Engine(Protocol):
-    """Where stores are made; each is named by its URL."""
+    """Makes stores on one engine and gives their URLs."""
 
     def bare(self, place: Path) -> str:
-        """Give a store without a schema, which for SQLite is no file yet; `place` names a file, should it be one."""
+        """Give a store without a schema. On SQLite its file is `place`, not yet made; other engines ignore `place`."""
 
     def empty(self, place: Path) -> str:
-        """Make a migrated store in which nothing is."""
+        """Make a migrated, empty store."""
 
     def copy(self, url: str, place: Path) -> str:
         """Make a copy of a store that nobody has open."""
@@ -36,7 +36,7 @@ class Engine(Protocol):
 
 
 class Stores:
-    """The stores of a test, or of several that share them, until they are done; files lie in `folder`."""
+    """The stores of one or more tests, deleted at the end of the block; files are in `folder`."""
 
     def __init__(self, engine: Engine, folder: Path) -> None:
         self._engine = engine
@@ -44,25 +44,25 @@ class Stores:
         self._urls: set[str] = set()
 
     def new(self) -> str:
-        """Make one more migrated, empty store."""
+        """Make another migrated, empty store."""
         return self._kept(self._engine.empty(next(self._places)))
 
     def bare(self) -> str:
-        """Make one more store, without a schema."""
+        """Make another store, without a schema."""
         return self._kept(self._engine.bare(next(self._places)))
 
     def copy(self, url: str) -> str:
-        """Make one more store, a copy of one that nobody has open."""
+        """Make another store, a copy of one that nobody has open."""
         return self._kept(self._engine.copy(url, next(self._places)))
 
     def drop(self, url: str) -> None:
-        """Delete a store before the others."""
+        """Delete a store now, not at the end."""
         self._engine.drop(url)
         self._urls.remove(url)
 
     @contextmanager
     def passing(self) -> Iterator[str]:
-        """Make a migrated store for the length of a block: for who needs a hundred, one after the other."""
+        """Make a migrated store for the length of a block: for tests that need many, one after another."""
         url = self.new()
         yield url
         self.drop(url)
@@ -101,17 +101,17 @@ class SqliteEngine:
 
 
 class PostgresEngine:
-    """Stores in databases of a server, of which `url` names one that is left as it is.
+    """Stores in databases of a server. `url` names a database of it that is not changed.
 
-    To copy a database and to drop it takes 20 ms in memory; to empty all tables took 6 ms to 50 ms, and left traces.
+    Copying and dropping a database takes 20 ms in memory. Emptying all tables took 6 ms to 50 ms, and left traces.
     """
 
     def __init__(self, url: str, *, by_files: bool = False) -> None:
-        """Connect as somebody who may make databases, and make the one to be copied."""
+        """Connect as a user who may create databases, and create the one that is copied later."""
         self._url = url
         self._names = (f"laudo_test_{secrets.token_hex(4)}_{number}" for number in count())
         self._connection = psycopg.connect(url, autocommit=True)
-        is_choice = self._connection.info.server_version >= 150_000  # before, databases are copied by files alone
+        is_choice = self._connection.info.server_version >= 150_000  # older versions always copy files
         self._how_to_copy = sql.SQL("STRATEGY FILE_COPY" if by_files and is_choice else "")
         self._ending = ""
         self._empty = self.bare()
@@ -127,7 +127,7 @@ class PostgresEngine:
         return self._created(sql.SQL("TEMPLATE {} {}").format(_database(url), self._how_to_copy))
 
     def drop(self, url: str) -> None:
-        """Drop the one before: the server looks only ten times a second whether a session of this one still ends."""
+        """Drop the database of the previous call, since dropping this one might wait 100 ms for its sessions to end."""
         self._ending, ended = url, self._ending
         if ended:
             self._connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(_database(ended)))
@@ -144,7 +144,7 @@ class PostgresEngine:
 
 
 def sqlite_file(url: str) -> Path:
-    """Where a store is that is a file."""
+    """The path of a store on SQLite."""
     return Path(url.removeprefix("sqlite:///"))
 
 

@@ -1,4 +1,4 @@
-"""Makes what tests put into a store: organizations, accounts, users, tokens, documents and reports."""
+"""Makes the data that tests put into a store: organizations, accounts, users, tokens, documents and reports."""
 
 import time
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ NOON: Final = 1_769_860_800_000
 """2026-01-31T12:00:00.000Z."""
 
 SMALL: Final = Sizes(most_rows=12, most_children=4)
-"""Buckets that split and merge also where there are few reports."""
+"""Buckets so small that they split and merge even with few reports."""
 
 _TYPICAL: Final = Relatorio(
     numero="00000000-0000-4000-8000-000000000000",
@@ -56,7 +56,7 @@ def cnpj(number: int) -> str:
 
 
 def relatorio(number: int = 0, **changes: object) -> Relatorio:
-    """Make a report that is as most are, but for `changes`; `number` makes its numero."""
+    """Make a typical report with `changes`; its numero comes from `number`."""
     return msgspec.structs.replace(_TYPICAL, **{"numero": numero(number), **changes})
 
 
@@ -67,7 +67,7 @@ def empresa(number: int = 0, **changes: object) -> Relatorio:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """One account that can ask."""
+    """An account with a user and a token."""
 
     id_organizacao: int
     id_conta: int
@@ -77,7 +77,7 @@ class Account:
 
 
 class Store:
-    """A migrated store that tests write to, and the key of its tokens."""
+    """A migrated store for tests to write to, with the key of its tokens."""
 
     def __init__(self, database: Database, key_file: Path) -> None:
         self.database = database
@@ -101,7 +101,7 @@ class Store:
     def token(
         self, id_usuario: int, *, text: str | None = None, now_ms: int | None = None, expires_at: int | None = None
     ) -> tuple[int, str]:
-        """Give a user one more token; gives its id and its text."""
+        """Make another token for a user; gives its id and its text."""
         token = text or new_token()
         now = now_ms or time.time_ns() // 1_000_000
         hashed = hash_token(self._key, token)
@@ -122,7 +122,7 @@ class Store:
             accounts.enable(connection, level, number)
 
     def write(self, account: Account, relatorios: Sequence[Relatorio], *, sizes: Sizes = SMALL) -> Counts:
-        """Write one batch; thousands want the usual sizes of buckets, since so many small ones take minutes."""
+        """Write one batch. For thousands of reports use the normal bucket sizes: with small ones it takes minutes."""
         return Ingest(self.database, account.id_conta, sizes=sizes).write(relatorios)
 
     def delete(self, account: Account, *numbers: int) -> int:
@@ -134,7 +134,7 @@ TABLES: Final = ("facet", "bucket", "tally", "relatorio", "pessoa", "word")
 
 
 def contents(database: Database) -> dict[str, list[tuple[object, ...]]]:
-    """Give every row of the tables that an import may touch, but for the versions, which follow the clock."""
+    """Give every row of the tables that an import changes, without the versions, which depend on the clock."""
     with database.snapshot() as connection:
         return {table: sorted(connection.fetch(Statement(f"SELECT * FROM {table}")), key=repr) for table in TABLES}
 

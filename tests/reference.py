@@ -1,8 +1,8 @@
-"""The two lists in plain Python: what the service must answer, with nothing of its core.
+"""The two lists in plain Python: says what the service must answer, without using its core.
 
-A store is a sequence of `(id_conta, report)`, a report a mapping with the fields that an import has and
-`atualizado_em` in milliseconds; `accounts` maps id_conta to id_organizacao. Only a service can say what its cursors
-mean: here every cursor is refused, as one that nobody issued.
+A store is a sequence of `(id_conta, report)`. A report is a mapping with the fields of an import, but `atualizado_em`
+is in milliseconds. `accounts` maps id_conta to id_organizacao. Only a service knows what its cursors mean, so every
+cursor is refused here, like one that nobody issued.
 """
 
 import json
@@ -20,12 +20,12 @@ Report = Mapping[str, Any]
 Item = dict[str, Any]
 Test = Callable[[Item], bool]
 Reader = Callable[[str], Test]
-"""From a parameter's text to what it asks of an item; raises ValueError when the text is not accepted."""
+"""Turns the text of a parameter into a test of items; raises ValueError if the text is not accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A 200 has its exact body, a 400 the parameters at fault."""
+    """A 200 with its exact body, or a 400 with the names of the parameters at fault."""
 
     status: int
     body: bytes = b""
@@ -33,11 +33,11 @@ class Answer:
 
 
 class Known(Item):
-    """What the service knows of a report or a person; written as JSON once, however many pages show it."""
+    """A report or a person; its JSON is made once, however many pages show it."""
 
     @property
     def shown(self) -> Item:
-        """The item as the wire has it."""
+        """The item as it is in the body."""
         return self | {"atualizado_em": instant(self["atualizado_em"])}
 
     @cached_property
@@ -47,17 +47,17 @@ class Known(Item):
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """The service over one store."""
+    """The service with one store."""
 
     reports: Sequence[tuple[int, Report]]
     accounts: Mapping[int, int]
     max_rows: int = 1000
     _items: dict[tuple[str, int], list[Known]] = field(default_factory=dict, init=False, repr=False)
-    """Whole lists, made once, which all that follows shares."""
+    """The whole lists, each made once; the dictionaries below share their items."""
     _ordered: dict[tuple[str, int, str], list[Known]] = field(default_factory=dict, init=False, repr=False)
-    """The same, sorted once: what matches a question stays in their order."""
+    """The same lists in each order, each sorted once; filtering keeps the order."""
     _matching: dict[tuple[object, ...], list[Known]] = field(default_factory=dict, init=False, repr=False)
-    """What matches a question, searched once for all of its pages."""
+    """What matches each query, searched once for all of its pages."""
 
     def relatorios(self, id_conta: int, query_string: str) -> Answer:
         return self._answer("relatorios", id_conta, query_string)
@@ -66,7 +66,7 @@ class Api:
         return self._answer("pessoas", id_conta, query_string)
 
     def listing(self, resource: str, id_conta: int, query_string: str) -> "Listing":
-        """Give all that a question means; it must be an accepted one."""
+        """Give all items that an accepted query matches; raises ValueError for any other."""
         listing, wrong = self._read(resource, id_conta, query_string)
         if wrong:
             raise ValueError(wrong)
@@ -79,7 +79,7 @@ class Api:
         return Answer(200, listing.page(int(listing.given.get("page", "1"))))
 
     def _read(self, resource: str, id_conta: int, query_string: str) -> tuple["Listing", set[str]]:
-        """Give what is asked for, which means something only when no name is at fault."""
+        """Give the listing and the names at fault; if there are any, the listing is meaningless."""
         is_pessoas = resource == "pessoas"
         readers = PESSOA_READERS if is_pessoas else RELATORIO_READERS
         given, wrong = _given(query_string, {*readers, "cursor"})
@@ -108,7 +108,7 @@ class Api:
         return Listing(items, given, is_pessoas), wrong
 
     def _all(self, resource: str, id_conta: int, sort: str) -> list[Known]:
-        """Give all items that a caller may see, in their order."""
+        """Give all items that a caller may see, in the order of `sort`."""
         is_pessoas = resource == "pessoas"
         owner = self.accounts[id_conta] if is_pessoas else id_conta
         if (ordered := self._ordered.get((resource, owner, sort))) is None:
@@ -137,7 +137,7 @@ class Api:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """All items that a question means, in its order; `given` is the question."""
+    """All items that a query matches, in its order; `given` has the query's parameters."""
 
     _items: Sequence[Known]
     given: Mapping[str, str]
@@ -145,7 +145,7 @@ class Listing:
 
     @property
     def items(self) -> list[Item]:
-        """The items as the wire has them."""
+        """The items as they are in the body."""
         return [item.shown for item in self._items]
 
     @property
@@ -166,20 +166,20 @@ class Listing:
 
 @lru_cache(1 << 16)
 def instant(milliseconds: int) -> str:
-    """Write an instant as the wire has it."""
+    """Write an instant as it is in the body."""
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def fold(text: str) -> str:
-    """Take case and accents from a text."""
+    """Remove case and accents from a text."""
     apart = unicodedata.normalize("NFKD", text.casefold())
     return "".join(c for c in apart if not unicodedata.combining(c)).casefold()
 
 
 @lru_cache(1 << 16)
 def words(text: str) -> tuple[str, ...]:
-    """Give a name's words as they are compared: letters and digits make words, all else parts them."""
+    """Give the words of a name as they are compared: runs of letters and digits; everything else separates them."""
     return tuple("".join(c if c.isalnum() else " " for c in fold(text)[:500]).split())
 
 
@@ -188,7 +188,7 @@ def _age(id_conta: int, report: Report) -> tuple[int, str, int]:
 
 
 def _sorted(items: list[Known], sort: str, key: str) -> list[Known]:
-    """Sort by the key, then by the field: Python's sort is stable, so ties keep the key's order either way."""
+    """Sort by the key, then by the field. Python's sort is stable, so ties keep the key's order, also in reverse."""
     field = sort.removeprefix("-")
     by_key = sorted(items, key=lambda item: str(item[key]))
     known = [item for item in by_key if item[field] is not None]
@@ -208,7 +208,7 @@ def _sorted(items: list[Known], sort: str, key: str) -> list[Known]:
 
 
 def _given(query_string: str, accepted: set[str]) -> tuple[dict[str, str], set[str]]:
-    """Give what can be read, by name, and the names at fault; "" among these stands for no name at all."""
+    """Give the parameters that can be read, and the names at fault; "" stands for a fault that has no name."""
     pairs = [pair.partition("=") for pair in query_string.split("&")]
     if len(pairs) > 32:
         return {}, {""}
@@ -295,7 +295,7 @@ def _rows(text: str) -> Test:
 
 @lru_cache(1 << 16)
 def _bound(text: str, *, until: bool) -> int:
-    """Give the milliseconds of a date or instant; a date given as the end includes its day."""
+    """Give the milliseconds of a date or instant; a date as the end of a period includes its day."""
     is_date = re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text) is not None
     moment = datetime.fromisoformat(f"{text}T00:00:00Z" if is_date else text)
     _check(accepted=moment.tzinfo is not None)
@@ -343,7 +343,7 @@ _HEX: Final = "[0-9a-fA-F]"
 PAGING: Final[dict[str, Reader]] = {
     "page": _matching("[1-9][0-9]{0,8}"),
     "rows": _rows,
-    "sort": _anything,  # the fields differ between the lists: checked where they are known
+    "sort": _anything,  # the fields differ between the lists, so `_read` checks them
     "limit": _matching(".+"),
 }
 _DATES: Final[dict[str, Reader]] = {"atualizado_em_de": _since, "atualizado_em_ate": _before}

@@ -1,4 +1,4 @@
-"""Generated stores and queries: few distinct values, so that ties, overlaps and near misses are many."""
+"""Generated stores and queries. Values are few, so that there are many ties, overlaps and near misses."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from factories import NOON, cnpj, cpf, numero, relatorio
 from laudo.server.ingest.records import Relatorio
 
-# U+FF5E is before U+1D4B3 by code point and after it by UTF-16 unit; two of the é are one letter, one is two.
+# U+FF5E sorts before U+1D4B3 by code point, but after it by UTF-16 unit. One é is one code point, the other is two.
 MATRIZES: Final = (
     "consultaPessoaDefault",
     "Consulta",
@@ -62,13 +62,13 @@ _THIRDS: Final = range(NOON, NOON + 7 * 86_400_000, 86_400_000 // 3)
 
 
 def many(count: int, *, seed: int = 1, instants: Sequence[int] = _THIRDS) -> list[Relatorio]:
-    """Make reports with few distinct values of each field, companies too; each person has one, two or ten of them."""
+    """Make reports of people and companies with few distinct values; about one, two or ten of them share a CPF."""
     seeded = random.Random(seed)
     return [any_relatorio(seeded, number, instants=instants) for number in range(count)]
 
 
 def any_relatorio(seeded: random.Random, number: int, *, instants: Sequence[int] = INSTANTES) -> Relatorio:
-    """Make a report with this number's numero."""
+    """Make a random report whose numero comes from `number`."""
     is_pessoa = seeded.random() < 0.8
     people = (cpf(number), cpf(number // 2), cpf(number // 10), CPFS[number % len(CPFS)])
     return relatorio(
@@ -87,13 +87,13 @@ def any_relatorio(seeded: random.Random, number: int, *, instants: Sequence[int]
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What happens to a store: batches, each for one account; and how many accounts each organization has."""
+    """What is written to a store: the number of accounts of each organization, and batches, each for one account."""
 
     organizations: tuple[int, ...]
     batches: tuple[tuple[int, tuple[Relatorio, ...]], ...]
 
     def outcome(self) -> list[tuple[int, Relatorio]]:
-        """Give `(account, report)`s as they must be in the end: of each numero the newest that was ever written."""
+        """Give the `(account, report)` pairs that must be stored at the end: the newest version of each numero."""
         newest: dict[tuple[int, str], Relatorio] = {}
         for account, batch in self.batches:
             for report in batch:
@@ -105,9 +105,9 @@ class History:
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """Give up to 60 reports in one to four accounts, written in any order, some several times.
+    """Give up to 60 reports in one to four accounts, written in any order, some of them several times.
 
-    Only the shape and a seed are drawn: to draw each field of each report takes longer than to write and to ask them.
+    Only the shape and a seed are drawn: drawing each field would take longer than writing and querying the reports.
     """
     organizations = draw(st.sampled_from([(1,), (2,), (1, 1), (2, 1), (3, 1), (2, 2)]))
     keys = list(product(range(sum(organizations)), NUMEROS))
@@ -120,7 +120,7 @@ def histories(draw: st.DrawFn) -> History:
 
 
 def _batches(records: Sequence[tuple[int, Relatorio]], size: int) -> tuple[tuple[int, tuple[Relatorio, ...]], ...]:
-    """Part the records into slices, and each slice by account."""
+    """Split the records into slices, and each slice by account."""
     cuts = [*range(0, len(records), size), len(records)]
     parts = [records[start:end] for start, end in pairwise(cuts)]
     return tuple(
@@ -131,7 +131,7 @@ def _batches(records: Sequence[tuple[int, Relatorio]], size: int) -> tuple[tuple
 
 
 def _any(seeded: random.Random, numero: str) -> list[Relatorio]:
-    """Make one report's versions, all of different instants: the order of writing must not matter."""
+    """Make the versions of one report. Their instants differ, because the order of writing must not matter."""
     return [_version(seeded, numero, instant) for instant in seeded.sample(INSTANTES, seeded.randint(1, 3))]
 
 
@@ -151,7 +151,7 @@ def _version(seeded: random.Random, numero: str, instant: int) -> Relatorio:
     )
 
 
-# Queries, their values as clients spell them.
+# Queries, with values as clients spell them.
 
 Values = dict[str, tuple[str, ...]]
 
@@ -227,7 +227,7 @@ REFUSED: Final = (
 
 
 def any_query(seeded: random.Random, values: Values, sorts: tuple[str, ...], *, refused: float = 0.03) -> str:
-    """Make one query string; the share `refused` has a pair that is refused, or refused beside another of its name."""
+    """Make one query string; a share `refused` of them has one more pair, which is invalid or may repeat a name."""
     filters = seeded.sample(sorted(values), seeded.choice((0, 0, 1, 1, 1, 2, 3)))
     pairs = [(name, seeded.choice(values[name])) for name in filters]
     others = (("sort", sorts), ("page", PAGES), ("rows", ROWS), ("limit", ("25", "x")))
@@ -239,7 +239,7 @@ def any_query(seeded: random.Random, values: Values, sorts: tuple[str, ...], *, 
 
 
 def _raw(text: str) -> str:
-    """Encode only what would otherwise mean something else."""
+    """Encode only the characters that have a meaning in a query string."""
     return "".join(quote(c, safe="") if c in "&%+#;= \x00" else c for c in text)
 
 

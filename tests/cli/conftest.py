@@ -1,4 +1,4 @@
-"""A shell in a folder, on no store that matters, on one without a schema, or on one with an account."""
+"""A shell in a folder: without a store, with a store without a schema, or with a store that has an account."""
 
 import signal
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from shell import Shell
 
 @pytest.fixture(autouse=True)
 def _ctrl_c() -> Iterator[None]:
-    """Keep Ctrl-C as it is for pytest: a command that was interrupted in its process heeds it no more."""
+    """Restore pytest's handler of SIGINT: a command interrupted in pytest's own process leaves the signal ignored."""
     before = signal.getsignal(signal.SIGINT)
     yield
     signal.signal(signal.SIGINT, before)
@@ -20,19 +20,19 @@ def _ctrl_c() -> Iterator[None]:
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Shell:
-    """For what no engine has part in; the store would be a file."""
+    """A shell for tests in which the engine does not matter; its store would be a file."""
     return Shell(tmp_path)
 
 
 @pytest.fixture
 def fresh(stores: Stores, tmp_path: Path) -> Shell:
-    """A store that nobody has migrated."""
+    """A shell with a store that is not migrated."""
     return Shell(tmp_path, stores.bare())
 
 
 @pytest.fixture
 def laudo(fresh: Shell) -> Shell:
-    """A store with one organization, its account, and a user."""
+    """A shell with a store that has one organization, its account, and a user."""
     fresh.prints("migrate")
     fresh.prints("organization", "create", "Modelo")
     fresh.prints("user", "create", "--account", "1", "--email", "ana@example.com", "--name", "Ana")

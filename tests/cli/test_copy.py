@@ -21,12 +21,12 @@ from strategies import many
 EQUAL: Final = "the stores are equal; the tokens work with the same key file\n"
 
 MANY: Final = 20_000
-"""Reports that are copied in several transactions."""
+"""So many reports that copying them takes several transactions."""
 
 
 @pytest.fixture
 def target(laudo: Shell) -> str:
-    """A store in a file, empty, beside the one with an account and a user."""
+    """An empty store in a file, besides the one with an account and a user."""
     return made(laudo, "target.db")
 
 
@@ -170,7 +170,7 @@ def test_an_interrupted_copy_goes_on_where_it_was(laudo: Shell) -> None:
 
 
 def hold_of_an_interruption(laudo: Shell, target: str, number: signal.Signals) -> None:
-    """Copy until the first reports are there, and again to the end."""
+    """Interrupt a copy after the first reports, then run it again to the end."""
     with laudo.starts("copy", "--from", laudo.store, "--to", target) as process:
         _wait_for_reports(process, target)
         process.send_signal(number)
@@ -187,7 +187,7 @@ def hold_of_an_interruption(laudo: Shell, target: str, number: signal.Signals) -
             said,
         )
         assert told, said
-        assert int(told[1]) <= kept  # less where it was interrupted as soon as a transaction was durable
+        assert int(told[1]) <= kept  # less, if the signal came between a commit and its count
     code, answer, said = run(laudo, target)
     assert (code, said) == (0, EQUAL)
     assert answer.endswith(f"reports: {MANY - kept} written, 0 deleted, {kept} unchanged\n")

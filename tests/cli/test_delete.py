@@ -18,7 +18,7 @@ ABSENT = "0f8fad5b-d9cb-469f-a165-70867728950e"
 
 
 def numeros(count: int) -> list[str]:
-    """The first UUIDs of what `ndjson` writes."""
+    """The numeros of the first reports that `ndjson` writes."""
     return [str(json.loads(line)["numero"]) for line in demo.ndjson_lines(islice(demo.relatorios(5000), count))]
 
 

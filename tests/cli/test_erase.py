@@ -19,7 +19,7 @@ PERSON, COMPANY = "52998224725", "11222333000181"
 
 @pytest.fixture
 def three(laudo: Shell) -> Shell:
-    """An organization with three accounts, and another one, all of which know a person; two know a company."""
+    """An organization with three accounts, and another organization. All know a person; two accounts know a company."""
     for name in ("Filial", "Outra"):
         laudo.prints("account", "create", name, "--organization", "1")
     laudo.prints("organization", "create", "Vizinha")
@@ -53,7 +53,7 @@ def test_nothing_of_a_person_deleted_is_left_in_the_files(laudo: Shell) -> None:
 def test_what_sqlite_leaves_in_gaps_of_its_pages_goes_when_the_file_is_written_anew(
     laudo: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It clears what it deletes, and not the copies that it has left where rows have moved to other pages."""
+    """SQLite overwrites what it deletes, but not the copies that remain where rows have moved to other pages."""
     if not laudo.store.startswith("sqlite:"):
         refused = laudo("erase", "--organization", "1", "--vacuum", "-", stdin=PERSON)
         assert (refused.exit_code, "VACUUM FULL" in one_line(refused)) == (2, True)

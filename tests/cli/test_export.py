@@ -328,7 +328,7 @@ def test_parquet_without_its_package_is_one_line(run: Run, tmp_path: Path, monke
 
 
 class Held(NamedTuple):
-    """A service that keeps an answer back, from `reached` until `go_on`, and a command that asks it."""
+    """A service that holds an answer back from `reached` until `go_on`, and a command that sends requests to it."""
 
     reached: threading.Event
     go_on: threading.Event
@@ -338,7 +338,7 @@ class Held(NamedTuple):
 
 @contextmanager
 def held(service: Service, file: Path, *, at: int) -> Iterator[Held]:
-    """Let the question number `at` of an export to a file wait."""
+    """Let request number `at` of an export to a file wait."""
     reached, go_on = threading.Event(), threading.Event()
 
     def hold(asked: int) -> None:

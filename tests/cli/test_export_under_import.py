@@ -1,6 +1,6 @@
-"""An export while an import goes on: every report that stays as it is comes exactly once.
+"""An export during an import contains every report that does not change exactly once.
 
-EXPORTED=100000 in the environment makes it as many; without it a fifth, so that the suite stays quick.
+The environment variable EXPORTED=100000 exports that many reports. The default is 20,000, to keep the suite fast.
 """
 
 import os
@@ -19,7 +19,7 @@ from wsgi import NewApp
 COUNT = int(os.environ.get("EXPORTED", "20000"))
 FIRST = 1_700_000_000_000
 MOST_MEMORY = 100
-"""Megabytes, however many they are."""
+"""Megabytes, whatever the number of reports."""
 WEIGHED = """
 import atexit
 from laudo.cli import main
@@ -78,7 +78,7 @@ def report(number: int, atualizado_em: int) -> Relatorio:
 
 
 def exported(file: Path, base: str, token: str, *, workers: int) -> list[str]:
-    """Export in a process of its own, which must not need much memory; gives the keys in the file."""
+    """Export in a process of its own, whose memory is limited; gives the numeros in the file."""
     environ = Shell(file.parent).environment | {"LAUDO_URL": base, "LAUDO_TOKEN": token}
     command = [sys.executable, "-c", WEIGHED, "export", "relatorios", "-o", str(file), "--workers", str(workers)]
     done = subprocess.run(command, check=True, env=environ, timeout=120, stdout=subprocess.PIPE, text=True)

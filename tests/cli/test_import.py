@@ -221,7 +221,7 @@ def test_what_comes_through_a_pipe_is_stored_or_named_while_more_is_due(laudo: S
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_has_it_say_what_was_kept_and_running_again_finishes(laudo: Shell, number: int) -> None:
-    """A rejection is told once its batch is written, here the last one; the pipe stays open, so that more is due."""
+    """The last line is rejected. Once that is reported, all batches are written and the import waits for more input."""
     lines = ndjson(laudo.folder, 4 * LEAST).read_bytes().splitlines(keepends=True)
     with laudo.starts("import", "-", "--account", "1", stdin=subprocess.PIPE) as process:
         assert process.stdin
@@ -254,7 +254,7 @@ def test_on_a_terminal_a_bar_shows_the_rate(laudo: Shell) -> None:
 
 
 def _interrupted(process: subprocess.Popen[bytes], number: int) -> int:
-    """Send a signal, as Ctrl-C does, and once more when Python has met it right before it began to wait for input."""
+    """Send a signal, again if the process does not end: Python may miss one right before it waits for input."""
     for _ in range(4):
         process.send_signal(number)
         with suppress(subprocess.TimeoutExpired):
@@ -263,7 +263,7 @@ def _interrupted(process: subprocess.Popen[bytes], number: int) -> int:
 
 
 def _read_all(terminal: int) -> str:
-    """Read until the other side has closed; Linux calls that an error."""
+    """Read until the other side has closed, which Linux reports as an error."""
     parts = []
     with suppress(OSError):
         while part := os.read(terminal, 65_536):

@@ -1,4 +1,4 @@
-"""An import that is killed, or whose server is: what it had acknowledged is stored, in whole batches."""
+"""If an import or its server is killed, all that it has acknowledged is stored, in whole batches."""
 
 import os
 import pty
@@ -28,10 +28,10 @@ from postgres_server import Server
 from shell import Shell
 
 Happening = Callable[[subprocess.Popen[bytes]], object]
-"""What becomes of an import that runs."""
+"""What happens to a running import."""
 
 SIZES: Final = {LEAST * times for times in (1, 2, 4, 8) if LEAST * times <= MOST}
-"""What batches may have."""
+"""The sizes that a batch may have."""
 LINES: Final = 18 * LEAST
 PATIENCE: Final = 60.0
 END_ALL: Final = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'laudo'"
@@ -39,7 +39,7 @@ END_ALL: Final = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE a
 
 @pytest.fixture(scope="module")
 def durable() -> Iterator[Server]:
-    """A server that writes as it does in production."""
+    """A server that waits for the disk, as in production."""
     with postgres_server.start(fsync="on", full_page_writes="on") as server:
         yield server
 
@@ -60,7 +60,7 @@ def count(database: Database) -> int:
 
 
 def wait_for(laudo: Shell, number: int, process: subprocess.Popen[bytes]) -> None:
-    """Return once an import has stored so many reports, and a moment more."""
+    """Return a random moment after an import has stored `number` reports."""
     deadline = monotonic() + PATIENCE
     with closing(open_store(laudo.store)) as database:
         while count(database) < number:
@@ -71,7 +71,7 @@ def wait_for(laudo: Shell, number: int, process: subprocess.Popen[bytes]) -> Non
 
 
 def broken_off(laudo: Shell, file: Path, *, at: int, by: Happening) -> tuple[int, str]:
-    """Import until so many reports are stored, and then let something happen; gives exit code and last words."""
+    """Import until `at` reports are stored, then call `by`; gives the exit code and stderr."""
     with laudo.starts("import", str(file), "--account", "1") as process:
         wait_for(laudo, at, process)
         by(process)
@@ -80,14 +80,14 @@ def broken_off(laudo: Shell, file: Path, *, at: int, by: Happening) -> tuple[int
 
 
 def hold_of_what_is_left(laudo: Shell, file: Path) -> None:
-    """The store is sound, running again finishes, and nothing is written twice."""
+    """Check that the store is sound, that running the import again completes it, and that nothing is written twice."""
     left = stored(laudo)
     assert left % LEAST == 0
     laudo.prints("verify")
     again = laudo.prints("import", str(file), "--account", "1")
     counts = re.fullmatch(r"(\d+) inserted, 0 updated, (\d+) unchanged, 0 stale, 0 rejected", again)
     assert counts, again
-    # A server ends what it was told before the importer was killed.
+    # The server still finishes the batch that it received before the import was killed.
     assert int(counts[2]) - left in {0, *SIZES}
     assert int(counts[1]) + int(counts[2]) == stored(laudo) == LINES
 
@@ -144,18 +144,18 @@ def test_an_import_whose_server_ends_has_stored_what_it_acknowledged_and_running
     code, said = broken_off(laudo, file, at=2 * LEAST, by=lambda _: stop(durable))
     durable.start()
     assert code == 1
-    # The batch whose acknowledgement was lost may have been stored all the same.
+    # The last batch may be stored although its acknowledgement was lost.
     assert stored(laudo) - kept(said) in {0, *SIZES}
     hold_of_what_is_left(laudo, file)
 
 
 def test_an_import_whose_session_is_ended_goes_on_or_says_what_it_has_kept(durable: Server, tmp_path: Path) -> None:
-    """It goes on unless the end came in the midst of a commit: nobody knows then whether that is stored."""
+    """It goes on, unless its session ended during a commit: then nobody knows whether the batch is stored."""
     laudo = migrated(durable, "ended", tmp_path)
     file = written(laudo.folder)
 
     def end(process: subprocess.Popen[bytes]) -> None:
-        """Once for each batch: one that is lost three times is given up."""
+        """End the session once for each batch, since the import gives up a batch that fails three times."""
         seen = 0
         with closing(open_store(f"{laudo.store}?application_name=test")) as database:
             while process.poll() is None:
@@ -191,7 +191,7 @@ def test_what_may_be_stored_is_not_told_to_be_nothing(
 
 @pytest.mark.engines("sqlite", reason="nothing is asked of the store")
 def test_a_file_that_cannot_be_read_is_named(laudo: Shell) -> None:
-    """The memory of a process has nothing at its start, and Linux calls that an error of the device."""
+    """Reading the memory of a process from address 0 fails with the error EIO."""
     result = laudo("import", "/proc/self/mem", "--account", "1")
     assert (result.exit_code, result.stderr) == (2, "error: Input/output error: /proc/self/mem\n")
 
@@ -201,7 +201,7 @@ def test_a_terminal_that_is_closed_meanwhile_stops_nothing(laudo: Shell) -> None
     leader, follower = pty.openpty()
     with laudo.starts("import", "-", "--account", "1", stdin=subprocess.PIPE, stderr=follower) as process:
         os.close(follower)
-        assert os.read(leader, 1)  # of the bar
+        assert os.read(leader, 1)  # the progress bar
         os.close(leader)
         assert process.stdin
         process.stdin.write(b'{"numero": "1"}\n' + b"".join(demo.ndjson_lines(demo.relatorios(3))))

@@ -15,7 +15,7 @@ OPERATING = Path(__file__).parents[2] / "docs" / "operating.md"
 
 @pytest.fixture
 def aged(laudo: Shell) -> Shell:
-    """An organization with two accounts, and another one: each account has two reports of 2020 and one of 2021."""
+    """An organization with two accounts, and another one. Each account has two reports of 2020 and one of 2021."""
     laudo.prints("account", "create", "Filial", "--organization", "1")
     laudo.prints("organization", "create", "Vizinha")
     for account in (1, 2, 3):

@@ -79,7 +79,7 @@ def test_a_service_without_extensions_comes_whole_and_then_only_what_changed(
 
 
 def migrated_later(laudo: Shell) -> None:
-    """Let it be as if the store's schema had grown long after it was made."""
+    """Make it look as if the later migrations had been applied long after the first one."""
     later = "UPDATE migration SET applied_at = applied_at + 9 WHERE name <> (SELECT min(name) FROM migration)"
     with closing(open_store(laudo.store, write=True)) as database, database.transaction() as connection:
         connection.run_script(later)
@@ -111,7 +111,7 @@ def test_an_interrupted_pull_goes_on(
     assert {stat.S_IMODE((laudo.folder / name).stat().st_mode) for name in pulled(laudo)} == {0o600}
     asked = len(service.requests)
     assert run(*words).exit_code == 0
-    # In all it asks for a page of persons, three of reports, and then for the newest page of both again.
+    # A whole pull requests one page of persons, three of reports, and then the newest page of each again.
     assert len(service.requests) - asked == max(6 - answered, 2)
     assert (count(laudo, "relatorio"), count(laudo, "pessoa")) == (2600, 700)
 
@@ -145,7 +145,7 @@ def test_a_pull_that_never_began_leaves_nothing_and_says_so(
 
 
 def pulled(laudo: Shell) -> list[str]:
-    """The files that a pull has left."""
+    """The files that a pull leaves behind."""
     return sorted(path.name for path in laudo.folder.iterdir() if "pull" in path.name)
 
 
@@ -255,7 +255,7 @@ def test_reports_that_are_as_old_as_can_be_written_hide_none_that_come_after_the
 
 
 def test_what_came_while_an_interrupted_pull_lay_still_is_not_missed(run: Run, laudo: Shell, service: Service) -> None:
-    """Nor where the newest report is one of the future, and the next walk goes by the beginning of this one."""
+    """Not even if the newest report is of the future, so that the next pull starts from when this one began."""
     service.relatorios.insert(0, relatorio(80_000, atualizado_em="2099-01-01T00:00:00.000Z"))
     service.script = [None, None, None, refused(500)]
     assert run().exit_code == 1
@@ -272,7 +272,7 @@ def test_what_cannot_be_a_report_is_counted_and_told_once_by_its_numero_and_with
     run: Run, service: Service
 ) -> None:
     service.relatorios = [relatorio(2, numero="x-secret"), relatorio(1, numero_documento=cpf(1))]
-    service.relatorios += [relatorio(3, numero_documento="٥٢٩٩٨٢٢٤٧٢٥")]  # digits, but none of a CPF
+    service.relatorios += [relatorio(3, numero_documento="٥٢٩٩٨٢٢٤٧٢٥")]  # Unicode digits that a CPF does not have
     service.relatorios += [relatorio(4, numero="y-secret", tipo_pessoa="z-secret")]
     result = run()
     assert result.exit_code == 1
@@ -298,7 +298,7 @@ def test_a_person_who_is_not_listed_is_asked_for_and_else_unnamed(run: Run, serv
 
 
 class Unheeding(Service):
-    """Knows no filter, and gives all that it has."""
+    """A service that ignores filters and lists everything."""
 
     def list(self, path: str, filters: dict[str, str], *, page: int, rows: int) -> httpx.Response:  # noqa: ARG002
         return super().list(path, {}, page=page, rows=rows)
@@ -314,7 +314,7 @@ def test_nobody_gets_the_name_of_another_and_each_is_asked_for_once(laudo: Shell
 
 
 def names(laudo: Shell) -> dict[str, str]:
-    """CPF → name, as the account has it."""
+    """The stored name of each CPF."""
     with closing(open_store(laudo.store)) as database:
         return dict(database.fetch(Statement("SELECT cpf, nome FROM pessoa")))
 

@@ -46,7 +46,7 @@ def run(tmp_path: Path, base: str) -> Run:
     return run
 
 
-# Where to ask.
+# Which service, and which token.
 
 
 def test_login_checks_and_keeps_a_token_that_only_its_owner_reads(run: Run, base: str, tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_login_where_nobody_can_answer_says_how_else(tmp_path: Path, words: list
         check=False,
         capture_output=True,
         input=given,
-        start_new_session=True,  # which has no terminal
+        start_new_session=True,  # a new session has no terminal
         env=Shell(tmp_path).environment,
         text=True,
     )
@@ -182,7 +182,7 @@ def test_what_cannot_be_asked_with_is_called_as_it_was_given(run: Run, base: str
     ):
         assert one_line(run(*words, LAUDO_URL="127.0.0.1:8000")).startswith("error: LAUDO_URL must be http://")
         assert one_line(run(*words, LAUDO_TOKEN="two words")).startswith("error: LAUDO_TOKEN must be 1 to 4000 ")
-    for empty in ("", "/"):  # As of a variable that is not set: it is no other service, whichever is known.
+    for empty in ("", "/"):  # As from an unset variable: no other known service may be used instead.
         said = one_line(run("pull", "--from", empty, "--account", "1"))
         assert said == "error: --from is empty, where the base URL of a service should stand"
     said = one_line(run("pull", "--from", "service.test", "--account", "1"))
@@ -254,7 +254,7 @@ def test_logout_removes_what_is_damaged_and_tells_of_a_token_that_is_still_used(
     assert one_line(run("logout")) == f"error: Is a directory: {kept}"
 
 
-# What is asked.
+# What is sent.
 
 
 @pytest.mark.parametrize("resource", [RELATORIOS, PESSOAS], ids=lambda resource: resource.name)
@@ -420,7 +420,7 @@ def on_a_terminal(base: str, tmp_path: Path) -> Callable[..., str]:
         environ: dict[str, str] | None = None,
         code: int = 0,
     ) -> str:
-        """Give all that is shown, with `notes` what stderr has too; `begun` is set with the first of it."""
+        """Run on a terminal, with `notes` also stderr; gives all output. `begun` is set once there is some."""
         import pty
 
         leader, follower = pty.openpty()
@@ -430,7 +430,7 @@ def on_a_terminal(base: str, tmp_path: Path) -> Callable[..., str]:
         stderr = follower if notes else subprocess.DEVNULL
         with subprocess.Popen([LAUDO, *words], stdout=follower, stderr=stderr, env=environment) as process:
             os.close(follower)
-            with suppress(OSError):  # so Linux says that nobody writes any more
+            with suppress(OSError):  # Linux reports the end of all writers as an error
                 while read := os.read(leader, 10_000):
                     shown += read
                     if begun:
@@ -565,7 +565,7 @@ def test_help_writes_examples_as_they_would_be_typed(run: Run) -> None:
 
 
 TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-"""What Unicode calls Bidi_Control."""
+"""The characters with the Unicode property Bidi_Control."""
 
 
 def test_nothing_that_a_service_writes_commands_the_terminal(
@@ -715,7 +715,7 @@ def test_watch_goes_on_when_the_service_was_away_and_says_once_each_time_that_it
     run: Run, service: Service
 ) -> None:
     away: list[Answer] = [refused(503, Retry_After="0"), refused(429, Retry_After="0"), httpx.ReadError("dropped")]
-    looks = [away[(look + attempt) % 3] for look in range(4) for attempt in range(3)]  # each ends with another one
+    looks = [away[(look + attempt) % 3] for look in range(4) for attempt in range(3)]  # each ends with another error
     rita = listed([pessoa(1, nome="Rita")], total="1")
     service.script = [None, *looks, rita, *looks, rita, refused(401)]
     result = run("pessoas", "--watch", "--every", "0.1", "--json", "nome")
@@ -728,13 +728,13 @@ def test_watch_goes_on_when_the_service_was_away_and_says_once_each_time_that_it
 
 
 def test_watch_ends_quietly_once_nobody_reads_it(base: str, tmp_path: Path) -> None:
-    """It would look again tomorrow."""
+    """It notices that before its next look, which would be in a day."""
     environ = Shell(tmp_path).environment | {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN}
     command = [LAUDO, "relatorios", "--watch", "--every", "86400"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ) as watch:
         assert watch.stdout
         assert watch.stderr
-        for _ in range(3):  # All that there is to print before the wait.
+        for _ in range(3):  # All lines that it prints before it waits.
             assert watch.stdout.readline().endswith(b"***982247**\n")
         watch.stdout.close()
         try:

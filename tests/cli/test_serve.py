@@ -26,7 +26,7 @@ from shell import LAUDO, Shell, ndjson, one_line
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A process that serves, and a client of it."""
+    """A running `laudo serve` or `laudo demo`, and a client of it."""
 
     process: subprocess.Popen[bytes]
     client: httpx.Client
@@ -42,7 +42,7 @@ class Server:
 
 @contextmanager
 def serving(laudo: Shell, *words: str) -> Iterator[Server]:
-    """Serve for the length of a block, which begins when it says so."""
+    """Serve for the length of a block, which begins once the process says that it serves."""
     port = free_port()
     with (
         laudo.starts(*words, "--port", str(port)) as process,
@@ -70,7 +70,7 @@ def test_serve_answers_and_a_signal_ends_it_with_0(laudo: Shell, number: int) ->
 
 def test_systemd_is_told_once_it_serves(laudo: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
-        systemd.bind(b"")  # a name of the abstract kind, which Linux chooses
+        systemd.bind(b"")  # Linux chooses a name in the abstract namespace
         systemd.settimeout(60)
         monkeypatch.setenv("NOTIFY_SOCKET", systemd.getsockname().replace(b"\0", b"@", 1).decode())
         with serving(laudo, "serve", "--workers", "2") as server:
@@ -91,7 +91,7 @@ def test_with_nohup_the_end_of_its_terminal_is_not_its_own(laudo: Shell) -> None
 
 
 def test_many_signals_end_it_with_0_too(laudo: Shell) -> None:
-    """Two come where `make` runs it: to all of the group, and again from `make`, which may be as it ends."""
+    """Under `make` two come: one to the process group, and another from `make`, perhaps while the process is ending."""
     with serving(laudo, "serve", "--workers", "1") as server:
         while server.process.poll() is None:
             server.process.terminate()
@@ -99,7 +99,7 @@ def test_many_signals_end_it_with_0_too(laudo: Shell) -> None:
 
 
 def test_a_signal_that_came_while_it_was_stopped_ends_it_with_0_too(laudo: Shell) -> None:
-    """Any thread may be the first to wake up, and there is one for each worker."""
+    """After SIGCONT any thread may run first; there is one for each worker."""
     with serving(laudo, "serve", "--workers", "6") as server:
         assert server.client.get("/ready").status_code == 200
         server.process.send_signal(signal.SIGSTOP)
@@ -129,7 +129,7 @@ def test_a_service_that_can_start_no_worker_any_more_ends_with_2_and_none_is_lef
     with serving(laudo, "serve", "--workers", "2") as server:
         assert server.client.get("/ready").status_code == 200
         one, other = server.workers()
-        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (6, 6))  # fewer than it has open
+        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (6, 6))  # fewer than are open already
         os.kill(one, signal.SIGKILL)
         _, said = server.process.communicate(timeout=60)
         assert server.process.returncode == 2
@@ -237,7 +237,7 @@ def test_a_worker_has_threads_for_its_connections_to_stores_and_for_answers_that
 
 
 def test_a_connection_on_which_no_request_comes_is_closed_in_silence(laudo: Shell) -> None:
-    """A client's pool sees that it is closed; an answer to nothing would be taken for that of the next request."""
+    """A client would take an unrequested answer for that to its next request. Its pool notices a closed connection."""
     laudo.prints("token", "create", "--user", "1")
     with serving(laudo, "serve", "--workers", "1", "--idle-timeout-ms", "1000") as server:
         port = server.client.base_url.port
@@ -344,7 +344,7 @@ def test_demo_refuses_an_instant_before_which_there_are_not_three_years(empty: S
 
 
 def _newest(shell: Shell, *words: str) -> datetime:
-    """Give the instant of the newest report of a demonstration that is made anew."""
+    """Make a new demonstration; gives the instant of its newest report."""
     store = f"sqlite:///{shell.folder}/{len(words)}.db"
     shell.prints("demo", "--no-serve", "--store", store, *words)
     with closing(open_store(store)) as database:

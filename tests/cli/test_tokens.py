@@ -131,7 +131,7 @@ def test_a_terminal_does_not_show_a_token_that_is_typed(laudo: Shell) -> None:
         while not shown.endswith(b"Token: "):
             shown += os.read(ours, 1000)
         os.write(ours, f"{ADOPTED}\n".encode())
-        with suppress(OSError):  # Linux says so where nobody has the other end any more.
+        with suppress(OSError):  # Linux raises it once nobody has the other end open.
             while more := os.read(ours, 1000):
                 shown += more
     os.close(ours)
@@ -160,7 +160,7 @@ def test_the_same_token_is_not_taken_twice(laudo: Shell) -> None:
 
 @pytest.fixture
 def tokens(laudo: Shell) -> tuple[str, str]:
-    """A token of ours and one of another service."""
+    """A token that we made, and an adopted one of another service."""
     token = laudo.prints("token", "create", "--user", "1")
     laudo.prints("token", "create", "--user", "1", "--from-stdin", stdin=ADOPTED)
     return token, ADOPTED

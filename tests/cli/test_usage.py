@@ -171,7 +171,7 @@ def test_wrong_usage_is_one_line_and_2(empty: Shell, words: list[str], line: str
 
 
 def leaves(command: click.Command, *words: str) -> Iterator[tuple[list[str], click.Command]]:
-    """Every command that has none below it, with the words that ask for it."""
+    """Every command without subcommands, with the words that call it."""
     if not isinstance(command, click.Group):
         yield [*words], command
         return
@@ -183,7 +183,7 @@ def leaves(command: click.Command, *words: str) -> Iterator[tuple[list[str], cli
 
 
 def needed(command: click.Command, *, but: click.Parameter | None = None) -> list[str]:
-    """What a command has to be given, in forms that it can read."""
+    """The required arguments and options of a command, with values that it can parse."""
     return [
         word
         for each in command.params
@@ -193,7 +193,7 @@ def needed(command: click.Command, *, but: click.Parameter | None = None) -> lis
 
 
 def misplaced(value: str) -> Iterator[list[str]]:
-    """Every command line that has this value where none, or none such, can stand."""
+    """Every command line that has this value in a place where no value, or no such value, is accepted."""
     yield from ([value], [f"--{value}"])
     for words, command in leaves(cli.main):
         yield from ([*words[:-1], value], [*words, f"--{value}"], [*words, f"-{value}"])
@@ -328,7 +328,7 @@ def test_a_file_of_any_name_is_a_store_and_told_with_its_folder(empty: Shell, mo
     assert empty.prints(*words) == "organization 1, with account 1 (principal)"
 
 
-# What cannot be printed.
+# Output that cannot be written.
 
 REFUSED = {"closed": "Bad file descriptor", "full": "No space left on device", "unread": "Broken pipe"}
 
@@ -404,7 +404,7 @@ def test_what_nobody_can_be_told_stops_nothing(laudo: Shell, words: list[str]) -
     assert subprocess.run(command, check=False, stdout=subprocess.DEVNULL, env=laudo.environment).returncode == 0
 
 
-# What is not there to be read.
+# Input that cannot be read.
 
 
 @pytest.mark.parametrize(
