@@ -38,8 +38,8 @@ FILLED: Final = many(240)
 _MOST = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (_MOST, _MOST))
 
-# As in `postgres_server`, do not wait for the disk, which takes longer than many tests. A power cut might damage a store,
-# but what a killed process has committed stays. Commands and servers that tests start as processes do wait.
+# As in `postgres_server`, do not wait for the disk, which takes longer than many tests. A power cut might damage a
+# store, but what a killed process has committed stays. Commands and servers that tests start as processes do wait.
 patch.object(os, "fsync", lambda _descriptor: None).start()
 patch.object(sqlite_store, "_WRITE", (*sqlite_store._WRITE, "PRAGMA synchronous = OFF")).start()
 

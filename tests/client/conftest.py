@@ -1,4 +1,4 @@
-"""Every case is asked twice: of the client that blocks and of the one that is awaited."""
+"""Runs every test twice: with the blocking client and with the asynchronous one."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Protocol
@@ -12,7 +12,7 @@ from laudo.client import AsyncLaudo, Laudo, Limits, Timing
 
 
 class Client(Protocol):
-    """Either client, as if it blocked; `all` walks a list to its end."""
+    """Either client, with blocking methods; `all` walks a list to its end."""
 
     def call(self, method: str, /, **arguments: Any) -> Any:  # noqa: ANN401
         ...

@@ -1,4 +1,4 @@
-"""A stand-in for another service of this contract: no cursor, ETag or Link; what it answers can be scripted."""
+"""A stand-in for another service of this contract. It has no cursor, ETag or Link, and its answers can be scripted."""
 
 import asyncio
 import json
@@ -11,11 +11,11 @@ import httpx
 
 TOKEN = "token-of-another-service"
 Answer = httpx.Response | Exception | Callable[[httpx.Request], httpx.Response] | None
-"""One scripted answer; None lets the stand-in answer as it would."""
+"""One scripted answer; None stands for the normal one."""
 
 
 def relatorio(number: int, **changes: object) -> dict[str, Any]:
-    """One item of /relatorios; a larger number was updated later."""
+    """One item of /relatorios; with a larger number it was updated later."""
     minutes, seconds = divmod(number, 60)
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)
@@ -37,7 +37,7 @@ def pessoa(number: int, **changes: object) -> dict[str, Any]:
 
 
 class Service:
-    """Holds items in the order in which it lists them, and answers requests by page numbers alone."""
+    """Holds items in the order of its lists, and knows only page numbers, no cursors."""
 
     def __init__(self, relatorios: list[dict[str, Any]] | None = None, *, most_rows: int = 1000) -> None:
         self.relatorios = relatorios or []
@@ -47,7 +47,7 @@ class Service:
         self.requests: list[httpx.Request] = []
         self._counting = Lock()
         self.after: Callable[[int], None] = lambda _: None
-        """Called after each answer with the number of requests so far: to change the list under a walk."""
+        """Called after each answer with the number of requests so far, for example to change the list during a walk."""
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         with self._counting:
@@ -109,13 +109,13 @@ def refused(status: int, message: str = "Não.", **headers: str) -> httpx.Respon
 
 
 class Clock:
-    """A clock that stands still but for the pauses, which are kept."""
+    """A clock that only `sleep` advances; it records the pauses."""
 
     def __init__(self) -> None:
         self.time = 0.0
         self.pauses: list[float] = []
         self.chances: list[float] = []
-        """What chance gives before it gives 1 for ever."""
+        """The next results of `chance`; after them it gives 1."""
 
     def chance(self) -> float:
         return self.chances.pop(0) if self.chances else 1.0

@@ -1,4 +1,4 @@
-"""Puts a handler of requests on a socket of this machine, as a service that other processes and commands can ask."""
+"""Serves a handler of requests on a local socket, so that other processes and commands can send requests to it."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -19,11 +19,11 @@ def listening(handler: Handler) -> Iterator[str]:
     """Serve until the block ends; gives the base address. A handler that raises drops the connection."""
 
     class OnSocket(BaseHTTPRequestHandler):
-        disable_nagle_algorithm = True  # else the body waits 40 ms, until the head is acknowledged
+        disable_nagle_algorithm = True  # otherwise the body waits 40 ms until the head is acknowledged
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            url = urljoin("http://service.test", self.path)  # A proxy is told the whole address.
+            url = urljoin("http://service.test", self.path)  # A request to a proxy has the whole URL.
             try:
                 answer = handler(httpx.Request("GET", url, headers=list(self.headers.items())))
             except Exception:  # noqa: BLE001 - a scripted failure: the connection ends
@@ -44,7 +44,7 @@ def listening(handler: Handler) -> Iterator[str]:
 
 
 def of_app(app: WSGIApplication) -> Handler:
-    """Make a handler of the service itself."""
+    """Make a handler that passes requests to the service itself."""
 
     def handle(request: httpx.Request) -> httpx.Response:
         answer = Client(app, None).ask("GET", request.url.raw_path.decode(), headers=dict(request.headers))

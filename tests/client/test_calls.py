@@ -41,10 +41,10 @@ from laudo.core.resources import PROFILE as PROFILE_FIELDS
 
 RESET = httpx.ReadError("reset")
 DEEP = b'{"x": ' + b"[" * 1_000_000
-"""Deeper than any stack: since Python 3.14 its bytes are the limit, no number of calls."""
+"""Nested deeper than any stack: since Python 3.14 the limit is the stack's size in bytes, not a number of calls."""
 
 
-# What a call gives.
+# What a call returns.
 
 
 def test_a_page_has_items_total_and_its_number(client: Client, service: Service) -> None:
@@ -78,14 +78,14 @@ def test_a_closed_client_asks_no_more(client: Client, service: Service) -> None:
 
 
 def test_what_came_is_pickled_and_a_client_is_not(client: Client, service: Service) -> None:
-    """Processes that are not forked, as multiprocessing begins them since Python 3.14, are given what is pickled."""
+    """Processes of multiprocessing that are not forked (the default since Python 3.14) receive pickled values."""
     service.relatorios = [relatorio(1), relatorio(2)]
     page, batches = client.call("relatorios"), client.batches("relatorios_in_batches")
     service.script = [refused(429, retry_after="900")]
     with pytest.raises(RateLimitError) as caught:
         client.call("contar")
     kept = (page.itens, batches, client.call("usuario"), caught.value)
-    *values, error = pickle.loads(pickle.dumps(kept))  # noqa: S301 - we have written it
+    *values, error = pickle.loads(pickle.dumps(kept))  # noqa: S301 - the test made it itself
     assert (*values, str(error), error.retry_after) == (*kept[:3], str(caught.value), 900)
     with pytest.raises(TypeError, match="a client, which a page has too, holds a token"):
         pickle.dumps(page)
@@ -108,7 +108,7 @@ def test_a_request_carries_what_the_specification_wants(client: Client, service:
     assert str(filtered.url) == "http://service.test/relatorios?page=1&rows=25&sort=-nome"
 
 
-# What is refused before it is sent.
+# Arguments that are refused before a request is sent.
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_every_text_that_can_be_stored_can_be_asked_for(client: Client, service:
     assert [item.nome for item in client.call("relatorios", nome=nome).itens] == [nome]
 
 
-class Matriz(str, Enum):  # noqa: UP042 - a StrEnum writes itself as its text, which this does not
+class Matriz(str, Enum):  # noqa: UP042 - unlike a StrEnum, this is not written as its text
     DEFAULT = "consultaPessoaDefault"
     NOME = "-nome"
 
@@ -409,7 +409,7 @@ def test_a_proxy_for_all_stands_for_each_scheme_without_its_own(monkeypatch: pyt
     assert [proxy and str(proxy.url) for proxy in found] == ["http://all.test", "http://own.test"]
 
 
-# What goes wrong.
+# Errors.
 
 
 def test_a_wrong_token(new_client: NewClient, service: Service) -> None:
@@ -588,7 +588,7 @@ def test_a_total_that_no_list_has_is_none(client: Client, service: Service, tota
 
 
 def test_an_answer_to_another_question_is_none(client: Client, service: Service) -> None:
-    """Unchanged is nothing that was asked about, unless an ETag was sent."""
+    """304 Not Modified is no valid answer to a request without an ETag."""
     service.script = [httpx.Response(304, headers={"ETag": '"1"'})]
     with pytest.raises(AnswerError, match="has not changed, but was not asked") as caught:
         client.call("relatorios")
@@ -617,7 +617,7 @@ def test_a_redirect_is_not_followed_but_says_what_to_change(
     assert len(service.requests) == 1
 
 
-# What is tried again.
+# Retries.
 
 
 @pytest.mark.parametrize(
@@ -776,7 +776,7 @@ def test_the_deadline_is_for_all_tries(new_client: NewClient, service: Service, 
 
 
 def test_a_call_whose_time_is_over_waits_for_no_less_than_nothing(new_client: NewClient, service: Service) -> None:
-    """As after a pause through which the machine slept: no socket takes a time below zero. An answer may yet come."""
+    """The deadline may pass while the machine sleeps. Sockets take no negative timeout, and an answer may yet come."""
     with suppress(DeadlineError):
         new_client(service, limits=Limits(deadline=1e-9)).call("usuario")
     assert set(service.requests[0].extensions["timeout"].values()) == {0.001}
@@ -786,7 +786,7 @@ def test_a_call_whose_time_is_over_waits_for_no_less_than_nothing(new_client: Ne
 def test_a_service_that_is_down_is_asked_little_more_often_than_without_retries(
     client: Client, service: Service, answered: int
 ) -> None:
-    """However often it has answered before."""
+    """No matter how often it has answered before."""
     for _ in range(answered):
         client.call("usuario")
     service.requests.clear()
@@ -816,7 +816,7 @@ def test_answers_give_retries_back(client: Client, service: Service) -> None:
     assert len(service.requests) == 3
 
 
-# What waits.
+# Waiting for a result.
 
 
 def test_waiting_ends_with_the_report_and_asks_by_etag(client: Client, service: Service, clock: Clock) -> None:
@@ -981,7 +981,7 @@ def test_a_report_may_be_awaited_and_answered_in_capitals(
     assert client.call("wait_for", numero=asked(number)).numero == answered(number)
 
 
-# What stays secret.
+# Secrets.
 
 
 def test_no_repr_shows_a_token_or_a_person(service: Service) -> None:

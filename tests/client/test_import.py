@@ -1,4 +1,4 @@
-"""What the import of the client brings, and what a type checker makes of its use."""
+"""What importing the client loads, and what a type checker says of code that uses it."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ ENGINES = {"apsw", "falcon", "granian", "click", "laudo.server", "pandas", "pola
 def test_the_import_brings_nothing_of_the_server() -> None:
     script = "import sys, laudo.client; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
-    # httpx loads click for a command of its own, if it is there.
+    # httpx imports click, if it is installed, for a command of its own.
     assert not set(done.stdout.split()) & (ENGINES - {"click"})
 
 

@@ -1,4 +1,4 @@
-"""Both clients against the service itself, in this process: its cursors, ETags and refusals."""
+"""Both clients with the service itself, in this process: its cursors, ETags and refusals."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Both clients over real connections: what a broken service does to them, and that nothing outlasts the deadline."""
+"""Both clients over real connections: how they handle broken services, and that nothing outlasts the deadline."""
 
 import asyncio
 import gc
@@ -58,7 +58,7 @@ def resetting(connection: socket.socket) -> None:
 
 
 def stalling(connection: socket.socket) -> None:
-    connection.recv(1)  # the client goes first
+    connection.recv(1)  # waits until the client closes
 
 
 def trickling(connection: socket.socket) -> None:
@@ -71,7 +71,7 @@ def trickling(connection: socket.socket) -> None:
 
 @contextmanager
 def serving(serve: Serve, *, first: bool = True) -> Iterator[str]:
-    """Accept connections until the block ends, read a request from each `first`, and treat it as told."""
+    """Call `serve` with each connection until the block ends; if `first`, read a request before that."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def accept() -> None:
@@ -156,7 +156,7 @@ def test_no_answer_fills_the_memory(ask: Ask, packed: bool, monkeypatch: pytest.
 
 @pytest.mark.parametrize("packed", ["gzip, gzip", "gzip\r\nContent-Encoding: gzip", "BR", "zstd"])
 def test_no_few_bytes_fill_the_memory(ask: Ask, packed: str) -> None:
-    """What gzip has packed twice becomes a million times as long, all of it at once."""
+    """Unpacking what gzip has packed twice can make it a million times as long, all at once."""
     body = gzip.compress(gzip.compress(b" " * 1_000_000))
     head = OK + f"Content-Encoding: {packed}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     told = r"^the answer is packed in another way than was asked for \(status 200\)$"
@@ -198,7 +198,7 @@ def test_a_proxy_that_is_not_there_is_what_does_not_answer(
 
 
 def through(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
-    """Let the environment name a proxy for every service."""
+    """Set the environment variables that name a proxy for every service."""
     for name in ("http_proxy", "https_proxy"):
         monkeypatch.setenv(name, proxy)
     monkeypatch.delenv("no_proxy", raising=False)
@@ -275,14 +275,14 @@ def test_a_socks_proxy_that_breaks_off_or_is_none_is_what_may_pass(
         through(monkeypatch, socks)
         with pytest.raises(TransportError) as caught:
             ask("http://service.invalid", Limits(retries=1))
-    gc.collect()  # The library leaves such connections to the garbage collector.
+    gc.collect()  # httpx leaves such connections to the garbage collector.
     told = f"the proxy {socks} makes no connection to http://service.invalid; check with whoever runs it, or "
     assert str(caught.value).startswith(told)
     assert (caught.value.status, len(asked)) == (None, 2)
 
 
 def failure(ask: Ask, base: str, limits: Limits = HURRY) -> str:
-    """Give what is said of a connection that was not made: its cause is kept, and no frame that knows the token."""
+    """Fail to connect; gives the message. The error keeps its cause, but no frame that holds the token."""
     with pytest.raises(TransportError) as caught:
         ask(base, limits)
     assert caught.value.__context__ is None
@@ -380,7 +380,7 @@ def test_what_speaks_no_tls(ask: Ask) -> None:
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
-    """Make a certificate, with its key, that nobody but itself vouches for."""
+    """Make a self-signed certificate with its key."""
     made, file = tmp_path / "made.pem", tmp_path / "certificate.pem"
     command = ["openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-subj", "/CN=service.test", "-days", "2"]
     named = ("-addext", "subjectAltName=IP:127.0.0.1")
@@ -452,7 +452,7 @@ def test_a_lost_connection_is_tried_again(ask: Ask) -> None:
 
 
 def test_however_often_callers_leave_others_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They leave at every step of a question, first of one that is not answered; the last has to wait for theirs."""
+    """Calls are cancelled at every step, the first while it gets no answer. The last call needs their connections."""
     monkeypatch.setattr(transports, "MOST", 2)
     answers = chain([stalling], repeat(answering(PROFILE)))
 
@@ -474,7 +474,7 @@ def test_however_often_callers_leave_others_are_answered(monkeypatch: pytest.Mon
 
 
 class Waiting(httpx.AsyncBaseTransport):
-    """Answers nothing until it is closed, and then fails unless it has an answer."""
+    """A transport that waits until it is closed, and then gives its answer or, without one, fails."""
 
     def __init__(self, answer: httpx.Response | None = None) -> None:
         self._answer = answer
@@ -552,7 +552,7 @@ for what in (ask, leave, ask, close):
 
 
 def test_each_event_loop_has_connections_of_its_own() -> None:
-    """On those of a loop that is over nothing can be sent; of one call too many for the places, one waits, as well."""
+    """The connections of a finished loop are unusable. If there are more calls than connections, one of them waits."""
     threads: list[threading.Thread] = []
 
     def talk(connection: socket.socket) -> None:
@@ -585,7 +585,7 @@ if child:
 
 
 def test_a_fork_has_connections_of_its_own() -> None:
-    """On one that both have, whoever reads first would get the answer to the other's question."""
+    """On a shared connection, one process could read the answer to the other's request."""
     asked: list[int] = []
 
     def talk(connection: socket.socket) -> None:

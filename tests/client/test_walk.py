@@ -50,7 +50,7 @@ def test_a_walk_that_is_left_waits_for_no_page_under_way(service: Service) -> No
     client = Laudo("http://service.test", TOKEN, transport=httpx.MockTransport(handler))
     batches = client.relatorios_in_batches(rows=25, workers=3)
     assert len([next(batches), next(batches)]) == 2
-    batches.close()  # type: ignore[attr-defined]  # an iterator to the type checker, a generator in truth
+    batches.close()  # type: ignore[attr-defined]  # typed as an iterator, but really a generator
     assert not are_released.is_set()
     are_released.set()
 
@@ -156,7 +156,7 @@ def delete(items: Service) -> None:
 def test_pages_answered_in_any_order_while_the_list_changes_miss_nothing(
     change: Callable[[Service], None], seed: int
 ) -> None:
-    """Each answer is that of the instant at which the service came to it, which is not the order of the calls."""
+    """Each answer shows the list when the service handled it, and the service may handle calls in any order."""
     seeded, items = Random(seed), Service(newest_first(300))
     before, found = numeros_of(items), list[object]()
     walk = Walk(relatorios({}), rows=25, workers=3)
@@ -296,7 +296,7 @@ def test_a_service_that_gives_fewer_items_than_it_says(
 
 
 def capped(service: Service, most: int, *, more: int = 0) -> None:
-    """Let it echo the size that it was asked for, but give no more than `most`, and count `more` than there are."""
+    """Let it echo the requested `rows` but give at most `most` items, and report a total with `more` than there are."""
 
     def answer(request: httpx.Request) -> httpx.Response:
         page, rows = (int(request.url.params.get(name, "1")) for name in ("page", "rows"))
@@ -439,7 +439,7 @@ def test_a_start_that_is_no_place_is_refused_before_anything_is_sent(
 
 
 def test_another_page_than_the_one_asked_for_ends_the_walk(client: Client, service: Service) -> None:
-    """As where something before the service drops the query: all that came would be what was seen."""
+    """For example if a proxy drops the query: every page would be the first one, which was already seen."""
     service.script = [listed(newest_first(25), total=250)] * 10
     with pytest.raises(AnswerError, match="another page than the one asked for"):
         client.batches("relatorios_in_batches", rows=25)
@@ -475,7 +475,7 @@ def test_a_service_that_ignores_the_page_ends_the_walk() -> None:
 
 
 def test_a_service_whose_total_depends_on_the_page_ends_the_walk() -> None:
-    """The first page says that there are more than the others do, each time that it is read again."""
+    """The first page gives a larger total than the others, each time that it is read."""
     walk, items = Walk(relatorios({}), rows=25), newest_first(100)
     seen: list[object] = []
     for _ in range(2000):

@@ -1,4 +1,4 @@
-"""One demonstration, filled once for each engine; one server over it for the tests that need nothing special."""
+"""One demonstration for each engine, and one server of it for all tests without special needs."""
 
 import shutil
 from collections.abc import Iterator
@@ -19,13 +19,13 @@ def live_stores(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture(scope="session")
 def untouched(live_stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Place:
-    """What is only copied: a store that is served could not be."""
+    """A demonstration that is never served, so that its store can be copied."""
     return Place(tmp_path_factory.mktemp("place"), other_store=live_stores.bare()).demonstrate()
 
 
 @pytest.fixture(scope="session")
 def place(live_stores: Stores, untouched: Place) -> Place:
-    """10,000 invented reports and a token of the account that has most of them."""
+    """10,000 invented reports, with a token of the account that has the most."""
     return replace(untouched, other_store=live_stores.copy(untouched.store))
 
 
@@ -37,7 +37,7 @@ def server(place: Place) -> Iterator[Server]:
 
 @pytest.fixture
 def own_place(untouched: Place, stores: Stores, tmp_path: Path) -> Place:
-    """A copy that a test may damage."""
+    """A copy of the demonstration that a test may change."""
     mine = replace(untouched, folder=tmp_path, other_store=stores.copy(untouched.store))
     shutil.copy(untouched.key_file, mine.key_file)
     return mine

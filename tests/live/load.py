@@ -1,6 +1,7 @@
-"""Clients in an open loop: each request is sent at its time, over a connection of its own, however long others take.
+"""An open-loop load: each request is sent on schedule, over its own connection, however long the others take.
 
-Clients that wait for an answer before they ask again hide that a server collapses: the slower it is, the less they ask.
+Clients that wait for each answer before the next request hide the collapse of a server: the slower it is, the fewer
+requests they send.
 """
 
 import asyncio
@@ -15,12 +16,12 @@ from typing import Final
 from live.server import Response, Server, request
 
 _PATIENCE: Final = 30.0
-"""Seconds after which an answer that has not come never will."""
+"""Seconds to wait for an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked, and the one right answer to it, as long as it can be answered."""
+    """A request, and its only right answer while the store can be reached."""
 
     target: str
     raw: bytes
@@ -30,12 +31,12 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back; no response where the connection ended before it was whole."""
+    """The outcome of a request; `response` is None if the connection ended before the answer was complete."""
 
     question: Question
     sent: float
     at: float
-    """When it was whole, by the clock of `monotonic`."""
+    """When the answer was complete, by the clock of `monotonic`."""
     response: Response | None
 
     @property
@@ -53,7 +54,7 @@ class Reply:
 
 
 def question(server: Server, target: str, *headers: str) -> Question:
-    """Ask a server that is well, which tells the right answer; with the token unless an Authorization is given."""
+    """Learn the right answer from a healthy server; sends the token unless `headers` have an Authorization."""
     given = any(header.startswith("Authorization:") for header in headers)
     all_headers = (*headers, *(() if given else (f"Authorization: {server.place.token}",)), "Connection: close")
     right = server.ask(target, *all_headers)
@@ -61,17 +62,17 @@ def question(server: Server, target: str, *headers: str) -> Question:
 
 
 class Load:
-    """The replies so far, in the order in which they came."""
+    """The replies so far, in the order of arrival."""
 
     def __init__(self) -> None:
         self.replies: list[Reply] = []
 
     def since(self, instant: float) -> list[Reply]:
-        """Give the replies to what was sent after an instant."""
+        """Give the replies to requests that were sent after an instant."""
         return [reply for reply in self.replies if reply.sent > instant]
 
     def wait(self, count: int) -> None:
-        """Return once there are so many replies; they go on coming."""
+        """Return once there are `count` replies; the load goes on."""
         deadline = monotonic() + _PATIENCE
         while len(self.replies) < count:
             assert monotonic() < deadline, f"{len(self.replies)} replies in {_PATIENCE} s"
@@ -80,7 +81,7 @@ class Load:
 
 @contextmanager
 def load(port: int, questions: Sequence[Question], *, rate: float) -> Iterator[Load]:
-    """Ask so many questions a second for the length of a block; what is still unanswered at its end is waited for."""
+    """Send `rate` requests a second for the length of a block; at its end, wait for the answers that are missing."""
     made = Load()
     ended = threading.Event()
     asking = threading.Thread(target=asyncio.run, args=(_ask_on(port, questions, 1 / rate, made, ended),))
@@ -124,7 +125,7 @@ async def _exchanged(port: int, raw: bytes) -> bytes:
 
 
 def _parsed(answer: bytes) -> Response:
-    """Read one whole answer; raises ValueError when it is not whole, or more than one."""
+    """Parse exactly one complete answer; raises ValueError if it is anything else."""
     head, separator, body = answer.partition(b"\r\n\r\n")
     first, *lines = head.decode("latin-1").split("\r\n")
     headers = {name.lower(): text.strip() for name, _, text in (line.partition(":") for line in lines)}

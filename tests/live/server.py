@@ -1,4 +1,4 @@
-"""Runs `laudo` as people do, in a process of its own, and speaks to it over plain sockets."""
+"""Runs `laudo` in a process of its own, as people do, and sends requests over plain sockets."""
 
 import json
 import os
@@ -19,10 +19,10 @@ from laudo.demo import NOW_MS
 from shell import LAUDO, Shell
 
 DEMO_UNTIL: Final = render_instant(NOW_MS)
-"""When the invented reports end, so that tests know their days."""
+"""The instant up to which reports are invented; fixed, so that tests know their dates."""
 
 _PATIENCE: Final = 30.0
-"""Seconds after which something that should have happened has not."""
+"""Seconds to wait for something before the test fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Place(Shell):
     token: str = field(default="", repr=False)
 
     def demonstrate(self) -> "Place":
-        """Fill the store with 10,000 invented reports; gives the place with a token of the account that has most."""
+        """Fill the store with 10,000 invented reports; gives a place with a token of the account that has the most."""
         words = ("--no-serve", "--until", DEMO_UNTIL, "--store", self.store, "--key-file", str(self.key_file))
         made = self.run("demo", *words)
         assert made.returncode == 0, made.stderr
@@ -40,7 +40,7 @@ class Place(Shell):
         return replace(self, token=token)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end."""
+        """Run a command and wait for its end."""
         return subprocess.run(
             [LAUDO, *arguments],
             cwd=self.folder,
@@ -54,7 +54,7 @@ class Place(Shell):
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What came back for one request; header names in lower case."""
+    """The answer to one request; its header names are in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -90,7 +90,7 @@ class Client:
         self.socket.sendall(request)
 
     def read(self, *, head: bool = False) -> Response:
-        """Read one whole answer; raises EOFError when the connection ends before it does."""
+        """Read one whole answer; raises EOFError if the connection ends before that."""
         status = int(self._line().split(b" ", 2)[1])
         headers: dict[str, str] = {}
         while line := self._line().rstrip(b"\r\n"):
@@ -114,16 +114,16 @@ class Client:
 
 
 def request(target: str, *headers: str, method: str = "GET") -> bytes:
-    """Write one request; every character is one byte."""
+    """Give the bytes of one request; each character becomes one byte."""
     lines = (f"{method} {target} HTTP/1.1", "Host: test", *headers, "", "")
     return "\r\n".join(lines).encode("latin-1")
 
 
 class Server:
-    """A running `laudo serve`; what it says goes to two files."""
+    """A running `laudo serve`; its stdout and stderr go to two files."""
 
     def __init__(self, place: Place, *flags: str, port: int | None = None, files: int = 0) -> None:
-        """Serve, with at most so many files open in each process, if that is given."""
+        """Start serving; `files`, if given, limits how many files each process may have open."""
         limited = ("sh", "-c", f'ulimit -n {files} && exec "$@"', "sh") if files else ()
         self.place = place
         self.port = port or free_port()
@@ -146,7 +146,7 @@ class Server:
         return f"http://127.0.0.1:{self.port}"
 
     def ask(self, target: str, *headers: str, method: str = "GET") -> Response:
-        """Send one request, with the token unless an Authorization is given, on a connection of its own."""
+        """Send one request on its own connection, with the token unless `headers` have an Authorization."""
         given = any(header.lower().startswith("authorization:") for header in headers)
         token = () if given else (f"Authorization: {self.place.token}",)
         with Client(self.port) as client:
@@ -154,7 +154,7 @@ class Server:
             return client.read(head=method == "HEAD")
 
     def statuses(self, raw: bytes) -> list[int]:
-        """Send any bytes and a good last request; give the status of each answer until the server closes."""
+        """Send any bytes and a valid last request; gives the status of each answer until the server closes."""
         last = request("/health", "Connection: close")
         with Client(self.port) as client, suppress(BrokenPipeError, ConnectionResetError):
             client.send(raw + last)
@@ -162,14 +162,14 @@ class Server:
         return []
 
     def interrupt(self, number: signal.Signals) -> None:
-        """Signal the main process, or with SIGINT all of them, as Ctrl-C on a terminal does."""
+        """Signal the main process, or for SIGINT all processes, as Ctrl-C on a terminal does."""
         if number is signal.SIGINT:
             os.killpg(self.process.pid, number)
         else:
             self.process.send_signal(number)
 
     def ended(self) -> int:
-        """Wait for its end, after an interruption, and give its exit code."""
+        """Wait until it has ended after an interruption; gives its exit code."""
         try:
             return self.process.wait(_PATIENCE)
         finally:
@@ -177,11 +177,11 @@ class Server:
                 os.killpg(self.process.pid, signal.SIGKILL)
 
     def said(self) -> str:
-        """All that it has written."""
+        """Everything that it has written so far."""
         return self.out.read_text("utf-8") + self.err.read_text("utf-8")
 
     def wait_to_say(self, text: str) -> None:
-        """Return when it has written this; fails when that takes too long."""
+        """Return when it has written `text`; fails if that takes too long."""
         for _ in range(int(_PATIENCE / 0.02)):
             if text in self.said():
                 return
@@ -190,7 +190,7 @@ class Server:
 
     @staticmethod
     def kill(worker: int) -> None:
-        """Return when a worker is dead; another one takes its place soon."""
+        """Kill a worker and return when it is dead; another one soon replaces it."""
         watched = os.pidfd_open(worker)
         os.kill(worker, signal.SIGKILL)
         assert readable(watched, _PATIENCE)
@@ -201,7 +201,7 @@ class Server:
         return [json.loads(line) for line in self.out.read_text("utf-8").splitlines()]
 
     def holds(self, client: Client) -> bool:
-        """Tell whether the server's side of a connection is still there."""
+        """Tell whether the server's side of a connection still exists."""
         both = f"0100007F:{self.port:04X} 0100007F:{client.socket.getsockname()[1]:04X} "
         return both in Path("/proc/net/tcp").read_text("ascii")
 
@@ -213,7 +213,7 @@ class Server:
 
 @contextmanager
 def serving(place: Place, *flags: str, port: int | None = None, files: int = 0, bugs: int = 0) -> Iterator[Server]:
-    """Serve a place for the length of a block, in which it must not meet a mistake of ours, or just so many."""
+    """Serve a place for the length of a block; fails unless the server has reported exactly `bugs` bugs by its end."""
     server = Server(place, *flags, port=port, files=files)
     try:
         yield server
@@ -233,14 +233,14 @@ def free_port() -> int:
 
 
 def scrape(port: int) -> str:
-    """Give the metrics that are served on a port."""
+    """Get the metrics that are served on a port."""
     with Client(port) as client:
         client.send(request("/metrics", "Connection: close"))
         return client.rest().decode()
 
 
 def wait_for_port(process: "subprocess.Popen[bytes]", port: int) -> None:
-    """Return when the port answers; fails when the process has ended, or takes too long."""
+    """Return when the port accepts connections; fails if the process ends, or if that takes too long."""
     for _ in range(int(_PATIENCE / 0.02)):
         with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
             return
@@ -250,7 +250,7 @@ def wait_for_port(process: "subprocess.Popen[bytes]", port: int) -> None:
 
 
 def wait_for_text(file: Path) -> None:
-    """Return when something stands in a file; fails when that takes too long."""
+    """Return when a file is not empty any more; fails if that takes too long."""
     for _ in range(int(_PATIENCE / 0.02)):
         if file.stat().st_size:
             return

@@ -1,4 +1,4 @@
-"""The SDK against the service as people run it."""
+"""The SDK with the service as people run it."""
 
 from collections.abc import Iterator
 

@@ -1,6 +1,6 @@
-"""What clients notice when PostgreSQL is cut off, restarted, hung or busy, under requests that come whatever happens.
+"""What clients notice when PostgreSQL is cut off, restarted, hung or busy, under a constant rate of requests.
 
-`LAUDO_TEST_OUTAGE=60` lets the server be away for so many seconds: more than `make test` has time for.
+`LAUDO_TEST_OUTAGE=60` sets the length of an outage in seconds; the default is 1, to keep `make test` fast.
 """
 
 import os
@@ -22,21 +22,22 @@ from live.load import Load, Question, Reply, load, question
 from live.server import Place, Server, serving
 from postgres_server import Server as Postgres
 
-# A server is started and filled once for all tests, which mostly wait.
+# One group, so that one worker runs all tests: the server is started and filled once, and the tests mostly wait.
 pytestmark = [pytest.mark.xdist_group("faults"), pytest.mark.timed]
 
 OUTAGE: Final = float(os.environ.get("LAUDO_TEST_OUTAGE", "1"))
 RATE: Final = 60
-"""Requests a second; the two workers have fewer threads than come in a quarter of one."""
+"""Requests a second: in a quarter of a second more requests arrive than the two workers have threads."""
 
 POOL_SECONDS: Final = 1.0
 STATEMENT_SECONDS: Final = 2.0
 SILENT_SECONDS: Final = 0.5
-"""The settings' defaults, and how much longer than a statement may take a server is silent before it counts as hung."""
+"""The first two are defaults of settings. After the time limit of a statement, a server that is silent for another
+`SILENT_SECONDS` counts as hung."""
 MARGIN: Final = 0.7
-"""For a machine of two cores that runs other tests too."""
+"""Tolerance for a machine with two cores that runs other tests, too."""
 AT_ONCE: Final = 1.0
-"""What needs no store is answered within it: a worker takes a quarter of a second to notice that its store is stuck."""
+"""The time limit of requests that need no store: a worker notices after 0.25 s that its store is stuck."""
 
 LISTS: Final = (
     *("/relatorios", "/relatorios?page=150&sort=nome", "/relatorios?status=concluido&page=20"),
@@ -68,20 +69,20 @@ def place(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Place
 
 @pytest.fixture(scope="module")
 def service(place: Place) -> Iterator[Server]:
-    """Keeps no body, so that each is read from the store."""
+    """A server that keeps no bodies, so that each is read from the store."""
     with serving(place, "--workers", "2", "--cache-bytes", "0") as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def stored(service: Server) -> list[Question]:
-    """What needs the store."""
+    """Requests that need the store."""
     return [question(service, target) for target in LISTS]
 
 
 @pytest.fixture(scope="module")
 def quick(service: Server) -> list[Question]:
-    """What needs no store."""
+    """Requests that need no store."""
     wrong = f"Authorization: {service.place.token[:-1]}"
     return [question(service, "/health"), question(service, "/nowhere"), question(service, "/relatorios", wrong)]
 
@@ -104,13 +105,13 @@ def listed(replies: Sequence[Reply]) -> str:
 
 
 def hold_of_all(replies: Sequence[Reply], quick: Sequence[Question]) -> None:
-    """Each is right, or is a refusal because of the store; what needs no store is right."""
+    """Check that each reply is right, or a refusal because of the store; refusals only to requests that need it."""
     wrong = [reply for reply in replies if not reply.is_right and (reply.question in quick or not is_refusal(reply))]
     assert not wrong, listed(wrong)
 
 
 def hold_of_return(replies: Sequence[Reply], since: float, back: float) -> None:
-    """The first success after a fault is not later than 1 s after the store is back, the last refusal than 2 s."""
+    """Check that after the store is back the first success comes within 1 s, and the last refusal within 2 s."""
     right = [reply.at - back for reply in replies if reply.is_right and reply.question.target in LISTS]
     right = [at for at in right if at + back > since]
     assert min(right) <= 1
@@ -153,7 +154,7 @@ def test_a_server_that_is_away_is_503_and_its_return_is_noticed_at_once(
 def test_a_hung_server_is_503_in_time_and_what_needs_no_store_answers_at_once(
     place: Place, postgres: Postgres, stored: list[Question], quick: list[Question], cache_bytes: str
 ) -> None:
-    """Where answers are kept, it is asked first whether they are of now: that it hangs is met there, and only once."""
+    """With a cache, a worker first asks whether kept answers are current, so it waits for the hung server only once."""
     with (
         serving(place, "--workers", "2", "--cache-bytes", cache_bytes) as service,
         asking(service, stored, quick) as asked,
@@ -194,7 +195,7 @@ def test_when_every_connection_is_in_use_further_requests_are_503_in_a_second(
     hold_of_all(asked.replies, quick)
     hold_of_waits(asked.replies, quick, longest=POOL_SECONDS + STATEMENT_SECONDS)
     assert len([reply for reply in asked.since(locked) if reply.at < let]) > 3 * RATE
-    # Those that had a connection waited for their statement, one after the other in each of two workers.
+    # Only requests that had a connection wait longer, for their statement: one at a time in each of the two workers.
     slow = [reply for reply in asked.since(locked) if reply.seconds > POOL_SECONDS + MARGIN]
     assert len(slow) <= 2 * (1 + (let - locked) / STATEMENT_SECONDS), listed(slow)
     assert all(reply.is_right for reply in asked.since(let + 1))
@@ -203,7 +204,7 @@ def test_when_every_connection_is_in_use_further_requests_are_503_in_a_second(
 def test_an_answer_that_is_cut_off_on_the_way_from_the_store_is_never_sent_in_part(
     postgres: Postgres, place: Place, stored: list[Question]
 ) -> None:
-    """A connection is cut after so many bytes of the store's, ever other ones; few are enough for a short answer."""
+    """Connections are cut after a random number of bytes from the store; small ones cut short answers, too."""
     seeded = Random(1)
     with Between(postgres.port) as between:
         cut = replace(place, other_store=postgres.url("laudo").replace(f":{postgres.port}/", f":{between.port}/"))

@@ -147,7 +147,7 @@ def test_blanks_around_a_token_do_not_matter(server: Server, token: str) -> None
     assert server.ask("/usuario", token.replace("Authorization: ", "aUTHORIZATION:")).status == 200
 
 
-# Targets.
+# Request targets.
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_a_target_is_answered_as_its_bytes_say(server: Server, token: str, targe
     assert "location" not in answer.headers
 
 
-# What is no HTTP.
+# Input that is not HTTP.
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_a_broken_body_never_becomes_a_request(server: Server, token: str, body:
 
 
 def test_two_lengths_for_one_body_end_the_connection(server: Server, token: str) -> None:
-    """A front proxy that believes the other of the two would let the body pass as a request of somebody else."""
+    """A proxy in front that uses the other length would pass on a part of the body as somebody else's request."""
     smuggled = request("/health", "X-Request-Id: smuggled")
     raw = request("/usuario", token, "Transfer-Encoding: chunked", "Content-Length: 3") + b"0\r\n\r\n" + smuggled
     assert server.statuses(raw) in ([200], [400])

@@ -1,4 +1,4 @@
-"""Metrics where something is in their way: no room, who hangs up, many threads. No request is refused for it."""
+"""Metrics under adverse conditions: full disks, clients that hang up, many threads. No request may fail for them."""
 
 import os
 import resource
@@ -70,7 +70,7 @@ sys.stdout.buffer.write(generate_latest(registry))
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder in which servers make theirs."""
+    """The folder in which servers make their temporary folders."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
@@ -85,7 +85,7 @@ def replace_worker(server: Server) -> None:
 
 @on_one_engine
 def test_a_worker_has_the_room_of_its_metrics_before_it_answers(place: Place, temporary: Path) -> None:
-    """Else a disk that is full when it first writes there would end it, by SIGBUS."""
+    """Otherwise, if the disk were full when the worker first writes there, SIGBUS would end it."""
     with serving(place, "--workers", "1", "--metrics-port", str(free_port())) as server:
         assert server.ask("/usuario").status == 200
         made = {file.name.partition("_")[0]: file.stat() for file in temporary.glob("laudo-metrics-*/*")}
@@ -166,7 +166,7 @@ def test_a_worker_whose_metrics_have_no_room_answers_and_says_so_once(place: Pla
         assert server.ask("/usuario").status == 200
         before = {file.name for file in temporary.glob("laudo-metrics-*/*")}
         _, most = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
-        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (50_000, most))  # SQLite wants 32 KB
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (50_000, most))  # SQLite needs 32 KB
         replace_worker(server)
         assert {server.ask("/usuario").status for _ in range(20)} == {200}
         assert {file.name for file in temporary.glob("laudo-metrics-*/*")} == before

@@ -70,7 +70,7 @@ def test_generated_clients_have_a_name_for_each_order_of_a_list() -> None:
         assert len(names) == len(set(names.values()))
 
 
-# The examples of the reference, in the folder and with the variables of who copies them.
+# The examples of the reference, run as by somebody who copies them.
 
 
 @pytest.mark.parametrize("path", DOCUMENT["paths"])
@@ -91,7 +91,7 @@ def _run(server: Server, *command: str) -> str:
     return subprocess.run(command, env=os.environ | access, capture_output=True, encoding="utf-8", check=True).stdout
 
 
-# Every check that schemathesis has, on valid and invalid requests, the same ones in each run.
+# All checks of schemathesis, on valid and invalid requests, which are the same in each run.
 
 
 PRINTABLE = r"[^\x00-\x1f\x7f-\x9f]"
@@ -111,7 +111,7 @@ TEXTS = {
 
 
 def to_generate_from() -> dict[str, Any]:
-    """Say of texts what the document cannot for every language; leave out cursors, which only the service makes."""
+    """Add patterns for texts that the document cannot give; leave out cursors, which only the service can make."""
     document: dict[str, Any] = json.loads(openapi.encode(DOCUMENT))
     for path, methods in document["paths"].items():
         texts = TEXTS.get(path, {})
@@ -127,14 +127,14 @@ schema = schemathesis.openapi.from_dict(
     config=SchemathesisConfig.from_dict(
         {
             "seed": 1,
-            # The token is given to every request, so that schemathesis must not believe that it took it away.
+            # Every request gets the token, so schemathesis must not expect a refusal because it left the token out.
             "generation": {
                 "mode": "all",
                 "deterministic": True,
                 "max-examples": 40,
                 "with-security-parameters": False,
             },
-            # Stricter than its own, for which a 401 would do every time.
+            # Stricter than the default, which would accept a 401 for every request.
             "checks": {
                 "positive_data_acceptance": {"expected-statuses": ["200", "204", "304"]},
                 "negative_data_rejection": {"expected-statuses": ["400", "401"]},

@@ -103,7 +103,7 @@ def test_nothing_that_a_client_sends_is_logged(place: Place) -> None:
 
 
 def _holding(text: str, token: str) -> Iterator[bytes]:
-    """Give requests that hold a text wherever one can, and what is none."""
+    """Give requests that contain a text in every possible place, and one that is not HTTP."""
     yield request(f"/relatorios?numero_documento={text}", token)
     yield request(f"/relatorios?nome={text}&status={text}&sort={text}", token)
     yield request(f"/relatorios?{text}={text}", token)
@@ -154,7 +154,7 @@ MISTAKES = {
         "UndefinedFunction",
     ),
 }
-"""What makes a statement wrong for good, and the name of the error that it is."""
+"""For each engine, a change that makes a statement fail for good, and the name of the error."""
 
 
 def test_a_mistake_of_ours_is_told_without_what_was_asked(own_place: Place) -> None:

@@ -15,7 +15,7 @@ from laudo.core.sql import Statement
 from laudo.server.stores import open_store
 from live.server import Client, Place, Server, request, serving, wait_for_port, wait_for_text
 
-# What is in flight.
+# Requests in flight.
 
 
 @pytest.mark.timed
@@ -124,7 +124,7 @@ def test_two_workers_answer(place: Place) -> None:
     with serving(place, "--workers", "2") as server:
         ids: list[str] = []
         began = monotonic()
-        while len({request_id.rsplit("-", 2)[0] for request_id in ids}) < 2:  # the second one may start later
+        while len({request_id.rsplit("-", 2)[0] for request_id in ids}) < 2:  # the second worker may start later
             assert monotonic() < began + 30
             ids += [server.ask("/health").headers["x-request-id"] for _ in range(20)]
         assert len(server.workers()) == 2
@@ -155,14 +155,14 @@ def test_workers_that_die_are_replaced_when_the_key_file_is_away(own_place: Plac
 
 @pytest.fixture
 def waiting(own_place: Place) -> Iterator[Server]:
-    """Has a worker that answers, and another one that came when the store had been moved away."""
+    """A server with two workers; one started after the store had been moved away, and waits for it."""
     store = sqlite_file(own_place.store)
     with serving(own_place, "--workers", "2") as server:
         server.wait_to_say("laudo serves")
         store.rename(store.with_suffix(".away"))
         server.kill(server.workers()[0])
         server.wait_to_say(f"store: there is no store at {store}; run `laudo migrate` to make one\n")
-        wait_for_port(server.process, server.port)  # The other one may have begun no sooner.
+        wait_for_port(server.process, server.port)  # The other worker may still be starting.
         yield server
     assert "Traceback" not in server.said()
 
@@ -179,7 +179,7 @@ def test_a_worker_that_starts_while_the_store_is_away_waits_for_it(waiting: Serv
         assert monotonic() < began + 30
         answer = waiting.ask("/usuario")
         answered |= {answer.headers["x-request-id"].rpartition("-")[0]} if answer.status == 200 else set()
-    assert waiting.said().count("run `laudo migrate`") <= 2  # of each worker once
+    assert waiting.said().count("run `laudo migrate`") <= 2  # once for each worker
 
 
 @pytest.mark.timed
@@ -214,7 +214,7 @@ def test_no_thread_of_a_worker_interrupts_the_one_that_answers(place: Place) -> 
 
 
 def _policy_in_batches() -> int:
-    """Ask for the policy in this thread, and give what a sandbox that may forbid it has left."""
+    """Set SCHED_BATCH in this thread; gives the policy that results, since a sandbox may forbid the change."""
     with suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     return os.sched_getscheduler(0)
@@ -230,7 +230,7 @@ def test_no_worker_can_write_to_the_store(place: Place) -> None:
 
 
 def _modes(pid: int, file: Path) -> list[int]:
-    """How a process holds a file open."""
+    """The access modes in which a process has a file open."""
     numbers = [link.name for link in Path(f"/proc/{pid}/fd").iterdir() if link.resolve() == file.resolve()]
     infos = [Path(f"/proc/{pid}/fdinfo/{number}").read_text("ascii") for number in numbers]
     return [int(re.findall(r"flags:\s+([0-7]+)", info)[0], 8) & os.O_ACCMODE for info in infos]
@@ -250,11 +250,11 @@ def test_what_is_imported_while_it_serves_is_seen_by_the_next_request(own_place:
         assert totals == {1}
 
 
-# A start that fails says why in one line, and exits with 2.
+# A start that fails prints one line with the reason, and exits with 2.
 
 
 def refusal(place: Place, *flags: str) -> str:
-    """Give the one line with which it refuses to start."""
+    """Start with flags that are refused; gives the one line of the error."""
     ended = place.run("serve", *flags)
     assert ended.returncode == 2, ended
     assert ended.stdout == ""
