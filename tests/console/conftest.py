@@ -1,6 +1,6 @@
-"""A browser, a served demonstration, and a tab for each look; a fault in a tab fails the test that had it.
+"""A browser, a served demonstration, and tabs in each look. A fault in a tab fails the test that used it.
 
-The console stands on what is sent alone, which is the same on every engine: it is served from SQLite.
+The console depends only on the answers, which are the same on every engine, so it is tested on SQLite alone.
 """
 
 import os
@@ -38,7 +38,7 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    """10,000 invented reports and a token of the account that has most of them."""
+    """10,000 invented reports, with a token of the account that has the most."""
     return Place(tmp_path_factory.mktemp("console")).demonstrate()
 
 
@@ -50,38 +50,38 @@ def server(place: Place) -> Iterator[Server]:
 
 @pytest.fixture
 def api(server: Server) -> Iterator[httpx.Client]:
-    """Asks as the console does, to compare."""
+    """A client of the same API, to compare with what the console shows."""
     with httpx.Client(base_url=server.url, headers={"Authorization": server.place.token}) as client:
         yield client
 
 
 @pytest.fixture(params=FLOWS, ids=str)
 def tab(request: pytest.FixtureRequest, browser: Browser, server: Server) -> Iterator[Console]:
-    """A tab of its own, in both themes and both widths."""
+    """A tab of the test's own; two runs cover both themes and both widths."""
     yield from opened(browser, server, request.param)
 
 
 @pytest.fixture(params=LOOKS, ids=str)
 def every(request: pytest.FixtureRequest, browser: Browser, server: Server) -> Iterator[Console]:
-    """A tab in each theme at each width."""
+    """A tab for each combination of theme and width."""
     yield from opened(browser, server, request.param)
 
 
 @pytest.fixture
 def phone(browser: Browser, server: Server) -> Iterator[Console]:
-    """A tab for what only a phone shows."""
+    """A tab of a phone's size."""
     yield from opened(browser, server, LOOKS[1])
 
 
 @pytest.fixture
 def wide(browser: Browser, server: Server) -> Iterator[Console]:
-    """A tab for what does not depend on the look."""
+    """A tab of a desktop's size, also for what does not depend on the look."""
     yield from opened(browser, server, LOOKS[0])
 
 
 @pytest.fixture(scope="module")
 def shared(browser: Browser, server: Server) -> Iterator[Console]:
-    """One tab for all tests of a file that leave it as it is."""
+    """One tab that all tests of a file share; they must leave it as it is."""
     yield from opened(browser, server, LOOKS[0])
 
 
@@ -96,9 +96,9 @@ def launched(playwright: Playwright, path: str | None) -> Iterator[Browser]:
 
 
 def opened(browser: Browser, server: Server, look: Look) -> Iterator[Console]:
-    """Give a tab of this look that was used before and is as good as new, if there is one.
+    """Give a tab of this look: one that was used before and reset, or else a new one.
 
-    There the browser has the files of the console already, which is half of what it takes to open one.
+    A used tab has the files of the console in its cache, which halves the time to open the console.
     """
     left = _LEFT.setdefault((browser, server, look), [])
     console = left.pop() if left else new_tab(browser, server, look)
@@ -115,7 +115,7 @@ def opened(browser: Browser, server: Server, look: Look) -> Iterator[Console]:
 
 
 _LEFT: Final[dict[tuple[Browser, Server, Look], list[Console]]] = {}
-"""Tabs that nobody uses now."""
+"""Tabs that are not in use."""
 
 
 def new_tab(browser: Browser, server: Server, look: Look) -> Console:

@@ -1,4 +1,4 @@
-"""Drives the console in a real browser, and notices what must never happen: errors, refusals of the policy, leaks."""
+"""Drives the console in a real browser, and records what must never happen: errors, policy violations, leaks."""
 
 import os
 import re
@@ -18,17 +18,17 @@ FLAGS: Final = (
 _AXE: Final = (Path(__file__).parent / "vendor/axe.js").read_text("utf-8")
 _TAGS: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 PATIENCE: Final = 30.0
-"""Seconds after which something that should have happened has not."""
+"""Seconds to wait for something before the test fails."""
 _REFUSED: Final = "Failed to load resource"
-"""What the browser itself says of an answer that is not 2xx, whatever the page makes of it."""
+"""The browser logs this for every answer that is not 2xx, even if the page handles it."""
 
 _NOWHERE: Final = "/health"
-"""Where a tab is before and after a test: no page of the console, but an address that what it keeps belongs to."""
+"""Where a tab is before and after a test: not a page of the console, but of its origin, whose storage it can clear."""
 _ICON: Final = "favicon.ico"
-"""What the Chromium with windows asks for there, since that names no icon as pages do."""
+"""Chromium with windows requests this at `_NOWHERE`, which names no icon, unlike the pages."""
 _PROBED: Final = "**/health"
 _PROBE: Final = "fetch('/health', { cache: 'no-store' }).then(({ status }) => status, () => 0)"
-"""Asks for what is always there; its status, 0 without an answer."""
+"""Requests a route that is always there; gives the status, or 0 without an answer."""
 
 _ENTER: Final = "([name, token]) => sessionStorage.getItem('left') || sessionStorage.setItem(name, token)"
 _CLEAR: Final = """() => {
@@ -39,7 +39,7 @@ _CLEAR: Final = """() => {
 
 
 def chromium(*, with_windows: bool = False) -> str | None:
-    """Give the path of the system's Chromium; the one that has no windows takes two thirds of the time."""
+    """Give the path of the system's Chromium; prefers the headless shell, which takes a third less time."""
     without = () if with_windows else ("chromium-headless-shell",)
     names = (*without, "chromium", "chromium-browser", "google-chrome")
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
@@ -47,7 +47,7 @@ def chromium(*, with_windows: bool = False) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One way to look at it."""
+    """A theme and a window size."""
 
     theme: str
     width: int
@@ -69,12 +69,12 @@ WIDE: Final = (1440, 900)
 PHONE: Final = (390, 844)
 LOOKS: Final = tuple(Look(theme, *size) for theme in ("light", "dark") for size in (WIDE, PHONE))
 FLOWS: Final = (Look("light", *WIDE), Look("dark", *PHONE))
-"""Each theme and each width once: what a flow is driven in; what each pair of them looks like is checked apart."""
+"""Each theme and each width once. Flows run in these; other tests check each combination."""
 
 
 @dataclass(slots=True)
 class Console:
-    """One tab."""
+    """A tab with the console."""
 
     page: Page
     base: str
@@ -84,10 +84,10 @@ class Console:
     requests: list[Request] = field(default_factory=list)
     refusals_expected: bool = False
     lasts: bool = False
-    """Whether something was done to the tab that another page in it would meet."""
+    """Whether something was done to the tab that would affect its next page, too."""
 
     def watch(self) -> None:
-        """Notice all that goes wrong from now on."""
+        """Start recording faults and requests."""
 
         def said(message: ConsoleMessage) -> None:
             expected = self.refusals_expected or message.location["url"] == f"{self.base}/{_ICON}"
@@ -108,15 +108,15 @@ class Console:
 
     @property
     def lasting(self) -> Page:
-        """The page, for what stays when another one is loaded there: the tab is closed after that, and not used again.
+        """The page, for changes that would outlast it: the tab is closed after the test and not used again.
 
-        So does a file of the console that comes altered, since browsers keep it.
+        Such a change is also to answer with an altered file of the console, because browsers cache it.
         """
         self.lasts = True
         return self.page
 
     def leave(self) -> None:
-        """Make the tab as good as new."""
+        """Reset the tab for the next test."""
         for page in self.page.context.pages:
             if page != self.page:
                 page.close()
@@ -138,7 +138,7 @@ class Console:
         self.refusals_expected = False
 
     def enter(self, address: str = "") -> "Console":
-        """Come with a token, as after a reload, and wait until something is there."""
+        """Open an address with the token already in the session, and wait until the page is loaded."""
         if not self.page.url.startswith(self.base):
             self.page.goto(self.base + _NOWHERE)
         self.page.evaluate(_ENTER, [self.own("token"), self.token])
@@ -147,25 +147,25 @@ class Console:
         return self
 
     def own(self, what: str) -> str:
-        """Name what a tab keeps for the service that it looks at."""
+        """Give the name under which the tab stores something for its service."""
         return f"laudo.{what} {self.base}"
 
     def settle(self) -> None:
-        """Wait until nothing is being loaded."""
+        """Wait until the page loads nothing more."""
         self.page.locator("main").first.wait_for()
         self.until("!document.querySelector('[aria-busy=true], .skeleton')")
 
     def until(self, expression: str, argument: object = None) -> None:
-        """Wait until an expression is true; Playwright's own waiting evaluates later than the policy lets it."""
+        """Wait until an expression is true. The page's policy forbids Playwright's own `wait_for_function`."""
         ends = monotonic() + PATIENCE
         while not self.page.evaluate(f"async (given) => Boolean({expression})", argument):
             assert monotonic() < ends, f"never: {expression} {argument}"
             self.page.wait_for_timeout(20)
 
     def intercept(self, address: str | re.Pattern[str], answer: Callable[[Route], object]) -> None:
-        """Answer in place of the service, and wait until that is so: what is asked at once may still pass.
+        """Answer in place of the service. Waits until that takes effect: until then, requests may still pass.
 
-        Of a page that is yet to be opened nothing passes.
+        For a page that is not open yet there is nothing to wait for.
         """
         self.page.route(address, answer)
         if not self.page.url.startswith(self.base) or self.page.url == self.base + _NOWHERE:
@@ -175,12 +175,12 @@ class Console:
         self.page.unroute(_PROBED)
 
     def disconnect(self) -> None:
-        """Take the connection away, and wait until it is: what is asked at once may still be answered."""
+        """Take the network away. Waits until that takes effect: until then, requests may still be answered."""
         self.page.context.set_offline(True)
         self.until(f"await {_PROBE} === 0")
 
     def reconnect(self) -> None:
-        """Give the connection back, and say so when it is: the browser says so before what is asked passes."""
+        """Restore the network, then send the event `online`: the browser sends its own before requests can succeed."""
         self.page.context.set_offline(False)
         self.until(f"await {_PROBE} !== 0")
         self.page.evaluate("dispatchEvent(new Event('online'))")
@@ -202,7 +202,7 @@ class Console:
         return self.page.url.partition("#")[2]
 
     def await_total(self, total: int) -> None:
-        """Wait until the list has so many."""
+        """Wait until the list shows this total and is loaded."""
         shown = f"{total:,}".replace(",", ".")
         self.until(
             "document.querySelector('[data-total]')?.textContent.split(' ')[0] === given"
@@ -211,17 +211,17 @@ class Console:
         )
 
     def filters(self) -> None:
-        """Bring the filters into view."""
+        """Open the filters, if they are not beside the list."""
         if self.phone and not self.page.locator(".filters").count():
             self.page.get_by_role("button", name="Filtros").click()
 
     def filtered(self) -> None:
-        """Leave the filters again."""
+        """Close the filters, if they are not beside the list."""
         if self.phone:
             self.page.get_by_role("button", name="Ver a lista").click()
 
     def find(self, text: str) -> None:
-        """Use the quick find."""
+        """Search with the quick find."""
         box = self.page.locator("[data-find]")
         box.fill(text)
         box.press("Enter")
@@ -233,7 +233,7 @@ class Console:
         return self.page.evaluate(f"import('{folder}/{module}').then((m) => {expression})")
 
     def violations(self) -> list[str]:
-        """Ask axe-core what is not accessible."""
+        """Give the accessibility violations that axe-core finds."""
         self.page.evaluate(_AXE)
         found = self.page.evaluate(
             "(tags) => axe.run(document, { runOnly: tags, resultTypes: ['violations'], selectors: false })"

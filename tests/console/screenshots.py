@@ -1,4 +1,4 @@
-"""Draws docs/screenshots: each view in light and in dark, from the demonstration's data on a fixed day."""
+"""Draws docs/screenshots: each view in light and dark, with the demonstration's data, on a fixed day."""
 
 import os
 import sys
@@ -62,10 +62,10 @@ VIEWS: Final[dict[str, tuple[Callable[[Console], object], tuple[int, int]]]] = {
 
 
 def main() -> None:
-    """Draw every view; fails when one is too heavy for the repository."""
+    """Draw every view; fails if a picture is too large for the repository."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with demonstration() as (base, token), sync_playwright() as playwright:
-        # A field for a date is as the browser's language has it, which the Chromium with windows takes from here.
+        # Date fields use the browser's language, which Chromium with windows reads from this variable.
         environment: dict[str, str | float | bool] = {**os.environ, "LANGUAGE": "pt_BR"}
         browser = playwright.chromium.launch(
             executable_path=chromium(with_windows=True), args=list(FLAGS), env=environment

@@ -11,7 +11,7 @@ VIEWS = (
     *("#/pessoas", "#/painel", "#/perfil", "docs"),
 )
 A4 = 718
-"""Pixels between the margins of the page."""
+"""The width in pixels between the margins of a printed page."""
 SMALL = """[...document.querySelectorAll('a, button, input, select, summary')].filter((e) => {
     if (e.matches('.sr, .skip, [hidden]') || !e.checkVisibility()) return false
     const inline = e.matches('p a, dd a, .accepted a')
@@ -74,7 +74,7 @@ CONTRAST = """(eye) => {
 
 
 def test_the_eye_that_shows_a_cpf_can_be_seen_in_any_row(every: Console) -> None:
-    """The contrast that WCAG 1.4.11 asks of what can be pressed."""
+    """WCAG 1.4.11 requires this contrast for controls."""
     every.enter("#/relatorios?tipo_pessoa=PESSOA")
     every.rows.nth(1).press("Enter")
     every.page.locator(".detalhe dl").wait_for()

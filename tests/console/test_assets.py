@@ -1,4 +1,4 @@
-"""How the files of the console are served; no browser is needed to see that."""
+"""How the files of the console are served; these tests need no browser."""
 
 import re
 
@@ -24,11 +24,11 @@ APART = {
     "cross-origin-resource-policy": "same-origin",
     "referrer-policy": "no-referrer",
 }
-"""What keeps other origins out, and addresses in."""
+"""Headers that isolate the page from other origins and send them no addresses."""
 
 
 def linked(client: NewClient, page: str) -> list[str]:
-    """Give the files that a page names."""
+    """Give the console's files that a page links to."""
     return [f"/{path}" for path in re.findall(r'(?:src|href)="(console/[^"]+)"', client(None).get(page).body.decode())]
 
 

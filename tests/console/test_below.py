@@ -1,4 +1,4 @@
-"""The console and the reference below a path that a proxy takes off, beside another service on the same host."""
+"""The console and the reference below a path that a proxy strips, beside another service on the same host."""
 
 import threading
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ AS_THEY_ARE = ("Authorization", "If-None-Match")
 
 @pytest.fixture(scope="module")
 def proxy(server: Server) -> Iterator[str]:
-    """Give a host on which the service is below two paths, and nowhere else."""
+    """Run a proxy that serves the service below two paths, and nothing else; gives its address."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -44,7 +44,7 @@ def proxy(server: Server) -> Iterator[str]:
             self.wfile.write(answer.content)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with httpx.Client() as asked, ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
         thread = threading.Thread(target=running.serve_forever)
@@ -56,7 +56,7 @@ def proxy(server: Server) -> Iterator[str]:
 
 @pytest.fixture
 def below(browser: Browser, server: Server, proxy: str) -> Iterator[Console]:
-    """Give a tab that looks at the first of them; what it asks of anywhere else is 404, which fails the test."""
+    """A tab for the first of the two paths. Requests outside both are 404, which fails the test."""
     for console in opened(browser, server, LOOKS[0]):
         console.base = f"{proxy}{PREFIXES[0]}"
         yield console

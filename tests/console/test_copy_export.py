@@ -274,7 +274,7 @@ def test_an_export_ends_with_its_dialog(wide: Console) -> None:
     wide.page.unroute_all(behavior="ignoreErrors")
 
 
-# In two pieces, however many came, and the second one not before the first has been heard.
+# Delivers each page of an export in two pieces, each of which takes 15 s.
 SLOW = """{
     const real = fetch
     globalThis.fetch = async (...asked) => {
@@ -322,7 +322,7 @@ def test_an_export_that_cannot_go_on_says_so_rather_than_end_short(tab: Console)
 
 
 def test_an_export_that_ends_by_cursor_is_whole_while_reports_come(wide: Console) -> None:
-    """What comes meanwhile is counted, and stands before where the walk has been."""
+    """New reports raise the total, but stand before the place that the walk has reached."""
     wide.enter()
     walked = """(async () => {
         const pages = [{ total: 50, next: '?cursor=a' }, { total: 60, next: '' }]

@@ -1,4 +1,4 @@
-"""What stands beside the choices of filters, and what it costs to count it."""
+"""The counts beside the choices of filters, and how many requests they need."""
 
 import re
 from collections.abc import Callable
@@ -17,7 +17,7 @@ ANALYSIS = '[data-filter="status=EM ANALISE"]'
 
 
 def asked_by(console: Console, press: str) -> int:
-    """Press, wait until all is counted, and give how many requests that took."""
+    """Click an element and wait for all counts; gives the number of requests that this took."""
     console.until(COUNTED)
     before = lists(console)
     console.page.locator(press).click()
@@ -67,7 +67,7 @@ def test_counts_of_other_filters_are_marked_until_the_new_ones_are_there(wide: C
     wide.page.locator(ANALYSIS).click()
     wide.page.locator(".number[aria-busy=true]").first.wait_for()
     wide.until("getComputedStyle(document.querySelector('.number[aria-busy=true]')).opacity < 1")
-    # The list comes before its counts.
+    # The counts are requested only after the list has arrived.
     assert lists(wide) == asked + 1
     held[0].continue_()
     wide.until(COUNTED)
@@ -124,5 +124,5 @@ SHOWN = """String(given) === String([...document.querySelectorAll('.matriz .numb
 
 
 def more(by: int) -> Callable[[Route], None]:
-    """Answer that there are so many more than there are."""
+    """Answer with a total that is too large by `by`."""
     return answered(lambda result: result["paginacao"].update(total=result["paginacao"]["total"] + by))

@@ -11,7 +11,7 @@ from console.test_relatorios import count, first
 
 
 def repeated(api: httpx.Client) -> dict[str, str]:
-    """Give a report of a person who has others."""
+    """Give a report of a person who has at least two more."""
     itens = api.get("/relatorios", params={"rows": 200, "tipo_pessoa": "PESSOA"}).json()["result"]["itens"]
     return next(item for item in itens if count(api, numero_documento=item["numero_documento"]) > 2)
 
@@ -50,7 +50,7 @@ def test_what_becomes_of_an_open_report_and_of_the_others_is_shown_and_said(wide
     assert not panel.locator(".notice, .checked").count()
 
     def look_again(shown: str) -> None:
-        """One look at a time: that at another question may be under way."""
+        """Ask again until the text is shown: while another request is in flight, the event has no effect."""
         while not panel.get_by_text(shown).first.is_visible():
             wide.page.evaluate("dispatchEvent(new Event('online'))")
             wide.page.wait_for_timeout(50)

@@ -138,7 +138,7 @@ SPACED = """() => {
 
 
 def test_wider_letters_and_words_have_room_on_a_small_phone(phone: Console) -> None:
-    """The text spacing that WCAG 1.4.12 lets everybody set."""
+    """WCAG 1.4.12 requires that readers can set this text spacing."""
     phone.page.set_viewport_size({"width": 320, "height": 640})
     phone.enter("docs")
     phone.page.evaluate(SPACED)

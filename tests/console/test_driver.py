@@ -1,4 +1,4 @@
-"""A tab that a test has used is as good as new for the next one."""
+"""A tab that a test has used keeps nothing that the next test could notice."""
 
 import re
 from pathlib import Path

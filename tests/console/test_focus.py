@@ -1,4 +1,4 @@
-"""Where the focus is after what had it went away, and what a dialog keeps to itself."""
+"""Where the focus goes when its element disappears, and how a dialog keeps the focus."""
 
 import re
 from collections.abc import Callable
@@ -220,7 +220,7 @@ def test_the_focus_is_never_lost(wide: Console, act: Callable[[Console], None], 
 
 
 def test_the_focus_passes_over_what_is_not_shown(wide: Console) -> None:
-    """In the filters beside the list nothing closes them."""
+    """Filters beside the list have no visible button to close them, so the heading receives the focus."""
     wide.refusals_expected = True
     wide.enter()
     wide.intercept("**/relatorios?sort=nome*", lambda route: route.fulfill(status=500, body="{}"))

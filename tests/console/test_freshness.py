@@ -1,4 +1,4 @@
-"""What a list that is being read says of itself while time goes by; the clock is the test's."""
+"""What an open list shows about its freshness as time passes; the tests control the clock."""
 
 import re
 from collections.abc import Callable
@@ -16,7 +16,7 @@ A_DAY = 86_400_000
 
 
 def answered(change: Callable[[Any], None]) -> Callable[[Route], None]:
-    """Answer in full, whatever the browser has, with a change."""
+    """Make a route that changes the result, and never answers 304."""
 
     def answer(route: Route) -> None:
         headers = {name: value for name, value in route.request.headers.items() if name != "if-none-match"}
@@ -29,7 +29,7 @@ def answered(change: Callable[[Any], None]) -> Callable[[Route], None]:
 
 
 def watched(console: Console) -> str:
-    """Enter, and give what the list says of its freshness."""
+    """Open the list with a clock that the test controls; gives what it says of its freshness."""
     console.lasting.clock.install()
     console.enter()
     return console.page.locator(".checked").inner_text()
@@ -137,7 +137,7 @@ def test_a_tab_that_is_not_seen_asks_nothing_and_looks_again_once_it_is(wide: Co
 
 
 def stand_still(tab: Console) -> None:
-    """Let no more time go by, so that nothing happens because of that."""
+    """Stop the clock, so that no timer runs."""
     tab.page.clock.pause_at(tab.page.evaluate("Date.now() / 1000") + 1)
 
 

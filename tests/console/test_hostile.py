@@ -1,4 +1,4 @@
-"""Strings that would run a script in a careless page, in every place where a string can come from."""
+"""Strings that would run a script in a careless page, in every place where the page shows a string."""
 
 import json
 from itertools import islice, product
@@ -56,7 +56,7 @@ STRINGS = [shape.format(call) for shape, call in islice(product(SHAPES, CALLS), 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    """An account whose every text is hostile: names, messages, matrices, its user, organization and webhook."""
+    """An account in which every text is hostile: names, messages, matrices, user, organization and webhook."""
     place = Place(tmp_path_factory.mktemp("hostile"))
     file = place.folder / "hostile.ndjson"
     file.write_text("".join(f"{json.dumps(line(number))}\n" for number in range(len(STRINGS))), "utf-8")

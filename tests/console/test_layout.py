@@ -1,4 +1,4 @@
-"""What must have room at widths that people have."""
+"""What must fit at common window widths."""
 
 import re
 from itertools import pairwise
@@ -115,7 +115,7 @@ def test_what_is_wrong_with_a_search_is_clear_of_its_field(tab: Console) -> None
     assert field
     assert wrong
     text = wrong["y"] + tab.page.locator(".search .wrong").evaluate("(e) => parseFloat(getComputedStyle(e).paddingTop)")
-    # The outline of what has the focus is 4 px beyond it.
+    # The focus outline extends 4 px beyond the field.
     assert text - field["y"] - field["height"] > 4
 
 
@@ -158,7 +158,7 @@ def test_enlarged_four_times_nothing_is_cut_off_or_out_of_view(phone: Console) -
         phone.enter(f"#/{view}")
         cut = "[...document.querySelectorAll('tbody td')].filter((td) => td.scrollWidth > td.clientWidth + 1).length"
         assert phone.page.evaluate(cut) == 0, view
-        # As much less room as a scrollbar takes, or wider letters.
+        # A scrollbar or wider letters may take this much room.
         phone.page.set_viewport_size({"width": 300, "height": 256})
         assert phone.page.evaluate(cut) == 0, view
         phone.page.set_viewport_size({"width": 320, "height": 256})

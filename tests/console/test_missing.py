@@ -1,4 +1,4 @@
-"""An address that leaves out who was looked for, where nothing else says who: never another list without a word."""
+"""If an address omits who was searched for, and nothing else says it, the console never silently shows another list."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ MISSING = "[data-missing]"
 
 @pytest.fixture(scope="module")
 def windows(playwright: Playwright) -> Iterator[Browser]:
-    """The browser with windows: without any, a link that is opened in a new tab is often never loaded."""
+    """The browser with windows: the headless shell often never loads a link that is opened in a new tab."""
     yield from launched(playwright, chromium(with_windows=True))
 
 
@@ -30,7 +30,7 @@ def window(windows: Browser, server: Server) -> Iterator[Console]:
 
 
 def elsewhere(console: Console, link: Locator) -> Console:
-    """Open a link in a new tab, and enter there."""
+    """Open a link in a new tab and sign in there."""
     with console.lasting.context.expect_page() as opened:
         link.click(modifiers=["ControlOrMeta"])
     other = Console(opened.value, console.base, console.token, console.look, console.faults, console.requests)

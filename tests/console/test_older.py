@@ -1,4 +1,4 @@
-"""What browsers older than 2024 have not, as Safari 16.4 to 17.3, is not needed."""
+"""The console needs nothing that browsers from before 2024 lack, such as Safari 16.4 to 17.3."""
 
 from playwright.sync_api import Route
 

@@ -185,7 +185,7 @@ def test_back_finds_its_place_in_the_page(tab: Console) -> None:
     tab.until("Math.abs(scrollY - given) < 2", place)
     tab.settle()
     assert abs(tab.page.evaluate("scrollY") - place) < 2
-    # Not every browser draws the shadow of a row that is not a card.
+    # On a phone rows are cards. In a table the mark is on the cell: not every browser draws the shadow of a table row.
     assert tab.page.evaluate(MARKED, "row" if tab.phone else "cell") == [22]
     tab.page.keyboard.press("ArrowDown")
     assert tab.rows.nth(23).evaluate("(row) => row === document.activeElement")

@@ -1,4 +1,4 @@
-"""The parts of the console that compute, against what Python says of the same."""
+"""The console's pure functions, compared with Python's results."""
 
 import ast
 import random
@@ -16,7 +16,7 @@ AROUND = (
     *('"{}"', "'{}'", "{},", "{};", "({})", "[{}]", "{}.", '"numero": "{}",', "Documento: {}", "CPF/CNPJ: {}"),
     *("C.P.F. {}", "Nº {}", "nº{}", "CPF (titular): {}", "Relatório {}", "Maria da Silva, {}", "{} - Maria da Silva"),
 )
-"""What a number is copied with."""
+"""Texts that may be copied together with a number."""
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def test_what_was_pasted_is_recognized(page: Console) -> None:
 
 
 def test_the_dots_of_labels_are_read_in_one_way(page: Console) -> None:
-    """Were they read in two ways for each label, this would not end."""
+    """If each label could be read in two ways, this would take exponential time."""
     labels = f"CPF{' n..' * 40}"
     assert page.run("documents.js", f"m.plain('{labels}x')") == f"{labels}x"
     assert page.run("documents.js", f"m.plain('{labels} n.º: 529.982.247-25')") == "529.982.247-25"
@@ -277,7 +277,7 @@ def test_what_zsh_takes_for_a_command_is_quoted(page: Console) -> None:
 
 def test_a_cell_is_quoted_and_no_formula(page: Console) -> None:
     cases = {'a"b': '"a""b"', "a,b": '"a,b"', "=1+1": "'=1+1", "@x": "'@x", "-1": "'-1", "": "", "a\nb": '"a\nb"'}
-    cases |= {f"{sign}1+1": f"'{sign}1+1" for sign in "\uff1d\uff0b\uff0d\uff20"}  # of full width, as in Japan
+    cases |= {f"{sign}1+1": f"'{sign}1+1" for sign in "\uff1d\uff0b\uff0d\uff20"}  # full-width signs, as used in Japan
     cases |= {
         "a;b": '"a;b"',
         "a\tb": '"a\tb"',

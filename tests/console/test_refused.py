@@ -1,4 +1,4 @@
-"""An address that says what the console does not understand: as the API, it takes no whole list for a filtered one."""
+"""An address with parameters that the console does not accept is refused, as by the API, and shows no whole list."""
 
 import re
 

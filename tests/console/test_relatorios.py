@@ -87,7 +87,7 @@ def test_the_second_day_stays_when_it_comes_soon_after_the_first(wide: Console) 
     wide.page.locator("[name=atualizado_em_ate]").press("Enter")
     both = "/relatorios?atualizado_em_de=2026-09-01&atualizado_em_ate=2026-09-10"
     assert wide.hash == both
-    # What the first day's pause applied alone, the second one's would mend, at the cost of a step.
+    # If the timer of the first day applied that day alone, the second timer would add a history entry to correct it.
     steps = wide.page.evaluate("history.length")
     wide.page.clock.run_for(10_000)
     assert wide.hash == both
@@ -619,7 +619,7 @@ def test_refreshing_costs_a_304_and_says_what_is_new(wide: Console, place: Place
 
 @contextmanager
 def brought(place: Place, folder: Path, numero: str) -> Iterator[None]:
-    """One report more, for as long as the block lasts: other tests count them, too."""
+    """Add a report for the length of a block; it must go afterwards, since other tests count reports, too."""
     report = {
         "numero": numero,
         "status": "CONCLUIDO",

@@ -32,7 +32,7 @@ def test_a_busy_server_is_waited_for(tab: Console, status: int, kind: str, words
     tab.enter()
     trouble = tab.page.locator(f".trouble[data-kind={kind}]")
     assert words in trouble.inner_text()
-    # Each time it is refused, it counts anew: a look that comes too late is followed by another.
+    # The countdown restarts after each refusal, so that one missed is followed by another.
     tab.until("/em [12] s/.test(document.querySelector(given)?.innerText)", f".trouble[data-kind={kind}]")
     tab.page.unroute(LISTS)
     tab.rows.first.wait_for()
@@ -489,7 +489,7 @@ def test_a_period_that_ends_before_it_begins_is_said_to(wide: Console) -> None:
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> "Place":
-    """An account that nothing was ever imported into."""
+    """An account into which nothing was ever imported."""
     place = Place(tmp_path_factory.mktemp("bare"))
     for command in (
         ("migrate",),

@@ -1,4 +1,4 @@
-"""The console is light: small files, each loaded once, and nothing else asked for."""
+"""The console is light: its files are small, each is loaded once, and nothing else is requested."""
 
 import gzip
 
@@ -16,7 +16,7 @@ def test_the_whole_of_it_is_below_90_kb_compressed() -> None:
 
 
 def test_the_first_list_loads_each_file_once_and_asks_for_nothing_else(wide: Console) -> None:
-    """How long that takes says how busy the machine is; what it waits for does not."""
+    """Measures what is requested, not how long it takes, which depends on how busy the machine is."""
     wide.enter()
     wide.page.goto("about:blank")
     asked: list[str] = []
@@ -29,7 +29,7 @@ def test_the_first_list_loads_each_file_once_and_asks_for_nothing_else(wide: Con
 
 
 def test_the_first_list_is_asked_for_before_anything_is_painted(wide: Console) -> None:
-    """While its modules are evaluated, which the document's end waits for."""
+    """The request is sent while the modules are evaluated, which DOMContentLoaded waits for."""
     wide.enter()
     asked, ended = wide.page.evaluate(
         "[performance.getEntriesByType('resource').find(({ name }) => name.endsWith('/relatorios')).startTime,"

@@ -1,4 +1,4 @@
-"""Whoever may not ask gets one and the same answer, whatever is wrong with the token."""
+"""Every unauthorized request gets the same answer, whatever is wrong with its token."""
 
 import base64
 import time
@@ -29,7 +29,7 @@ HEADERS = {
 
 
 def bad_headers(store: Store, account: Account) -> Iterator[str | None]:
-    """Give values of Authorization that must be refused, though most of them look like one that is not."""
+    """Give values of Authorization that must be refused, although most of them look like a valid one."""
     token = account.token
     yield None
     yield from ("", " ", "\t", "Bearer", "Bearer ", "Bearer x", "Token", "null", "undefined", "{token}", "<API_TOKEN>")
@@ -56,7 +56,7 @@ def _near_misses(token: str) -> Iterator[str]:
 
 
 def _ended(store: Store, account: Account) -> Iterator[str]:
-    """Give tokens that were good once."""
+    """Give tokens that were valid before they expired, were revoked, or their owner was disabled."""
     id_token, revoked = store.token(account.id_usuario)
     store.revoke(id_token)
     yield revoked
@@ -123,7 +123,7 @@ def test_revoking_one_token_of_a_user_leaves_the_others(store: Store, account: A
 def test_a_token_that_a_restored_store_gives_to_another_never_shows_whose_it_was(
     store: Store, account: Account, acme: Client
 ) -> None:
-    """At most it is refused once."""
+    """At most one request is refused."""
     other = store.account(account.id_organizacao)
     store.write(other, [relatorio(1)])
     assert acme.get("/usuario").json["result"]["email"] == "analista1@example.com"

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of answers is what comes, and the reference, in both its forms, says all of it."""
+"""Answers are as the OpenAPI document says, and both forms of the reference contain all that the document says."""
 
 import json
 import re
@@ -25,7 +25,7 @@ def document(client: NewClient) -> Json:
 
 
 def resolved(document: Json, part: Json) -> Json:
-    """Follow a reference inside the document."""
+    """Resolve a `$ref` within the document."""
     if "$ref" not in part:
         return part
     _, kind, name = part["$ref"].removeprefix("#/").split("/")
@@ -34,7 +34,7 @@ def resolved(document: Json, part: Json) -> Json:
 
 
 def assert_documented(document: Json, path: str, answer: Answer, method: str = "get") -> Json:
-    """See that the answer has the headers and the body that are documented; gives what is said of it."""
+    """Check that an answer has the documented headers and body; gives its part of the document."""
     said = resolved(document, document["paths"][path][method]["responses"][str(answer.status)])
     headers = {name.lower(): resolved(document, header) for name, header in said["headers"].items()}
     required = {name for name, header in headers.items() if header["required"]}
@@ -103,7 +103,7 @@ def test_who_gives_the_token_as_the_document_says_is_let_in(
 
 
 def chapters(client: NewClient, form: str) -> tuple[str, dict[str, str]]:
-    """Give the text of a form of the reference, as it is read: its head, and a chapter by each path."""
+    """Give the visible text of one form of the reference: its head, and the chapter of each path."""
     text = client(None).get(form).body.decode().replace("\\|", "|")
     if form == "/docs":
         assert set(re.findall('href="#([^"]+)"', text)) == set(re.findall(' id="([^"]+)"', text))

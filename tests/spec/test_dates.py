@@ -11,7 +11,7 @@ MIDNIGHT = 1_769_817_600_000
 
 HOUR = 3_600_000
 HOURS = (-24, -1, 0, 1, 12, 23, 24, 25, 48)
-"""When reports were updated, from MIDNIGHT on; each is one person's."""
+"""When the reports were updated, in hours after MIDNIGHT; each is about another person."""
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def dated(acme: Client, store: Store, account: Account) -> Client:
 
 
 def hours(client: Client, path: str, **parameters: object) -> list[int]:
-    """Give what is found, as hours from MIDNIGHT on."""
+    """Give the items that are found, as hours after MIDNIGHT."""
     answer = client.get(path, sort="atualizado_em", **parameters)
     key = "numero" if path == "/relatorios" else "cpf"
     places = {relatorio(number).numero: hour for number, hour in enumerate(HOURS)}

@@ -1,4 +1,4 @@
-"""Refusals: one shape everywhere, one order of checks, and never a value of the request."""
+"""Refusals have one shape everywhere, follow one order of checks, and never repeat a value of the request."""
 
 import json
 import sys
@@ -162,7 +162,7 @@ def test_unusual_but_correct_encodings_are_understood(empty: Client, path: str, 
 
 @pytest.mark.parametrize("path", LISTS)
 def test_a_letter_sent_as_its_bytes_means_what_it_means_encoded(empty: Client, path: str) -> None:
-    """Of ê, both bytes are letters of latin-1, as which WSGI hands them over."""
+    """WSGI passes the bytes of the query string as latin-1, in which both bytes of "ê" are characters."""
     assert empty.get(f"{path}?nome=ê").links == empty.get(f"{path}?nome=%C3%AA").links
 
 
@@ -186,7 +186,7 @@ def test_a_value_without_a_name_is_told_from_a_name_that_does_not_exist(empty: C
 
 
 def test_parameters_that_do_not_exist_cost_no_more_than_their_length(empty: Client) -> None:
-    """To compare each name in full with each accepted one runs through a million lines."""
+    """Comparing each whole name with each accepted one would execute a million lines of Python."""
     names = ("".join(letters) * 49 for letters in product("aeo", repeat=4))
     url = "/relatorios?" + "&".join(f"{name}=1" for name in islice(names, query.MOST_PAIRS))
     assert len(empty.get(url).keys) == query.MOST_PAIRS
@@ -204,11 +204,11 @@ def test_no_refusal_repeats_a_value(empty: Client, path: str) -> None:
             assert "segredo" not in str(answer.headers)
 
 
-# 429, 500, 503: databases that are not well.
+# 429, 500, 503: databases that fail.
 
 
 class Ailing(Forwarding):
-    """A store without marks that answers `good` statements, and then raises `error`."""
+    """A store that answers `good` statements and then raises `error`; `mark` gives None."""
 
     def __init__(self, database: Database, *, good: int, error: Exception) -> None:
         super().__init__(database)
@@ -249,7 +249,7 @@ Ail = Callable[[int, Exception], Client]
 
 @pytest.fixture
 def ail(store_url: str, new_app: NewApp, account: Account) -> Iterator[Ail]:
-    """Gives a client of an application whose store answers so many statements, and then fails."""
+    """Gives a function that makes a client of an application with an `Ailing` store."""
     database = open_store(store_url)
     yield lambda good, error: Client(new_app(Ailing(database, good=good, error=error)), account.token)
     database.close()
@@ -386,7 +386,7 @@ def test_more_requests_than_configured_are_429_with_the_seconds_to_wait(
 
 @pytest.fixture
 def lasting(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Sets how many seconds each request takes."""
+    """Gives a function that sets how many seconds each request seems to take."""
     clock = 0.0
 
     def seconds(each: float) -> None:

@@ -1,4 +1,4 @@
-"""The ETag of both lists: it names a state of an answer, and spares a worker the making of what is known or kept."""
+"""The ETags of both lists: they identify the state of an answer, so that known or kept ones are not made again."""
 
 import random
 import re
@@ -228,7 +228,7 @@ def test_a_page_that_is_kept_is_not_shown_once_its_token_has_expired(
 def test_what_a_list_did_not_have_before_is_there_once_it_is_written(
     store: Store, account: Account, acme: Client
 ) -> None:
-    """Also where who asks, and that nothing matches, was known of the list as it was."""
+    """Even if the worker remembers the caller, and that nothing matched before."""
     for number, status in enumerate(STATUS):
         assert acme.get("/relatorios").total == number
         store.write(account, [relatorio(number, status=status)])

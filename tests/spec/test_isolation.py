@@ -1,4 +1,4 @@
-"""Six accounts of three organizations with the same CPFs, names and numeros: nobody ever sees what is another's."""
+"""Six accounts of three organizations have the same CPFs, names and numeros: nobody sees data of another owner."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from wsgi import Client, NewClient
 
 Report = Relatorio
 Condition = tuple[str, str, Callable[[Report], bool]]
-"""A parameter, its value, and what a report must be to match: the recount's own words."""
+"""A parameter, its value, and an independent test of whether a report matches."""
 
 MATRIZES: Final = ("padrao", "completa", "rapida")
 NAMES: Final = ("Maria Silva", "Jose Souza", "Ana Maria")
@@ -24,7 +24,7 @@ CPFS: Final = tuple(cpf(number) for number in range(100_000_000, 100_000_040))
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """One account, what it was given, and what its organization was given in all."""
+    """One account, its reports, and all reports of its organization."""
 
     account: Account
     reports: tuple[Report, ...]
@@ -57,7 +57,7 @@ def owners(store: Store, client: NewClient) -> list[Owner]:
 
 
 def _reports(account: Account) -> tuple[Report, ...]:
-    """Give each account 60 of the same 90 numeros, with values from the same few."""
+    """Make reports with 60 of 90 numeros; all accounts draw numeros and values from the same few."""
     seeded = random.Random(account.id_conta)
     return tuple(_report(seeded, number, account) for number in seeded.sample(range(90), 60))
 
@@ -74,7 +74,7 @@ def _report(seeded: random.Random, number: int, account: Account) -> Report:
         resultado=seeded.choice((None, "VALID", "INVALID")),
         nome=seeded.choice(MATRIZES),
         pendente_validacao_manual=seeded.random() < 0.5,
-        # All different over all accounts, so that a person's newest report is one.
+        # Different for all reports of all accounts, so that each person has exactly one newest report.
         atualizado_em=NOON + 10 * (number * 37 % 90) + account.id_conta,
     )
 
@@ -103,7 +103,7 @@ def test_no_list_of_reports_ever_has_another_accounts_item_or_count(owners: list
     for owner, filters in product(owners, asked):
         parameters = {name: value for name, value, _ in filters}
         matching = {r.numero for r in owner.reports if all(test(r) for _, _, test in filters)}
-        # Orders change nothing about whose items are seen; two filters at once are asked in one order only.
+        # The order does not affect whose items are listed, so pairs of filters are tested in one order only.
         for sort in RELATORIO_SORTS if len(filters) < 2 else RELATORIO_SORTS[:1]:
             answer = owner.client.get("/relatorios", rows=100, sort=sort, **parameters)
             assert answer.total == len(matching)

@@ -1,4 +1,4 @@
-"""The `Link` header of both lists: the pages by number, and the walk by cursor, which changes do not disturb."""
+"""The `Link` header of both lists: pages by number, and walks by cursor, which changes do not disturb."""
 
 import random
 import re
@@ -104,7 +104,7 @@ def test_instants_before_the_first_and_after_the_last_are_refused(empty: Client,
 
 
 def next_of(answer: Answer) -> str:
-    """Give the cursor that an answer's `next` has."""
+    """Give the cursor in the `next` link of an answer."""
     return answer.links["next"].partition("cursor=")[2].partition("&")[0]
 
 
@@ -147,7 +147,7 @@ def test_a_cursor_holds_in_every_worker(acme: Client, account: Account, new_app:
 @pytest.mark.usefixtures("filled")
 @pytest.mark.parametrize("cache_bytes", [0, 1_000_000])
 def test_a_cursor_has_an_etag_too(client: NewClient, store: Store, account: Account, cache_bytes: int) -> None:
-    """Also in a worker that has not kept the page."""
+    """Even if the worker has not kept the page."""
     asking = client(account.token, cache_bytes=cache_bytes)
     url = asking.get("/relatorios").links["next"]
     known = {"If-None-Match": asking.get(url).headers["etag"]}
@@ -284,7 +284,7 @@ def test_a_walk_ends_with_what_is_there_though_the_list_grew_before_it(
 def test_a_walk_ends_with_what_is_there_though_the_list_shrank_before_it(
     acme: Client, store: Store, account: Account, path: str
 ) -> None:
-    """What is left of the list is no more than the walk has seen, and yet it has not seen it all."""
+    """After the deletion the list has as many items as two pages, but the walk must not stop after two pages."""
     store.write(account, [relatorio(n, atualizado_em=NOON - n, numero_documento=cpf(n)) for n in range(75)])
     whole = [item for page in acme.walk(path) for item in page.itens]
     answers = [acme.get(path)]
@@ -296,7 +296,7 @@ def test_a_walk_ends_with_what_is_there_though_the_list_shrank_before_it(
 def test_pages_and_walks_lead_each_other_nowhere_else_than_where_nothing_is_kept(
     store: Store, account: Account, new_app: NewApp
 ) -> None:
-    """Where a page has ended is remembered for the next one: of the same list, question and state alone."""
+    """A worker remembers where a page ended, for the next page: only of the same list, query and state."""
     seeded = random.Random(15)
     accounts = [account, store.account(account.id_organizacao)]
     for each in accounts:
@@ -315,7 +315,7 @@ def test_pages_and_walks_lead_each_other_nowhere_else_than_where_nothing_is_kept
             store.delete(accounts[1], number // 25)
 
 
-# Whole lists by walking.
+# Walks through whole lists.
 
 WALKED: Final = {
     "relatorios": (

@@ -1,4 +1,4 @@
-"""What every route has in common, and the routes that need no token."""
+"""What all routes have in common, and the routes that need no token."""
 
 import json
 import re
@@ -119,7 +119,7 @@ def test_every_answer_forbids_sniffing_and_has_a_request_id_of_its_own(
 
 
 def test_the_log_can_take_no_request_id_of_ours_for_a_cpf(empty: Client) -> None:
-    """It would be masked there, and nobody would find the request that a client quotes."""
+    """The log would mask it, and nobody could find the request whose id a client quotes."""
     prefix, *numbers = empty.get("/health").headers["x-request-id"].split("-")
     assert prefix.isalpha()
     assert max(map(len, numbers)) < 9

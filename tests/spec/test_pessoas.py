@@ -18,7 +18,7 @@ def names(client: Client, **parameters: object) -> set[str]:
 
 @pytest.fixture
 def named(acme: Client, store: Store, account: Account) -> Client:
-    """Asks an organization that knows the people of NAMES, the last of them newest."""
+    """A client of an organization that has consulted the people of NAMES; the last one is the newest."""
     store.write(
         account,
         [
@@ -131,7 +131,7 @@ def test_every_word_given_must_begin_a_word_of_the_name(named: Client, name: str
 @pytest.mark.parametrize("name", ["nome", "busca"])
 @pytest.mark.parametrize("text", ["㌖" * 84, "maria " + "…" * 166 + " zzz", "…" * 167 + " maria"])
 def test_words_of_which_some_would_be_left_out_are_refused(named: Client, name: str, text: str) -> None:
-    """Each of these has at most 200 characters, and more than 500 once it is spelt out."""
+    """Each text has at most 200 characters, but more than 500 after Unicode normalization."""
     refused = named.get("/pessoas", **{name: text})
     assert refused.keys == [name]
     assert refused.json["message"].endswith("até 200 caracteres (no máximo 500 após a normalização Unicode).")

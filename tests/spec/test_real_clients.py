@@ -1,4 +1,4 @@
-"""What published clients of APIs of this kind really send: every entry of real-client-requests.json."""
+"""Requests that published clients of such APIs really send: every entry of real-client-requests.json."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ RELATORIO_KEYS = [
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Sends one entry's requests with its headers, with the account's token or another one."""
+    """Sends the requests of one entry with its headers, and with the account's token or another one."""
 
     token: str
     new: NewClient
@@ -53,7 +53,7 @@ def entry(send: str) -> Callable[[Check], Check]:
 
 
 def only(url: str, name: str, value: object) -> Check:
-    """Check that a filter gives items, that all have the value, and that there are others without the filter."""
+    """Make a check that a filter finds only items with the value, and fewer than there are without it."""
 
     def check(sender: Sender) -> None:
         answer = sender.get(url)
@@ -64,7 +64,7 @@ def only(url: str, name: str, value: object) -> Check:
 
 
 def assert_strict(answer: Answer) -> None:
-    """Be as closed as the strict client's classes: one key more and it breaks."""
+    """Check that an answer has exactly the keys that the strict client accepts: one more would break it."""
     assert list(answer.json) == ["result", "status_code"]
     result = answer.json["result"]
     assert list(result["paginacao"]) == ["atual", "linhas", "total"]

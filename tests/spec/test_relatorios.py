@@ -76,7 +76,7 @@ def test_only_the_reports_of_the_callers_account_are_listed(acme: Client, store:
 
 @pytest.fixture
 def sixty(acme: Client, store: Store, account: Account) -> Client:
-    """Asks an account with 60 reports; the one with the largest number is the newest."""
+    """A client of an account with 60 reports; the one with the largest number is the newest."""
     store.write(account, [relatorio(number, atualizado_em=NOON + number) for number in range(60)])
     return acme
 
