@@ -81,7 +81,7 @@ export function beside(place) {
 }
 
 /**
-* Read a place. Values of private filters in the address are ignored; of parameters that are not accepted, only the name is kept.
+ * Read a place. Values of private filters in the address are ignored; of parameters that are not accepted, only the name is kept.
  * @param {string} hash
  * @param {unknown} state  what the history entry holds beside the address
  * @returns {Place}

@@ -77,7 +77,7 @@ const MASKED = /\*{3}\.\d{3}\.\d{3}-\*{2}/;
 const BETWEEN = /[^0-9a-z./-]+/i;
 
 /**
-* Recognize what was pasted into the quick find: a number, even with other text around it, or a name.
+ * Recognize what was pasted into the quick find: a number, even with other text around it, or a name.
  * @param {string} pasted
  * @returns {{kind: "cpf"|"cnpj"|"numero"|"nome"|"several"|"short"|"masked"|"part"|"none", value: string}}
  */

@@ -6,16 +6,16 @@ import { at } from "./address.js";
  * @typedef {import("./address.js").Place} Place
  * @typedef {object} State
  * @property {string|null} token       the caller's; session.js keeps it in sessionStorage, never in an address
- * @property {string} session        the session's name in history entries; "" without a token
+ * @property {string} session         the session's name in history entries; "" without a token
  * @property {string} notice           why the caller has to sign in again
  * @property {Place} place             where the caller is
- * @property {string} visited        the CPF that was last opened from the list of people
- * @property {boolean} revealed       whether all CPFs are shown whole
+ * @property {string} visited         the CPF that was last opened from the list of people
+ * @property {boolean} revealed        whether all CPFs are shown whole
  * @property {string|null} dialog      which dialog is open
- * @property {number} maxRows         the largest page size that the server accepts
+ * @property {number} maxRows          the largest page size that the server accepts
  * @property {"auto"|"light"|"dark"} theme
- * @property {boolean} keys           whether single-key shortcuts are on
- * @property {{turn: number, text: string}[]} said the messages in the live region, the newest last
+ * @property {boolean} keys            whether single-key shortcuts are on
+ * @property {{turn: number, text: string}[]} said  the messages in the live region, the newest last
  */
 
 /** How many messages stay in the live region. */
