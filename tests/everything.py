@@ -1,6 +1,6 @@
-"""Does all that the service and its commands do with a store, and remembers what they asked of it, and which code did.
+"""Does everything that the service and its commands do with a store, and records the statements and functions used.
 
-What keeps the schema, and what copies a store, is not among it.
+Migrations and copying a store are left out.
 """
 
 import ast
@@ -38,7 +38,7 @@ SOURCE: Final = Path(laudo.__file__).parent
 
 @dataclass(slots=True)
 class Record:
-    """Each statement, with the parameters of some call, and the functions that ran: (module, name)."""
+    """Each statement with the parameters of its first call, and the functions that ran, as (module, name)."""
 
     statements: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     functions: set[tuple[str, str]] = field(default_factory=set)
@@ -48,7 +48,7 @@ class Record:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Remember the functions of laudo that run."""
+        """Record which functions of laudo run."""
         codes: set[CodeType] = set()
 
         def called(frame: FrameType, event: str, _argument: object) -> None:
@@ -68,7 +68,7 @@ class Record:
 
 
 class Recorded(Forwarding):
-    """A store of which all that is asked is remembered."""
+    """A store that records every statement."""
 
     def __init__(self, database: Database, record: Record) -> None:
         super().__init__(database)
@@ -106,7 +106,7 @@ class Opening(Protocol):
 
 
 def done(url: str, key_file: Path, *, opened: Opening = open_store) -> Record:
-    """Do everything once with a migrated, empty store."""
+    """Do everything with a migrated, empty store, and return what was recorded."""
     record = Record()
     plain = opened(url, write=True)
     writing, reading = Recorded(plain, record), Recorded(opened(url), record)
@@ -130,7 +130,7 @@ def done(url: str, key_file: Path, *, opened: Opening = open_store) -> Record:
 
 
 def functions() -> set[tuple[str, str]]:
-    """Give every function of laudo that asks a store, or makes what is asked: (module, name)."""
+    """Return every function of laudo that sends statements to a store or makes them, as (module, name)."""
     return {
         (_module(path), node.name)
         for path in SOURCE.rglob("*.py")
@@ -140,7 +140,7 @@ def functions() -> set[tuple[str, str]]:
 
 
 def _write(store: Store) -> list[Account]:
-    """Fill three accounts, two of them of one organization, and change and delete much of it."""
+    """Fill three accounts, two of them of one organization, then change and delete many of their reports."""
     first = store.account()
     made = [first, store.account(first.id_organizacao), store.account()]
     for seed, account in enumerate(made):
@@ -160,7 +160,7 @@ def _write(store: Store) -> list[Account]:
 
 
 def _remove(database: Database, account: Account, reports: list[Relatorio]) -> None:
-    """Find and delete some of an organization's reports by document, and by age."""
+    """Find and delete some of an organization's reports, by document and by age."""
     with database.snapshot() as connection:
         owners = accounts.owners(connection, account.id_organizacao)
         assert list(removal.of(connection, owners, reports[1].numero_documento))
@@ -171,7 +171,7 @@ def _remove(database: Database, account: Account, reports: list[Relatorio]) -> N
 
 
 def _ask(client: Client, *, seed: int) -> None:
-    """Ask in every order, with and without each filter, for pages near and far, and walk on by cursors."""
+    """Request first and later pages in every order, with various filters, and follow the cursors."""
     seeded = random.Random(seed)
     for path, sorts, values in (
         ("relatorios", RELATORIO_SORTS, RELATORIO_VALUES),
@@ -188,7 +188,7 @@ def _ask(client: Client, *, seed: int) -> None:
 
 
 def _filters(values: Values, seeded: random.Random) -> Iterator[str]:
-    """Give no filter, and some alone and in pairs: all of them with one order or another."""
+    """Yield no filter, two periods, some single filters and some pairs; over all orders every filter occurs."""
     yield from ("", "&atualizado_em_de=1970-01-02", "&atualizado_em_de=2026-02-05")
     single = [f"&{name}={quote(seeded.choice(choices))}" for name, choices in values.items()]
     yield from seeded.sample(single, 4)
@@ -211,7 +211,7 @@ def _keep_accounts(store: Store, account: Account) -> None:
 
 
 def _damage(database: Database) -> None:
-    """Make wrong, behind the writer's back, whatever can be repaired."""
+    """Damage, without the writer's knowledge, one of each kind of thing that can be repaired."""
     with database.transaction() as connection:
         connection.run_script(
             "UPDATE tally SET total = total + 1; DELETE FROM pessoa WHERE cpf > '5';"

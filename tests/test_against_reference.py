@@ -1,4 +1,4 @@
-"""The service against the reference, byte for byte, over generated stores and queries."""
+"""Compares the service's answers with the reference's, byte for byte, over generated stores and queries."""
 
 import random
 from collections import Counter
@@ -42,16 +42,17 @@ NewStoreUrl = Callable[[], str]
 STORES: Final = 130
 QUERIES: Final = 25
 PHASES: Final = (Phase.explicit, Phase.reuse, Phase.generate)
-"""Without Phase.shrink, which takes five minutes here; add it when the failing query alone does not say enough."""
+"""Without Phase.shrink, which takes five minutes here. Add it if the failing query alone does not explain a failure."""
 
 LEAST_PAIRS: Final = 2_000
-"""For each of the two lists, so that neither number above can shrink unseen."""
+"""How many queries each of the two lists must get, so that nobody lowers the numbers above unnoticed."""
 
 
 class World(NamedTuple):
     """One store as the service and as the reference see it.
 
-    The service's `clients` are answered with nothing kept, those `led_on` with what was seen of the answers before.
+    There are two clients for each account: one in `clients`, whose service keeps nothing between requests, and one in
+    `led_on`, whose service may use what it remembers of earlier answers.
     """
 
     api: Api
@@ -60,11 +61,11 @@ class World(NamedTuple):
     led_on: Sequence[Client]
 
     def compare(self, resource: List, account: int, query_string: str) -> str:
-        """Ask all of them; gives what they answered: "items", "nothing" or "refused"."""
+        """Ask the reference and both clients, which must agree; returns "items", "nothing" or "refused"."""
         return kind(self.answer(resource, account, query_string))
 
     def answer(self, resource: List, account: int, query_string: str) -> Answer:
-        """Ask all of them; gives what they all answered."""
+        """Ask the reference and both clients, which must agree; returns the answer."""
         wire = query_string.encode().decode("latin-1")
         ask = self.api.relatorios if resource == "relatorios" else self.api.pessoas
         expected = ask(self.accounts[account].id_conta, wire)
@@ -80,14 +81,14 @@ class World(NamedTuple):
 
 
 def kind(answer: Answer) -> str:
-    """Tell "items", "nothing" or "refused"."""
+    """Classify an answer as "items", "nothing" or "refused"."""
     if answer.status != 200:
         return "refused"
     return "nothing" if b'"itens":[]' in answer.body else "items"
 
 
 class Written(NamedTuple):
-    """A store in which a history was written, and what the reference makes of it."""
+    """A store to which a history was written, and the reference over the same reports."""
 
     url: str
     key_file: Path
@@ -117,7 +118,7 @@ def written(url: str, key_file: Path, history: History, *, sizes: Sizes = SMALL)
 
 
 def analyzed(written: Written) -> Written:
-    """Have a store's tables looked at, as autovacuum does within a minute: for who asks it thousands of times."""
+    """Analyze a store's tables, as autovacuum does within a minute; worthwhile before thousands of queries."""
     with closing(open_store(written.url, write=True)) as database:
         if text := database.dialect.analyze:
             with database.transaction() as connection:
@@ -127,7 +128,7 @@ def analyzed(written: Written) -> Written:
 
 @contextmanager
 def opened(written: Written) -> Iterator[World]:
-    """Open a store for reading, of which nothing has been kept."""
+    """Open a store for reading, with services that remember nothing of it yet."""
     url, key_file, api, accounts = written
     with closing(open_store(url)) as database:
         plain, leading = (

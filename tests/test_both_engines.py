@@ -1,6 +1,6 @@
-"""SQLite and PostgreSQL beside each other: the same requests, the same bodies, and they are the reference's.
+"""SQLite and PostgreSQL get the same requests and must answer with the same bodies, which equal the reference's.
 
-LAUDO_TEST_REQUESTS says how many requests; each twentieth of them has a store of its own.
+LAUDO_TEST_REQUESTS sets the number of requests. They are split into twenty parts, each with a store of its own.
 """
 
 import os
@@ -36,7 +36,7 @@ LISTS: Final[tuple[tuple[List, dict[str, tuple[str, ...]], tuple[str, ...]], ...
 
 @contextmanager
 def worlds(engines: tuple[Engine, ...], folder: Path, history: History) -> Iterator[list[World]]:
-    """Write the same into a store of each engine; the first one made has the accounts' ids that all have."""
+    """Write the same history to a new store of each engine, so that accounts have the same ids in all of them."""
     with ExitStack() as stack:
         made = []
         for number, engine in enumerate(engines):
@@ -68,7 +68,7 @@ def test_both_engines_answer_every_request_with_the_references_body(
 
 
 def what(answer: Answer) -> tuple[int, bytes, set[str]]:
-    """Give what both engines must have in common: cursors and ETags hold the instant of the last change."""
+    """Return what both engines must have in common; cursors and ETags differ, as they hold the time of a change."""
     return (
         answer.status,
         answer.body,

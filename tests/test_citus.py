@@ -1,4 +1,4 @@
-"""`laudo citus` and what is checked at the start, on a cluster of Citus, or on a stand-in that keeps its records."""
+"""`laudo citus` and the checks at start, on a Citus cluster or on a stand-in that keeps the metadata of Citus."""
 
 import re
 import shutil
@@ -22,7 +22,7 @@ from shell import Shell, ndjson, one_line
 from strategies import many
 from test_statements import Counting
 
-# A cluster is started once for all tests.
+# All tests run in one worker, so that a cluster is started only once.
 pytestmark = pytest.mark.xdist_group("cluster")
 
 DONE: Final = "the tables are distributed as planned\n"
@@ -36,7 +36,7 @@ BY_TABLE: Final = [
     ),
 ]
 COPIED: Final = [
-    # Of all tables only these have rows in an empty store.
+    # In an empty store only these tables have rows.
     "SELECT truncate_local_data_after_distributing_table('heartbeat')",
     "SELECT truncate_local_data_after_distributing_table('migration')",
 ]
@@ -62,7 +62,7 @@ def machines() -> Iterator[Cluster]:
 
 @pytest.fixture
 def url(machines: Cluster) -> Iterator[str]:
-    """A migrated store with Citus, of which no table is distributed."""
+    """A migrated store with Citus, none of whose tables is distributed."""
     yield (made := migrated(machines.joined()))
     machines.drop(made)
 
@@ -97,7 +97,7 @@ def check(url: str) -> None:
 
 
 def fault(url: str) -> str:
-    """Give what is wrong at the start."""
+    """Return the error that the check at start raises."""
     with pytest.raises(StoreError) as raised:
         check(url)
     return str(raised.value)

@@ -1,6 +1,6 @@
-"""A machine of a cluster that fails is one organization's failure: others go on, over the same connection.
+"""If one machine of a cluster fails, only its organizations are refused; others go on, over the same connection.
 
-The coordinator of a cluster stays well then. It answers with an error that elsewhere means that the connection is gone.
+The coordinator itself is well then. It answers with errors that elsewhere mean that the connection is lost.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from postgres_server import Server
 from strategies import many
 from wsgi import Client
 
-# A server is started once for all tests.
+# All tests run in one worker, so that a server is started only once.
 pytestmark = pytest.mark.xdist_group("citus faults")
 
 PASSWORD: Final = "not-a-secret"
@@ -40,7 +40,7 @@ CODES: Final = {
 
 TWIN: Final = "twin"
 POLICIES: Final = "options=-c%20row_security%3Don"
-"""What lets policies act, which elsewhere are an error: here they are how a machine fails."""
+"""Enables row-level security, by which these tests make a machine fail; elsewhere laudo lets a policy be an error."""
 FAILING: Final = """
 CREATE TABLE failure (id_organizacao BIGINT PRIMARY KEY, code TEXT NOT NULL, at_the_end BOOLEAN NOT NULL);
 
@@ -67,7 +67,7 @@ GRANT ALL ON ALL TABLES IN SCHEMA public TO importer;
 
 
 class Tried(NamedTuple):
-    """Two organizations of which one may fail, asked over one connection; and writers of each, that have begun."""
+    """Two organizations, `down`, which can be made to fail, and `well`: read over one connection, each with a writer."""
 
     server: Server
     ask: dict[str, Client]
@@ -75,7 +75,7 @@ class Tried(NamedTuple):
     writing: Database
 
     def fail(self, code: str, *, at_the_end: bool = False) -> None:
-        """Let whatever `down` needs fail with this SQLSTATE, or only what makes a change durable."""
+        """Make every statement of `down` fail with this SQLSTATE, or, with `at_the_end`, only its commits."""
         organizacao = self.write["down"].owner.id_organizacao
         self.server.execute("INSERT INTO failure VALUES (%s, %s, %s)", (organizacao, code, at_the_end), database=TWIN)
 

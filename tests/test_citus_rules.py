@@ -1,6 +1,6 @@
-"""What Citus demands of a schema and of statements, held on plain PostgreSQL.
+"""The rules of Citus for schemas and statements, checked on plain PostgreSQL.
 
-Its rows lie on many machines, each with its organization: whatever is unique, joined or changed must be so within one.
+Citus keeps all rows of an organization on one machine, so unique keys, joins and changes must stay within one.
 """
 
 import ast
@@ -20,11 +20,11 @@ from laudo.server.stores import open_store
 from postgres_server import Server
 
 EXPRESSIONS: Final = {"pessoa_words": "an index of words, each of which begins with its organization"}
-"""Indexes that cannot begin with a column, and why that is right."""
+"""Indexes on expressions, which cannot begin with the column of the organization, and why they are allowed."""
 
 Connection = psycopg.Connection[Any]
 
-# What is done with a store is done once for all tests.
+# All tests run in one worker, so that everything is done with a store only once.
 pytestmark = pytest.mark.xdist_group("citus")
 
 
@@ -41,7 +41,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def migrated(server: Server) -> Iterator[Connection]:
-    """A transaction that is undone, on a store that nobody else uses."""
+    """A transaction that is rolled back, on a store that nothing else uses."""
     with psycopg.connect(server.url("kept")) as connection:
         yield connection
         connection.rollback()
@@ -51,7 +51,7 @@ def migrated(server: Server) -> Iterator[Connection]:
 
 
 class Rule(NamedTuple):
-    """A rule as a query that finds what breaks it, and a script that does; `named` is what the query then gives."""
+    """A rule: a query that finds what breaks it, a script that breaks it, and `named`, what the query then finds."""
 
     query: str
     broken: str
@@ -205,7 +205,7 @@ RULES: Final[Mapping[str, Rule]] = {
 
 
 def found(connection: Connection, rule: Rule) -> list[str]:
-    """Give what breaks a rule."""
+    """Return what breaks a rule."""
     lists = {"distributed": list(DISTRIBUTED), "reference": list(REFERENCE), "expressions": list(EXPRESSIONS)}
     return [str(name) for (name,) in connection.execute(rule.query.encode(), lists).fetchall()]
 
@@ -258,7 +258,7 @@ OF_THE_WHOLE_STORE: Final[Mapping[str, str]] = {
         "what has no owner is found where its owner would be"
     ),
 }
-"""Statements of the command line that ask for no organization, and why."""
+"""Statements of the command line that are not limited to one organization, and why."""
 
 
 @pytest.fixture(scope="module")
@@ -281,7 +281,7 @@ def test_every_function_that_asks_a_store_is_among_what_is_looked_at(record: eve
     asking = {(module, name) for module, name in known if not module.startswith(others)}
     assert len(asking) > 80
     assert asking - record.functions == set()
-    assert len(record.statements) > 200  # most differ in order and filters only
+    assert len(record.statements) > 200  # most differ only in order and filters
 
 
 @pytest.mark.parametrize("pattern", FORBIDDEN.values(), ids=FORBIDDEN)
@@ -292,7 +292,7 @@ def test_no_statement_asks_for(record: everything.Record, pattern: str) -> None:
 
 @pytest.mark.parametrize("pattern", FORBIDDEN.values(), ids=FORBIDDEN)
 def test_no_text_in_the_source_asks_for(pattern: str) -> None:
-    """Statements that only a rare case needs are found here, if not among those that were asked."""
+    """This finds statements of rare cases, which may be missing from the recorded ones."""
     forbidden = re.compile(pattern, re.IGNORECASE | re.DOTALL)
     texts = list(_texts())
     assert len(texts) > 50
@@ -325,7 +325,7 @@ def test_a_statement_beyond_one_organization_is_recognized(text: str) -> None:
 
 
 def _blocks(text: str) -> list[str]:
-    """Part a statement into its SELECTs, each without those within it; other parentheses become braces."""
+    """Split a statement into its SELECTs, each without the nested ones; other parentheses become braces."""
     blocks = []
     while inner := re.search(r"\(([^()]*)\)", text):
         is_query = inner[1].lstrip().upper().startswith("SELECT")
@@ -336,7 +336,7 @@ def _blocks(text: str) -> list[str]:
 
 
 def _is_owned(block: str) -> bool:
-    """Tell whether each distributed table of a SELECT, or of a change, is asked for one organization."""
+    """Tell whether a SELECT or a change limits each distributed table to one organization."""
     inserted = re.match(r"\s*INSERT INTO (\w+) \{(\w+)", block)
     if inserted and inserted[1] in DISTRIBUTED:
         given = re.search(r"\bVALUES \{\?|\bSELECT \?1::bigint\b|\bSELECT id_organizacao\b", block)
@@ -353,7 +353,7 @@ _JOINED: Final = re.compile(r"\bUSING \{id_organizacao\b|\b\w+\.id_organizacao =
 
 
 def _texts() -> Iterator[str]:
-    """Give the constants of the source that are SQL, but for SQLite's, what looks into the catalog, and what opens."""
+    """Yield the SQL constants of the source, except SQLite's, queries of the catalog, and those that open a session."""
     for path in [*everything.SOURCE.glob("core/sql/**/*.py"), *everything.SOURCE.glob("server/**/*.py")]:
         if path.stem not in {"sqlite", "words", "roles", "citus", "session"} and "migrations" not in path.parts:
             yield from _constants(path)

@@ -1,4 +1,4 @@
-"""Each statement of the service needs one machine: tried on a twin whose tables are parted as Citus would part them."""
+"""Each statement of the service needs one machine, as shown by a twin with tables partitioned as Citus would do it."""
 
 import re
 from collections.abc import Iterator
@@ -20,12 +20,12 @@ from laudo.server.stores import open_store
 from test_citus_rules import OF_THE_WHOLE_STORE
 from twin import Touched, Watched
 
-# What is done with a store is done once for all tests.
+# All tests run in one worker, so that everything is done with a store only once.
 pytestmark = pytest.mark.xdist_group("citus")
 
 
 class Seen(NamedTuple):
-    """What was touched when everything was done with a twin, and where it is."""
+    """A twin's URL, and the machines that were touched when everything was done with it."""
 
     touched: Touched
     url: str
@@ -43,13 +43,13 @@ def seen(postgres: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         with closing(open_store(plain, write=True)) as database:
             migrations.migrate(database)
         twin.part(plain)
-        # A plan that is kept knows no parameter, and must leave out all partitions but one nevertheless.
+        # A generic plan does not know the parameters, and must still prune all partitions but one.
         url = f"{plain}?options=-c%20plan_cache_mode%3Dforce_generic_plan"
         everything.done(url, folder / "laudo.key", opened=opened)
         yield Seen(touched, url)
 
 
-if cluster.named():  # and so on the cluster itself, where there is one
+if cluster.named():  # the same on a real cluster, if the environment names one
 
     def test_every_statement_needs_one_shard_of_a_table(postgres: Engine, tmp_path: Path) -> None:
         def opened(url: str, *, write: bool = False) -> Database:
@@ -61,7 +61,7 @@ if cluster.named():  # and so on the cluster itself, where there is one
 
 
 def is_of_the_whole_store(text: str) -> bool:
-    """Tell whether it is the command line that asks."""
+    """Tell whether a statement is one of the command line's that concern the whole store."""
     return any(re.fullmatch(each, text) for each in OF_THE_WHOLE_STORE)
 
 
@@ -84,7 +84,7 @@ def test_a_transaction_changes_one_machine(seen: Seen) -> None:
 
 
 def test_the_organizations_lie_on_more_than_one_machine(seen: Seen) -> None:
-    """Else what is above would hold of anything."""
+    """Otherwise the tests above would prove nothing."""
     used = {machine for machines in seen.touched.changed for machine in machines}
     with closing(open_store(seen.url)) as database:
         rows = database.fetch(Statement("SELECT DISTINCT tableoid::regclass::text FROM relatorio"))

@@ -1,4 +1,4 @@
-"""A period in another order than that of time: pages are found by guessing, however the reports lie in the order."""
+"""Pages of a period in an order other than time are found by guessing, however the period's reports are distributed."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -42,12 +42,12 @@ FREE: Final = (
     *((guesses, name, 0) for name in ("GUESSING", "LOCATING", "COUNTING")),
     (across, "COMBINATION", 0),
 )
-"""Guessing and counting at no cost, so that little data is guessed among."""
+"""Makes guessing and counting free of cost, so that plans guess even in a small store."""
 FILTERS: Final = ("&status=CONCLUIDO", "&resultado=INVALID&pendente_validacao_manual=true")
 
 
 class Kept(NamedTuple):
-    """A store as the service and the reference see it, and a client whose questions to the store are counted."""
+    """A store as the service and the reference see it, and a client whose statements are recorded."""
 
     world: World
     client: Client
@@ -55,12 +55,12 @@ class Kept(NamedTuple):
 
 
 def _evenly(seeded: Random, number: int, time: int) -> Relatorio:
-    """Make a report whose place in other orders says nothing of when it was made."""
+    """Make a report whose place in other orders is independent of its time."""
     return replace(any_relatorio(seeded, number), atualizado_em=NOON + time * MINUTE)
 
 
 def _together(seeded: Random, _number: int, time: int) -> Relatorio:
-    """Make a report that stands the later in each order the later it was made, as numeros that hold an instant do."""
+    """Make a report that is the later in every order, the later its time is, as with numeros that contain a time."""
     return replace(
         any_relatorio(seeded, time),
         tipo_pessoa="Pessoa",
@@ -72,17 +72,17 @@ def _together(seeded: Random, _number: int, time: int) -> Relatorio:
 
 
 def _many_names(seeded: Random, number: int, time: int) -> Relatorio:
-    """Make a report whose name few others share."""
+    """Make a report whose `nome` only few others share."""
     return replace(_evenly(seeded, number, time), nome=f"Modelo {time % 100:02}")
 
 
 def _own_messages(seeded: Random, number: int, time: int) -> Relatorio:
-    """Make a report whose message no other has, and which tells when it was made."""
+    """Make a report with a message of its own that contains its time."""
     return replace(_evenly(seeded, number, time), mensagem=f"Protocolo {time:06}")
 
 
 def _own_persons(seeded: Random, number: int, time: int) -> Relatorio:
-    """Make a report of a person who has no other; half of them are called Ana."""
+    """Make the only report of a person; half of the persons are called Ana."""
     nome = f"{seeded.choice(('Ana', 'Bia'))} {number}"
     evenly = _evenly(seeded, number, time)
     return replace(evenly, tipo_pessoa="Pessoa", numero_documento=f"{number:011}", nome_pessoa=nome)
@@ -96,7 +96,7 @@ PERSONS: Final = [pytest.param(_own_persons, marks=pytest.mark.xdist_group("peri
 
 @pytest.fixture(scope="module")
 def of_way(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Way], Written]]:
-    """Gives a store whose reports lie in one of these ways; it is made once."""
+    """Returns a store whose reports were made by one of these functions; it is filled once."""
     folder = tmp_path_factory.mktemp("periods")
 
     def made(way: Way) -> Written:
@@ -110,7 +110,7 @@ def of_way(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield cache(made)
 
 
-# A group each, so that no two workers fill the same store.
+# Each way is an xdist group of its own, so that no two workers fill the same store.
 @pytest.fixture(params=[pytest.param(way, marks=pytest.mark.xdist_group(f"periods {way.__name__}")) for way in WAYS])
 def made(request: pytest.FixtureRequest, of_way: Callable[[Way], Written]) -> Written:
     return of_way(request.param)
@@ -168,7 +168,7 @@ def test_a_period_of_persons_that_leaves_none_out_asks_as_none_does(
 
 
 def _compare_without_period(kept: Kept, noted: Noted, resource: List, question: str) -> None:
-    """Hold that a period is only placed: all that is asked then is asked without it, too."""
+    """Check that after the look-ups that find the period's ends, the same look-ups follow as without a period."""
     assert kept.client.get(f"/{resource}?{question}").itens
     without = [lookup for lookup, _ in noted]
     ends = f"atualizado_em_de={render_instant(NOON)}", f"atualizado_em_ate={render_instant(NOON + REPORTS * MINUTE)}"
@@ -190,7 +190,7 @@ def _compare_without_period(kept: Kept, noted: Noted, resource: List, question: 
 def test_a_period_that_leaves_few_out_is_counted_by_these(
     kept: Kept, monkeypatch: pytest.MonkeyPatch, noted: Noted, resource: List, asked: str
 ) -> None:
-    """Who copies a list up to now, page by page, leaves out hardly anything."""
+    """A client that copies a list up to now, page by page, asks for such a period."""
     assert _looked_at_in_the_middle(kept, monkeypatch, noted, f"/{resource}?{asked}", (4, REPORTS - 4)) < 120
 
 
@@ -214,7 +214,7 @@ def test_a_search_in_a_period_that_leaves_few_out_is_counted_by_these(
 def test_a_short_period_is_counted_by_its_own_rows_where_the_index_of_time_shows_them(
     kept: Kept, monkeypatch: pytest.MonkeyPatch, noted: Noted, asked: str
 ) -> None:
-    monkeypatch.setattr(walking, "SORT", 1_000_000)  # Nobody collects.
+    monkeypatch.setattr(walking, "SORT", 1_000_000)  # No plan collects rows to sort them.
     assert _looked_at_in_the_middle(kept, monkeypatch, noted, f"/{asked}", (100, 300)) <= 250
     assert any(isinstance(lookup, Count) and lookup.through for lookup, _ in noted)
 
@@ -233,10 +233,10 @@ def test_a_short_period_is_counted_by_its_own_rows_where_the_index_of_time_shows
 def test_names_or_digits_that_begin_alike_are_found_in_another_order_as_a_period_is(
     kept: Kept, monkeypatch: pytest.MonkeyPatch, noted: Noted, asked: str, *, passes_across: bool
 ) -> None:
-    """Rows are counted along the order, or among the range's own or those left out, where these are fewer or shown."""
+    """Rows are counted along the order, or, if that is cheaper, among those in the range or those outside it."""
     for module, name, value in (*FREE, (guesses, "NEAR", 5), (guesses, "FEW_OF_RANGE", 2), (plan, "FAR", 0)):
         monkeypatch.setattr(module, name, value)
-    monkeypatch.setattr(walking, "SORT", 1_000_000)  # Nobody collects.
+    monkeypatch.setattr(walking, "SORT", 1_000_000)  # No plan collects rows to sort them.
     assert kept.client.get(f"/pessoas?{asked}&page=3").itens
     counted = [lookup for lookup, _ in noted if isinstance(lookup, Count) and lookup.across]
     assert counted
@@ -248,7 +248,7 @@ def test_names_or_digits_that_begin_alike_are_found_in_another_order_as_a_period
 def _looked_at_in_the_middle(
     kept: Kept, monkeypatch: pytest.MonkeyPatch, noted: Noted, target: str, minutes: tuple[int, int]
 ) -> int:
-    """Count the rows that are looked at to count those of a period, for the page in the middle of a list."""
+    """Return how many rows the store reads to count those in a period, for the page in the middle of a list."""
     for module, name, value in (*FREE, (guesses, "NEAR", 20), (guesses, "FEW_OF_RANGE", 5)):
         monkeypatch.setattr(module, name, value)
     since, until = (render_instant(NOON + minute * MINUTE) for minute in minutes)
@@ -260,7 +260,7 @@ def _looked_at_in_the_middle(
 
 
 def _looked_at(kept: Kept, lookup: LookUp) -> int:
-    """Count the rows that are looked at to count those of a period."""
+    """Return how many rows the store reads for this look-up, if it counts those in a period; else 0."""
     if not isinstance(lookup, Count) or lookup.across is None:
         return 0
     axis, lower, upper = lookup.across if lookup.through else (lookup.axis, lookup.lower, lookup.upper)
@@ -274,7 +274,7 @@ def _looked_at(kept: Kept, lookup: LookUp) -> int:
 @pytest.mark.parametrize("made", EVENLY, indirect=True)
 @pytest.mark.parametrize("sort", ["numero", "-numero"])
 def test_a_place_near_an_end_is_guessed_once(kept: Kept, monkeypatch: pytest.MonkeyPatch, sort: str) -> None:
-    """Rows that lie evenly stray the less, the nearer it is."""
+    """If rows are evenly distributed, a guess is the more exact, the nearer the place is to an end."""
     for module, name, value in (*FREE, (guesses, "NEAR", 20), (guesses, "FEW_OF_RANGE", 5)):
         monkeypatch.setattr(module, name, value)
     assert kept.client.get(f"/relatorios?sort={sort}&atualizado_em_de={render_instant(NOON + 350 * MINUTE)}").itens
@@ -298,13 +298,13 @@ def test_a_page_of_persons_begins_from_what_was_counted_for_others(
     made: Written, kept: Kept, monkeypatch: pytest.MonkeyPatch, asked: str
 ) -> None:
     monkeypatch.setattr(plan, "FAR", 0)
-    monkeypatch.setattr(walking, "LOOK", 1000)  # Nobody walks, nor collects.
+    monkeypatch.setattr(walking, "LOOK", 1000)  # No plan walks through rows or collects them.
     counted, keeping = _counted_for_others(made, kept, monkeypatch, f"/pessoas?{asked}")
     assert 2 * keeping < counted
 
 
 def _counted_for_others(made: Written, kept: Kept, monkeypatch: pytest.MonkeyPatch, question: str) -> tuple[int, int]:
-    """Tell how many rows are counted for pages none of which follows another, and how many where points are kept."""
+    """Return how many rows are counted for non-consecutive pages, without and with points kept between requests."""
     for module, name, value in (*FREE, (guesses, "NEAR", 10), (guesses, "FEW_OF_RANGE", 2)):
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(points, "APART", 20)
@@ -336,7 +336,7 @@ def _counted_for_others(made: Written, kept: Kept, monkeypatch: pytest.MonkeyPat
 )
 @pytest.mark.parametrize("sort", ["nome", "-nome", "status", "-resultado"])
 def test_a_short_period_is_collected_however_many_values_there_are(kept: Kept, sort: str) -> None:
-    """Hardly any name has two reports in it: by names it would take a question for each report."""
+    """Hardly any `nome` has two reports in the period, so going name by name would take a look-up for each report."""
     period = f"atualizado_em_de={render_instant(NOON)}&atualizado_em_ate={render_instant(NOON + 60 * MINUTE)}"
     for page in (1, 2, 3, 4):
         question = f"sort={sort}&{period}&page={page}"
@@ -353,7 +353,7 @@ def test_a_short_period_is_collected_however_many_values_there_are(kept: Kept, s
 def test_no_value_is_counted_behind_the_last_item(
     kept: Kept, monkeypatch: pytest.MonkeyPatch, minutes: range, page: int, shown: int
 ) -> None:
-    """Neither for a page past the end, nor where the first name has all."""
+    """This holds for a page past the end, and for a period whose reports all have the first name."""
     monkeypatch.setattr(across, "COMBINATION", 0)
     since, until = (render_instant(NOON + minute * MINUTE) for minute in (minutes.start, minutes.stop))
     question = f"sort=nome&atualizado_em_de={since}&atualizado_em_ate={until}&page={page}"
@@ -373,7 +373,7 @@ def test_no_value_is_counted_behind_the_last_item(
 def test_a_period_at_the_other_end_of_an_order_is_collected_rather_than_come_to(
     kept: Kept, monkeypatch: pytest.MonkeyPatch, *, field: str, sign: str, period: tuple[str, int], filters: str
 ) -> None:
-    """Where an order follows time, all of a period lies behind everything else, and no proportion tells where."""
+    """If an order follows time, all reports of the period come after all others, so proportions mislead a guess."""
     for module, name, value in (*FREE, (guesses, "NEAR", 20), (walking, "LEAST", 0), (walking, "LOOK", 20)):
         monkeypatch.setattr(module, name, value)
     ask, looked_at = sql.statement, 0

@@ -1,6 +1,6 @@
-"""Lists whose places are counted or walked to: however their reports lie, every page is the reference's, in any order.
+"""Whatever way a plan takes to find a page, and however the reports are distributed, it equals the reference's page.
 
-What a plan takes for few, near or dear is made so small that stores of some hundred reports take every way.
+The thresholds by which a plan chooses its way are made so small that a few hundred reports suffice to try every way.
 """
 
 from collections import Counter
@@ -23,9 +23,9 @@ from test_against_reference import List, World, opened, written
 SEED: Final = 7
 STORES: Final = 20
 LISTS: Final = 12
-"""Asked of each store."""
+"""How many lists are requested from each store."""
 MOST_PAGES: Final = 8
-"""Asked of each list."""
+"""How many pages are requested of each list, at most."""
 REPORTS: Final = (60, 200, 400)
 MINUTE: Final = 60_000
 CHOICES: Final = {
@@ -79,7 +79,7 @@ def test_every_page_is_the_references_whatever_was_asked_before(
 
 
 def _history(seeded: Random) -> tuple[History, list[int]]:
-    """Give reports of one account, and their instants: all the same, few or many; of few documents or many."""
+    """Return reports of one account, and their instants: one, few or many of them, and few or many documents."""
     count = seeded.choice(REPORTS)
     instants = [NOON + minute * MINUTE for minute in range(seeded.choice((1, 5, 40, count)))]
     reports = [any_relatorio(seeded, number, instants=instants) for number in range(count)]

@@ -1,4 +1,4 @@
-"""How PostgreSQL runs the statements of a request, with the plans that it keeps once it knows a statement."""
+"""How PostgreSQL runs the statements of a request with generic plans, which it keeps for a prepared statement."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -34,16 +34,16 @@ from wsgi import Client
 REPORTS: Final = 20_000
 OFTEN: Final = "11144477735"
 MOST_ROWS: Final = 4_500
-"""That one step of a plan may meet: those of one bucket, which does not grow with the account."""
+"""How many rows one step of a plan may meet: about those of a bucket, whose size does not grow with the account."""
 SOME: Final = 2_600
-"""The same, where many share a value and few are read. Before version 17 rows of other facets are met, and let fall."""
+"""The same if many rows share a value and few are read; before version 17 a step also meets rows of other facets."""
 
 DAY: Final = 20_000
 DAY_MS: Final = 86_400_000
 
 TALLIES: Final = 60_000
 EMPTY: Final = 1_500
-"""So many of them a writer has emptied."""
+"""How many of them a writer has emptied."""
 
 _OWNERS: Final = "generate_series(1000, 20999) AS owner"
 SMALL_ONES: Final = (
@@ -65,7 +65,7 @@ SMALL_ONES: Final = (
     FROM {_OWNERS}, generate_series(1, 7) AS axis, generate_series(0, 1) AS parent
     """,
 )
-"""Thousands of accounts with one report each beside the one that is asked: a plan made for their average suits none."""
+"""Adds thousands of accounts with one report each: a plan made for the average account does not suit a large one."""
 
 RELATORIOS: Final = (
     "",
@@ -80,10 +80,10 @@ PAGES: Final = (1, 2, 300, 799)
 
 
 class Asked(NamedTuple):
-    """A client, the store that remembers what it was asked, and a connection of somebody who looks into its plans.
+    """A client, the store that remembers its statements, and a second connection that explains their plans.
 
-    The other client's reports, 5 thousand, are all of one document; those of a third one, 10 thousand, of two instants,
-    and the companies' documents come before the persons'.
+    The client `other` has 5 thousand reports, all with one document. The client `third` has 10 thousand reports with
+    two instants between them, and the documents of its companies come before those of its persons.
     """
 
     client: Client
@@ -122,7 +122,7 @@ def asked(postgres: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def _fill(store: Store, account: Account, reports: list[Relatorio]) -> tuple[str, str]:
-    """Write reports; gives a document and a numero that are among them."""
+    """Write reports; returns a document and a numero that occur in them."""
     ingest = Ingest(store.database, account.id_conta)
     for start in range(0, len(reports), 2_000):
         ingest.write(reports[start : start + 2_000])
@@ -130,14 +130,14 @@ def _fill(store: Store, account: Account, reports: list[Relatorio]) -> tuple[str
 
 
 def _third(report: Relatorio, number: int) -> Relatorio:
-    """Give a report of the third client's."""
+    """Change a report into one for the third client."""
     company = report.tipo_pessoa == "Empresa"
     documento = f"{number:014}" if company else f"1{report.numero_documento[1:]}"
     return replace(report, atualizado_em=(DAY + number % 2) * DAY_MS, numero_documento=documento)
 
 
 def steps(looking: psycopg.Connection[Any], statement: Statement) -> Iterator[dict[str, Any]]:
-    """Run a statement as one that the server has long known, and give each step of its plan with what it met."""
+    """Run a statement as a prepared one; yields each step of its plan with the numbers of rows that it met."""
     types = ", ".join(_type(param) for param in statement.params)
     values = [_value(param) for param in statement.params]
     looking.execute(b"PREPARE known (%b) AS %b" % (types.encode(), numbered(statement.text)))
@@ -167,20 +167,20 @@ def _flat(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def met(step: dict[str, Any]) -> int:
-    """Give how many rows a step has met, those that it let fall too."""
+    """Return how many rows a step has met, including those that it discarded."""
     passed = step["Actual Rows"] + step.get("Rows Removed by Filter", 0) + step.get("Rows Removed by Index Recheck", 0)
     return int(passed * step["Actual Loops"])
 
 
 def kind(step: dict[str, Any]) -> str:
-    """Name what a step does; of one that only looks at what another gives, what that one does."""
+    """Return a step's type; for a subquery scan, the type of the step below it."""
     return kind(step["Plans"][0]) if step["Node Type"] == "Subquery Scan" else str(step["Node Type"])
 
 
 def look(asked: Asked, urls: Iterable[str], *, most: int = MOST_ROWS, beyond: str | None = None) -> set[str]:
-    """Ask, and look at the plan of each statement that this took; steps of one kind may meet more rows.
+    """Send requests and check the plans of all their statements; returns the names of the indexes that were read.
 
-    Gives the indexes that were read.
+    Each step may meet `most` rows; steps of the kind `beyond` may meet more.
     """
     seen: set[Statement] = set()
     indexes = set()
@@ -202,13 +202,13 @@ def look(asked: Asked, urls: Iterable[str], *, most: int = MOST_ROWS, beyond: st
 
 
 WALKED: Final = 1_000
-"""Rows that a walk to a page of a search for a common word meets, and rows of small tables."""
+"""How many rows a walk to a page of a search for a common word may meet, or a scan of a small table."""
 RANGE: Final = 3_100
-"""Rows of a bucket, which are fewer than the people there are."""
+"""About the rows of one bucket, which are fewer than all people."""
 TIMED: Final = ("numero", "-numero", "numero_documento", "-numero_documento", "status")
-"""Orders of which the index of time has the columns."""
+"""Orders whose columns the index of time contains."""
 LARGE_TABLES: Final = ("relatorio", "pessoa", "tally")
-"""The others have a page or two in this store, which it would be strange not to read from end to end."""
+"""The other tables fill a page or two in this store, so a sequential scan is the best way to read them."""
 
 
 @pytest.mark.parametrize("filters", RELATORIOS)
@@ -230,7 +230,7 @@ def test_no_list_of_reports_sorts_or_scans_an_account(asked: Asked, filters: str
 def test_no_first_page_sorts_an_account_that_memory_does_not_hold(
     asked: Asked, resource: str, sorts: tuple[str, ...], filters: str
 ) -> None:
-    """An index is dear to follow there: to sort all rows seems cheaper than to follow it to a tenth of them."""
+    """An index scan is expensive there: sorting all rows seems cheaper than reading a tenth of them by an index."""
     asked.looking.execute("SET random_page_cost = 16")
     try:
         look(asked, (f"/{resource}?sort={sort}{filters}" for sort in sorts))
@@ -249,7 +249,7 @@ def test_the_first_page_of_a_range_in_another_order_sorts_or_scans_no_account(as
 
 @pytest.fixture
 def guessing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few rows are many: a place is guessed as it would be among millions."""
+    """Lowers the thresholds, so that places are guessed as they are among millions of rows."""
     for module, name, value in (*FREE, (guesses, "NEAR", 200)):
         monkeypatch.setattr(module, name, value)
 
@@ -347,7 +347,7 @@ def test_reports_of_one_instant_are_not_sorted(asked: Asked, given: str) -> None
 
 @pytest.mark.parametrize("given", ["&status=CONCLUIDO", "&tipo_pessoa=PESSOA"])
 def test_nor_are_those_behind_the_first_page(asked: Asked, given: str) -> None:
-    """What most of them match is read in the order of all, however few the server expects to share an instant."""
+    """If most reports match a filter, they are read in the whole order, however few the server expects per instant."""
     url = f"/relatorios?sort=atualizado_em{given}"
     urls = (f"{url}&page=2", asked.third.get(url).links["next"])
     look(asked._replace(client=asked.third), urls, most=SOME)
@@ -355,7 +355,7 @@ def test_nor_are_those_behind_the_first_page(asked: Asked, given: str) -> None:
 
 @pytest.mark.parametrize(("sort", "page"), [("numero_documento", 60), ("-numero_documento", 1)])
 def test_reports_of_one_document_are_not_sorted_for_a_period(asked: Asked, sort: str, page: int) -> None:
-    """Nor is what stands before a page passed again when a walk goes on."""
+    """And a walk by cursor does not read the rows before its page again."""
     url = f"/relatorios?atualizado_em_de=2025-01-01&sort={sort}"
     urls = (url, f"{url}&page=2", asked.other.get(f"{url}&page={page}").links["next"])
     look(asked._replace(client=asked.other), urls, most=SOME)
@@ -382,9 +382,9 @@ def test_a_walk_downwards_passes_none_again_that_share_a_value(asked: Asked, ord
     [("-mensagem", "relatorio_mensagem_recency"), ("numero_documento", "relatorio_documento")],
 )
 def test_few_reports_are_not_sought_in_all_of_an_order(asked: Asked, sort: str, ordered: str) -> None:
-    """Its index has all columns that are asked for, which the server likes, but does not begin with what they share.
+    """The order's index has all needed columns, which attracts the planner, but does not begin with the filtered ones.
 
-    What an index lets fall is no row that a plan of version 17 has met.
+    Rows met do not show this: from version 17 on, a plan does not report rows that an index scan itself discards.
     """
     page = f"/relatorios?status=PENDENTE&tipo_pessoa=EMPRESA&sort={sort}"
     walk = asked.client.get(page).links["next"]
@@ -398,7 +398,7 @@ def test_no_list_of_people_sorts_or_scans_an_organization(asked: Asked, filters:
 
 
 def test_a_search_reads_the_index_of_words(asked: Asked) -> None:
-    """Beside it, where an organization has a small part of all persons, an index that tells which are its own."""
+    """The plan may combine it with another index that finds the organization's own persons, if they are few of all."""
     urls = [
         f"/pessoas?{filters}" for filters in ("nome=mar sil", "nome=a b c", "nome=maria&sort=nome", "busca=zulmira")
     ]
@@ -407,7 +407,7 @@ def test_a_search_reads_the_index_of_words(asked: Asked) -> None:
 
 @pytest.mark.parametrize("sort", PESSOA_SORTS)
 def test_the_last_page_of_a_search_is_walked_to_from_the_end(asked: Asked, sort: str) -> None:
-    """Many more persons have the word than the walk meets, and the last ones stand together."""
+    """Many more persons have the word than such a walk meets, and the last ones stand together."""
     url = f"/pessoas?nome=s&sort={sort}"
     total = asked.client.get(url).total
     assert total > 2 * WALKED
@@ -429,7 +429,7 @@ def test_a_profile_reads_one_row_of_each_table(asked: Asked) -> None:
 def test_a_writer_does_not_compare_all_that_is_empty_with_each_row_that_may_be(
     postgres: Engine, tmp_path: Path, mode: str
 ) -> None:
-    """As an import of reports with thousands of combinations does each time that a bucket splits."""
+    """An import of reports with thousands of combinations deletes empty tallies each time a bucket splits."""
     key = ", ".join(TALLY.key)
     empty = f"SELECT {key} FROM tally WHERE facet <= {EMPTY}"
     with (
@@ -457,7 +457,7 @@ def test_a_service_has_plans_kept_once_its_store_is_known_to_be_large(
 
 
 def test_a_store_without_persons_is_large_all_the_same(postgres: Engine, tmp_path: Path) -> None:
-    """One that validates companies alone: planned by values, a page of an account as yet unknown takes any index."""
+    """Such as one for companies alone. If plans depended on values, an account new to the statistics got bad ones."""
     with Stores(postgres, tmp_path) as stores:
         url = stores.new()
         with closing(open_store(url, write=True)) as writing:
@@ -470,7 +470,7 @@ def test_a_store_without_persons_is_large_all_the_same(postgres: Engine, tmp_pat
 def test_a_writer_has_each_batch_planned_anew_while_its_store_is_small(
     asked: Asked, postgres: Engine, tmp_path: Path
 ) -> None:
-    """A plan kept from when the tables were all but empty reads all of an account, for each batch of an import."""
+    """A plan kept from a time when the tables were almost empty reads all of an account for each batch of an import."""
     given = f"{asked.url}?options=-c%20plan_cache_mode%3Dforce_custom_plan"
     assert [plans(asked.url, write=True), plans(given, write=True)] == [KEPT, "force_custom_plan"]
     with Stores(postgres, tmp_path) as stores:
@@ -478,7 +478,7 @@ def test_a_writer_has_each_batch_planned_anew_while_its_store_is_small(
 
 
 def plans(url: str, *, write: bool = False, **bounds: bool) -> str:
-    """Give the mode in which a connection's statements are planned."""
+    """Return the mode in which a connection's statements are planned."""
     with closing(open_store(url, write=write, bounds=Bounds(**bounds))) as database:
         [(mode,)] = database.fetch(Statement("SELECT current_setting('plan_cache_mode')"))
     return str(mode)

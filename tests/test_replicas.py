@@ -32,13 +32,13 @@ from live.server import Place, free_port, scrape, serving
 from postgres_server import Server
 from wsgi import Client
 
-pytestmark = [pytest.mark.xdist_group("replicas"), pytest.mark.timed]  # three servers, once
+pytestmark = [pytest.mark.xdist_group("replicas"), pytest.mark.timed]  # so that three servers start only once
 T = TypeVar("T")
 
 SOON: Final = 40.0
-"""Seconds after which what should have happened has not; no bound of what is tested."""
+"""Seconds after which a wait fails. It is generous and not part of what is tested."""
 LONG_MS: Final = 60_000
-"""A lag that no replica comes to in a test, also on a loaded machine."""
+"""A lag that no replica reaches in a test, even on a loaded machine."""
 SHORT_MS: Final = 700
 WHICH: Final = Statement("SELECT inet_server_port()::bigint")
 
@@ -92,7 +92,7 @@ def store(cluster: Cluster, tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def account(store: Store, cluster: Cluster) -> Account:
-    """An account with one report, which every server has."""
+    """An account with one report, both already on every server."""
     account = store.account()
     store.write(account, [relatorio(1)])
     for replica in cluster.replicas:
@@ -102,7 +102,7 @@ def account(store: Store, cluster: Cluster) -> Account:
 
 @pytest.fixture
 def opened(cluster: Cluster) -> Iterator[Open]:
-    """Opens what the service reads, and gives it once it has found out which servers are well."""
+    """Opens a store as the service does, and returns it once it has found that all replicas are well."""
     with ExitStack() as stack:
 
         def new(lag_ms: int = LONG_MS, *, settled: bool = True, **settings: Any) -> Replicas:  # noqa: ANN401
@@ -127,7 +127,7 @@ Serve = Callable[..., Client]
 
 @pytest.fixture
 def serve(opened: Open, store: Store, account: Account) -> Serve:
-    """Serves over `opened`, and gives a client that asks in the name of the account."""
+    """Starts a service on what `opened` returns, and returns a client with the account's token."""
 
     def new(lag_ms: int = LONG_MS, **settings: Any) -> Client:  # noqa: ANN401
         database = opened(lag_ms, **settings)
@@ -141,7 +141,7 @@ def served(database: Served, store: Store) -> WSGIApplication:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Wait for what must come to be."""
+    """Wait until a condition holds; fails if that takes too long."""
     ends = time.monotonic() + SOON
     while not condition():
         assert time.monotonic() < ends, "it did not come to be"
@@ -149,7 +149,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def asked(database: Served, number: int) -> Counter[int]:
-    """Send so many requests of one statement, and count by port which servers answered."""
+    """Send a number of requests of one statement each, and count the answers of each server, by port."""
     answered: Counter[int] = Counter()
     for _ in range(number):
         database.mark()
@@ -163,7 +163,7 @@ def ports(*servers: Server) -> set[int]:
 
 
 def read_by(cluster: Cluster, table: str) -> Counter[int]:
-    """Count, by port, the statements so far that have read a table."""
+    """Count, by port, the statements that have read a table so far."""
     read = re.compile(rf"\bFROM {table}\b")
     return Counter({server.port: len(read.findall(server.log)) for server in cluster.servers})
 
@@ -177,7 +177,7 @@ def runs(server: Server) -> bool:
 
 
 def halt(replica: Server) -> None:
-    """Let a replica receive what happens, and show nothing of it."""
+    """Make a replica receive changes without replaying them."""
     replica.execute("SELECT pg_wal_replay_pause()")
     until(lambda: replica.execute("SELECT pg_get_wal_replay_pause_state()") == [("paused",)])
 
@@ -188,7 +188,7 @@ def replay(replica: Server) -> None:
 
 
 def told(capfd: pytest.CaptureFixture[str], pattern: str) -> str:
-    """Wait for a line on standard error, and give all that was written there since the last look."""
+    """Wait for a line on standard error, and return everything written there since the last look."""
     said = ""
 
     def is_there() -> bool:
@@ -201,7 +201,7 @@ def told(capfd: pytest.CaptureFixture[str], pattern: str) -> str:
 
 
 def asked_for(seconds: float, ask: Callable[[], T]) -> list[tuple[float, T]]:
-    """Ask again and again, and give what was answered, each with the seconds since the beginning when it was asked."""
+    """Ask repeatedly for a time; returns each answer with the seconds from the beginning to its question."""
     begun = time.monotonic()
     answers = []
     while (since := time.monotonic() - begun) < seconds:
@@ -209,7 +209,7 @@ def asked_for(seconds: float, ask: Callable[[], T]) -> list[tuple[float, T]]:
     return answers
 
 
-# Who is asked.
+# Which server is asked.
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def asked_for(seconds: float, ask: Callable[[], T]) -> list[tuple[float, T]]:
     ],
 )
 def test_who_is_asked_first(primary: str, replicas: str, fit: set[int]) -> None:
-    """A replica that lags shows what a fresh one does, but is not known to be new enough; one behind shows less."""
+    """A lagging replica shows a recent heartbeat but was seen too long ago; one that is behind shows an older one."""
     states = {"fresh": (0.0, 9_500), "lagging": (10.0, 9_000), "behind": (10.0, 7_999), "away": (0.0, 99_000)}
     database = Replicas.__new__(Replicas)
     database._primary, *database._replicas = (Watched(number, "", Mock()) for number in range(3))
@@ -275,7 +275,7 @@ def test_several_threads_keep_all_replicas_busy(serve: Serve, cluster: Cluster) 
 
 
 def test_a_replica_cannot_tell_whether_it_is_as_it_was(opened: Open, cluster: Cluster) -> None:
-    """It knows not all that is under way on the primary, of which some may end without a trace in what it does know."""
+    """It does not know all transactions under way on the primary, and some may end without a trace in what it knows."""
     assert opened().fetch_marked([WHICH])[1] is None
     for server in cluster.servers:
         with closing(open_store(server.url())) as database:
@@ -359,7 +359,7 @@ def test_when_all_lag_the_primary_answers(opened: Open, cluster: Cluster) -> Non
 
 
 def test_a_clock_that_is_ahead_hides_no_lag(opened: Open, cluster: Cluster) -> None:
-    """Another machine's heartbeat, of a time that is long in coming, is one like every other."""
+    """A heartbeat with a time in the far future, from another machine's clock, counts like any other."""
     far = 9_000_000_000_000
     cluster.primary.execute(f"UPDATE heartbeat SET at_ms = {far}")
     try:
@@ -400,7 +400,7 @@ def test_the_heartbeat_of_several_workers_never_goes_back(opened: Open, cluster:
 def test_an_answer_is_of_one_state_while_replicas_differ(
     serve: Serve, store: Store, account: Account, cluster: Cluster
 ) -> None:
-    """The version, the total and the items of an answer belong together, whichever replica was asked before."""
+    """The version, total and items of an answer belong together, whichever replica answered the request before."""
     client = serve()
     halt(cluster.replicas[0])
     bodies: dict[str, set[bytes]] = {}
@@ -442,7 +442,7 @@ def test_replicas_go_on_without_the_primary_until_it_is_back(
 
 
 class Full(StringIO):
-    """Standard error on a disk that is full."""
+    """Standard error on a full disk."""
 
     refused = ""
 
@@ -527,14 +527,14 @@ def test_a_promoted_replica_is_the_primary_of_a_url_that_names_both(
         with closing(open_store(heir.url(), write=True)) as database:
             Store(database, store.key_file).write(account, [relatorio(2)])
         until(lambda: {by_both.get("/relatorios").total for _ in range(4)} == {2})
-        # The other replica still follows the one that is gone: it is behind the heartbeats of the new one.
+        # The other replica still follows the old primary, so it lacks the heartbeats of the new one.
         assert {by_both.get("/relatorios").total for _ in range(20)} == {2}
 
 
 def test_a_replica_that_is_promoted_beside_the_primary_is_asked_only_once_that_is_away(
     serve: Serve, store: Store, account: Account, cluster: Cluster
 ) -> None:
-    """It may be the next primary, of which this service is not told: another one has begun to write there."""
+    """It may be the next primary, which this service does not know yet, though another one already writes there."""
     with cluster.primary.replica(wal_retrieve_retry_interval="100ms") as heir:
         client = serve(SHORT_MS, read_store=(heir.url(),), settled=False)
         until(lambda: client.get("/relatorios").total == 1 and "FROM token" in heir.log)
@@ -627,7 +627,7 @@ def test_a_replica_that_hangs_delays_a_request_and_then_is_left_out(opened: Open
     database = opened()
     hung.pause()
     waits = [took(lambda: asked(database, 1)) for _ in range(4)]
-    # One statement's time limit, and the half second more after which the server counts as hung.
+    # The time limit of one statement, plus the half second after which the server counts as hung; 5 are a margin.
     assert max(seconds for _, seconds in waits) < 1.5 + 5
     assert hung.port not in sum((answered for answered, _ in waits), Counter())
     assert median(took(lambda: asked(database, 1))[1] for _ in range(11)) < 1
@@ -683,7 +683,7 @@ FOREIGN: Final = "^store: the replica 2 is of another store, and is not asked: "
 
 @pytest.fixture
 def other_server(cluster: Cluster) -> Iterator[Server]:
-    """A server of its own with a store of the same age, hence with the same numbers of database and tables."""
+    """Another server with a store made in the same way, so that the oids of its database and tables are the same."""
     with postgres_server.start() as server:
         prepare(server, "postgres")
         pair = "SELECT 'heartbeat'::regclass::oid, oid FROM pg_database WHERE datname = current_database()"
@@ -702,7 +702,7 @@ def other_database(cluster: Cluster) -> Iterator[str]:
 
 
 def prepare(server: Server, name: str) -> None:
-    """Make a store whose heartbeat is ahead of every other, as if it were the freshest of all replicas."""
+    """Make a store whose heartbeat is ahead of all others, as if it were the freshest replica."""
     with closing(open_store(server.url(name), write=True)) as database:
         migrations.migrate(database)
     server.execute("UPDATE heartbeat SET at_ms = 9000000000000", database=name)
@@ -730,7 +730,7 @@ def test_a_store_of_another_server_is_not_asked_until_a_replica_stands_in_its_pl
         told(capfd, "^store: the replica 2 is well again$")
         before = right.log.count("FROM token")
         until(lambda: client.get("/relatorios").status == 200 and right.log.count("FROM token") > before)
-        # And when it has gone again: that the place was fresh once is no sign for who stands there next.
+        # After it has gone again, the next server at this address is checked anew, though the address was fresh once.
         right.stop()
         right.port = free_port()
         right.start()
@@ -757,7 +757,7 @@ def test_another_database_of_the_primary_is_no_replica_of_the_store(
 def test_a_copy_that_has_become_a_primary_is_no_replica_whoever_writes_heartbeats_there(
     serve: Serve, cluster: Cluster, store: Store, account: Account, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A backup that is tried, or what was the primary: another service goes on with it, and nothing reaches it."""
+    """It may be a restored backup or the former primary; another service uses it, and no change reaches it."""
     with cluster.primary.replica() as copy:
         copy.promote()
         settings = Settings(store=copy.url(), read_store=(copy.url(),), read_lag_ms=LONG_MS)
@@ -780,8 +780,8 @@ def test_a_copy_that_has_become_a_primary_is_no_replica_whoever_writes_heartbeat
 def test_a_copy_that_was_promoted_answers_nothing_where_nobody_has_written_to_it(
     serve: Serve, cluster: Cluster, store: Store, account: Account, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """It has the number of the primary's server, and shows no heartbeat but one that was the primary's."""
-    serve()  # Which writes one since the primary was started last.
+    """It has the system identifier of the primary, and its only heartbeat is one that the primary had."""
+    serve()  # It writes the first heartbeat since the primary was last started.
     with cluster.primary.replica() as copy:
         copy.promote()
         store.write(account, [relatorio(2)])
@@ -796,7 +796,7 @@ def test_a_copy_that_was_promoted_answers_nothing_where_nobody_has_written_to_it
 def test_a_replica_that_no_heartbeat_has_reached_yet_is_not_said_to_be_of_another_store(
     opened: Open, cluster: Cluster, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """As it is when a service begins with a store that has just been made."""
+    """This happens when a service starts with a new store."""
     behind, other = cluster.replicas
     cluster.primary.execute("DELETE FROM heartbeat")
     behind.catch_up(cluster.primary)
@@ -813,7 +813,7 @@ def test_a_replica_that_no_heartbeat_has_reached_yet_is_not_said_to_be_of_anothe
 def test_a_replica_that_has_not_replayed_the_primarys_last_starts_lags_and_answers_once_the_primary_is_away(
     serve: Serve, opened: Open, cluster: Cluster, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """As it is when replication is broken or paused, or when laudo is started as soon as its server."""
+    """This happens if replication is broken or paused, or if laudo starts at the same time as its server."""
     behind = cluster.replicas[0]
     opened().close()
     halt(behind)
@@ -857,7 +857,7 @@ def test_of_replicas_that_have_not_replayed_the_primarys_last_start_the_newest_a
 def test_a_standby_of_a_former_primary_that_goes_on_is_told_from_one_that_lags(
     opened: Open, cluster: Cluster, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The new primary knows the former one's start, but not what was written there once it had left it."""
+    """The new primary knows when the former one was started, but not what was written there after its own promotion."""
     former = cluster.primary
     with former.replica(wal_retrieve_retry_interval="100ms") as heir:
         until(lambda: {*asked(opened(SHORT_MS), 6)} == ports(*cluster.replicas))
@@ -876,7 +876,7 @@ def test_a_standby_of_a_former_primary_that_goes_on_is_told_from_one_that_lags(
 
 
 def test_a_service_of_the_version_before_finds_the_primarys_start_where_it_was(opened: Open, cluster: Cluster) -> None:
-    """It may run beside this one, and reads one row of two values."""
+    """Such a service may run beside this one. It reads the start from the row with id 2, in the same statement."""
     read = "SELECT at_ms > 1, (SELECT at_ms FROM heartbeat WHERE id = 2) AS started FROM heartbeat WHERE id = 1"
     started = "SELECT true, CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS bigint)"
     opened()
@@ -886,7 +886,7 @@ def test_a_service_of_the_version_before_finds_the_primarys_start_where_it_was(o
         cluster.primary.start()
 
 
-# Rights, settings, and what is told.
+# Privileges, settings, and messages.
 
 
 def test_a_replica_is_not_said_to_be_behind_for_as_long_as_nobody_asked(cluster: Cluster) -> None:

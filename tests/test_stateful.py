@@ -1,4 +1,4 @@
-"""Imports, updates, deletions and kills in any order: every list stays the reference's, every count a recount's."""
+"""After imports, updates, deletions and kills in any order, lists equal the reference and counts equal a recount."""
 
 import random
 import shutil
@@ -36,14 +36,14 @@ MOST_REPORTS: Final = 3_000
 HISTORIES: Final = 32
 STEPS: Final = 14
 QUESTIONS: Final = 5
-"""After each step."""
+"""How many are asked after each step."""
 
 RECOUNTED: Final = 0.15
-"""The share of steps after which all is recounted; after the last it always is."""
+"""The share of steps after which everything is recounted. It always is after the last step."""
 
 DAY: Final = 86_400_000
 SIZES: Final = {Sizes(8, 3): 300, Sizes(2, 2): 60, Sizes(64, 8): 3_000, Sizes(): 3_000}
-"""Of buckets, each with the most reports written at once: to split a bucket takes some statements."""
+"""Sizes of buckets, and with each the most reports written in one step: each split of a bucket takes statements."""
 POPULATIONS: Final = (60, 0, 1, 300, 3_000)
 CALENDARS: Final = {
     "all equal": (NOON,),
@@ -54,11 +54,11 @@ CALENDARS: Final = {
 
 
 class KilledError(BaseException):
-    """The writer's process ended here."""
+    """Simulates the end of the writer's process."""
 
 
 class Mortal(Forwarding):
-    """A store whose writer dies at the n-th row or statement that it writes, if it comes so far."""
+    """A store whose writer dies after `left` further steps; each statement and each written row is a step."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
@@ -71,7 +71,7 @@ class Mortal(Forwarding):
             self.live()
 
     def live(self) -> None:
-        """Go one step on; raises KilledError when it is the last."""
+        """Take one step; raises KilledError if none are left."""
         if self.left is not None:
             self.left -= 1
             if self.left < 0:
@@ -99,11 +99,11 @@ class _MortalConnection(ForwardingConnection[Mortal]):
 
 seeds = st.integers(0, 1 << 32)
 lives = st.one_of(st.none(), st.none(), st.integers(0, 60), st.integers(0, 20_000))
-"""How many steps a writer has left; mostly it is not killed."""
+"""After how many steps a writer is killed; None, half of the time, if it is not."""
 
 
 class Lists(RuleBasedStateMachine):
-    """Three accounts, two of them of one organization, each with two writers; the reports as they must be."""
+    """Three accounts, two of them of one organization, each with two writers, and the reports expected in each."""
 
     def __init__(self, stores: Stores, key_file: Path) -> None:
         super().__init__()
@@ -145,7 +145,7 @@ class Lists(RuleBasedStateMachine):
         afresh=st.booleans(),
     )
     def writes(self, *, change: str, account: int, writer: int, size: int, life: int | None, afresh: bool) -> None:
-        """Change an account, or be killed before that is done; `afresh` in a process that has just begun."""
+        """Change an account, or be killed on the way; with `afresh`, the writer's process has just started."""
         if afresh:
             self._ingests = {place: ingest for place, ingest in self._ingests.items() if place[1] != writer}
         known = self._reports[account]
@@ -198,7 +198,7 @@ class Lists(RuleBasedStateMachine):
         return resource, f"sort={self._seeded.choice(sorts)}&rows={self._seeded.choice((25, 25, 75, 1000))}{filters}"
 
     def _compare(self, listing: Listing, client: Client, url: str) -> None:
-        """Compare the first, a middle and the last page, and the one beyond; and what their `next` leads to."""
+        """Compare the first pages, a random one, the last one and the one after it, and where each `next` leads."""
         rows, total = int(listing.given["rows"]), listing.total
         last = max(1, -(-total // rows))
         for page in sorted({1, 2, self._seeded.randint(1, last), last, last + 1}):
@@ -215,14 +215,14 @@ class Lists(RuleBasedStateMachine):
         return [any_relatorio(self._seeded, number, instants=self._calendar) for number in numbers]
 
     def _version(self, report: Relatorio) -> Relatorio:
-        """Give a report once more: mostly newer, else the same, or anything."""
+        """Return another version of a report: usually a newer one, else the same report or a random one."""
         [other] = self._new([int(report.numero[:8], 16)])
         newer = report.atualizado_em + self._seeded.choice((1, 7, DAY))
         kinds = (report, other, *[msgspec.structs.replace(other, atualizado_em=newer)] * 6)
         return self._seeded.choice(kinds)
 
     def _some(self, numeros: list[str], size: int) -> list[str]:
-        """Give numeros at random or neighbours, now and then all."""
+        """Choose numeros: random ones or neighbours, sometimes all."""
         if self._seeded.random() < 0.1:
             return numeros
         most = min(size, len(numeros))
@@ -245,7 +245,7 @@ class Lists(RuleBasedStateMachine):
 
     @contextmanager
     def _writer(self, account: int, writer: int, life: int | None) -> Iterator[Ingest]:
-        """Give the writer of an account in one of the two processes, which may end meanwhile."""
+        """Return an account's writer in one of the two processes, which may be killed while it writes."""
         database = self._stores[writer]
         place = (account, writer)
         if place not in self._ingests:

@@ -1,4 +1,4 @@
-"""What a request costs the store: how many statements, of which kind, and when none at all."""
+"""How many statements, and of which kinds, a request sends to the store, and when it sends none."""
 
 import re
 from collections.abc import Iterator
@@ -22,11 +22,11 @@ from wsgi import Client, NewApp
 TOKEN, CALLER, AGAIN, VERSION = "token", "caller", "caller again", "version"
 FACETS, PLACE, PAGE = "facets", "place", "page"
 MOST_KEPT = 16_384
-"""Bytes of a statement that apsw keeps prepared; to prepare one that is longer takes milliseconds, each time."""
+"""The longest statement, in bytes, that apsw keeps prepared; a longer one is prepared each time, in milliseconds."""
 
 
 class Counting(Forwarding):
-    """A store that remembers what it was asked; it may be of an engine that has no marks."""
+    """A store that records its statements; with `marks` False it acts like an engine without marks."""
 
     def __init__(self, database: Database, *, marks: bool = True) -> None:
         super().__init__(database)
@@ -75,7 +75,7 @@ def _kind(text: str) -> str:
 
 
 class Asked(NamedTuple):
-    """A client of an account with reports, a client of nobody, and the store that counts for both."""
+    """A client of an account with reports, a client without a token, and the store that counts for both."""
 
     database: Counting
     account: Account
@@ -84,7 +84,7 @@ class Asked(NamedTuple):
 
     @property
     def again(self) -> list[str]:
-        """What is asked of the caller while nothing has changed: nothing, of an engine that can tell."""
+        """The statements for a known caller if nothing has changed: none, if the engine can tell that nothing has."""
         return [] if self.database.mark() is not None else [AGAIN]
 
 
@@ -179,16 +179,16 @@ def test_a_walk_among_the_reports_with_one_message_asks_for_the_page_alone_besid
 @pytest.mark.parametrize(
     ("url", "kinds"),
     [
-        # Deeper: the coarse buckets, the fine ones, the row within one, and the page from there.
+        # A later page: the coarse buckets, the fine ones, the row within one, and the page from there.
         ("/relatorios?page=2", [PLACE, PLACE, PLACE, PAGE]),
-        # A range: the bucket in which it ends, and the rows within; its other end is where the first page begins.
+        # A range with one end: the bucket in which it ends, and the rows within; its first page needs no place.
         ("/relatorios?atualizado_em_de=2026-01-31", [PLACE, PLACE, PAGE]),
-        # Two ends: the bucket of each, then the rows of both, or in one bucket those between.
+        # A range with two ends: the bucket of each, then the rows in both, or those between if they share a bucket.
         ("/relatorios?atualizado_em_de=2026-01-31&atualizado_em_ate=2026-01-31", [PLACE] * 4 + [PAGE]),
         ("/pessoas?busca=5", [PLACE, PLACE, PLACE, PAGE]),
-        # A search: how many persons are found.
+        # A search: the number of persons found, and the page.
         ("/pessoas?busca=mar", [PLACE, PAGE]),
-        # The facets alone tell that there is no such page, and that nothing matches.
+        # The facets alone show that there is no such page, or that nothing matches.
         ("/relatorios?page=99", []),
         ("/relatorios?status=PENDENTE", []),
     ],
@@ -206,7 +206,7 @@ def test_the_last_page_of_a_whole_list_is_one_statement_right_behind_the_one_bef
 ) -> None:
     store.write(asked.account, [relatorio(number, numero_documento=cpf(number)) for number in range(30, 60)])
     url = f"{url}{'&' if '?' in url else '?'}page="
-    for page in (9, *range(1, last)):  # the first of which takes the facets
+    for page in (9, *range(1, last)):  # the first request reads the facets
         asked.client.get(f"{url}{page}")
     asked.database.forget()
     assert 0 < len(asked.client.get(f"{url}{last}").itens) < 25
@@ -253,7 +253,7 @@ def test_what_many_facets_match_is_asked_for_in_few_words(store: Store, asked: A
 def test_few_reports_of_many_facets_are_collected_by_these(
     store: Store, asked: Asked, monkeypatch: pytest.MonkeyPatch, given: str
 ) -> None:
-    """So they are if a document is asked for that many others have, too."""
+    """This also holds for a filter by a document that many other reports share."""
     monkeypatch.setattr(plan, "FEW", 200)
     store.write(asked.account, [relatorio(each, nome=f"matriz{each}", status="PENDENTE") for each in range(30, 170)])
     store.write(asked.account, [relatorio(each) for each in range(170, 2_000)])
@@ -312,7 +312,7 @@ def test_the_facets_are_asked_for_again_when_the_list_has_changed_and_the_token_
     store.write(account, [relatorio(99)])
     assert kinds("/relatorios?sort=nome&rows=50") == [AGAIN, FACETS, PAGE]
     assert kinds("/relatorios?rows=50") == [*asked.again, PAGE]
-    # More than one statement needs a snapshot, which says first which version it sees.
+    # More than one statement needs a snapshot, and a snapshot first reads the version that it sees.
     assert kinds("/relatorios?page=2") == [*asked.again, VERSION, PLACE, PLACE, PLACE, PAGE]
 
 
@@ -475,7 +475,7 @@ def test_the_statements_of_a_list_of_people_start_from_the_organization(
     id_organizacao = asked.account.id_organizacao
     for statement in asked.database.statements[1:]:
         assert all(where.startswith(("id_organizacao = ?", "pessoa_words MATCH ?")) for where in _of_tables(statement))
-        # The index of words is one for all organizations, but each word in it begins with its organization.
+        # All organizations share one index of words, but each word in it begins with its organization.
         first, *rest = statement.params
         assert first == id_organizacao or first.startswith(f'"{id_organizacao}·')
         assert all(param[1:].startswith(f"{id_organizacao}·") for param in rest if str(param).endswith(("*", ":*")))
@@ -491,7 +491,7 @@ def test_the_index_of_words_is_searched_once_for_a_total_and_a_page(asked: Asked
 
 
 def _of_tables(statement: Statement) -> list[str]:
-    """Give what follows each WHERE, but for those that test rows that a query within has taken from the owner's."""
+    """Return what follows each WHERE, except those that only filter the rows of a subquery, which has its own WHERE."""
     return re.sub(r"\) AS \w+ WHERE ", ") AS tested ", statement.text).split(" WHERE ")[1:]
 
 
@@ -505,7 +505,7 @@ def test_no_value_of_a_request_becomes_part_of_a_statement(asked: Asked) -> None
 def test_the_server_looks_for_each_row_s_facet_in_a_hash_unless_an_index_leads_there(
     axis: Axis, *, is_tested: bool
 ) -> None:
-    """Compared with each of six thousand facets, 90 thousand rows took two seconds; as here a twentieth of that."""
+    """Comparing 90 thousand rows with each of six thousand facets took two seconds, a hash a twentieth of that."""
     asked = sql.statement(Count(axis, None, None, (1, 2)), Owner(1, 1), POSTGRES).text
     assert ("facet = ANY" in asked, "(SELECT unnest(?::bigint[]))" in asked) == (not is_tested, is_tested)
 
@@ -524,7 +524,7 @@ def test_the_server_looks_for_each_row_s_facet_in_a_hash_unless_an_index_leads_t
 def test_the_server_fetches_rows_to_sort_them_only_where_the_index_that_leads_there_does_not_show_by_what(
     sort: str, facets: tuple[int, ...] | None, *, fetched: bool
 ) -> None:
-    """To fetch 13 thousand by their keys took 60 ms; to read them in the index that has the document, too, takes 3."""
+    """Fetching 13 thousand rows by their keys took 60 ms; reading them from an index with the document takes 3 ms."""
     asked = query.parse(resources.RELATORIOS, f"sort={sort}&atualizado_em_de=2026-06-01", max_rows=25)
     few = Plain(asked, facets, asked.order, 25, 0, None, few=True)
     assert sql.statement(few, Owner(1, 1), POSTGRES).text.count("CROSS JOIN LATERAL") == 1 + fetched
@@ -532,7 +532,7 @@ def test_the_server_fetches_rows_to_sort_them_only_where_the_index_that_leads_th
 
 @pytest.mark.parametrize("sort", ["nome", "-nome", "cpf", "atualizado_em"])
 def test_the_server_sorts_the_persons_to_whom_words_lead_as_it_finds_them(sort: str) -> None:
-    """No index of an order leads to these: each is fetched once, where its name's words are."""
+    """No index of an order finds these persons, so each is fetched once, by way of the index of words."""
     asked = query.parse(resources.PESSOAS, f"nome=maria&sort={sort}", max_rows=25)
     few = Plain(asked, None, asked.order, 25, 0, None, few=True, through=asked.words)
     assert sql.statement(few, Owner(1, 1), POSTGRES).text.count("CROSS JOIN LATERAL") == 1

@@ -28,7 +28,7 @@ NAMES = ("Maria da Silva", "José Álvares", "Ana Maria de Souza", "Zé Zé", "M
 
 
 SMALL = Sizes(most_rows=8, most_children=6)
-"""Buckets of few rows, so that few reports have many."""
+"""Small buckets, so that a few reports fill many of them."""
 NEWER = "INSERT INTO migration (name, applied_at) VALUES ('9999_newer.sql', 0)"
 
 
@@ -38,7 +38,7 @@ def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def reports(count: int, *, seed: int, instants: int = 40) -> list[Relatorio]:
-    """Reports of few persons and companies, many of them equally new."""
+    """Return reports of few persons and companies, many of them with the same instant."""
     rng = random.Random(seed)
     numbers = [rng.randrange(40) for _ in range(count)]
     return [
@@ -57,7 +57,7 @@ def reports(count: int, *, seed: int, instants: int = 40) -> list[Relatorio]:
 
 
 class Original(NamedTuple):
-    """A store that is only copied."""
+    """A store that tests copy and never change."""
 
     url: str
     accounts: list[Account]
@@ -65,7 +65,7 @@ class Original(NamedTuple):
 
 @pytest.fixture(scope="module")
 def original(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Original]:
-    """Three accounts with reports, the first two of one organization."""
+    """A store with three accounts with reports, the first two of one organization."""
     folder = tmp_path_factory.mktemp("verify")
     with Stores(engine, folder) as stores:
         url = stores.new()
@@ -87,7 +87,7 @@ def store_url(request: pytest.FixtureRequest, stores: Stores) -> str:
 
 @pytest.fixture
 def accounts(original: Original) -> list[Account]:
-    """The accounts of the original, of which the test's own store is a copy."""
+    """The accounts of the original; a test that uses them gets a copy of the original as its store."""
     return original.accounts
 
 
@@ -100,11 +100,11 @@ def differences(store: Store) -> list[str]:
 
 
 def run(store: Store, *texts: str) -> None:
-    """Damage a store behind its writer's back."""
+    """Damage a store without its writer's knowledge."""
     with store.database.transaction() as connection:
         for text in texts:
             if connection.dialect.name == "postgres":
-                text = re.sub(r"x'([0-9a-f]+)'", r"'\\x\1'", text)  # noqa: PLW2901 - bytes are spelled otherwise
+                text = re.sub(r"x'([0-9a-f]+)'", r"'\\x\1'", text)  # noqa: PLW2901 - bytes are written differently
             connection.run_script(text)
 
 
@@ -404,7 +404,7 @@ def test_a_store_that_a_newer_version_migrated_is_compared_and_not_mended(store:
 
 
 class Overtaken(Forwarding):
-    """A store that a newer version migrates once something has been written."""
+    """A store that a newer version migrates at the end of the first transaction."""
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
@@ -425,7 +425,7 @@ def test_a_store_that_a_newer_version_migrates_meanwhile_is_mended_no_further(st
 
 @pytest.mark.usefixtures("accounts")
 def test_a_bucket_that_begins_where_no_row_lies_is_named_and_begins_at_one(store: Store) -> None:
-    """Versions that left such bounds kept the key of a row that had gone, which may be a name or a CPF."""
+    """Old versions left such bounds: the key of a deleted row, which may be a name or a CPF."""
     asked = "SELECT parent, bucket, lower FROM bucket WHERE id_conta = 1 AND axis = 2 AND parent = 1 ORDER BY lower"
     _, (parent, bucket, lower), *_ = store.database.fetch(Statement(asked))
     between = (int.from_bytes(lower) - 1).to_bytes(16)
@@ -452,7 +452,7 @@ def test_an_index_of_words_that_cannot_be_read_is_named_and_made_anew(
     right = store.database.fetch(search)
     assert right[0][0] > 0
     run(store, INDEX_DAMAGE[what])
-    store.database.close()  # What a connection has read of the index it remembers.
+    store.database.close()  # A connection remembers what it has read of the index.
     named = [f"organization {number}: the index of words is damaged" for number in (1, 2)]
     assert differences(store) == named
     assert mended(store) == []
@@ -665,7 +665,7 @@ def test_what_is_counted_for_nobody_is_named_and_goes(store: Store, what: str) -
 def test_what_is_counted_stays_where_an_account_or_its_reports_are_there_again(
     store: Store, accounts: list[Account], missing: str
 ) -> None:
-    """Either may have come after it was looked what is counted for nobody."""
+    """An account or reports may have been added after the search for counts without an owner."""
     run(store, missing)
     before = contents(store.database)
     for id_conta in (accounts[2].id_conta, 0):
@@ -703,7 +703,7 @@ def test_accounts_of_an_organization_that_is_not_there_are_named_and_take_no_rep
 ) -> None:
     writer = ingest(store, accounts[2])
     row = store.database.fetch(Statement("SELECT * FROM organizacao WHERE id_organizacao = 2"))[0]
-    with closing(apsw.Connection(str(file(store_url)))) as shell:  # Which heeds no foreign key, as SQLite's own shell.
+    with closing(apsw.Connection(str(file(store_url)))) as shell:  # It ignores foreign keys.
         shell.execute("DELETE FROM organizacao WHERE id_organizacao = 2")
     alone = "organization 2: rows of conta of an organization that is not there: 1"
     assert differences(store) == mended(store) == [alone]

@@ -1,7 +1,7 @@
-"""A twin of a store, each distributed table parted by organization as Citus would, and who sees what is touched.
+"""A store on plain PostgreSQL whose tables are partitioned as Citus would distribute them, and what watches its use.
 
-Citus hands a statement to one machine when it can tell, before it runs, that each table is asked for one organization;
-PostgreSQL then leaves out all other partitions. Partitions of the same number stand for one machine.
+Citus sends a statement to one machine if it can tell before running it that each table is filtered by one organization.
+PostgreSQL then prunes all other partitions. Partitions with the same number stand for one machine.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ MACHINES: Final = 8
 
 
 def part(url: str) -> None:
-    """Make a twin of a migrated, empty store, out of its own schema."""
+    """Turn a migrated, empty store into its twin, by replacing its tables with partitioned ones."""
     with closing(psycopg.connect(url, autocommit=True)) as connection, connection.transaction():
         keys = connection.execute(_FOREIGN_KEYS).fetchall()
         connection.execute("ALTER SCHEMA public RENAME TO model")
@@ -42,12 +42,12 @@ def part(url: str) -> None:
 
 
 Counts = dict[int, tuple[int, int]]
-"""Of each machine, how many searches and changes there were."""
+"""For each machine, the numbers of searches and of changes."""
 
 
 @dataclass(slots=True)
 class Touched:
-    """Which machines each statement needed, as planned and each time it ran, and each transaction's changes."""
+    """The machines that each statement needed, by its plan and in each run, and those that each transaction changed."""
 
     planned: dict[str, set[int]] = field(default_factory=dict)
     run: list[tuple[str, set[int]]] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Touched:
 
 
 class Watched(Forwarding):
-    """A twin of which each statement is watched."""
+    """A twin that records which machines each statement touches."""
 
     def __init__(self, database: Database, touched: Touched) -> None:
         super().__init__(database)
@@ -64,7 +64,7 @@ class Watched(Forwarding):
 
     @cached_property
     def counting(self) -> Statement:
-        """What counts the searches and the changes on each machine: its partitions and indexes are looked up once."""
+        """The statement that counts searches and changes on each machine; it is made once, from the catalog."""
         found = self._database.fetch(Statement(_PARTS))
         parts = [(machine, *part) for name, *part in found for machine in _machines([name])]
         return Statement(_COUNTS.format(*(",".join(map(str, column)) for column in zip(*parts, strict=True))))
@@ -82,7 +82,7 @@ class Watched(Forwarding):
 
 
 class _WatchedConnection(ForwardingConnection[Watched]):
-    """One transaction; what it has done is sent to the server's statistics only when it ends."""
+    """A connection in one transaction; it reads the transaction's own statistics, which the server learns at its end."""
 
     _before: Counts | None = None
 
@@ -103,7 +103,7 @@ class _WatchedConnection(ForwardingConnection[Watched]):
             self._see(text, before, self._counts())
 
     def _plan(self, statement: Statement) -> None:
-        """Look at the plan of a statement that is new; the planner knows its parameters, as Citus does."""
+        """Record the plan of a new statement; the planner sees its parameters, as Citus does."""
         if statement.text not in self._store.touched.planned:
             asked = Statement(f"EXPLAIN (FORMAT JSON) {statement.text}", statement.params)
             [([plan],)] = self._connection.fetch(asked)
@@ -111,7 +111,7 @@ class _WatchedConnection(ForwardingConnection[Watched]):
             self._before = None
 
     def _see(self, text: str, before: Counts, after: Counts) -> None:
-        """See on which machines partitions were searched or changed meanwhile."""
+        """Record the machines whose partitions were searched or changed between the two counts."""
         self._before = after
         searched, changed = (
             {machine for machine, counts in after.items() if counts[kind] != before[machine][kind]} for kind in range(2)
@@ -129,7 +129,7 @@ def _counts(rows: Iterable[Row]) -> Counts:
 
 
 def _machines(names: Iterable[str]) -> Iterator[int]:
-    """Give the machines on which partitions lie."""
+    """Yield the numbers of the machines to which the named partitions belong."""
     yield from (int(number) for name in names if (number := name.partition(_ON)[2]))
 
 
