@@ -1,4 +1,4 @@
-"""Where what is for Citus is tried: on the cluster that LAUDO_TEST_PG names, or else on a stand-in for it."""
+"""The cluster for tests of Citus: the one that LAUDO_TEST_PG names, or else a stand-in."""
 
 import os
 import shutil
@@ -21,34 +21,34 @@ from laudo.server.database import Connection, Database, Row
 from laudo.server.stores import open_store
 
 Node = tuple[str, int]
-"""A machine: its name, as the others call it, and its port."""
+"""A machine: its name within the cluster, and its port."""
 
 
 SINGLY: Final = "citus.multi_task_query_log_level"
-"""Citus' setting by which a statement fails that needs more than one shard of a table."""
+"""The setting of Citus that can make statements fail which need more than one shard of a table."""
 
 
 class Cluster(Protocol):
-    """Where databases with Citus are made, each named by its URL."""
+    """Makes databases with and without Citus, each named by its URL."""
 
     def bare(self) -> str:
         """Make a database without Citus."""
 
     def joined(self) -> str:
-        """Make a database with Citus, in which nothing is."""
+        """Make an empty database with Citus."""
 
     def drop(self, url: str) -> None:
-        """Delete a database, even if somebody has it open."""
+        """Delete a database, even if it is open."""
 
 
 def named() -> str:
-    """Give the URL that LAUDO_TEST_PG names, if it is of a cluster."""
+    """Return the URL in LAUDO_TEST_PG if it is one of a cluster, else an empty text."""
     url = os.environ.get("LAUDO_TEST_PG", "")
     return url if "://" in url and machines(url) else ""
 
 
 def machines(url: str) -> list[Node]:
-    """Give the machines of the cluster to which a database belongs, the coordinator first; none without Citus."""
+    """Return the machines of the cluster to which a database belongs, the coordinator first; none without Citus."""
     with psycopg.connect(url) as connection:
         if connection.execute("SELECT FROM pg_extension WHERE extname = 'citus'").fetchall():
             return connection.execute(_MACHINES).fetchall() or [("localhost", connection.info.port)]
@@ -56,7 +56,7 @@ def machines(url: str) -> list[Node]:
 
 
 def spread(database: Database) -> None:
-    """Distribute what a test has made anew in a store, if that lies on a cluster."""
+    """Distribute the tables that a test has created in a store, if the store is on a cluster."""
     with database.snapshot() as connection:
         lies_there = bool(named()) and connection.dialect.name == "postgres"
     if lies_there:
@@ -65,19 +65,19 @@ def spread(database: Database) -> None:
 
 @contextmanager
 def started() -> Iterator[Cluster]:
-    """Give the cluster that LAUDO_TEST_PG names, or else a stand-in."""
+    """Yield the cluster that LAUDO_TEST_PG names, or else a stand-in."""
     with closing(CitusEngine(url, machines(url))) if (url := named()) else _stand_in() as made:
         yield made
 
 
 class CitusEngine:
-    """Stores that lie on all machines of a cluster, but for those that are bare, and copies of such.
+    """Stores on all machines of a cluster, except bare ones and their copies.
 
-    To make one takes seconds. One that is dropped is emptied and given to who asks next, unless its schema has changed.
+    Making a store takes seconds. A dropped store is therefore emptied and used again, unless its schema has changed.
     """
 
     def __init__(self, url: str, nodes: Sequence[Node]) -> None:
-        """Connect as somebody who may make databases on every machine."""
+        """Connect as a user who may create databases on every machine."""
         self._plain = PostgresEngine(url)
         self._url = url
         self._nodes = nodes
@@ -154,10 +154,10 @@ class CitusEngine:
 
 
 class Singly(Forwarding):
-    """A store, opened so that SINGLY is an error, of which the command line may ask for many organizations at once."""
+    """A store in which statements that need several shards are errors, except those that `many` accepts."""
 
     def __init__(self, database: Database, many: Callable[[str], bool]) -> None:
-        """`many` tells of a statement whether it may need more than one shard."""
+        """`many` tells whether a statement may need more than one shard."""
         super().__init__(database)
         self.many = many
 
@@ -181,12 +181,12 @@ class _SinglyConnection(ForwardingConnection[Singly]):
         return rows
 
     def run_script(self, text: str) -> None:
-        """Run what a test has written."""
+        """Run a test's own script, in which any statement is allowed."""
         super().run_script(f"SET LOCAL {SINGLY} = off; {text}; SET LOCAL {SINGLY} = error")
 
 
 class _StandIn(PostgresEngine):
-    """Databases of a server where an extension of Citus' name keeps its records, and moves no row."""
+    """Databases of a server with an extension named citus that keeps the metadata of Citus but moves no rows."""
 
     def joined(self) -> str:
         url = self.bare()
@@ -199,7 +199,7 @@ class _StandIn(PostgresEngine):
 def _stand_in() -> Iterator[Cluster]:
     folder = Path(tempfile.mkdtemp(prefix="laudo-citus-"))
     try:
-        # The server may run as somebody else.
+        # The server may run as another user.
         folder.chmod(0o755)
         (folder / "extension").mkdir(mode=0o755)
         (folder / "extension" / "citus.control").write_text(_CONTROL)
@@ -214,7 +214,7 @@ def _stand_in() -> Iterator[Cluster]:
 
 
 def _emptied(url: str, shape: object) -> bool:
-    """Empty a store; tells whether it is again as it was when it was made."""
+    """Empty a store; returns whether it is as it was when it was made."""
     try:
         with psycopg.connect(url, options="-c lock_timeout=5s") as connection:
             for table in (*reversed(DISTRIBUTED), "token", "heartbeat"):

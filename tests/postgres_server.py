@@ -1,4 +1,4 @@
-"""PostgreSQL servers that tests start and may hurt as they like; each is gone, data and all, when the tests are."""
+"""PostgreSQL servers that tests start, and may kill or pause; each is deleted with its data when the tests end."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ from postgres_wheel import ServerError, identity, major, new_folder, reachable, 
 __all__ = ["SETTINGS", "Server", "ServerError", "start", "versions"]
 
 SETTINGS: Final[Mapping[str, str]] = {
-    # What is lost in a power cut matters to nobody here; what a killed server had acknowledged does.
+    # Tests need what a killed server has acknowledged, but they do not cut the power.
     "fsync": "off",
     "full_page_writes": "off",
     "autovacuum": "off",
@@ -32,53 +32,53 @@ SETTINGS: Final[Mapping[str, str]] = {
     "shared_buffers": "32MB",
     # A container often has 64 MB of /dev/shm.
     "dynamic_shared_memory_type": "mmap",
-    # A replica that was stopped for a while still finds what it missed; more is not kept.
+    # Enough for a replica that was stopped for a while to catch up.
     "wal_keep_size": "64MB",
     "max_wal_size": "128MB",
     "min_wal_size": "32MB",
 }
-"""What every server starts with, unless told otherwise."""
+"""The settings of every server, which `start` can override."""
 
 _AUTH: Final = ("--auth", "scram-sha-256")
 _INITDB: Final = ("--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions", *_AUTH)
-_CHEAP: Final = ("--set", "scram_iterations=1")  # each connection costs 3 ms otherwise, as it does before version 16
+_CHEAP: Final = ("--set", "scram_iterations=1")  # else each connection takes 3 ms more, as before version 16
 
 _USER: Final = "postgres"
-_PATIENCE: Final = 60  # seconds; a loaded machine of two cores takes one
-_PORTS: Final = range(20_000, 30_000)  # below those that outgoing connections take: a stopped server keeps its own
+_PATIENCE: Final = 60  # seconds; a loaded machine with two cores needs one
+_PORTS: Final = range(20_000, 30_000)  # below those of outgoing connections, which could take a stopped server's
 _SIGNALS: Final = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
 
 
 class Server:
-    """One server on 127.0.0.1, with a folder of its own for all that it keeps; `start` of this module makes one.
+    """One server on 127.0.0.1, with a folder of its own for all its files; this module's `start` makes one.
 
-    A restart keeps port and data. As root, it runs as `nobody`: PostgreSQL refuses to be root.
+    A restart keeps port and data. If the tests run as root, the server runs as `nobody`, as PostgreSQL refuses root.
     """
 
     def __init__(self, installation: Path, password: str, settings: Mapping[str, str]) -> None:
-        """Give a folder and a port to a server that has no data yet and does not run."""
+        """Choose a folder and a port for a server that has no data yet and does not run."""
         self.folder = new_folder()
         self.port = _free_port()
         self.password = password
         self.settings = settings
         self._data = self.folder / "data"
         script = [sys.executable, postgres_watchdog.__file__, str(self.folder)]
-        # Its input ends when `close` says so, and also when this process ends in any way.
+        # The end of its input tells it to clean up: `close` closes it, and so does any end of this process.
         self._watchdog = subprocess.Popen(script, stdin=subprocess.PIPE, cwd="/", start_new_session=True)
         self._installation = reachable(installation, self.folder)
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def log(self) -> str:
-        """What the server has said so far."""
+        """What the server has logged so far."""
         return (self.folder / "log").read_text(errors="replace")
 
     def url(self, database: str = "postgres", *, user: str = _USER, password: str | None = None) -> str:
-        """Where a client finds a database: as a superuser, or as somebody whom a test has made."""
+        """Return the URL of a database, for the superuser or for a role that a test has created."""
         return f"postgresql://{user}:{password or self.password}@127.0.0.1:{self.port}/{database}"
 
     def execute(self, text: str, values: Sequence[object] = (), *, database: str = "postgres") -> list[tuple[Any, ...]]:
-        """Run one statement, outside of any transaction, over a connection of its own, and give its rows."""
+        """Run one statement outside of any transaction, over a connection of its own; returns its rows."""
         with psycopg.connect(self.url(database), autocommit=True, connect_timeout=10) as connection:
             cursor = connection.execute(text.encode(), values or None)
             return cursor.fetchall() if cursor.description else []
@@ -92,23 +92,23 @@ class Server:
             raise ServerError(message)
 
     def start(self) -> None:
-        """Start, on the port and the data it had, and wait until it accepts."""
+        """Start, on the same port and data as before, and wait until it accepts connections."""
         self.launch()
         self.wait_accepting()
 
     def launch(self) -> None:
-        """Start without waiting: what a client meets until it accepts is part of a test."""
+        """Start without waiting, for tests of what a client meets while the server starts."""
         options = [word for name, value in self.settings.items() for word in ("-c", f"{name}={value}")]
         program = str(self._installation / "bin" / "postgres")
         command = [program, "-D", str(self._data), "-p", str(self.port), *options]
         with (self.folder / "log").open("ab") as log:
-            # A session of its own, so that Ctrl-C on the tests is no shutdown for the server.
+            # A session of its own, so that Ctrl-C does not shut the server down.
             self._process = subprocess.Popen(
                 command, stdout=log, stderr=log, start_new_session=True, **identity(self.folder)
             )
 
     def wait_accepting(self) -> None:
-        """Return once a client gets an answer; raise ServerError if the server ends instead, or takes a minute."""
+        """Wait until a client gets an answer; raises ServerError if the server ends or needs more than a minute."""
         process = self._running()
 
         def accepting() -> bool:
@@ -121,7 +121,7 @@ class Server:
         self._wait(accepting, "does not accept connections")
 
     def stop(self, mode: Literal["fast", "immediate"] = "fast") -> None:
-        """Shut down; clients are cut off. `immediate` leaves the repair of its data to the next start."""
+        """Shut down, cutting clients off; after `immediate`, the next start recovers the data."""
         process = self._running()
         process.send_signal(_SIGNALS[mode])
         try:
@@ -130,9 +130,9 @@ class Server:
             raise self._error("does not stop") from None
 
     def kill9(self) -> None:
-        """Kill the server and all of its processes, as a machine that fails does."""
+        """Kill the server with all its processes, as if the machine had failed."""
         process = self._running()
-        # The first process first: the death of another is a reason for it to start anew.
+        # The parent process first: if a child died, it would restart the others.
         process.kill()
         process.wait()
         left = processes(self._data)
@@ -141,8 +141,8 @@ class Server:
             raise self._error("has processes that survive SIGKILL")
 
     def pause(self) -> None:
-        """Let every process of the server hang until `resume`: connections stay open, and nothing answers."""
-        self._running().send_signal(signal.SIGSTOP)  # the first process first: it starts no others then
+        """Stop every process of the server until `resume`: connections stay open, but nothing answers."""
+        self._running().send_signal(signal.SIGSTOP)  # the parent first, so that it starts no others
         send(processes(self._data), signal.SIGSTOP)
 
     def resume(self) -> None:
@@ -150,7 +150,7 @@ class Server:
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """Pause for the length of a block, however it ends."""
+        """Pause during a block."""
         self.pause()
         try:
             yield
@@ -158,7 +158,7 @@ class Server:
             self.resume()
 
     def replica(self, **settings: str) -> "Server":
-        """Start another server, which streams from this one and answers reads."""
+        """Start another server that replicates this one by streaming and answers reads."""
         other = Server(self._installation, self.password, {**self.settings, **settings})
         with _closed_on_error(other):
             source = ("-d", self.url(), "-R", "-X", "stream", "-c", "fast", "--no-sync")
@@ -167,17 +167,17 @@ class Server:
         return other
 
     def promote(self) -> None:
-        """Make a primary of a replica, and wait until it takes writes."""
+        """Make this replica a primary, and wait until it accepts writes."""
         self.execute("SELECT pg_promote()")
 
     def catch_up(self, primary: "Server") -> None:
-        """Wait until this replica shows all that its primary has committed by now."""
+        """Wait until this replica shows everything that its primary has committed so far."""
         [(written,)] = primary.execute("SELECT pg_current_wal_lsn()::text")
         question = "SELECT coalesce(pg_last_wal_replay_lsn() >= %s::pg_lsn, false)"
         self._wait(lambda: self.execute(question, [written]) == [(True,)], f"has not replayed all up to {written}")
 
     def close(self) -> None:
-        """End the server, whatever state it is in, and delete its folder."""
+        """End the server, whatever its state, and delete its folder."""
         self._watchdog.communicate()
         if self._process:
             self._process.wait()
@@ -205,21 +205,21 @@ class Server:
 
 
 def start(*, version: int | None = None, **settings: str) -> Server:
-    """Start a server without data: of the version asked for, or of what LAUDO_TEST_PG names, or of the newest there is.
+    """Start an empty server of the given version, or else of the one that LAUDO_TEST_PG names, or else of the newest.
 
-    Raises ServerError, with what was logged, if it cannot be.
+    Raises ServerError, with the server's log, if that fails.
     """
     installation = _installation(version)
     server = Server(installation, secrets.token_hex(16), {**SETTINGS, **settings})
     with _closed_on_error(server):
-        # A port of a machine is open to all of its users, hence a password.
+        # All users of a machine can connect to its ports, so the server needs a password.
         secret = server.folder / "password"
         secret.write_text(server.password)
-        secret.chmod(0o644)  # for the folder's owner, who alone can reach it
+        secret.chmod(0o644)  # so that the folder's owner can read it; nobody else can enter the folder
         cheap = _CHEAP if major(installation) >= 16 else ()
         server.run("initdb", "-D", "data", "-U", _USER, "--pwfile", "password", *_INITDB, *cheap)
         server.start()
-        # What initdb made of it took 4096 rounds of hashing, and so would each connection: 3 ms of 5.
+        # initdb has hashed it in 4096 rounds, which would take 3 of 5 ms for each connection; this sets it again.
         server.execute(f"ALTER ROLE {_USER} PASSWORD '{server.password}'")
     return server
 
@@ -246,7 +246,7 @@ def _closed_on_error(server: Server) -> Iterator[None]:
 
 
 def _free_port() -> int:
-    """A port that is free, and stays it until somebody asks for just this one."""
+    """Return a free port outside the range of outgoing connections."""
     for port in random.sample(_PORTS, len(_PORTS)):
         with socket.socket() as tried, contextlib.suppress(OSError):
             tried.bind(("127.0.0.1", port))

@@ -1,4 +1,4 @@
-"""An iterator that runs in a process of its own gives what it gives here, and that process ends whatever happens."""
+"""An iterator run in a process of its own yields what it would yield here, and that process always ends."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ from laudo.server.ingest.records import RecordsError
 PATIENCE: Final = 30.0
 WAITING: Final = "import sys, test_ahead; test_ahead.wait_in_two_processes(int(sys.argv[1]))"
 
-# With one thread, as the command has: what forks with more is warned of from Python 3.12 on.
+# The command has one thread when it forks. The tests have more, about which Python warns from 3.12 on.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 
 
@@ -65,7 +65,7 @@ def test_a_mistake_is_told_with_the_line_where_it_was_made() -> None:
 
 
 class UnsendableError(Exception):
-    """What an error's class may be: one that is not made again of its arguments."""
+    """An error that cannot be made again from its arguments."""
 
     def __init__(self, *, needed: object) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ def test_a_mistake_that_cannot_be_sent_is_told_all_the_same(needed: object) -> N
 
 
 def test_it_goes_no_further_ahead_than_one_item(tmp_path: Path) -> None:
-    """The others wait until somebody takes them: more than a socket holds, so that not even the second is sent."""
+    """Items larger than a socket's buffer wait until they are taken, so not even the second one is sent early."""
     begun = tmp_path / "begun"
 
     def items() -> Iterator[bytes]:
@@ -103,7 +103,7 @@ def test_it_goes_no_further_ahead_than_one_item(tmp_path: Path) -> None:
 
 
 class Large:
-    """More than a socket holds."""
+    """An item larger than a socket's buffer."""
 
     def __init__(self) -> None:
         self.content = b"x" * 5_000_000
@@ -149,7 +149,7 @@ def test_one_that_is_killed_is_told() -> None:
 
 
 def wait_in_two_processes(untaken: int) -> None:
-    """Tell of the child, which sends so much that nobody takes, and waits for input; runs in a process of its own."""
+    """Print the child's process id; the child sends items that nobody takes, and waits for input."""
 
     def items() -> Iterator[int]:
         yield os.getpid()
@@ -158,7 +158,7 @@ def wait_in_two_processes(untaken: int) -> None:
         say("waiting")
         sys.stdin.readline()
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background job ignores
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # as a shell's background job ignores this signal
     with ahead.run(items()) as given:
         say(str(next(given)))
         signal.pause() if untaken else next(given)
@@ -191,7 +191,7 @@ def test_it_ends_with_this_process_also_while_it_waits_for_input(number: int, un
 
 
 def has_ended(process: int) -> bool:
-    """Of one that nobody has waited for something is left, but no memory."""
+    """Tell whether a process has ended; a zombie, for which nobody has waited, has no memory any more."""
     try:
         return not Path(f"/proc/{process}/maps").read_text()
     except OSError:

@@ -67,7 +67,7 @@ GRANT ALL ON ALL TABLES IN SCHEMA public TO importer;
 
 
 class Tried(NamedTuple):
-    """Two organizations, `down`, which can be made to fail, and `well`: read over one connection, each with a writer."""
+    """Two organizations, read over one connection, with a writer each: `down` can be made to fail, `well` cannot."""
 
     server: Server
     ask: dict[str, Client]

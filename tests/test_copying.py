@@ -1,4 +1,4 @@
-"""A copy of a store is that store, whatever engines, interruptions and changes lie between."""
+"""A copy of a store equals it, whichever engines the two have, after interruptions, and when the source has changed."""
 
 import random
 import re
@@ -38,7 +38,7 @@ Originals = Callable[[str], "Original"]
 CHUNK: Final = 17
 TABLES: Final = (ORGANIZACAO, CONTA, USUARIO, TOKEN, FACET, RELATORIO, PESSOA)
 SIZES: Final = (100, 34, 51, 0)
-"""Reports of the accounts; the first two are of one organization, the other two of another one each."""
+"""How many reports each account has. The first two share an organization, the others have one of their own each."""
 
 
 @pytest.fixture(autouse=True)
@@ -48,13 +48,13 @@ def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Original(NamedTuple):
-    """A store with four accounts, which is itself as it was when it was filled."""
+    """A store with four accounts that is never changed after it was filled."""
 
     url: str
     key_file: Path
     accounts: list[Account]
     id_token: int
-    """A token of the first account that expires some day."""
+    """A token of the first account that expires far in the future."""
 
 
 def filled(url: str, key_file: Path) -> Original:
@@ -72,7 +72,7 @@ def filled(url: str, key_file: Path) -> Original:
 
 
 class World:
-    """A store that is as the original, and empty ones that may become its copies."""
+    """A source that starts as the original does, and empty targets to copy it to."""
 
     def __init__(self, original: Original, source_url: str, targets: Stores) -> None:
         self._targets = targets
@@ -89,7 +89,7 @@ class World:
         return len(state(self.source)["relatorio"])
 
     def reference(self) -> Api:
-        """Say what the store's lists are, unless they were changed."""
+        """Return the reference over the source's reports, which must be unchanged."""
         pairs = zip(self.accounts, SIZES, strict=True)
         written = [(account.id_conta, many(size + 20, seed=size)[:size]) for account, size in pairs]
         return Api(
@@ -104,12 +104,12 @@ class World:
         return self._opened.enter_context(closing(open_store(url, write=True)))
 
     def clients(self, database: Database) -> list[Client]:
-        """Ask a store in the name of each account."""
+        """Return a client of a store for each account."""
         asked = app.create(Settings(key_file=str(self.key_file), log=False), database=database)
         return [Client(asked, account.token) for account in self.accounts]
 
     def change(self, store: Store | None = None) -> None:
-        """Insert, change, delete and move reports; make, disable and revoke who asks."""
+        """Insert, change, delete and move reports; create an account, disable a user and revoke a token."""
         writing = store or self.store
         first, second, third, fourth = self.accounts
         writing.write(first, [relatorio(number, atualizado_em=2 * NOON, nome="outra") for number in range(40, 60)])
@@ -126,7 +126,7 @@ class World:
 
 @pytest.fixture(scope="module")
 def originals(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Originals]:
-    """Gives the one of an engine: each is filled once, and copied for whoever wants a world."""
+    """Returns the original of an engine; each is filled once and copied for every world."""
     with ExitStack() as kept:
 
         @cache
@@ -140,13 +140,13 @@ def originals(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture(params=PAIRS, ids="-".join)
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    """Each engine to each."""
+    """A world for each pair of engines."""
     yield from _world(request, tmp_path, *request.param)
 
 
 @pytest.fixture
 def files(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    """From file to file, for what is the same with every engine."""
+    """A world with SQLite on both sides, for behaviour that is the same with every engine."""
     yield from _world(request, tmp_path, "sqlite", "sqlite")
 
 
@@ -174,13 +174,13 @@ def differences(copy: Copy) -> list[str]:
 
 
 def run(source: Database, target: Database) -> tuple[tuple[int, ...], list[str]]:
-    """Copy; gives how many reports were written, deleted and unchanged, and what differs in the end."""
+    """Copy; returns how many reports were written, deleted and unchanged, and what differs in the end."""
     copy = copied(source, target)
     return copy.done.reports, differences(copy)
 
 
 def state(database: Database) -> dict[str, list[Row]]:
-    """Give all that a store has, but for its engine's, the order in which it was filled, and what copies left."""
+    """Return all rows of a store, without what depends on the engine, the order of writing, or earlier copies."""
     with database.snapshot() as connection:
         return {
             table.name: connection.fetch(
@@ -225,11 +225,11 @@ LISTS: Final = (
     ("pessoas", PESSOA_VALUES, PESSOA_SORTS),
 )
 QUESTIONS: Final = 40
-"""For each list, beside one for each value of each filter."""
+"""How many combined questions each list gets, besides one for each value of each filter."""
 
 
 def questions() -> Iterator[tuple[str, str]]:
-    """Give every value of every filter by itself, then some together, in some order, on some page."""
+    """Yield every value of every filter alone, then random filters with a random order and page."""
     seeded = random.Random(8)
     for name, values, sorts in LISTS:
         yield from ((name, f"{key}={quote(value)}") for key, choices in values.items() for value in choices)
@@ -241,7 +241,7 @@ def questions() -> Iterator[tuple[str, str]]:
 
 
 def test_a_copy_answers_as_its_source_does_and_with_its_etags(world: World) -> None:
-    """A version names one state of a list for good, and the copy is in that state: what clients keep stays valid."""
+    """A version always names the same state of a list, and the copy has that state, so clients' caches stay valid."""
     target = world.target()
     run(world.source, target)
     api = world.reference()
@@ -267,11 +267,11 @@ def test_a_walk_goes_on_in_the_copy(world: World) -> None:
     assert [each.body for each in copy.walk(following)] == [each.body for each in source.walk(following)]
 
 
-# Run again.
+# A copy that is run again.
 
 
 class Reading(Forwarding):
-    """A store to which nothing may be written."""
+    """A store to which no row may be written."""
 
     def writing(self, connection: Connection) -> Connection:
         return _ReadingConnection(connection, self)
@@ -343,7 +343,7 @@ def test_whatever_reports_the_target_has_it_gets_those_of_the_source(
 
 
 class Stopping(Forwarding):
-    """A store whose writer is stopped at the end of a transaction, which is lost, once so many are durable."""
+    """A store whose writer is stopped, and its transaction lost, once a number of transactions are durable."""
 
     def __init__(self, database: Database, transactions: int) -> None:
         super().__init__(database)
@@ -359,7 +359,7 @@ class Stopping(Forwarding):
 
 
 class Shown(NamedTuple):
-    """What a client sees of a list, and keeps."""
+    """What a client sees of a list and may cache."""
 
     status: int
     total: int
@@ -368,7 +368,7 @@ class Shown(NamedTuple):
 
 
 def shown(world: World, database: Database) -> list[list[Shown]]:
-    """Give what each account sees of both lists."""
+    """Return what each account sees of both lists."""
     urls = ("/relatorios?rows=1000", "/pessoas?rows=1000")
     return [[_shown(client.get(url)) for url in urls] for client in world.clients(database)]
 
@@ -380,7 +380,7 @@ def _shown(answer: Answer) -> Shown:
 
 
 def stopped(world: World, target: Database, transactions: int) -> bool:
-    """Run until so many transactions are durable; tells whether that was before the end."""
+    """Copy until a number of transactions are durable; returns whether that stopped the copy before its end."""
     try:
         assert run(world.source, Stopping(target, transactions))[1] == []
     except KeyboardInterrupt:
@@ -662,7 +662,7 @@ def test_a_source_that_has_changed_is_told(world: World) -> None:
 
 
 class Living(Forwarding):
-    """A store to which others write as soon as the first reports have been read."""
+    """A store that is changed by somebody else as soon as the first reports have been read."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world.source)
@@ -698,7 +698,7 @@ def test_an_organization_is_copied_as_it_was_at_one_moment(world: World) -> None
     assert run(world.source, target)[1] == []
 
 
-# What it takes.
+# What a copy needs.
 
 
 def test_whoever_may_write_copies_what_whoever_may_read_reads(tmp_path: Path) -> None:
@@ -725,7 +725,7 @@ def test_whoever_may_write_copies_what_whoever_may_read_reads(tmp_path: Path) ->
 
 
 class Watching(Forwarding):
-    """A store that knows to which organizations each of its transactions has written."""
+    """A store that records to which organizations each transaction writes, and checks the order of the rows."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
@@ -755,7 +755,7 @@ def test_a_transaction_writes_to_one_organization_in_the_order_of_keys(files: Wo
 
 
 class Weighing(Forwarding):
-    """A store that knows how many reports were read at once."""
+    """A store that records the largest number of reports read at once."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)

@@ -1,4 +1,4 @@
-"""What the values of laudo show in a `repr`: none of a text that may be somebody's, whatever class is added."""
+"""No `repr` of laudo's values shows a text that may be personal, not even of classes added later."""
 
 import dataclasses
 import pkgutil
@@ -62,14 +62,14 @@ PLAIN: Final = {
     "server.repeats.Given": "status",
     "server.roles.Place": "database schema",
 }
-"""What classes show of themselves as text: nobody's name or number, and no token."""
+"""The text fields that classes may show: they hold no person's name or number, and no token."""
 NOBODYS: Final = (bool, int, float, type(None), date, datetime, Lock, SSLContext, ...)
 WITHOUT_VALUES: Final = (Callable, Generator, Literal, type)
-"""Kinds of fields that show nobody's text, and what shows none, whatever it takes and gives."""
+"""Types of fields that show no text; generic types in WITHOUT_VALUES show none, whatever their arguments are."""
 
 
 class Held(NamedTuple):
-    """A class whose values have fields, by its module's name below `laudo` and its own."""
+    """A class with fields; its `name` is the module's name below `laudo` and its own."""
 
     name: str
     cls: type
@@ -77,7 +77,7 @@ class Held(NamedTuple):
 
 
 def fields(cls: type) -> tuple[str, ...]:
-    """Name the fields of a class, none if it is of another kind."""
+    """Return the names of a class's fields; none if it has no declared fields."""
     if dataclasses.is_dataclass(cls):
         return tuple(field.name for field in dataclasses.fields(cls))
     return getattr(cls, "__struct_fields__", ()) or getattr(cls, "_fields", ())
@@ -93,11 +93,11 @@ def classes() -> Iterator[Held]:
 
 CLASSES: Final = list(classes())
 BY_NAME: Final = {held.cls.__name__: held.cls for held in CLASSES}
-"""For what a module imports only while its types are checked."""
+"""Resolves names in annotations that a module imports only for type checking."""
 
 
 def value(cls: Any) -> object:  # noqa: ANN401 - of any kind
-    """Make a value in which each field is its own name, in brackets."""
+    """Make a value in which each field holds its own name, in angle brackets."""
     texts = {name: f"<{name}>" for name in fields(cls)}
     if issubclass(cls, msgspec.Struct):
         return type(cls)(cls.__name__, (cls,), {"__post_init__": lambda _: None})(**texts)
@@ -109,8 +109,8 @@ def value(cls: Any) -> object:  # noqa: ANN401 - of any kind
     return made
 
 
-def is_nobodys(kind: Any) -> bool:  # noqa: ANN401 - the types of types have no name in common
-    """Tell whether what a field of this type shows is nobody's text; a class of laudo's is looked at by itself."""
+def is_nobodys(kind: Any) -> bool:  # noqa: ANN401 - types of types have no common name
+    """Tell whether a field of this type shows no personal text; laudo's own classes are checked by themselves."""
     origin = get_origin(kind)
     if isinstance(kind, TypeVar):
         return is_nobodys(kind.__bound__)
@@ -120,7 +120,7 @@ def is_nobodys(kind: Any) -> bool:  # noqa: ANN401 - the types of types have no 
 
 
 def texts(cls: type) -> list[str]:
-    """Name the fields that a value shows, and that may be anybody's text."""
+    """Return the names of fields that a value shows and that may hold personal text."""
     kinds, made = get_type_hints(cls, localns=BY_NAME), value(cls)
     shown = repr(made) + pretty_repr(made)
     return [name for name in fields(cls) if f"<{name}>" in shown and not is_nobodys(kinds[name])]

@@ -1,4 +1,4 @@
-"""The documents are true: their examples run, their tables are whole, their links lead somewhere."""
+"""The documentation is correct: its examples run, its tables are complete, its links resolve."""
 
 import inspect
 import json
@@ -49,7 +49,7 @@ def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-# What must be short.
+# Pages that must stay short.
 
 
 @pytest.mark.parametrize(("page", "most"), [("README.md", 150), ("ARCHITECTURE.md", 120)])
@@ -57,7 +57,7 @@ def test_a_page_for_newcomers_stays_short(page: str, most: int) -> None:
     assert len((ROOT / page).read_text("utf-8").splitlines()) <= most
 
 
-# What must be whole.
+# Lists that must be complete.
 
 
 def test_operating_lists_every_setting_as_the_table_has_it() -> None:
@@ -147,7 +147,7 @@ def test_operating_names_the_settings_of_a_session_that_are_the_roles_behind_pgb
     for write in (False, True):
         options = conninfo_to_dict(address.conninfo("postgresql://db/laudo", Bounds(), write=write))["options"]
         sent = dict(re.findall(r"-c (\w+)=((?:\\.|\S)*)", str(options)))
-        # Who only reads has no right to write but the heartbeat, and that is written by the same role.
+        # A reader may write nothing but the heartbeat anyway, so the role does not need this setting.
         sent.pop("default_transaction_read_only", None)
         sent["statement_timeout"] = f"{Bounds().statement_timeout_ms // 1000}s"
         for setting, value in sent.items():
@@ -224,9 +224,9 @@ def test_the_map_of_the_console_is_its_folder() -> None:
 
 
 def _code_map(text: str) -> Iterator[str]:
-    """Read the tree below `src/laudo/`: a level for each two blanks, a slash after the name of a folder.
+    """Read the tree below `src/laudo/`: two blanks indent one level, and a folder's name ends in a slash.
 
-    One line may name several modules, with commas between them.
+    One line may name several modules, separated by commas.
     """
     lines = text.partition("\nsrc/laudo/\n")[2].splitlines()
     parents: list[str] = []
@@ -239,7 +239,7 @@ def _code_map(text: str) -> Iterator[str]:
             yield "/".join(parents)
 
 
-# What must lead somewhere.
+# Links that must resolve.
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -269,12 +269,12 @@ def _section(text: str, heading: str) -> str:
     return found[2]
 
 
-# What must run: every ```console block, its `$` lines as one script, its other lines as the answer.
+# Examples that must run: in every ```console block the `$` lines are one script, the other lines its output.
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """The console blocks of one page, in their order: later ones may build on earlier ones."""
+    """The console blocks of one page in their order, since later ones may build on earlier ones."""
 
     page: str
     blocks: tuple[str, ...]
@@ -282,7 +282,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
-    """A demo that is being served."""
+    """A running demo."""
 
     base: str
     token: str
@@ -303,7 +303,7 @@ def _blocks(page: Path, kind: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    """Serve a demo on a free port, from a folder of its own, as a newcomer would."""
+    """Serve a demo on a free port, from a new folder, as a newcomer would."""
     folder = tmp_path_factory.mktemp("demo")
     port = _free_port()
     command = ["laudo", "demo", "--port", str(port), "--store", f"sqlite:///{folder}/laudo.db"]
@@ -360,7 +360,7 @@ def test_examples_answer_as_shown(example: Example, live: Live, tmp_path: Path) 
 
 
 def _steps(block: str) -> list[tuple[str, str]]:
-    """Split a block into commands, each with the answer shown below it; a line goes on after a backslash."""
+    """Split a block into commands, each with the output shown below it; a backslash continues a line."""
     parts = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
     pattern = re.compile(r"((?:[^\n]*\\\n)*[^\n]*)\n?(.*)\Z", re.DOTALL)
     found = [pattern.match(part) for part in parts]
@@ -368,7 +368,7 @@ def _steps(block: str) -> list[tuple[str, str]]:
 
 
 def _run(steps: list[tuple[str, str]], live: Live, folder: Path) -> list[tuple[int, str]]:
-    """Run the commands in one shell; gives the exit status and the output of each."""
+    """Run the commands in one shell; returns the exit status and the output of each."""
     script = "\n".join(f"{command}\nprintf '\\0%s\\0' $?" for command, _ in steps)
     done = subprocess.run(
         ["bash", "-c", script.replace("http://127.0.0.1:8000", live.base)],
@@ -385,7 +385,7 @@ def _run(steps: list[tuple[str, str]], live: Live, folder: Path) -> list[tuple[i
 
 
 def _asking(live: Live, folder: Path) -> dict[str, str]:
-    """Give the environment of someone who asks the demo, and keeps nothing outside the folder."""
+    """Return an environment for a client of the demo that keeps all its files in the folder."""
     access = {"LAUDO_URL": live.base, "LAUDO_TOKEN": live.token, "XDG_CONFIG_HOME": str(folder)}
     return _environment() | access | {"BASE": live.base, "TOKEN": live.token}
 
@@ -429,7 +429,7 @@ def test_the_fixture_for_tests_of_clients_serves_the_reports_of_a_file(tmp_path:
 
 @pytest.mark.parametrize(("heading", "tool"), [("Backups of SQLite", "sqlite3"), ("In a container", "docker")])
 def test_the_commands_of_a_backup_fail_where_no_copy_is_made(heading: str, tool: str, tmp_path: Path) -> None:
-    """As on a full disk, where SQLite leaves a beginning, of which the rest would make a store without tables."""
+    """On a full disk SQLite leaves part of a copy, and later commands would turn that into a store without tables."""
     blocks = re.findall(r"^ *```sh\n(.*?)^ *```$", _section(OPERATING, heading), re.MULTILINE | re.DOTALL)
     [commands] = [block for block in blocks if "VACUUM INTO" in block]
     failing = tmp_path / tool
@@ -447,7 +447,7 @@ def test_what_a_command_prints_of_persons_or_tokens_goes_to_a_file_that_only_its
 
 
 def _alike(expected: str, answer: str) -> bool:
-    """Compare with the answer shown: a refusal and plain text word for word, other JSON by its shape."""
+    """Compare an answer with the one shown: refusals and plain text word for word, other JSON by its shape."""
     try:
         shown: JSON = json.loads(expected)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A batch is all or nothing, whatever breaks it, and what was acknowledged stays."""
+"""A batch is stored whole or not at all, whatever interrupts it, and acknowledged reports stay."""
 
 import gc
 import random
@@ -39,7 +39,7 @@ HALTED: Final = "halted"
 
 
 class Stopping(Forwarding):
-    """A store where something happens, once, when so many rows of all tables are written."""
+    """A store that calls a function once, after a number of rows in all tables have been written."""
 
     def __init__(self, database: Database, rows: int, happens: Callable[[], object]) -> None:
         super().__init__(database)
@@ -117,7 +117,7 @@ def test_a_writer_whose_reports_are_all_stale_leaves_nothing_that_another_would_
 
 
 def history() -> list[list[Relatorio]]:
-    """Give batches that insert, update, move people and come too late."""
+    """Return batches with inserts, updates, reports whose person has changed, and stale reports."""
     seeded = random.Random(5)
     return [[_any_report(seeded) for _ in range(60)] for _ in range(BATCHES)]
 
@@ -152,7 +152,7 @@ def import_until(store_url: str, id_conta: int, rows: int) -> None:
 
 
 def killed(store_url: str, account: Account, rows: int) -> int:
-    """Import in another process, kill it in the middle of a batch, and give how many it had acknowledged."""
+    """Import in another process and kill it in the middle of a batch; returns how many batches it had acknowledged."""
     command = [sys.executable, "-c", IMPORT, store_url, str(account.id_conta), str(rows)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent) as process:
         assert process.stdout
@@ -174,7 +174,7 @@ def test_an_import_killed_in_the_middle_of_a_batch_and_repeated_gives_the_store_
     written = 0
     for rows in kills:
         acknowledged = killed(url, account, rows)
-        # A repeated import only changes something in batches that are new.
+        # When an import is repeated, only batches that were not stored before change anything.
         for batch in history()[written : max(written, acknowledged)]:
             expected.write(batch)
         written = max(written, acknowledged)
@@ -192,7 +192,7 @@ def test_an_import_killed_in_the_middle_of_a_batch_and_repeated_gives_the_store_
 
 @contextmanager
 def files_of_at_most(size: int) -> Iterator[None]:
-    """Let no file become longer, as on a disk that is full."""
+    """Limit the length of files, as a full disk would."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -212,7 +212,7 @@ print(open_store(sys.argv[1], write=True).fetch(Statement("PRAGMA synchronous"))
 
 @pytest.mark.engines("sqlite", reason="a server is told so with each transaction")
 def test_a_process_of_its_own_waits_for_the_disk_at_each_commit(store_url: str) -> None:
-    """Here nobody does. FULL is 2; with NORMAL a power cut would take what was acknowledged."""
+    """The tests themselves turn this off. 2 is FULL; with NORMAL a power cut would lose acknowledged reports."""
     command = [sys.executable, "-c", SYNCHRONOUS, store_url]
     assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "[(2,)]\n"
 
@@ -273,7 +273,7 @@ def test_a_file_without_room_for_its_log_takes_no_more_reports_and_can_be_read(
 
 @pytest.mark.engines("sqlite", reason="a server's files are for its vacuum to clear")
 def test_nothing_of_a_deleted_report_is_left_in_the_file(store: Store, store_url: str, account: Account) -> None:
-    """Once who deleted it has closed the store, also while others have it open."""
+    """This holds once the deleting writer has closed the store, even while others have it open."""
     ingest = Ingest(store.database, account.id_conta)
     for first in range(0, 3000, 500):
         ingest.write([relatorio(n, numero_documento=cpf(n), nome_pessoa=f"Ana {n}") for n in range(first, first + 500)])
@@ -314,7 +314,7 @@ def _imported(database: Database, account: Account, *batches: Relatorio) -> None
 
 
 def erased_though_absent(database: Database, account: Account) -> None:
-    """An import that has corrected the document was killed before its end."""
+    """Erase a document that no report has any more, as after an import that corrected it and was then killed."""
     Ingest(database, account.id_conta).write([relatorio(3000, numero_documento=cpf(1), atualizado_em=NOON + 1)])
     assert [gone.reports for gone in Removal(database, account.id_organizacao).of([cpf(3000)])] == [0]
 
@@ -364,19 +364,19 @@ def test_a_link_that_leads_elsewhere_is_noticed_and_another_working_folder_is_no
 
 
 def moved(other: Path, file: Path) -> None:
-    """Put a store in the place of another one."""
+    """Replace a store's file by that of another one."""
     file.rename(file.with_name("before.db"))
     other.rename(file)
 
 
 def copied_over(other: Path, file: Path) -> None:
-    """Write a store over another one, and remove what belongs to that: the file is the same one afterwards."""
+    """Copy a store over another one's file, which keeps its inode, and remove the old companion files."""
     shutil.copyfile(other, file)
     without_companions(other, file)
 
 
 def without_companions(_other: Path, file: Path) -> None:
-    """Remove what belongs to a store, as if it had to be."""
+    """Remove a store's companion files, `-wal` and `-shm`."""
     for end in ("-wal", "-shm"):
         Path(f"{file}{end}").unlink()
 
@@ -400,7 +400,7 @@ def test_a_store_that_was_replaced_takes_no_more_reports_and_gives_no_more_answe
         ingest.write([relatorio(2)])
     ends = monotonic() + 30
     while asking.get("/relatorios").status == 200 and monotonic() < ends:
-        sleep(0.01)  # A worker notices soon after, not at once.
+        sleep(0.01)  # A worker notices it soon, but not at once.
     assert {asking.get(path).status for path in ("/relatorios", "/relatorios?page=2", "/usuario", "/ready")} == {503}
 
 
@@ -408,7 +408,7 @@ def test_a_store_that_was_replaced_takes_no_more_reports_and_gives_no_more_answe
 def test_what_belongs_to_a_store_is_looked_at_where_a_link_leads_and_not_beside_it(
     store: Store, store_url: str, account: Account, tmp_path: Path
 ) -> None:
-    """Beside it there may be what belonged to the store before that was moved."""
+    """Beside the link there may be old companion files, left when the store was moved."""
     file, link = Path(store_url.removeprefix("sqlite:///")), tmp_path / "link.db"
     link.symlink_to(file)
     for end in ("-wal", "-shm"):
@@ -427,7 +427,7 @@ def test_what_belongs_to_a_store_is_looked_at_where_a_link_leads_and_not_beside_
 def test_who_opens_a_store_after_it_was_replaced_never_reads_another_one_than_those_before(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor while somebody else is looking whether it was."""
+    """This holds even while another thread checks whether the file was replaced."""
     first, second = (Path(stores.new().removeprefix("sqlite:///")) for _ in range(2))
     one = Statement("SELECT 1")
     with closing(sqlite_store.Sqlite(first, write=False)) as database, ThreadPoolExecutor(1) as thread:
@@ -447,7 +447,7 @@ def test_who_opens_a_store_after_it_was_replaced_never_reads_another_one_than_th
 def test_a_file_that_cannot_be_opened_as_a_store_is_closed_at_once(tmp_path: Path, *, write: bool) -> None:
     file = tmp_path / "letter.db"
     file.write_bytes(b"Dear reader, this is no database. " * 1000)
-    gc.disable()  # What is in a circle would be closed some time.
+    gc.disable()  # Otherwise the collector would eventually close files held by reference cycles.
     try:
         for _ in range(3):
             with pytest.raises(StoreError, match="is not a store of laudo"):

@@ -1,4 +1,4 @@
-"""Every page of every order of every filter, of each two filters, and of many more together, on one store."""
+"""Every page in every order, for each filter, each pair of filters and many larger sets, on one store."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -31,9 +31,9 @@ from test_against_reference import List, World, Written, analyzed, opened, writt
 
 REPORTS: Final = 300
 TOGETHER: Final = 40
-"""Sets of three and more filters that are tried with each order."""
+"""How many sets of three and more filters are tried with each order."""
 
-# Instants before and after days that filters name; many are equal, and one stands apart.
+# Instants around the days that filters name; many are equal, and one is far from the others.
 INSTANTS: Final = (0, *range(NOON - 40_000_000, NOON + 40_000_000, 10_000_000), NOON, NOON, NOON + 1)
 
 DOCUMENTO: Final = CNPJS[0]
@@ -55,7 +55,7 @@ def sizes() -> Sizes:
 
 @pytest.fixture(scope="module")
 def of_sizes(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Sizes], Written]]:
-    """Gives a store with buckets of these sizes, in which the people are those of two accounts; it is made once."""
+    """Returns a store with buckets of these sizes and the people of two accounts; it is filled once."""
     reports = [_of_one_document(number, each) for number, each in enumerate(many(REPORTS, instants=INSTANTS))]
     folder = tmp_path_factory.mktemp("every")
     history = History((2,), ((0, tuple(reports[:290])), (1, tuple(reports[150:]))))
@@ -70,13 +70,13 @@ def every(of_sizes: Callable[[Sizes], Written], sizes: Sizes) -> Iterator[World]
 
 
 def _of_one_document(number: int, report: Relatorio) -> Relatorio:
-    """Give three companies of four one document, which so fills several pages."""
+    """Give three of four companies the same document, so that its reports fill several pages."""
     is_alike = report.tipo_pessoa == "Empresa" and number % 4
     return replace(report, numero_documento=DOCUMENTO) if is_alike else report
 
 
 def questions(values: Values, *, seed: int) -> Iterator[str]:
-    """Give filters: every value alone, two values of each two names, some sets of more."""
+    """Yield filters: none, every value alone, two values for each pair of names, and some larger sets."""
     seeded = random.Random(seed)
     yield ""
     yield from (f"&{name}={quote(value)}" for name, accepted in values.items() for value in accepted)
@@ -93,7 +93,7 @@ def _joined(names: Sequence[str], values: Sequence[str]) -> str:
 
 
 def compare_every_page(every: World, resource: List, sort: str, filters: str) -> int:
-    """Compare all pages of one question and the one beyond; gives how many there were."""
+    """Compare all pages of one question and the empty one after them; returns how many were compared."""
     for page in range(1, REPORTS):
         if every.compare(resource, 0, f"sort={sort}&page={page}{filters}") == "nothing":
             return page
@@ -116,7 +116,7 @@ def test_every_page_of_the_people_is_the_references(every: World, sort: str) -> 
 
 @pytest.fixture
 def far_between(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take every row for one that lies far from the next, so that each is looked for, and none collected."""
+    """Make plans believe that matching rows are far apart, so that each is looked for and none are collected."""
     for module, name, value in (
         (plan, "FEW", 0),
         (guesses, "NEAR", 0),
@@ -132,7 +132,7 @@ def far_between(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def mistaken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take every row for the next, and give up soon when it is not."""
+    """Make plans believe that matching rows are next to each other, and give up soon when they are not."""
     for module, name, value in (
         (plan, "FEW", 0),
         (walking, "LEAST", 0),
@@ -144,13 +144,13 @@ def mistaken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _walking_costs(rows: int) -> Callable[[walking.Matching, int], float]:
-    """Take every walk to cost as much, but down an order that no index has."""
+    """Give every walk the same cost, except in orders without an index, where it is infinite."""
     return lambda matching, _rows: rows if matching.order.field.axis else inf
 
 
 @pytest.fixture
 def fewer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take a few rows for many."""
+    """Make plans treat a few rows as many."""
     monkeypatch.setattr(plan, "FEW", 20)
 
 

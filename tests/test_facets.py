@@ -1,4 +1,4 @@
-"""What a worker remembers of an account's facets is bounded, whatever is asked."""
+"""The memory that a worker uses for an account's facets is bounded, whatever is requested."""
 
 import random
 import tracemalloc
@@ -17,7 +17,7 @@ STATUS = ("CONCLUIDO", "PENDENTE", "PROCESSANDO")
 
 
 def invented(number: int) -> Iterator[Facet]:
-    """Give so many facets, each with texts of its own, as a store gives them."""
+    """Return a number of facets as a store returns them, each with text objects of its own."""
     chosen = random.Random(number)
     for each in range(number):
         status, tipo_pessoa = chosen.choice(STATUS).encode().decode(), chosen.choice((b"Pessoa", b"Empresa")).decode()
@@ -25,14 +25,14 @@ def invented(number: int) -> Iterator[Facet]:
 
 
 def narrow() -> Iterator[str]:
-    """Give questions that few facets match, and such that none does."""
+    """Yield queries that few facets match, or none."""
     for sort, status, nome in product(("tipo_pessoa", "-nome"), STATUS, range(NOMES)):
         for unknown in ("", quote("𝒳" * 180)):
             yield f"sort={sort}&status={status}&nome=consulta%20{nome:03}{unknown}"
 
 
 def wide() -> Iterator[str]:
-    """Give questions that many facets match."""
+    """Yield queries that many facets match."""
     filters = product(
         ("", *(f"&status={status}" for status in STATUS)),
         ("", "&tipo_pessoa=PESSOA", "&tipo_pessoa=EMPRESA"),
@@ -44,8 +44,8 @@ def wide() -> Iterator[str]:
 
 
 def most_held(facets: Facets, asked: Iterator[str]) -> int:
-    """Ask for hundreds of groups, and give the bytes that were held at most."""
-    # It remembers the questions itself, which a worker does for all accounts together.
+    """Ask for hundreds of groups; returns the peak of allocated bytes."""
+    # Without the cache of `parse`, which a worker has only once for all accounts.
     parse, most = query.parse.__wrapped__, 0
     for each in asked:
         facets.groups(parse(RELATORIOS, each, max_rows=25))

@@ -1,4 +1,4 @@
-"""How a row of a period is guessed among those of an order: what is counted on the way there, without a store."""
+"""How the place of a period's row in another order is guessed, and how much is counted for it; without a store."""
 
 from bisect import bisect_left
 from random import Random
@@ -20,7 +20,7 @@ T = TypeVar("T")
 ROWS: Final = 1_000_000
 OF_PERIOD: Final = 2_500
 EACH: Final = ROWS // OF_PERIOD
-"""Rows of the order for each of the period."""
+"""How many rows of the order there are for each row of the period."""
 ORDER: Final = Order(RELATORIOS.field("numero"), descending=False)
 
 PERIOD: Final = Bounds(axes.RELATORIO_RECENCY, None, (0, b""))
@@ -28,7 +28,7 @@ FETCHED: Final = Across(PERIOD, (1,), shows=False)
 
 
 class Lie(list[int]):
-    """The places in an order at which the rows of a period stand, and how many rows are counted between them."""
+    """The places of a period's rows in an order; `counted` is how many rows were passed to count between places."""
 
     counted = 0
 
@@ -60,7 +60,7 @@ def _narrowed(lie: Lie, row: int, *, upper: bool) -> tuple[Point, Point]:
 def test_what_lies_evenly_is_counted_about_once_from_the_nearer_end(
     monkeypatch: pytest.MonkeyPatch, row: int, *, upper: bool
 ) -> None:
-    """Else a first page of a short period would now and then be counted through half of all reports."""
+    """Otherwise the first page of a short period would sometimes take counting half of all reports."""
     monkeypatch.setattr(guesses, "locate", _key)
     monkeypatch.setattr(guesses, "_between", lambda *_: _at_once([]))
     way = min(row, OF_PERIOD - row) * EACH
@@ -89,7 +89,7 @@ def test_what_lies_evenly_is_counted_about_once_from_the_nearer_end(
 def test_rows_are_counted_from_the_nearer_point_but_not_across_another_value_if_that_can_be_helped(
     below: tuple[str | None, int], above: tuple[str | None, int], numbers: Numbers, *, rises: bool
 ) -> None:
-    """Others may have very many rows between two values; counted across those, a page took three times as long."""
+    """Other facets may have very many rows between two values; counting across them made a page three times as slow."""
     axis, group = axes.RELATORIO_MENSAGEM, Group(None, numbers, ROWS)
     matching = Matching(query.parse(RELATORIOS, "", max_rows=25), numbers, ORDER, OF_PERIOD, ROWS)
     part = Part(axis, group, matching, Points((), end=Point(None, ROWS, OF_PERIOD)), None, FETCHED)
@@ -103,7 +103,7 @@ def test_rows_are_counted_from_the_nearer_point_but_not_across_another_value_if_
 
 @pytest.mark.parametrize(("of_group", "is_long"), [(ROWS, False), (ROWS // 100, True)])
 def test_a_way_is_long_if_many_rows_lie_there_be_they_of_others(of_group: int, *, is_long: bool) -> None:
-    """From each coarse bucket to the next, then: what has none of the group's is passed without counting."""
+    """A long way leads from each coarse bucket to the next, so that those without rows of the group are not counted."""
     axis, numbers = axes.RELATORIO_MENSAGEM, (1,)
     matching = Matching(query.parse(RELATORIOS, "", max_rows=25), numbers, ORDER, OF_PERIOD, ROWS)
     points = Points((), end=Point(None, of_group, OF_PERIOD))

@@ -1,7 +1,7 @@
-"""Reports that lie in heaps: those with some value stand together, and far from the others that have it.
+"""Reports in clusters: some with the same value stand together, far from the others that have it.
 
-Where a page begins is then not where counts alone would have it, and a scan ends before it has met enough of them. A
-walk by cursor, and pages one after the other, must come to the same list all the same.
+Proportions then mislead a guess where a page begins, and a scan may give up before it has met enough rows. Walks by
+cursor, and pages requested one after the other, must give the same list nevertheless.
 """
 
 from bisect import bisect_left
@@ -36,11 +36,11 @@ LIMITS: Final = (
     (guesses, "NEAR", (5, 1000)),
     (walking, "LEAST", (1, 256)),
 )
-"""The sizes from which on other ways are taken: small ones, of which few reports are many, and their own."""
+"""Thresholds at which plans choose another way: small ones, so that a few reports count as many, and larger ones."""
 
 
 def heaps(seeded: Random) -> list[Relatorio]:
-    """Make reports, one a second back from NOON, with heaps of some that are alike."""
+    """Make reports at intervals of a second back from NOON, in clusters of similar ones."""
     reports: list[Relatorio] = []
     documents = [cpf(number) for number in range(seeded.choice((2, 50)))]
     for _ in range(seeded.randint(3, 7)):
@@ -62,7 +62,7 @@ def heaps(seeded: Random) -> list[Relatorio]:
 
 
 def questions(seeded: Random, reports: list[Relatorio]) -> list[str]:
-    """Give some lists: a filter, a period, and an order of each."""
+    """Return the queries of some lists, each with a random order, filter and period."""
     since, until = sorted(render_instant(NOON - seeded.randrange(len(reports)) * SECOND) for _ in range(2))
     document = seeded.choice(reports).numero_documento
     filters = ("", "&status=CONCLUIDO", "&status=PENDENTE", "&nome=matriz0", f"&numero_documento={document}")
@@ -125,7 +125,7 @@ def test_many_messages_above_one_that_very_many_share_are_not_taken_one_by_one(
     status: str,
     shared_by_others: bool,
 ) -> None:
-    """None of the period's reports has one of the upper messages: all of these are passed."""
+    """No report of the period has one of the first 300 messages, so all of these must be passed over."""
     for module, name in ((guesses, "NEAR"), (guesses, "GUESSING"), (guesses, "LOCATING")):
         monkeypatch.setattr(module, name, 5)
     monkeypatch.setattr(walking.Matching, "patience", lambda *_: 900)
@@ -162,7 +162,7 @@ def test_many_messages_above_one_that_very_many_share_are_not_taken_one_by_one(
 def test_a_walk_down_messages_does_not_leap_over_reports_that_share_one(
     account: Account, store: Store, acme: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A walk that gives up among many of one message must not go on below it, though a page's worth lies there."""
+    """A walk that gives up among many reports with one message must not go on behind it, though a page lies there."""
     monkeypatch.setattr(walking.Matching, "collecting", lambda *_: 1_000_000)
     monkeypatch.setattr(walking.Matching, "patience", lambda *_: 100)
     apart = 200 * SECOND
@@ -184,7 +184,7 @@ def test_a_walk_down_messages_does_not_leap_over_reports_that_share_one(
 def test_a_message_that_very_many_share_is_not_counted_through_for_a_page_of_a_few(
     account: Account, store: Store, acme: Client, monkeypatch: pytest.MonkeyPatch, status: str
 ) -> None:
-    """To know where the message begins among those of the period is to count half of the account."""
+    """Finding the place of the message's first report within the period would mean counting half of the account."""
     for module, name in ((guesses, "NEAR"), (guesses, "GUESSING"), (guesses, "LOCATING")):
         monkeypatch.setattr(module, name, 5)
     within = set(Random(2).sample(range(4000), 60))
@@ -220,7 +220,7 @@ def test_a_message_that_very_many_share_is_not_counted_through_for_a_page_of_a_f
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Walk rather than collect, and soon give up when no row is met."""
+    """Make plans walk rather than collect, and give up soon if they meet no row."""
     monkeypatch.setattr(plan, "FEW", 0)
     monkeypatch.setattr(walking.Matching, "collecting", lambda *_: 1_000_000)
     monkeypatch.setattr(walking.Matching, "patience", lambda *_: 100)
@@ -230,7 +230,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_walk_counts_nothing_of_what_it_has_passed_as_left_in_a_list_that_has_changed(
     account: Account, store: Store, acme: Client
 ) -> None:
-    """As many have gone as are left, and these lie farther than a walk looks: that none is found is no end."""
+    """As many rows were deleted as are left, and those lie farther than a walk looks; finding none is not the end."""
     names = ["Maria"] * 25 + ["Ana"] * 400 + ["Maria"] * 25
     reports = [
         relatorio(number, nome_pessoa=name, numero_documento=cpf(number), atualizado_em=NOON - number)
@@ -247,7 +247,7 @@ def test_a_walk_counts_nothing_of_what_it_has_passed_as_left_in_a_list_that_has_
 def test_a_walk_by_a_field_counts_nothing_of_the_values_before_as_passed_of_the_next_one(
     account: Account, store: Store, acme: Client
 ) -> None:
-    """As many are done as are left of the next status, and these lie farther than a walk looks."""
+    """As many rows of the first status were passed as are left of the next one, farther away than a walk looks."""
     store.write(
         account,
         [
@@ -268,7 +268,7 @@ def test_a_walk_by_a_field_counts_nothing_of_the_values_before_as_passed_of_the_
 def test_a_walk_by_a_field_collects_nothing_behind_its_item_where_a_value_ends(
     account: Account, store: Store, acme: Client, noted: Noted
 ) -> None:
-    """How many are behind the item of that value is told by how many the next ones have."""
+    """How many rows with that value follow the item is known from the counts of the next values."""
     ends = (60, 130, 190)
     reports = [
         relatorio(
@@ -288,7 +288,10 @@ def test_a_walk_by_a_field_collects_nothing_behind_its_item_where_a_value_ends(
 def test_a_walk_by_a_field_ends_no_value_by_what_it_had_passed_of_a_list_that_has_changed(
     account: Account, store: Store, acme: Client
 ) -> None:
-    """As many have gone as are left of the status, farther than a walk looks: with the next one all seem counted."""
+    """As many rows of the status were deleted as are left, farther away than a walk looks.
+
+    Together with the next status, all rows then seem to be accounted for.
+    """
     gap = range(45, 255)
     store.write(
         account,
@@ -321,7 +324,7 @@ def test_a_walk_passes_nothing_below_a_value_that_fills_the_page(
     noted: Noted,
     asked: str,
 ) -> None:
-    """SQLite's own steps are counted; of PostgreSQL the plans tell what it passes."""
+    """This counts SQLite's own steps; tests of plans show how many rows PostgreSQL passes."""
     monkeypatch.setattr(walking.Matching, "collecting", lambda *_: 1_000_000)
     names = ["Maria"] * 4000 + ["Ana"] * 4000
     reports = [
@@ -338,7 +341,7 @@ def test_a_walk_passes_nothing_below_a_value_that_fills_the_page(
 def test_a_walk_leaps_over_what_others_have_of_its_message(
     account: Account, store: Store, acme: Client, monkeypatch: pytest.MonkeyPatch, *, noted: Noted, sort: str
 ) -> None:
-    """The tally tells where the next ones stand, so that no read passes all."""
+    """The tally shows where the next matching rows stand, so no read passes all others."""
     for module, name in ((plan, "FEW"), (reading, "FARTHEST")):
         monkeypatch.setattr(module, name, 0)
     ends = (*range(30), *range(930, 960))
@@ -362,7 +365,7 @@ def test_a_walk_leaps_over_what_others_have_of_its_message(
 def test_a_walk_within_a_range_of_its_order_does_not_begin_at_the_end_of_the_range_each_time(
     store: Store, store_url: str, account: Account, acme: Client, noted: Noted, *, asked: str
 ) -> None:
-    """Neither in the period, nor among the CPFs or names that begin so; SQLite's steps are counted."""
+    """This holds for a period and for CPFs or names that begin alike; SQLite's steps are counted."""
     names = (f"Maria {number // 30}" for number in range(3100))
     reports = [
         relatorio(number, nome_pessoa=name, numero_documento=cpf(number), atualizado_em=NOON + number)

@@ -1,4 +1,4 @@
-"""A commit at any moment of a request: the answer is that of before or that of after, and what is kept is never old."""
+"""If somebody commits during a request, the answer shows the state before or after it, and no cache is stale."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ URLS: Final = (
 
 
 class Interrupted(Forwarding):
-    """A store in which something happens just before the n-th thing that is done with it."""
+    """A store that calls a function just before its n-th operation."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
@@ -37,7 +37,7 @@ class Interrupted(Forwarding):
         self._happen: Callable[[], object] = int
 
     def interrupt(self, at: int, happen: Callable[[], object]) -> None:
-        """Let something happen before the n-th thing from now on, counted from 0."""
+        """Call `happen` before operation `at` from now on, counted from 0."""
         self._left, self._happen = at, happen
 
     @property
@@ -81,7 +81,7 @@ class _InterruptedConnection(ForwardingConnection[Interrupted]):
 
 
 def what(answer: Answer) -> tuple[int, bytes, str]:
-    """Give what must be one state's; the links hold cursors, which tell the version at which a walk began."""
+    """Return what must belong to one state, without the links, whose cursors hold the version at which a walk began."""
     return answer.status, answer.body, answer.headers["etag"]
 
 
@@ -95,7 +95,7 @@ def test_a_commit_in_the_middle_of_a_request_is_seen_whole_or_not_at_all(
     database = Interrupted(open_store(store_url))
 
     def commit() -> None:
-        """Change what every one of the URLS shows, its total too."""
+        """Change the items and the total of every one of the URLS."""
         batch = [next(numbers) for _ in range(30)]
         people = [f"Maria {number}" for number in batch]
         store.write(
@@ -115,7 +115,7 @@ def test_a_commit_in_the_middle_of_a_request_is_seen_whole_or_not_at_all(
     for at in count():
         client = Client(new_app(database), account.token)
         if is_warm:
-            # The facets are known, and not the page; where the store is asked for its state, it has been found calm.
+            # Now the facets are cached but not the page, and the store, if its state is asked for, was found calm.
             for _ in range(4):
                 client.get(f"{url}{'&' if '?' in url else '?'}rows=50")
         before = what(Client(new_app(), account.token).get(url))
@@ -140,7 +140,7 @@ def test_a_token_that_is_revoked_before_a_request_begins_is_refused(
         id_token, token = store.token(account.id_usuario)
         client = Client(application, token)
         client.get(url)
-        database.interrupt(at, lambda: store.revoke(id_token))  # noqa: B023 - it is called in this round
+        database.interrupt(at, lambda: store.revoke(id_token))  # noqa: B023 - it is called in this iteration
         assert client.get(url).status in {200, 401}
         if not database.is_over:
             break

@@ -46,7 +46,7 @@ def test_a_key_that_finds_no_room_leaves_nothing(tmp_path: Path, monkeypatch: py
 def test_a_key_and_its_name_are_on_the_disk_before_anybody_uses_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a power cut that took it away, no token that was hashed under it would ever work again."""
+    """If a power cut lost the key, no token hashed with it would ever work again."""
     file = tmp_path / "laudo.key"
     synced: list[tuple[int | None, bool]] = []
 
@@ -60,7 +60,7 @@ def test_a_key_and_its_name_are_on_the_disk_before_anybody_uses_it(
 
 
 def test_processes_that_begin_at_once_agree_on_one_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each has found no key before the first of them has made one."""
+    """Each process finds no key before the first of them makes one."""
     file, written = tmp_path / "laudo.key", threading.Barrier(8)
 
     def wait(descriptor: int) -> None:

@@ -1,4 +1,4 @@
-"""Pages asked for in any order, as who has several under way does: each goes on from the nearest one before it."""
+"""Pages requested in any order, as by a client with several requests under way, go on from the nearest earlier page."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -43,12 +43,12 @@ LED_OTHERWISE: Final = (
     f"relatorios?numero_documento={DOCUMENT}&sort=status",
     f"relatorios?numero_documento={DOCUMENT}&sort=numero",
 )
-"""By the tally, or only from the page right before."""
+"""Lists whose pages are found by the tally, or go on only from the page right before."""
 
 
 @pytest.fixture
 def database(store_url: str, store: Store, account: Account) -> Iterator[Database]:
-    """A store in which every second report is of one document, and the others of as many persons."""
+    """A store in which every second report has the same document, and each other report a person of its own."""
     seeded = Random(8)
     reports = [any_relatorio(seeded, number) for number in range(REPORTS)]
     for number in range(0, REPORTS, 2):
@@ -100,7 +100,7 @@ def test_who_has_several_pages_under_way_has_none_walked_to_from_the_beginning(
 def test_the_last_page_of_a_walk_costs_no_more_than_the_others(
     database: Database, new_app: NewApp, account: Account, noted: Noted, monkeypatch: pytest.MonkeyPatch, *, kept: int
 ) -> None:
-    """It is known how many are left: nothing is sought behind them, nor are all that match collected for more."""
+    """How many rows are left is known, so nothing is searched behind them, and matches are not collected for more."""
     monkeypatch.setattr(plan, "FEW", 0)
     monkeypatch.setattr(walking.Matching, "collecting", lambda *_: 10**9)
     monkeypatch.setattr(walking.Matching, "patience", lambda *_: 300)

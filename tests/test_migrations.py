@@ -42,7 +42,7 @@ CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS more_number ON more (number);
 BEFORE: Final = {"0001_first.sql": FIRST, "0002_more.sql": MORE}
 
 Opening = Callable[[], Database]
-"""Opens the test's own store, once more."""
+"""Opens the test's store; each call gives another connection to it."""
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +187,7 @@ def test_the_files_of_an_engine_are_numbered(engine: str) -> None:
 
 
 def test_the_engines_have_the_same_tables(on_sqlite: Opening, on_postgres: Opening) -> None:
-    """What differs is named: a person's id, which is its row's number, and the table of words, are SQLite's own."""
+    """Only SQLite has a column with a person's id, which is the row's number, and the table of words."""
     sqlite, postgres = on_sqlite(), on_postgres()
     for database in (sqlite, postgres):
         migrations.migrate(database)
@@ -276,7 +276,7 @@ def test_a_search_path_without_a_schema_is_told(server: Server, database_name: s
 
 @pytest.fixture
 def elsewhere(server: Server, database_name: str) -> Iterator[str]:
-    """Make a store in a schema to which only the role's settings lead, and give an option that names it."""
+    """Make a store in a schema that only the role's search_path names; returns an option that names it."""
     server.execute('CREATE SCHEMA "Lau do"', database=database_name)
     settings = f"ALTER ROLE CURRENT_USER IN DATABASE {database_name}"
     server.execute(f'{settings} SET search_path = "Lau do"')
@@ -370,7 +370,7 @@ class Beside:
         return cursor.fetchall() if cursor.description else []
 
     def wait(self, text: str) -> list[tuple[Any, ...]]:
-        """Ask until there are rows."""
+        """Repeat a query until it returns rows."""
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             if found := self.run(text):
@@ -380,7 +380,7 @@ class Beside:
 
     @contextmanager
     def transaction(self, text: str) -> Iterator[None]:
-        """Run a statement, and keep what it has locked until the block ends."""
+        """Run a statement in a transaction that keeps its locks until the block ends."""
         with self._connection.transaction():
             self.run(text)
             yield
@@ -442,7 +442,7 @@ def test_who_reads_is_answered_while_a_migration_waits_and_it_goes_on_when_the_t
     with reader.transaction("SELECT * FROM item"):
         migrating = start()
         other.wait("SELECT 1 FROM pg_locks WHERE NOT granted")
-        # It may come to stand behind the migration; that gives way before a reader's statement_timeout.
+        # It may queue behind the migration, which gives way before a reader's statement_timeout.
         assert other.run("SELECT count(*) FROM item") == [(2,)]
     assert migrating.result(60) == ["0003_column.sql"]
 
@@ -484,7 +484,7 @@ def test_an_index_that_was_left_half_built_is_built_anew(
 def test_a_connection_that_was_ended_while_an_index_was_built_is_not_missed(
     start: Start, folder: Path, beside: Callable[[], Beside]
 ) -> None:
-    """As by idle_session_timeout, or by what stands between."""
+    """It may be ended by idle_session_timeout, or by a proxy or firewall."""
     write(folder, {"0003_index.concurrent.sql": INDEX, "0004_column.sql": COLUMN})
     idle = "FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'laudo' AND state = 'idle'"
     writer, other = beside(), beside()
@@ -513,7 +513,7 @@ def test_who_comes_while_an_index_is_built_gives_up_without_disturbing_it(
 def test_nobody_waits_for_who_builds_an_index_and_is_waited_for(
     server: Server, database_name: str, on_postgres: Opening, folder: Path, beside: Callable[[], Beside]
 ) -> None:
-    """Else the server ends either of them, once its deadlock_timeout is over."""
+    """Otherwise the server sees a deadlock after its deadlock_timeout, and ends one of them."""
     server.execute(f"ALTER DATABASE {database_name} SET deadlock_timeout = '20ms'")
     write(folder, BEFORE)
     migrations.migrate(on_postgres(), folder=folder)
@@ -603,7 +603,7 @@ WAITING: Final = """
 SELECT count(*) FILTER (WHERE granted) FROM pg_locks WHERE locktype = 'advisory' GROUP BY pid
 HAVING bool_or(NOT granted)
 """
-"""How many names they hold who wait for one."""
+"""For each session that waits for an advisory lock, how many such locks it holds."""
 WRITTEN: Final = """
 INSERT INTO facet (id_organizacao, id_conta, facet, nome, tipo_pessoa, status, pendente_validacao_manual, total)
 VALUES (3, 3, 1, '', '', '', 0, 5)
@@ -613,7 +613,7 @@ VALUES (3, 3, 1, '', '', '', 0, 5)
 def test_who_counts_lists_waits_for_who_writes_and_holds_no_organization(
     on_postgres: Opening, beside: Callable[[], Beside]
 ) -> None:
-    """A server has room for some thousand locks; a store may have more organizations."""
+    """A server has room for a few thousand locks, and a store may have more organizations."""
     database = on_postgres()
     migrations.migrate(database)
     with database.transaction() as connection:

@@ -1,4 +1,4 @@
-"""Searches for words with which all names begin that have them: these are a range of the order by name."""
+"""Searches for words that occur only at the beginning of names: the matches are a range in the order by name."""
 
 from collections.abc import Iterator
 from contextlib import closing

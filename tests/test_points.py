@@ -1,4 +1,4 @@
-"""Points of an order: the nearest are found, and those that are kept are few, however many were counted."""
+"""Points of an order: the nearest ones are found, and only a few are kept, however many were counted."""
 
 from itertools import pairwise
 
@@ -13,7 +13,7 @@ END = Point(None, ROWS, ROWS // 2)
 
 
 def _point(place: int) -> Point:
-    """Give a point of an order of which every second row is held."""
+    """Return a point of an order in which every second row matches."""
     return Point((f"{place:07}",), place, place // 2)
 
 

@@ -1,4 +1,4 @@
-"""Which session is lent, which is used no more, and who is refused while a server rests."""
+"""Which session is lent, which is no longer used, and who is refused while a server that failed is left alone."""
 
 from collections.abc import Callable
 from time import monotonic
@@ -12,7 +12,7 @@ from laudo.server.postgres.session import Hung, Session
 
 
 class Idle(Session):
-    """A session that nothing is sent over."""
+    """A session without a server, over which nothing is sent."""
 
     def __init__(self) -> None:
         self.generation = 0

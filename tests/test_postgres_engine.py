@@ -56,7 +56,7 @@ SLEEP: Final = Statement("SELECT pg_sleep(30)")
 WAITING: Final = Statement("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
 Step = Callable[[Connection], object]
 PATIENCE: Final = 30
-"""Seconds after which a thread that does not end is a failure; no bound of what is tested."""
+"""Seconds after which a thread that does not end counts as failed. It is not part of what is tested."""
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def opened(server: Server) -> Iterator[Callable[..., Postgres]]:
-    """Opens stores: to read, unless told otherwise, and in the server's own database."""
+    """Opens stores: by default for reading, and in the server's own database."""
     stores: list[Postgres] = []
 
     def new(*, write: bool = False, url: str | None = None, **bounds: Any) -> Postgres:  # noqa: ANN401 - any bound's
@@ -86,7 +86,7 @@ def store(opened: Callable[..., Postgres]) -> Postgres:
 
 @pytest.fixture
 def writer(opened: Callable[..., Postgres]) -> Postgres:
-    """A store opened to write, with one empty table."""
+    """A store opened for writing, with one empty table."""
     writer = opened(write=True)
     with writer.transaction() as connection:
         connection.run_script(
@@ -112,7 +112,7 @@ def through(between: Between, server: Server) -> str:
 
 
 def end_all(server: Server) -> int:
-    """End every client's session, and tell how many there were."""
+    """End every client's session; returns how many there were."""
     [(ended,)] = server.execute(
         "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
         " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
@@ -138,7 +138,7 @@ def fetch_all(connection: Connection) -> list[Row]:
     return connection.fetch(ALL)
 
 
-# What is bound, and what comes back.
+# Parameters and results.
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_a_statement_is_prepared_once_whatever_its_values(opened: Callable[..., 
 def test_no_name_of_a_prepared_statement_stands_for_another_one_in_another_session(
     opened: Callable[..., Postgres],
 ) -> None:
-    # Where a pooler gives one session what another one has prepared, a wrong answer must not come of it.
+    # A pooler may give a session the statements that another one has prepared; that must never give a wrong answer.
     prepared = ask("SELECT name, statement, parameter_types::text FROM pg_prepared_statements")
     one, none = ask("SELECT ?::bigint + 1", 1), ask("SELECT ?::bigint + 1", None)
     statements = [ask("SELECT ?::bigint", 1), one, none, prepared]
@@ -281,7 +281,7 @@ def test_a_snapshot_ends_without_waiting(between: Between, server: Server, opene
 def test_a_batch_takes_four_round_trips_however_much_it_writes(
     between: Between, server: Server, writer: Postgres, opened: Callable[..., Postgres]
 ) -> None:
-    """The lock, the one query, what is written, and the end, which begins when all is known to be written."""
+    """One each for the lock, the query, all writes, and the commit, which is sent once the writes have succeeded."""
     far = opened(url=through(between, server), write=True)
     between.turns = 0
     with far.transaction() as connection:
@@ -294,7 +294,7 @@ def test_a_batch_takes_four_round_trips_however_much_it_writes(
 
 
 class Piecemeal:
-    """A libpq whose kernel does not take the end of a message at once; the answer comes as soon as it has."""
+    """A libpq whose kernel accepts the last part of a message late; the answer arrives as soon as it has."""
 
     def __init__(self, libpq: Any) -> None:  # noqa: ANN401 - psycopg's, in C or in Python
         self._libpq = libpq
@@ -325,11 +325,11 @@ def test_an_answer_that_was_read_while_the_question_was_sent_is_not_waited_for(s
             assert session.receive() == [(1,)]
 
 
-# In which state a store is.
+# Marks: the state of a store.
 
 
 def mark_of(store: Postgres) -> bytes:
-    """Give the mark of a store that can tell."""
+    """Return a store's mark, which must exist."""
     _, mark = store.fetch_marked(())
     assert mark is not None
     return mark
@@ -387,9 +387,9 @@ def test_a_mark_is_of_one_server_since_its_sessions_were_lost_last(server: Serve
 
 
 def test_a_mark_never_comes_back_with_other_contents_after_a_crash() -> None:
-    """What no disk had yet is lost, and its number given anew, while the server goes on as the one that it was.
+    """A crash loses transactions that were not on disk, and their numbers are used again by the same server.
 
-    Nobody need notice that sessions were lost: of old ones it is not asked, and behind PgBouncer there is no telling.
+    A client may not notice that sessions were lost: old ones are not checked, and PgBouncer hides it.
     """
     with (
         postgres_server.start(wal_writer_delay="10s") as server,
@@ -412,7 +412,7 @@ def test_a_mark_never_comes_back_with_other_contents_after_a_crash() -> None:
 
 
 def test_a_store_on_several_machines_has_no_mark(server: Server, opened: Callable[..., Postgres]) -> None:
-    """What another machine of Citus has committed, this one does not know."""
+    """One machine of Citus does not know what another one has committed."""
     server.execute("CREATE DATABASE several")
     store = opened(url=server.url("several"))
     mark_of(store)
@@ -663,7 +663,7 @@ def test_a_closed_store_has_no_connection(server: Server, opened: Callable[..., 
     until(lambda: server.execute(text) == [(0,)])
 
 
-# What is wrong with a store, and said.
+# Errors of a store, and their messages.
 
 
 @pytest.mark.parametrize(
@@ -776,7 +776,7 @@ def test_what_is_said_in_place_of_a_connection_tells_whether_to_try_again(said: 
 
 
 def test_a_server_that_is_too_old_is_refused() -> None:
-    """It says who it is before anything is asked, so that a few of its messages are enough."""
+    """A server sends its version before the first statement, so a few recorded messages can stand in for it."""
     version, encoding = b"server_version\x0013.22\0", b"server_encoding\0UTF8\0"
     said = [(b"R", b"\0\0\0\0"), (b"S", version), (b"S", encoding), (b"Z", b"I")]
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -845,7 +845,7 @@ def test_a_null_in_an_array_is_one_whatever_the_role_has_set(server: Server, ope
     assert store.fetch(ask("SELECT unnest(?::bigint[])", [None, None])) == [(None,), (None,)]
 
 
-# What is lost.
+# Lost connections.
 
 
 def test_nothing_is_left_out_whatever_the_role_has_set(
@@ -886,7 +886,7 @@ def test_who_writes_waits_for_another_writer_whatever_the_role_has_set(
 
 
 def test_a_policy_hides_nothing_but_is_named(server: Server, writer: Postgres, opened: Callable[..., Postgres]) -> None:
-    """Else a recount finds no reports, and all tokens are wrong."""
+    """Otherwise a recount would find no reports, and every token would be wrong."""
     writer.fetch(ask("CREATE TABLE kept AS SELECT 1 AS id"))
     writer.fetch(ask("ALTER TABLE kept ENABLE ROW LEVEL SECURITY"))
     server.execute(f"CREATE ROLE hidden LOGIN PASSWORD '{server.password}' IN ROLE pg_read_all_data")
@@ -910,7 +910,7 @@ def test_the_variable_for_options_counts_where_the_url_gives_none(
 
 @pytest.fixture
 def service(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Writes a service file in which the service `laudo` is the server, unless told otherwise."""
+    """Writes a service file whose service `laudo` is, by default, the test's server."""
     file = tmp_path / "services.conf"
     monkeypatch.setenv("PGSERVICEFILE", str(file))
 
@@ -1089,14 +1089,14 @@ def test_all_sessions_ended_under_load_are_no_error(server: Server, opened: Call
     with ExitStack() as stack:
         asked = [stack.enter_context(asking(store, threads=1)) for _ in range(4)]
         for _ in range(10):
-            # By each thread, however busy the machine is: no request is to meet the end of all sessions three times.
+            # Each thread must get some answers in between, so that no request loses its session three times.
             enough = [len(answers) + 10 for answers in asked]
             until(lambda enough=enough: all(len(each) > most for each, most in zip(asked, enough, strict=True)))  # type: ignore[misc]
             end_all(server)
     assert [answer for answers in asked for _, answer in answers if not isinstance(answer, list)] == []
 
 
-# What is away.
+# Servers that are away or hang.
 
 
 @pytest.mark.timed
@@ -1228,7 +1228,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 @contextmanager
 def asking(store: Postgres, *, threads: int) -> Iterator[list[tuple[float, object]]]:
-    """Ask without end in several threads; give when each asking ended, and its rows or its error."""
+    """Ask repeatedly in several threads; returns the time at which each question ended, and its rows or error."""
     answers: list[tuple[float, object]] = []
     ended = threading.Event()
 

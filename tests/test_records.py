@@ -135,13 +135,13 @@ def table(rows: Iterable[Mapping[str, object]], separator: str = ",") -> bytes:
 
 
 class Trickle(io.BytesIO):
-    """A stream that gives a few bytes at a time, as a pipe may."""
+    """A stream that returns a few bytes at a time, as a pipe may."""
 
     def read1(self, size: int | None = -1, /) -> bytes:
         return super().read1(min(7, -1 if size is None else size))
 
 
-# What is written is read back
+# Reports that are written are read back
 
 
 @given(st.lists(relatorios(), max_size=5), st.booleans())
@@ -471,14 +471,14 @@ def test_of_a_row_with_a_quote_that_does_not_close_the_line_is_told_on_which_tha
 def test_what_comes_before_a_quote_that_is_still_open_is_not_held_back(
     rest: list[tuple[int, Line] | None], given: tuple[int, Line]
 ) -> None:
-    """None tells that nothing more has come for a while, so that what is there is stored: also within a row."""
+    """None means that nothing has come for a while; the reports so far are then stored, even in the midst of a row."""
     rows = tabular.rows(iter([(2, b"a,b"), (3, b'a,"'), None, *rest]), ",")
     assert [next(rows), next(rows)] == [(2, b"a,b"), None]
     assert list(filter(None, rows)) == [given]
 
 
 def test_what_follows_a_quote_that_closes_far_behind_is_read() -> None:
-    """The next cell that is quoted closes it: what lies between is not taken for rows."""
+    """The next quoted cell closes the quote, so the lines between belong to one cell and are no rows."""
     wrong = ROW.replace("Válido.", '"Válido.') + "\n"
     content = f"{HEADER}\n{ROW}\n{wrong}" + f"{ROW}\n" * 1000 + f"{QUOTED.format('a')}\n{ROW}\n"
     assert items(content.encode()) == [
@@ -492,7 +492,7 @@ def test_a_row_that_is_not_utf8_is_rejected() -> None:
     assert items(f"{HEADER}\n{ROW}".encode("latin-1")) == [Rejected(2, NOT_UTF8)]
 
 
-# A file of which nothing can be read
+# A file that cannot be read at all
 
 ARRAY = "the file is a JSON array; accepted: NDJSON, one object a line, or CSV"
 ANSWER = (
@@ -572,7 +572,7 @@ def test_bytes_after_a_gzip_are_rejected_and_what_came_before_is_read() -> None:
     assert items(gzip.compress(GOOD + b"\n") + b"\0\0garbage") == [(1, RELATORIO), Rejected(2, CORRUPT, final=True)]
 
 
-# Whatever comes
+# Arbitrary content
 
 
 @given(
@@ -647,7 +647,7 @@ def test_invalid_documents_are_accepted_on_request_but_not_masks() -> None:
     ]
 
 
-# What is still being written
+# Input that is still being written
 
 
 LINES = {"ndjson": [GOOD, GOOD, GOOD], "csv": [HEADER.encode(), ROW.encode(), ROW.encode()]}
@@ -658,7 +658,7 @@ LINES = {"ndjson": [GOOD, GOOD, GOOD], "csv": [HEADER.encode(), ROW.encode(), RO
 def test_what_has_come_of_a_pipe_is_given_before_the_rest_has(
     monkeypatch: pytest.MonkeyPatch, lines: list[bytes], packed: bool
 ) -> None:
-    """None stands where nothing more comes; half a line waits for its end."""
+    """None is yielded while nothing more comes; half a line is kept until the rest of it arrives."""
     monkeypatch.setattr(ingest_lines, "WAIT", 0.02)
     packer = zlib.compressobj(wbits=31) if packed else None
     ours, theirs = os.pipe()

@@ -1,4 +1,4 @@
-"""Reports that are deleted by document or age: all counts follow, whatever is written between, on each engine."""
+"""Reports are deleted by document or age, and all counts stay correct on each engine, whatever is written meanwhile."""
 
 from contextlib import closing
 from pathlib import Path
@@ -23,7 +23,7 @@ DAY = 86_400_000
 
 @pytest.fixture
 def owners(store: Store, account: Account) -> list[Owner]:
-    """Three accounts of one organization with 40 reports of ten persons each, one a day; another organization, too."""
+    """Three accounts of one organization, each with 40 reports of ten persons, one a day; and another organization."""
     others = [store.account(account.id_organizacao), store.account(account.id_organizacao), store.account()]
     for each in (account, *others):
         store.write(each, [relatorio(n, numero_documento=cpf(n % 10), atualizado_em=NOON + n * DAY) for n in range(40)])
@@ -65,7 +65,7 @@ def test_what_is_old_goes_and_persons_stay_with_what_is_newer(
 
 
 def test_a_writer_of_an_account_that_goes_on_counts_right(store: Store, owners: list[Owner]) -> None:
-    """It remembers what was counted, until it sees that another one has written."""
+    """A writer remembers counts until it sees that somebody else has written."""
     writer = Ingest(store.database, owners[1].id_conta, sizes=SMALL)
     writer.write([relatorio(100)])
     for round_, instant in enumerate((NOON + 10 * DAY, NOON + 20 * DAY)):
@@ -76,7 +76,7 @@ def test_a_writer_of_an_account_that_goes_on_counts_right(store: Store, owners: 
 
 
 def test_no_bucket_begins_any_more_at_what_was_erased(store: Store, owners: list[Owner], account: Account) -> None:
-    """Whoever lay where a bucket was split would stay in the store as its bound."""
+    """Otherwise the CPF at which a bucket was split would stay in the store as the bucket's bound."""
     store.write(account, [relatorio(1000 + n, numero_documento=cpf(1000 + n)) for n in range(300)])
     removing = _removal(store, owners)
     for _ in range(5):
@@ -88,7 +88,7 @@ def test_no_bucket_begins_any_more_at_what_was_erased(store: Store, owners: list
 
 
 def _bounds(store: Store) -> set[str]:
-    """Give the CPFs at which buckets of persons begin."""
+    """Return the CPFs at which buckets of persons begin."""
     asked = "SELECT lower FROM bucket WHERE id_conta = 0 AND axis = ? AND length(lower) > 0"
     return {bytes(lower).decode() for (lower,) in store.database.fetch(Statement(asked, (axes.PESSOA_CPF.number,)))}
 
@@ -120,9 +120,9 @@ def test_lists_that_lose_nothing_keep_their_versions(store: Store, owners: list[
 
 
 def test_what_is_deleted_leaves_a_servers_files_with_vacuum_full_alone(tmp_path: Path) -> None:
-    """A vacuum lets others write over what is dead; until somebody does it stays where it was.
+    """A plain vacuum only lets later rows overwrite dead ones; until that happens, their bytes stay in the file.
 
-    So do values by which the planner knows the columns, the first and the last of each among them.
+    The planner's statistics also keep values of columns, among them the first and the last of each.
     """
     held = (b"Kwyzbrrt", b"kwyzbrrt", cpf(7).encode())
     with postgres_server.start() as server, closing(open_store(server.url(), write=True)) as database:

@@ -1,4 +1,4 @@
-"""Requests that repeat are answered as before, and as by a worker that keeps nothing, whatever happened between."""
+"""Repeated requests are answered as by a worker that keeps nothing, whatever happened in between."""
 
 import json
 import random
@@ -32,7 +32,7 @@ LISTS = ("/relatorios", "/relatorios?status=CONCLUIDO&page=2", "/relatorios?sort
 
 @pytest.fixture
 def reached(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The requests for lists that applications made from now on have answered themselves."""
+    """The paths of requests for lists that reached the application instead of being answered as repeats."""
     paths: list[str] = []
     on_get = app.List.on_get
 
@@ -45,7 +45,7 @@ def reached(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def of(answer: Answer) -> tuple[int, dict[str, str], bytes]:
-    """Give all of an answer that does not tell one request from the other."""
+    """Return an answer without the header that differs between requests."""
     return answer.status, answer.stable_headers, answer.body
 
 
@@ -80,7 +80,7 @@ def test_neither_does_it_where_the_store_must_be_asked_for_its_state(
         return not reached
 
     for number, url in enumerate(LISTS * 2):
-        assert any(is_repeated(url) for _ in range(100)) is not bool(cluster.named())  # Citus does not tell its state.
+        assert any(is_repeated(url) for _ in range(100)) is not bool(cluster.named())  # Citus has no mark of its state.
         store.write(account, [relatorio(number)])
         assert not is_repeated(url)
 
@@ -89,7 +89,7 @@ def test_neither_does_it_where_the_store_must_be_asked_for_its_state(
 def test_a_copy_put_beside_what_another_store_has_left_is_never_answered_as_it_was(
     store: Store, store_url: str, account: Account, key_file: Path, tmp_path: Path
 ) -> None:
-    """It has no log until somebody writes, and who writes takes the companion there is, and then deletes it."""
+    """It has no log until somebody writes; a writer then uses the companion file that it finds, and deletes it."""
     store.write(account, many(60))
     restored = tmp_path / "restored.db"
     with closing(apsw.Connection(store_url.removeprefix("sqlite:///"))) as connection:
@@ -105,7 +105,7 @@ def test_a_copy_put_beside_what_another_store_has_left_is_never_answered_as_it_w
 
 
 class _Counting(Forwarding):
-    """A store that counts how many requests began."""
+    """A store that counts how many requests have begun."""
 
     begun = 0
 
@@ -198,7 +198,7 @@ def test_repeats_count_against_the_limit_of_their_token(
 def happen(
     seeded: random.Random, store: Store, accounts: list[Account], tokens: list[tuple[int, str]], number: int
 ) -> None:
-    """Let something happen to the store, or mostly nothing; the last tokens may be revoked."""
+    """Usually do nothing; sometimes write, delete, revoke one of the last tokens, disable or enable an account."""
     event, account = seeded.random(), seeded.choice(accounts)
     if event < 0.02:
         store.write(account, [relatorio(seeded.randrange(50), atualizado_em=NOON + number)])
@@ -215,7 +215,7 @@ def happen(
 def test_answers_are_those_of_a_worker_that_keeps_nothing_whatever_happens_between(
     store: Store, new_app: NewApp
 ) -> None:
-    """Generated requests, most of them repeated, with writes, revoked tokens and accounts out of service between."""
+    """Generated requests, most of them repeated, among writes, revoked tokens and disabled accounts."""
     seeded = random.Random(8)
     first = store.account()
     accounts = [first, store.account(first.id_organizacao), store.account()]
@@ -295,7 +295,7 @@ def test_answers_that_were_given_long_ago_make_room_for_others(
 
 
 def test_a_worker_grows_no_more_once_it_has_answered_thousands_of_questions(account: Account, new_app: NewApp) -> None:
-    """Answers that show nothing have bodies of a hundred bytes, and take up ten times as much all the same."""
+    """Empty answers have bodies of a hundred bytes, but each takes ten times as much memory."""
     asking = Client(new_app(cache_bytes=2_000_000), account.token)
     held = []
     tracemalloc.start()

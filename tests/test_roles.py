@@ -1,4 +1,4 @@
-"""What each role may do, tried by logins that are members of it."""
+"""What each database role may do, tried with logins that are members of it."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -32,24 +32,24 @@ LOGINS: Final = {
     "importer": "IN ROLE laudo_writer",
     "api": "IN ROLE laudo_reader",
 }
-"""Login -> what it is, beside a login: deploy owns the database at first, guest is nobody to the end."""
+"""Login -> its further options. deploy owns the database at first; guest never gets a role."""
 BEFORE: Final = ("deploy", "other", "stranger", "guest")
-"""Those that are there before there are roles."""
+"""The logins that exist before the roles do."""
 
 
 AS_SINCE_15: Final = (
     "ALTER SCHEMA public OWNER TO pg_database_owner",
     "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
 )
-"""What PostgreSQL 14 does not do by itself: who owns a database owns its schema, and nobody else makes tables there."""
+"""Makes PostgreSQL 14 like later versions: a database's owner owns its schema, and nobody else creates tables there."""
 
 GRANTED: Final = "granted"
-"""A store to which `deploy`, who is no superuser, has granted the roles: its database."""
+"""The database of a store in which `deploy`, which is no superuser, has granted the roles."""
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    """Start a server on which each login is what it is, whichever test comes first."""
+    """Start a server with all logins and the granted store, whichever test comes first."""
     with postgres_server.start() as started:
         for text in AS_SINCE_15:
             started.execute(text, database="template1")
@@ -77,7 +77,7 @@ Asking = Callable[[str, str], list[tuple[Any, ...]]]
 
 @pytest.fixture
 def ask(server: Server) -> Asking:
-    """Run a statement as a login, and undo it."""
+    """Run a statement as a login, and roll it back."""
 
     def run(user: str, text: str) -> list[tuple[Any, ...]]:
         with psycopg.connect(server.url(GRANTED, user=user, password=PASSWORD)) as connection:
@@ -95,7 +95,7 @@ def columns(ask: Asking, table: str) -> str:
 
 
 def may(ask: Asking, user: str, table: str) -> set[str]:
-    """Try each kind of statement on a table; the rows are none, or copies of none."""
+    """Try each kind of statement on a table, with no rows; returns those that are allowed."""
     every = columns(ask, table)
     first = every.split(",")[0]
     tried = {
@@ -147,7 +147,7 @@ def test_who_writes_only_reads_what_others_keep(ask: Asking, table: str) -> None
 )
 def test_only_the_owner_changes_the_schema(ask: Asking, user: str, text: str) -> None:
     if text.startswith("GRANT"):
-        # PostgreSQL warns of a grant that nobody may make; that it has granted nothing is what counts.
+        # PostgreSQL only warns about a grant that is not allowed, so what counts is that it has granted nothing.
         text = f"{text}; SELECT * FROM facet" if user == "guest" else "ALTER TABLE facet OWNER TO CURRENT_USER"
     assert not allows(ask, user, text)
 
@@ -272,7 +272,7 @@ def test_who_may_not_grant_is_told_what_to_run_by_hand(server: Server) -> None:
 
 
 def test_a_schema_in_which_everybody_makes_tables_is_closed(server: Server) -> None:
-    """As PostgreSQL 14 makes it: of `postgres`, and open."""
+    """PostgreSQL 14 creates it like this: owned by `postgres`, and open to everybody."""
     server.execute("CREATE DATABASE open OWNER deploy")
     for text in ("ALTER SCHEMA public OWNER TO postgres", "GRANT ALL ON SCHEMA public TO PUBLIC"):
         server.execute(text, database="open")
@@ -293,7 +293,7 @@ def test_a_schema_in_which_everybody_makes_tables_is_closed(server: Server) -> N
 
 
 def test_each_of_two_stores_in_one_database_is_granted_whole(server: Server) -> None:
-    """Its names need quotes, and nobody may connect to it unless told so."""
+    """The database's names need quotes, and nobody may connect to it without a grant."""
     for text in (
         f"CREATE ROLE \"Zelador\" LOGIN PASSWORD '{PASSWORD}'",
         'CREATE DATABASE "Casa" OWNER "Zelador"',
@@ -338,7 +338,7 @@ def test_granting_waits_for_who_reads_a_table(server: Server) -> None:
 
 @pytest.fixture
 def fresh() -> Iterator[Server]:
-    """Start a server that has no roles yet, and two stores."""
+    """Start a server with two stores and without the roles."""
     with postgres_server.start() as server:
         for name in ("one", "other"):
             server.execute(f"CREATE DATABASE {name}")
@@ -379,11 +379,11 @@ def grant_in(server: Server, name: str) -> list[str]:
         return roles.grant(database)
 
 
-# What the service and the commands do, as the role that is for it.
+# What the service and the commands do, each with the role meant for it.
 
 
 class Work(NamedTuple):
-    """A store of its own, and a shell for each login."""
+    """A new store, and a shell for each login."""
 
     url: Callable[[str], str]
     run: Callable[..., str]
@@ -444,7 +444,7 @@ def test_granting_names_what_it_did_and_next_time_that_nothing_was_left(work: Wo
 def test_granting_without_the_right_to_prints_what_to_run(
     server: Server, tmp_path: Path, name: str, schema: str
 ) -> None:
-    """Also to somebody whose search_path does not lead to the store."""
+    """The statements also work for a login whose search_path does not lead to the store."""
     server.execute(f"CREATE DATABASE {name} OWNER stranger")
     server.execute(f"CREATE SCHEMA IF NOT EXISTS {schema} AUTHORIZATION stranger", database=name)
     server.execute(f"ALTER ROLE stranger IN DATABASE {name} SET search_path = {schema}")
@@ -466,7 +466,7 @@ def test_granting_without_the_right_to_prints_what_to_run(
 
 @pytest.mark.parametrize("user", ["api", "importer"])
 def test_who_owns_nothing_is_not_made_an_owner(server: Server, tmp_path: Path, user: str) -> None:
-    """Nor who owns a table of that name elsewhere."""
+    """This includes a login that owns a table of the same name in another schema."""
     server.execute(f"CREATE SCHEMA of_{user} AUTHORIZATION {user} CREATE TABLE tally (total bigint)", database=GRANTED)
     url = server.url(GRANTED, user=user, password=PASSWORD)
     result = Shell(tmp_path)("migrate", "--grants", env={"LAUDO_STORE": url})
@@ -475,7 +475,7 @@ def test_who_owns_nothing_is_not_made_an_owner(server: Server, tmp_path: Path, u
 
 
 def test_who_owns_the_database_is_told_that_the_tables_are_anothers(server: Server, tmp_path: Path) -> None:
-    """As after a dump that a superuser has restored where the roles of its server are not."""
+    """This happens after a superuser restores a dump on a server without the roles."""
     server.execute("CREATE DATABASE restored OWNER deploy")
     with closing(open_store(server.url("restored"), write=True)) as database:
         migrations.migrate(database)

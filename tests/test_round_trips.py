@@ -1,4 +1,4 @@
-"""How often a server is asked: to answer is mostly one round trip, the caller's check included, to write a few."""
+"""How many round trips to the server are made: mostly one for a request, caller's check included; few for a write."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -18,7 +18,7 @@ from wsgi import Client, NewApp
 pytestmark = pytest.mark.engines("postgres", reason="in a file nothing is asked while nothing has changed")
 
 KNOWN_CALLER = 1
-"""Statements."""
+"""How many statements check a caller who is known."""
 STATEMENTS = {
     "/relatorios": 1,
     "/relatorios?status=CONCLUIDO&tipo_pessoa=PESSOA": 1,
@@ -31,11 +31,11 @@ STATEMENTS = {
     "/relatorios?numero_documento=11144477735&sort=nome": 1,
     "/relatorios?sort=mensagem": 1,
 }
-"""How many a page takes; none where facets tell that it is empty."""
+"""How many statements a page takes: none if the facets show that it is empty."""
 
 
 class Counted(Forwarding):
-    """A store that counts round trips, in the state that a test says, whatever is committed beside it."""
+    """A store that counts round trips; the test sets the state that it reports, whatever is committed meanwhile."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
@@ -60,7 +60,7 @@ class Counted(Forwarding):
     writing = reading
 
     def since(self) -> tuple[int, int]:
-        """Give round trips and statements since the last time."""
+        """Return the numbers of round trips and statements since the last call."""
         found = self.trips, self.asked
         self.trips = self.asked = 0
         return found
@@ -88,7 +88,7 @@ def counted(store_url: str) -> Iterator[Counted]:
 
 @pytest.fixture
 def acme(new_app: NewApp, counted: Counted, store: Store, account: Account) -> Client:
-    """Asks for 240 reports in the name of a caller who has asked for each list before, for what needs its facets."""
+    """A client of an account with 240 reports, whose facets and words were already read by earlier requests."""
     store.write(account, many(240))
     client = Client(new_app(counted), account.token)
     client.get("/relatorios?rows=75&sort=status")
@@ -170,7 +170,7 @@ def test_a_token_that_was_revoked_gets_nothing_that_came_without_its_caller(
 
 
 class Failing(Counted):
-    """A store that may fail as soon as it is asked for its state."""
+    """A store that can be made to fail when its state is asked for."""
 
     failure: Unavailable | None = None
 
@@ -243,7 +243,7 @@ STEPS = {
     "/pessoas?busca=12": 4,
     "/pessoas?busca=mari": 3,
 }
-"""Round trips of what is not one: the caller, the coarse buckets or those that hold both ends, and so on down."""
+"""Round trips of pages that take several: the caller, the coarse buckets (for both ends at once), and so on down."""
 
 
 @pytest.mark.parametrize("url", STEPS)
@@ -301,9 +301,9 @@ def test_a_page_does_not_go_on_from_one_of_another_state_of_the_list(
 
 
 WRITTEN = 3
-"""Round trips of a report before it is written: the lock, what there is of it, and of its person."""
+"""Round trips before a report is written: for the lock, what is stored of the report, and of its person."""
 READ_ANEW = 3
-"""Those of what another writer may have changed: coarse buckets, and fine ones of the account and of the persons."""
+"""Round trips for what another writer may have changed: coarse buckets, and fine ones of the account and of persons."""
 
 
 def test_a_report_is_written_in_few_round_trips_also_by_writers_in_turn(

@@ -1,4 +1,4 @@
-"""Several writers at once: the store is what it would be had they written one after the other."""
+"""Several concurrent writers leave the store as if they had written one after the other."""
 
 import random
 import subprocess
@@ -39,12 +39,12 @@ from wsgi import Client, NewApp
 
 PROCESSES: Final = 3
 THREADS: Final = 2
-"""In each process."""
+"""How many in each process."""
 TURNS: Final = 10
-"""Batches of each thread."""
+"""How many batches each thread writes."""
 
 NUMBERS: Final = range(120)
-"""Few reports, so that all writers write all of them, and more of each than a bucket may hold."""
+"""Few enough that all writers write the same reports, and more than a bucket may hold."""
 INSTANTS: Final = range(NOON, NOON + 40 * 3_600_000, 3_600_000)
 
 PATIENCE: Final = 30
@@ -53,17 +53,17 @@ WRITE: Final = "import sys, test_several_writers as test; test.write_all(sys.arg
 
 
 class Batch(msgspec.Struct):
-    """What one writer did at one of its turns, and what came of it."""
+    """What one writer did in one turn, and the result."""
 
     writer: int
     id_conta: int
     reports: list[Relatorio]
     deleted: list[str]
-    """Instead of reports."""
+    """Deleted instead of writing reports."""
     counts: Counts = Counts()
     gone: int = 0
     version: int = 0
-    """The account's afterwards, in the same transaction: it tells which batch came after which."""
+    """The account's version after this batch, from the same transaction; it tells the order of the batches."""
 
     @property
     def changes(self) -> bool:
@@ -71,11 +71,11 @@ class Batch(msgspec.Struct):
 
 
 def any_batch(seeded: random.Random, writer: int, id_conta: int) -> Batch:
-    """Insert, update, come too late, repeat what others wrote, or delete."""
+    """Make a random batch: inserts, updates, stale or repeated reports, or deletions."""
     numbers = seeded.sample(NUMBERS, seeded.choice((1, 10, 40)))
     if seeded.random() < 0.2:
         return Batch(writer, id_conta, [], [numero(number) for number in numbers])
-    # A nome that only this writer has, once in a while, is a facet that nobody knows.
+    # Sometimes a nome that only this writer uses, which makes a facet that no other writer knows.
     made = [any_relatorio(seeded, number, instants=INSTANTS) for number in numbers]
     if seeded.random() < 0.3:
         made[0] = msgspec.structs.replace(made[0], nome=f"matriz {writer} {seeded.random()}")
@@ -83,7 +83,7 @@ def any_batch(seeded: random.Random, writer: int, id_conta: int) -> Batch:
 
 
 def write_all(store_url: str, seed: int, *contas: int) -> None:
-    """Write by turns to accounts chosen at random, in several threads at once; runs in a process of its own."""
+    """Write to randomly chosen accounts in several threads; runs in a process of its own."""
     database = open_store(store_url, write=True, bounds=WAITING)
     sys.stdout.write("ready\n")
     sys.stdout.flush()
@@ -110,7 +110,7 @@ def _written(database: Database, writer: int, contas: Sequence[int]) -> list[Bat
 
 
 def run_writers(store_url: str, contas: Sequence[int]) -> list[Batch]:
-    """Let processes write at the same time; gives what they did."""
+    """Let several processes write at the same time; returns what they did."""
     folder = Path(__file__).parent
     commands = [[sys.executable, "-c", WRITE, store_url, str(seed), *map(str, contas)] for seed in range(PROCESSES)]
     with ExitStack() as stack:
@@ -129,7 +129,7 @@ def run_writers(store_url: str, contas: Sequence[int]) -> list[Batch]:
 
 
 def outcome(batches: Iterable[Batch]) -> list[tuple[int, Relatorio]]:
-    """Do in plain Python, one batch after the other, what was done at once, and compare what came of each."""
+    """Replay the concurrent batches one after the other in plain Python, and compare the result of each."""
     stored: dict[tuple[int, str], Relatorio] = {}
     for batch in batches:
         assert batch.gone == len([number for number in batch.deleted if stored.pop((batch.id_conta, number), None)])
@@ -160,7 +160,7 @@ def test_writers_of_the_same_and_of_different_accounts_at_once_leave_what_one_af
     owners = [first, store.account(first.id_organizacao), store.account()]
     contas = [owner.id_conta for owner in owners]
     done = run_writers(store_url, contas)
-    # Of two batches with the same version the second one has changed nothing.
+    # If two batches have the same version, the second one has changed nothing.
     done.sort(key=lambda batch: (batch.id_conta, batch.version, not batch.changes))
     turns = [one.writer != other.writer for one, other in pairwise(done)]
     assert turns.count(True) > len(done) / 6, "they have written one after the other, and not at once"
@@ -223,7 +223,7 @@ def test_whoever_writes_waits_for_the_others_of_an_organization(
 
 
 def test_accounts_made_at_once_have_ids_of_their_own(store: Store, store_url: str) -> None:
-    """In an organization that all have in common, and in organizations of their own."""
+    """Both for accounts in one shared organization, and for accounts in new organizations."""
     shared = store.account()
     both = threading.Barrier(4)
 
@@ -303,13 +303,13 @@ class Noting(Forwarding):
         return Noted(connection, self)
 
     def noted(self) -> set[tuple[int, int, int]]:
-        """Give account, 0 for persons, axis and parent of the buckets that were read since this was asked last."""
+        """Return (account, axis, parent) of the buckets read since the last call; the account is 0 for persons."""
         found = set(self.read)
         self.read.clear()
         return found
 
     def noted_accounts(self) -> set[int]:
-        """Give the accounts whose buckets were read."""
+        """Return the accounts whose buckets were read since the last call."""
         return {id_conta for id_conta, *_ in self.noted()}
 
 
@@ -350,7 +350,7 @@ def test_a_writer_reads_anew_only_what_others_have_changed(store: Store) -> None
 
 
 def test_a_writer_reads_the_fine_buckets_alone_where_it_changes_anything(store: Store, account: Account) -> None:
-    """However many there are: those of one coarse bucket of each axis, and of the one from which a report goes."""
+    """However many there are, it reads those below one coarse bucket per axis, and below one that a report leaves."""
     id_conta = account.id_conta
 
     def report(number: int, instant: int) -> Relatorio:
@@ -387,11 +387,11 @@ def test_a_writer_says_so_where_the_buckets_of_a_coarse_one_are_lost(store: Stor
     assert Ingest(store.database, account.id_conta).write([relatorio(2)]) == Counts(inserted=1)
 
 
-# What another transaction has undone.
+# Transactions that are rolled back.
 
 
 class Losing(Forwarding):
-    """A store whose write transactions are undone so many times, after what they have written."""
+    """A store that rolls back a number of write transactions, each after it has written."""
 
     def __init__(self, database: Database, times: int) -> None:
         super().__init__(database)
@@ -424,7 +424,7 @@ def test_a_batch_that_is_undone_each_time_is_not_stored(store: Store, account: A
 
 
 class Breaking(Forwarding):
-    """A store of which a write transaction is undone once, when `left` more statements have been asked."""
+    """A store that rolls back one write transaction, once `left` more statements have been sent."""
 
     left = -1
 
@@ -467,11 +467,11 @@ def test_a_batch_that_is_undone_at_any_of_its_statements_leaves_no_trace_in_the_
 @pytest.mark.skipif(bool(cluster.named()), reason="on a cluster the writer waits on another machine than it speaks to")
 @pytest.mark.parametrize("what", ["a deadlock", "the end of its session"])
 def test_a_batch_that_the_server_undoes_is_repeated(store: Store, store_url: str, account: Account, what: str) -> None:
-    """The writer has changed a facet's row, and waits for that of its account, which somebody else has changed."""
+    """The writer has changed a facet's row and waits for its account's row, which another session has changed."""
     ingest = Ingest(store.database, account.id_conta, sizes=SMALL)
     ingest.write([relatorio(1)])
     with psycopg.connect(store_url) as other, ThreadPoolExecutor(1) as thread:
-        other.execute("SET deadlock_timeout = '1h'")  # the writer notices
+        other.execute("SET deadlock_timeout = '1h'")  # so that the writer's session finds the deadlock
         other.execute("UPDATE conta SET version = version")
         result = thread.submit(ingest.write, [relatorio(2)])
         waiting = _waiting(store_url)
@@ -489,7 +489,7 @@ def test_a_batch_that_the_server_undoes_is_repeated(store: Store, store_url: str
 
 
 def _until_counted(database: Database) -> None:
-    """Return once PostgreSQL tells of a deadlock; a session says what it counted every second, or when it rests."""
+    """Return once PostgreSQL reports a deadlock; a session publishes its statistics each second, or when it is idle."""
     for _ in range(PATIENCE * 10):
         if deadlocks(database) == 1:
             return
@@ -498,7 +498,7 @@ def _until_counted(database: Database) -> None:
 
 
 def _waiting(store_url: str) -> int:
-    """Give the process that waits for somebody's row, once there is one."""
+    """Wait for a session that waits for another one's row; returns its process id."""
     question = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     with psycopg.connect(store_url, autocommit=True) as connection:
         for _ in range(PATIENCE * 100):

@@ -82,7 +82,7 @@ class Watched(Forwarding):
 
 
 class _WatchedConnection(ForwardingConnection[Watched]):
-    """A connection in one transaction; it reads the transaction's own statistics, which the server learns at its end."""
+    """A connection in one transaction; it reads that transaction's statistics, which become public only at its end."""
 
     _before: Counts | None = None
 
