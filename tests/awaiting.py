@@ -1,4 +1,4 @@
-"""Waits: for coroutines, and for what a descriptor has to say."""
+"""Waits for coroutines, and for data on a file descriptor."""
 
 import asyncio
 import select
@@ -10,13 +10,13 @@ T = TypeVar("T")
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Do what `asyncio.run` does, in another thread: a browser's tests keep an event loop in this one."""
+    """Like `asyncio.run`, but in another thread, because browser tests keep an event loop in this one."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, coroutine).result()
 
 
 def readable(descriptor: int, seconds: float) -> bool:
-    """Wait until something can be read; unlike `select.select`, with any number of descriptors open."""
+    """Wait until something can be read; unlike `select.select`, this works with any number of open descriptors."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     return bool(poll.poll(seconds * 1000))

@@ -1,4 +1,4 @@
-"""A proxy before a PostgreSQL server: counts turns, holds answers back, and cuts connections at a chosen moment."""
+"""A proxy in front of a PostgreSQL server: counts round trips, delays answers, and cuts connections when told."""
 
 import socket
 import threading
@@ -9,28 +9,28 @@ _CHUNK = 65_536
 
 
 class Between:
-    """Forwards what clients and a server on 127.0.0.1 say; `with` ends it."""
+    """Forwards bytes between clients and a server on 127.0.0.1; leaving its `with` block ends it."""
 
     def __init__(self, port: int) -> None:
         self._server_port = port
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self.turns = 0
-        """How often a client has spoken after the server had."""
+        """How often a client has sent something after the server had."""
         self._cut_at: bytes | None = None
         self._behind = b""
         self.most_answered: int | None = None
-        """Bytes of the server's after which a connection is cut."""
+        """How many bytes from the server pass before a connection is cut."""
         self._flowing = threading.Event()
         self._flowing.set()
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self, *, at: bytes | None, behind: bytes = b"") -> None:
-        """Cut the connection of a client that says this, instead of handing it on, once it has said `behind`."""
+        """Cut the connection of a client that sends `at`, without forwarding it, once it has sent `behind`."""
         self._cut_at, self._behind = at, behind
 
     def hold(self) -> None:
-        """Keep answers back until `let`."""
+        """Hold answers back until `let`."""
         self._flowing.clear()
 
     def let(self) -> None:

@@ -1,4 +1,4 @@
-"""How much runs: lines of Python, statements and steps of SQLite's machine, which are the same on every machine."""
+"""Measures effort in units that are the same on every machine: lines of Python, statements, steps inside SQLite."""
 
 import sys
 from collections.abc import Callable
@@ -14,11 +14,11 @@ from laudo.core.lookups import LookUp
 from laudo.core.sql import Statement
 
 Noted = list[tuple[LookUp, Statement]]
-"""What a store was asked: each look-up, and the statement that was made of it."""
+"""The look-ups sent to a store, each with its statement."""
 
 
 def lines(call: Callable[[], object]) -> int:
-    """Count the lines of Python that a call runs, each as often as it does."""
+    """Count the lines of Python that a call runs; a line that runs twice counts twice."""
     count = 0
 
     def one_more(_frame: FrameType, _event: str, _argument: Any) -> Any:  # noqa: ANN401 - as Python calls it
@@ -36,7 +36,7 @@ def lines(call: Callable[[], object]) -> int:
 
 
 def steps(store_url: str, statement: Statement) -> int:
-    """Count the steps that a statement without arrays takes SQLite, in hundreds."""
+    """Count, in hundreds, the steps of SQLite's virtual machine for a statement without arrays."""
     hundreds = count()
     with closing(apsw.Connection(str(sqlite_file(store_url)))) as connection:
         connection.set_progress_handler(lambda: next(hundreds) < 0, 100)

@@ -1,4 +1,4 @@
-"""Stores that hand on what is asked of them: what a test wants otherwise, a subclass says."""
+"""Stores that forward every call to another store; a test's subclass overrides what should differ."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ S = TypeVar("S")
 
 
 class Forwarding:
-    """A store that hands everything on; `reading` and `writing` may wrap the connections of its transactions."""
+    """A store that forwards every call; `reading` and `writing` may wrap the connections of its transactions."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -36,7 +36,7 @@ class Forwarding:
         return self._database.mark()
 
     def fetch_marked(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], Mark]:
-        """Mark nothing: what these statements saw is for a subclass to know."""
+        """Return no mark; only a subclass can know which state its statements saw."""
         return self.fetch_each(statements), None
 
     @contextmanager
@@ -65,7 +65,7 @@ class Forwarding:
 
 
 class ForwardingConnection(Generic[S]):
-    """A transaction that hands everything on; a subclass may ask its store what it wants otherwise."""
+    """A connection that forwards every call; a subclass can use `_store`, the store that it belongs to."""
 
     def __init__(self, connection: Connection, store: S) -> None:
         self._connection = connection

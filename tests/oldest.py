@@ -1,4 +1,4 @@
-"""Prints the oldest versions that pyproject.toml accepts of what laudo itself needs, as constraints for pip."""
+"""Prints the oldest accepted versions of laudo's own dependencies in pyproject.toml, as constraints for pip."""
 
 import re
 import sys

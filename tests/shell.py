@@ -1,4 +1,4 @@
-"""A shell for tests: runs the command line on a store of its own, in this process or in another."""
+"""A shell for tests, which runs the command line on a store of its own, in this process or another one."""
 
 import gzip
 import json
@@ -33,7 +33,7 @@ main()
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """Runs commands in a folder of its own, where the key is, and the store unless it is another."""
+    """Runs commands with a folder of its own for the key, and for the store unless `other_store` names another."""
 
     folder: Path
     other_store: str = field(default="", repr=False)
@@ -55,9 +55,9 @@ class Shell:
     def starts(
         self, *words: str, stdin: int | None = None, stderr: int = subprocess.PIPE
     ) -> Iterator[subprocess.Popen[bytes]]:
-        """Run in a process of its own, which heeds Ctrl-C even where whoever runs the tests does not.
+        """Run in a process of its own that obeys Ctrl-C, even if the process that runs the tests ignores it.
 
-        It begins without forking by default, as with Python 3.14.
+        Its multiprocessing does not fork by default, as with Python 3.14.
         """
         command = [sys.executable, "-c", HEEDING, *words]
         with subprocess.Popen(
@@ -85,7 +85,7 @@ class Shell:
 
 
 def ndjson(folder: Path, count: int, *, name: str = "relatorios.ndjson", bad: int = 0) -> Path:
-    """A file of `count` reports, after `bad` lines that are none."""
+    """Write a file with `bad` invalid lines and then `count` reports."""
     lines = b"".join(demo.ndjson_lines(islice(demo.relatorios(max(count, 5000)), count)))
     content = b'{"numero": "52998224725"}\n' * bad + lines
     (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
@@ -93,7 +93,7 @@ def ndjson(folder: Path, count: int, *, name: str = "relatorios.ndjson", bad: in
 
 
 def reports(laudo: Shell, account: int, *documents: str, first: int = 0, **others: object) -> None:
-    """Import a report of each document into an account, of which each has a numero of its own, from the `first` on."""
+    """Import a report for each document into an account; their numeros are numbered from `first` on."""
     lines = [
         {
             **json.loads(next(demo.ndjson_lines(demo.relatorios(1)))),
@@ -109,14 +109,14 @@ def reports(laudo: Shell, account: int, *documents: str, first: int = 0, **other
 
 
 def one_line(result: Result) -> str:
-    """The only line on stderr of a command that failed."""
+    """Return the only line that a failed command has printed on stderr."""
     assert result.stdout == ""
     assert result.stderr.count("\n") == 1, result.stderr
     return result.stderr.strip()
 
 
 def break_second_removal(monkeypatch: pytest.MonkeyPatch, *, most: int) -> None:
-    """Let a removal have so many reports in a transaction, and its second one fail."""
+    """Limit a removal to `most` reports in a transaction, and make its second transaction fail."""
     monkeypatch.setattr(removal, "MOST", most)
     delete, calls = Removal._delete, iter((True, False))
 

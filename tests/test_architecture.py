@@ -1,4 +1,4 @@
-"""The house rules that tests can hold: one table, a pure core, imports one way, short modules."""
+"""The house rules that tests can check: one table of fields, a pure core, imports in one direction, short modules."""
 
 import ast
 import subprocess
@@ -54,23 +54,23 @@ PURE: Final = {
     "unicodedata",
     "urllib",
 }
-"""What the core may import: nothing here reads a file, a socket, a clock, an environment or chance."""
+"""What the core may import: nothing that reads a file, a socket, a clock, the environment or random numbers."""
 
 
-# One row.
+# A filter is one row of the table.
 
 BY_MENSAGEM: Final = Filter("mensagem", values.TEXT, "Somente os relatórios com esta mensagem.")
 ARCHIVED: Final = Filter("status", values.enumeration(*values.STATUS.choices, "ARQUIVADO"), "Somente nesta situação.")
 
 
 def with_row(row: Filter) -> Resource:
-    """Give the list of reports with one more row, or with another in the place of one."""
+    """Return the list of reports with a filter added, or replaced if there is one of that name."""
     others = tuple(known for known in RELATORIOS.filters if known.name != row.name)
     return replace(RELATORIOS, filters=(*others, row))
 
 
 def parameters(resource: Resource) -> dict[str, dict[str, Any]]:
-    """Give the parameters that the document of a list has, by name."""
+    """Return the parameters that the OpenAPI document describes for a list, by name."""
     return {parameter["name"]: parameter for parameter in of_list(resource, max_rows=1000)}
 
 
@@ -133,7 +133,7 @@ def test_a_row_is_served(store: Store, store_url: str, account: Account) -> None
 
 
 def imported(module: Path) -> set[str]:
-    """Give the first names of what a module imports, inside functions too."""
+    """Return the top-level names of the packages that a module imports, also inside functions."""
     nodes = list(ast.walk(ast.parse(module.read_text("utf-8"))))
     plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     return {

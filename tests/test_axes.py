@@ -1,4 +1,4 @@
-"""Keys of rows, written as bytes: one by one as many at once, and in the order of the keys."""
+"""Keys of rows as bytes: many keys are encoded as each one is, and the bytes sort in the order of the keys."""
 
 from typing import Any, Final
 

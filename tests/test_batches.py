@@ -1,4 +1,4 @@
-"""A batch is as large as it may be, and no report waits in one for lines that have not come."""
+"""A batch is as large as allowed, and no report waits in one for lines that have not arrived."""
 
 import io
 import pickle
@@ -21,7 +21,7 @@ SOURCE: Final = Source(io.BytesIO())
 
 
 class Clock:
-    """Stands still but for what takes time."""
+    """A clock that moves only when a test moves it."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -42,7 +42,7 @@ def rejected(count: int) -> Iterator[Found]:
 
 
 def sizes(clock: Clock, seconds: Iterable[float]) -> list[int]:
-    """Give how many lines each batch has when the one before took so many seconds."""
+    """Return the numbers of lines of successive batches, if each takes the given number of seconds."""
     taking = iter(seconds)
     found = []
     for batch in batches(rejected(20 * MOST), SOURCE):
@@ -78,14 +78,14 @@ def test_a_batch_ends_where_nothing_more_has_come() -> None:
 
 
 def full(letter: str) -> Batch:
-    """Give a batch as large as may be of reports whose texts are as long as may be."""
+    """Return the largest possible batch of reports whose texts are as long as allowed."""
     texts = {"nome": letter * 200, "mensagem": letter * 500, "nome_pessoa": letter * 200}
     found = ((number, relatorio(number, **texts)) for number in range(MOST))
     return max(batches(found, SOURCE), key=attrgetter("lines"))
 
 
 def held(batch: Batch) -> int:
-    """Give the bytes that a batch's texts take once they were sent to the process that writes."""
+    """Return the bytes that a batch's texts take after it was sent to the process that writes."""
     pickle.dumps(batch)
     *_, nomes, mensagens, items = batch.reports.columns
     return sum(map(getsizeof, (*nomes, *mensagens, *items)))

@@ -1,4 +1,4 @@
-"""The invented data is what its users rely on: repeatable, valid, and with shares as told."""
+"""The invented data is what its users rely on: repeatable, valid, and with the promised proportions."""
 
 import gzip
 from collections import Counter
@@ -192,7 +192,7 @@ def test_filling_again_writes_nothing_and_gives_the_same_tokens(database: Databa
 def test_an_interrupted_filling_is_finished_by_the_next(database: Database) -> None:
     demo.fill(database, KEY, count=200)
     with database.transaction() as connection:
-        connection.run_script("DELETE FROM token")  # they are what is written last
+        connection.run_script("DELETE FROM token")  # tokens are written last, so without them the demo is incomplete
     assert demo.fill(database, KEY, count=200).written == 0
     assert _recount(database) == (2, 3, 3, 200)
 
@@ -205,12 +205,12 @@ def test_tokens_are_well_formed_depend_on_the_key_and_are_never_shown() -> None:
     assert tokens[0] not in shown
 
 
-# While somebody looks
+# With --live
 
 
 @pytest.fixture(scope="module")
 def happening() -> dict[int, list[Relatorio]]:
-    """The states of the first 300 reports that come, by their numbers, each report's in its order."""
+    """The states of the first 300 new reports, by their numbers, each report's states in order."""
     found: dict[int, list[Relatorio]] = {}
     for number, state in takewhile(lambda change: change[0] < 400, live.changes(5, START_MS)):
         found.setdefault(number, []).append(state)
@@ -256,7 +256,7 @@ def test_each_change_is_written_when_it_happens_seven_to_three(
 
 
 class Clock:
-    """A clock by which two minutes go by in no time; then it is out of patience."""
+    """A clock on which sleeping takes no real time; after two minutes of its own it raises TimeoutError."""
 
     def __init__(self, now_ms: int) -> None:
         self.now_ms = self._end = now_ms

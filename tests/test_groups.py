@@ -1,4 +1,4 @@
-"""Tests of a group are one worker's: what they share is made once, and none begins when all others have ended."""
+"""One worker runs all tests of a group, so that what they share is made once; groups start before other tests."""
 
 import pytest
 

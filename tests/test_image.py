@@ -1,4 +1,4 @@
-"""The image: what the Dockerfile takes is all that the package is made of, and what it says the settings say, too."""
+"""The Dockerfile copies all files of the package and nothing else, and agrees with the settings."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""What a worker remembers: what was used last, up to a size in all."""
+"""A worker's caches keep what was used most recently, up to a total size."""
 
 from laudo.server.recent import Recent
 

@@ -1,4 +1,4 @@
-"""What requests meet by intention: in which shares, after which checks, in which shape, and the same each time."""
+"""Rehearsed failures: their shares, the checks that come before them, their form, and that they are repeatable."""
 
 import time
 from collections import Counter

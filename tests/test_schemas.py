@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of a value is what the service does with it."""
+"""The service treats every value as the OpenAPI document says."""
 
 import re
 from collections.abc import Iterator
@@ -114,7 +114,7 @@ NOT_ACCEPTED: Final = [
 
 
 def service_accepts(resource: str, name: str, text: str) -> bool:
-    """Ask the only reader of parameters."""
+    """Tell whether `query.parse`, the only reader of parameters, accepts a value."""
     try:
         query.parse(next(each for each in LISTS if each.name == resource), f"{name}={quote(text)}", max_rows=1000)
     except ApiError:
@@ -123,13 +123,13 @@ def service_accepts(resource: str, name: str, text: str) -> bool:
 
 
 def matches(schema: dict[str, Any], value: object) -> bool:
-    """Tell whether a value is as a schema of the document, which may refer to others of it, says."""
+    """Tell whether a value is valid for a schema of the document, which may refer to other schemas of it."""
     is_valid: bool = OAS31Validator({**schema, "components": DOCUMENT["components"]}).is_valid(value)
     return is_valid
 
 
 def parts(whole: object) -> Iterator[dict[str, Any]]:
-    """Give every object inside of one."""
+    """Yield every object inside a JSON value, with the value itself."""
     if isinstance(whole, dict):
         yield whole
     if isinstance(whole, dict | list):
@@ -138,7 +138,7 @@ def parts(whole: object) -> Iterator[dict[str, Any]]:
 
 
 def examples(part: object, place: str = "") -> Iterator[tuple[str, dict[str, Any], object]]:
-    """Give every example below a part of the document, with its place and schema."""
+    """Yield every example below a part of the document, as (place, schema, example)."""
     if isinstance(part, dict):
         if "schema" in part and "example" in part:
             yield place, part["schema"], part["example"]
@@ -161,7 +161,7 @@ def test_every_pattern_means_the_same_in_the_languages_of_generated_clients() ->
     for pattern in patterns:
         assert pattern.isascii()
         assert pattern[0] + pattern[-1] == "^$"
-        # Of escapes, only what PCRE, RE2, Ruby and ECMAScript read alike; of groups, none with a question mark.
+        # Only escapes that PCRE, RE2, Ruby and ECMAScript read alike, and no groups with a question mark.
         assert set(re.findall(r"\\x?.", pattern)) <= {*(rf"\x{digit}" for digit in range(8)), r"\."}
         assert "(?" not in pattern
 
@@ -218,7 +218,7 @@ def test_a_field_has_the_type_and_the_values_of_the_service() -> None:
 
 
 def test_nothing_is_left_out_of_a_body_and_nothing_added() -> None:
-    """Who generates a client has every key as one that is always there."""
+    """So every key of a generated client's types is a required one."""
     for name, schema in DOCUMENT["components"]["schemas"].items():
         if schema["type"] == "object":
             assert set(schema["required"]) == set(schema["properties"]), name

@@ -1,4 +1,4 @@
-"""Which words of a search lead to names that are tested for the others: those that the fewest have. Without a store."""
+"""A search looks up its rarest words and tests the names found for the other words; without a store."""
 
 from functools import partial
 from operator import attrgetter
@@ -25,12 +25,12 @@ HAVE: Final = {
     "iris": 290,
     "z": 0,
 }
-"""How many persons have a name with each word."""
+"""How many persons have each word in their name."""
 ITEMS: Final = b"{}"
 
 
 def asked(filters: str, counted: Counted | None = None, after: After | None = None) -> tuple[plan.Page, list[LookUp]]:
-    """Plan a page and answer its look-ups, all of whose ranges have a million rows; gives what was looked up."""
+    """Plan a page and answer its look-ups, as if all ranges had a million rows; returns the page and the look-ups."""
     steps = plan.page(query.parse(PESSOAS, filters, max_rows=25), FACETS, after, counted)
     looked_up: list[LookUp] = []
     sent: Rows | None = None
@@ -153,7 +153,7 @@ def test_without_words_the_narrower_of_two_ranges_leads() -> None:
 
 
 def test_beside_one_person_words_are_only_tested() -> None:
-    """To list all who have a common word would take longer than to look at the one person."""
+    """Listing everybody with a common word would take longer than looking at that person."""
     _, looked_up = asked("cpf=52998224725&nome=maria")
     [only] = looked_up
     assert isinstance(only, Plain)

@@ -1,4 +1,4 @@
-"""Who waits for a connection, and who is refused rather than left waiting."""
+"""Who waits for a connection, and who is refused instead of waiting."""
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,12 +21,12 @@ def threads() -> Iterator[ThreadPoolExecutor]:
 
 
 def waiting(threads: ThreadPoolExecutor, slots: Slots, number: int, seconds: float) -> list[Future[bool]]:
-    """Let so many wait, one after the other."""
+    """Let a number of threads begin to wait, one after the other."""
     futures = []
     for _ in range(number):
         before = list(slots._waiting)
         futures.append(threads.submit(slots.take, seconds))
-        # This thread may be held up for so long that the wait has ended, this one or that of somebody before.
+        # This thread may be delayed for so long that this wait, or an earlier one, has already ended.
         while not futures[-1].done() and all(turn in before for turn in list(slots._waiting)):
             sleep(0.001)
     return futures
@@ -82,7 +82,7 @@ def test_any_number_may_wait_again_once_waits_are_short(threads: ThreadPoolExecu
     [patient] = waiting(threads, slots, 1, PATIENCE)
     [other] = waiting(threads, slots, 1, PATIENCE)
     assert not other.result(PATIENCE)
-    # The one that had waited long gets the slot, and so does one that has waited for a moment only.
+    # The one that has waited long gets the slot; then one gets it that has waited only a moment.
     slots.give_back()
     assert patient.result(PATIENCE)
     [patient] = waiting(threads, slots, 1, PATIENCE)
@@ -121,7 +121,7 @@ def test_a_slot_that_is_handed_on_just_when_the_wait_is_up_is_not_lost() -> None
 
     class Contested:
         def __enter__(self) -> None:
-            if next(entries) == 1:  # Whose wait is up looks once more, and somebody else comes before.
+            if next(entries) == 1:  # One whose time is up looks once more; just before that, the slot is given back.
                 slots.give_back()
             lock.acquire()
 

@@ -1,4 +1,4 @@
-"""One snapshot for each response: total and items belong together while reports are being written."""
+"""Each response comes from one snapshot: its total and items agree even while reports are being written."""
 
 import random
 import threading
@@ -34,7 +34,7 @@ def write_batches(store_url: str, account: Account, failures: list[BaseException
         ingest = Ingest(database, account.id_conta)
         for batch in range(BATCHES):
             ingest.write([_report(seeded, NOON + batch) for _ in range(BATCH)])
-    except BaseException as failure:  # noqa: BLE001 - the test's own thread says it
+    except BaseException as failure:  # noqa: BLE001 - the test's main thread reports it
         failures.append(failure)
     finally:
         database.close()
@@ -73,12 +73,12 @@ def test_total_and_items_agree_in_every_response_while_a_writer_imports(
         totals[url].add(answer.total)
     writer.join()
     assert not failures
-    # A reader that saw no change would prove nothing.
+    # If the reader had seen no change, the test would prove nothing.
     assert len(totals["/relatorios?rows=25"]) >= 5, totals
 
 
 class Late(Forwarding):
-    """A store to which something happens after the caller was read, and before the snapshot for the list."""
+    """A store that changes after the caller was read and before the list's snapshot begins."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)

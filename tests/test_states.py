@@ -1,4 +1,4 @@
-"""Replicas that show now one state of a list and now another, or do not have it yet."""
+"""Replicas that alternate between states of a list, or do not have the list yet."""
 
 import shutil
 from contextlib import ExitStack, closing

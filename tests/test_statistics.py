@@ -1,4 +1,4 @@
-"""What the planner of PostgreSQL goes by: a store that fills is known to be large before autovacuum has come by."""
+"""Statistics for PostgreSQL's planner: a writer analyzes a growing store, before autovacuum would do it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -39,7 +39,7 @@ def database(stores: Stores) -> Iterator[Database]:
 
 
 def opened(stores: Stores) -> Database:
-    """Open a store that nothing but laudo looks at."""
+    """Open a store that only laudo analyzes."""
     database = open_store(stores.new(), write=True)
     with database.transaction() as connection:
         for table in ("relatorio", "pessoa", "tally"):
@@ -52,7 +52,7 @@ def ingest(database: Database, key_file: Path) -> Ingest:
 
 
 def known(database: Database, table: str = "relatorio") -> int:
-    """Give how many rows the server knew a table to have when it last looked."""
+    """Return how many rows a table had when the server last analyzed it."""
     asked = "SELECT reltuples FROM pg_class WHERE oid = to_regclass(?)"
     return max(0, int(database.fetch(Statement(asked, (table,)))[0][0]))
 
@@ -95,7 +95,7 @@ def test_a_copy_is_looked_at_while_it_is_made(database: Database, stores: Stores
 
 
 def test_a_store_that_was_never_looked_at_is_before_it_is_counted_anew(database: Database, tmp_path: Path) -> None:
-    """As one that `pg_restore` has made, which counts rows when it makes indexes, and looks at none."""
+    """`pg_restore` makes such a store: creating indexes counts its rows, but nothing analyzes them."""
     account = Store(database, tmp_path / "key").account()
     with patch.object(statistics, "LEAST", MANY):
         Ingest(database, account.id_conta).write(list(demo.relatorios(LEAST)))
@@ -110,7 +110,7 @@ def test_a_store_that_was_never_looked_at_is_before_it_is_counted_anew(database:
 def test_persons_are_compared_in_one_pass_over_a_table_that_was_never_looked_at(
     database: Database, tmp_path: Path
 ) -> None:
-    """As the writer of a copy does, who does not own the tables."""
+    """The writer of a copy meets this, because only the owner of tables can analyze them."""
     account = Store(database, tmp_path / "key").account()
     with patch.object(statistics, "LEAST", 10 * MANY):
         Ingest(database, account.id_conta).write(list(demo.relatorios(MANY)))
@@ -129,7 +129,7 @@ WHERE oid = 'relatorio'::regclass OR relname LIKE 'relatorio_%'
 
 
 class Breaking(Forwarding):
-    """A store whose first script is its transaction's last one."""
+    """A store whose first transaction with a script fails right after it."""
 
     is_whole = False
 
@@ -155,13 +155,13 @@ def test_a_look_that_is_undone_with_its_batch_is_taken_again(database: Database,
 
 
 def statistics_of(database: Database) -> int:
-    """Give how many numeros the server believes to differ."""
+    """Return how many distinct numeros the server's statistics assume."""
     asked = "SELECT -n_distinct * ? FROM pg_stats WHERE tablename = 'relatorio' AND attname = 'numero'"
     return int(database.fetch(Statement(asked, (LEAST,)))[0][0])
 
 
 def test_a_look_waits_for_nobody(database: Database, tmp_path: Path) -> None:
-    """Whoever builds an index concurrently keeps the server from looking, for as long as that takes."""
+    """While somebody builds an index concurrently, the server cannot analyze that table."""
     writing = ingest(database, tmp_path / "key")
     with database.transaction() as building:
         building.run_script("LOCK TABLE relatorio IN SHARE UPDATE EXCLUSIVE MODE")
@@ -171,7 +171,7 @@ def test_a_look_waits_for_nobody(database: Database, tmp_path: Path) -> None:
 
 
 class Looking(Forwarding):
-    """A store that notes how many blocks of reports and their indexes each look at the versions has found fetched."""
+    """A store that records, at each batch of queries, how many blocks of reports and indexes were fetched so far."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
@@ -188,7 +188,7 @@ class _Looked(ForwardingConnection[Looking]):
 
 
 def test_an_account_that_is_new_to_a_large_store_is_found_by_its_keys(stores: Stores, tmp_path: Path) -> None:
-    """The server knows nothing of it, and expects none of its reports: planned so, any index serves to find one."""
+    """The statistics say that such an account has no reports, so to the planner any index seems good to find one."""
     url = stores.new()
     with closing(open_store(url, write=True)) as filling:
         store = Store(filling, tmp_path / "key")

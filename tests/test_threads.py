@@ -1,6 +1,6 @@
-"""What the threads of a worker share: nothing of it is lost, and nobody gets what is another's.
+"""What the threads of a worker share: nothing gets lost, and no thread gets what belongs to another one.
 
-Threads alternate after every few instructions, so that what may go wrong once a day does in a second.
+Threads alternate after every few instructions, so that a rare race shows within a second.
 """
 
 import sys
@@ -32,7 +32,7 @@ TURNS = 3_000
 
 @pytest.fixture(autouse=True)
 def _alternating() -> Iterator[None]:
-    """Let another thread go on after every few instructions."""
+    """Switch to another thread after every few instructions."""
     usual = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -81,7 +81,7 @@ def test_a_limit_admits_as_many_as_it_says() -> None:
 
 
 class Ready(Forwarding):
-    """A store that says at once again what it said first."""
+    """A store that repeats its first answer at once."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)

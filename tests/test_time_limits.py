@@ -1,4 +1,4 @@
-"""A statement of a request may take so long and no longer, on either engine; those of commands may take any time."""
+"""Each statement of a request has a time limit on both engines; statements of commands have none."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +27,7 @@ ONE: Final = Statement("SELECT 1")
 
 @pytest.fixture
 def limited(store: Store, store_url: str) -> Iterator[Database]:
-    """Give a store that has a schema, opened as the service opens it, but with little patience."""
+    """A migrated store, opened as the service opens it but with a short time limit."""
     del store
     with closing(open_store(store_url, bounds=Bounds(statement_timeout_ms=LIMIT_MS))) as database:
         yield database
@@ -61,7 +61,7 @@ def test_a_limit_is_each_statements_and_not_all_of_theirs_together(limited: Data
 @pytest.mark.timed
 @pytest.mark.engines("postgres", reason="only a server is asked several statements in one round trip")
 def test_a_limit_is_each_statements_also_of_those_asked_together(limited: Database) -> None:
-    """Together they say nothing for longer than one may take: that is no server that hangs, which all would be told."""
+    """The server is silent for longer than one statement may take, but must not count as hung for other requests."""
     nap = Statement("SELECT pg_sleep(?::float8 / 1000)::text", (LIMIT_MS * 2 // 3,))
     together = 5
     with ThreadPoolExecutor(1) as thread:
@@ -81,7 +81,7 @@ def test_a_limit_is_each_statements_also_of_those_asked_together(limited: Databa
 
 @pytest.mark.engines("sqlite", reason="it is SQLite that looks at the time after so many steps of what it has prepared")
 def test_the_time_between_statements_is_nobodys(store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that nobody asked for a while begins a request's transaction, and ends that of a slow one."""
+    """Pauses before, within and after a transaction must not count as the time of a statement."""
     del store
     monkeypatch.setattr("laudo.server.sqlite.session._CHECK", 1)
     now = 0.0

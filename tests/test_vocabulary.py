@@ -1,4 +1,4 @@
-"""Words of names are counted so that every beginning has its total, whatever names come and go."""
+"""Words of names are counted so that every prefix has the right total, whatever names are added or removed."""
 
 from collections.abc import Iterable
 from itertools import permutations

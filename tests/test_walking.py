@@ -1,4 +1,4 @@
-"""Which way a page of a period is found: the one that was measured to be the quickest, without a store."""
+"""A page of a period is found in the way that measurements showed to be fastest; without a store."""
 
 from typing import Final
 
@@ -13,11 +13,11 @@ from laudo.core.sql import POSTGRES, SQLITE, Owner
 from laudo.core.walking import FETCH, SORT, Matching
 
 OF: Final = 10_000_000
-"""Reports of the account."""
+"""How many reports the account has."""
 DONE: Final = "&status=CONCLUIDO"
 RARE: Final = "&status=PENDENTE"
 SHARES: Final = {"CONCLUIDO": (48, 8_500_000), "PENDENTE": (10, 80_000), "PROCESSANDO": (62, 1_420_000)}
-"""How many facets have each status, and how many reports have these."""
+"""For each status, how many facets and how many reports have it."""
 WEEK, MONTH, FOUR_MONTHS = "2026-09-24", "2026-09-01", "2026-06-01"
 
 
@@ -95,7 +95,7 @@ def test_an_order_that_no_index_has_is_never_walked() -> None:
 def test_a_walk_that_may_look_at_all_rows_names_no_limit(
     monkeypatch: pytest.MonkeyPatch, of: int, most: int | None
 ) -> None:
-    """SQLite takes half as long again to pass them one by one to a SELECT around it."""
+    """SQLite takes half as long again if it passes rows one by one to an outer SELECT, which a limit needs."""
     monkeypatch.setattr(Matching, "patience", lambda *_: 1_000)
     asked = query.parse(PESSOAS, "nome=maria", max_rows=25)
     walked = next(Matching(asked, None, asked.order, 500, of).walked(25, 0, None))

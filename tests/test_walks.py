@@ -1,6 +1,6 @@
-"""Walks and lists while two processes write: no hole, no repeat, no total that disagrees with its items.
+"""While two processes write, walks have no gaps and no repeats, and every list's total agrees with its items.
 
-`LAUDO_TEST_WALKS=10000` asks for so many walks, and for ten times as many lists: more than `make test` has time for.
+`LAUDO_TEST_WALKS=10000` makes that many walks and ten times as many lists, which takes too long for `make test`.
 """
 
 import os
@@ -27,14 +27,14 @@ from reference import PESSOA_FILTERS, RELATORIO_FILTERS, Api, Item
 from strategies import CPFS, MATRIZES, PESSOA_SORTS, RELATORIO_SORTS, any_relatorio
 from wsgi import Answer, Client
 
-# Groups begin first: alone at the end, these would keep one worker busy, and the others idle.
+# Groups start first. If these long tests started last, one worker would be busy while the others are idle.
 pytestmark = pytest.mark.xdist_group("walks")
 
 WALKS: Final = int(os.environ.get("LAUDO_TEST_WALKS", "250"))
 LISTS: Final = 10 * WALKS
 
 UNTOUCHED: Final = 250
-"""Reports that no writer touches: the even numbers below twice as many; writers touch the odd ones."""
+"""How many reports no writer touches. They have the even numbers below twice as many; writers use the odd ones."""
 
 INSTANTS: Final = range(NOON, NOON + 40 * 3_600_000, 3_600_000)
 WRITE: Final = "import sys, test_walks; test_walks.write_until_stopped(sys.argv[1], *map(int, sys.argv[2:]))"
@@ -51,7 +51,7 @@ PESSOA_QUESTIONS: Final = (
 
 
 def untouched(number: int) -> Relatorio:
-    """Give the one report with an even number; its person is no touched report's."""
+    """Return the report with an even number; no touched report has the same person."""
     seeded = random.Random(number)
     report = any_relatorio(seeded, number, instants=INSTANTS)
     document = cnpj(number) if report.tipo_pessoa == "Empresa" else cpf(number // seeded.choice((1, 8)) * 2)
@@ -59,17 +59,17 @@ def untouched(number: int) -> Relatorio:
 
 
 def touched(seeded: random.Random, instant: int) -> Relatorio:
-    """Give a version of one of the reports with odd numbers, of which some are about the same persons."""
+    """Return a version of a report with an odd number; several of these reports may be about the same person."""
     number = 2 * seeded.randrange(UNTOUCHED) + 1
     report = any_relatorio(seeded, number, instants=INSTANTS)
     people = (*CPFS, *(cpf(2 * each + 1) for each in range(UNTOUCHED)))
     document = cnpj(number) if report.tipo_pessoa == "Empresa" else seeded.choice(people)
-    # Every version is newer than those before, in the midst of the untouched ones all the same.
+    # Every version is newer than the earlier ones of its report, but still stands among the untouched reports.
     return msgspec.structs.replace(report, numero_documento=document, atualizado_em=report.atualizado_em + instant)
 
 
 def write_until_stopped(store_url: str, seed: int, *contas: int) -> None:
-    """Import, update and delete reports of accounts by turns, until the input ends; runs in a process of its own."""
+    """Import, update and delete reports, for each account in turn, until the input ends; runs as a process."""
     seeded = random.Random(seed)
     database = open_store(store_url, write=True)
     writers = [Ingest(database, id_conta, sizes=SMALL) for id_conta in contas]
@@ -89,14 +89,14 @@ def write_until_stopped(store_url: str, seed: int, *contas: int) -> None:
 
 
 class Written(NamedTuple):
-    """A store that two processes write to, one of them to two accounts by turns."""
+    """A store to which two processes write, one of them to two accounts in turn."""
 
     client: Client
     account: Account
     still: Api
-    """What is in the store whatever the writers do."""
+    """The reference over the untouched reports only."""
     batches: Callable[[], int]
-    """Tells how many batches have been written so far."""
+    """Returns how many batches have been written so far."""
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def _writing(store_url: str, seed: int, *contas: int, output: Path) -> Iterator[
 
 
 class Asked:
-    """One question, and what must hold of every answer to it."""
+    """One query, and checks that every answer to it must pass."""
 
     def __init__(self, written: Written, resource: str, question: str) -> None:
         self.url = f"/{resource}?{question}"
@@ -145,7 +145,7 @@ class Asked:
         self._places = {item[self._key]: (place, item) for place, item in enumerate(still)}
 
     def hold_of_items(self, items: list[Item]) -> None:
-        """Each once, each as asked for; those that nobody touches as they always are, and in their order."""
+        """Check that items match the query without repeats, and that untouched ones are unchanged and in order."""
         keys = [item[self._key] for item in items]
         assert len(keys) == len(set(keys)), self.url
         assert all(test(_stored(item)) for item in items for test in self._tests), self.url
@@ -154,7 +154,7 @@ class Asked:
         assert [place for place, *_ in fixed] == sorted(place for place, *_ in fixed), self.url
 
     def hold_of_walk(self, pages: list[Answer]) -> None:
-        """Together the pages have all that nobody touches, each once and in order; the last alone may be short."""
+        """Check that the pages have every untouched item once and in order, and that only the last one is not full."""
         seen = [item[self._key] for page in pages for item in page.itens]
         assert [key for key in seen if key in self._places] == self._expected, self.url
         assert [page.json["result"]["paginacao"]["atual"] for page in pages] == list(range(1, len(pages) + 1))
@@ -166,7 +166,7 @@ class Asked:
 
 
 def every_question(written: Written) -> list[Asked]:
-    """Give each order of each filter; one in four is about people."""
+    """Return a query for each order of each filter, of reports and of people."""
     relatorios = [
         f"sort={sort}&{filters}".rstrip("&") for sort, filters in product(RELATORIO_SORTS, RELATORIO_QUESTIONS)
     ]
@@ -178,7 +178,7 @@ def every_question(written: Written) -> list[Asked]:
 
 
 def _stored(item: Mapping[str, Any]) -> Item:
-    """Give an item with its instant as the reference has it."""
+    """Return an item with its instant in milliseconds, as in the reference."""
     return {**item, "atualizado_em": _milliseconds(item["atualizado_em"])}
 
 
@@ -194,7 +194,7 @@ def test_a_walk_meets_everything_untouched_once_and_in_order(written: Written) -
         walk = list(written.client.walk(f"{asked.url}&rows={seeded.choice((25, 25, 50, 100))}"))
         asked.hold_of_walk(walk)
         pages += len(walk)
-    # Walks between which nothing was written would prove nothing.
+    # If nothing had been written meanwhile, the walks would prove nothing.
     assert written.batches() - began > WALKS / 4
     assert pages > 3 * WALKS
 

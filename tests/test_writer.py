@@ -1,4 +1,4 @@
-"""The writer's rules: the newer wins, a batch is all or nothing, and a person follows their newest report."""
+"""The writer's rules: newer versions win, a batch is stored whole or not at all, the newest report names a person."""
 
 import itertools
 import random
@@ -23,7 +23,7 @@ def ingest(store: Store, account: Account) -> Ingest:
     return Ingest(store.database, account.id_conta)
 
 
-# The rules of a report.
+# Rules for reports.
 
 
 def test_a_new_report_is_inserted_and_the_same_again_is_unchanged(ingest: Ingest) -> None:
@@ -115,7 +115,7 @@ def test_the_versions_grow_with_what_the_lists_show_and_only_then(store: Store, 
 
 
 def stop_clock(monkeypatch: pytest.MonkeyPatch, at_ms: int) -> None:
-    """Let versions be of one instant."""
+    """Stop the clock from which versions are made."""
     monkeypatch.setattr("laudo.server.ingest.versions.time_ns", lambda: at_ms * 1_000_000)
 
 
@@ -139,7 +139,7 @@ def test_a_version_follows_the_clock_and_grows_even_where_that_stands_still_or_g
 def test_a_store_that_is_restored_comes_to_no_version_that_it_had_before_with_other_reports(
     store: Store, account: Account, monkeypatch: pytest.MonkeyPatch, ahead_ms: int
 ) -> None:
-    """Whatever the clock says, and said: so there is no ETag that it showed before."""
+    """This holds whatever the clock says or said before, so no ETag comes to name another state."""
     now_ms = time.time_ns() // 1_000_000
     stop_clock(monkeypatch, now_ms + ahead_ms)
     store.write(account, [relatorio(1)])
@@ -156,7 +156,7 @@ def test_a_store_that_is_restored_comes_to_no_version_that_it_had_before_with_ot
 
 
 def people(client: Client) -> dict[str, tuple[str, int]]:
-    """Give name and milliseconds after NOON of each person."""
+    """Return each person's name, and milliseconds after NOON, by CPF."""
     items = client.get("/pessoas?rows=1000").itens
     return {item["cpf"]: (item["nome"], int(item["atualizado_em"][20:23])) for item in items}
 
@@ -222,7 +222,7 @@ def test_a_person_whose_newest_report_leaves_falls_back_to_the_next_newest_of_an
 def test_a_report_that_leaves_a_person_with_a_newer_one_has_no_other_report_looked_at(
     ingest: Ingest, acme: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In an organization of a thousand accounts these are a thousand look-ups, or as many reports."""
+    """In an organization with a thousand accounts it would take a thousand look-ups, or reading as many reports."""
     ingest.write([relatorio(n, nome_pessoa=f"Nome {n}", atualizado_em=NOON + n // 2) for n in range(1, 6)])
     looked: list[int] = []
     asked = Pessoas._asked
@@ -242,7 +242,7 @@ def test_a_report_that_leaves_a_person_with_a_newer_one_has_no_other_report_look
 def test_of_many_persons_in_many_accounts_the_newest_report_is_found_either_way(
     store: Store, account: Account, acme: Client, monkeypatch: pytest.MonkeyPatch, many: int
 ) -> None:
-    """Each looked for in each account, or among all reports: these are fewer here."""
+    """Each person is looked up in each account, or found among all reports if these are fewer."""
     monkeypatch.setattr(pessoas, "_MANY", many)
     sisters = [store.account(account.id_organizacao) for _ in range(3)]
     stranger = store.account()
@@ -272,7 +272,7 @@ def test_a_report_that_becomes_a_companys_leaves_no_person(ingest: Ingest, acme:
     assert len(people(acme)) == 1
 
 
-# What comes later.
+# A store that changes under its writer.
 
 NEWER = "INSERT INTO migration (name, applied_at) VALUES ('9999_newer.sql', 0)"
 
@@ -289,7 +289,7 @@ def test_a_writer_ends_when_a_newer_version_migrates_the_store_under_it(store: S
 
 
 def test_a_writer_ends_when_the_store_has_lost_what_it_acknowledged(store: Store, ingest: Ingest) -> None:
-    """As when a standby takes over that the last batches had not come to: else nobody would bring them again."""
+    """A standby may take over without the last batches; if the writer went on, nobody would import them again."""
     ingest.write([relatorio(1)])
     with store.database.snapshot() as connection:
         [(before,)] = connection.fetch(Statement("SELECT version FROM conta"))
@@ -313,7 +313,7 @@ def test_a_store_that_a_newer_version_migrated_has_no_writer_of_this_one(store: 
 
 
 def test_no_bucket_grows_past_its_size_nor_stays_empty_behind_another(store: Store, account: Account) -> None:
-    """A place in an order is found by reading one coarse bucket and one fine one, however many rows there are."""
+    """Bounded sizes make it possible to find any place by reading one coarse and one fine bucket."""
     ingest = Ingest(store.database, account.id_conta, sizes=SMALL)
     reports = [relatorio(n, atualizado_em=NOON + 7 * n % 501, numero_documento=cpf(n)) for n in range(500)]
     written, gone = iter(reports), iter(random.Random(3).sample(reports, 450))
@@ -327,7 +327,7 @@ def test_no_bucket_grows_past_its_size_nor_stays_empty_behind_another(store: Sto
 
 
 def test_no_coarse_bucket_stays_empty_where_reports_are_written_again_and_again(store: Store, account: Account) -> None:
-    """Each new instant takes a report to the front of its order: what it leaves behind would add up without end."""
+    """Each new instant moves a report to the front of its order; emptied buckets would accumulate without end."""
     ingest = Ingest(store.database, account.id_conta, sizes=SMALL)
     numbers, shuffled = list(range(60)), random.Random(3)
     for instant in range(NOON, NOON + 6_000, 1_000):
@@ -339,7 +339,7 @@ def test_no_coarse_bucket_stays_empty_where_reports_are_written_again_and_again(
 
 
 def _buckets(store: Store) -> Iterator[list[int]]:
-    """Give for each coarse bucket how many rows its fine ones hold, in order."""
+    """Yield for each coarse bucket the numbers of rows in its fine ones, in order."""
     asked = "SELECT id_organizacao, id_conta, axis, parent, lower, total FROM bucket WHERE parent > 0"
     rows = sorted(store.database.fetch(Statement(asked)))
     for _, fine in itertools.groupby(rows, key=lambda row: row[:4]):

@@ -1,4 +1,4 @@
-"""Asks a WSGI application without a socket, and gives back exactly what it answered."""
+"""Sends requests to a WSGI application without a socket, and returns exactly what it answers."""
 
 import io
 import json
@@ -40,44 +40,44 @@ class Answer:
 
     @property
     def keys(self) -> list[str]:
-        """The parameters that a 400 is about."""
+        """The parameters that a 400 names."""
         assert self.status == 400, self.body
         keys: list[str] = self.json["validation"]["keys"]
         return keys
 
     @property
     def links(self) -> dict[str, str]:
-        """The addresses of the `Link` header by relation, as seen from the root, where the lists are."""
+        """The URLs of the `Link` header by relation, resolved against the root, where the lists are."""
         return {relation: urljoin("/", url) for url, relation in _LINK(self.headers["link"])}
 
     @property
     def relations(self) -> set[str]:
-        """What the addresses of the `Link` header are: most who compare need no more."""
+        """The relations of the `Link` header, which suffice for most comparisons."""
         return {relation for _, relation in _LINK(self.headers["link"])}
 
     @property
     def stable_headers(self) -> dict[str, str]:
-        """All headers but the one that differs with every request."""
+        """All headers except the one that differs with every request."""
         return {name: value for name, value in self.headers.items() if name != "x-request-id"}
 
 
 class Client:
-    """Asks in the name of one token, or of nobody."""
+    """Sends requests with one token, or without any."""
 
     def __init__(self, app: WSGIApplication, token: str | None) -> None:
         self._app = app
         self._headers = {} if token is None else {"Authorization": token}
 
     def nobody(self) -> "Client":
-        """Make one who asks the same application, without a token."""
+        """Return a client of the same application without a token."""
         return Client(self._app, None)
 
     def get(self, url: str, /, **parameters: object) -> Answer:
-        """Send GET; `parameters` are encoded and follow those that the URL has."""
+        """Send GET; `parameters` are encoded and appended to those in the URL."""
         return self.ask("GET", _joined(url, parameters))
 
     def walk(self, url: str) -> Iterator[Answer]:
-        """Follow `next` from a page to the end of the list."""
+        """Yield a page and all that follow it by `next`."""
         following: str | None = url
         while following is not None:
             answer = self.get(following)
@@ -88,7 +88,7 @@ class Client:
         return self.ask("HEAD", url)
 
     def ask(self, method: str, url: str, *, headers: Mapping[str, str] | None = None, body: bytes = b"") -> Answer:
-        """Send any request; a query string goes out as it is written, its bytes as UTF-8."""
+        """Send any request; the query string is sent as it is written, in UTF-8."""
         environ = _environ(method, url, {**self._headers, **(headers or {})}, body)
         started: list[tuple[str, list[tuple[str, str]]]] = []
 
