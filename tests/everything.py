@@ -211,7 +211,7 @@ def _keep_accounts(store: Store, account: Account) -> None:
 
 
 def _damage(database: Database) -> None:
-    """Damage, without the writer's knowledge, one of each kind of thing that can be repaired."""
+    """Damage, without the writer's knowledge, every kind of row that can be repaired."""
     with database.transaction() as connection:
         connection.run_script(
             "UPDATE tally SET total = total + 1; DELETE FROM pessoa WHERE cpf > '5';"

@@ -219,7 +219,7 @@ def start(*, version: int | None = None, **settings: str) -> Server:
         cheap = _CHEAP if major(installation) >= 16 else ()
         server.run("initdb", "-D", "data", "-U", _USER, "--pwfile", "password", *_INITDB, *cheap)
         server.start()
-        # initdb has hashed it in 4096 rounds, which would take 3 of 5 ms for each connection; this sets it again.
+        # initdb has hashed it in 4096 rounds, 3 of the 5 ms of each connection; from version 16 on, this uses one.
         server.execute(f"ALTER ROLE {_USER} PASSWORD '{server.password}'")
     return server
 

@@ -24,7 +24,7 @@ def send(processes: list[psutil.Process], number: signal.Signals) -> None:
 
 
 def wait_gone(processes: list[psutil.Process]) -> bool:
-    """Wait until processes have ended, zombies included; returns False if some still run."""
+    """Wait until processes have ended, at least as zombies; returns False if some still run."""
     deadline = time.monotonic() + PATIENCE
     while any(map(_lives, processes)):
         if time.monotonic() > deadline:

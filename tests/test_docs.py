@@ -147,7 +147,7 @@ def test_operating_names_the_settings_of_a_session_that_are_the_roles_behind_pgb
     for write in (False, True):
         options = conninfo_to_dict(address.conninfo("postgresql://db/laudo", Bounds(), write=write))["options"]
         sent = dict(re.findall(r"-c (\w+)=((?:\\.|\S)*)", str(options)))
-        # A reader may write nothing but the heartbeat anyway, so the role does not need this setting.
+        # The reader's role may write only the heartbeat anyway, and must be able to, so it cannot have this setting.
         sent.pop("default_transaction_read_only", None)
         sent["statement_timeout"] = f"{Bounds().statement_timeout_ms // 1000}s"
         for setting, value in sent.items():

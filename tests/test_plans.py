@@ -83,7 +83,7 @@ class Asked(NamedTuple):
     """A client, the store that remembers its statements, and a second connection that explains their plans.
 
     The client `other` has 5 thousand reports, all with one document. The client `third` has 10 thousand reports with
-    two instants between them, and the documents of its companies come before those of its persons.
+    only two different instants, and the documents of its companies come before those of its persons.
     """
 
     client: Client
@@ -457,7 +457,7 @@ def test_a_service_has_plans_kept_once_its_store_is_known_to_be_large(
 
 
 def test_a_store_without_persons_is_large_all_the_same(postgres: Engine, tmp_path: Path) -> None:
-    """Such as one for companies alone. If plans depended on values, an account new to the statistics got bad ones."""
+    """Such as one for companies alone. Plans by values would be bad for an account that is new to the statistics."""
     with Stores(postgres, tmp_path) as stores:
         url = stores.new()
         with closing(open_store(url, write=True)) as writing:

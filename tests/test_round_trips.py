@@ -88,7 +88,7 @@ def counted(store_url: str) -> Iterator[Counted]:
 
 @pytest.fixture
 def acme(new_app: NewApp, counted: Counted, store: Store, account: Account) -> Client:
-    """A client of an account with 240 reports, whose facets and words were already read by earlier requests."""
+    """A client of an account with 240 reports; its caller and both lists' facets are known from earlier requests."""
     store.write(account, many(240))
     client = Client(new_app(counted), account.token)
     client.get("/relatorios?rows=75&sort=status")

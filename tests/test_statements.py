@@ -181,7 +181,7 @@ def test_a_walk_among_the_reports_with_one_message_asks_for_the_page_alone_besid
     [
         # A later page: the coarse buckets, the fine ones, the row within one, and the page from there.
         ("/relatorios?page=2", [PLACE, PLACE, PLACE, PAGE]),
-        # A range with one end: the bucket in which it ends, and the rows within; its first page needs no place.
+        # A range with one end: the bucket in which it ends, and the rows within; its first page begins the list.
         ("/relatorios?atualizado_em_de=2026-01-31", [PLACE, PLACE, PAGE]),
         # A range with two ends: the bucket of each, then the rows in both, or those between if they share a bucket.
         ("/relatorios?atualizado_em_de=2026-01-31&atualizado_em_ate=2026-01-31", [PLACE] * 4 + [PAGE]),
