@@ -162,7 +162,7 @@ def test_many_messages_above_one_that_very_many_share_are_not_taken_one_by_one(
 def test_a_walk_down_messages_does_not_leap_over_reports_that_share_one(
     account: Account, store: Store, acme: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A walk that gives up among many reports with one message must not go on behind it, though a full page is there."""
+    """A walk that gives up among many reports with one message must not go on behind them, though a page is there."""
     monkeypatch.setattr(walking.Matching, "collecting", lambda *_: 1_000_000)
     monkeypatch.setattr(walking.Matching, "patience", lambda *_: 100)
     apart = 200 * SECOND

@@ -230,7 +230,7 @@ FROM pg_constraint JOIN pg_attribute ON attrelid = conrelid AND attnum = ANY (co
 WHERE contype = 'p' GROUP BY conrelid
 """
 
-# On PostgreSQL, beside others who read and write.
+# On PostgreSQL, while others read and write.
 
 
 def test_a_table_of_another_application_in_the_way_is_told_and_left_alone(

@@ -30,7 +30,7 @@ def replica(primary: Server) -> Iterator[Server]:
 
 
 def write(server: Server) -> int:
-    """Write one more row, and tell how many there are."""
+    """Write one more row; returns how many there are."""
     server.execute("INSERT INTO written VALUES (1)")
     return count(server)
 
