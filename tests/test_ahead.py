@@ -61,7 +61,7 @@ def test_a_mistake_is_told_with_the_line_where_it_was_made() -> None:
 
     with ahead.run(items()) as given, pytest.raises(ZeroDivisionError) as raised:
         next(given)
-    assert output.reason(raised.value).startswith(f"a mistake in laudo: ZeroDivisionError at {__file__}:")
+    assert output.reason(raised.value).startswith(f"a bug in laudo: ZeroDivisionError at {__file__}:")
 
 
 class UnsendableError(Exception):
@@ -82,7 +82,7 @@ def test_a_mistake_that_cannot_be_sent_is_told_all_the_same(needed: object) -> N
         assert next(given) == 1
         with pytest.raises(RuntimeError) as raised:
             next(given)
-    assert output.reason(raised.value).startswith(f"a mistake in laudo: UnsendableError at {__file__}:")
+    assert output.reason(raised.value).startswith(f"a bug in laudo: UnsendableError at {__file__}:")
 
 
 def test_it_goes_no_further_ahead_than_one_item(tmp_path: Path) -> None:

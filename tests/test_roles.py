@@ -409,7 +409,7 @@ def work(server: Server, tmp_path: Path) -> Work:
 
 
 def test_the_owner_migrates_the_writer_imports_and_the_reader_serves_and_verifies(work: Work, tmp_path: Path) -> None:
-    assert work.run("migrator", "migrate") == "the store is current"
+    assert work.run("migrator", "migrate") == "the store is up to date"
     work.run("importer", "organization", "create", "Modelo")
     work.run("importer", "user", "create", "--account", "1", "--email", "ana@example.com", "--name", "Ana")
     token = work.run("importer", "token", "create", "--user", "1")
@@ -437,7 +437,7 @@ def test_what_is_broken_is_repaired_by_the_writer(work: Work, tmp_path: Path) ->
 
 
 def test_granting_names_what_it_did_and_next_time_that_nothing_was_left(work: Work) -> None:
-    assert work.run("deploy", "migrate", "--grants") == "the roles are current"
+    assert work.run("deploy", "migrate", "--grants") == "the roles are up to date"
 
 
 @pytest.mark.parametrize(("name", "schema"), [("told", "public"), ("apart", '"Minha loja"')])
@@ -460,7 +460,7 @@ def test_granting_without_the_right_to_prints_what_to_run(
     server.execute(result.stdout, database=name)
     owners = server.execute("SELECT tableowner FROM pg_tables WHERE tablename = 'tally'", database=name)
     assert owners == [("laudo_owner",)]
-    assert Shell(tmp_path)("migrate", "--grants", env={"LAUDO_STORE": url}).stdout == "the roles are current\n"
+    assert Shell(tmp_path)("migrate", "--grants", env={"LAUDO_STORE": url}).stdout == "the roles are up to date\n"
     server.execute("REVOKE laudo_owner FROM stranger")
 
 
@@ -471,7 +471,7 @@ def test_who_owns_nothing_is_not_made_an_owner(server: Server, tmp_path: Path, u
     url = server.url(GRANTED, user=user, password=PASSWORD)
     result = Shell(tmp_path)("migrate", "--grants", env={"LAUDO_STORE": url})
     said = (result.exit_code, result.stderr, result.stdout)
-    assert said == (0, "the store is current\n", "the roles are current\n")
+    assert said == (0, "the store is up to date\n", "the roles are up to date\n")
 
 
 def test_who_owns_the_database_is_told_that_the_tables_are_anothers(server: Server, tmp_path: Path) -> None:
@@ -487,6 +487,6 @@ def test_who_owns_the_database_is_told_that_the_tables_are_anothers(server: Serv
 def test_a_store_in_a_file_has_no_roles(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     assert one_line(shell("migrate", "--grants")) == (
-        "error: a store in a file has no roles; whoever may read or write the file may use the store"
+        "error: a SQLite store has no roles: whoever may read or write the file may use the store"
     )
     assert not (tmp_path / "laudo.db").exists()

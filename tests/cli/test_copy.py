@@ -183,7 +183,7 @@ def hold_of_an_interruption(laudo: Shell, target: str, number: signal.Signals) -
     if number != signal.SIGKILL:
         told = re.fullmatch(
             r"error: interrupted; kept: 1 organization, (?:0 accounts|1 account); reports: (\d+) written, 0 deleted, "
-            r"0 unchanged; hint: run it again, it goes on from there\n",
+            r"0 unchanged; hint: run it again to resume\n",
             said,
         )
         assert told, said
@@ -207,5 +207,5 @@ def test_a_failure_after_a_part_says_what_is_kept(laudo: Shell, target: str) -> 
     code, answer, said = run(laudo, target)
     assert (code, answer) == (1, "")
     kept = "1 organization, 0 accounts; reports: 0 written, 0 deleted, 0 unchanged"
-    assert said.endswith(f"; kept: {kept}; hint: run it again, it goes on from there\n")
+    assert said.endswith(f"; kept: {kept}; hint: run it again to resume\n")
     assert "52998224725" not in said

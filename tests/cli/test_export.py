@@ -115,7 +115,7 @@ def test_it_goes_on_where_it_was_interrupted_and_appears_when_whole(
     service.script = [None, None, refused(500)]
     result = run("relatorios", "-o", str(file))
     assert result.exit_code == 1
-    assert "kept: 2000 items; hint: the same command goes on" in one_line(result)
+    assert "kept: 2000 items; hint: run the same command again to resume" in one_line(result)
     assert not file.exists()
     assert {stat.S_IMODE(kept.stat().st_mode) for kept in tmp_path.iterdir()} == {0o600}
     with (tmp_path / f"a.{ending}.part").open("ab") as stream:
@@ -194,8 +194,8 @@ def test_a_part_of_another_question_is_not_mixed_in(run: Run, service: Service, 
     service.script = [None, refused(500)]
     run("relatorios", "-o", str(tmp_path / "a.csv"))
     result = run("relatorios", "-o", str(tmp_path / "a.csv"), "--status", "CONCLUIDO")
-    hint = f"remove {tmp_path / 'a.csv.part'} to begin anew"
-    assert f"belongs to another question or token; hint: {hint}" in one_line(result)
+    hint = f"remove {tmp_path / 'a.csv.part'} to start over"
+    assert f"is of an export with other filters or another token; hint: {hint}" in one_line(result)
     (tmp_path / "a.csv.part").unlink()
     assert run("relatorios", "-o", str(tmp_path / "a.csv"), "--status", "CONCLUIDO").exit_code == 0
 
@@ -204,7 +204,7 @@ def test_a_part_of_another_token_is_not_mixed_in(run: Run, service: Service, tmp
     service.script = [None, refused(500)]
     run("relatorios", "-o", str(tmp_path / "a.csv"))
     result = run("relatorios", "-o", str(tmp_path / "a.csv"), LAUDO_TOKEN="token-of-another-account")
-    assert "belongs to another question or token; hint: remove " in one_line(result)
+    assert "is of an export with other filters or another token; hint: remove " in one_line(result)
     assert TOKEN not in (tmp_path / "a.csv.part.json").read_text()
 
 
@@ -213,7 +213,7 @@ def test_a_note_that_is_none_of_ours_is_named_and_nothing_is_lost(run: Run, tmp_
     part, note = tmp_path / "a.csv.part", tmp_path / "a.csv.part.json"
     part.write_text("kept")
     note.write_text(text, "latin-1")
-    said = f"error: {note} is not what `laudo export` wrote; hint: remove it, or name another file"
+    said = f"error: {note} is not a file of `laudo export`; hint: remove it, or name another file"
     assert one_line(run("relatorios", "-o", str(tmp_path / "a.csv"))) == said
     assert part.read_text() == "kept"
 
@@ -223,7 +223,7 @@ def test_a_part_of_which_no_note_tells_is_somebody_elses(run: Run, tmp_path: Pat
     file, part = tmp_path / f"a.{ending}", tmp_path / f"a.{ending}.part"
     part.write_text("mine")
     part.chmod(0o644)
-    said = f"error: {part} is not what `laudo export` wrote; hint: remove it, or name another file"
+    said = f"error: {part} is not a file of `laudo export`; hint: remove it, or name another file"
     result = run("relatorios", "-o", str(file))
     assert (result.exit_code, one_line(result)) == (2, said)
     assert (part.read_text(), stat.S_IMODE(part.stat().st_mode), list(tmp_path.iterdir())) == ("mine", 0o644, [part])
@@ -256,7 +256,7 @@ def test_a_pipe_in_the_way_is_named_and_not_waited_for(run: Run, tmp_path: Path,
     pipe = tmp_path / f"relatorios.csv.{ending}"
     os.mkfifo(pipe)
     result = run("relatorios", "-o", str(tmp_path / "relatorios.csv"))
-    assert (result.exit_code, one_line(result)) == (2, f"error: {pipe} is no file; hint: remove it")
+    assert (result.exit_code, one_line(result)) == (2, f"error: {pipe} is not a file; hint: remove it")
 
 
 @pytest.mark.parametrize("status", [400, 401, 500])
@@ -313,7 +313,7 @@ def test_an_ending_may_be_of_any_case(run: Run, tmp_path: Path, name: str) -> No
 
 @pytest.mark.parametrize("ending", [".csv", ".CSV"])
 def test_an_ending_is_no_name(run: Run, tmp_path: Path, ending: str) -> None:
-    said = f"error: {tmp_path / ending} is an ending without a name; hint: {tmp_path / 'relatorios'}{ending}"
+    said = f"error: {tmp_path / ending} is only an extension; hint: {tmp_path / 'relatorios'}{ending}"
     assert one_line(run("relatorios", "-o", str(tmp_path / ending))) == said
 
 
@@ -394,7 +394,7 @@ def test_of_two_exports_of_one_file_at_once_the_second_is_refused(service: Servi
         second = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
         go_on.set()
         assert process.wait(20) == 0
-    said = f"error: another export is writing {file}.part; hint: let it end\n"
+    said = f"error: another export is writing {file}.part; hint: wait until it ends\n"
     assert (second.returncode, second.stderr) == (2, said)
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("a.")] == [file.name]
     assert file.read_text("utf-8").count("\n") == len(service.relatorios) + 1

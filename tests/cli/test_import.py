@@ -129,7 +129,7 @@ def test_the_errors_file_may_end_where_an_import_was_killed(laudo: Shell, cut: s
 def test_minus_is_no_file_for_errors(laudo: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(laudo.folder)
     result = laudo("import", str(ndjson(laudo.folder, 5)), "--account", "1", "--errors", "-")
-    said = "error: --errors: - is no file; hint: leave --errors out and they go to stderr"
+    said = "error: --errors: - is not a file; hint: without --errors, rejected lines go to stderr"
     assert (result.exit_code, one_line(result)) == (2, said)
     assert not (laudo.folder / "-").exists()
 
@@ -158,8 +158,8 @@ def test_check_digits_are_verified_unless_waived(laudo: Shell) -> None:
     [
         (b"", "the file has no lines"),
         (b"\n\r\n", "the file has no lines"),
-        (b"numero,status,tipo_pessoa,nome,atualizado_em,numero_documento\n", "or a header and nothing below it"),
-        (b"{}\n", "no line could be accepted"),
+        (b"numero,status,tipo_pessoa,nome,atualizado_em,numero_documento\n", "the file has no lines, or only a header"),
+        (b"{}\n", "every line was rejected"),
         (b"\xff\xfe{\x00", "UTF-16"),
         (b"nonsense\n", "header"),
     ],
@@ -176,7 +176,7 @@ def test_a_file_without_reports_is_explained_and_2(laudo: Shell, content: bytes,
     ("words", "reason"),
     [
         (["--account", "9"], "there is no account 9"),
-        (["--account", "1", "--format", "xml"], "'--format': it takes ndjson or csv"),
+        (["--account", "1", "--format", "xml"], "'--format': must be ndjson or csv"),
     ],
 )
 def test_an_import_that_cannot_begin_is_one_line_and_2(laudo: Shell, words: list[str], reason: str) -> None:

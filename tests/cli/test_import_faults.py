@@ -93,7 +93,7 @@ def hold_of_what_is_left(laudo: Shell, file: Path) -> None:
 
 
 def kept(said: str) -> int:
-    found = re.fullmatch(r"error: .*; kept: (\d+) lines \(\1 inserted, .*; hint: run it again to finish, .*\n", said)
+    found = re.fullmatch(r"error: .*; kept: (\d+) lines \(\1 inserted, .*; hint: run it again to finish .*\n", said)
     assert found, said
     return int(found[1])
 

@@ -95,9 +95,9 @@ def test_of_a_client_that_leaves_as_operating_says_no_name_is_left(laudo: Shell)
     [
         (["--organization", "1"], "--before"),
         (["--organization", "9", "--before", "2021-01-01"], "there is no organization 9"),
-        (["--organization", "1", "--before", ""], "it takes a date such as 2021-01-31"),
-        (["--organization", "1", "--before", "31/12/2020"], "it takes a date such as 2021-01-31"),
-        (["--organization", "1", "--before", "2990-01-01"], "it takes a date or an instant that has passed"),
+        (["--organization", "1", "--before", ""], "must be a date such as 2021-01-31"),
+        (["--organization", "1", "--before", "31/12/2020"], "must be a date such as 2021-01-31"),
+        (["--organization", "1", "--before", "2990-01-01"], "must be a date or an instant in the past"),
         (["--organization", "1", "--before", "2021-01-01", "--dry-run", "--vacuum"], "--vacuum would be ignored"),
     ],
 )

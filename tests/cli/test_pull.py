@@ -107,7 +107,7 @@ def test_an_interrupted_pull_goes_on(
     service.script = [*[None] * answered, refused(500)]
     result = run(*words)
     assert result.exit_code == (2 if answered == 1 else 1)
-    assert "hint: the same command goes on" in one_line(result)
+    assert "hint: run it again to resume" in one_line(result)
     assert {stat.S_IMODE((laudo.folder / name).stat().st_mode) for name in pulled(laudo)} == {0o600}
     asked = len(service.requests)
     assert run(*words).exit_code == 0
@@ -390,7 +390,7 @@ def test_a_store_made_anew_gets_everything_though_the_state_is_known(
         Ingest(database, 1).write([stored(90_000)])
     result = run("--store", other)
     assert result.stdout.startswith("2600 inserted, ")
-    assert "all is walked again" in result.stderr
+    assert "everything is read again" in result.stderr
 
 
 def test_a_store_taken_back_gets_what_it_had_once_more(
@@ -419,7 +419,7 @@ def test_a_state_of_another_service_or_account_is_refused(
     state = laudo.folder / STATE
     known = json.loads(state.read_text()) | {name: other}
     state.write_text(json.dumps(known))
-    assert f"belongs to a mirror of {known['base_url']}; hint: another --state, or account" in one_line(run())
+    assert f"is of another mirror, of {known['base_url']}; hint: name another --state or --account" in one_line(run())
 
 
 @pytest.mark.parametrize("words", [(), ("--whole",)])
@@ -431,8 +431,8 @@ def test_a_state_of_another_token_goes_on_only_where_that_was_renewed(
     state = laudo.folder / STATE
     known = json.loads(state.read_text())
     state.write_text(json.dumps(known | {"token": "0" * 64}))
-    hint = "--token-renewed if it sees the same account, else another --state and --account"
-    said = f"error: {state} belongs to another token; hint: {hint}"
+    hint = "give --token-renewed if it sees the same account, else another --state and --account"
+    said = f"error: {state} is of another token; hint: {hint}"
     assert one_line(run(*words)) == said
     assert run(*words, "--token-renewed").exit_code == 0
     assert json.loads(state.read_text())["token"] == known["token"]
@@ -452,7 +452,7 @@ def test_a_state_of_no_token_takes_that_of_the_next_run(run: Run, laudo: Shell, 
 @pytest.mark.parametrize("content", [b"SQLite format 3\0", b'{"base_url": "\xff"}'])
 def test_a_state_that_is_none_is_kept_and_not_to_be_removed(run: Run, laudo: Shell, content: bytes) -> None:
     (laudo.folder / STATE).write_bytes(content)
-    reason = f"{laudo.folder / STATE} is not what `laudo pull` wrote; hint: another --state begins anew"
+    reason = f"{laudo.folder / STATE} is not a file of `laudo pull`; hint: name another --state to start over"
     assert one_line(run()) == f"error: {reason}"
     assert (laudo.folder / STATE).read_bytes() == content
 

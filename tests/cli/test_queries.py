@@ -69,8 +69,8 @@ def test_login_asks_for_what_it_was_not_given_and_shows_no_token(run: Run, base:
     ("words", "given", "said"),
     [
         (["login"], "", "Base URL: \nerror: standard input has ended"),
-        (["login"], "http://127.0.0.1:9\n", "Base URL: \nerror: there is no terminal to ask at"),
-        (["login", "--url", "http://127.0.0.1:9"], "", "error: there is no terminal to ask at"),
+        (["login"], "http://127.0.0.1:9\n", "Base URL: \nerror: there is no terminal to prompt on"),
+        (["login", "--url", "http://127.0.0.1:9"], "", "error: there is no terminal to prompt on"),
     ],
 )
 def test_login_where_nobody_can_answer_says_how_else(tmp_path: Path, words: list[str], given: str, said: str) -> None:
@@ -142,7 +142,7 @@ def test_a_file_that_login_did_not_write_is_one_line(run: Run, tmp_path: Path, k
     path.write_text(kept)
     path.chmod(0o600)
     said = one_line(run("relatorios", LAUDO_URL="", LAUDO_TOKEN=""))
-    assert said == f"error: {path} is not what `laudo login` wrote; hint: laudo login"
+    assert said == f"error: {path} is not a file of `laudo login`; hint: run `laudo login`"
 
 
 def test_what_is_kept_is_not_looked_at_where_the_environment_says_all(run: Run, tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_home_is_needed_only_for_what_is_kept(run: Run, monkeypatch: pytest.Mo
 
 def test_without_a_service_the_hint_says_what_to_do(run: Run) -> None:
     result = run("pessoas", LAUDO_URL="", LAUDO_TOKEN="")
-    assert one_line(result).endswith("hint: laudo login, or set LAUDO_URL and LAUDO_TOKEN")
+    assert one_line(result).endswith("hint: run `laudo login`, or set LAUDO_URL and LAUDO_TOKEN")
 
 
 def test_an_address_pasted_from_the_console_is_one_line(run: Run, base: str) -> None:
@@ -184,7 +184,7 @@ def test_what_cannot_be_asked_with_is_called_as_it_was_given(run: Run, base: str
         assert one_line(run(*words, LAUDO_TOKEN="two words")).startswith("error: LAUDO_TOKEN must be 1 to 4000 ")
     for empty in ("", "/"):  # As from an unset variable: no other known service may be used instead.
         said = one_line(run("pull", "--from", empty, "--account", "1"))
-        assert said == "error: --from is empty, where the base URL of a service should stand"
+        assert said == "error: --from is empty; hint: give the base URL of a service"
     said = one_line(run("pull", "--from", "service.test", "--account", "1"))
     assert said.startswith("error: --from must be http://")
     for none in ("", "service.test"):
@@ -196,11 +196,11 @@ def test_what_cannot_be_asked_with_is_called_as_it_was_given(run: Run, base: str
     for damaged, said in (({"base_url": "a"}, "the base URL"), ({"token": "a b"}, "the token")):
         kept.write_text(json.dumps({"base_url": base, "token": TOKEN} | damaged))
         told = one_line(run("relatorios", LAUDO_URL="", LAUDO_TOKEN=""))
-        assert told.startswith(f"error: {said} that `laudo login` kept must be ")
+        assert told.startswith(f"error: {said} that `laudo login` saved must be ")
 
 
 def test_a_token_that_nobody_writes_is_told_so(run: Run, base: str) -> None:
-    said = "error: the first line of standard input is empty, where the token should stand"
+    said = "error: there is no token on the first line of standard input"
     for given in ("", "\n", " \n"):
         assert one_line(run("login", "--url", base, "--with-token", stdin=given)) == said
 
@@ -209,7 +209,7 @@ def test_a_login_that_the_environment_wins_over_says_so(run: Run, base: str) -> 
     words = ("login", "--url", base, "--with-token")
     assert run(*words, stdin=TOKEN, LAUDO_URL="", LAUDO_TOKEN="").stderr == ""
     told = run(*words, stdin=TOKEN, LAUDO_URL="", LAUDO_TOKEN="another").stderr
-    assert told == "LAUDO_TOKEN is set, and wins over what is kept\n"
+    assert told == "LAUDO_TOKEN is set and overrides what is saved\n"
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_a_login_over_which_others_can_listen_says_so(run: Run, base: str, url: 
     proxied = {"HTTP_PROXY": base, "NO_PROXY": "", "LAUDO_URL": "", "LAUDO_TOKEN": ""}
     told = run("login", "--url", url, "--with-token", stdin=TOKEN, **proxied)
     assert told.stdout == f"logged in to {url}, organization Modelo\n"
-    said = "the token goes there unencrypted, and whoever listens on the way can use it; hint: https://\n"
+    said = "the token is sent unencrypted, and whoever intercepts it can use it; hint: use https://\n"
     assert told.stderr == said * heard
 
 
@@ -237,18 +237,18 @@ def test_logout_removes_what_login_has_kept_and_says_where_there_was_nothing(
     run("login", "--url", base, "--with-token", stdin=f"{TOKEN}\n")
     kept = tmp_path / "laudo" / "login.json"
     done = run("logout", LAUDO_TOKEN="")
-    assert (done.exit_code, done.stdout, done.stderr) == (0, f"logged out: {kept} is removed\n", "")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, f"logged out: removed {kept}\n", "")
     assert [*kept.parent.iterdir()] == []
-    assert "it is not known which service to ask" in one_line(run("relatorios", LAUDO_URL="", LAUDO_TOKEN=""))
+    assert "there is no service to ask" in one_line(run("relatorios", LAUDO_URL="", LAUDO_TOKEN=""))
     again = run("logout", LAUDO_TOKEN="")
-    assert (again.exit_code, again.stdout, again.stderr) == (0, "nothing was kept\n", "")
+    assert (again.exit_code, again.stdout, again.stderr) == (0, "nothing was saved\n", "")
 
 
 def test_logout_removes_what_is_damaged_and_tells_of_a_token_that_is_still_used(run: Run, tmp_path: Path) -> None:
     kept = tmp_path / "laudo" / "login.json"
     kept.parent.mkdir()
     kept.write_text("{")
-    assert run("logout").stderr == "LAUDO_TOKEN is set, and is still used\n"
+    assert run("logout").stderr == "LAUDO_TOKEN is set and is still used\n"
     assert not kept.exists()
     kept.mkdir()
     assert one_line(run("logout")) == f"error: Is a directory: {kept}"
@@ -311,14 +311,14 @@ def test_options_of_which_one_would_be_ignored_are_refused(run: Run, service: Se
     result = run(name, *words.split())
     assert (result.exit_code, result.stdout, service.requests) == (2, "", [])
     said = one_line(result)
-    assert said.endswith(f" contradict each other; hint: laudo {name} --help")
+    assert said.endswith(f" cannot be used together; hint: laudo {name} --help")
     assert all(word in said for word in words.split() if word.startswith("--"))
 
 
 @pytest.mark.parametrize("words", ["--curl --json email", "--curl --jq .", "--curl --reveal"])
 def test_so_are_those_of_the_profile(run: Run, service: Service, words: str) -> None:
     result = run("usuario", *words.split())
-    assert one_line(result).endswith(" contradict each other; hint: laudo usuario --help")
+    assert one_line(result).endswith(" cannot be used together; hint: laudo usuario --help")
     assert service.requests == []
 
 
@@ -331,12 +331,12 @@ def test_what_a_request_depends_on_is_no_contradiction(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("--workers 3", "--workers is for --all"),
-        ("--every 3", "--every is for --watch"),
-        ("--watch --every inf", "Invalid value for '--every': it takes a number from 0.1 to 86400"),
-        ("--watch --every nan", "Invalid value for '--every': it takes a number from 0.1 to 86400"),
-        ("--nome a --nome b", "Invalid value for '--nome': given more than once, and takes one value"),
-        ("--sort nome --sort nome", "Invalid value for '--sort': given more than once, and takes one value"),
+        ("--workers 3", "--workers needs --all"),
+        ("--every 3", "--every needs --watch"),
+        ("--watch --every inf", "Invalid value for '--every': must be a number from 0.1 to 86400"),
+        ("--watch --every nan", "Invalid value for '--every': must be a number from 0.1 to 86400"),
+        ("--nome a --nome b", "Invalid value for '--nome': given more than once, but takes one value"),
+        ("--sort nome --sort nome", "Invalid value for '--sort': given more than once, but takes one value"),
     ],
 )
 def test_options_that_would_be_ignored_or_never_end_are_refused(
@@ -453,7 +453,7 @@ def test_a_terminal_gets_a_table(on_a_terminal: Callable[..., str]) -> None:
     [
         ([], "page 1 of 3, 60 relatorios in all; --page and --all show the others"),
         (["--page", "3"], "page 3 of 3, 60 relatorios in all; --page and --all show the others"),
-        (["--page", "4"], "page 4 is beyond the last one, which is 3; 60 relatorios in all"),
+        (["--page", "4"], "page 4 is beyond the last page, 3; 60 relatorios in all"),
         (["--rows", "75"], "60 relatorios in all"),
         (["--status", "PENDENTE"], "0 relatorios in all"),
         (["--status", "PENDENTE", "--page", "3"], "0 relatorios in all"),
@@ -624,7 +624,7 @@ def test_texts_are_printed_where_the_encoding_is_unknown_and_else_refused_in_one
     refused = printed("latin-1")
     assert refused.returncode == 2
     assert refused.stderr.decode() == (
-        "error: the encoding of the output cannot hold what is to be printed; hint: set PYTHONIOENCODING=utf-8\n"
+        "error: the encoding of the output has no such characters; hint: set PYTHONIOENCODING=utf-8\n"
     )
 
 
@@ -633,7 +633,7 @@ def test_jq(run: Run) -> None:
     assert run("relatorios", "--jq", ".[].status").stdout == "CONCLUIDO\nEM ANALISE\nCONCLUIDO\n"
     assert run("usuario", "--jq", "{email}").stdout == '{"email": "ana@example.com"}\n'
     assert one_line(run("relatorios", "--jq", ".[")).startswith("error: --jq: ")
-    assert one_line(run("relatorios", "--jq", 'error("")')) == "error: --jq: an error without a text"
+    assert one_line(run("relatorios", "--jq", 'error("")')) == "error: --jq: an error without a message"
 
 
 @pytest.mark.parametrize(
@@ -722,7 +722,7 @@ def test_watch_goes_on_when_the_service_was_away_and_says_once_each_time_that_it
     assert result.exit_code == 2
     assert ("Maria" in result.stdout, "Rita" in result.stdout) == (True, True)
     *noted, ended = result.stderr.splitlines()
-    assert [note.endswith("; looking again every 0.1 s") for note in noted] == [True, False] * 2
+    assert [note.endswith("; trying again every 0.1 s") for note in noted] == [True, False] * 2
     assert noted[1::2] == ["the service answers again"] * 2
     assert "status 401" in ended
 

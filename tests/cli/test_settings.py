@@ -38,7 +38,7 @@ def test_config_reads_the_file_of_the_working_folder(empty: Shell) -> None:
 
 def test_migrate_may_be_repeated(fresh: Shell) -> None:
     assert fresh.prints("migrate").startswith("applied 0001_")
-    assert fresh.prints("migrate") == "the store is current"
+    assert fresh.prints("migrate") == "the store is up to date"
 
 
 def test_a_migration_that_breaks_off_says_what_was_applied(fresh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ ADOPTED = "token-of-another-service"
 def test_a_token_is_alone_on_stdout(laudo: Shell) -> None:
     result = laudo("token", "create", "--user", "1")
     assert re.fullmatch(r"laudo_[0-9A-Za-z]{38}\n", result.stdout)
-    assert result.stderr.splitlines()[-1] == "token 1 of user 1, without end"
+    assert result.stderr.splitlines()[-1] == "token 1 of user 1, never expires"
     assert presented(result.stdout.strip())
 
 
@@ -27,7 +27,7 @@ def test_the_key_is_made_with_the_first_token_for_its_owner_only(laudo: Shell) -
     assert not laudo.key_file.exists()
     made, again = (laudo("token", "create", "--user", "1").stderr for _ in range(2))
     assert stat.S_IMODE(laudo.key_file.stat().st_mode) == 0o600
-    assert made.startswith(f"made the key file {laudo.key_file}; keep a copy")
+    assert made.startswith(f"created the key file {laudo.key_file}; keep a copy")
     assert "key file" not in again
 
 
@@ -100,8 +100,8 @@ def test_a_token_may_end_at_an_instant(laudo: Shell) -> None:
         (["--expires-in", "90"], "such as 12h, 90d or 52w"),
         (["--expires-in", "0d"], "such as 12h, 90d or 52w"),
         (["--expires-in", "-1d"], "such as 12h, 90d or 52w"),
-        (["--expires-at", "tomorrow"], "it takes an instant such as 2027-01-31T12:00:00Z"),
-        (["--expires-at", "2027-01-31"], "it takes an instant such as 2027-01-31T12:00:00Z"),
+        (["--expires-at", "tomorrow"], "must be an instant such as 2027-01-31T12:00:00Z"),
+        (["--expires-at", "2027-01-31"], "must be an instant such as 2027-01-31T12:00:00Z"),
         (["--expires-at", "2001-01-31T12:00:00Z"], "expired already"),
         (["--expires-in", "1d", "--expires-at", "2999-01-31T12:00:00Z"], "not both"),
     ],
@@ -136,7 +136,7 @@ def test_a_terminal_does_not_show_a_token_that_is_typed(laudo: Shell) -> None:
                 shown += more
     os.close(ours)
     assert process.returncode == 0
-    assert b"token 1 of user 1, without end" in shown
+    assert b"token 1 of user 1, never expires" in shown
     assert ADOPTED.encode() not in shown
 
 

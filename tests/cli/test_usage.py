@@ -109,7 +109,7 @@ def test_an_option_with_a_value_is_given_once_unless_it_is_a_setting(empty: Shel
             if option.name not in settings:
                 result = empty(*words, *[option.opts[0], "1"] * 2)
                 assert result.exit_code == 2
-                assert "': given more than once, and takes one value; hint: " in one_line(result)
+                assert "': given more than once, but takes one value; hint: " in one_line(result)
 
 
 def test_of_a_setting_that_is_given_twice_the_last_one_wins(empty: Shell) -> None:
@@ -138,28 +138,31 @@ def test_demo_shows_the_defaults_that_are_its_own(empty: Shell) -> None:
         (["serve", "--prot", "1"], "error: No such option '--prot'; hint: did you mean --port"),
         (["relatorios", "--quite-another"], "error: there is no such option; hint: laudo relatorios --help"),
         (["pessoas", "--nome=ana", "--nomemaria"], "error: there is no such option; hint: did you mean --nome?"),
-        (["login", "x"], "error: an argument too many; hint: the token is read from standard input, never given as "),
-        (["login", "--with-token", "x"], "error: an argument too many; hint: the token is read from standard input"),
-        (["relatorios", "x", "y"], "error: an argument too many; hint: filters are options, such as --numero-documen"),
-        (["export", "pessoas", "-o", "x.csv", "x"], "error: an argument too many; hint: filters are options, such as "),
-        (["user", "list", "x"], "error: an argument too many; hint: laudo user list --help"),
+        (["login", "x"], "error: unexpected argument; hint: the token is read from standard input, never given as "),
+        (["login", "--with-token", "x"], "error: unexpected argument; hint: the token is read from standard input"),
+        (["relatorios", "x", "y"], "error: unexpected argument; hint: filters are options, such as --numero-documen"),
+        (["export", "pessoas", "-o", "x.csv", "x"], "error: unexpected argument; hint: filters are options, such as "),
+        (["user", "list", "x"], "error: unexpected argument; hint: laudo user list --help"),
         (["import"], "error: Missing argument 'FILE'; hint: laudo import --help"),
         (
             ["user", "disable", "x"],
-            "error: Invalid value for 'ID': it takes the number that `laudo user list` shows; hint",
+            "error: Invalid value for 'ID': must be a number that `laudo user list` shows; hint",
         ),
-        (["token", "revoke", "0"], "error: Invalid value for 'ID': it takes the number that `laudo token list` shows"),
+        (["token", "revoke", "0"], "error: Invalid value for 'ID': must be a number that `laudo token list` shows"),
         (
             ["import", "-", "--account", "x"],
-            "error: Invalid value for '--account': it takes the number that `laudo acc",
+            "error: Invalid value for '--account': must be a number that `laudo acc",
         ),
-        (["import", "-", "--format", "x"], "error: Invalid value for '--format': it takes ndjson or csv; hint: laudo "),
-        (["pessoas", "--page", "x"], "error: Invalid value for '--page': it takes a whole number from 1 on; hint: "),
-        (["pessoas", "--page", "1_0"], "error: Invalid value for '--page': it takes a whole number from 1 on; hint: "),
-        (["pessoas", "--page", "\uff11"], "error: Invalid value for '--page': it takes a whole number "),
-        (["pessoas", "--rows", "30"], "error: Invalid value for '--rows': it takes a multiple of 25; hint: laudo pess"),
-        (["pessoas", "--rows", "0"], "error: Invalid value for '--rows': it takes a multiple of 25; hint: laudo pesso"),
-        (["pessoas", "--every", "x"], "error: Invalid value for '--every': it takes a number from 0.1 to 86400; hint"),
+        (["import", "-", "--format", "x"], "error: Invalid value for '--format': must be ndjson or csv; hint: laudo "),
+        (["pessoas", "--page", "x"], "error: Invalid value for '--page': must be a whole number of at least 1; hint: "),
+        (
+            ["pessoas", "--page", "1_0"],
+            "error: Invalid value for '--page': must be a whole number of at least 1; hint: ",
+        ),
+        (["pessoas", "--page", "\uff11"], "error: Invalid value for '--page': must be a whole number "),
+        (["pessoas", "--rows", "30"], "error: Invalid value for '--rows': must be a multiple of 25; hint: laudo pess"),
+        (["pessoas", "--rows", "0"], "error: Invalid value for '--rows': must be a multiple of 25; hint: laudo pesso"),
+        (["pessoas", "--every", "x"], "error: Invalid value for '--every': must be a number from 0.1 to 86400; hint"),
         (["serve", "--port", "0"], "error: port (from --port) is not a number from 1 to 65535"),
         (["config", "--config", "none.toml"], "error: cannot read the settings file none.toml"),
     ],
@@ -364,7 +367,7 @@ def test_a_sound_store_has_no_differences_whoever_reads(laudo: Shell, how: str) 
 def test_what_is_done_is_done_though_it_cannot_be_printed(laudo: Shell, how: str) -> None:
     done = unprinted(laudo, how, "import", str(ndjson(laudo.folder, 3)), "--account", "1")
     counts = "3 inserted, 0 updated, 0 unchanged, 0 stale, 0 rejected"
-    said = f"error: {counts}: that is done, but could not be printed: {REFUSED[how]}\n"
+    said = f"error: {counts}: done, but this could not be printed: {REFUSED[how]}\n"
     assert (done.returncode, done.stderr) == (0, said)
     assert unprinted(laudo, how, "user", "disable", "1").returncode == 0
 
@@ -372,7 +375,7 @@ def test_what_is_done_is_done_though_it_cannot_be_printed(laudo: Shell, how: str
 @pytest.mark.parametrize("how", REFUSED)
 def test_what_is_made_is_told_on_stderr_when_it_cannot_be_printed(laudo: Shell, how: str) -> None:
     done = unprinted(laudo, how, "account", "create", "Filial", "--organization", "1", "--json")
-    said = f"error: account 2 of organization 1: that is done, but could not be printed: {REFUSED[how]}\n"
+    said = f"error: account 2 of organization 1: done, but this could not be printed: {REFUSED[how]}\n"
     assert (done.returncode, done.stderr) == (1, said)
 
 
@@ -382,7 +385,7 @@ def test_what_is_made_is_told_too_when_the_encoding_of_the_output_cannot_hold_it
 ) -> None:
     environ = laudo.environment | {"PYTHONIOENCODING": "latin-1"}
     done = subprocess.run([LAUDO, *words], check=False, capture_output=True, env=environ)
-    done_all_the_same = "that is done, but could not be printed: the encoding of the output cannot hold it"
+    done_all_the_same = "done, but this could not be printed: the encoding of the output has no such characters"
     said = f"error: organization 2, with account 2 (principal): {done_all_the_same}\n"
     assert (done.returncode, done.stderr.decode()) == (code, said if code else "")
 
@@ -391,7 +394,7 @@ def test_what_is_made_is_told_too_when_the_encoding_of_the_output_cannot_hold_it
 def test_a_token_that_cannot_be_printed_is_not_made(laudo: Shell, how: str) -> None:
     laudo.prints("token", "create", "--user", "1")
     done = unprinted(laudo, how, "token", "create", "--user", "1")
-    said = f"error: no token was made, since it could not be printed: {REFUSED[how]}\n"
+    said = f"error: no token was created, since it could not be printed: {REFUSED[how]}\n"
     assert (done.returncode, done.stderr) == (2, said)
     assert len(laudo.lists("token", "list")) == 1
 
@@ -465,12 +468,12 @@ def test_where_nothing_is_kept_a_failure_is_left_to_who_tells_of_all() -> None:
 
 
 def test_want_of_memory_is_no_mistake_of_ours() -> None:
-    assert output.reason(MemoryError()).startswith("there is not enough memory; hint: ")
+    assert output.reason(MemoryError()).startswith("out of memory; hint: ")
 
 
 def test_a_mistake_of_ours_is_told_without_what_it_was_made_with() -> None:
     with pytest.raises(ValueError, match="52998224725") as raised:
         int("cpf 52998224725")
     said = output.reason(raised.value)
-    assert said.startswith(f"a mistake in laudo: ValueError at {__file__}:")
+    assert said.startswith(f"a bug in laudo: ValueError at {__file__}:")
     assert "52998224725" not in said

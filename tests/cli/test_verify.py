@@ -27,7 +27,7 @@ def test_differences_are_lines_and_exit_1(laudo: Shell) -> None:
     assert result.stdout == (
         "organization 1, account 1, axis 2 (relatorio by numero), bucket 1: total of the bucket is 49, counted 50\n"
     )
-    assert result.stderr == "1 difference; hint: laudo verify --repair writes anew what differs\n"
+    assert result.stderr == "1 difference; hint: `laudo verify --repair` rewrites what differs\n"
     [difference] = json.loads(laudo("verify", "--json").stdout)
     assert {name: value for name, value in difference.items() if value is not None} == {
         "id_organizacao": 1,
@@ -58,7 +58,7 @@ def test_an_index_of_words_that_cannot_be_read_is_a_difference_that_repair_mends
     line = "organization 1: the index of words is damaged\n"
     result = laudo("verify")
     assert (result.exit_code, result.stdout) == (1, line)
-    assert result.stderr == "1 difference; hint: laudo verify --repair writes anew what differs\n"
+    assert result.stderr == "1 difference; hint: `laudo verify --repair` rewrites what differs\n"
     result = laudo("verify", "--repair")
     assert (result.exit_code, result.stdout) == (0, line)
     assert result.stderr == "1 difference, repaired; a second pass found none\n"
@@ -108,7 +108,7 @@ def test_only_what_was_written_counts_as_repaired(laudo: Shell) -> None:
     damage(laudo, GONE)
     damage(laudo, "UPDATE facet SET total = total + 1 WHERE id_conta = 2 AND facet = 1")
     result = laudo("verify")
-    assert result.stderr == f"2 differences; hint: laudo verify --repair writes anew what differs; hint: {REMEDY}\n"
+    assert result.stderr == f"2 differences; hint: `laudo verify --repair` rewrites what differs; hint: {REMEDY}\n"
     result = laudo("verify", "--repair")
     assert result.exit_code == 1
     assert result.stderr == (

@@ -57,7 +57,7 @@ def test_it_says_where_it_serves_and_no_more(place: Place) -> None:
     with serving(place, "--workers", "1") as server:
         assert server.ask("/health").status == 200
         wait_for_text(server.err)
-    assert server.err.read_text("utf-8") == f"laudo serves {server.url} with 1 worker; Ctrl-C stops it\n"
+    assert server.err.read_text("utf-8") == f"laudo serves {server.url} with 1 worker; press Ctrl-C to stop\n"
 
 
 # Many connections.
@@ -69,7 +69,7 @@ def test_no_worker_ever_reaches_the_limit_of_open_files(place: Place) -> None:
         clients = [stack.enter_context(Client(server.port)) for _ in range(200)]
         for client in clients:
             client.send(request("/health"))
-        server.wait_to_say("each worker accepts 57 connections, not 1024: no more than 128 files may be open\n")
+        server.wait_to_say("each worker accepts 57 connections instead of 1024: the limit is 128 open files\n")
         assert {client.read().status for client in clients[:50]} == {200}
         [worker] = server.workers()
         assert len(list(Path(f"/proc/{worker}/fd").iterdir())) < 128
@@ -114,7 +114,7 @@ def test_who_is_answered_late_by_intention_holds_up_nobody(place: Place) -> None
         wait_for_text(server.err)
     assert {answer.status for answer in answers} == {200}
     assert 2 <= took < 8, "eight or so are late by two seconds each"
-    assert server.err.read_text("utf-8").startswith("rehearses 2s=50: some requests are refused, or answered late\n")
+    assert server.err.read_text("utf-8").startswith("rehearsing 2s=50: some requests are refused or answered late\n")
 
 
 # Workers.

@@ -85,18 +85,19 @@ EPILOG: Final = """
 Exit codes:
   0    done
   1    done in part: `import`, `delete`, `find`, `erase`, `prune`, `copy`,
-       `export`, `pull` or `migrate` could not do all of it, or `create` could
-       not print what it made; or `verify` or `copy` found differences
-  2    nothing done: stderr says what is wrong with the options, the
-       settings, the store or the service
+       `export`, `pull` or `migrate` could not finish, or `create` could not
+       print what it made; or `verify` or `copy` found differences
+  2    nothing done: something is wrong with the options, the settings, the
+       store or the service; stderr says what
   130  interrupted
 
-Every flag that is a setting is also a variable (--max-rows is LAUDO_MAX_ROWS) and a key of laudo.toml (max_rows).
-Flags win over variables, variables over the file; `laudo config` shows what is in force. NO_COLOR is respected.
+Every setting is a flag (--max-rows), an environment variable (LAUDO_MAX_ROWS) and a key of laudo.toml (max_rows).
+Flags override variables, and variables override the file. `laudo config` shows the settings in force. NO_COLOR is
+respected.
 """
 
 
 @click.group(cls=Entry, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="laudo", message="%(prog)s %(version)s")
 def main() -> None:
-    """Ask an identity-validation service, and run laudo, the query side of one."""
+    """Query an identity-validation service, or run the query side of one."""

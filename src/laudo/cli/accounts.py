@@ -13,14 +13,14 @@ from laudo.server.config import Settings
 if TYPE_CHECKING:
     from laudo.server.accounts import Level
 
-_webhook: Final = click.option("--webhook-url", default="", help="Shown by /usuario; nothing is ever sent there.")
+_webhook: Final = click.option("--webhook-url", default="", help="Shown by /usuario; laudo never sends anything there.")
 
 
 @click.group(cls=usage.Group)
 def organization() -> None:
     """Manage organizations.
 
-    Each sees the people consulted by all its accounts.
+    An organization sees the people that its accounts have consulted.
     """
 
 
@@ -30,7 +30,7 @@ def organization() -> None:
 @as_json
 @with_settings("store")
 def create_organization(settings: Settings, *, name: str, webhook_url: str, json_: bool) -> None:
-    """Make an organization and its first account, "principal"."""
+    """Create an organization and its first account, "principal"."""
     from laudo.server import accounts
 
     with opened(settings, write=True) as database, database.transaction() as connection:
@@ -43,18 +43,18 @@ def create_organization(settings: Settings, *, name: str, webhook_url: str, json
 def account() -> None:
     """Manage accounts of organizations.
 
-    Each sees its own reports.
+    An account sees only its own reports.
     """
 
 
 @account.command("create")
 @click.argument("name")
-@by_id("organization", "id_organizacao", "Id of its organization.")
+@by_id("organization", "id_organizacao", "Id of the organization that the account belongs to.")
 @_webhook
 @as_json
 @with_settings("store")
 def create_account(settings: Settings, *, name: str, id_organizacao: int, webhook_url: str, json_: bool) -> None:
-    """Make one more account of an organization."""
+    """Create another account in an organization."""
     from laudo.server import accounts
 
     with opened(settings, write=True) as database, database.transaction() as connection:
@@ -67,18 +67,18 @@ def create_account(settings: Settings, *, name: str, id_organizacao: int, webhoo
 def user() -> None:
     """Manage users of accounts.
 
-    Each asks for one account, with tokens.
+    A user belongs to one account and holds tokens for it.
     """
 
 
 @user.command("create")
-@by_id("account", "id_conta", "Id of the account to ask for.")
+@by_id("account", "id_conta", "Id of the account that the user belongs to.")
 @click.option("--email", required=True, help="Shown by /usuario.")
 @click.option("--name", required=True, help="Shown by /usuario.")
 @as_json
 @with_settings("store")
 def create_user(settings: Settings, *, id_conta: int, email: str, name: str, json_: bool) -> None:
-    """Make a user of an account."""
+    """Create a user in an account."""
     from laudo.server import accounts
 
     with opened(settings, write=True) as database, database.transaction() as connection:
@@ -90,7 +90,7 @@ def _complete(group: click.Group, every: str) -> None:
     """Add `list`, `disable` and `enable`, the same at each level; `every` names the function that lists."""
     noun = str(group.name)
 
-    @group.command("list", help=f"Show all {noun}s.")
+    @group.command("list", help=f"List all {noun}s.")
     @as_json
     @with_settings("store")
     def show(settings: Settings, *, json_: bool) -> None:
@@ -99,7 +99,7 @@ def _complete(group: click.Group, every: str) -> None:
         with opened(settings) as database, database.snapshot() as connection:
             output.listing([asdict(one) for one in getattr(accounts, every)(connection)], as_json=json_)
 
-    @group.command("disable", help=f"Refuse every token of this {noun} from the next request on.")
+    @group.command("disable", help=f"Refuse all tokens of this {noun}, from the next request on.")
     @click.argument("number", metavar="ID", type=Id(noun))
     @with_settings("store")
     def disable(settings: Settings, *, number: int) -> None:

@@ -33,7 +33,7 @@ def chosen(names: Sequence[str], text: str | None) -> tuple[str, ...]:
         return tuple(names)
     wanted = tuple(name.strip() for name in text.split(",") if name.strip())
     if not wanted or set(wanted) - set(names):
-        raise output.Failure(f"--json takes fields separated by commas, of: {', '.join(names)}")
+        raise output.Failure(f"--json takes a comma-separated list of these fields: {', '.join(names)}")
     return wanted
 
 
@@ -97,7 +97,7 @@ def _without_environment() -> Iterator[None]:
 
 
 def _not_by_jq(said: str) -> output.Failure:
-    return output.Failure(f"--jq: {next(iter(said.splitlines()), 'an error without a text')}")
+    return output.Failure(f"--jq: {next(iter(said.splitlines()), 'an error without a message')}")
 
 
 def table(pages: Iterable[Iterable[Wire]], fields: Sequence[str]) -> None:
@@ -198,10 +198,8 @@ _HALTING: Final = "def halt_error(_): error; def halt_error: error; "
 _QUOTED: Final = re.compile(r"""["(\[{\d].*(?:["\])}\d]|\.{3})""", re.DOTALL).sub
 """Finds the values of items that jq quotes in an error, from the first one to the last."""
 _FORMATS: Final[tuple[Callable[[Command], Command], ...]] = (
-    click.option(
-        "--json", "json_", metavar="FIELDS", help="Print a JSON array with these fields, separated by commas."
-    ),
-    click.option("--jq", metavar="EXPRESSION", help="Print what jq makes of the JSON array."),
+    click.option("--json", "json_", metavar="FIELDS", help="Print a JSON array with these comma-separated fields."),
+    click.option("--jq", metavar="EXPRESSION", help="Filter the JSON array with a jq expression."),
     click.option("--csv", "csv_", is_flag=True, help="Print CSV."),
     click.option("--reveal", is_flag=True, help="Do not mask CPFs in the table."),
 )

@@ -13,18 +13,18 @@ DONE: Final = "the tables are distributed as planned"
 
 @click.group(cls=usage.Group)
 def citus() -> None:
-    """Distribute a store on PostgreSQL over many machines.
+    """Distribute a PostgreSQL store over several machines.
 
-    All that belongs to an organization lies on one of them.
+    All rows of an organization are on the same machine.
     """
 
 
 @citus.command()
 @with_settings("store")
 def plan(settings: Settings) -> None:
-    """Print the SQL that distributes every table.
+    """Print the SQL that distributes the tables.
 
-    Nothing is changed. The store must be migrated; it need not have Citus.
+    This changes nothing. The store must be migrated; it does not need Citus yet.
     """
     from laudo.server import citus as cluster
 
@@ -39,9 +39,9 @@ def plan(settings: Settings) -> None:
 @citus.command()
 @with_settings("store")
 def apply(settings: Settings) -> None:
-    """Distribute every table, with the rows it has.
+    """Distribute all tables, with their rows, in one transaction.
 
-    All of it or nothing. Doing so again changes nothing; after `laudo migrate` it distributes what is new.
+    Running it again changes nothing; after `laudo migrate` it distributes the new tables.
     """
     from laudo.server import citus as cluster
 

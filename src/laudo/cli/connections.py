@@ -43,11 +43,11 @@ def accepted(settings: Settings) -> int:
         return share
     if limit < others + _FEWEST:
         workers = output.counted(settings.workers, "worker")
-        hint = "raise the limit (ulimit -n, LimitNOFILE) to 1024 or more"
-        raise output.Failure(f"no more than {limit} files may be open, too few for {workers}; hint: {hint}")
+        hint = "raise it (ulimit -n, LimitNOFILE) to 1024 or more"
+        raise output.Failure(f"the limit of {limit} open files is too low for {workers}; hint: {hint}")
     number = max(1, left)
     accepted = output.counted(number, "connection")
-    output.note(f"each worker accepts {accepted}, not {share}: no more than {limit} files may be open")
+    output.note(f"each worker accepts {accepted} instead of {share}: the limit is {limit} open files")
     return number
 
 

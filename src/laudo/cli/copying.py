@@ -18,29 +18,29 @@ EPILOG: Final = """
 \b
 Exit codes:
   0    the stores are equal
-  1    they are not: the source has changed meanwhile, or a failure came
+  1    they differ because the source changed meanwhile, or the copy failed
        after a part; run it again
-  2    nothing done: usage, or the target has something of its own; stderr
+  2    nothing done: wrong usage, or the target has data of its own; stderr
        says why
-  130  interrupted; running it again goes on
+  130  interrupted; run it again to resume
 
-LAUDO_STORE is not used. The target is a store that `laudo migrate --store URL` has made, or an earlier copy, which is
-brought up to date; what it has beyond the source's reports is deleted. Nothing is written to the source, and its
-service may go on; let no service ask the target before the end. Stop imports, at least for the last run.
+LAUDO_STORE is not used. The target is a store created by `laudo migrate --store URL`, or an earlier copy, which is
+brought up to date: reports that the source does not have are deleted there. The source is only read, and its service
+can keep running. No service may use the target until the copy is done. Stop imports, at least for the last run.
 
-In the end both are read again and compared, and everything counted is recounted. The tokens work there with the same
-key file, and what clients keep (ETags, cursors) stays valid.
+At the end both stores are read again and compared, and the counts of the target are recounted. Tokens work on the
+target with the same key file, and what clients keep (ETags, cursors) stays valid.
 """
 
 
 @click.command("copy", cls=usage.Command, epilog=EPILOG)
-@click.option("--from", "source_url", metavar="URL", required=True, help="Store to copy.")
-@click.option("--to", "target_url", metavar="URL", required=True, help="Store that becomes a copy.")
+@click.option("--from", "source_url", metavar="URL", required=True, help="Store to copy from.")
+@click.option("--to", "target_url", metavar="URL", required=True, help="Store to copy to.")
 @with_settings()
 def copy_store(settings: Settings, *, source_url: str, target_url: str) -> int:
     """Copy a store into another one.
 
-    From SQLite to PostgreSQL, or back, or to one more of the same.
+    From SQLite to PostgreSQL, from PostgreSQL to SQLite, or between two stores of the same kind.
     """
     from laudo.server.ingest.copying import Copy
 
@@ -48,7 +48,7 @@ def copy_store(settings: Settings, *, source_url: str, target_url: str) -> int:
         source = _opened(stack, "--from", replace(settings, store=source_url))
         target = _opened(stack, "--to", replace(settings, store=target_url), write=True)
         copy = Copy(source, target)
-        hint = "run it again, it goes on from there"
+        hint = "run it again to resume"
         with output.resumable(lambda: f"{_told(copy.done)}; hint: {hint}" if copy.done.organizations else ""):
             _copy(copy)
             found = _differences(copy)

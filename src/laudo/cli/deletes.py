@@ -28,13 +28,13 @@ BATCH: Final = 10_000
 EPILOG: Final = """
 \b
 Exit codes:
-  0    all are gone: deleted now, or absent before
-  1    some were no UUIDs, or a failure came after some batches
+  0    all are gone: deleted now, or already absent
+  1    some were not UUIDs, or it failed after some batches
   2    nothing done
-  130  interrupted; running it again finishes
+  130  interrupted; run it again to finish
 
-Batches of 10,000 are on disk before they are counted. What is no UUID never stops the rest: its place goes to stderr,
-never what it is.
+Each batch of 10,000 is on disk before it is counted. An argument or line that is not a UUID does not stop the rest:
+stderr gives its number, never its text.
 """
 
 
@@ -46,7 +46,7 @@ never what it is.
 def delete_reports(settings: Settings, *, numeros: tuple[str, ...], id_conta: int, vacuum: bool) -> int:
     """Delete reports of an account.
 
-    NUMERO is a report's UUID; - reads one a line from stdin.
+    NUMERO is the UUID of a report; - reads UUIDs from stdin, one per line.
     """
     from laudo.core.values import UUID
     from laudo.server.ingest.writer import Ingest
@@ -161,7 +161,7 @@ def _stream(numeros: Sequence[str]) -> BytesIO:
 
 def _end(done: Done, place: str, name: str) -> int:
     if not done.lines:
-        raise output.Failure(f"there is no {place} with a {name}")
+        raise output.Failure(f"there is no {name} to read")
     output.summary(str(done))
     if done.rejected == done.lines:
         raise output.Failure(f"no {place} is a {name}")

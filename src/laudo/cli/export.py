@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from laudo.client import Laudo
 
 EPILOG: Final = """
-Until it is whole, FILE is not touched: FILE.part and FILE.part.json hold what has come so far. The same command
-goes on from there. .parquet needs the package pyarrow (pip install '.[parquet]' in a clone).
+FILE appears only when it is complete. Until then FILE.part and FILE.part.json hold what has arrived so far; run the
+same command again to resume. .parquet needs the package pyarrow (pip install '.[parquet]' in a clone).
 """
 
 
 @click.group(cls=usage.Group)
 def export() -> None:
-    """Write a whole list to a file.
+    """Export a whole list to a file.
 
-    It can be interrupted, and goes on when it is run again.
+    If it is interrupted, run it again to resume.
     """
 
 
@@ -36,9 +36,9 @@ def exporting(resource: Resource) -> click.Command:
         "file",
         type=click.Path(path_type=Path, dir_okay=False),
         required=True,
-        help=f"File to write; its name ends in {', '.join(FORMATS)}.",
+        help=f"File to write; its extension is the format: {', '.join(FORMATS)}.",
     )
-    @click.option("--workers", type=Whole(1, 32), default=1, help="Pages under way at a time.  [default: 1]")
+    @click.option("--workers", type=Whole(1, 32), default=1, help="Pages to request at a time.  [default: 1]")
     @filters.filters(resource)
     def run(*, file: Path, workers: int, **options: Any) -> None:  # noqa: ANN401 - what click gives
         asked = filters.given(resource, options)
@@ -50,7 +50,7 @@ def exporting(resource: Resource) -> click.Command:
                 part.finish()
         output.summary(f"{output.counted(part.items, resource.name.removesuffix('s'))} in {file}")
 
-    run.__doc__ = f"Write {resource.name} to a file, all of them or those of a filter."
+    run.__doc__ = f"Export all {resource.name}, or those that match filters."
     return export.command(resource.name, epilog=EPILOG)(run)
 
 

@@ -16,7 +16,7 @@ def filters(resource: Resource) -> Callable[[Command], Command]:
 
     def decorate(command: Command) -> Command:
         orders = tuple(f"{sign}{field.name}" for field in resource.fields for sign in ("", "-"))
-        text = "Field to sort by, with - before it for descending."
+        text = "Field to sort by; put - before it for descending order."
         command = click.option("--sort", "sort", metavar="FIELD", shell_complete=_begun(orders), help=text)(command)
         for filter_ in reversed(resource.filters):
             command = _option(filter_)(command)

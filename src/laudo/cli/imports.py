@@ -28,22 +28,30 @@ EPILOG: Final = """
 \b
 Exit codes:
   0    all lines are in
-  1    some lines were rejected, or a failure came after some batches
+  1    some lines were rejected, or it failed after some batches
   2    nothing done
-  130  interrupted; running it again finishes
+  130  interrupted; run it again to finish
 
-One report a line, in the fields of the API and nome_pessoa. The newer atualizado_em of a numero wins; what is there
-already is unchanged, what is older stale, and what differs under the same instant conflicting. Batches of up to
-20,000 lines, as many as take about a second, are on disk before they are counted; what comes through a pipe waits for
-a second at most. For each rejected line its number and the reason, never its content, go to --errors or stderr.
+Each line is one report, with the fields of the API and nome_pessoa. Of two reports with the same numero, the one with
+the newer atualizado_em wins. One that is already there counts as unchanged, an older one as stale, and one that differs
+under the same instant as conflicting. A batch has up to 20,000 lines, as many as take about a second, and is on disk
+before it is counted. Lines from a pipe wait for a second at most. The number of each rejected line and the reason,
+never its content, go to --errors or stderr.
 """
 
 
 @click.command("import", cls=usage.Command, epilog=EPILOG)
 @click.argument("file", type=stdin.File())
 @of_account
-@click.option("--format", "file_format", type=Word(["ndjson", "csv"]), help="Otherwise by name, then by content.")
-@click.option("--errors", type=click.Path(path_type=Path), help="File for the rejected lines' numbers and reasons.")
+@click.option(
+    "--format",
+    "file_format",
+    type=Word(["ndjson", "csv"]),
+    help="Format; detected from the name or the content if not given.",
+)
+@click.option(
+    "--errors", type=click.Path(path_type=Path), help="File for the numbers of rejected lines and the reasons."
+)
 @click.option("--dry-run", is_flag=True, help="Read and check everything, write nothing.")
 @click.option("--accept-invalid-documents", is_flag=True, help="Do not verify check digits of CPF and CNPJ.")
 @with_settings("store")
@@ -59,7 +67,7 @@ def import_reports(
 ) -> int:
     """Import a file of reports.
 
-    FILE is NDJSON or CSV, also as .gz; - reads stdin.
+    FILE is NDJSON or CSV, and may be gzipped (.gz); - reads stdin.
     """
     from laudo.server.ingest import records
     from laudo.server.ingest.batches import batches
@@ -155,7 +163,7 @@ def _rejections(path: Path | None) -> Iterator[TextIO | None]:
         yield None
         return
     if path == Path("-"):
-        raise output.Failure("--errors: - is no file; hint: leave --errors out and they go to stderr")
+        raise output.Failure("--errors: - is not a file; hint: without --errors, rejected lines go to stderr")
     if path.is_file() and _holds_something_else(path):
         raise output.Failure(f"--errors: {path} holds something other than rejected lines; hint: name another file")
     with TextIOWrapper(BufferedWriter(_Named(path, "w")), encoding="utf-8") as stream:
@@ -180,7 +188,7 @@ def _holds_something_else(path: Path) -> bool:
 
 def _resumable(done: Done) -> AbstractContextManager[None]:
     """On a failure, say how many lines are on disk."""
-    hint = "run it again to finish, nothing is written twice"
+    hint = "run it again to finish (nothing is written twice)"
 
     def kept() -> str:
         return f"{output.counted(done.lines, 'line')} ({done}); hint: {hint}" if done.lines else ""
@@ -190,10 +198,10 @@ def _resumable(done: Done) -> AbstractContextManager[None]:
 
 def _end(done: Done, *, dry_run: bool) -> int:
     if not done.lines:
-        raise output.Failure("the file has no lines, or a header and nothing below it")
+        raise output.Failure("the file has no lines, or only a header")
     output.summary(f"dry run: {done.valid} valid, {done.rejected} rejected, nothing written" if dry_run else str(done))
     if not done.valid:
-        raise output.Failure("no line could be accepted")
+        raise output.Failure("every line was rejected")
     return output.IN_PART if done.rejected else 0
 
 

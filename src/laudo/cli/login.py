@@ -22,8 +22,8 @@ TOKEN: Final = "LAUDO_TOKEN"  # noqa: S105 - the name of a variable
 _LONGEST_LINE: Final = 4096
 """Characters, more than the client accepts in a token."""
 _UNASKED: Final = "laudo login --url URL --with-token"
-_KEPT: Final = ("the base URL that `laudo login` kept", "the token that `laudo login` kept")
-_HINT: Final = f"hint: laudo login, or set {URL} and {TOKEN}"
+_KEPT: Final = ("the base URL that `laudo login` saved", "the token that `laudo login` saved")
+_HINT: Final = f"hint: run `laudo login`, or set {URL} and {TOKEN}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,12 @@ class Access:
 
 
 @click.command(
-    cls=usage.Command, epilog=f"Both are checked before they are kept. {URL} and {TOKEN} win over what is kept."
+    cls=usage.Command, epilog=f"Both are checked before they are saved. {URL} and {TOKEN} override what is saved."
 )
-@click.option("--url", metavar="URL", help="Base address of the service; asked for if not given.")
-@click.option("--with-token", is_flag=True, help="Read the token from stdin instead of asking for it.")
+@click.option("--url", metavar="URL", help="Base URL of the service; prompted for if not given.")
+@click.option("--with-token", is_flag=True, help="Read the token from stdin instead of prompting for it.")
 def login(*, url: str | None, with_token: bool) -> None:
-    """Keep where to ask and with which token.
+    """Save the address of a service and your token.
 
     They go to a file that only you can read.
     """
@@ -57,34 +57,34 @@ def login(*, url: str | None, with_token: bool) -> None:
     base_url = stdin.asked("Base URL", hint=_UNASKED) if url is None else url
     token = given.readline(_LONGEST_LINE).strip() if with_token else stdin.asked("Token", hidden=True, hint=_UNASKED)
     if not token:
-        raise output.Failure("the first line of standard input is empty, where the token should stand")
+        raise output.Failure("there is no token on the first line of standard input")
     access = _checked(Access(base_url.rstrip("/"), token), names=("the base URL", "the token"))
     with access.client() as client:
         organization = client.usuario().nome_organizacao
     _write(access)
     output.summary(f"logged in to {access.base_url}, organization {' '.join(organization.split())}")
     if _is_overheard(access.base_url):
-        output.note("the token goes there unencrypted, and whoever listens on the way can use it; hint: https://")
+        output.note("the token is sent unencrypted, and whoever intercepts it can use it; hint: use https://")
     for name in (URL, TOKEN):
         if os.environ.get(name):
-            output.note(f"{name} is set, and wins over what is kept")
+            output.note(f"{name} is set and overrides what is saved")
 
 
 @click.command(cls=usage.Command)
 def logout() -> None:
-    """Remove what login has kept.
+    """Remove the saved address and token.
 
-    The token itself goes on working until whoever runs the service revokes it.
+    The token itself stays valid until it is revoked.
     """
     path = file()
     try:
         path.unlink()
     except FileNotFoundError:
-        output.summary("nothing was kept")
+        output.summary("nothing was saved")
     else:
-        output.summary(f"logged out: {path} is removed")
+        output.summary(f"logged out: removed {path}")
     if os.environ.get(TOKEN):
-        output.note(f"{TOKEN} is set, and is still used")
+        output.note(f"{TOKEN} is set and is still used")
 
 
 def access(base_url: str | None = None) -> Access:
@@ -96,11 +96,11 @@ def access(base_url: str | None = None) -> Access:
     wanted, token = os.environ.get(URL) if base_url is None else base_url, os.environ.get(TOKEN)
     names = ("--from" if base_url is not None else URL if wanted else _KEPT[0], TOKEN if token else _KEPT[1])
     if base_url is not None and not base_url.strip("/"):
-        raise output.Failure("--from is empty, where the base URL of a service should stand")
+        raise output.Failure("--from is empty; hint: give the base URL of a service")
     kept = None if wanted and token else _read()
     wanted = (wanted or (kept.base_url if kept else "")).rstrip("/")
     if not wanted:
-        raise output.Failure(f"it is not known which service to ask; {_HINT}")
+        raise output.Failure(f"there is no service to ask; {_HINT}")
     token = token or (kept.token if kept and kept.base_url == wanted else "")
     if not token:
         raise output.Failure(f"there is no token for {wanted}; {_HINT}")
@@ -139,7 +139,7 @@ def _read() -> Access | None:
     try:
         with file().open(encoding="utf-8") as stream:
             if stat.S_IMODE(os.fstat(stream.fileno()).st_mode) & 0o077:
-                raise output.Failure(f"others can read {file()}; hint: chmod 600 {file()}")
+                raise output.Failure(f"other users can read {file()}; hint: chmod 600 {file()}")
             kept = json.load(stream)
             base_url, token = kept["base_url"], kept["token"]
             if isinstance(base_url, str) and isinstance(token, str):
@@ -148,7 +148,7 @@ def _read() -> Access | None:
         return None
     except (ValueError, KeyError, TypeError):
         pass
-    raise output.Failure(f"{file()} is not what `laudo login` wrote; hint: laudo login")
+    raise output.Failure(f"{file()} is not a file of `laudo login`; hint: run `laudo login`")
 
 
 def _write(access: Access) -> None:

@@ -86,7 +86,7 @@ def opened(
     with closing(open_store(settings.store, write=True, bounds=bounds)) as database:
         yield database
         if vacuum:
-            with output.resumable(lambda: "all deletions; hint: run it again to write the file anew"):
+            with output.resumable(lambda: "all deletions; hint: run it again to rewrite the file"):
                 database.vacuum()
 
 
@@ -95,7 +95,9 @@ def key(settings: Settings, *, create: bool) -> bytes:
     from laudo.server import keys
 
     if create and keys.make(settings.key_file):
-        output.note(f"made the key file {Path(settings.key_file).absolute()}; keep a copy, without it no token works")
+        output.note(
+            f"created the key file {Path(settings.key_file).absolute()}; keep a copy, no token works without it"
+        )
     return keys.load(settings.key_file)
 
 
@@ -106,18 +108,18 @@ def by_id(noun: str, name: str, about: str, *, required: bool = True) -> Callabl
 
 def of_account(command: Command) -> Command:
     """Add --account, whose reports the command writes or deletes."""
-    return by_id("account", "id_conta", "Id of the account whose reports they are.")(command)
+    return by_id("account", "id_conta", "Id of the account that the reports belong to.")(command)
 
 
 def of_organization(command: Command) -> Command:
     """Add --organization, whose reports, in all accounts, the command finds or deletes."""
-    whose = "Id of the organization whose reports they are, in all accounts."
+    whose = "Id of the organization that the reports belong to, in any account."
     return by_id("organization", "id_organizacao", whose)(command)
 
 
 def with_vacuum(command: Command) -> Command:
     """Add --vacuum, which the command passes to `opened`."""
-    then = "Then write SQLite's file anew, so that it has nothing of what was deleted, and is as small as can be."
+    then = "Then rewrite SQLite's file: nothing deleted remains in it, and it is as small as possible."
     return click.option("--vacuum", is_flag=True, help=then)(command)
 
 
@@ -130,7 +132,7 @@ _CONFIG: Final = click.option(
     "config_file",
     cls=usage.Setting,
     type=click.Path(path_type=Path),
-    help="Settings file (TOML); LAUDO_CONFIG, else ./laudo.toml if there is one.",
+    help="Settings file (TOML).  [default: LAUDO_CONFIG, or ./laudo.toml if it exists]",
 )
 
 

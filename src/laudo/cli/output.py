@@ -35,7 +35,7 @@ _EXPECTED: Final = (
 )
 """Errors whose text says what is wrong and what to do."""
 
-_NO_THREAD: Final = "no thread can be started; hint: raise the limits on processes and memory"
+_NO_THREAD: Final = "cannot start a thread; hint: raise the limits on processes and memory"
 
 Item = Mapping[str, str | int | bool | None]
 
@@ -213,12 +213,12 @@ def refusal(text: str) -> str | None:
         _discard(sys.stdout)
         return error.strerror
     except UnicodeEncodeError:
-        return "the encoding of the output cannot hold it"
+        return "the encoding of the output has no such characters"
     return None
 
 
 def _done(text: str, refused: str) -> str:
-    return f"{' '.join(text.split())}: that is done, but could not be printed: {refused}"
+    return f"{' '.join(text.split())}: done, but this could not be printed: {refused}"
 
 
 def _discard(stream: TextIO | None) -> None:
@@ -249,9 +249,9 @@ def reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     if isinstance(error, MemoryError):
-        return "there is not enough memory; hint: end other programs, or raise the limit that this one has"
+        return "out of memory; hint: close other programs, or raise the memory limit"
     if isinstance(error, UnicodeEncodeError) and not error.encoding.startswith("utf"):
-        return "the encoding of the output cannot hold what is to be printed; hint: set PYTHONIOENCODING=utf-8"
+        return "the encoding of the output has no such characters; hint: set PYTHONIOENCODING=utf-8"
     return _NO_THREAD if str(error) == "can't start new thread" else _bug(error)  # It is a plain RuntimeError.
 
 
@@ -278,4 +278,4 @@ def _bug(error: Exception) -> str:
     what = type(error).__name__ + "".join(f" at {frame.filename}:{frame.lineno}" for frame in frames)
     for noted in getattr(error, "__notes__", ()):  # The error is of another process.
         what = noted
-    return f"a mistake in laudo: {what}; hint: report it with this line"
+    return f"a bug in laudo: {what}; hint: report it with this line"

@@ -27,12 +27,10 @@ class Part:
     def __init__(self, file: Path, resource: Resource, *, access: Access, question: Mapping[str, object]) -> None:
         """Raises Failure if the file's name has no known ending, or is nothing but an ending."""
         if file.name.lower() in FORMATS:
-            raise output.Failure(
-                f"{file} is an ending without a name; hint: {file.with_name(resource.name + file.name)}"
-            )
+            raise output.Failure(f"{file} is only an extension; hint: {file.with_name(resource.name + file.name)}")
         self._format = file.suffix.lower()
         if self._format not in FORMATS:
-            raise output.Failure(f"{file} must end in {', '.join(FORMATS)}")
+            raise output.Failure(f"{file} must end in {' or '.join(FORMATS)}")
         if self._format == ".parquet":
             _pyarrow()
         self._file = file
@@ -69,11 +67,11 @@ class Part:
         """
         for path in (self._part, self._journal):
             if path.exists() and not path.is_file():
-                raise output.Failure(f"{path} is no file; hint: remove it")
+                raise output.Failure(f"{path} is not a file; hint: remove it")
         with _held(self._part) as self._stream:
             self._resume()
             self._part.chmod(0o600)
-            hint = f"the same command goes on, and begins anew without {self._part}"
+            hint = f"run the same command again to resume, or remove {self._part} to start over"
             kept = output.resumable(lambda: f"{output.counted(self.items, 'item')}; hint: {hint}" if self.items else "")
             with kept, self._worth_it():
                 if not self.items:
@@ -95,13 +93,12 @@ class Part:
         """Continue from what is noted, unless no items are noted or the file is shorter than that."""
         known, size = self._known(), os.fstat(self._stream.fileno()).st_size
         if known is None and size:
-            raise output.Failure(
-                f"{self._part} is not what `laudo export` wrote; hint: remove it, or name another file"
-            )
+            raise output.Failure(f"{self._part} is not a file of `laudo export`; hint: remove it, or name another file")
         if known is None or not known.items or size < known.bytes:
             return
         if known.question != self._question:
-            text = f"{self._journal} belongs to another question or token; hint: remove {self._part} to begin anew"
+            hint = f"remove {self._part} to start over"
+            text = f"{self._journal} is of an export with other filters or another token; hint: {hint}"
             raise output.Failure(text)
         self._bytes, self.items, self.done, self.place = known.bytes, known.items, known.done, known.place
         self._stream.truncate(self._bytes)
@@ -139,7 +136,7 @@ class Part:
         except FileNotFoundError:
             return None
         except (msgspec.DecodeError, UnicodeDecodeError):
-            text = f"{self._journal} is not what `laudo export` wrote; hint: remove it, or name another file"
+            text = f"{self._journal} is not a file of `laudo export`; hint: remove it, or name another file"
             raise output.Failure(text) from None
 
 
@@ -150,7 +147,7 @@ def _held(part: Path) -> FileIO:
         try:
             _lock(stream)
         except BlockingIOError:
-            raise output.Failure(f"another export is writing {part}; hint: let it end") from None
+            raise output.Failure(f"another export is writing {part}; hint: wait until it ends") from None
         with suppress(FileNotFoundError):
             # The process that held it before may have renamed it meanwhile.
             if os.path.samestat(os.fstat(stream.fileno()), part.stat()):

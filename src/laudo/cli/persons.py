@@ -18,24 +18,25 @@ _FIND: Final = """
 \b
 Exit codes:
   0    all reports are printed, if there are any
-  1    some lines were no CPF or CNPJ
-  2    none was one, or not all reports could be read or printed
+  1    some lines were not a CPF or CNPJ
+  2    no line was one, or not all reports could be read or printed
   130  interrupted
 
-Each report is a line of JSON, with the fields of the API, id_conta and nome_pessoa. What is no CPF or CNPJ never stops
-the rest: its line's number goes to stderr, never what it is.
+Each report is a line of JSON, with the fields of the API, id_conta and nome_pessoa. A line that is not a CPF or CNPJ
+does not stop the rest: stderr gives its number, never its text.
 """
 
 _ERASE: Final = """
 \b
 Exit codes:
-  0    all are gone: deleted now, or absent before
-  1    some lines were no CPF or CNPJ, or a failure came after some batches
+  0    all are gone: deleted now, or already absent
+  1    some lines were not a CPF or CNPJ, or it failed after some batches
   2    nothing done
-  130  interrupted; running it again finishes
+  130  interrupted; run it again to finish
 
-What is no CPF or CNPJ never stops the rest: its line's number goes to stderr, never what it is. laudo find shows what
-would be deleted. SQLite's file may keep parts of it in gaps until --vacuum, which is worth its time after the last.
+A line that is not a CPF or CNPJ does not stop the rest: stderr gives its number, never its text. `laudo find` shows
+what would be deleted. SQLite's file may keep parts of deleted data in gaps until --vacuum rewrites it; if you run
+several commands, give it with the last one.
 """
 
 
@@ -46,7 +47,7 @@ would be deleted. SQLite's file may keep parts of it in gaps until --vacuum, whi
 def find_reports(settings: Settings, *, documentos: tuple[str, ...], id_organizacao: int) -> int:
     """Print all reports of persons and companies.
 
-    - reads their CPFs and CNPJs, one a line, from stdin.
+    - reads their CPFs and CNPJs from stdin, one per line.
     """
     from laudo.server.accounts import owners
     from laudo.server.ingest import removal
@@ -80,7 +81,7 @@ def find_reports(settings: Settings, *, documentos: tuple[str, ...], id_organiza
 def erase_reports(settings: Settings, *, documentos: tuple[str, ...], id_organizacao: int, vacuum: bool) -> int:
     """Delete all reports of persons and companies.
 
-    - reads their CPFs and CNPJs, one a line, from stdin.
+    - reads their CPFs and CNPJs from stdin, one per line.
     """
     from laudo.server.ingest.removal import Removal
 
@@ -101,7 +102,9 @@ def erase_reports(settings: Settings, *, documentos: tuple[str, ...], id_organiz
 def _require_stdin(arguments: Sequence[str]) -> None:
     """Refuse documents given as arguments, which other users of the machine can see."""
     if tuple(arguments) != ("-",):
-        raise output.Failure("documents are read from stdin, never given as arguments, which others can see; hint: -")
+        raise output.Failure(
+            "documents are read from stdin, since other users can see arguments; hint: give - as the only argument"
+        )
 
 
 def _kind() -> Kind:

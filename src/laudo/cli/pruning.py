@@ -13,16 +13,18 @@ EPILOG: Final = """
 \b
 Exit codes:
   0    all are gone, if there were any
-  1    a failure came after some batches
+  1    it failed after some batches
   2    nothing done
-  130  interrupted; running it again finishes
+  130  interrupted; run it again to finish
 """
 
 
 @click.command("prune", cls=usage.Command, epilog=EPILOG)
 @of_organization
-@click.option("--before", metavar="DATE", type=Past(), required=True, help="Delete what has not changed since then.")
-@click.option("--dry-run", is_flag=True, help="Count what would be deleted, delete nothing.")
+@click.option(
+    "--before", metavar="DATE", type=Past(), required=True, help="Delete reports that have not changed since then."
+)
+@click.option("--dry-run", is_flag=True, help="Count the reports, but delete nothing.")
 @with_vacuum
 @with_settings("store")
 def prune_reports(settings: Settings, *, id_organizacao: int, before: int, dry_run: bool, vacuum: bool) -> int:
@@ -30,7 +32,7 @@ def prune_reports(settings: Settings, *, id_organizacao: int, before: int, dry_r
     from laudo.server.ingest.removal import Removal
 
     if dry_run and vacuum:
-        raise output.Failure("--dry-run deletes nothing, and --vacuum would be ignored; hint: leave one of them out")
+        raise output.Failure("--dry-run and --vacuum cannot be used together; hint: leave one of them out")
     with opened(settings, write=not dry_run, vacuum=vacuum) as database:
         removal = Removal(database, id_organizacao)
         total = removal.count_before(before)

@@ -18,28 +18,31 @@ EPILOG: Final = """
 \b
 Exit codes:
   0    done
-  1    some reports were rejected, or a failure came after others were stored
+  1    some reports were rejected, or it failed after others were stored
   2    nothing was stored
-  130  interrupted; the same command goes on
+  130  interrupted; run it again to resume
 
-The token is LAUDO_TOKEN, or the one that `laudo login` keeps for this service. How far it is stands in --state, beside
-the store; run again, it goes on, and later brings only what has changed. The service needs none of our extensions.
+The token is LAUDO_TOKEN, or the one that `laudo login` saved for this service. The progress is kept in --state. An
+interrupted run resumes when you run it again; later runs copy only what has changed. The service does not need any of
+our extensions.
 """
 
 
 @click.command(cls=usage.Command, epilog=EPILOG)
-@click.option("--from", "base_url", metavar="URL", required=True, help="Base address of the service.")
-@by_id("account", "id_conta", "Id of the account to fill.")
-@click.option("--whole", is_flag=True, help="Walk everything again, not only what changed.")
-@click.option("--token-renewed", is_flag=True, help="The token is not the one from before, but sees the same account.")
-@click.option("--state", type=click.Path(path_type=Path), help="File that says how far it is.")
+@click.option("--from", "base_url", metavar="URL", required=True, help="Base URL of the service.")
+@by_id("account", "id_conta", "Id of the account to copy into.")
+@click.option("--whole", is_flag=True, help="Read everything again, not only what has changed.")
+@click.option(
+    "--token-renewed", is_flag=True, help="Accept a token other than the previous one; it must see the same account."
+)
+@click.option("--state", type=click.Path(path_type=Path), help="File for the progress.  [default: beside the store]")
 @with_settings("store")
 def pull(
     settings: Settings, *, base_url: str, id_conta: int, whole: bool, token_renewed: bool, state: Path | None
 ) -> int:
     """Mirror another service into an account of the store.
 
-    Reports and persons' names, first whole, then only what has changed since.
+    The first run copies all reports and persons' names, later runs only what has changed.
     """
     from laudo.mirror import Mirror
     from laudo.mirror.names import Names
@@ -55,7 +58,7 @@ def pull(
         with access.client() as client, closing(Names(path.with_name(f"{path.name}.names"))) as names:
             mirror = Mirror(client, ingest, _of_store(known, ingest), names=names, save=lambda each: _save(path, each))
             resumable = output.resumable(
-                lambda: f"{mirror.summary}; hint: the same command goes on" if mirror.kept else "",
+                lambda: f"{mirror.summary}; hint: run it again to resume" if mirror.kept else "",
                 lambda: output.IN_PART if mirror.summary.kept else output.NOTHING_DONE,
             )
             with resumable, progress.of_lists() as report:
@@ -88,12 +91,16 @@ def _known(path: Path, access: login.Access, id_conta: int, *, token_renewed: bo
     except FileNotFoundError:
         return fresh
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise output.Failure(f"{path} is not what `laudo pull` wrote; hint: another --state begins anew") from None
+        raise output.Failure(
+            f"{path} is not a file of `laudo pull`; hint: name another --state to start over"
+        ) from None
     if (known.base_url, known.id_conta) != (fresh.base_url, fresh.id_conta):
-        raise output.Failure(f"{path} belongs to a mirror of {known.base_url}; hint: another --state, or account")
+        raise output.Failure(
+            f"{path} is of another mirror, of {known.base_url}; hint: name another --state or --account"
+        )
     if known.token not in ("", fresh.token) and not token_renewed:
-        hint = "--token-renewed if it sees the same account, else another --state and --account"
-        raise output.Failure(f"{path} belongs to another token; hint: {hint}")
+        hint = "give --token-renewed if it sees the same account, else another --state and --account"
+        raise output.Failure(f"{path} is of another token; hint: {hint}")
     known.token = fresh.token
     return known
 
@@ -102,7 +109,7 @@ def _of_store(known: "State", ingest: "Ingest") -> "State":
     """Begin anew if the store is not the one that the state describes: it lacks what would not be asked for again."""
     if known == (fresh := known.anew(whole=known.whole)) or known.is_of(ingest.standing()):
         return known
-    output.note("the store is another one than that of the last run, or an older state of it: all is walked again")
+    output.note("the store is not that of the last run, or was restored from an older backup: everything is read again")
     return fresh
 
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from laudo.client import Laudo
 
 EPILOG: Final = """
-Where nothing else is said: a table on a terminal, item by item where it is too narrow for one; lines of columns
-separated by tabs elsewhere. CPFs are masked. --json, --jq and --csv print whole values.
+Without a format option, a terminal shows a table, or the items one below the other if it is too narrow; a file or
+another program gets tab-separated columns. CPFs are masked. --json, --jq and --csv print whole values.
 """
 _CLEAR: Final = "\x1b[H\x1b[2J"
 _CONTRADICTIONS: Final = {
@@ -38,13 +38,17 @@ def asking(resource: Resource) -> click.Command:
     """Make the command that asks for a list."""
 
     @answers.formats
-    @click.option("--page", type=Whole(min=1), default=1, help="Number of the page.  [default: 1]")
-    @click.option("--rows", type=Multiple(STEP), help="Items a page, a multiple of 25.  [default: 25]")
-    @click.option("--all", "all_", is_flag=True, help="All items, not one page.")
-    @click.option("--workers", type=Whole(1, 32), default=1, help="With --all: pages under way at a time.")
-    @click.option("--count", is_flag=True, help="Print only how many there are.")
-    @click.option("--watch", is_flag=True, help="Print again whenever something has changed, until Ctrl-C.")
-    @click.option("--every", type=Real(0.1, 86_400), default=2.0, help="With --watch: seconds.  [default: 2]")
+    @click.option("--page", type=Whole(min=1), default=1, help="Page to show.  [default: 1]")
+    @click.option("--rows", type=Multiple(STEP), help="Items per page, a multiple of 25.  [default: 25]")
+    @click.option("--all", "all_", is_flag=True, help="Show all items instead of one page.")
+    @click.option(
+        "--workers", type=Whole(1, 32), default=1, help="With --all: pages to request at a time.  [default: 1]"
+    )
+    @click.option("--count", is_flag=True, help="Print only the number of items.")
+    @click.option("--watch", is_flag=True, help="Print again whenever something changes, until Ctrl-C.")
+    @click.option(
+        "--every", type=Real(0.1, 86_400), default=2.0, help="With --watch: seconds between checks.  [default: 2]"
+    )
     @click.option("--curl", is_flag=True, help="Print the request instead of sending it.")
     @filters.filters(resource)
     def ask(**options: Any) -> None:  # noqa: ANN401 - what click gives
@@ -57,7 +61,7 @@ def asking(resource: Resource) -> click.Command:
         with access.client() as client:
             _ask(client, resource, asked, **options)
 
-    ask.__doc__ = f"Ask a service for {resource.name}."
+    ask.__doc__ = f"List the {resource.name} of a service."
     return click.command(resource.name, cls=usage.Command, epilog=EPILOG)(ask)
 
 
@@ -66,12 +70,12 @@ pessoas: Final = asking(PESSOAS)
 
 
 @click.command(cls=usage.Command)
-@click.option("--json", "json_", metavar="FIELDS", help="Print JSON with these fields, separated by commas.")
-@click.option("--jq", metavar="EXPRESSION", help="Print what jq makes of the JSON.")
+@click.option("--json", "json_", metavar="FIELDS", help="Print JSON with these comma-separated fields.")
+@click.option("--jq", metavar="EXPRESSION", help="Filter the JSON with a jq expression.")
 @click.option("--reveal", is_flag=True, help="Do not mask the token.")
 @click.option("--curl", is_flag=True, help="Print the request instead of sending it.")
 def usuario(*, json_: str | None, jq: str | None, reveal: bool, curl: bool) -> None:
-    """Show who asks: the profile that belongs to the token."""
+    """Show who is asking: the profile that belongs to the token."""
     _refuse_what_is_ignored(click.get_current_context(), beside=("--curl",))
     access = login.access()
     if curl:
@@ -99,10 +103,10 @@ def _refuse_what_is_ignored(context: click.Context, *, beside: Iterable[str] = t
     }
     for pair in ((name, other) for name in beside for other in _CONTRADICTIONS[name]):
         if given.issuperset(pair):
-            raise click.UsageError(f"{' and '.join(pair)} contradict each other", context)
+            raise click.UsageError(f"{' and '.join(pair)} cannot be used together", context)
     for name, needed in _COMPLEMENTS:
         if name in given and needed not in given:
-            raise click.UsageError(f"{name} is for {needed}", context)
+            raise click.UsageError(f"{name} needs {needed}", context)
 
 
 def _ask(
@@ -140,7 +144,7 @@ def _place(found: Any, name: str) -> str:  # noqa: ANN401 - a page of either lis
     everything = f"{output.counted(found.total, name.removesuffix('s'))} in all"
     pages = -(-found.total // max(found.linhas, len(found.itens), 1))
     if 0 < pages < found.pagina:
-        return f"page {found.pagina} is beyond the last one, which is {pages}; {everything}"
+        return f"page {found.pagina} is beyond the last page, {pages}; {everything}"
     if pages > 1:
         return f"page {found.pagina} of {pages}, {everything}; --page and --all show the others"
     return everything

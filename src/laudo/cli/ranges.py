@@ -22,7 +22,7 @@ class Whole(click.IntRange):
     def fail(self, message: str, param: click.Parameter | None = None, ctx: click.Context | None = None) -> NoReturn:
         """Say what it takes in the place of the message."""
         del message
-        super().fail(f"it takes {self.accepts}", param, ctx)
+        super().fail(f"must be {self.accepts}", param, ctx)
 
     @property
     def accepts(self) -> str:
@@ -38,7 +38,7 @@ class Id(Whole):
 
     @property
     def accepts(self) -> str:
-        return f"the number that `laudo {self._of} list` shows"
+        return f"a number that `laudo {self._of} list` shows"
 
 
 class Multiple(Whole):
@@ -69,7 +69,7 @@ class Real(click.FloatRange):
     def fail(self, message: str, param: click.Parameter | None = None, ctx: click.Context | None = None) -> NoReturn:
         """Say what it takes in the place of the message."""
         del message
-        super().fail(f"it takes a number {_bounds(self)}", param, ctx)
+        super().fail(f"must be a number {_bounds(self)}", param, ctx)
 
 
 class Word(click.Choice[str]):
@@ -77,7 +77,7 @@ class Word(click.Choice[str]):
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:  # noqa: ANN401 - click's
         del value, ctx
-        return f"it takes {' or '.join(self.choices)}"
+        return f"must be {' or '.join(self.choices)}"
 
 
 class Instant(click.ParamType[int]):
@@ -91,7 +91,7 @@ class Instant(click.ParamType[int]):
         try:
             return parse_instant(value)
         except ValueError:
-            self.fail("it takes an instant such as 2027-01-31T12:00:00Z", param, ctx)
+            self.fail("must be an instant such as 2027-01-31T12:00:00Z", param, ctx)
 
 
 class Past(click.ParamType[int]):
@@ -105,9 +105,9 @@ class Past(click.ParamType[int]):
         try:
             since = SINCE.parse(value)
         except ValueError:
-            self.fail("it takes a date such as 2021-01-31, or an instant such as 2021-01-31T12:00:00Z", param, ctx)
+            self.fail("must be a date such as 2021-01-31, or an instant such as 2021-01-31T12:00:00Z", param, ctx)
         if not isinstance(since, int) or since > time.time_ns() // 1_000_000:
-            self.fail("it takes a date or an instant that has passed", param, ctx)
+            self.fail("must be a date or an instant in the past", param, ctx)
         return since
 
 
@@ -117,4 +117,4 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - click's
 
 
 def _bounds(kind: click.IntRange | click.FloatRange) -> str:
-    return f"from {kind.min} on" if kind.max is None else f"from {kind.min} to {kind.max}"
+    return f"of at least {kind.min}" if kind.max is None else f"from {kind.min} to {kind.max}"

@@ -23,10 +23,11 @@ DEMO_STORE: Final = "sqlite:///demo.db"
 _SERVE: Final = """
 \b
 Exit codes:
-  0    ended by SIGTERM, SIGHUP or Ctrl-C, after what was in flight
-  1    a worker ended again and again; stderr says why
-  2    it could not start, or start a worker anew
-  130  interrupted by Ctrl-C before it served
+  0    stopped by SIGTERM, SIGHUP or Ctrl-C, after it had finished the
+       requests in flight
+  1    a worker died again and again; stderr says why
+  2    it could not start, or could not replace a worker
+  130  interrupted by Ctrl-C before it was ready
 """
 
 
@@ -38,22 +39,24 @@ def serve(settings: Settings) -> None:
 
 
 @click.command(cls=usage.Command)
-@click.option("--count", type=Whole(1, 100_000_000), default=10_000, show_default=True, help="Reports.")
-@click.option("--until", "until_ms", metavar="INSTANT", type=Instant(), help="Where their dates end.  [default: now]")
-@click.option("--no-serve", is_flag=True, help="Only fill the store.")
-@click.option("--live", is_flag=True, help="Let reports come and move on while it serves.")
+@click.option("--count", type=Whole(1, 100_000_000), default=10_000, show_default=True, help="Number of reports.")
+@click.option(
+    "--until", "until_ms", metavar="INSTANT", type=Instant(), help="Where the dates of the reports end.  [default: now]"
+)
+@click.option("--no-serve", is_flag=True, help="Only fill the store, do not serve.")
+@click.option("--live", is_flag=True, help="Let reports arrive and change while it serves.")
 @with_settings("store", "key_file", "host", "port", "workers", "log", "rehearse", store=DEMO_STORE, log=False)
 def demo(settings: Settings, *, count: int, until_ms: int | None, no_serve: bool, live: bool) -> None:
     """Serve invented reports for a first look.
 
     Fills the store with two organizations, prints a token and a curl to paste, and serves.
 
-    They are the same each time, but for their instants, which end at --until. The second start finds the data of the
-    first, and prints the same token. The store is sqlite:///demo.db unless --store is given; LAUDO_STORE is not used,
-    so that a real store never gets invented reports by mistake.
+    The reports are the same each time, except for their dates, which end at --until. A second start finds the data of
+    the first and prints the same token. The store is sqlite:///demo.db unless you give --store; LAUDO_STORE is not
+    used, so that a real store never gets invented reports by mistake.
     """
     if no_serve and live:
-        raise click.UsageError("--live lets reports come while it serves; leave out --no-serve or --live")
+        raise click.UsageError("--live and --no-serve cannot be used together")
     _require_reach(until_ms)
     if not no_serve:
         serving.free_address(settings.host, settings.port)  # Before the address is printed: it may be taken.
@@ -68,24 +71,23 @@ def demo(settings: Settings, *, count: int, until_ms: int | None, no_serve: bool
 
 
 @click.command(cls=usage.Command)
-@click.option("--grants", is_flag=True, help="Also make the roles of a store on PostgreSQL, with their rights.")
+@click.option("--grants", is_flag=True, help="Also create the roles of a PostgreSQL store and grant them their rights.")
 @with_settings("store")
 def migrate(settings: Settings, *, grants: bool) -> None:
-    """Make a store or bring it up to date.
+    """Create a store, or bring its schema up to date.
 
-    Doing so again changes nothing.
+    Running it again changes nothing.
 
-    The roles, which cannot log in, are laudo_owner (migrate), laudo_writer (import, accounts) and laudo_reader
-    (serve). A login gets the rights of one by `GRANT laudo_reader TO login`. What later migrations make is granted
-    as well.
+    The roles are laudo_owner (migrate), laudo_writer (import, accounts) and laudo_reader (serve). They cannot log in:
+    `GRANT laudo_reader TO login` gives a login the rights of one. What later migrations add is granted as well.
     """
     from laudo.server import stores
 
     if grants and stores.file(settings.store):
-        raise output.Failure("a store in a file has no roles; whoever may read or write the file may use the store")
+        raise output.Failure("a SQLite store has no roles: whoever may read or write the file may use the store")
     applied = _migrate(settings)
     tell = output.note if grants else output.summary  # Then stdout has only the SQL.
-    tell("\n".join(f"applied {name}" for name in applied) or "the store is current")
+    tell("\n".join(f"applied {name}" for name in applied) or "the store is up to date")
     if grants:
         _grant(settings, refused=output.IN_PART if applied else output.NOTHING_DONE)
 
@@ -96,7 +98,7 @@ def migrate(settings: Settings, *, grants: bool) -> None:
 def show_config(*, config_file: Path | None, json_: bool, **given: object) -> None:
     """Show the settings in force.
 
-    Each with its value and where it came from; passwords are masked.
+    Shows each value and where it came from; passwords are masked.
     """
     settings, sources = config.resolve(given, os.environ, config_file)
     items = [
@@ -126,8 +128,8 @@ def _grant(settings: Settings, *, refused: int) -> None:
             statements = roles.grant(database)
         except roles.RolesError as error:
             click.echo("".join(f"{statement};\n" for statement in error.statements), nl=False)
-            output.fail(f"{error}; let somebody who may run the statements printed above", code=refused)
-    output.summary("\n".join(f"{statement};" for statement in statements) or "the roles are current")
+            output.fail(f"{error}; hint: let somebody who may do so run the statements printed above", code=refused)
+    output.summary("\n".join(f"{statement};" for statement in statements) or "the roles are up to date")
 
 
 def _require_reach(until_ms: int | None) -> None:
@@ -136,7 +138,7 @@ def _require_reach(until_ms: int | None) -> None:
 
     if until_ms is not None and until_ms < invented.EARLIEST_MS:
         earliest = render_instant(invented.EARLIEST_MS)
-        message = f"--until takes an instant from {earliest} on: the reports are those of three years"
+        message = f"--until must be {earliest} or later: the reports span three years"
         raise click.UsageError(message)
 
 
@@ -152,7 +154,7 @@ def _fill(settings: Settings, count: int, until_ms: int | None) -> "Demo":
     with opened(settings, write=True, distributed=False) as store:
         filled = invented.fill(store, key, count=count, until_ms=until_ms)
     if not filled.written:
-        output.note("the store was filled before, and is left as it is; another --store can have another --count")
+        output.note("the store was filled before and is left as it is; hint: for another --count, give another --store")
     base, token = serving.base_url(settings), filled.accesses[0].token
     click.echo(f"base URL  {base}")
     click.echo(f"token     {token}")
@@ -169,5 +171,5 @@ def _going_on(settings: Settings, filled: "Demo") -> Iterator[None]:
         with opened(settings, write=True, distributed=False) as store:
             invented.go_on(store, filled)
     except StoreError as error:
-        output.note(f"no more reports come: {error}; hint: start again once the store can be written")
+        output.note(f"no more reports arrive: {error}; hint: start again once the store can be written")
     yield from ()

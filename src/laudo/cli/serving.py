@@ -49,7 +49,7 @@ def run(settings: Settings) -> None:
         with metrics.start(settings):  # first, so that their port is not free for the service
             server = _server(settings)
             if settings.rehearse:
-                output.note(f"rehearses {','.join(settings.rehearse)}: some requests are refused, or answered late")
+                output.note(f"rehearsing {','.join(settings.rehearse)}: some requests are refused or answered late")
             unless_served.pop_all()
             signals.heed_from_birth()
             _end_when_told(server)
@@ -75,7 +75,7 @@ def _none_left(server: "AbstractServer[Any]") -> Iterator[None]:
             unknown.kill()  # Granian does not know of it yet.
         reason = getattr(error, "strerror", None) or error
         hint = "raise the limits on processes, memory and open files"
-        raise output.Failure(f"no worker can be started: {reason}; hint: {hint}") from error
+        raise output.Failure(f"cannot start a worker: {reason}; hint: {hint}") from error
 
 
 def _server(settings: Settings) -> "AbstractServer[Any]":
@@ -142,7 +142,7 @@ def _announce(settings: Settings, server: "AbstractServer[Any]") -> None:
         while len(server.wrks) < settings.workers or not _accepts(settings):
             time.sleep(_LOOKING_SECONDS)
         workers = output.counted(settings.workers, "worker")
-        output.note(f"laudo serves {base_url(settings)} with {workers}; Ctrl-C stops it")
+        output.note(f"laudo serves {base_url(settings)} with {workers}; press Ctrl-C to stop")
         _tell_systemd()
 
     threading.Thread(target=announce, daemon=True).start()

@@ -40,12 +40,12 @@ def asked(what: str, *, hint: str, hidden: bool = False) -> str:
             warnings.simplefilter("error", getpass.GetPassWarning)
             answer = str(click.prompt(what, hide_input=hidden, err=True))
     except getpass.GetPassWarning:
-        raise output.Failure(f"there is no terminal to ask at; hint: {hint}") from None
+        raise output.Failure(f"there is no terminal to prompt on; hint: {hint}") from None
     except click.Abort as error:
         if hidden or not isinstance(error.__context__, EOFError):
             raise
         output.note("")  # Ends the line of the question.
-        raise output.Failure(f"standard input has ended; hint: {hint}") from None
+        raise output.Failure(f"standard input ended before the answer; hint: {hint}") from None
     if not hidden and not sys.stdin.isatty():
         output.note("")  # The same: nobody has pressed Enter.
     return answer

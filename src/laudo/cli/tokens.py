@@ -24,20 +24,22 @@ _LONGEST_INPUT: Final = 4096
 def token() -> None:
     """Manage tokens of users.
 
-    A token is what a client sends as Authorization; a user may have several.
+    A client sends a token in the header Authorization. A user can have several tokens.
     """
 
 
-@token.command("create", epilog="A token can be read once, here: the store keeps only its keyed hash.")
-@by_id("user", "id_usuario", "Id of the user who will ask.")
-@click.option("--expires-in", metavar="TIME", help="End it after hours, days or weeks: 12h, 90d, 52w.")
-@click.option("--expires-at", metavar="INSTANT", type=Instant(), help="End it then: 2027-01-31T12:00:00Z.")
-@click.option("--from-stdin", is_flag=True, help="Take an existing token from stdin, so that a client keeps it.")
+@token.command("create", epilog="The token is shown only once: the store keeps only its keyed hash.")
+@by_id("user", "id_usuario", "Id of the user that the token belongs to.")
+@click.option("--expires-in", metavar="TIME", help="Let it expire after hours, days or weeks: 12h, 90d, 52w.")
+@click.option("--expires-at", metavar="INSTANT", type=Instant(), help="Let it expire then: 2027-01-31T12:00:00Z.")
+@click.option(
+    "--from-stdin", is_flag=True, help="Read an existing token from stdin instead, so that a client can keep it."
+)
 @with_settings("store", "key_file")
 def create(
     settings: Settings, *, id_usuario: int, expires_in: str | None, expires_at: int | None, from_stdin: bool
 ) -> None:
-    """Make a token and print it, alone on stdout."""
+    """Create a token and print it, alone on stdout."""
     from laudo.server import accounts
     from laudo.server.tokens import hash_token, new_token
 
@@ -58,13 +60,13 @@ def create(
 
 
 @token.command("list")
-@by_id("user", "id_usuario", "Only this user's.", required=False)
+@by_id("user", "id_usuario", "List only the tokens of this user.", required=False)
 @as_json
 @with_settings("store")
 def show(settings: Settings, *, id_usuario: int | None, json_: bool) -> None:
-    """Show all tokens.
+    """List all tokens.
 
-    When they were made, when they end, whether they work; never their text.
+    Shows when each was created, when it expires and whether it works; never its text.
     """
     from laudo.server import accounts
 
@@ -79,7 +81,7 @@ def show(settings: Settings, *, id_usuario: int | None, json_: bool) -> None:
 @click.argument("id_token", metavar="ID", type=Id("token"))
 @with_settings("store")
 def revoke(settings: Settings, *, id_token: int) -> None:
-    """End a token for ever, from the next request on."""
+    """Revoke a token for good, from the next request on."""
     from laudo.server import accounts
 
     with opened(settings, write=True) as database, database.transaction() as connection:
@@ -97,7 +99,7 @@ def _end(now_ms: int, expires_in: str | None, expires_at: int | None) -> int | N
     if expires_in is not None:
         found = re.fullmatch(r"([1-9][0-9]{0,4})([hdw])", expires_in)
         if not found:
-            raise output.Failure("--expires-in is not a number of hours, days or weeks such as 12h, 90d or 52w")
+            raise output.Failure("--expires-in must be a number of hours, days or weeks such as 12h, 90d or 52w")
         return now_ms + int(found[1]) * _UNITS[found[2]]
     return expires_at
 
@@ -105,7 +107,7 @@ def _end(now_ms: int, expires_in: str | None, expires_at: int | None) -> int | N
 def _hand_over(text: str) -> None:
     """Print a token before it is stored: one that works but that nobody has is worse than one that does not work."""
     if refused := output.refusal(text):
-        raise output.Failure(f"no token was made, since it could not be printed: {refused}")
+        raise output.Failure(f"no token was created, since it could not be printed: {refused}")
 
 
 def _given_token() -> str:
@@ -121,7 +123,7 @@ def _given_token() -> str:
 def _until(end: int | None) -> str:
     from laudo.core.values import render_instant
 
-    return "without end" if end is None else f"until {render_instant(end)}"
+    return "never expires" if end is None else f"expires {render_instant(end)}"
 
 
 def _item(one: "Token", now_ms: int, *, disabled: bool) -> output.Item:

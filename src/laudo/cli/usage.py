@@ -15,7 +15,7 @@ class Command(click.Command):
             _, _, given = self.make_parser(ctx).parse_args(list(args))
             for each, times in Counter(given).items():
                 if times > 1 and isinstance(each, click.Option) and not (each.is_flag or isinstance(each, Setting)):
-                    raise click.BadParameter("given more than once, and takes one value", ctx, each)
+                    raise click.BadParameter("given more than once, but takes one value", ctx, each)
         return super().parse_args(ctx, args)
 
 
@@ -41,7 +41,7 @@ def said(error: click.ClickException) -> str:
     elif isinstance(error, click.NoSuchOption):
         text, hint = _unknown(error, "option", error.option_name, hint)
     elif context and error.message.startswith(_SURPLUS):
-        text, hint = "an argument too many", _WAYS.get(context.info_name, hint)
+        text, hint = "unexpected argument", _WAYS.get(context.info_name, hint)
     return text.removesuffix(".") + (f"; hint: {hint}" if hint else "")
 
 

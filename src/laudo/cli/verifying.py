@@ -18,26 +18,27 @@ DIFFERS: Final = 1
 EPILOG: Final = """
 \b
 Exit codes:
-  0    nothing differs; with --repair also: what differed is repaired, and a
+  0    nothing differs; with --repair: or what differed is repaired, and a
        second pass found nothing
-  1    something differs; with --repair also: some of it cannot be repaired
-  2    it could not be told: usage, settings or store; stderr says why
-  130  interrupted; every account and organization is as it was, or repaired
+  1    something differs; with --repair: and some of it cannot be repaired
+  2    could not verify: wrong usage, settings or store; stderr says why
+  130  interrupted; each account and organization is unchanged or repaired
 
-Counts all reports again and compares: the facets' totals, the buckets and tallies of each order, persons, the index of
-their words, versions, items. Each difference is one line of numbers, never a name or document. The service may go on
-meanwhile; while --repair writes an account or organization, other writers wait. What it can do nothing about is named
-with what helps, which --json calls the remedy: reports of an account that is not there, since nothing deletes a report
-but `laudo delete`, and facets and instants that are lost in the reports' items too.
+Recounts all reports and compares what is kept beside them: totals of facets, buckets and tallies of each order,
+persons, the index of their words, versions, items. Each difference is one line of numbers, without names or documents.
+The service can keep running; while --repair rewrites an account or organization, other writers wait.
+
+--repair never deletes reports, and cannot repair reports of an account that does not exist, nor facets and instants
+that are lost in the reports' items too. These are listed with what helps, which --json calls the remedy.
 """
 
 
 @click.command("verify", cls=usage.Command, epilog=EPILOG)
-@click.option("--repair", is_flag=True, help="Write anew what differs, then look again.")
+@click.option("--repair", is_flag=True, help="Rewrite what differs, then verify again.")
 @as_json
 @with_settings("store")
 def verify(settings: Settings, *, repair: bool, json_: bool) -> int:
-    """Recount everything and name what differs."""
+    """Recount everything and list what differs."""
     from laudo.server.ingest.verify import mend
 
     with opened(settings, write=repair) as database:
@@ -53,7 +54,7 @@ def verify(settings: Settings, *, repair: bool, json_: bool) -> int:
             mend(database, found, told)
         left = _differences(database)
     for each in left:
-        output.note(f"left: {each}")
+        output.note(f"still differs: {each}")
     second = f"a second pass found {output.counted(len(left), 'difference') if left else 'none'}"
     output.note("; ".join([f"{output.counted(len(found), 'difference')}, {_repaired(found)}", second, *_hints(left)]))
     return DIFFERS if left else 0
@@ -84,4 +85,4 @@ def _hints(found: "list[Difference]") -> list[str]:
     return [f"hint: {remedy or _REPAIR}" for remedy in remedies]
 
 
-_REPAIR: Final = "laudo verify --repair writes anew what differs"
+_REPAIR: Final = "`laudo verify --repair` rewrites what differs"

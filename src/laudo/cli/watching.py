@@ -32,7 +32,7 @@ def _looks(look: Callable[[], T], every: float) -> Iterator[T]:
             seen = look()
         except (TransportError, ServerError, RateLimitError) as error:
             if not is_away:
-                output.note(f"{error}; looking again every {every:g} s")
+                output.note(f"{error}; trying again every {every:g} s")
             is_away = True
         else:
             if is_away:
