@@ -91,7 +91,7 @@ def test_the_prefix_of_all_variables_makes_none_of_them_likelier(given: str, mea
 
 
 def test_what_resembles_nothing_is_answered_with_what_is_known() -> None:
-    with pytest.raises(ConfigError, match="hint: known are LAUDO_STORE, LAUDO_KEY_FILE"):
+    with pytest.raises(ConfigError, match="hint: the known ones are LAUDO_STORE, LAUDO_KEY_FILE"):
         config.load({}, {"LAUDO_ZZZZZZZZZZ": "50"}, None)
 
 

@@ -98,7 +98,10 @@ def test_of_a_client_that_leaves_as_operating_says_no_name_is_left(laudo: Shell)
         (["--organization", "1", "--before", ""], "must be a date such as 2021-01-31"),
         (["--organization", "1", "--before", "31/12/2020"], "must be a date such as 2021-01-31"),
         (["--organization", "1", "--before", "2990-01-01"], "must be a date or an instant in the past"),
-        (["--organization", "1", "--before", "2021-01-01", "--dry-run", "--vacuum"], "--vacuum would be ignored"),
+        (
+            ["--organization", "1", "--before", "2021-01-01", "--dry-run", "--vacuum"],
+            "--vacuum cannot be used together",
+        ),
     ],
 )
 def test_what_is_not_plainly_meant_deletes_nothing(laudo: Shell, words: list[str], said: str) -> None:

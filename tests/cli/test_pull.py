@@ -171,7 +171,7 @@ def test_a_list_whose_place_the_service_has_forgotten_is_walked_from_its_start(
     service.most_rows = 500
     name = "pessoas" if answered == 1 else "relatorios"
     result = run(*words)
-    assert f"the service has forgotten how far {name} were: they are walked from the start" in result.stderr
+    assert f"the service no longer knows the place in {name}: they are read from the start" in result.stderr
     assert (result.exit_code, count(laudo, "relatorio"), count(laudo, "pessoa")) == (0, 2600, 700)
     assert pulled(laudo) == [STATE]
 
@@ -192,7 +192,7 @@ def test_a_file_of_names_that_is_somebody_elses_is_not_touched(run: Run, laudo: 
     with closing(sqlite3.connect(file)) as connection:
         connection.execute(made)
     before = (file.read_bytes(), file.stat().st_mtime_ns)
-    said = f"error: {file} is not what `laudo pull` wrote; hint: remove it, or name another --state"
+    said = f"error: {file} is not a file of `laudo pull`; hint: remove it, or name another --state"
     result = run()
     assert (result.exit_code, one_line(result)) == (2, said)
     assert (file.read_bytes(), file.stat().st_mtime_ns) == before

@@ -68,7 +68,7 @@ def test_login_asks_for_what_it_was_not_given_and_shows_no_token(run: Run, base:
 @pytest.mark.parametrize(
     ("words", "given", "said"),
     [
-        (["login"], "", "Base URL: \nerror: standard input has ended"),
+        (["login"], "", "Base URL: \nerror: standard input ended before the answer"),
         (["login"], "http://127.0.0.1:9\n", "Base URL: \nerror: there is no terminal to prompt on"),
         (["login", "--url", "http://127.0.0.1:9"], "", "error: there is no terminal to prompt on"),
     ],
@@ -116,7 +116,7 @@ def test_a_login_that_cannot_be_kept_leaves_nothing(run: Run, base: str, tmp_pat
 def test_a_kept_token_goes_to_no_other_service(run: Run, base: str) -> None:
     run("login", "--url", base, "--with-token", stdin=f"{TOKEN}\n")
     result = run("relatorios", LAUDO_URL="http://127.0.0.1:9", LAUDO_TOKEN="")
-    assert "there is no token for http://127.0.0.1:9; hint: laudo login" in one_line(result)
+    assert "there is no token for http://127.0.0.1:9; hint: run `laudo login`" in one_line(result)
 
 
 def test_a_token_of_the_environment_goes_to_the_service_that_was_kept(run: Run, base: str) -> None:
@@ -595,7 +595,7 @@ def test_json_has_the_fields_asked_for_and_whole_values(run: Run) -> None:
         {"numero_documento": CPF, "resultado": None},
     ]
     assert json.loads(run("relatorios", "--json", "numero", "--page", "2").stdout) == []
-    assert "--json takes fields" in one_line(run("relatorios", "--json", "cor"))
+    assert "--json takes a comma-separated list of these fields: " in one_line(run("relatorios", "--json", "cor"))
 
 
 def test_csv_has_a_heading(run: Run) -> None:

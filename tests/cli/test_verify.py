@@ -97,7 +97,7 @@ def test_of_reports_that_no_repair_concerns_the_hint_is_what_helps(laudo: Shell)
     result = laudo("verify", "--repair")
     assert (result.exit_code, result.stdout) == (1, ORPHANS + "\n")
     assert result.stderr == (
-        f"left: {ORPHANS}\n1 difference, not repaired; a second pass found 1 difference; hint: {REMEDY}\n"
+        f"still differs: {ORPHANS}\n1 difference, not repaired; a second pass found 1 difference; hint: {REMEDY}\n"
     )
 
 
@@ -112,7 +112,8 @@ def test_only_what_was_written_counts_as_repaired(laudo: Shell) -> None:
     result = laudo("verify", "--repair")
     assert result.exit_code == 1
     assert result.stderr == (
-        f"left: {ORPHANS}\n2 differences, 1 of them repaired; a second pass found 1 difference; hint: {REMEDY}\n"
+        f"still differs: {ORPHANS}\n2 differences, 1 of them repaired; "
+        f"a second pass found 1 difference; hint: {REMEDY}\n"
     )
 
 
@@ -127,7 +128,7 @@ def test_a_facet_that_is_lost_with_its_items_keeps_no_other_account_from_being_r
     [first, second] = result.stdout.splitlines()
     assert (result.exit_code, second.partition(":")[0]) == (1, "organization 2, account 2, facet 1")
     assert result.stderr == (
-        f"left: {first}\n2 differences, 1 of them repaired; a second pass found 1 difference; "
+        f"still differs: {first}\n2 differences, 1 of them repaired; a second pass found 1 difference; "
         "hint: restore a backup of a facet that none of its items tells\n"
     )
 

@@ -87,7 +87,7 @@ def test_what_came_is_pickled_and_a_client_is_not(client: Client, service: Servi
     kept = (page.itens, batches, client.call("usuario"), caught.value)
     *values, error = pickle.loads(pickle.dumps(kept))  # noqa: S301 - the test made it itself
     assert (*values, str(error), error.retry_after) == (*kept[:3], str(caught.value), 900)
-    with pytest.raises(TypeError, match="a client, which a page has too, holds a token"):
+    with pytest.raises(TypeError, match="clients hold a token, so they and their pages cannot be pickled"):
         pickle.dumps(page)
 
 
@@ -158,7 +158,10 @@ def test_whoever_writes_no_address_is_not_told_how_an_instant_is_written_there(c
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
-    [({"rows": 30}, "rows deve ser um múltiplo de 25"), ({"workers": 0}, "workers must be a whole number from 1 on")],
+    [
+        ({"rows": 30}, "rows deve ser um múltiplo de 25"),
+        ({"workers": 0}, "workers must be a whole number of at least 1"),
+    ],
 )
 def test_a_walk_of_a_wrong_size_is_refused_before_anything_is_sent(
     client: Client, service: Service, arguments: dict[str, Any], text: str
@@ -250,7 +253,7 @@ def test_workers_that_are_no_number_are_refused_also_where_one_page_is_all(
     workers: Any,  # noqa: ANN401
 ) -> None:
     service.relatorios = [relatorio(1)]
-    with pytest.raises(ParameterError, match=r"^workers must be a whole number from 1 on$"):
+    with pytest.raises(ParameterError, match=r"^workers must be a whole number of at least 1$"):
         client.all("relatorios", workers=workers)
     page = Laudo("http://service.test", TOKEN, transport=httpx.MockTransport(service)).relatorios()
     with pytest.raises(ParameterError):
@@ -261,7 +264,7 @@ def test_workers_that_are_no_number_are_refused_also_where_one_page_is_all(
 @pytest.mark.parametrize("name", ["limits", "network", "timing", "transport"])
 @pytest.mark.parametrize("value", ["http://proxy.test", 10, {}])
 def test_an_argument_of_another_class_is_refused_by_its_name(make: Any, name: str, value: object) -> None:  # noqa: ANN401
-    with pytest.raises(ParameterError, match=f"^{name} must be of the class "):
+    with pytest.raises(ParameterError, match=f"^{name} must be an instance of "):
         make("http://service.test", TOKEN, **{name: value})
 
 
@@ -322,7 +325,7 @@ def test_certificates_that_cannot_be_read_are_named(
     monkeypatch.setenv(name, str(tmp_path / kind))
     with pytest.raises(ParameterError) as caught:
         make("https://service.test", TOKEN)
-    assert str(caught.value) == f"no certificates can be read: {name} is {tmp_path / kind}, {said}"
+    assert str(caught.value) == f"cannot read the certificates to trust: {name} is {tmp_path / kind}, {said}"
     make("http://service.test", TOKEN)
     with pytest.raises(ParameterError, match=name):
         make("http://service.test", TOKEN, network=Network(proxy="https://proxy.test"))
@@ -459,9 +462,9 @@ def test_what_a_refusal_says_in_our_form_is_read_whatever_else_is_not(
     ("status", "said"),
     [
         (403, "the service refused"),
-        (404, "nothing of this contract is found there; check the address"),
-        (407, "the proxy before the service refused; check the name and the password in its address"),
-        (500, "the service, or a proxy before it, cannot answer"),
+        (404, "this API was not found there; check the address"),
+        (407, "the proxy refused the request; check the user name and password in its address"),
+        (500, "the service, or a proxy in front of it, cannot answer"),
     ],
 )
 def test_a_refusal_of_another_form(client: Client, service: Service, body: bytes, status: int, said: str) -> None:
@@ -524,7 +527,7 @@ def test_an_answer_that_is_not_of_the_contract(client: Client, service: Service,
     service.script = [httpx.Response(200, content=body, headers={"X-Request-Id": "abc-2"})]
     with pytest.raises(AnswerError) as caught:
         client.call("relatorios")
-    assert caught.value.message == f"the answer is not of this contract{said}"
+    assert caught.value.message == f"the answer does not follow this API{said}"
     assert (caught.value.status, caught.value.request_id) == (200, "abc-2")
     assert len(service.requests) == 1
 
@@ -532,8 +535,8 @@ def test_an_answer_that_is_not_of_the_contract(client: Client, service: Service,
 @pytest.mark.parametrize(
     ("body", "what"),
     [
-        (b"<!doctype html><title>Entrar como 52998224725</title>", "a web page, no JSON"),
-        (b"\xef\xbb\xbf\r\n <html>", "a web page, no JSON"),
+        (b"<!doctype html><title>Entrar como 52998224725</title>", "a web page, not JSON"),
+        (b"\xef\xbb\xbf\r\n <html>", "a web page, not JSON"),
         (b"", "empty"),
         (b"\n", "empty"),
     ],
@@ -544,7 +547,7 @@ def test_an_answer_of_somebody_else_is_called_what_it_is(
     service.script = [httpx.Response(200, content=body)]
     with pytest.raises(AnswerError) as caught:
         client.call("usuario")
-    hint = "check the address, or whether a proxy or a login stands before it"
+    hint = "check the address, and whether a proxy or a login page is in front of it"
     assert caught.value.message == f"the answer of http://service.test is {what}: {hint}"
 
 
@@ -582,7 +585,7 @@ def test_the_total_may_be_number_or_text_in_both_lists(client: Client, service: 
 def test_a_total_that_no_list_has_is_none(client: Client, service: Service, total: object) -> None:
     service.script = [listed([], total=total), listed([], total=total)]
     for method in ("contar", "contar_pessoas"):
-        with pytest.raises(AnswerError, match=r"^the answer is not of this contract") as caught:
+        with pytest.raises(AnswerError, match=r"^the answer does not follow this API") as caught:
             client.call(method)
         assert caught.value.status == 200
 
@@ -590,7 +593,7 @@ def test_a_total_that_no_list_has_is_none(client: Client, service: Service, tota
 def test_an_answer_to_another_question_is_none(client: Client, service: Service) -> None:
     """304 Not Modified is no valid answer to a request without an ETag."""
     service.script = [httpx.Response(304, headers={"ETag": '"1"'})]
-    with pytest.raises(AnswerError, match="has not changed, but was not asked") as caught:
+    with pytest.raises(AnswerError, match="nothing has changed, but the request did not ask that") as caught:
         client.call("relatorios")
     assert caught.value.status == 304
 
@@ -613,7 +616,7 @@ def test_a_redirect_is_not_followed_but_says_what_to_change(
     service.script = [httpx.Response(302, headers={"Location": location} if location else {})]
     with pytest.raises(AnswerError) as caught:
         client.call("usuario")
-    assert caught.value.message == f"the service redirects, which is not followed; {hint}"
+    assert caught.value.message == f"the service redirects, and redirects are not followed; {hint}"
     assert len(service.requests) == 1
 
 
@@ -718,7 +721,7 @@ def test_a_limit_that_is_no_time_is_refused(seconds: float) -> None:
 
 @pytest.mark.parametrize("retries", [-1, 1.5, None, "2"])
 def test_a_number_of_retries_that_is_none_is_refused(retries: int) -> None:
-    with pytest.raises(ParameterError, match="retries must be a whole number from 0 on"):
+    with pytest.raises(ParameterError, match="retries must be a whole number of at least 0"):
         Limits(retries=retries)
 
 
@@ -845,9 +848,7 @@ def test_an_etag_that_cannot_be_sent_back_is_none(client: Client, service: Servi
 def test_waiting_ends_when_the_time_is_over(client: Client, clock: Clock) -> None:
     with pytest.raises(NotReadyError) as caught:
         client.call("wait_for", numero=relatorio(1)["numero"], timeout=600)
-    assert str(caught.value) == (
-        "the service has shown no report of this numero to this token, and the time to wait is over"
-    )
+    assert str(caught.value) == ("timed out: the service shows no report with this numero to this token")
     assert clock.time == 599
     assert max(clock.pauses) <= 18.75
 
@@ -860,7 +861,7 @@ def test_a_wait_that_has_seen_the_report_names_its_last_status(client: Client, s
     ]
     with pytest.raises(NotReadyError) as caught:
         client.call("wait_for", numero=relatorio(1)["numero"], timeout=600)
-    assert str(caught.value) == "the report is not CONCLUIDO but EM ANALISE, and the time to wait is over"
+    assert str(caught.value) == "timed out: the report is EM ANALISE, not CONCLUIDO"
 
 
 def test_a_short_wait_asks_again_before_its_end(client: Client, service: Service) -> None:

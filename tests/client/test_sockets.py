@@ -159,7 +159,7 @@ def test_no_few_bytes_fill_the_memory(ask: Ask, packed: str) -> None:
     """Unpacking what gzip has packed twice can make it a million times as long, all at once."""
     body = gzip.compress(gzip.compress(b" " * 1_000_000))
     head = OK + f"Content-Encoding: {packed}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
-    told = r"^the answer is packed in another way than was asked for \(status 200\)$"
+    told = r"^the answer is compressed in a way that was not requested \(status 200\)$"
     with serving(answering(head + body)) as base, pytest.raises(AnswerError, match=told):
         ask(base, HURRY)
 
@@ -179,8 +179,8 @@ def test_nobody_listens(ask: Ask) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     base = f"http://127.0.0.1:{port}"
-    told = "nobody takes connections there; check that it runs, and its host and port"
-    assert failure(ask, f"{base}/of/ours") == f"no connection to {base}/of/ours: {told}"
+    told = "nothing listens there; check that it is running, and its host and port"
+    assert failure(ask, f"{base}/of/ours") == f"cannot connect to {base}/of/ours: {told}"
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -191,10 +191,10 @@ def test_a_proxy_that_is_not_there_is_what_does_not_answer(
         port = listener.getsockname()[1]
     through(monkeypatch, f"http://ana:secret@127.0.0.1:{port}")
     base = f"{scheme}://service.invalid"
-    told = "nobody takes connections there; check that it runs, and its host and port"
+    told = "nothing listens there; check that it is running, and its host and port"
     settings = f"or the variables {scheme}_proxy, all_proxy and no_proxy"
-    asked = f"the proxy http://127.0.0.1:{port} before {base}"
-    assert failure(ask, base) == f"no connection to {asked}: {told}, {settings}"
+    asked = f"the proxy http://127.0.0.1:{port} for {base}"
+    assert failure(ask, base) == f"cannot connect to {asked}: {told}, {settings}"
 
 
 def through(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
@@ -205,7 +205,7 @@ def through(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "hint"), [(403, "with whoever runs it"), (407, "the name and the password in its address")]
+    ("status", "hint"), [(403, "with whoever runs it"), (407, "the user name and password in its address")]
 )
 def test_a_proxy_that_refuses_says_nothing_of_the_service(
     ask: Ask, monkeypatch: pytest.MonkeyPatch, status: int, hint: str
@@ -213,7 +213,7 @@ def test_a_proxy_that_refuses_says_nothing_of_the_service(
     with serving(answering(b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % status)) as proxy:
         through(monkeypatch, proxy.replace("//", "//ana:secret@"))
         assert failure(ask, "https://service.invalid") == (
-            f"the proxy {proxy} makes no connection to https://service.invalid; check {hint}, "
+            f"the proxy {proxy} did not connect to https://service.invalid; check {hint}, "
             f"or the variables https_proxy, all_proxy and no_proxy (status {status})"
         )
 
@@ -244,7 +244,9 @@ def test_tls_that_fails_behind_a_proxy_may_be_the_services(ask: Ask, monkeypatch
     with serving(tunnelling) as proxy:
         through(monkeypatch, proxy)
         told = failure(ask, "https://service.invalid")
-    assert told.startswith(f"no TLS with https://service.invalid by way of the proxy {proxy}: WRONG_VERSION_NUMBER; ")
+    assert told.startswith(
+        f"cannot establish TLS with https://service.invalid through the proxy {proxy}: WRONG_VERSION_NUMBER; "
+    )
 
 
 def test_a_connection_that_ends_behind_a_proxy_may_be_the_services(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,7 +258,7 @@ def test_a_connection_that_ends_behind_a_proxy_may_be_the_services(ask: Ask, mon
     with serving(tunnelling) as proxy:
         through(monkeypatch, proxy)
         told = failure(ask, "https://service.invalid")
-    assert told.startswith(f"no connection to https://service.invalid by way of the proxy {proxy}: Connection reset")
+    assert told.startswith(f"cannot connect to https://service.invalid through the proxy {proxy}: Connection reset")
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore:unclosed:ResourceWarning")
@@ -276,7 +278,7 @@ def test_a_socks_proxy_that_breaks_off_or_is_none_is_what_may_pass(
         with pytest.raises(TransportError) as caught:
             ask("http://service.invalid", Limits(retries=1))
     gc.collect()  # httpx leaves such connections to the garbage collector.
-    told = f"the proxy {socks} makes no connection to http://service.invalid; check with whoever runs it, or "
+    told = f"the proxy {socks} did not connect to http://service.invalid; check with whoever runs it, or "
     assert str(caught.value).startswith(told)
     assert (caught.value.status, len(asked)) == (None, 2)
 
@@ -297,11 +299,11 @@ def failure(ask: Ask, base: str, limits: Limits = HURRY) -> str:
 @pytest.mark.parametrize(
     ("serve", "told"),
     [
-        (answering(b"no http at all\r\n\r\n"), "it breaks off, or is no HTTP"),
-        (answering(b""), "it breaks off, or is no HTTP"),
+        (answering(b"no http at all\r\n\r\n"), "it breaks off or is not HTTP"),
+        (answering(b""), "it breaks off or is not HTTP"),
         (
             answering(OK + b"Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\nnope"),
-            "its body is not packed as it says",
+            "its body is not compressed as it says",
         ),
         (resetting, "the connection was lost, Connection reset by peer"),
     ],
@@ -309,7 +311,7 @@ def failure(ask: Ask, base: str, limits: Limits = HURRY) -> str:
 def test_of_an_answer_that_breaks_off_no_cause_is_kept_which_might_quote_it(ask: Ask, serve: Serve, told: str) -> None:
     with serving(serve) as base, pytest.raises(TransportError) as caught:
         ask(base, HURRY)
-    assert str(caught.value) == f"no whole answer from {base}: {told}"
+    assert str(caught.value) == f"incomplete answer from {base}: {told}"
     assert caught.value.__cause__ is None
 
 
@@ -317,7 +319,7 @@ def test_a_connection_that_is_not_made_in_time(ask: Ask) -> None:
     with serving(stalling) as base:
         secure = base.replace("http:", "https:")
         told = failure(ask, secure, Limits(deadline=60, connect=0.3, retries=0))
-    assert told == f"no connection in time to {secure}; check the address, and the network on the way"
+    assert told == f"connecting to {secure} timed out; check the address and the network"
 
 
 def test_a_failure_that_the_caller_was_handling_is_none_of_the_connection(ask: Ask) -> None:
@@ -332,12 +334,12 @@ def test_a_failure_that_the_caller_was_handling_is_none_of_the_connection(ask: A
 @pytest.mark.parametrize(
     ("number", "told"),
     [
-        (socket.EAI_NONAME, "there is no host of that name; check the address for a misspelling"),
+        (socket.EAI_NONAME, "there is no host with that name; check the address for a misspelling"),
         (
             socket.EAI_AGAIN,
-            "names of hosts cannot be looked up now; check the network of this machine, and the address",
+            "host names cannot be resolved now; check the network of this machine and the address",
         ),
-        (socket.EAI_FAIL, "as the system says; check the address, and the network on the way"),
+        (socket.EAI_FAIL, "as the system says; check the address and the network"),
     ],
 )
 def test_a_host_that_nobody_knows(ask: Ask, monkeypatch: pytest.MonkeyPatch, number: int, told: str) -> None:
@@ -345,7 +347,7 @@ def test_a_host_that_nobody_knows(ask: Ask, monkeypatch: pytest.MonkeyPatch, num
         raise socket.gaierror(number, "as the system says")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    assert failure(ask, "http://service.invalid") == f"no connection to http://service.invalid: {told}"
+    assert failure(ask, "http://service.invalid") == f"cannot connect to http://service.invalid: {told}"
 
 
 def test_a_failure_that_was_being_handled_is_no_part_of_the_cause(ask: Ask) -> None:
@@ -367,7 +369,7 @@ def test_a_host_none_of_whose_addresses_answers(ask: Ask, monkeypatch: pytest.Mo
         port = listener.getsockname()[1]
     both = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"127.0.0.{each}", port)) for each in (1, 2)]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: both)
-    assert "nobody takes connections there" in failure(ask, f"http://service.invalid:{port}")
+    assert "nothing listens there" in failure(ask, f"http://service.invalid:{port}")
 
 
 def test_what_speaks_no_tls(ask: Ask) -> None:
@@ -375,7 +377,7 @@ def test_what_speaks_no_tls(ask: Ask) -> None:
         secure = base.replace("http:", "https:")
         said = failure(ask, secure)
     hint = "check its port, and whether its address should begin with http://"
-    assert said == f"no TLS with {secure}: WRONG_VERSION_NUMBER; {hint}"
+    assert said == f"cannot establish TLS with {secure}: WRONG_VERSION_NUMBER; {hint}"
 
 
 @pytest.fixture
@@ -402,7 +404,7 @@ def test_a_certificate_that_nobody_vouches_for(ask: Ask, certificate: Path) -> N
         said = failure(ask, secure)
     assert said.replace("self signed", "self-signed") == (
         f"the certificate of {secure} is not trusted: self-signed certificate; "
-        "check the address, or name a file with the certificates to trust in SSL_CERT_FILE"
+        "check the address, or set SSL_CERT_FILE to a file with the certificates to trust"
     )
 
 
@@ -436,7 +438,7 @@ def test_whose_certificates_to_trust_is_said_of_a_proxy_too(ask: Callable[..., o
         for verify in (trusted, False):
             network = Network(verify=verify, proxy=proxy)
             assert "id_organizacao='7'" in repr(ask(base, Limits(retries=0), network=network))
-        told = f"the certificate of the proxy {proxy} before {base} is not trusted"
+        told = f"the certificate of the proxy {proxy} for {base} is not trusted"
         with pytest.raises(TransportError, match=re.escape(told)):
             ask(base, Limits(retries=0), network=Network(verify=ssl.create_default_context(), proxy=proxy))
 

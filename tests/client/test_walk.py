@@ -273,7 +273,7 @@ def test_pages_without_items_that_always_name_a_next_one_end_the_walk(
         return listed(items, total=75, headers=following)
 
     service.script = [answer] * 300
-    with pytest.raises(AnswerError, match="each of 101 pages in a row") if ends else nullcontext():
+    with pytest.raises(AnswerError, match="101 pages in a row are empty") if ends else nullcontext():
         batches = client.batches("relatorios_in_batches", rows=25)
         assert sum(len(batch.itens) for batch in batches) == 75
     assert len(service.requests) == (102 if ends else 203)
@@ -411,7 +411,7 @@ def test_a_place_of_another_question_is_refused_before_anything_is_sent(
     place = client.batches("relatorios_in_batches", rows=25, **asked)[0].place
     assert "CONCLUIDO" not in str(msgspec.json.encode(place))
     service.requests.clear()
-    with pytest.raises(ParameterError, match="start is a place in another list"):
+    with pytest.raises(ParameterError, match="start belongs to another list"):
         client.batches(method, start=place, **other)
     assert service.requests == []
     service.script = [listed([relatorio(26)], total=26, page=2)]
@@ -423,7 +423,7 @@ def test_a_walk_goes_on_with_pages_of_no_other_size(client: Client, service: Ser
     service.relatorios = newest_first(200)
     place = client.batches("relatorios_in_batches", rows=50, workers=workers)[0].place
     asked = len(service.requests)
-    with pytest.raises(ParameterError, match=r"^rows must be 50, as where the walk to start began, or left out$"):
+    with pytest.raises(ParameterError, match=r"^rows must be 50, as in the walk that start belongs to, or left out$"):
         client.batches("relatorios_in_batches", start=place, rows=25)
     assert len(service.requests) == asked
     assert len(client.batches("relatorios_in_batches", start=place, rows=50)) == 3
@@ -441,7 +441,7 @@ def test_a_start_that_is_no_place_is_refused_before_anything_is_sent(
 def test_another_page_than_the_one_asked_for_ends_the_walk(client: Client, service: Service) -> None:
     """For example if a proxy drops the query: every page would be the first one, which was already seen."""
     service.script = [listed(newest_first(25), total=250)] * 10
-    with pytest.raises(AnswerError, match="another page than the one asked for"):
+    with pytest.raises(AnswerError, match="not the page that was requested"):
         client.batches("relatorios_in_batches", rows=25)
     assert len(service.requests) == 2
 

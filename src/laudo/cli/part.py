@@ -30,7 +30,7 @@ class Part:
             raise output.Failure(f"{file} is only an extension; hint: {file.with_name(resource.name + file.name)}")
         self._format = file.suffix.lower()
         if self._format not in FORMATS:
-            raise output.Failure(f"{file} must end in {' or '.join(FORMATS)}")
+            raise output.Failure(f"{file} must end in {', '.join(FORMATS)}")
         if self._format == ".parquet":
             _pyarrow()
         self._file = file

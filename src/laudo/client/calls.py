@@ -112,7 +112,7 @@ class Body:
         if packed.lower() == "x-gzip":
             response.headers["content-encoding"] = "gzip"  # The same in HTTP; httpx knows only this name.
         if not _BOUNDED(packed):
-            raise self._refused("the answer is packed in another way than was asked for")
+            raise self._refused("the answer is compressed in a way that was not requested")
 
     def add(self, part: bytes) -> None:
         """Keep a part of the body; raises AnswerError if the whole is larger than any page."""
@@ -163,7 +163,7 @@ class Wire:
             return Unchanged()
         if status != _OK:
             return errors.refusal(self.base_url, status, headers, body)
-        text = "the answer is not of this contract"
+        text = "the answer does not follow this API"
         try:
             return call.read(headers, body)
         except msgspec.DecodeError as error:
@@ -178,17 +178,17 @@ class Wire:
         text = body.lstrip()
         if text and not text.startswith(b"<"):
             return None
-        what = "a web page, no JSON" if text else "empty"
-        hint = "check the address, or whether a proxy or a login stands before it"
+        what = "a web page, not JSON" if text else "empty"
+        hint = "check the address, and whether a proxy or a login page is in front of it"
         return f"the answer of {self.base_url} is {what}: {hint}"
 
 
 def check(base_url: str, token: str, *, names: tuple[str, str]) -> None:
     """Raise ParameterError, with these names for the two, if either is malformed."""
     if not _is_address(base_url):
-        raise ParameterError(f"{names[0]} must be http:// or https:// and a host, with nothing after its path")
+        raise ParameterError(f"{names[0]} must be http:// or https:// and a host, with nothing after the path")
     if not _is_token(token):
-        raise ParameterError(f"{names[1]} must be 1 to 4000 visible ASCII characters, without blanks")
+        raise ParameterError(f"{names[1]} must be 1 to 4000 visible ASCII characters, without spaces")
 
 
 def _is_address(text: object) -> bool:

@@ -27,9 +27,9 @@ from laudo.core import disclosure
 S = TypeVar("S", bound=msgspec.Struct)
 
 NOT_MODIFIED: Final = 304
-CLOSED: Final = "the client is closed, and asks no more"
-KEPT_HERE: Final = "a client, which a page has too, holds a token and is not pickled; make one in each process"
-UNASKED: Final = "the service says that an answer has not changed, but was not asked"
+CLOSED: Final = "the client is closed"
+KEPT_HERE: Final = "clients hold a token, so they and their pages cannot be pickled; create a client in each process"
+UNASKED: Final = "the service says that nothing has changed, but the request did not ask that"
 
 
 class LaudoError(Exception):
@@ -125,10 +125,10 @@ def _no_refusal(base_url: str, status: int, headers: Mapping[str, str]) -> str:
     if status == NOT_MODIFIED:
         return UNASKED
     if status < _FIRST_REDIRECT:
-        return "no 200"
+        return "the status is not 200"
     is_to_https = _leads_to_https(base_url, headers.get("location", ""))
     hint = "its address probably begins with https://" if is_to_https else "check the address"
-    return f"the service redirects, which is not followed; {hint}"
+    return f"the service redirects, and redirects are not followed; {hint}"
 
 
 def _leads_to_https(base_url: str, location: str) -> bool:
@@ -143,8 +143,8 @@ def _leads_to_https(base_url: str, location: str) -> bool:
 def _unsaid(status: int) -> str:
     """Say what a refusal in a foreign form means: it may come from a proxy, or from another service altogether."""
     if status >= _FIRST_FAULT:
-        return "the service, or a proxy before it, cannot answer"
-    return _UNSAID.get(status, "the service refused")
+        return "the service, or a proxy in front of it, cannot answer"
+    return _UNSAID.get(status, "the service refused the request")
 
 
 def _shown(body: bytes, kind: type[S]) -> S:
@@ -176,8 +176,8 @@ _FIRST_REDIRECT: Final = 300
 _FIRST_REFUSAL: Final = 400
 _FIRST_FAULT: Final = 500
 _UNSAID: Final = {
-    404: "nothing of this contract is found there; check the address",
-    407: "the proxy before the service refused; check the name and the password in its address",
+    404: "this API was not found there; check the address",
+    407: "the proxy refused the request; check the user name and password in its address",
 }
 _KINDS: Final[dict[int, type[StatusError]]] = {
     400: BadRequestError,

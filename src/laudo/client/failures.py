@@ -36,7 +36,7 @@ def unanswered(base_url: str, error: Exception, *, proxy: str | None) -> Transpo
     received.
     """
     if isinstance(error, httpx.ConnectTimeout):
-        text = f"no connection in time to {_by_way(base_url, proxy)}; check the address, and the network on the way"
+        text = f"connecting to {_by_way(base_url, proxy)} timed out; check the address and the network"
         return _because(error, DeadlineError(text))
     if isinstance(error, httpx.TimeoutException):
         return late(base_url)
@@ -44,35 +44,38 @@ def unanswered(base_url: str, error: Exception, *, proxy: str | None) -> Transpo
         return _refused_by_proxy(base_url, error, proxy)
     if isinstance(error, httpx.ConnectError):
         return _because(error, TransportError(_unconnected(base_url, _of_system(error), proxy)))
-    return TransportError(f"no whole answer from {base_url}: {_broken_off(error)}")
+    return TransportError(f"incomplete answer from {base_url}: {_broken_off(error)}")
 
 
 def late(base_url: str) -> DeadlineError:
     """Make the exception for an answer that takes too long."""
-    return DeadlineError(f"no answer in time from {base_url}")
+    return DeadlineError(f"{base_url} did not answer in time")
 
 
 def _unconnected(base_url: str, error: OSError | None, proxy: str | None) -> str:
     """Say to whom there is no connection, and why; if service and proxy both speak TLS, nobody knows which it was."""
     if isinstance(error, ssl.SSLCertVerificationError):
         said = error.verify_message.rstrip(".")
-        hint = _CERTIFICATES.get(error.verify_code, "tell whoever runs the service")
+        hint = _CERTIFICATES.get(error.verify_code, "with whoever runs the service")
         return f"the certificate of {_with_tls(base_url, proxy)} is not trusted: {said}; check {hint}"
     if isinstance(error, ssl.SSLError):
-        hint = "check its port, and whether its address should begin with http://"
-        return f"no TLS with {_with_tls(base_url, proxy)}: {error.reason or 'the connection was broken off'}; {hint}"
+        what, hint = (
+            error.reason or "the connection was closed",
+            "its port, and whether its address should begin with http://",
+        )
+        return f"cannot establish TLS with {_with_tls(base_url, proxy)}: {what}; check {hint}"
     what, hint = _meaning(error)
     if proxy and not isinstance(error, _BROKEN_OFF):
-        return f"no connection to the proxy {proxy} before {base_url}: {what}; check {hint}, or {_settings(base_url)}"
-    return f"no connection to {_by_way(base_url, proxy)}: {what}; check {hint}"
+        return f"cannot connect to the proxy {proxy} for {base_url}: {what}; check {hint}, or {_settings(base_url)}"
+    return f"cannot connect to {_by_way(base_url, proxy)}: {what}; check {hint}"
 
 
 def _refused_by_proxy(base_url: str, error: Exception, proxy: str | None) -> TransportError:
     """Say that a proxy refuses; a SOCKS proxy gives no status."""
     found = _STATUS(str(error))
     status = int(found[1]) if found else None
-    hint = "the name and the password in its address" if status == _UNAUTHORIZED else "with whoever runs it"
-    text = f"the proxy {proxy} makes no connection to {base_url}; check {hint}, or {_settings(base_url)}"
+    hint = "the user name and password in its address" if status == _UNAUTHORIZED else "with whoever runs it"
+    text = f"the proxy {proxy} did not connect to {base_url}; check {hint}, or {_settings(base_url)}"
     return _because(error, TransportError(text, status=status))
 
 
@@ -84,11 +87,11 @@ def _settings(base_url: str) -> str:
 
 def _with_tls(base_url: str, proxy: str | None) -> str:
     """Name who speaks TLS: only the proxy, if the service does not."""
-    return _by_way(base_url, proxy) if base_url.startswith("https:") else f"the proxy {proxy} before {base_url}"
+    return _by_way(base_url, proxy) if base_url.startswith("https:") else f"the proxy {proxy} for {base_url}"
 
 
 def _by_way(base_url: str, proxy: str | None) -> str:
-    return f"{base_url} by way of the proxy {proxy}" if proxy else base_url
+    return f"{base_url} through the proxy {proxy}" if proxy else base_url
 
 
 def _meaning(error: OSError | None) -> tuple[str, str]:
@@ -143,27 +146,27 @@ _STATUS: Final = re.compile(r"([45]\d\d)\b", re.ASCII).match
 _BROKEN_OFF: Final = (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
 """What ends a connection that a proxy has already made to the service."""
 _UNTOLD: Final = "it failed"
-_NETWORK: Final = "the address, and the network on the way"
-_UNKNOWN: Final = ("there is no host of that name", "the address for a misspelling")
+_NETWORK: Final = "the address and the network"
+_UNKNOWN: Final = ("there is no host with that name", "the address for a misspelling")
 _NAMES: Final = {
     **{getattr(socket, name): _UNKNOWN for name in ("EAI_NONAME", "EAI_NODATA") if hasattr(socket, name)},
-    socket.EAI_AGAIN: ("names of hosts cannot be looked up now", "the network of this machine, and the address"),
+    socket.EAI_AGAIN: ("host names cannot be resolved now", "the network of this machine and the address"),
 }
 """The result of looking up a host -> what it means, and what to check."""
 _ERRORS: Final = {
-    errno.ECONNREFUSED: ("nobody takes connections there", "that it runs, and its host and port"),
+    errno.ECONNREFUSED: ("nothing listens there", "that it is running, and its host and port"),
 }
 """An error number of the system -> the same; all other errors speak for themselves."""
-_ISSUER: Final = "the address, or name a file with the certificates to trust in SSL_CERT_FILE"
+_ISSUER: Final = "the address, or set SSL_CERT_FILE to a file with the certificates to trust"
 _CLOCK: Final = "the clock of this machine, or tell whoever runs the service"
 _CERTIFICATES: Final = {
     **dict.fromkeys((2, 18, 19, 20, 21), _ISSUER),
     **dict.fromkeys((9, 10), _CLOCK),
-    **dict.fromkeys((62, 64), "the address, which is not the one that the certificate is for"),
+    **dict.fromkeys((62, 64), "the address: the certificate is for another one"),
 }
 """OpenSSL's number for a certificate's fault (X509_V_ERR_) -> what to check."""
 _ANSWERS: Final = (
-    (httpx.ProtocolError, "it breaks off, or is no HTTP"),
-    (httpx.DecodingError, "its body is not packed as it says"),
+    (httpx.ProtocolError, "it breaks off or is not HTTP"),
+    (httpx.DecodingError, "its body is not compressed as it says"),
 )
 """The kind of an error that comes with an answer -> what became of the answer."""

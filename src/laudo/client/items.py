@@ -126,8 +126,8 @@ def _move_to_utc(item: Relatorio | Pessoa) -> None:
     if instant.tzinfo is UTC:
         return
     if instant.tzinfo is None:
-        raise ValueError("an instant without a zone")
+        raise ValueError("an instant without a time zone")
     try:
         msgspec.structs.force_setattr(item, "atualizado_em", instant.astimezone(UTC))
     except OverflowError:
-        raise ValueError("an instant of no year from 1 to 9999") from None
+        raise ValueError("an instant outside the years 1 to 9999") from None

@@ -21,7 +21,7 @@ def of_filters(resource: Resource, given: Mapping[str, object]) -> Parameters:
     accepted = {filter_.name: filter_ for filter_ in resource.filters}
     for name in given:
         if name not in accepted:
-            message = f"{resource.name} has no filter of this name; the nearest is {nearest(name, accepted)}"
+            message = f"{resource.name} has no such filter; the nearest is {nearest(name, accepted)}"
             raise ParameterError(message)
     return tuple(_written(resource, accepted, given))
 
@@ -50,7 +50,7 @@ def of_kind(name: str, value: T | None, kind: type[T]) -> T:
     if value is None:
         return kind()
     if not isinstance(value, kind):
-        raise ParameterError(f"{name} must be of the class {kind.__name__}")
+        raise ParameterError(f"{name} must be an instance of {kind.__name__}")
     return value
 
 

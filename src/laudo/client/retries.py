@@ -48,7 +48,7 @@ def check_seconds(name: str, seconds: object) -> None:
 def check_count(name: str, count: object, *, least: int) -> None:
     """Raise ParameterError unless this is a whole number of at least `least`."""
     if isinstance(count, bool) or not isinstance(count, int) or count < least:
-        raise ParameterError(f"{name} must be a whole number from {least} on")
+        raise ParameterError(f"{name} must be a whole number of at least {least}")
 
 
 class Budget:

@@ -118,7 +118,7 @@ def _of_system() -> ssl.SSLContext:
         return httpx.create_ssl_context()
     except OSError as error:
         said = getattr(error, "reason", None) or error.strerror
-        raise ParameterError(f"no certificates can be read: {name} is {path}, {said}") from None
+        raise ParameterError(f"cannot read the certificates to trust: {name} is {path}, {said}") from None
 
 
 def _of_environment(url: httpx.URL) -> str | None:

@@ -65,9 +65,9 @@ class Walk(Generic[I]):
         self._call = call
         self._question = _digest(call)
         if start and start.question not in {"", self._question}:
-            raise ParameterError("start is a place in another list, or of other filters or another order")
+            raise ParameterError("start belongs to another list, or to other filters or another order")
         if start and rows not in {None, start.rows}:
-            raise ParameterError(f"rows must be {start.rows}, as where the walk to start began, or left out")
+            raise ParameterError(f"rows must be {start.rows}, as in the walk that start belongs to, or left out")
         self._by_number = workers > 1 if start is None else start.cursor is None
         self._sizes = deque((start.rows,) if start else (rows,) if rows else ROWS)
         self._asked: deque[int] = deque()
@@ -115,7 +115,7 @@ class Walk(Generic[I]):
         if not self._by_number:
             return self._take_by_cursor(listed)
         if listed.pagina != page:
-            raise AnswerError("the answer is another page than the one asked for")
+            raise AnswerError("the answer is not the page that was requested")
         rows = listed.linhas if listed.linhas > 0 else self._rows
         self._last = -(-listed.total // rows)
         is_filled = page > 1 or rows <= ROWS[-1]
@@ -138,7 +138,7 @@ class Walk(Generic[I]):
         self._circle.follow(listed.cursor)
         self._empty = 0 if listed.itens else self._empty + 1
         if listed.cursor and self._empty > _MOST_EMPTY:
-            raise AnswerError(f"each of {self._empty} pages in a row has no item, and names a next page")
+            raise AnswerError(f"{self._empty} pages in a row are empty, and each names a next page")
         self._cursor = listed.cursor
         self._done = listed.cursor is None
         place = None if self._done else Place(self._rows, self._next, listed.cursor, question=self._question)
@@ -179,7 +179,7 @@ class _Circle:
     def follow(self, cursor: str | None) -> None:
         """Take the next cursor; AnswerError at the latest after three times as many cursors as there are."""
         if cursor and cursor == self._mark:
-            raise AnswerError("the next page is said to be one that was asked for before")
+            raise AnswerError("the pages lead in a circle: the next one was already requested")
         self._left -= 1
         if not self._left:
             self._mark = cursor

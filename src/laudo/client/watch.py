@@ -46,7 +46,7 @@ class Watch:
             return None
         self._etag = answer.etag
         if any(item.numero.lower() != self._numero for item in answer.itens):
-            raise AnswerError("the answer holds another report than the one asked for")
+            raise AnswerError("the answer holds a report that was not requested")
         for item in answer.itens:
             self._status = item.status
         return next((item for item in answer.itens if item.status == DONE), None)
@@ -71,7 +71,7 @@ class Watch:
         """
         left = self._until_last
         if left <= 0:
-            raise self._failure or NotReadyError(f"{self._seen}, and the time to wait is over")
+            raise self._failure or NotReadyError(f"timed out: {self._seen}")
         pause = min(left, max(self._least, self._pause * (0.75 + self._timing.chance() / 2)))
         self._pause = min(_LONGEST, self._pause * _GROWTH)
         return pause
@@ -80,8 +80,8 @@ class Watch:
     def _seen(self) -> str:
         """Say what was seen of the report; if nothing was, its numero or the token may be wrong."""
         if self._status is None:
-            return "the service has shown no report of this numero to this token"
-        return f"the report is not {DONE} but {self._status}"
+            return "the service shows no report with this numero to this token"
+        return f"the report is {self._status}, not {DONE}"
 
     @property
     def _left(self) -> float:

@@ -151,7 +151,7 @@ class Mirror:
         except BadRequestError:
             if place is None or came:
                 raise
-            tell(f"the service has forgotten how far {self._state.list} were: they are walked from the start")
+            tell(f"the service no longer knows the place in {self._state.list}: they are read from the start")
             yield from walk()
 
     def _changes(self, known: datetime, report: Report, tell: Tell) -> None:

@@ -56,7 +56,7 @@ class Names:
                 found = [row[0] for row in looking.execute("SELECT sql FROM sqlite_master")]
             if found != [f"CREATE TABLE {_TABLE}"] and self._path.stat().st_size:
                 raise StoreError(
-                    f"{self._path} is not what `laudo pull` wrote; hint: remove it, or name another --state"
+                    f"{self._path} is not a file of `laudo pull`; hint: remove it, or name another --state"
                 )
             self._path.chmod(0o600)  # A copy may be open to others; on somebody else's file this fails.
             connection = sqlite3.connect(self._path)
@@ -68,7 +68,7 @@ class Names:
         try:
             yield
         except sqlite3.Error as error:
-            todo = "make room on its disk, or remove it if it is damaged: names are then asked for one by one"
+            todo = "make room on its disk, or remove it if it is damaged: names are then requested one by one"
             raise StoreError(f"cannot use the file of names {self._path}: {error}; hint: {todo}") from error
 
 

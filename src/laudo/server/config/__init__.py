@@ -68,11 +68,11 @@ class Settings:
     key_file: str = _row(
         FILE,
         "laudo.key",
-        "File with the key under which tokens are hashed; made on first use, mode 0600.",
+        "File with the key that tokens are hashed with; created on first use, with mode 0600.",
     )
     host: str = _row(ADDRESS, "127.0.0.1", "Address to listen on.")
     port: int = _row(number(1, 65_535), 8000, "Port to listen on.")
-    workers: int = _row(number(1, 256), cores(), "Worker processes.", shown="the number of cores")
+    workers: int = _row(number(1, 256), cores(), "Number of worker processes.", shown="the number of cores")
     max_rows: int = _row(number(25, 10_000, multiple_of=25), 1000, "The largest `rows` that a request may ask for.")
     rate_limit: int = _row(
         number(0, 1_000_000), 0, "Requests per second for each token in each worker; 0 for no limit."
@@ -80,7 +80,7 @@ class Settings:
     busy_limit_ms: int = _row(
         number(0, 1_000_000),
         0,
-        "Milliseconds of a second that each worker may spend on the requests of each token; 0 for no limit.",
+        "Milliseconds per second that each worker may spend on the requests of each token; 0 for no limit.",
     )
     allowed_origins: tuple[str, ...] = _row(
         ORIGINS, (), "Origins whose pages may call the API (CORS); none when empty."
@@ -88,38 +88,42 @@ class Settings:
     idle_timeout_ms: int = _row(
         number(1000, 3_600_000),
         75_000,
-        "Milliseconds that a connection may stay without a request; longer than a proxy in front keeps one.",
+        "Milliseconds that a connection may stay idle; set it longer than that of a proxy in front.",
     )
-    server_timing: bool = _row(SWITCH, default=False, about="Answer with a Server-Timing header that shows the stages.")
+    server_timing: bool = _row(SWITCH, default=False, about="Send a Server-Timing header with the time of each stage.")
     cache_bytes: int = _row(
         number(0, 1_000_000_000),
         8_000_000,
-        "Bytes of answers that each worker keeps while nothing changes, by request and by list; 0 for none.",
+        "Bytes of answers that each worker caches until something changes, per request and per list; 0 for none.",
     )
     pool_size: int = _row(number(1, 100), 4, "PostgreSQL: connections of each worker.")
     pool_timeout_ms: int = _row(
         number(1, 60_000), 1000, "PostgreSQL: milliseconds that a request waits for a free connection."
     )
-    connect_timeout_ms: int = _row(number(1, 60_000), 2000, "PostgreSQL: milliseconds that connecting may take.")
-    statement_timeout_ms: int = _row(number(1, 600_000), 2000, "Milliseconds that a request's statement may take.")
+    connect_timeout_ms: int = _row(
+        number(1, 60_000), 2000, "PostgreSQL: milliseconds that opening a connection may take."
+    )
+    statement_timeout_ms: int = _row(
+        number(1, 600_000), 2000, "Milliseconds that each statement of a request may take."
+    )
     prepare: bool = _row(
-        SWITCH, default=True, about="PostgreSQL: prepare statements, which PgBouncer before 1.21 cannot bear."
+        SWITCH, default=True, about="PostgreSQL: use prepared statements; turn it off for PgBouncer before 1.21."
     )
     read_store: tuple[str, ...] = _row(
-        STORES, (), "PostgreSQL: replicas of the store, which answer in its place while they are fresh."
+        STORES, (), "PostgreSQL: replicas that answer in place of the store while they are fresh."
     )
     read_lag_ms: int = _row(
         number(200, 3_600_000),
         5000,
-        "PostgreSQL: milliseconds that a replica may lag behind, and that a revoked token may live.",
+        "PostgreSQL: milliseconds that a replica may lag, and that a revoked token may still work.",
     )
     metrics_host: str = _row(ADDRESS, "127.0.0.1", "Address where metrics are served.")
     metrics_port: int = _row(number(0, 65_535), 0, "Port where metrics are served; 0 for none.")
-    log: bool = _row(SWITCH, default=True, about="Write one JSON line a request to standard output.")
+    log: bool = _row(SWITCH, default=True, about="Write one JSON line per request to standard output.")
     rehearse: tuple[str, ...] = _row(
         TROUBLES,
         (),
-        "For tests of clients: of each 100 requests, 503=10,5s=2 refuses 10 and answers 2 five seconds late.",
+        "For testing clients: of every 100 requests, 503=10,5s=2 refuses 10 and answers 2 five seconds late.",
     )
 
     @property
@@ -283,4 +287,4 @@ def _toml(path: Path) -> dict[str, object]:
 def _suggestion(name: str, known: tuple[str, ...], *, prefix: str = "") -> str:
     """Suggest the name that was meant; the prefix that all have is left out of the comparison."""
     found = meant(name.removeprefix(prefix), [each.removeprefix(prefix) for each in known])
-    return f"; hint: did you mean {prefix}{found}?" if found else f"; hint: known are {', '.join(known)}"
+    return f"; hint: did you mean {prefix}{found}?" if found else f"; hint: the known ones are {', '.join(known)}"

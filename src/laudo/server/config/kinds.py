@@ -70,13 +70,11 @@ _ORIGIN: Final = re.compile(r"(https(?!.*:443$)|http(?!.*:80$))://[a-z0-9.-]+(:[
 _BOOLEANS: Final = dict.fromkeys(("true", "1", "yes", "on"), True) | dict.fromkeys(("false", "0", "no", "off"), False)
 SWITCH: Final = Kind(_boolean, "true or false")
 STORE: Final = _matching(r"[a-z][a-z0-9+]*://[\x20-\x7e\xa0-\U0010ffff]+", "a URL such as sqlite:///laudo.db")
-STORES: Final = Kind(_stores, "URLs such as postgresql://user@replica/database, separated by commas or blanks")
+STORES: Final = Kind(_stores, "URLs such as postgresql://user@replica/database, separated by commas or spaces")
 ADDRESS: Final = _matching(r"[0-9A-Za-z:_-]{1,63}(\.[0-9A-Za-z:_-]{1,63})*\.?", "an address or a host name")
 """At most 63 characters between dots: for longer ones, Python's look-up fails as if laudo were broken."""
 FILE: Final = _matching(r"[^\x00-\x1f]+", "the path of a file")
-ORIGINS: Final = Kind(
-    _origins, "origins such as https://app.example.com, without the port that browsers leave out, separated by commas"
-)
+ORIGINS: Final = Kind(_origins, "origins such as https://app.example.com, without a default port, separated by commas")
 TROUBLES: Final = Kind(
-    _troubles, "shares such as 503=10,5s=2, together 100 at most: of 401, 429, 500, 503, or seconds of delay"
+    _troubles, "shares of 401, 429, 500, 503 or seconds of delay, such as 503=10,5s=2, in total at most 100"
 )
