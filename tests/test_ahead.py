@@ -144,7 +144,7 @@ def test_signals_are_left_to_this_process() -> None:
 def test_one_that_is_killed_is_told() -> None:
     with ahead.run(processes(count=1_000_000)) as given:
         os.kill(next(given), signal.SIGKILL)
-        with pytest.raises(EndedError, match="the process that reads was ended"):
+        with pytest.raises(EndedError, match="the process that reads the file was killed"):
             list(given)
 
 

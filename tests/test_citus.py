@@ -163,7 +163,7 @@ def test_without_citus_nothing_can_be_applied(plain: str, tmp_path: Path) -> Non
 def test_a_store_in_a_file_has_no_plan(tmp_path: Path, word: str) -> None:
     laudo = Shell(tmp_path)
     laudo.prints("migrate")
-    assert "a store in a file lies on one machine" in one_line(laudo("citus", word))
+    assert "a SQLite file stays on one machine" in one_line(laudo("citus", word))
 
 
 @pytest.mark.parametrize("word", ["plan", "apply"])
@@ -244,7 +244,7 @@ def test_a_table_that_lies_otherwise_is_named_with_what_to_do(
 ) -> None:
     execute(url, *statements)
     undoing = f"SELECT undistribute_table('{lies.partition(' ')[0]}')"
-    said = f"Citus has {lies}, which should be {planned}; hint: {undoing}, then `laudo citus apply`"
+    said = f"Citus has {lies}, but it should be {planned}; hint: run {undoing}, then `laudo citus apply`"
     assert fault(url) == said
     assert one_line(laudo("citus", "plan")) == one_line(laudo("citus", "apply")) == f"error: {said}"
     execute(url, undoing)
@@ -253,7 +253,9 @@ def test_a_table_that_lies_otherwise_is_named_with_what_to_do(
 
 
 def test_a_store_that_is_not_distributed_is_told_at_the_start(laudo: Shell, url: str) -> None:
-    said = f"Citus is installed, but does not know of {', '.join([*REFERENCE, *DISTRIBUTED])}; run `laudo citus apply`"
+    said = (
+        f"Citus is installed, but has not distributed {', '.join([*REFERENCE, *DISTRIBUTED])}; run `laudo citus apply`"
+    )
     assert fault(url) == said
     result = laudo("serve")
     assert result.exit_code == 2

@@ -446,21 +446,21 @@ def test_what_was_not_counted_is_counted_by_the_next_run(world: World) -> None:
 
 
 OWN: Final[dict[str, tuple[Callable[[Store], object], str]]] = {
-    "an organization": (lambda store: store.account(), "the target has what the source has not: organization 4;"),
-    "an account": (lambda store: store.account(1), "the target has what the source has not: account 5;"),
-    "users": (lambda store: _users(store, 7), "the target has what the source has not: user 5, 6, 7, 8, 9 …;"),
-    "a token": (lambda store: store.token(1), "the target has what the source has not: token 7;"),
+    "an organization": (lambda store: store.account(), "the target has what the source does not have: organization 4;"),
+    "an account": (lambda store: store.account(1), "the target has what the source does not have: account 5;"),
+    "users": (lambda store: _users(store, 7), "the target has what the source does not have: user 5, 6, 7, 8, 9 …;"),
+    "a token": (lambda store: store.token(1), "the target has what the source does not have: token 7;"),
     "a token of another user": (
         lambda store: damage(store.database, "UPDATE token SET id_usuario = 1 WHERE id_token = 2"),
-        "the target has what the source has not: token 2;",
+        "the target has what the source does not have: token 2;",
     ),
     "a token that was revoked": (
         lambda store: _revoke(store, 2),
-        "the target has what the source has not: revoked token 2;",
+        "the target has what the source does not have: revoked token 2;",
     ),
     "another organization of that number": (
         lambda store: damage(store.database, "UPDATE organizacao SET nome_organizacao = '?' WHERE id_organizacao = 2"),
-        "the target has what the source has not: organization 2;",
+        "the target has what the source does not have: organization 2;",
     ),
     "a report": (
         lambda store: Ingest(store.database, 2).write([relatorio(9000)]),
@@ -495,7 +495,7 @@ def test_a_target_with_something_of_its_own_is_refused_before_anything_is_writte
     make, reason = OWN[what]
     make(Store(target, files.key_file))
     before = state(target)
-    with pytest.raises(StoreError, match=re.escape(reason) + " hint: copy into a store of its own"):
+    with pytest.raises(StoreError, match=re.escape(reason) + " hint: copy into a new store"):
         Copy(files.source, target)
     assert state(target) == before
 
@@ -525,7 +525,7 @@ def test_a_target_that_a_newer_version_migrated_is_refused(files: World) -> None
     target = files.target()
     with target.transaction() as connection:
         connection.run_script("INSERT INTO migration (name, applied_at) VALUES ('9999_newer.sql', 0)")
-    with pytest.raises(StoreError, match="a newer version of laudo has migrated the store"):
+    with pytest.raises(StoreError, match="the store was migrated by a newer version of laudo"):
         Copy(files.source, target)
 
 
@@ -535,7 +535,7 @@ def test_a_target_that_a_newer_version_migrates_meanwhile_is_not_counted(files: 
     copy.copy_callers()
     copy.copy_reports()
     damage(target, "INSERT INTO migration (name, applied_at) VALUES ('9999_newer.sql', 0)")
-    with pytest.raises(StoreError, match="a newer version of laudo has migrated the store"):
+    with pytest.raises(StoreError, match="the store was migrated by a newer version of laudo"):
         copy.count()
 
 
@@ -552,7 +552,7 @@ def test_what_was_not_counted_is_no_source(world: World) -> None:
 
 
 ONE: Final = "id_conta = 1 AND numero = (SELECT numero FROM relatorio WHERE id_conta = 1 ORDER BY numero LIMIT 1)"
-OTHERS: Final = "account 1: other reports than those of the source"
+OTHERS: Final = "account 1: the reports are not those of the source"
 DAMAGE: Final = {
     "a report's column": (f"UPDATE relatorio SET mensagem = mensagem || '!' WHERE {ONE}", OTHERS),
     "a name, which no item shows": (f"UPDATE relatorio SET nome_pessoa = nome_pessoa || '!' WHERE {ONE}", OTHERS),
@@ -561,11 +561,14 @@ DAMAGE: Final = {
     "a report missing": (f"DELETE FROM relatorio WHERE {ONE}", OTHERS),
     "a report too many": (
         f"INSERT INTO relatorio SELECT 3, 4, numero, 1, recency, '', '', '', item FROM relatorio WHERE {ONE}",
-        "account 4: other reports than those of the source",
+        "account 4: the reports are not those of the source",
     ),
-    "a user": ("UPDATE usuario SET enabled = 0 WHERE id_usuario = 2", "users: not as the source has them now"),
-    "a token": ("UPDATE token SET expires_at = 1 WHERE id_token = 1", "tokens: not as the source has them now"),
-    "a webhook": ("UPDATE conta SET webhook_url = '?' WHERE id_conta = 1", "accounts: not as the source has them now"),
+    "a user": ("UPDATE usuario SET enabled = 0 WHERE id_usuario = 2", "users: the target differs from the source"),
+    "a token": ("UPDATE token SET expires_at = 1 WHERE id_token = 1", "tokens: the target differs from the source"),
+    "a webhook": (
+        "UPDATE conta SET webhook_url = '?' WHERE id_conta = 1",
+        "accounts: the target differs from the source",
+    ),
     "an account's version": (
         "UPDATE conta SET version = version - 1 WHERE id_conta = 2",
         "account 2: the target has changed since it was copied",
@@ -607,7 +610,7 @@ def test_a_damaged_index_of_words_is_made_anew(files: World) -> None:
         target, "DELETE FROM pessoa_words WHERE rowid < 9; INSERT INTO pessoa_words (rowid, words) VALUES (999, '1·a')"
     )
     [found] = differences(copy)
-    assert found.startswith("organization 1: words with other entries in the index")
+    assert found.startswith("organization 1: words whose entries in the index differ")
     assert run(files.source, target)[1] == []
 
 
@@ -652,9 +655,9 @@ def test_a_source_that_has_changed_is_told(world: World) -> None:
     copy = copied(world.source, target)
     world.change()
     assert differences(copy) == [
-        "accounts: not as the source has them now",
-        "users: not as the source has them now",
-        "tokens: not as the source has them now",
+        "accounts: the target differs from the source",
+        "users: the target differs from the source",
+        "tokens: the target differs from the source",
         *(f"account {number}: the source has changed since it was copied" for number in (1, 2, 3)),
         *(f"organization {number}: the source has changed since it was copied" for number in (1, 2)),
     ]

@@ -134,7 +134,7 @@ def test_a_malformed_key_is_refused_and_not_shown(tmp_path: Path, content: bytes
 
 
 def test_a_folder_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(KeyFileError, match="cannot make the key file"):
+    with pytest.raises(KeyFileError, match="cannot create the key file"):
         keys.make(tmp_path / "none" / "laudo.key")
 
 

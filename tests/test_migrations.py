@@ -304,8 +304,8 @@ def test_a_second_store_in_a_database_is_made_only_where_the_url_names_its_schem
     with closing(open_store(server.url(database_name), write=True)) as database, pytest.raises(StoreError) as told:
         migrations.migrate(database)
     assert str(told.value) == (
-        'the database has a store in the schema "Lau do", and search_path leads to public; give the URL '
-        f"{elsewhere[1:]} to use that one, options=-c%20search_path%3Dpublic to make another one"
+        'the database has a store in the schema "Lau do", but search_path leads to public; give the URL '
+        f"{elsewhere[1:]} to use that one, options=-c%20search_path%3Dpublic to create another"
     )
     for options, is_made in ((elsewhere, False), ("?options=-c%20search_path%3Dpublic", True), ("", False)):
         with closing(open_store(server.url(database_name) + options, write=True)) as database:
@@ -318,7 +318,7 @@ def test_a_schema_that_came_before_the_stores_own_is_told(server: Server, databa
     [(user,)] = server.execute("SELECT current_user::text", database=database_name)
     server.execute(f"CREATE SCHEMA {user}", database=database_name)
     database = open_store(server.url(database_name), write=True)
-    with closing(database), pytest.raises(StoreError, match=f"in the schema public, and search_path leads to {user}; "):
+    with closing(database), pytest.raises(StoreError, match=f"in the schema public, but search_path leads to {user}; "):
         migrations.migrate(database)
 
 
@@ -333,8 +333,8 @@ def test_of_several_stores_the_one_to_which_search_path_comes_is_named_first(
     with closing(open_store(server.url(database_name), write=True)) as database, pytest.raises(StoreError) as told:
         migrations.migrate(database)
     assert str(told.value) == (
-        f'the database has a store in the schema public and one in "Lau do", and search_path leads to {user}; give the '
-        f"URL {here[1:]} or {elsewhere[1:]} to use that one, options=-c%20search_path%3D{user} to make another one"
+        f'the database has a store in the schema public and one in "Lau do", but search_path leads to {user}; give the '
+        f"URL {here[1:]} or {elsewhere[1:]} to use that one, options=-c%20search_path%3D{user} to create another"
     )
 
 
@@ -429,7 +429,7 @@ def test_a_table_that_somebody_reads_for_long_gives_a_clear_error_and_loses_noth
     write(folder, {"0003_column.sql": COLUMN})
     with beside().transaction("SELECT * FROM item"), pytest.raises(StoreError) as refused:
         migrations.migrate(migrated, folder=folder, seconds=0.6)
-    assert str(refused.value).startswith("the migration 0003_column.sql had to wait for longer than 0.6 s")
+    assert str(refused.value).startswith("the migration 0003_column.sql waited for longer than 0.6 s")
     assert beside().run("SELECT * FROM item ORDER BY number") == [(1,), (2,)]
     assert migrations.migrate(migrated, folder=folder) == ["0003_column.sql"]
 

@@ -255,9 +255,9 @@ def test_the_format_given_wins_over_the_name() -> None:
 
 UUID = "accepted: a UUID, such as 0f8fad5b-d9cb-469f-a165-70867728950e"
 STATUS = "accepted: one of PROCESSANDO, EM ANALISE, CONCLUIDO, PRE-PROCESSANDO, PENDENTE"
-NOME = "accepted: 1 to 200 characters, no control character"
-PESSOA = "accepted: 1 to 200 characters (for Empresa it may be empty), no control character"
-MENSAGEM = "accepted: up to 500 characters, no control character"
+NOME = "accepted: 1 to 200 characters, no control characters"
+PESSOA = "accepted: 1 to 200 characters (for Empresa it may be empty), no control characters"
+MENSAGEM = "accepted: up to 500 characters, no control characters"
 RESULTADO = "accepted: VALID, INVALID or null (in a CSV an empty cell)"
 INSTANT = "accepted: an ISO 8601 instant with Z or offset, such as 2026-01-31T12:00:00.000Z, from 1970 to 9999"
 DOCUMENTO = "accepted: 11 digits (CPF) for Pessoa, 14 characters (CNPJ) for Empresa, valid and without mask"
@@ -267,14 +267,14 @@ DOCUMENTO = "accepted: 11 digits (CPF) for Pessoa, 14 characters (CNPJ) for Empr
     ("changed", "expected"),
     [
         ({"numero": ...}, f"numero is missing; {UUID}"),
-        ({"numero": 7}, f"numero is of another type; {UUID}"),
-        ({"numero": None}, f"numero is of another type; {UUID}"),
+        ({"numero": 7}, f"numero has the wrong type; {UUID}"),
+        ({"numero": None}, f"numero has the wrong type; {UUID}"),
         ({"numero": ""}, f"numero is not accepted; {UUID}"),
         ({"numero": "0f8fad5bd9cb469fa16570867728950e"}, f"numero is not accepted; {UUID}"),
         ({"numero": "0f8fad5b-d9cb-469f-a165-70867728950e\n"}, f"numero is not accepted; {UUID}"),
         ({"status": "FEITO"}, f"status is not accepted; {STATUS}"),
         ({"status": "x" * 5000}, f"status is not accepted; {STATUS}"),
-        ({"status": {"deep": ["er"]}}, f"status is of another type; {STATUS}"),
+        ({"status": {"deep": ["er"]}}, f"status has the wrong type; {STATUS}"),
         ({"tipo_pessoa": "Outro"}, "tipo_pessoa is not accepted; accepted: one of PESSOA, EMPRESA"),
         ({"nome": ""}, f"nome is empty; {NOME}"),
         ({"nome": "x" * 201}, f"nome is too long; {NOME}"),
@@ -292,17 +292,17 @@ DOCUMENTO = "accepted: 11 digits (CPF) for Pessoa, 14 characters (CNPJ) for Empr
         ({"atualizado_em": "1970-01-01T00:00:00+00:01"}, f"atualizado_em is not accepted; {INSTANT}"),
         ({"atualizado_em": "9999-12-31T23:59:59-00:01"}, f"atualizado_em is not accepted; {INSTANT}"),
         ({"atualizado_em": "2026-01-31T12:00:00.00٣Z"}, f"atualizado_em is not accepted; {INSTANT}"),
-        ({"atualizado_em": 1769860800123}, f"atualizado_em is of another type; {INSTANT}"),
+        ({"atualizado_em": 1769860800123}, f"atualizado_em has the wrong type; {INSTANT}"),
         ({"resultado": ""}, f"resultado is not accepted; {RESULTADO}"),
-        ({"resultado": False}, f"resultado is of another type; {RESULTADO}"),
+        ({"resultado": False}, f"resultado has the wrong type; {RESULTADO}"),
         ({"mensagem": "x" * 501}, f"mensagem is too long; {MENSAGEM}"),
         ({"mensagem": "a\nb"}, f"mensagem holds a control character; {MENSAGEM}"),
         (
             {"pendente_validacao_manual": "sim"},
             "pendente_validacao_manual is not accepted; accepted: true or false",
         ),
-        ({"pendente_validacao_manual": 1}, "pendente_validacao_manual is of another type; accepted: true or false"),
-        ({"numero_documento": 52998224725}, f"numero_documento is of another type; {DOCUMENTO}"),
+        ({"pendente_validacao_manual": 1}, "pendente_validacao_manual has the wrong type; accepted: true or false"),
+        ({"numero_documento": 52998224725}, f"numero_documento has the wrong type; {DOCUMENTO}"),
         ({"numero_documento": "529.982.247-25"}, f"numero_documento has a mask; {DOCUMENTO}"),
         ({"numero_documento": "52998224724"}, f"numero_documento has wrong check digits; {DOCUMENTO}"),
         ({"numero_documento": "11111111111"}, f"numero_documento has wrong check digits; {DOCUMENTO}"),
@@ -333,7 +333,7 @@ def test_a_wrong_field_is_named_with_what_is_accepted(changed: dict[str, object]
 
 
 def not_json(character: int) -> str:
-    return f"not valid JSON at character {character}; accepted: one whole object a line"
+    return f"not valid JSON at character {character}; accepted: one whole object per line"
 
 
 @pytest.mark.parametrize(
@@ -346,8 +346,8 @@ def not_json(character: int) -> str:
         (GOOD + GOOD, not_json(len(GOOD) + 1)),
         (GOOD + b"\0", not_json(len(GOOD) + 1)),
         (b'{"nome":"a\0b"}', not_json(11)),
-        (b'{"nome":NaN}', "not valid JSON: NaN and Infinity are no values"),
-        (b'{"nome":-Infinity}', "not valid JSON: NaN and Infinity are no values"),
+        (b'{"nome":NaN}', "not valid JSON: NaN and Infinity are not JSON values"),
+        (b'{"nome":-Infinity}', "not valid JSON: NaN and Infinity are not JSON values"),
         (b'{"nome":"\xff"}', NOT_UTF8),
         (b'{"nome":"\xed\xa0\x80"}', NOT_UTF8),
         (b"\xef\xbb\xbf\xef\xbb\xbf" + GOOD, not_json(1)),
@@ -359,10 +359,10 @@ def not_json(character: int) -> str:
         (b'{"nome":' + b"[" * 60_000, "nested too deeply; accepted: one object of texts and booleans"),
         (b'{"' + b'[\\"' * 5_000, not_json(2)),
         (b"{}", f"numero is missing; {UUID}"),
-        (GOOD[:-1] + b',"nome":"x"}', "nome is there twice"),
-        (GOOD[:-1] + b',"nome" : "consultaPessoaDefault"}', "nome is there twice"),
-        (GOOD[:-1] + b',"resultado":"VALID"}', "resultado is there twice"),
-        (GOOD[:-1] + b',"n\\u006fme":"x"}', "nome is there twice"),
+        (GOOD[:-1] + b',"nome":"x"}', "nome appears twice"),
+        (GOOD[:-1] + b',"nome" : "consultaPessoaDefault"}', "nome appears twice"),
+        (GOOD[:-1] + b',"resultado":"VALID"}', "resultado appears twice"),
+        (GOOD[:-1] + b',"n\\u006fme":"x"}', "nome appears twice"),
         (GOOD[:-1] + b',"x":1,"x":1}', f"unknown field at position 11; accepted: {', '.join(ACCEPTED)}"),
         (b" " * 65_537, "longer than 64 KiB"),
         (b"{" * 1_000_000, "longer than 64 KiB"),
@@ -394,9 +394,9 @@ def test_a_bad_line_never_stops_the_rest(separator: bytes) -> None:
 
 
 COLUMNS = "accepted: 10, as in the header"
-COLUMNS_ARE = "the first line names columns, between commas or semicolons, of"
-BAD_QUOTES = "the quotes are not those of CSV"
-MEND = "hint: close that quote or take it out, and import the file again"
+COLUMNS_ARE = "the first line must name columns, separated by commas or semicolons:"
+BAD_QUOTES = "the quotes are not valid in CSV"
+MEND = "hint: close or remove that quote, and import the file again"
 NEVER_CLOSED = f"the quote that opens a cell on line {{}} is never closed; nothing after it was read; {MEND}"
 SPANS = (
     f"longer than 64 KiB, up to line {{}}: the quote that opens a cell on line {{}} was probably never closed; {MEND}"
@@ -494,14 +494,14 @@ def test_a_row_that_is_not_utf8_is_rejected() -> None:
 
 # A file that cannot be read at all
 
-ARRAY = "the file is a JSON array; accepted: NDJSON, one object a line, or CSV"
+ARRAY = "the file is a JSON array; accepted: NDJSON, one object per line, or CSV"
 ANSWER = (
-    "the file is an answer of the API; give its items one a line, as `jq -c '.result.itens[]'` does, "
-    "with nome_pessoa added"
+    "the file is an answer of the API; write its items one per line, as `jq -c '.result.itens[]'` does, "
+    "and add nome_pessoa"
 )
 SPREAD = (
-    "the file has an object on several lines; write one on each, as `jq -c .` does, "
-    "or `jq -c '.result.itens[]'` of an answer of the API"
+    "the file has an object on several lines; write one object per line, as `jq -c .` does, "
+    "or `jq -c '.result.itens[]'` for an answer of the API"
 )
 
 
@@ -544,8 +544,8 @@ def test_another_encoding_is_named(encoding: str, content: str, mark: str) -> No
 # Gzip that ends early or is damaged
 
 
-TRUNCATED = "truncated gzip: the file ends before its data; nothing from this line on was read"
-CORRUPT = "corrupt gzip: the data are damaged; nothing from this line on was read"
+TRUNCATED = "truncated gzip: the file ends too early; nothing from this line on was read"
+CORRUPT = "corrupt gzip: the data is damaged; nothing from this line on was read"
 
 
 @given(st.data())

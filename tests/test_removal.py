@@ -148,5 +148,5 @@ def test_what_is_deleted_leaves_a_servers_files_with_vacuum_full_alone(tmp_path:
 def test_a_store_that_a_newer_version_migrated_is_not_written(store: Store, owners: list[Owner]) -> None:
     with store.database.transaction() as connection:
         connection.run_script("INSERT INTO migration (name, applied_at) VALUES ('9999_newer.sql', 0)")
-    with pytest.raises(StoreError, match="a newer version of laudo has migrated the store"):
+    with pytest.raises(StoreError, match="the store was migrated by a newer version of laudo"):
         list(_removal(store, owners).of([cpf(3)]))

@@ -311,7 +311,7 @@ def test_a_replica_that_lags_is_left_out_until_it_has_caught_up(
     database = opened(SHORT_MS)
     halt(lagging)
     until(lambda: asked(database, 6) == {other.port: 6})
-    told(capfd, r"^store: the replica 1 lags, and is not asked for now: by \d\.\d s$")
+    told(capfd, r"^store: the replica 1 lags and is not used for now: by \d\.\d s$")
     replay(lagging)
     until(lambda: {*asked(database, 6)} == ports(*cluster.replicas))
     told(capfd, "^store: the replica 1 is well again$")
@@ -678,7 +678,7 @@ def took(work: Callable[[], T]) -> tuple[T, float]:
 # Another store.
 
 
-FOREIGN: Final = "^store: the replica 2 is of another store, and is not asked: "
+FOREIGN: Final = "^store: the replica 2 belongs to another store and is not used: "
 
 
 @pytest.fixture
@@ -716,7 +716,7 @@ def test_a_store_of_another_server_is_not_asked_until_a_replica_stands_in_its_pl
     assert {client.get("/relatorios").status for _ in range(20)} == {200}
     said = told(capfd, FOREIGN)
     names = [f"postgresql://127.0.0.1:{server.port}/postgres" for server in (other_server, cluster.primary)]
-    assert " is no streaming replica of ".join(names) in said
+    assert " is not a streaming replica of ".join(names) in said
     assert cluster.primary.password not in said
     cluster.primary.stop("immediate")
     told(capfd, "^store: the primary does not answer: ")
@@ -751,7 +751,7 @@ def test_another_database_of_the_primary_is_no_replica_of_the_store(
     urls = (cluster.replicas[0].url(), cluster.primary.url(other_database))
     client = serve(read_store=urls, settled=False)
     assert {client.get("/relatorios").status for _ in range(20)} == {200}
-    told(capfd, f"{FOREIGN}postgresql://127.0.0.1:{cluster.primary.port}/other is no streaming replica")
+    told(capfd, f"{FOREIGN}postgresql://127.0.0.1:{cluster.primary.port}/other is not a streaming replica")
 
 
 def test_a_copy_that_has_become_a_primary_is_no_replica_whoever_writes_heartbeats_there(
@@ -768,7 +768,7 @@ def test_a_copy_that_has_become_a_primary_is_no_replica_whoever_writes_heartbeat
             until(lambda: copy.execute(beat) > cluster.primary.execute(beat))
             client = serve(read_store=(cluster.replicas[0].url(), copy.url()), settled=False)
             assert client.get("/relatorios").status == 200
-            told(capfd, f"{FOREIGN}.* shows what was written on another server")
+            told(capfd, f"{FOREIGN}.* shows data that was written on another server")
             store.write(account, [relatorio(2)])
             cluster.replicas[0].catch_up(cluster.primary)
             assert {client.get("/relatorios").total for _ in range(20)} == {2}
@@ -823,7 +823,7 @@ def test_a_replica_that_has_not_replayed_the_primarys_last_starts_lags_and_answe
         with closing(opened(SHORT_MS, read_store=(behind.url(),), settled=False)) as database:
             assert asked(database, 4) == {cluster.primary.port: 4}
             said = told(capfd, "^store: the replica 1 ")
-            assert re.search(r"lags, and is not asked for now: by \d\.\d s$", said, re.MULTILINE), said
+            assert re.search(r"lags and is not used for now: by \d\.\d s$", said, re.MULTILINE), said
     client = serve(SHORT_MS, read_store=(behind.url(),), settled=False)
     assert client.get("/relatorios").status == 200
     cluster.primary.stop("immediate")
@@ -870,7 +870,7 @@ def test_a_standby_of_a_former_primary_that_goes_on_is_told_from_one_that_lags(
         both = (behind.url(), follower.url())
         database = opened(SHORT_MS, store=heir.url(), read_store=both, settled=False)
         until(lambda: asked(database, 4) == {heir.port: 4})
-        said = told(capfd, f"{FOREIGN}.* shows what was written on another server")
+        said = told(capfd, f"{FOREIGN}.* shows data that was written on another server")
         said += told(capfd, "^store: the replica 1 lags")
         assert "replica 1 is of another store" not in said
 
@@ -958,7 +958,7 @@ def test_who_may_not_ask_for_a_servers_number_knows_another_store_by_its_databas
             "poor",
             "",
             "SELECT",
-            "lacks a right; run `laudo migrate --grants` as whoever owns the tables, and grant the user laudo_reader",
+            "lacks a right; run `laudo migrate --grants` as the owner of the tables, and grant the user laudo_reader",
         ),
         ("narrow", "CONNECTION LIMIT 1", "SELECT, INSERT, UPDATE", "has no connection left"),
     ],
@@ -975,7 +975,7 @@ def test_where_the_primary_answers_but_takes_no_heartbeat_it_alone_is_asked_and_
     database = opened(SHORT_MS, store=cluster.primary.url(user=user), settled=False)
     answers = asked_for(2 * SHORT_MS / 1000, lambda: {*asked(database, 1)})
     assert all(answered == ports(cluster.primary) for _, answered in answers)
-    said = told(capfd, f"^store: the primary takes no heartbeat, so that no replica can be known .*{re.escape(reason)}")
+    said = told(capfd, f"^store: the primary accepts no heartbeat, so no replica is known .*{re.escape(reason)}")
     assert cluster.primary.password not in said
 
 
@@ -1022,7 +1022,7 @@ def test_who_only_reads_finds_the_server_of_its_kind_among_the_hosts_of_a_url(
 
 def test_replicas_of_a_store_in_a_file_are_refused(cluster: Cluster, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/laudo.db"
-    with pytest.raises(StoreError, match="a store in a file has no replicas"):
+    with pytest.raises(StoreError, match="a SQLite file has no replicas"):
         app.open_served(Settings(store=url, read_store=(cluster.replicas[0].url(),)))
 
 
@@ -1087,4 +1087,4 @@ def test_serve_refuses_replicas_of_a_file_in_one_line(tmp_path: Path) -> None:
     ended = place.run("serve", "--read-store", "postgresql://db/laudo")
     assert ended.returncode == 2
     assert ended.stderr.count("\n") == 1
-    assert "a store in a file has no replicas" in ended.stderr
+    assert "a SQLite file has no replicas" in ended.stderr

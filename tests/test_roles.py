@@ -330,7 +330,7 @@ def test_granting_waits_for_who_reads_a_table(server: Server) -> None:
     migrations.migrate(database)
     with psycopg.connect(server.url("busy")) as reader:
         reader.execute("SELECT * FROM relatorio")
-        with pytest.raises(Exception, match=r"^granting had to wait for longer than 0\.6 s"):
+        with pytest.raises(Exception, match=r"^granting waited for longer than 0\.6 s"):
             roles.grant(database, seconds=0.6)
     assert "ALTER TABLE public.relatorio OWNER TO laudo_owner" in roles.grant(database)
     database.close()
@@ -453,7 +453,7 @@ def test_granting_without_the_right_to_prints_what_to_run(
     *applied, refusal = result.stderr.splitlines()
     assert (result.exit_code, applied[0]) == (1, "applied 0001_store.sql")
     assert all(line.startswith("applied ") for line in applied)
-    assert refusal.startswith("error: the store's user may not make roles, or does not own")
+    assert refusal.startswith("error: the store's user may not create roles, or does not own")
     assert "GRANT laudo_owner TO stranger;" in result.stdout.splitlines()
     again = Shell(tmp_path)("migrate", "--grants", env={"LAUDO_STORE": url})
     assert (again.exit_code, again.stdout) == (2, result.stdout)
@@ -481,7 +481,7 @@ def test_who_owns_the_database_is_told_that_the_tables_are_anothers(server: Serv
         migrations.migrate(database)
     url = server.url("restored", user="deploy", password=PASSWORD)
     told = one_line(Shell(tmp_path)("migrate", "--grants", env={"LAUDO_STORE": url}))
-    assert "run `laudo migrate --grants` as whoever owns the tables" in told
+    assert "run `laudo migrate --grants` as the owner of the tables" in told
 
 
 def test_a_store_in_a_file_has_no_roles(tmp_path: Path) -> None:

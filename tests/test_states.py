@@ -63,5 +63,5 @@ def test_a_server_that_does_not_have_the_account_yet_is_asked_again_or_another_o
         pages = Pages(keys.load(tmp_path / "key"), cache_bytes=0)
         question = query.parse(resources.RELATORIOS, asked, max_rows=1000)
         assert pages.at_once(database, caller, question, None, None) is None
-        with pytest.raises(Lost, match="does not know the account yet"), database.snapshot() as connection:
+        with pytest.raises(Lost, match="does not have the account yet"), database.snapshot() as connection:
             pages.answer(connection, caller, question)

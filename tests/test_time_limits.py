@@ -162,7 +162,7 @@ def test_who_writes_a_file_waits_for_another_writer_as_long_as_that_takes_and_sa
 
         database.fetch(ONE)
         monkeypatch.setattr("laudo.server.sqlite.session.monotonic", later)
-        told = "waiting for another process that writes to the store; Ctrl-C ends the wait\n"
+        told = "waiting for another process that is writing to the store; press Ctrl-C to stop waiting\n"
         for seconds, step, said in ((1.8, 0.1, ""), (3600, 60, told), (3600, 60, "")):  # noqa: B007 - `later` reads it
             ends = now + seconds
             writing.enter_context(store.database.transaction())

@@ -200,7 +200,7 @@ DAMAGE = {
     ),
     "coarse buckets": (
         "DELETE FROM bucket WHERE id_conta = 1 AND axis = 2 AND parent = 0",
-        r"account 1, axis 2 \(relatorio by numero\), bucket \d+: buckets below one that is missing: \d+",
+        r"account 1, axis 2 \(relatorio by numero\), bucket \d+: buckets below a missing one: \d+",
     ),
     "a coarse bucket that has no other": (
         f"""INSERT INTO bucket (id_organizacao, id_conta, axis, parent, bucket, lower, total)
@@ -235,11 +235,11 @@ DAMAGE = {
     ),
     "tallies of no bucket": (
         "INSERT INTO tally VALUES (1, 1, 1, 12345, 1, 1, 4)",
-        r"account 1, axis 1 \(.+\), bucket 12345: tallies below a bucket that is missing: 1",
+        r"account 1, axis 1 \(.+\), bucket 12345: tallies below a missing bucket: 1",
     ),
     "tallies of persons": (
         "INSERT INTO tally VALUES (1, 0, 5, 0, 0, 1, 4)",
-        r"organization 1, axis 5 \(pessoa by cpf\), bucket 0: tallies below a bucket that is missing: 1",
+        r"organization 1, axis 5 \(pessoa by cpf\), bucket 0: tallies below a missing bucket: 1",
     ),
     "a bucket of persons": (
         "UPDATE bucket SET total = total - 1 WHERE id_conta = 0 AND axis = 6 AND bucket = 1 AND id_organizacao = 2",
@@ -269,31 +269,31 @@ DAMAGE = {
     ),
     "persons that are stale": (
         f"UPDATE pessoa SET recency = recency + 1 WHERE {ONE}",
-        r"organization 1: persons with another recency: 1",
+        r"organization 1: persons whose recency differs: 1",
     ),
     "persons' names": (
         f"UPDATE pessoa SET nome = 'Rui' WHERE {ONE}",
-        r"organization 1: persons with another nome: 1",
+        r"organization 1: persons whose nome differs: 1",
     ),
     "persons' folded names": (
         f"UPDATE pessoa SET nome_busca = 'rui' WHERE {ONE}",
-        r"organization 1: persons with another nome_busca: 1",
+        r"organization 1: persons whose nome_busca differs: 1",
     ),
     "a word's total": (
         "UPDATE word SET total = total + 1 WHERE id_organizacao = 2",
-        r"organization 2: words with other totals: \d+ \(kept \d+, counted \d+\)",
+        r"organization 2: words whose totals differ: \d+ \(kept \d+, counted \d+\)",
     ),
     "words not counted": (
         "DELETE FROM word WHERE id_organizacao = 1",
-        r"organization 1: words with other totals: \d+ \(kept 0, counted \d+\)",
+        r"organization 1: words whose totals differ: \d+ \(kept 0, counted \d+\)",
     ),
     "words that nobody has": (
         "INSERT INTO word (id_organizacao, word, shared, total) VALUES (1, 'zzz', 1, 2)",
-        r"organization 1: words with other totals: 1 \(kept \d+, counted \d+\)",
+        r"organization 1: words whose totals differ: 1 \(kept \d+, counted \d+\)",
     ),
     "persons' items": (
         f"UPDATE pessoa SET item = '{{}}' WHERE {ONE}",
-        r"organization 1: persons with another item: 1",
+        r"organization 1: persons whose item differs: 1",
     ),
     "an account's total": (
         "UPDATE conta SET total = total - 1 WHERE id_conta = 2",
@@ -317,15 +317,15 @@ DAMAGE = {
     ),
     "items": (
         "UPDATE relatorio SET item = replace(item, 'Pessoa', 'pessoa') WHERE id_conta = 2",
-        r"organization 1, account 2: items that are not what their columns say: \d+",
+        r"organization 1, account 2: items that differ from their columns: \d+",
     ),
     "instants past the year 9999": (
         "UPDATE relatorio SET recency = -253402300800000 WHERE id_conta = 2 AND numero < x'20'",
-        r"organization 1, account 2: reports of an instant beyond the years 1 to 9999: [1-9]\d*",
+        r"organization 1, account 2: reports with an instant outside the years 1 to 9999: [1-9]\d*",
     ),
     "instants before the year 1": (
         "UPDATE relatorio SET recency = 9223372036854775807 WHERE id_conta = 3",
-        r"organization 2, account 3: reports of an instant beyond the years 1 to 9999: 150",
+        r"organization 2, account 3: reports with an instant outside the years 1 to 9999: 150",
     ),
     "reports behind the writer's back": (
         "DELETE FROM relatorio WHERE id_conta = 1 AND facet = 1",
@@ -337,39 +337,39 @@ DAMAGE = {
 WORDS_DAMAGE = {
     "words missing": (
         "DELETE FROM pessoa_words WHERE rowid = 4",
-        r"organization 1: words with other entries in the index: \d \(kept \d+, counted \d+\)",
+        r"organization 1: words whose entries in the index differ: \d \(kept \d+, counted \d+\)",
     ),
     "words too many": (
         "INSERT INTO pessoa_words (rowid, words) VALUES (4321, '2·rui')",
-        r"organization 2: words with other entries in the index: 1 \(kept \d+, counted \d+\)",
+        r"organization 2: words whose entries in the index differ: 1 \(kept \d+, counted \d+\)",
     ),
     "words at another id": (
         """INSERT INTO pessoa_words (rowid, words)
         SELECT 4321, '1·' || replace(nome_busca, ' ', ' 1·') FROM pessoa WHERE id = 4;
         DELETE FROM pessoa_words WHERE rowid = 4""",
-        r"organization 1: words with other entries in the index: \d \(kept \d+, counted \d+\)",
+        r"organization 1: words whose entries in the index differ: \d \(kept \d+, counted \d+\)",
     ),
     "words of a person whose id is none": (
         "UPDATE pessoa SET id = -4 WHERE id = 4",
-        r"organization 1: words with other entries in the index: \d \(kept \d+, counted \d+\)",
+        r"organization 1: words whose entries in the index differ: \d \(kept \d+, counted \d+\)",
     ),
     "a word without letters": (
         "INSERT INTO pessoa_words (rowid, words) VALUES (4321, '2·')",
-        r"organization 2: words with other entries in the index: 1 \(kept \d+, counted \d+\)",
+        r"organization 2: words whose entries in the index differ: 1 \(kept \d+, counted \d+\)",
     ),
     "words of another person": (
         "DELETE FROM pessoa_words WHERE rowid = 4; INSERT INTO pessoa_words (rowid, words) VALUES (4, '1·zé 2·zé')",
-        r"organization 2: words with other entries in the index: 1 \(kept \d+, counted \d+\)",
+        r"organization 2: words whose entries in the index differ: 1 \(kept \d+, counted \d+\)",
     ),
     "words that nobody can take out": (
         "DELETE FROM pessoa_words_docsize WHERE id = 4",
-        r"organization 1: persons whose words cannot be taken out of the index: 1",
+        r"organization 1: persons whose words cannot be removed from the index: 1",
     ),
     "words where no search looks": (
         """INSERT INTO pessoa_words (pessoa_words, rank) VALUES ('pgsz', 32);
         INSERT INTO pessoa_words (pessoa_words) VALUES ('optimize');
         DELETE FROM pessoa_words_idx""",
-        r"organization 1: words with other entries in the index: \d+ \(kept \d+, counted \d+\)",
+        r"organization 1: words whose entries in the index differ: \d+ \(kept \d+, counted \d+\)",
     ),
 }
 INDEX_DAMAGE = {
@@ -398,7 +398,9 @@ def test_damage_is_named_and_mended(store: Store, what: str) -> None:
 def test_a_store_that_a_newer_version_migrated_is_compared_and_not_mended(store: Store) -> None:
     run(store, NEWER, "UPDATE conta SET total = 0 WHERE id_conta = 1")
     [found] = differences(store)
-    with pytest.raises(StoreError, match="a newer version of laudo has migrated the store; write to it with that one"):
+    with pytest.raises(
+        StoreError, match="the store was migrated by a newer version of laudo; write to it with that version"
+    ):
         mended(store)
     assert differences(store) == [found]
 
@@ -418,7 +420,9 @@ class Overtaken(Forwarding):
 def test_a_store_that_a_newer_version_migrates_meanwhile_is_mended_no_further(store: Store, table: str) -> None:
     run(store, f"UPDATE {table} SET total = 0")
     [_, *others] = found = list(verify.verify(store.database))
-    with pytest.raises(StoreError, match="a newer version of laudo has migrated the store; write to it with that one"):
+    with pytest.raises(
+        StoreError, match="the store was migrated by a newer version of laudo; write to it with that version"
+    ):
         verify.mend(Overtaken(store.database), found, sizes=SMALL)
     assert list(verify.verify(store.database)) == others != []
 
@@ -431,7 +435,7 @@ def test_a_bucket_that_begins_where_no_row_lies_is_named_and_begins_at_one(store
     between = (int.from_bytes(lower) - 1).to_bytes(16)
     with store.database.transaction() as connection:
         connection.write(Write(How.SET, BUCKET, ("lower",)), [(1, 1, 2, parent, bucket, between)])
-    named = f"organization 1, account 1, axis 2 (relatorio by numero), bucket {bucket}: begins where no row lies"
+    named = f"organization 1, account 1, axis 2 (relatorio by numero), bucket {bucket}: begins where there is no row"
     assert differences(store) == [named]
     assert mended(store) == []
 
@@ -475,7 +479,7 @@ def test_an_index_that_others_have_written_since_this_connection_searched_is_sou
 
 @pytest.mark.engines("sqlite", reason="PostgreSQL keeps the index of words by itself")
 def test_who_meets_a_damaged_index_of_words_is_told_what_helps(store: Store, accounts: list[Account]) -> None:
-    helps = r"laudo\.db is damaged; hint: laudo verify --repair makes it anew$"
+    helps = r"laudo\.db is damaged; hint: `laudo verify --repair` rebuilds it$"
     run(store, "ALTER TABLE pessoa_words_docsize RENAME TO elsewhere")
     with pytest.raises(WordsDamagedError, match=helps):
         ingest(store, accounts[0]).delete([each.numero for each in reports(150, seed=0)])
@@ -513,10 +517,10 @@ def test_a_report_that_lost_its_instant_twice_is_named_and_stays(store: Store, a
     run(store, f"UPDATE relatorio SET recency = 9223372036854775807, item = '{item}' WHERE numero < x'80'")
     for _ in range(2):
         [left] = mended(store)
-        assert re.search(r"account 1: reports of an instant beyond the years 1 to 9999: [1-9]\d*$", left)
+        assert re.search(r"account 1: reports with an instant outside the years 1 to 9999: [1-9]\d*$", left)
     assert len(contents(store.database)["relatorio"]) == 50
     [difference] = verify.verify(store.database)
-    assert difference.remedy == "restore a backup of reports whose items have no instant either"
+    assert difference.remedy == "restore from a backup the reports whose items have no instant either"
 
 
 @pytest.mark.parametrize("recency", [-(2**63) + 1, 2**63 - 1])
@@ -530,7 +534,7 @@ def test_a_person_is_what_the_newest_of_the_reports_with_an_instant_says(
     )
     run(store, f"UPDATE relatorio SET recency = {recency}, item = '' WHERE nome_pessoa IN ('Rui', 'Zé')")
     left = mended(store)
-    assert [each for each in left if "reports of an instant" not in each] == []
+    assert [each for each in left if "reports with an instant" not in each] == []
     [person] = contents(store.database)["pessoa"]
     assert "Ana" in person
 
@@ -542,7 +546,7 @@ def test_reports_that_lost_their_instant_are_told_by_whether_their_items_have_it
     newest = "SELECT numero FROM relatorio ORDER BY numero LIMIT 2"
     run(store, "UPDATE relatorio SET recency = 9223372036854775807")
     run(store, f"UPDATE relatorio SET item = '{{}}' WHERE numero IN ({newest})")
-    found = [each for each in verify.verify(store.database) if "reports of an instant" in each.what]
+    found = [each for each in verify.verify(store.database) if "reports with an instant" in each.what]
     assert [(each.rows, each.remedy is None) for each in found] == [(3, True), (2, False)]
 
 
@@ -597,7 +601,7 @@ def test_a_truth_that_no_item_tells_is_not_guessed(store: Store, account: Accoun
             "organization 1, account 1, facet 1: pendente_validacao_manual of the facet is 2, counted none"
         ]
     [difference] = verify.verify(store.database)
-    assert difference.remedy == "restore a backup of a facet that none of its items tells"
+    assert difference.remedy == "restore from a backup the facets whose values no item has"
 
 
 def test_what_an_empty_facet_says_is_not_compared(store: Store, account: Account) -> None:
@@ -636,7 +640,7 @@ def test_a_facet_that_no_item_tells_stays_lost_while_all_else_is_mended(store: S
             r"organization 1, account 1, facet 2: total of the facet is missing, counted [1-9]\d*", left
         )
     [difference] = verify.verify(store.database)
-    assert difference.remedy == "restore a backup of a facet that none of its items tells"
+    assert difference.remedy == "restore from a backup the facets whose values no item has"
 
 
 GONE = "DELETE FROM token; DELETE FROM usuario; DELETE FROM conta WHERE id_conta = 3"
@@ -657,7 +661,7 @@ def test_what_is_counted_for_nobody_is_named_and_goes(store: Store, what: str) -
     be_named_and_mended(
         store,
         f"{LOST[what]}; DELETE FROM relatorio WHERE id_conta = 3",
-        rf"organization 2(, account 3)?: {what} that is not there: [1-9]\d*",
+        rf"organization 2(, account 3)?: {what} that does not exist: [1-9]\d*",
     )
 
 
@@ -686,7 +690,7 @@ def test_reports_of_an_account_that_is_not_there_are_named_and_stay_until_it_is_
     }
     run(store, gone)
     for found in (differences(store), mended(store)):
-        assert "organization 2, account 3: rows of relatorio of an account that is not there: 150" in found
+        assert "organization 2, account 3: rows of relatorio of an account that does not exist: 150" in found
     assert contents(store.database)["facet"] == before["facet"]
     with store.database.transaction() as connection:
         for table in ("organizacao", "conta")[gone == GONE :]:
@@ -705,9 +709,9 @@ def test_accounts_of_an_organization_that_is_not_there_are_named_and_take_no_rep
     row = store.database.fetch(Statement("SELECT * FROM organizacao WHERE id_organizacao = 2"))[0]
     with closing(apsw.Connection(str(file(store_url)))) as shell:  # It ignores foreign keys.
         shell.execute("DELETE FROM organizacao WHERE id_organizacao = 2")
-    alone = "organization 2: rows of conta of an organization that is not there: 1"
+    alone = "organization 2: rows of conta of an organization that does not exist: 1"
     assert differences(store) == mended(store) == [alone]
-    with pytest.raises(StoreError, match=r"account 3 or its organization is not there; hint: laudo verify"):
+    with pytest.raises(StoreError, match=r"account 3 or its organization does not exist; hint: laudo verify"):
         writer.write(reports(1, seed=7))
     run(store, f"INSERT INTO organizacao VALUES ({', '.join(map(repr, row))})")
     assert differences(store) == []
@@ -756,7 +760,7 @@ def test_no_difference_holds_a_value_of_a_report(store: Store, what: str) -> Non
 def test_many_differences_are_named_up_to_a_number(store: Store) -> None:
     run(store, "UPDATE tally SET total = total + 1")
     found = differences(store)
-    assert [each for each in found if "differences not named" in each]
+    assert [each for each in found if "more differences" in each]
     assert mended(store) == []
 
 

@@ -298,14 +298,14 @@ def test_a_writer_ends_when_the_store_has_lost_what_it_acknowledged(store: Store
         connection.fetch(Statement("DELETE FROM relatorio WHERE numero = ?", (numero_key(numero(2)),)))
         connection.fetch(Statement("UPDATE conta SET version = ?", (before,)))
     for asking in (lambda: ingest.write([relatorio(3)]), lambda: ingest.delete([numero(1)]), ingest.standing):
-        with pytest.raises(StoreError, match="no longer has all that it had acknowledged"):
+        with pytest.raises(StoreError, match="has lost reports that it had acknowledged"):
             asking()
 
 
 def test_a_store_that_a_newer_version_migrated_has_no_writer_of_this_one(store: Store, account: Account) -> None:
     with store.database.transaction() as connection:
         connection.run_script(NEWER)
-    with pytest.raises(StoreError, match="a newer version of laudo has migrated the store"):
+    with pytest.raises(StoreError, match="the store was migrated by a newer version of laudo"):
         Ingest(store.database, account.id_conta)
 
 

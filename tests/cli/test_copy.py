@@ -102,8 +102,8 @@ def test_the_variable_for_the_store_plays_no_part(laudo: Shell, target: str) -> 
         ("laudo.db", "laudo.db", "error: the source and the target are the same store"),
         ("target.db", "linked.db", "error: the source and the target are the same store"),
         ("target.db", "named.db", "error: the source and the target are the same store"),
-        ("none.db", "target.db", r"error: --from: there is no store at .*none.db; run `laudo migrate` to make one"),
-        ("laudo.db", "none.db", r"error: --to: there is no store at .*none.db; run `laudo migrate` to make one"),
+        ("none.db", "target.db", r"error: --from: there is no store at .*none.db; run `laudo migrate` to create one"),
+        ("laudo.db", "none.db", r"error: --to: there is no store at .*none.db; run `laudo migrate` to create one"),
         ("laudo.db", "bare.db", "error: --to: the store has no schema, or an older one; run `laudo migrate`"),
     ],
 )
@@ -140,8 +140,8 @@ def test_a_target_with_something_of_its_own_is_left_as_it_is(laudo: Shell, targe
     code, answer, said = run(laudo, target)
     assert (code, answer) == (2, "")
     assert said == (
-        "error: the target has what the source has not: organization 1; "
-        "hint: copy into a store of its own, as `laudo migrate` makes it\n"
+        "error: the target has what the source does not have: organization 1; "
+        "hint: copy into a new store, as `laudo migrate` creates it\n"
     )
     assert rows(target) == []
 
@@ -154,8 +154,8 @@ def test_differences_are_lines_and_exit_1(laudo: Shell, target: str) -> None:
     code, answer, said = run(laudo, target)
     assert (code, answer) == (1, "1 organization, 1 account; reports: 240 written, 0 deleted, 0 unchanged\n")
     assert said == (
-        "account 1: other reports than those of the source\n"
-        "organization 1, account 1: items that are not what their columns say: 240\n"
+        "account 1: the reports are not those of the source\n"
+        "organization 1, account 1: items that differ from their columns: 240\n"
         "error: the stores differ; hint: stop what writes to them, then run it again\n"
     )
     connection.execute("DROP TRIGGER spoil")

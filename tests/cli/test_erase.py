@@ -76,7 +76,7 @@ def test_what_sqlite_leaves_in_gaps_of_its_pages_goes_when_the_file_is_written_a
             assert held.fetch(_COUNT) == [(1500,)]
             result = laudo("erase", "--organization", "1", "--vacuum", "-", stdin=given + "\n")
             assert (result.exit_code, result.stdout) == (1, "0 deleted, 500 absent, 0 rejected\n")
-            assert "still reads the store as it was; kept: all deletions; hint: run it again" in result.stderr
+            assert "still reads an older snapshot; kept: all deletions; hint: run it again" in result.stderr
         monkeypatch.undo()
         vacuumed = laudo.prints("erase", "--organization", "1", "--vacuum", "-", stdin=given)
         assert vacuumed == "0 deleted, 500 absent, 0 rejected"

@@ -130,7 +130,9 @@ def test_an_import_whose_reading_process_is_killed_says_what_it_has_kept(laudo: 
 
     code, said = broken_off(laudo, file, at=LEAST, by=kill_reader)
     assert code == 1
-    assert said.startswith("error: the process that reads was ended, by somebody or for want of memory; kept: ")
+    assert said.startswith(
+        "error: the process that reads the file was killed, by somebody or for lack of memory; kept: "
+    )
     assert stored(laudo) == kept(said)
     hold_of_what_is_left(laudo, file)
 
@@ -166,7 +168,7 @@ def test_an_import_whose_session_is_ended_goes_on_or_says_what_it_has_kept(durab
 
     code, said = broken_off(laudo, file, at=LEAST, by=end)
     if code:
-        assert "not known whether it is stored" in said
+        assert "not known whether anything was stored" in said
         assert stored(laudo) - kept(said) in {0, *SIZES}
     hold_of_what_is_left(laudo, file)
 
@@ -186,7 +188,7 @@ def test_what_may_be_stored_is_not_told_to_be_nothing(
         between.cut(at=b"COMMIT", behind=writes)
         result = far(*words)
     assert result.exit_code == 1, result.stderr
-    assert re.fullmatch(r"error: .* not known whether it is stored; .*\n", result.stderr)
+    assert re.fullmatch(r"error: .* not known whether anything was stored; .*\n", result.stderr)
 
 
 @pytest.mark.engines("sqlite", reason="nothing is asked of the store")
@@ -238,7 +240,7 @@ def test_an_import_waits_for_another_writer_and_says_so(laudo: Shell) -> None:
             process.stdin.write(lines)
             process.stdin.close()
             said = process.stderr.readline()
-            assert said == b"waiting for another process that writes to the store; Ctrl-C ends the wait\n"
+            assert said == b"waiting for another process that is writing to the store; press Ctrl-C to stop waiting\n"
             writing.close()
             assert (process.wait(timeout=PATIENCE), process.stderr.read()) == (0, b"")
     assert stored(laudo) == 5

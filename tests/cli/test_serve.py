@@ -266,7 +266,7 @@ def test_one_port_for_both_is_one_line_and_2(laudo: Shell) -> None:
     port = str(free_port())
     result = laudo("serve", "--port", port, "--metrics-port", port)
     assert result.exit_code == 2
-    assert one_line(result) == "error: metrics_port is the service's own port; hint: choose another one"
+    assert one_line(result) == "error: metrics_port is the same as port; hint: choose another one"
 
 
 def test_a_metrics_port_in_use_is_one_line_and_2(laudo: Shell) -> None:

@@ -75,7 +75,7 @@ def test_a_store_is_made_for_its_owner_alone_where_a_link_leads_too(empty: Shell
 def test_a_parameter_behind_a_file_makes_no_file_of_that_name(empty: Shell) -> None:
     result = empty("migrate", "--store", f"sqlite:///{empty.folder}/laudo.db?mode=ro")
     assert result.exit_code == 2
-    assert one_line(result).endswith("laudo.db?mode=ro; a SQLite URL takes no parameters behind ?")
+    assert one_line(result).endswith("laudo.db?mode=ro; a SQLite URL takes no parameters after ?")
     assert not list(empty.folder.glob("laudo.db*"))
 
 

@@ -44,7 +44,7 @@ def test_a_lost_key_is_not_replaced_while_tokens_depend_on_it(laudo: Shell) -> N
         result = laudo(*words)
         assert result.exit_code == 2
         assert one_line(result) == (
-            f"error: the key file {laudo.key_file} does not exist, and without the key no token works; "
+            f"error: the key file {laudo.key_file} does not exist, and no token works without it; "
             "hint: restore it, or name it with --key-file"
         )
     assert not laudo.key_file.exists()

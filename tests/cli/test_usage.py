@@ -263,7 +263,7 @@ def test_a_path_that_is_too_long_for_sqlite_is_called_that(empty: Shell) -> None
     folder.mkdir(parents=True)
     result = empty("migrate", env={"LAUDO_STORE": f"sqlite:///{folder}/laudo.db"})
     assert result.exit_code == 2
-    assert one_line(result).endswith(" cannot be opened: SQLite takes a path of 504 bytes, no longer one")
+    assert one_line(result).endswith(" cannot be opened: its path is longer than 504 bytes, the most that SQLite takes")
 
 
 def test_a_folder_that_only_utf8_can_name_holds_a_store_for_who_has_another_encoding(empty: Shell) -> None:
@@ -281,7 +281,7 @@ def test_a_file_that_is_no_store_is_explained(empty: Shell) -> None:
     assert result.exit_code == 2
     assert one_line(result) == (
         f"error: {empty.folder}/laudo.db is not a store of laudo, or it is damaged; "
-        "restore it from a backup, unless laudo verify can mend it"
+        "restore it from a backup, unless `laudo verify --repair` can repair it"
     )
 
 
@@ -309,7 +309,7 @@ def test_a_folder_of_the_store_that_is_not_there_is_named(empty: Shell) -> None:
 
 
 def test_a_disk_without_space_is_called_that(empty: Shell) -> None:
-    said = f"^no space is left on the disk of the store {empty.folder}/laudo.db, or of the system's temporary files$"
+    said = f"^no space is left on the disk of the store {empty.folder}/laudo.db, or of temporary files$"
     with closing(open_store(empty.store, write=True)) as database, database.transaction() as connection:
         connection.run_script("PRAGMA max_page_count = 8; CREATE TABLE another (text)")
         with pytest.raises(Unavailable, match=said):

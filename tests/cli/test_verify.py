@@ -69,11 +69,8 @@ GONE = """
 DELETE FROM token; DELETE FROM usuario; DELETE FROM conta WHERE id_conta = 1;
 DELETE FROM organizacao WHERE id_organizacao = 1
 """
-ORPHANS = "organization 1, account 1: rows of relatorio of an account that is not there: 50"
-REMEDY = (
-    "write the row of an account that is not there anew, or delete its reports, either by SQL: "
-    "docs/operating.md, Verify"
-)
+ORPHANS = "organization 1, account 1: rows of relatorio of an account that does not exist: 50"
+REMEDY = "write the missing row of the account again, or delete its reports, either by SQL: docs/operating.md, Verify"
 
 
 @pytest.mark.engines("sqlite", reason="PostgreSQL keeps the index of words by itself")
@@ -129,7 +126,7 @@ def test_a_facet_that_is_lost_with_its_items_keeps_no_other_account_from_being_r
     assert (result.exit_code, second.partition(":")[0]) == (1, "organization 2, account 2, facet 1")
     assert result.stderr == (
         f"still differs: {first}\n2 differences, 1 of them repaired; a second pass found 1 difference; "
-        "hint: restore a backup of a facet that none of its items tells\n"
+        "hint: restore from a backup the facets whose values no item has\n"
     )
 
 

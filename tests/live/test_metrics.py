@@ -118,7 +118,7 @@ def test_who_hangs_up_is_one_line_without_an_address(place: Place) -> None:
                 client.sendall(b"GET /metrics HT")
         assert scrape(port).startswith("HTTP/1.0 200")
         said = server.said()
-    assert said.count("metrics: ConnectionResetError; a request for them is not answered\n") == 1
+    assert said.count("metrics: ConnectionResetError; a request for metrics was not answered\n") == 1
     assert "Traceback" not in said
     assert "127.0.0.1'" not in said
 
@@ -136,7 +136,7 @@ def test_who_is_connected_and_asks_nothing_does_not_hold_a_thread(
         while threading.active_count() > before:
             sleep(0.01)
         assert scrape(port).startswith("HTTP/1.0 200")
-    assert capsys.readouterr().err == "metrics: TimeoutError; a request for them is not answered\n"
+    assert capsys.readouterr().err == "metrics: TimeoutError; a request for metrics was not answered\n"
 
 
 def test_who_asks_byte_by_byte_does_not_hold_a_thread_for_longer(
@@ -156,7 +156,7 @@ def test_who_asks_byte_by_byte_does_not_hold_a_thread_for_longer(
         while threading.active_count() > before:
             sleep(0.01)
         assert scrape(port).startswith("HTTP/1.0 200")
-    assert capsys.readouterr().err == "metrics: TimeoutError; a request for them is not answered\n"
+    assert capsys.readouterr().err == "metrics: TimeoutError; a request for metrics was not answered\n"
 
 
 @on_one_engine
@@ -208,7 +208,7 @@ def test_a_request_is_answered_when_the_folder_of_metrics_was_removed(place: Pla
         [folder] = temporary.iterdir()
         shutil.rmtree(folder)
         assert {server.ask("/usuario").status for _ in range(20)} == {200}
-        assert server.said().count("metrics: No such file or directory; a request is not counted\n") == 1
+        assert server.said().count("metrics: No such file or directory; a request was not counted\n") == 1
         replace_worker(server)
         assert {server.ask("/usuario").status for _ in range(20)} == {200}
         assert server.said().count("metrics: No such file or directory; this worker counts nothing\n") == 1

@@ -72,7 +72,7 @@ def test_lines_that_cannot_be_written_are_told_of_once_in_a_while(
     for _ in range(3):
         logs.request_line("consulta-42", "GET", 0.001, logs.Told("relatorios", 200, 2, 1, ()))
     os.close(full)
-    assert capfd.readouterr() == ("", "log: No space left on device; a request has no line\n")
+    assert capfd.readouterr() == ("", "log: No space left on device; a request was not logged\n")
 
 
 def test_no_log_means_none(place: Place) -> None:

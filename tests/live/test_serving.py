@@ -161,7 +161,7 @@ def waiting(own_place: Place) -> Iterator[Server]:
         server.wait_to_say("laudo serves")
         store.rename(store.with_suffix(".away"))
         server.kill(server.workers()[0])
-        server.wait_to_say(f"store: there is no store at {store}; run `laudo migrate` to make one\n")
+        server.wait_to_say(f"store: there is no store at {store}; run `laudo migrate` to create one\n")
         wait_for_port(server.process, server.port)  # The other worker may still be starting.
         yield server
     assert "Traceback" not in server.said()

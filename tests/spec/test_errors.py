@@ -316,7 +316,7 @@ def test_a_page_that_is_not_as_long_as_its_total_says_is_500_and_not_sent(
     for _ in range(3):
         assert_shape(acme.ask("GET", "/relatorios?page=2"), 500, "Internal Server Error")
     assert capsys.readouterr().err == (
-        "store: the items of a page are not as many as its total says; `laudo verify` names what is damaged\n"
+        "store: a page does not have as many items as its total says; `laudo verify` names what is damaged\n"
     )
 
 
@@ -336,7 +336,7 @@ def test_a_page_ends_where_more_reports_of_a_document_are_counted_than_there_are
     url = f"/relatorios?numero_documento={cpf(1)}&status=CONCLUIDO&sort=numero_documento&page=2"
     assert ail(1_000, RuntimeError("still asked")).get(url).status == 500
     assert capsys.readouterr().err == (
-        "store: the items of a page are not as many as its total says; `laudo verify` names what is damaged\n"
+        "store: a page does not have as many items as its total says; `laudo verify` names what is damaged\n"
     )
 
 
@@ -367,7 +367,7 @@ def test_a_tally_that_does_not_fit_the_reports_is_500_and_the_operator_is_told_w
     with store.database.transaction() as connection:
         connection.run_script(damage)
     assert_shape(acme.ask("GET", f"/relatorios?{asked}"), 500, "Internal Server Error")
-    assert capsys.readouterr().err == f"store: the tally {told}; `laudo verify --repair` mends it\n"
+    assert capsys.readouterr().err == f"store: the tally {told}; `laudo verify --repair` repairs it\n"
 
 
 def test_more_requests_than_configured_are_429_with_the_seconds_to_wait(

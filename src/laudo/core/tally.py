@@ -53,8 +53,8 @@ class Span(NamedTuple):
 
 
 _WHOLE: Final = Bucket(COARSE, b"", None, 0)
-_DAMAGED: Final = "the tally holds fewer rows than the facets; `laudo verify --repair` mends it"
-_EXCEEDS: Final = "the tally counts more rows than there are; `laudo verify --repair` mends it"
+_DAMAGED: Final = "the tally holds fewer rows than the facets; `laudo verify --repair` repairs it"
+_EXCEEDS: Final = "the tally counts more rows than there are; `laudo verify --repair` repairs it"
 
 
 def locate(axis: Axis, group: Group, place: int) -> Asking[Key]:

@@ -130,10 +130,10 @@ def create_token(
 ) -> Token:
     """Give the user one more token, of which the store gets only the hash; raises AccountError."""
     if expires_at is not None and expires_at <= now_ms:
-        raise AccountError("the token would be expired already")
+        raise AccountError("the token would already have expired")
     connection.hold(_IDS)
     if connection.fetch(Statement("SELECT id_token FROM token WHERE hash = ?", (token_hash,))):
-        raise AccountError("this token is known already; hint: revoke is for ever, make another one")
+        raise AccountError("the store already has this token; hint: a revoked token stays revoked, create another one")
     id_organizacao, id_conta = home(connection, id_usuario)
     id_token = _next(connection, "token", "id_token")
     token = Token(id_token, id_organizacao, id_conta, id_usuario, now_ms, expires_at, revoked_at=None)
@@ -233,19 +233,20 @@ def _unknown(level: Level, number: int) -> AccountError:
 def _name(text: str) -> str:
     name = text.strip()
     if not name or len(name) > 200 or unwritable(name):  # noqa: PLR2004 - the message says it
-        raise AccountError("a name has 1 to 200 characters and no control character")
+        raise AccountError("a name must have 1 to 200 characters and no control characters")
     return name
 
 
 def _email(text: str) -> str:
     if len(text) > 254 or not text.isprintable() or not re.fullmatch(r"[^\s@]+@[^\s@]+", text):  # noqa: PLR2004 - the longest address
-        raise AccountError("an e-mail address looks like name@example.com")
+        raise AccountError("an e-mail address must look like name@example.com")
     return text
 
 
 def _webhook(text: str) -> str:
     if text and (len(text) > _MOST_WEBHOOK or not re.fullmatch(r"https?://[\x21-\x7e]+", text)):
         raise AccountError(
-            f"a webhook address begins with https:// or http:// and is {_MOST_WEBHOOK} visible ASCII characters at most"
+            "a webhook address must begin with https:// or http:// and have at most "
+            f"{_MOST_WEBHOOK} visible ASCII characters"
         )
     return text

@@ -62,7 +62,7 @@ def open_served(settings: Settings) -> Served:
     if not settings.read_store:
         return open_store(settings.store, bounds=settings.bounds)
     if file(settings.store):
-        raise StoreError("read_store is given, but the store is not on PostgreSQL: a store in a file has no replicas")
+        raise StoreError("read_store needs a store on PostgreSQL: a SQLite file has no replicas")
     return Replicas(
         settings.store,
         settings.read_store,

@@ -33,9 +33,9 @@ def check(connection: Reader) -> None:
     found = _found(connection)
     _refuse_misplaced(found)
     if apart := [table for table in _PLANNED if table not in found]:
-        raise StoreError(f"Citus is installed, but does not know of {', '.join(apart)}; run `laudo citus apply`")
+        raise StoreError(f"Citus is installed, but has not distributed {', '.join(apart)}; run `laudo citus apply`")
     if installed.plans != _EACH_TIME:
-        message = f"with Citus, plan_cache_mode must be {_EACH_TIME}, and is {installed.plans}; run `laudo citus apply`"
+        message = f"with Citus, plan_cache_mode must be {_EACH_TIME}, but is {installed.plans}; run `laudo citus apply`"
         raise StoreError(message)
 
 
@@ -45,11 +45,13 @@ def plan(connection: Reader) -> list[str]:
     Raises StoreError for a table that is in none of the lists, and for one that is distributed in another way.
     """
     if connection.dialect.name != "postgres":
-        raise StoreError("a store in a file lies on one machine; Citus distributes a store on PostgreSQL")
+        raise StoreError("Citus distributes a store on PostgreSQL; a SQLite file stays on one machine")
     found = _found(connection) if _installed(connection) else {}
     known = [*DISTRIBUTED, *REFERENCE]
     if forgotten := [str(table) for (table,) in connection.fetch(Statement(_OTHERS, (known,)))]:
-        raise StoreError(f"laudo does not know how {', '.join(forgotten)} should lie; hint: move it to another schema")
+        raise StoreError(
+            f"laudo does not know how to distribute {', '.join(forgotten)}; hint: move it to another schema"
+        )
     _refuse_misplaced(found)
     return list(_missing(connection, found))
 
@@ -109,7 +111,7 @@ def _installed(connection: Reader) -> _Installed | None:
             oldest = ".".join(map(str, OLDEST))
             raise StoreError(
                 f"Citus {installed.version} is too old: laudo needs {oldest}; "
-                "hint: install it on every machine and ALTER EXTENSION citus UPDATE"
+                "hint: install a newer one on every machine, then run ALTER EXTENSION citus UPDATE"
             )
         return installed
     return None
@@ -118,7 +120,9 @@ def _installed(connection: Reader) -> _Installed | None:
 def _refuse_misplaced(found: Mapping[str, str]) -> None:
     for table, planned in _PLANNED.items():
         if (lies := found.get(table, planned)) != planned:
-            message = f"Citus has {table} {lies}, which should be {planned}; hint: SELECT undistribute_table('{table}')"
+            message = (
+                f"Citus has {table} {lies}, but it should be {planned}; hint: run SELECT undistribute_table('{table}')"
+            )
             raise StoreError(f"{message}, then `laudo citus apply`")
 
 

@@ -12,12 +12,12 @@ T = TypeVar("T")
 
 NO_SCHEMA: Final = "the store has no schema, or an older one; run `laudo migrate`"
 LOCKED: Final = "the store is locked by another writer; try again when it has finished"
-WAITS: Final = "waiting for another process that writes to the store; Ctrl-C ends the wait"
+WAITS: Final = "waiting for another process that is writing to the store; press Ctrl-C to stop waiting"
 """Three texts that both engines use."""
 
 NO_VACUUM: Final = (
-    "only a SQLite file is written anew so; hint: who owns the tables of a PostgreSQL store runs VACUUM FULL, see"
-    " docs/operating.md, A person's data"
+    "this works only on SQLite; hint: on PostgreSQL the owner of the tables runs VACUUM FULL, see docs/operating.md,"
+    " A person's data"
 )
 """laudo does not run VACUUM FULL itself: it locks out all readers of a server."""
 

@@ -29,10 +29,10 @@ class State(Enum):
     """What a check has found, in the words of the notice that is written when it has changed."""
 
     WELL = "is well again"
-    LAGS = "lags, and is not asked for now"
-    FOREIGN = "is of another store, and is not asked"
+    LAGS = "lags and is not used for now"
+    FOREIGN = "belongs to another store and is not used"
     AWAY = "does not answer"
-    UNPROVEN = "takes no heartbeat, so that no replica can be known to be fresh"
+    UNPROVEN = "accepts no heartbeat, so no replica is known to be fresh"
 
 
 class Server:
@@ -170,14 +170,14 @@ class Watch:
         # Compared only now: if a heartbeat of ours was found above, its origin is known.
         if not _is_same(origin, self._origin):
             server.shown, server.as_of = 0, -inf
-            return State.FOREIGN, f"{server.database} is no streaming replica of {self._primary.database}"
+            return State.FOREIGN, f"{server.database} is not a streaming replica of {self._primary.database}"
         is_apart = self._started not in {None, started} and shown > self._ended.get(started, -1)
         # A replica that was fresh before may have become the primary, of which this worker is not told.
         if server.as_of == -inf:
             if is_apart and started is not None:
-                return State.FOREIGN, f"{server.database} shows what was written on another server"
+                return State.FOREIGN, f"{server.database} shows data that was written on another server"
             if not replays and shown < before:
-                return State.FOREIGN, f"{server.database} has been promoted, and is no replica any more"
+                return State.FOREIGN, f"{server.database} has been promoted and is no longer a replica"
         # One that is apart does not show the primary's last start yet, or never will: what is known of it stays.
         if not is_apart:
             server.shown, server.as_of = shown, as_of

@@ -12,7 +12,7 @@ _ROOT: Final = 0
 _OTHERS: Final = 0o077
 _STRANGERS: Final = 0o037
 """For a file of root's, which its group may read, but not change: Kubernetes hands out secrets in this way."""
-_LOST: Final = "without the key no token works; hint: restore it, or name it with --key-file"
+_LOST: Final = "no token works without it; hint: restore it, or name it with --key-file"
 
 
 class KeyFileError(Exception):
@@ -36,7 +36,9 @@ def load(path: str | Path) -> bytes:
     if status.st_mode & (_STRANGERS if is_handed_out else _OTHERS):
         raise KeyFileError(f"the key file {file} can be read by others; hint: chmod 600 {file}")
     if not re.fullmatch(rb"[0-9a-f]{64}\n?", text):
-        raise KeyFileError(f"the key file {file} is not 64 hexadecimal digits; hint: restore it, tokens need it")
+        raise KeyFileError(
+            f"the key file {file} is not 64 hexadecimal digits; hint: restore it, no token works without it"
+        )
     return bytes.fromhex(text.decode())
 
 
@@ -57,7 +59,7 @@ def make(path: str | Path) -> bool:
             os.fsync(stream.fileno())
         return _publish(temporary, file)
     except OSError as error:
-        raise KeyFileError(f"cannot make the key file {file}: {error.strerror}") from error
+        raise KeyFileError(f"cannot create the key file {file}: {error.strerror}") from error
     finally:
         with suppress(OSError):
             temporary.unlink()

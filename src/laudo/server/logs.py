@@ -62,7 +62,7 @@ def request_line(request_id: str, method: str, seconds: float, told: Told) -> No
     try:
         os.write(_STDOUT, _encoder.encode(line) + b"\n")
     except OSError as error:
-        _told.notice(f"log: {error.strerror}; a request has no line")
+        _told.notice(f"log: {error.strerror}; a request was not logged")
 
 
 def notice(text: str) -> None:

@@ -53,7 +53,7 @@ def start(settings: Settings) -> Iterator[None]:
         yield
         return
     if (settings.metrics_host, settings.metrics_port) == (settings.host, settings.port):
-        raise MetricsError("metrics_port is the service's own port; hint: choose another one")
+        raise MetricsError("metrics_port is the same as port; hint: choose another one")
     _remove_left()
     with TemporaryDirectory(prefix=_PREFIX) as folder, _opened(folder) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_EX)  # workers inherit the lock: it ends with the last of them
@@ -119,7 +119,7 @@ def observe(route: str, method: str, status: int, seconds: float) -> None:
         count()
         time(seconds)
     except OSError as error:
-        _told.notice(f"metrics: {error.strerror}; a request is not counted")
+        _told.notice(f"metrics: {error.strerror}; a request was not counted")
 
 
 def _has_room(settings: Settings, *kinds: str) -> bool:
@@ -228,4 +228,4 @@ class _Asked(RawIOBase):
 
 def _unanswered(_request: object, _address: object) -> None:
     """Say in one line, as when a client hangs up, what Python's server would say in a traceback with its address."""
-    _told.notice(f"metrics: {type(sys.exception()).__name__}; a request for them is not answered")
+    _told.notice(f"metrics: {type(sys.exception()).__name__}; a request for metrics was not answered")

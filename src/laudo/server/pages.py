@@ -37,8 +37,8 @@ _COUNTED: Final = 2_500_000
 _REST: Final = 1_000
 """Bytes that an answer takes up besides its body and its links, about."""
 _PURPOSE: Final = b"laudo pages"
-_DISAGREE: Final = "the items of a page are not as many as its total says; `laudo verify` names what is damaged"
-_NOT_YET: Final = "this server of the store does not know the account yet; others, or it in a moment, will"
+_DISAGREE: Final = "a page does not have as many items as its total says; `laudo verify` names what is damaged"
+_NOT_YET: Final = "this server of the store does not have the account yet; try another one, or try again in a moment"
 
 
 class State(NamedTuple):

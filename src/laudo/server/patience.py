@@ -22,8 +22,8 @@ def patiently(work: Callable[[], T], what: str, seconds: float = SECONDS) -> T:
         except (Locked, Undone) as error:
             if time.monotonic() > deadline:
                 raise StoreError(
-                    f"{what} had to wait for longer than {seconds:g} s: others hold the tables, or do the same; "
-                    "hint: end long transactions, and run it again"
+                    f"{what} waited for longer than {seconds:g} s: others hold the tables, or do the same; "
+                    "hint: end long transactions and run it again"
                 ) from error
         time.sleep(_PAUSE)
 

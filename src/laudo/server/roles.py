@@ -48,7 +48,9 @@ class RolesError(StoreError):
     """The store's user lacks the rights; somebody who has them can run the `statements`."""
 
     def __init__(self, statements: list[str]) -> None:
-        super().__init__("the store's user may not make roles, or does not own the database, its schema or the tables")
+        super().__init__(
+            "the store's user may not create roles, or does not own the database, its schema or the tables"
+        )
         self.statements = statements
 
 
@@ -86,7 +88,7 @@ def _grant(database: Database) -> list[str]:
 def _require_all(connection: Connection) -> None:
     """Raise StoreError if something is still missing: if the user may not grant something, PostgreSQL only warns."""
     if list(_missing(connection)):
-        raise StoreError("PostgreSQL has granted less than it was told to")
+        raise StoreError("PostgreSQL granted less than was requested")
 
 
 def _missing(connection: Connection) -> Iterator[str]:

@@ -44,7 +44,7 @@ def require_none_newer(connection: Connection) -> None:
     Reading is still allowed, and so is managing who may ask.
     """
     if not applied(connection) <= _known(connection.dialect):
-        raise StoreError("a newer version of laudo has migrated the store; write to it with that one")
+        raise StoreError("the store was migrated by a newer version of laudo; write to it with that version")
 
 
 def _known(dialect: Dialect) -> set[str]:

@@ -9,7 +9,7 @@ def open_store(url: str, *, write: bool = False, bounds: Bounds = PATIENT) -> Da
     """Open the store that a URL names; only `write=True` may create or change one. Raises StoreError."""
     if path := file(url):
         if "?" in path.name and not path.exists():
-            raise StoreError(f"there is no store at {path}; a SQLite URL takes no parameters behind ?")
+            raise StoreError(f"there is no store at {path}; a SQLite URL takes no parameters after ?")
         from laudo.server.sqlite import Sqlite  # noqa: PLC0415 - only the engine in use is loaded
 
         return Sqlite(path, write=write, bounds=bounds)

@@ -50,9 +50,9 @@ def adopted_token(text: str) -> str:
     """Check a token made elsewhere, 16–200 characters; raises TokenError."""
     token = text.strip(" \t\r\n")
     if not _plausible(token):
-        raise TokenError("a token is 16 to 200 visible ASCII characters, without blanks and commas")
+        raise TokenError("a token must have 16 to 200 visible ASCII characters, without spaces and commas")
     if token.startswith(PREFIX) and _is_damaged(token):
-        raise TokenError(f"the token begins with {PREFIX}, but its checksum is wrong; hint: copy all of it")
+        raise TokenError(f"the token begins with {PREFIX}, but its checksum is wrong; hint: copy the whole token")
     return token
 
 

@@ -42,7 +42,7 @@ def _received(given: BinaryIO) -> Iterator[Any]:
         try:
             item, error = pickle.load(given)  # noqa: S301 - our own child has written it
         except (EOFError, pickle.UnpicklingError):
-            raise EndedError("the process that reads was ended, by somebody or for want of memory") from None
+            raise EndedError("the process that reads the file was killed, by somebody or for lack of memory") from None
         if isinstance(error, StopIteration):
             return
         if error:

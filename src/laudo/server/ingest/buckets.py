@@ -89,7 +89,7 @@ class Buckets:
         for bucket in _ordered(rows):
             found[bucket.parent].append(bucket)
         if not all(found.values()):
-            raise StoreError("the tally lacks buckets; `laudo verify --repair` mends it")
+            raise StoreError("the tally lacks buckets; `laudo verify --repair` repairs it")
         for bucket in coarse:
             place, children = self.place(bucket), found[bucket.number]
             self._buckets[place : place + 1] = children

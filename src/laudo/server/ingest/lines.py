@@ -206,8 +206,8 @@ def _descriptor(stream: Stream) -> int | None:
         return None
 
 
-_TRUNCATED: Final = "truncated gzip: the file ends before its data; nothing from this line on was read"
-_CORRUPT: Final = "corrupt gzip: the data are damaged; nothing from this line on was read"
+_TRUNCATED: Final = "truncated gzip: the file ends too early; nothing from this line on was read"
+_CORRUPT: Final = "corrupt gzip: the data is damaged; nothing from this line on was read"
 _BEGINNING: Final = 64
 _GZIP: Final = b"\x1f\x8b"
 _GZIP_FORMAT: Final = 16 + zlib.MAX_WBITS

@@ -28,13 +28,13 @@ def parse_strictly(line: bytes) -> Draft:
         if name not in ACCEPTED:
             raise FaultError(f"unknown field at position {position}; {nearest(name)}")
         if name in fields:
-            raise FaultError(f"{name} is there twice")
+            raise FaultError(f"{name} appears twice")
         fields[name] = value
     for name in ACCEPTED:
         if name not in fields and name not in OPTIONAL:
             raise fault(name, "is missing")
         if name in fields and not isinstance(fields[name], _types(name)):
-            raise fault(name, "is of another type")
+            raise fault(name, "has the wrong type")
     return msgspec.convert(fields, Draft)
 
 
@@ -65,14 +65,14 @@ def _pairs(line: bytes) -> _Pairs:
     except UnicodeDecodeError:
         raise FaultError(NOT_UTF8) from None
     except json.JSONDecodeError as error:
-        raise FaultError(f"not valid JSON at character {error.colno}; accepted: one whole object a line") from None
+        raise FaultError(f"not valid JSON at character {error.colno}; accepted: one whole object per line") from None
     if not isinstance(value, _Pairs):
         raise FaultError("not a JSON object")
     return value
 
 
 def _refuse_constant(_: str) -> NoReturn:
-    raise FaultError("not valid JSON: NaN and Infinity are no values")
+    raise FaultError("not valid JSON: NaN and Infinity are not JSON values")
 
 
 def _not_a_text(_: str) -> float:

@@ -108,12 +108,12 @@ def _without_mark(line: bytes) -> bytes:
 def _format(name: str, line: Line) -> Format:
     begins = line.begins if isinstance(line, Unread) else line
     if begins.lstrip().startswith(b"["):
-        raise RecordsError("the file is a JSON array; accepted: NDJSON, one object a line, or CSV")
+        raise RecordsError("the file is a JSON array; accepted: NDJSON, one object per line, or CSV")
     if _ANSWER(begins):
-        way = "give its items one a line, as `jq -c '.result.itens[]'` does, with nome_pessoa added"
+        way = "write its items one per line, as `jq -c '.result.itens[]'` does, and add nome_pessoa"
         raise RecordsError(f"the file is an answer of the API; {way}")
     if begins.strip() == b"{":
-        way = "write one on each, as `jq -c .` does, or `jq -c '.result.itens[]'` of an answer of the API"
+        way = "write one object per line, as `jq -c .` does, or `jq -c '.result.itens[]'` for an answer of the API"
         raise RecordsError(f"the file has an object on several lines; {way}")
     by_name = _SUFFIXES.get(PurePath(name.lower().removesuffix(".gz")).suffix)
     if by_name or isinstance(line, Unread):

@@ -147,13 +147,13 @@ def _cells(row: bytes, separator: str) -> list[str]:
     try:
         return next(csv.reader((text,), delimiter=separator, strict=True))
     except csv.Error:
-        raise FaultError("the quotes are not those of CSV") from None
+        raise FaultError("the quotes are not valid in CSV") from None
 
 
 def _require_header(names: list[str]) -> None:
     if not any(name in ACCEPTED for name in names):
         columns = ", ".join(ACCEPTED)
-        raise FaultError(f"no header; the first line names columns, between commas or semicolons, of {columns}")
+        raise FaultError(f"no header; the first line must name columns, separated by commas or semicolons: {columns}")
     for place, name in enumerate(names, 1):
         if name not in ACCEPTED:
             raise FaultError(f"column {place} of the header is unknown; {nearest(name)}")
@@ -165,7 +165,7 @@ def _require_header(names: list[str]) -> None:
 
 
 _BEFORE: Final = -1
-_MEND: Final = "hint: close that quote or take it out, and import the file again"
+_MEND: Final = "hint: close or remove that quote, and import the file again"
 _NEVER_CLOSED: Final = f"the quote that opens a cell on line {{}} is never closed; nothing after it was read; {_MEND}"
 _SPANS: Final = (
     f"{TOO_LONG}, up to line {{}}: the quote that opens a cell on line {{}} was probably never closed; {_MEND}"

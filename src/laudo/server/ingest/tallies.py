@@ -163,7 +163,7 @@ class Tally:
         row = At(self.axis, lower, self._upper(index), None, position)
         found = connection.fetch(sql.statement(row, self._owner, connection.dialect))
         if not found:
-            raise StoreError("the tally counts more reports than there are; `laudo verify --repair` mends it")
+            raise StoreError("the tally counts more reports than there are; `laudo verify --repair` repairs it")
         return tuple(found[0])
 
     def _new_number(self, connection: Connection) -> int:

@@ -102,10 +102,10 @@ class Ingest:
         stored = Statement(f"{_STORED} AND {connection.dialect.member('numero')}", (*self.owner, list(numeros)))
         found, applied, reports = connection.fetch_each([Statement(_VERSIONS, self.owner), schema.APPLIED, stored])
         if applied != self._migrations:
-            message = "the store has been migrated meanwhile; write reports with the version of laudo that did so"
+            message = "the store was migrated meanwhile; write to it with the version of laudo that migrated it"
             raise StoreError(message)
         if not found:
-            raise StoreError(f"account {self.owner.id_conta} or its organization is not there; hint: laudo verify")
+            raise StoreError(f"account {self.owner.id_conta} or its organization does not exist; hint: laudo verify")
         now = Versions(*found[0])
         self._require_all(now.conta)
         self._load(connection, now)
@@ -114,7 +114,7 @@ class Ingest:
     def _require_all(self, version: int) -> None:
         """Raise StoreError if what was acknowledged is missing: a server may have taken over that did not have it."""
         if version < self._acknowledged:
-            raise StoreError("the store no longer has all that it had acknowledged, as after a failover: begin again")
+            raise StoreError("the store has lost reports that it had acknowledged, as after a failover; start over")
 
     def _load(self, connection: Connection, now: Versions) -> None:
         """Read again what others have changed: mostly persons, which all accounts of the organization share."""

@@ -60,8 +60,8 @@ def _require_place(connection: Connection, *, is_new: bool) -> None:
         if found := connection.fetch(Statement(_ELSEWHERE)):
             there, here = [schema for schema, _ in found], found[0][1]
             raise StoreError(
-                f"the database has a store in the schema {' and one in '.join(there)}, and search_path leads to {here};"
-                f" give the URL {' or '.join(map(_chosen, there))} to use that one, {_chosen(here)} to make another one"
+                f"the database has a store in the schema {' and one in '.join(there)}, but search_path leads to {here};"
+                f" give the URL {' or '.join(map(_chosen, there))} to use that one, {_chosen(here)} to create another"
             )
     elif is_new and connection.fetch(_OTHERS):
         raise StoreError("another application's table is in the way; give laudo a file of its own")

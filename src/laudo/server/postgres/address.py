@@ -87,11 +87,11 @@ def _server(host: str, port: str) -> str:
 
 
 _MALFORMED: Final = (
-    "the store's URL is not one that PostgreSQL knows: it must look like postgresql://user@host:5432/database, "
-    "with %40, %2F and %3A for @, / and : in a name or password, and behind ? libpq's parameters, "
-    "with %20 and %3D for blanks and = in their values"
+    "the store's URL is not valid for PostgreSQL: it must look like postgresql://user@host:5432/database, "
+    "with %40, %2F and %3A for @, / and : in a name or password, and libpq's parameters after ?, "
+    "with %20 and %3D for spaces and = in their values"
 )
-_NOT_UTF8: Final = "what the store's URL says with % is not UTF-8, in which é is %C3%A9"
+_NOT_UTF8: Final = "the %-escapes in the store's URL are not UTF-8, in which é is %C3%A9"
 _WORK_MEM: Final = "32MB"
 """For a search among millions of persons: with the default 4 MB, its bitmap is lossy, and whole pages are searched."""
 _OF_ANSWERS: Final = {

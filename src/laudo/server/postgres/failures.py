@@ -13,9 +13,9 @@ from laudo.server.database import LOCKED, NO_SCHEMA, Busy, Locked, Lost, Slow, S
 OLDEST: Final = 14
 """The oldest PostgreSQL that takes many statements in one round trip and is still maintained."""
 
-LOST: Final = "the connection to PostgreSQL was lost; ask again"
-HUNG: Final = "PostgreSQL does not answer in time; check its server and the network"
-NO_HOST: Final = "the store's URL names a host that can be none: a part between dots is empty, or too long"
+LOST: Final = "the connection to PostgreSQL was lost; try again"
+HUNG: Final = "PostgreSQL does not answer in time; check the server and the network"
+NO_HOST: Final = "the host name in the store's URL is not valid: a part between dots is empty or too long"
 """For such a name psycopg, which looks it up, raises no error of its own."""
 
 
@@ -76,7 +76,7 @@ def require_fit(libpq: PGconn, store: str) -> None:
         raise StoreError(f"{store}: PostgreSQL {version} is too old: laudo needs {OLDEST} or newer")
     encoding = (libpq.parameter_status(b"server_encoding") or b"").decode()
     if encoding != "UTF8":
-        raise StoreError(f"{store}: the database has the encoding {encoding}: create it anew with ENCODING 'UTF8'")
+        raise StoreError(f"{store}: the database has the encoding {encoding}: create one with ENCODING 'UTF8'")
 
 
 def _is_overtaken(result: PGresult, code: str) -> bool:
@@ -94,32 +94,34 @@ def _mistake(code: str) -> Callable[[str], Exception]:
 
 
 _ENDED: Final = {
-    "25P03": "PostgreSQL has ended a transaction that rested for longer than idle_in_transaction_session_timeout; "
-    "raise it, or ask again (SQLSTATE 25P03)",
-    "25P04": "PostgreSQL has ended a transaction that took longer than transaction_timeout; raise it for the store's "
+    "25P03": "PostgreSQL ended a transaction that was idle for longer than idle_in_transaction_session_timeout; "
+    "raise it, or try again (SQLSTATE 25P03)",
+    "25P04": "PostgreSQL ended a transaction that took longer than transaction_timeout; raise it for the store's "
     "user (SQLSTATE 25P04)",
 }
 """Why the server has ended a session, if the transaction itself is the reason."""
 _RIGHTS: Final = (
-    "the store's user lacks a right; run `laudo migrate --grants` as whoever owns the tables, "
+    "the store's user lacks a right; run `laudo migrate --grants` as the owner of the tables, "
     "and grant the user laudo_reader, or laudo_writer to write"
 )
-_CREATE: Final = "the store's user may make no table in the schema; run this as the owner, or GRANT it CREATE ON SCHEMA"
+_CREATE: Final = (
+    "the store's user may not create tables in the schema; run this as the owner, or GRANT it CREATE ON SCHEMA"
+)
 _POLICY: Final = (
-    "row-level security is enabled on a table of the store, and would hide rows: disable it, "
+    "row-level security is enabled on a table of the store and would hide rows: disable it, "
     "or give the store's user BYPASSRLS"
 )
 _USER: Final = "PostgreSQL refuses the store's user; check its name, password and pg_hba.conf"
 _READS: Final = (
-    "this PostgreSQL only reads: it is a replica, default_transaction_read_only is on, "
-    "or the store was not opened to write"
+    "this PostgreSQL is read-only: it is a replica, default_transaction_read_only is on, "
+    "or the store was not opened for writing"
 )
 _UNPREPARED: Final = (
     "a prepared statement is unknown: PgBouncer must be 1.21 or newer with max_prepared_statements set; "
-    "of an older one, set prepare = false"
+    "with an older one, set prepare = false"
 )
 
-_UNDONE: Final = "PostgreSQL has undone the transaction because of another one; it may be repeated"
+_UNDONE: Final = "PostgreSQL rolled back the transaction because of another one; try again"
 _OVERTAKEN: Final = {("42710", b"CreateRole"), ("XX000", b"simple_heap_update")}
 
 _CODES: Final[dict[str, tuple[type[Exception], str]]] = {
@@ -128,16 +130,19 @@ _CODES: Final[dict[str, tuple[type[Exception], str]]] = {
     "26000": (Unavailable, _UNPREPARED),
     "28": (StoreError, _USER),
     "3D000": (StoreError, "PostgreSQL has no such database; create it, or correct the store's URL"),
-    "3F000": (StoreError, "no schema of the user's search_path exists, or may be used; create one, or correct it"),
+    "3F000": (
+        StoreError,
+        "no schema in the user's search_path exists and may be used; create one, or correct search_path",
+    ),
     "40": (Undone, _UNDONE),
     "42501": (StoreError, _RIGHTS),
     "42703": (Unavailable, NO_SCHEMA),
     "42P01": (Unavailable, NO_SCHEMA),
     "42P05": (Unavailable, _UNPREPARED),
     "42P07": (StoreError, "another application's table is in the way; give laudo a database or schema of its own"),
-    "53": (Unavailable, "PostgreSQL lacks disk, memory or connections"),
+    "53": (Unavailable, "PostgreSQL has run out of disk space, memory or connections"),
     "55P03": (Locked, LOCKED),
-    "57": (Unavailable, "PostgreSQL cannot go on now"),
+    "57": (Unavailable, "PostgreSQL cannot continue now"),
     "57014": (Slow, "PostgreSQL did not finish a statement within its time limit"),
     "58": (Unavailable, "PostgreSQL cannot read or write its files; check its disk and its log"),
     "XX001": (StoreError, "the store is damaged; see PostgreSQL's log, and restore a backup"),
@@ -176,7 +181,7 @@ _REFUSALS: Final = (
             "|unrecognized configuration parameter|definition of service|service file"
             "|bad value for|invalid port number|could not match|could not parse network address"
         ),
-        "a parameter of the store's URL is wrong, or the server does not offer what it demands",
+        "a parameter of the store's URL is wrong, or the server does not support it",
     ),
 )
 

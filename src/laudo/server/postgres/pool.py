@@ -18,8 +18,8 @@ from laudo.server.postgres.slots import Slots
 
 _REST_SECONDS: Final = 0.5
 _NEVER_RESTED: Final = 0.0
-_BUSY: Final = "every connection to PostgreSQL is in use; try again, or let the pool be larger"
-_RESTING: Final = "PostgreSQL did not answer a moment ago; check its server and the network"
+_BUSY: Final = "every connection to PostgreSQL is in use; try again, or raise pool_size"
+_RESTING: Final = "PostgreSQL did not answer a moment ago; check the server and the network"
 
 
 class Pool:

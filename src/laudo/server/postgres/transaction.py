@@ -33,8 +33,8 @@ SELECT EXISTS (
 )
 """
 _DOUBTFUL: Final = (
-    "the connection to PostgreSQL was lost while what was written was made durable: it is not known whether it is "
-    "stored; an import may be repeated, else look first"
+    "the connection to PostgreSQL was lost during the commit, so it is not known whether anything was "
+    "stored; an import can be run again, anything else should be checked first"
 )
 
 
@@ -145,7 +145,7 @@ class PostgresConnection:
             raise Lost(LOST)
         if self._session.is_failed:
             self._roll_back()
-            raise psycopg.errors.InFailedSqlTransaction("a statement had failed, so that nothing was stored")
+            raise psycopg.errors.InFailedSqlTransaction("a statement failed, so nothing was stored")
         if self._has_written:
             try:
                 self._session.receive()

@@ -24,7 +24,7 @@ _LOOK_SECONDS: Final = 0.1
 """Seconds between two checks of a reader whether the file is still in its place: a check takes three microseconds,
 and reading a page takes twenty."""
 _REPLACED: Final = (
-    "the store's file, or its -shm, was replaced or removed while it was open; start again, to use what is there now"
+    "the store's file, or its -shm, was replaced or removed while it was open; start again to use the current one"
 )
 _READ: Final = ("PRAGMA cache_size = -16000", "PRAGMA temp_store = MEMORY", "PRAGMA query_only = ON")
 _WRITE: Final = (
@@ -52,7 +52,7 @@ class Sqlite:
         try:
             self._path = os.fsencode(path).decode()
         except UnicodeDecodeError:
-            raise StoreError("the path of the store is not UTF-8, as SQLite demands; give laudo another one") from None
+            raise StoreError("the path of the store is not UTF-8, which SQLite requires; use another path") from None
         self._write = write
         self._seconds = 0.0 if write else bounds.statement_timeout_ms / 1000
         self._local = threading.local()
@@ -145,7 +145,7 @@ class Sqlite:
 
     def _open(self) -> Session:
         if not self._write and not files.named(self._path).is_file():
-            raise StoreError(f"there is no store at {self._path}; run `laudo migrate` to make one")
+            raise StoreError(f"there is no store at {self._path}; run `laudo migrate` to create one")
         if self._write:
             files.make(self._path)
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if self._write else apsw.SQLITE_OPEN_READONLY

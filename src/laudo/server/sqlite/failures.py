@@ -30,7 +30,7 @@ def translate(error: apsw.Error, path: str) -> None:
         case apsw.BusyError() | apsw.LockedError():
             raise Locked(LOCKED) from error
         case apsw.FullError():
-            message = f"no space is left on the disk of the store {path}, or of the system's temporary files"
+            message = f"no space is left on the disk of the store {path}, or of temporary files"
             raise Unavailable(message) from error
         case apsw.CantOpenError() if why := _why_unopened(path):
             raise Unavailable(f"the store {path} cannot be opened: {why}") from error
@@ -45,7 +45,7 @@ def translate(error: apsw.Error, path: str) -> None:
         case apsw.SQLError() if str(error).startswith(_OLDER):
             raise Unavailable(NO_SCHEMA) from error
         case apsw.NotADBError() | apsw.CorruptError():
-            todo = "restore it from a backup, unless laudo verify can mend it"
+            todo = "restore it from a backup, unless `laudo verify --repair` can repair it"
             raise StoreError(f"{path} is not a store of laudo, or it is damaged; {todo}") from error
 
 
@@ -53,8 +53,12 @@ def _why_unopened(path: str) -> str | None:
     """Tell what is wrong with a path, if that is plain."""
     if not files.named(path).parent.is_dir():
         return f"there is no folder {Path(path).parent}"
-    return f"SQLite takes a path of {_LONGEST} bytes, no longer one" if len(path.encode()) > _LONGEST else None
+    return (
+        f"its path is longer than {_LONGEST} bytes, the most that SQLite takes"
+        if len(path.encode()) > _LONGEST
+        else None
+    )
 
 
 def _words_damaged(path: str) -> WordsDamagedError:
-    return WordsDamagedError(f"the index of words in {path} is damaged; hint: laudo verify --repair makes it anew")
+    return WordsDamagedError(f"the index of words in {path} is damaged; hint: `laudo verify --repair` rebuilds it")

@@ -22,7 +22,7 @@ _AMPLE: Final = 1 << 30
 """Free bytes on the disk with which that may wait. If the log fills the disk, it cannot be written into the file any
 more, and the log's index, without which nobody can read, cannot grow."""
 _READ_AS_IT_WAS: Final = (
-    "the file cannot be written anew yet: another process, as laudo verify or copy, still reads the store as it was"
+    "the file cannot be rewritten yet: another process, such as `laudo verify`, still reads an older snapshot"
 )
 _CHECK: Final = 1_000
 """Steps of SQLite's virtual machine after which a statement's time is checked: usually some tens of microseconds, but

@@ -108,7 +108,7 @@ class Copy:
                 elif owner.id_conta:
                     right, kept = (reports.digest(each, owner, progress) for each in (source, target))
                     if kept != right:
-                        yield f"{_name(owner)}: other reports than those of the source"
+                        yield f"{_name(owner)}: the reports are not those of the source"
         progress.end()
 
     def verify(self, told: Told | None = None) -> list[Difference]:

@@ -9,7 +9,7 @@ from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import CONTA, ORGANIZACAO, TOKEN, USUARIO, Table
 from laudo.server.database import Connection, Row, StoreError
 
-ELSEWHERE: Final = "hint: copy into a store of its own, as `laudo migrate` makes it"
+ELSEWHERE: Final = "hint: copy into a new store, as `laudo migrate` creates it"
 _MOST_SHOWN: Final = 5
 
 
@@ -78,7 +78,7 @@ def refuse_others(source: Callers, target: Callers) -> None:
 def _refuse(what: str, numbers: Collection[int]) -> None:
     if numbers:
         shown = ", ".join(map(str, sorted(numbers)[:_MOST_SHOWN])) + (" …" if len(numbers) > _MOST_SHOWN else "")
-        raise StoreError(f"the target has what the source has not: {what} {shown}; {ELSEWHERE}")
+        raise StoreError(f"the target has what the source does not have: {what} {shown}; {ELSEWHERE}")
 
 
 def _is_revoked(token: Row) -> bool:
@@ -101,7 +101,7 @@ def differences(source: Callers, target: Callers) -> Iterator[str]:
     """Name the kinds that differ."""
     for kind in KINDS:
         if source.all(kind) != target.all(kind):
-            yield f"{kind.noun}s: not as the source has them now"
+            yield f"{kind.noun}s: the target differs from the source"
 
 
 def _read(connection: Connection, kind: Kind) -> Rows:

@@ -21,10 +21,10 @@ from laudo.server.ingest.verify.differences import Difference, named
 
 __all__ = ["Difference", "mend", "verify"]
 
-ITEMS: Final = "items that are not what their columns say"
-UNDATED: Final = "reports of an instant beyond the years 1 to 9999"
+ITEMS: Final = "items that differ from their columns"
+UNDATED: Final = "reports with an instant outside the years 1 to 9999"
 TOTAL: Final = "total of the list"
-LOST: Final = "restore a backup of reports whose items have no instant either"
+LOST: Final = "restore from a backup the reports whose items have no instant either"
 
 
 def verify(database: Database, told: Told | None = None) -> Iterator[Difference]:
@@ -85,7 +85,7 @@ def _conta(connection: Connection, owner: Owner, progress: Progress) -> Iterator
     if total != totals.total():
         yield Difference(**owner._asdict(), what=TOTAL, stored=total, counted=totals.total())
     if totals and version <= 0:
-        yield Difference(**owner._asdict(), what=f"version is {version} though there are reports")
+        yield Difference(**owner._asdict(), what=f"version is {version} although there are reports")
     for axis in axes.OF_RELATORIO:
         yield from named(Buckets(connection, axis, owner).differences(progress, written=version > 0))
     wrong = Counter[tuple[str, str]]()
@@ -109,7 +109,7 @@ def _organizacao(
         buckets = Buckets(connection, axis, Owner(id_organizacao, 0))
         yield from named(buckets.differences(progress, written=version > 0))
     if version <= 0 and counted:
-        yield Difference(id_organizacao=id_organizacao, what=f"version is {version} though there are persons")
+        yield Difference(id_organizacao=id_organizacao, what=f"version is {version} although there are persons")
 
 
 def _kept(connection: Connection, resource: Resource, owner: Owner) -> tuple[int, int]:

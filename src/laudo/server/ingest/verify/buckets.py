@@ -79,10 +79,10 @@ class Buckets:
         parents = {COARSE, *(each.number for each in self._below[COARSE])}
         for parent, below in self._below.items():
             if parent not in parents:
-                yield self._differing(what="buckets below one that is missing", bucket=parent, rows=len(below))
+                yield self._differing(what="buckets below a missing one", bucket=parent, rows=len(below))
         for parent, rows in self._connection.fetch(Statement(_PARENTS, self._place)):
             if parent not in parents or not self._axis.faceted:
-                yield self._differing(what="tallies below a bucket that is missing", bucket=parent, rows=rows)
+                yield self._differing(what="tallies below a missing bucket", bucket=parent, rows=rows)
 
     def _miscounted(self, progress: Progress, *, written: bool) -> Iterator[Difference]:
         """Count what each bucket holds, branch by branch, and compare."""
@@ -97,7 +97,7 @@ class Buckets:
         for each in self._below[COARSE]:
             below = {child.number: next(ranges) for child in self._below[each.number]}
             yield from (
-                self._differing(what="begins where no row lies", bucket=number)
+                self._differing(what="begins where there is no row", bucket=number)
                 for number, found in below.items()
                 if not found.begun
             )

@@ -50,7 +50,7 @@ def named(differences: Iterable[Difference]) -> Iterator[Difference]:
     for first in rest:
         more = 1 + sum(1 for _ in rest)
         yield Difference(
-            id_organizacao=first.id_organizacao, id_conta=first.id_conta, what="differences not named", rows=more
+            id_organizacao=first.id_organizacao, id_conta=first.id_conta, what="more differences", rows=more
         )
 
 

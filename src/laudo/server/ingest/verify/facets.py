@@ -19,7 +19,7 @@ from laudo.server.ingest import counting
 from laudo.server.ingest.counting import Held
 from laudo.server.ingest.verify.differences import Difference
 
-REMEDY: Final = "restore a backup of a facet that none of its items tells"
+REMEDY: Final = "restore from a backup the facets whose values no item has"
 
 _Text = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00-\x1f\x7f-\x9f]*\Z")]
 """A text without the control characters that `values.unwritable` finds."""

@@ -15,10 +15,9 @@ from laudo.server.ingest.pessoas import remove
 from laudo.server.ingest.verify.differences import Difference
 
 REMEDY: Final = (
-    "write the row of an account that is not there anew, or delete its reports, either by SQL: "
-    "docs/operating.md, Verify"
+    "write the missing row of the account again, or delete its reports, either by SQL: docs/operating.md, Verify"
 )
-NO_ORGANIZATION: Final = "write the row of an organization that is not there anew, by SQL: docs/operating.md, Verify"
+NO_ORGANIZATION: Final = "write the missing row of the organization again, by SQL: docs/operating.md, Verify"
 
 
 class _Level(NamedTuple):
@@ -64,7 +63,7 @@ def _found(connection: Connection, level: _Level, table: str, which: str) -> Ite
     text = f"SELECT count(*), {key} FROM {table} WHERE {which} GROUP BY {key} ORDER BY {key}"
     for rows, *owner in connection.fetch(Statement(text)):
         place = dict(zip(level.key, owner, strict=True))
-        yield Difference(**place, what=f"rows of {table} of {level.name} that is not there", rows=rows)
+        yield Difference(**place, what=f"rows of {table} of {level.name} that does not exist", rows=rows)
 
 
 def _without(table: str, other: str, key: tuple[str, ...]) -> str:

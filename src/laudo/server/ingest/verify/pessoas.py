@@ -17,8 +17,8 @@ from laudo.server.ingest.pessoas import insert, remove
 from laudo.server.ingest.progress import Progress
 from laudo.server.ingest.verify.differences import Difference
 
-_WORDS: Final = "words with other entries in the index"
-_UNNOTED: Final = "persons whose words cannot be taken out of the index"
+_WORDS: Final = "words whose entries in the index differ"
+_UNNOTED: Final = "persons whose words cannot be removed from the index"
 _DAMAGED: Final = "the index of words is damaged"
 OF_THE_INDEX: Final = frozenset({_WORDS, _UNNOTED, _DAMAGED})
 """What is repaired by rebuilding the index, which is one for all organizations."""
@@ -69,7 +69,7 @@ def _vocabulary(connection: Connection, id_organizacao: int) -> Iterator[Differe
     for entries, found in (right, vocabulary.counted), (kept, vocabulary.held):
         for (word, shared), total in found(connection, id_organizacao):
             entries.add(f"{word} {shared}", total, 0)
-    yield from _compared(id_organizacao, "words with other totals", kept, right)
+    yield from _compared(id_organizacao, "words whose totals differ", kept, right)
 
 
 def _indexed(connection: Connection, id_organizacao: int, *, is_sound: bool) -> Iterator[Difference]:
@@ -133,7 +133,7 @@ def _faults(stored: Row | None, said: Row | None) -> list[str]:
     if stored == said:
         return []
     pairs = zip(_COLUMNS, stored, said, strict=True)
-    return [f"persons with another {column}" for column, kept, right in pairs if kept != right]
+    return [f"persons whose {column} differs" for column, kept, right in pairs if kept != right]
 
 
 def _replace(connection: Connection, id_organizacao: int, wrong: list[str], new: list[Row]) -> None:
