@@ -19,7 +19,7 @@ EPILOG: Final = """
 Exit codes:
   0    the stores are equal
   1    they differ because the source changed meanwhile, or the copy failed
-       after a part; run it again
+       after some of it was done; run it again
   2    nothing done: wrong usage, or the target has data of its own; stderr
        says why
   130  interrupted; run it again to resume

@@ -49,7 +49,7 @@ def serve(settings: Settings) -> None:
 def demo(settings: Settings, *, count: int, until_ms: int | None, no_serve: bool, live: bool) -> None:
     """Serve invented reports for a first look.
 
-    Fills the store with two organizations, prints a token and a curl to paste, and serves.
+    Fills the store with two organizations, prints a token and a curl command to paste, and serves.
 
     The reports are the same each time, except for their dates, which end at --until. A second start finds the data of
     the first and prints the same token. The store is sqlite:///demo.db unless you give --store; LAUDO_STORE is not

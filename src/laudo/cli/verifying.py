@@ -18,9 +18,9 @@ DIFFERS: Final = 1
 EPILOG: Final = """
 \b
 Exit codes:
-  0    nothing differs; with --repair: or what differed is repaired, and a
-       second pass found nothing
-  1    something differs; with --repair: and some of it cannot be repaired
+  0    nothing differs, or --repair has repaired what differed and a second
+       pass found nothing
+  1    something differs, or --repair could not repair all of it
   2    could not verify: wrong usage, settings or store; stderr says why
   130  interrupted; each account and organization is unchanged or repaired
 

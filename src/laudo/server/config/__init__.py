@@ -88,13 +88,13 @@ class Settings:
     idle_timeout_ms: int = _row(
         number(1000, 3_600_000),
         75_000,
-        "Milliseconds that a connection may stay idle; set it longer than that of a proxy in front.",
+        "Milliseconds that a connection may stay idle; set it above the idle timeout of a proxy in front.",
     )
     server_timing: bool = _row(SWITCH, default=False, about="Send a Server-Timing header with the time of each stage.")
     cache_bytes: int = _row(
         number(0, 1_000_000_000),
         8_000_000,
-        "Bytes of answers that each worker caches until something changes, per request and per list; 0 for none.",
+        "Bytes of answers that each of a worker's two caches, by request and by list, may hold; 0 for none.",
     )
     pool_size: int = _row(number(1, 100), 4, "PostgreSQL: connections of each worker.")
     pool_timeout_ms: int = _row(
