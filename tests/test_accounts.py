@@ -88,7 +88,7 @@ def test_a_token_is_never_known_twice(connection: Connection) -> None:
 
 
 def test_a_token_cannot_be_born_expired(connection: Connection) -> None:
-    with pytest.raises(AccountError, match="expired already"):
+    with pytest.raises(AccountError, match="already have expired"):
         accounts.create_token(connection, 1, HASH, now_ms=NOW, expires_at=NOW)
 
 

@@ -872,7 +872,7 @@ def test_a_standby_of_a_former_primary_that_goes_on_is_told_from_one_that_lags(
         until(lambda: asked(database, 4) == {heir.port: 4})
         said = told(capfd, f"{FOREIGN}.* shows data that was written on another server")
         said += told(capfd, "^store: the replica 1 lags")
-        assert "replica 1 is of another store" not in said
+        assert "replica 1 belongs to another store" not in said
 
 
 def test_a_service_of_the_version_before_finds_the_primarys_start_where_it_was(opened: Open, cluster: Cluster) -> None:

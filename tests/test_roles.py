@@ -263,7 +263,7 @@ def test_who_may_not_grant_is_told_what_to_run_by_hand(server: Server) -> None:
     server.execute("CREATE DATABASE hand OWNER other")
     database = opened(server, "hand", "other")
     migrations.migrate(database)
-    with pytest.raises(roles.RolesError, match="may not make roles") as refused:
+    with pytest.raises(roles.RolesError, match="may not create roles") as refused:
         roles.grant(database)
     for statement in refused.value.statements:
         server.execute(statement, database="hand")

@@ -283,7 +283,7 @@ def test_a_writer_ends_when_a_newer_version_migrates_the_store_under_it(store: S
     with store.database.transaction() as connection:
         connection.run_script(NEWER)
     for writing in (lambda: ingest.write([relatorio(2)]), lambda: ingest.delete([relatorio(1).numero])):
-        with pytest.raises(StoreError, match="has been migrated meanwhile"):
+        with pytest.raises(StoreError, match="was migrated meanwhile"):
             writing()
     assert contents(store.database) == before
 

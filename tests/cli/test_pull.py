@@ -65,7 +65,7 @@ def test_a_service_without_extensions_comes_whole_and_then_only_what_changed(
 ) -> None:
     first = run()
     assert first.stdout == "2600 inserted, 0 updated, 301 unchanged, 0 stale, 0 rejected; the service has 2600\n"
-    assert "walked again" not in first.stderr
+    assert "everything is read again" not in first.stderr
     assert (count(laudo, "relatorio"), count(laudo, "pessoa")) == (2600, 700)
     asked = len(service.requests)
     migrated_later(laudo)

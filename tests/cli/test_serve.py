@@ -319,7 +319,7 @@ def test_demo_prints_what_to_paste_and_the_same_again(fresh: Shell) -> None:
     assert presented(token) == token
     assert pasted == f"curl -H 'Authorization: {token}' 'http://127.0.0.1:8000/relatorios?tipo_pessoa=PESSOA'"
     assert (first.exit_code, again.exit_code, again.stdout) == (0, 0, first.stdout)
-    told = "the store was filled before, and is left as it is"
+    told = "the store was filled before and is left as it is"
     assert [result.stderr.count(told) for result in (first, again)] == [0, 1]
 
 

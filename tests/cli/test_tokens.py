@@ -102,7 +102,7 @@ def test_a_token_may_end_at_an_instant(laudo: Shell) -> None:
         (["--expires-in", "-1d"], "such as 12h, 90d or 52w"),
         (["--expires-at", "tomorrow"], "must be an instant such as 2027-01-31T12:00:00Z"),
         (["--expires-at", "2027-01-31"], "must be an instant such as 2027-01-31T12:00:00Z"),
-        (["--expires-at", "2001-01-31T12:00:00Z"], "expired already"),
+        (["--expires-at", "2001-01-31T12:00:00Z"], "already have expired"),
         (["--expires-in", "1d", "--expires-at", "2999-01-31T12:00:00Z"], "not both"),
     ],
 )

@@ -439,10 +439,10 @@ def test_a_refused_parameter(client: Client, service: Service, status: int) -> N
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ({"message": None, "validation": {"keys": ["rows"]}}, ("the service refused", ("rows",))),
-        ({"message": ["Não."], "validation": {"keys": ["rows"]}}, ("the service refused", ("rows",))),
+        ({"message": None, "validation": {"keys": ["rows"]}}, ("the service refused the request", ("rows",))),
+        ({"message": ["Não."], "validation": {"keys": ["rows"]}}, ("the service refused the request", ("rows",))),
         ({"message": "ã" * 10_000, "validation": {"keys": ["rows"]}}, ("ã" * 10_000, ("rows",))),
-        ({"message": "ã" * 10_001, "validation": {"keys": ["rows"]}}, ("the service refused", ("rows",))),
+        ({"message": "ã" * 10_001, "validation": {"keys": ["rows"]}}, ("the service refused the request", ("rows",))),
         ({"message": "Não.", "validation": None}, ("Não.", ())),
         ({"message": "Não.", "validation": {"keys": "rows"}}, ("Não.", ())),
         ({"message": "Não.", "validation": {"keys": ["rows", 1]}}, ("Não.", ())),
@@ -461,7 +461,7 @@ def test_what_a_refusal_says_in_our_form_is_read_whatever_else_is_not(
 @pytest.mark.parametrize(
     ("status", "said"),
     [
-        (403, "the service refused"),
+        (403, "the service refused the request"),
         (404, "this API was not found there; check the address"),
         (407, "the proxy refused the request; check the user name and password in its address"),
         (500, "the service, or a proxy in front of it, cannot answer"),
@@ -962,7 +962,7 @@ def test_waiting_for_what_is_no_number_is_refused(client: Client, service: Servi
 
 def test_waiting_ends_with_no_other_report(client: Client, service: Service) -> None:
     service.script = [listed([relatorio(2), relatorio(1)], total=2)]
-    with pytest.raises(AnswerError, match="another report"):
+    with pytest.raises(AnswerError, match="a report that was not requested"):
         client.call("wait_for", numero=relatorio(1)["numero"])
 
 

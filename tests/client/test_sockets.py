@@ -327,7 +327,7 @@ def test_a_failure_that_the_caller_was_handling_is_none_of_the_connection(ask: A
         try:
             Path("/no/such/file").read_bytes()
         except FileNotFoundError:
-            with pytest.raises(TransportError, match=r"is no HTTP$"):
+            with pytest.raises(TransportError, match=r"is not HTTP$"):
                 ask(base, HURRY)
 
 
