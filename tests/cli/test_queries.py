@@ -624,7 +624,7 @@ def test_texts_are_printed_where_the_encoding_is_unknown_and_else_refused_in_one
     refused = printed("latin-1")
     assert refused.returncode == 2
     assert refused.stderr.decode() == (
-        "error: the encoding of the output has no such characters; hint: set PYTHONIOENCODING=utf-8\n"
+        "error: the encoding of the output lacks some of the characters; hint: set PYTHONIOENCODING=utf-8\n"
     )
 
 

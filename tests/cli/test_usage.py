@@ -385,7 +385,7 @@ def test_what_is_made_is_told_too_when_the_encoding_of_the_output_cannot_hold_it
 ) -> None:
     environ = laudo.environment | {"PYTHONIOENCODING": "latin-1"}
     done = subprocess.run([LAUDO, *words], check=False, capture_output=True, env=environ)
-    done_all_the_same = "done, but this could not be printed: the encoding of the output has no such characters"
+    done_all_the_same = "done, but this could not be printed: the encoding of the output lacks some of the characters"
     said = f"error: organization 2, with account 2 (principal): {done_all_the_same}\n"
     assert (done.returncode, done.stderr.decode()) == (code, said if code else "")
 

@@ -213,7 +213,7 @@ def refusal(text: str) -> str | None:
         _discard(sys.stdout)
         return error.strerror
     except UnicodeEncodeError:
-        return "the encoding of the output has no such characters"
+        return "the encoding of the output lacks some of the characters"
     return None
 
 
@@ -251,7 +251,7 @@ def reason(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "out of memory; hint: close other programs, or raise the memory limit"
     if isinstance(error, UnicodeEncodeError) and not error.encoding.startswith("utf"):
-        return "the encoding of the output has no such characters; hint: set PYTHONIOENCODING=utf-8"
+        return "the encoding of the output lacks some of the characters; hint: set PYTHONIOENCODING=utf-8"
     return _NO_THREAD if str(error) == "can't start new thread" else _bug(error)  # It is a plain RuntimeError.
 
 

@@ -35,7 +35,11 @@ our extensions.
 @click.option(
     "--token-renewed", is_flag=True, help="Accept a token other than the previous one; it must see the same account."
 )
-@click.option("--state", type=click.Path(path_type=Path), help="File for the progress.  [default: beside the store]")
+@click.option(
+    "--state",
+    type=click.Path(path_type=Path),
+    help="File for the progress.  [default: beside the SQLite file, or in the working directory]",
+)
 @with_settings("store")
 def pull(
     settings: Settings, *, base_url: str, id_conta: int, whole: bool, token_renewed: bool, state: Path | None
