@@ -83,7 +83,7 @@ def test_a_token_is_never_known_twice(connection: Connection) -> None:
     accounts.create_usuario(connection, 1, email="a@b.c", nome="Ana")
     accounts.create_token(connection, 1, HASH, now_ms=NOW)
     accounts.revoke_token(connection, 1, now_ms=NOW)
-    with pytest.raises(AccountError, match="known already"):
+    with pytest.raises(AccountError, match="already has this token"):
         accounts.create_token(connection, 1, HASH, now_ms=NOW)
 
 
@@ -151,7 +151,7 @@ def test_an_email_looks_like_one(connection: Connection, email: str) -> None:
     "url", ["example.com", "ftp://example.com", "https://", "https://a b", "https://a/ação", "https://" + "x" * 2000]
 )
 def test_a_webhook_is_an_http_address(connection: Connection, url: str) -> None:
-    with pytest.raises(AccountError, match=r"begins with https://.* visible ASCII"):
+    with pytest.raises(AccountError, match=r"must begin with https://.* visible ASCII"):
         accounts.create_organizacao(connection, "Um", webhook_url=url)
 
 

@@ -443,16 +443,16 @@ def test_a_transaction_sees_what_others_have_made_durable(writer: Postgres) -> N
 
 def test_a_store_that_is_not_opened_to_write_writes_nothing(writer: Postgres, store: Postgres) -> None:
     insert = ask("INSERT INTO counter VALUES (1, 'a', 1, NULL)")
-    with pytest.raises(Unavailable, match="only reads"):
+    with pytest.raises(Unavailable, match="is read-only"):
         store.fetch(insert)
     for transaction in (store.snapshot(), store.transaction()):
-        with pytest.raises(Unavailable, match="only reads"), transaction as connection:
+        with pytest.raises(Unavailable, match="is read-only"), transaction as connection:
             connection.fetch(insert)
     assert writer.fetch(ALL) == []
 
 
 def test_a_snapshot_writes_nothing(writer: Postgres) -> None:
-    with writer.snapshot() as connection, pytest.raises(Unavailable, match="only reads"):
+    with writer.snapshot() as connection, pytest.raises(Unavailable, match="is read-only"):
         connection.fetch(ask("INSERT INTO counter VALUES (1, 'a', 1, NULL)"))
     assert writer.fetch(ALL) == []
 
@@ -681,7 +681,7 @@ def test_a_closed_store_has_no_connection(server: Server, opened: Callable[..., 
         ("53100", Unavailable, "disk"),
         ("55P03", Locked, "another writer"),
         ("57014", Slow, "time limit"),
-        ("57P03", Unavailable, "cannot go on"),
+        ("57P03", Unavailable, "cannot continue now"),
         ("XX001", StoreError, "damaged"),
         ("22012", psycopg.errors.DivisionByZero, "secret"),
     ],

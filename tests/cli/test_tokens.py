@@ -155,7 +155,7 @@ def test_the_same_token_is_not_taken_twice(laudo: Shell) -> None:
     laudo.prints("token", "create", "--user", "1", "--from-stdin", stdin=ADOPTED)
     result = laudo("token", "create", "--user", "1", "--from-stdin", stdin=ADOPTED)
     assert result.exit_code == 2
-    assert "known already" in one_line(result)
+    assert "already has this token" in one_line(result)
 
 
 @pytest.fixture

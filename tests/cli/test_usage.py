@@ -263,7 +263,7 @@ def test_a_path_that_is_too_long_for_sqlite_is_called_that(empty: Shell) -> None
     folder.mkdir(parents=True)
     result = empty("migrate", env={"LAUDO_STORE": f"sqlite:///{folder}/laudo.db"})
     assert result.exit_code == 2
-    assert one_line(result).endswith(" cannot be opened: its path is longer than 504 bytes, the most that SQLite takes")
+    assert one_line(result).endswith(" cannot be opened: its path is longer than SQLite's limit of 504 bytes")
 
 
 def test_a_folder_that_only_utf8_can_name_holds_a_store_for_who_has_another_encoding(empty: Shell) -> None:

@@ -53,11 +53,7 @@ def _why_unopened(path: str) -> str | None:
     """Tell what is wrong with a path, if that is plain."""
     if not files.named(path).parent.is_dir():
         return f"there is no folder {Path(path).parent}"
-    return (
-        f"its path is longer than {_LONGEST} bytes, the most that SQLite takes"
-        if len(path.encode()) > _LONGEST
-        else None
-    )
+    return f"its path is longer than SQLite's limit of {_LONGEST} bytes" if len(path.encode()) > _LONGEST else None
 
 
 def _words_damaged(path: str) -> WordsDamagedError:
