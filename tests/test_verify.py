@@ -305,15 +305,15 @@ DAMAGE = {
     ),
     "an account's version": (
         "UPDATE conta SET version = 0 WHERE id_conta = 2",
-        r"account 2: version is 0 though there are reports",
+        r"account 2: version is 0 although there are reports",
     ),
     "a version below every other": (
         "UPDATE conta SET version = -1 WHERE id_conta = 2",
-        r"account 2: version is -1 though there are reports",
+        r"account 2: version is -1 although there are reports",
     ),
     "an organization's version": (
         "UPDATE organizacao SET version = 0",
-        r"organization 2: version is 0 though there are persons",
+        r"organization 2: version is 0 although there are persons",
     ),
     "items": (
         "UPDATE relatorio SET item = replace(item, 'Pessoa', 'pessoa') WHERE id_conta = 2",
