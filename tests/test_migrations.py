@@ -504,7 +504,7 @@ def test_who_comes_while_an_index_is_built_gives_up_without_disturbing_it(
     with writer.transaction("INSERT INTO item VALUES (3)"):
         migrating = start()
         assert other.wait(VALID) == [(False,)]
-        with pytest.raises(StoreError, match=r"^the migration 0003_index\.concurrent\.sql had to wait"):
+        with pytest.raises(StoreError, match=r"^the migration 0003_index\.concurrent\.sql waited"):
             migrations.migrate(on_postgres(), folder=folder, seconds=0.6)
     assert migrating.result(60) == ["0003_index.concurrent.sql", "0004_column.sql"]
     assert other.run(VALID) == [(True,)]

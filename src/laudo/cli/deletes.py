@@ -161,7 +161,7 @@ def _stream(numeros: Sequence[str]) -> BytesIO:
 
 def _end(done: Done, place: str, name: str) -> int:
     if not done.lines:
-        raise output.Failure(f"there is no {name} to read")
+        raise output.Failure(f"there is no {place} with a {name}")
     output.summary(str(done))
     if done.rejected == done.lines:
         raise output.Failure(f"no {place} is a {name}")
