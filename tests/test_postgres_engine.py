@@ -739,7 +739,7 @@ def test_a_wrong_user_or_database_is_told_at_once_without_the_password(
         (server.url().replace(server.password, "ge/heim"), "%2F"),
         (server.url().replace(server.password, "ge%E9heim"), "%C3%A9"),
         (server.url().replace("127.0.0.1", "db..example"), "the host name in the store's URL is not valid"),
-        (f"{server.url()}?nonsense=geheim", "behind [?] libpq's parameters"),
+        (f"{server.url()}?nonsense=geheim", "libpq's parameters after [?]"),
         (f"{server.url()},{server.url(password='geheim')}", "must look like"),
         (f"{server.url()};postgresql://laudo:geheim@replica/laudo", "must look like"),
     ):
