@@ -176,7 +176,7 @@ def test_a_store_without_a_schema_has_no_plan(machines: Cluster, tmp_path: Path,
 @pytest.mark.parametrize("word", ["plan", "apply"])
 def test_a_table_that_is_in_no_list_is_named(laudo: Shell, url: str, word: str) -> None:
     execute(url, "CREATE TABLE more (id BIGINT)", "CREATE TABLE outro (id BIGINT)")
-    assert "laudo does not know how more, outro should lie" in one_line(laudo("citus", word))
+    assert "laudo does not know how to distribute more, outro" in one_line(laudo("citus", word))
 
 
 def test_a_table_of_a_later_version_keeps_nobody_from_serving(laudo: Shell, url: str) -> None:
@@ -265,7 +265,7 @@ def test_a_store_that_is_not_distributed_is_told_at_the_start(laudo: Shell, url:
 def test_plans_that_are_kept_are_told_at_the_start(laudo: Shell, url: str) -> None:
     laudo.prints("citus", "apply")
     execute(url, f"ALTER DATABASE {url.rpartition('/')[2]} RESET plan_cache_mode")
-    said = "with Citus, plan_cache_mode must be force_custom_plan, and is auto; run `laudo citus apply`"
+    said = "with Citus, plan_cache_mode must be force_custom_plan, but is auto; run `laudo citus apply`"
     assert fault(url) == said
     assert one_line(laudo("serve")) == f"error: {said}"
     assert laudo("citus", "apply").stdout == script(last(url))
