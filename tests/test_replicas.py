@@ -847,7 +847,7 @@ def test_of_replicas_that_have_not_replayed_the_primarys_last_start_the_newest_a
     capfd.readouterr()
     client = Client(served(opened(SHORT_MS, settled=False), store), account.token)
     assert client.get("/relatorios").total == 2
-    told(capfd, r"^store: the replica [12] lags, .*\n(.*\n)*store: the replica [12] lags, ")
+    told(capfd, r"^store: the replica [12] lags and .*\n(.*\n)*store: the replica [12] lags and ")
     cluster.primary.stop("immediate")
     told(capfd, "^store: the primary does not answer: ")
     until(lambda: client.get("/relatorios").status == 200)
