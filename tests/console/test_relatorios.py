@@ -51,7 +51,7 @@ def test_filters_narrow_each_other_and_are_taken_away_as_chips(tab: Console, api
     tab.page.get_by_role("button", name="Remover o filtro Resultado: Inválido").click()
     tab.await_total(count(api, status="CONCLUIDO", tipo_pessoa="EMPRESA"))
     assert tab.hash == "/relatorios?status=CONCLUIDO&tipo_pessoa=EMPRESA"
-    tab.page.get_by_role("button", name="Limpar tudo").click()
+    tab.page.get_by_role("list", name="Filtros aplicados").get_by_role("button", name="Limpar filtros").click()
     tab.await_total(count(api))
 
 

@@ -337,7 +337,7 @@ def test_nothing_is_said_to_be_missing_before_that_is_known(wide: Console, view:
 
     wide.intercept(re.compile(asked), hold)
     if view == "relatorios":
-        wide.page.get_by_role("button", name="Limpar filtros").click()
+        wide.page.locator(".empty").get_by_role("button", name="Limpar filtros").click()
     else:
         box.fill("ma")
     wide.page.locator(".list .skeleton").wait_for()
@@ -449,7 +449,7 @@ def test_people_past_the_last_page_lead_back(tab: Console) -> None:
 
 def test_filters_that_nothing_fits_can_be_cleared(tab: Console) -> None:
     tab.enter("#/relatorios?status=PROCESSANDO&resultado=VALID")
-    tab.page.get_by_role("button", name="Limpar filtros").click()
+    tab.page.locator(".empty").get_by_role("button", name="Limpar filtros").click()
     tab.rows.first.wait_for()
 
 
