@@ -57,6 +57,7 @@ def test_how_long_to_wait_is_counted_down_and_not_called_by_its_header(wide: Con
     wide.intercept(LISTS, answers(kind.status, kind.message, Retry_After="30"))
     wide.enter()
     said, button = (wide.page.locator(f".list > .trouble {part}") for part in ("p", "button"))
+    button.get_by_text("em").wait_for()  # the countdown starts a frame after the refusal is shown
     assert said.inner_text() == kind.message.partition(" Aguarde")[0]
     assert re.fullmatch(r"Tentar novamente\s\(em \d+ s\)", button.inner_text())
 
