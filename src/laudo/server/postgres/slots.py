@@ -12,7 +12,7 @@ _LONG_SECONDS: Final = 0.5
 
 @dataclass(slots=True, eq=False)
 class _Turn:
-    since: float = field(default_factory=monotonic)
+    since: float
     come: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -50,7 +50,7 @@ class Slots:
                 self._free -= 1
                 self._waits_are_long = False
                 return True
-            turn, place = _Turn(), len(self._waiting)
+            turn, place = _Turn(monotonic()), len(self._waiting)
             if not self._may_wait(place):
                 return False
             self._waiting.append(turn)
