@@ -152,8 +152,8 @@ def _bounded(
         if not is_told or matching.costing(query.rows, sought.skip, sought.after) <= FAR:
             return (yield from _taken(sought, matching))
     counted = yield from across.read(collected, placed, bounds, counted, beginning=beginning)
-    if query.period and counted.total == sought.group.total:  # It leaves no row out: plan without it.
-        return (yield from page(query.during(EVER), sought.facets, sought.after, counted))
+    if query.period and counted.total == sought.group.total:  # It leaves no row out: read on without it.
+        return (yield from _ordered(replace(placed, query=query.during(EVER))))
     return Page(counted.total, collected.count, collected.items, counted.points)
 
 
