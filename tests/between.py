@@ -50,7 +50,11 @@ class Between:
                 threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
-        with closing(client), closing(socket.create_connection(("127.0.0.1", self._server_port))) as server:
+        with (
+            closing(client),
+            suppress(ConnectionRefusedError),
+            socket.create_connection(("127.0.0.1", self._server_port)) as server,
+        ):
             answered = [True]
             back = threading.Thread(target=self._answer, args=(server, client, answered), daemon=True)
             back.start()

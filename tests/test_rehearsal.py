@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from factories import Account, Store, relatorio
+from laudo.server import edges
 from laudo.server.rehearsal import Rehearsal
 from wsgi import Client, NewApp, NewClient
 
@@ -94,8 +95,13 @@ def test_an_answer_comes_late_and_is_the_same(
     assert sum(answer.status == 503 for answer in answers) == 90
 
 
+@pytest.mark.usefixtures("let_pass")
 def test_who_is_answered_late_by_intention_is_not_refused_for_the_time_that_it_took(
-    account: Account, client: NewClient
+    account: Account, client: NewClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    monkeypatch.setattr(edges, "perf_counter", lambda: sum(slept))
     asking = client(account.token, rehearse=("0.5s=100",), busy_limit_ms=400)
     assert statuses(asking, "/usuario", 3) == [200] * 3
+    assert slept == [0.5] * 3
