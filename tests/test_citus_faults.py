@@ -147,6 +147,7 @@ def test_only_the_organization_whose_machine_fails_is_refused(tried: Tried, code
     assert tried.connections() == connections
 
 
+@pytest.mark.timed
 def test_requests_at_the_same_time_do_not_disturb_each_other(tried: Tried) -> None:
     tried.fail("08006")
     names = ["down", "well"] * 10

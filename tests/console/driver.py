@@ -37,6 +37,9 @@ _CLEAR: Final = """() => {
     return [Date, setTimeout, fetch].every((native) => `${native}`.includes('[native code]'))
 }"""
 
+_COUNTED: Final = """[...document.querySelectorAll('[data-filter] .number')].every((one) =>
+    one.textContent && !one.matches('[aria-busy=true]'))"""
+
 
 def chromium(*, with_windows: bool = False) -> str | None:
     """Give the path of the system's Chromium; prefers the headless shell, which takes a third less time."""
@@ -200,6 +203,10 @@ class Console:
     @property
     def hash(self) -> str:
         return self.page.url.partition("#")[2]
+
+    def await_counts(self) -> None:
+        """Wait until every choice of a filter shows its count."""
+        self.until(_COUNTED)
 
     def await_total(self, total: int) -> None:
         """Wait until the list shows this total and is loaded."""

@@ -11,18 +11,16 @@ from console.test_freshness import LOOKS_AGAIN, answered
 from console.test_relatorios import CHOICES, count
 from console.test_states import LISTS, answers
 
-COUNTED = """[...document.querySelectorAll('[data-filter] .number')].every((one) =>
-    one.textContent && !one.matches('[aria-busy=true]'))"""
 ANALYSIS = '[data-filter="status=EM ANALISE"]'
 
 
 def asked_by(console: Console, press: str) -> int:
     """Click an element and wait for all counts; gives the number of requests that this took."""
-    console.until(COUNTED)
+    console.await_counts()
     before = lists(console)
     console.page.locator(press).click()
     console.settle()
-    console.until(COUNTED)
+    console.await_counts()
     return lists(console) - before
 
 
@@ -43,7 +41,7 @@ def test_another_page_or_order_of_the_same_list_is_not_counted_again(wide: Conso
 
 def test_another_page_that_tells_another_total_is_counted_again(wide: Console) -> None:
     wide.enter()
-    wide.until(COUNTED)
+    wide.await_counts()
     total = wide.total
     wide.intercept("**/relatorios?page=2", answered(lambda result: result["paginacao"].update(total=total + 1)))
     with wide.page.expect_request("**/relatorios?status=PENDENTE"):
@@ -53,7 +51,7 @@ def test_another_page_that_tells_another_total_is_counted_again(wide: Console) -
 
 def test_counts_of_other_filters_are_marked_until_the_new_ones_are_there(wide: Console, api: httpx.Client) -> None:
     wide.enter()
-    wide.until(COUNTED)
+    wide.await_counts()
     valid = wide.page.locator('[data-filter="resultado=VALID"] .number')
     held: list[Route] = []
 
@@ -70,27 +68,27 @@ def test_counts_of_other_filters_are_marked_until_the_new_ones_are_there(wide: C
     # The counts are requested only after the list has arrived.
     assert lists(wide) == asked + 1
     held[0].continue_()
-    wide.until(COUNTED)
+    wide.await_counts()
     assert valid.inner_text().replace(".", "") == str(count(api, status="EM ANALISE", resultado="VALID"))
 
 
 def test_counts_of_other_filters_are_gone_when_the_list_is_refused(wide: Console) -> None:
     wide.refusals_expected = True
     wide.enter()
-    wide.until(COUNTED)
+    wide.await_counts()
     wide.intercept(LISTS, answers(500, "Erro interno."))
     wide.page.locator(ANALYSIS).click()
     wide.page.locator(".list > .trouble").wait_for()
     assert not any(wide.page.locator("[data-filter] .number").all_inner_texts())
     wide.page.unroute(LISTS)
     wide.page.get_by_role("button", name="Tentar novamente").click()
-    wide.until(COUNTED)
+    wide.await_counts()
 
 
 def test_what_is_new_is_counted_when_it_is_shown(wide: Console) -> None:
     wide.lasting.clock.install()
     wide.enter()
-    wide.until(COUNTED)
+    wide.await_counts()
     wide.intercept(LISTS, answered(lambda result: result["paginacao"].update(total=7)))
     wide.page.clock.fast_forward(LOOKS_AGAIN)
     wide.page.locator("[data-news]").click()
@@ -106,7 +104,7 @@ def test_matrices_are_counted_again_with_the_list_and_when_they_are_opened_again
     numbers = wide.page.locator(".matriz .number")
     numbers.first.wait_for()
     before = [int(text.replace(".", "")) for text in numbers.all_inner_texts()]
-    wide.until(COUNTED)
+    wide.await_counts()
     wide.intercept(re.compile(r"/relatorios(\?nome=[^&]+)?$"), more(1))
     wide.page.clock.fast_forward(LOOKS_AGAIN)
     wide.page.locator("[data-news]").click()

@@ -124,6 +124,7 @@ def test_coming_back_online_does_not_move_what_is_being_read(wide: Console) -> N
 
 def test_a_tab_that_is_not_seen_asks_nothing_and_looks_again_once_it_is(wide: Console) -> None:
     watched(wide)
+    wide.await_counts()
     wide.intercept(LIST, answered(lambda result: result["paginacao"].update(total=1)))
     wide.page.evaluate("Object.defineProperty(document, 'hidden', { configurable: true, get: () => true })")
     asked = len(wide.requests)
