@@ -32,8 +32,8 @@ def read(
 ) -> Asking[Counted]:
     """Collect a page, and give what has been counted of the list by then.
 
-    Nothing is collected if a period leaves no row out: the caller plans without it. `beginning` is the word with which
-    all names of the range begin (see `Lead`).
+    Nothing is collected if a period leaves no row out: the caller reads on without it. `beginning` is the word with
+    which all names of the range begin (see `Lead`).
     """
     query, facets, group = sought.query, sought.facets, sought.group
     total, known = (counted.total, counted.points) if counted else (None, {})
