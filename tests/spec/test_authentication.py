@@ -47,7 +47,7 @@ def bad_headers(store: Store, account: Account) -> Iterator[str | None]:
     yield from ("é" * 40, "ｌ" + token[1:], "token-secreto-ç", "🙂" * 20, "\u200b" + token)
     yield from ("x" * length for length in (1, 7, 8, 16, 44, 200, 201, 10_000, 100_000))
     yield from (new_token() for _ in range(5))
-    yield from _ended(store, account)
+    yield from _ended_tokens(store, account)
 
 
 def _near_misses(token: str) -> Iterator[str]:
@@ -55,7 +55,7 @@ def _near_misses(token: str) -> Iterator[str]:
         yield f"{token[:place]}{'z' if character == 'y' else 'y'}{token[place + 1 :]}"
 
 
-def _ended(store: Store, account: Account) -> Iterator[str]:
+def _ended_tokens(store: Store, account: Account) -> Iterator[str]:
     """Give tokens that were valid before they expired, were revoked, or their owner was disabled."""
     id_token, revoked = store.token(account.id_usuario)
     store.revoke(id_token)
@@ -77,7 +77,7 @@ def assert_refused(answer: Answer, *, body: bytes = REFUSAL) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_two_hundred_bad_headers_get_one_answer_on_every_endpoint(
+def test_every_bad_header_gets_the_same_refusal_on_every_endpoint(
     endpoint: str, store: Store, account: Account, client: NewClient
 ) -> None:
     store.token(account.id_usuario, text=ADOPTED)
@@ -94,25 +94,23 @@ def test_two_hundred_bad_headers_get_one_answer_on_every_endpoint(
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.parametrize("query", ["", "page=0", "nome=%ff", "cpf=52998224725", "&".join(["x=1"] * 40)])
-def test_what_is_asked_makes_no_difference_to_a_refusal(endpoint: str, query: str, client: NewClient) -> None:
+def test_a_refusal_does_not_depend_on_the_query(endpoint: str, query: str, client: NewClient) -> None:
     assert_refused(client("x" * 20).get(f"{endpoint}?{query}"))
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.parametrize("around", ["{}", " {}", "{} ", "\t{}\t", "  {}  "])
-def test_a_token_is_sent_as_is_and_blanks_around_it_are_trimmed(
-    endpoint: str, around: str, account: Account, client: NewClient
-) -> None:
+def test_blanks_around_a_token_are_trimmed(endpoint: str, around: str, account: Account, client: NewClient) -> None:
     assert client(around.format(account.token)).get(endpoint).status == 200
 
 
-def test_a_token_can_be_asked_with_until_it_expires(store: Store, account: Account, client: NewClient) -> None:
+def test_a_token_that_has_not_expired_is_accepted(store: Store, account: Account, client: NewClient) -> None:
     in_an_hour = time.time_ns() // 1_000_000 + 3_600_000
     _, token = store.token(account.id_usuario, expires_at=in_an_hour)
     assert client(token).get("/usuario").status == 200
 
 
-def test_revoking_one_token_of_a_user_leaves_the_others(store: Store, account: Account, acme: Client) -> None:
+def test_revoking_one_token_leaves_the_users_other_tokens_valid(store: Store, account: Account, acme: Client) -> None:
     id_token, _ = store.token(account.id_usuario)
     store.revoke(id_token)
     assert acme.get("/usuario").status == 200
@@ -120,10 +118,8 @@ def test_revoking_one_token_of_a_user_leaves_the_others(store: Store, account: A
     assert_refused(acme.get("/usuario"))
 
 
-def test_a_token_that_a_restored_store_gives_to_another_never_shows_whose_it_was(
-    store: Store, account: Account, acme: Client
-) -> None:
-    """At most one request is refused."""
+def test_a_token_reassigned_by_a_restore_shows_only_its_new_owner(store: Store, account: Account, acme: Client) -> None:
+    """Only the first request may be refused."""
     other = store.account(account.id_organizacao)
     store.write(other, [relatorio(1)])
     assert acme.get("/usuario").json["result"]["email"] == "analista1@example.com"
@@ -138,7 +134,7 @@ def test_a_token_that_a_restored_store_gives_to_another_never_shows_whose_it_was
 
 
 @pytest.mark.parametrize("level", Level)
-def test_disabling_refuses_from_the_next_request_on_and_enabling_admits_again(
+def test_disabling_and_enabling_take_effect_with_the_next_request(
     level: Level, store: Store, account: Account, acme: Client
 ) -> None:
     number = getattr(account, level.value[2])
@@ -149,7 +145,7 @@ def test_disabling_refuses_from_the_next_request_on_and_enabling_admits_again(
     assert acme.get("/relatorios").status == 200
 
 
-def test_disabling_one_refuses_its_own_tokens_and_leaves_its_sister_alone(
+def test_disabling_an_account_or_user_refuses_only_its_own_tokens(
     store: Store, account: Account, client: NewClient
 ) -> None:
     with store.database.transaction() as connection:

@@ -34,7 +34,7 @@ def resolved(document: Json, part: Json) -> Json:
 
 
 def assert_documented(document: Json, path: str, answer: Answer, method: str = "get") -> Json:
-    """Check that an answer has the documented headers and body; gives its part of the document."""
+    """Check that an answer has the documented headers and body; return its part of the document."""
     said = resolved(document, document["paths"][path][method]["responses"][str(answer.status)])
     headers = {name.lower(): resolved(document, header) for name, header in said["headers"].items()}
     required = {name for name, header in headers.items() if header["required"]}
@@ -47,7 +47,7 @@ def assert_documented(document: Json, path: str, answer: Answer, method: str = "
 
 
 @pytest.mark.parametrize("path", ROUTES)
-def test_an_answer_has_the_headers_and_the_body_of_the_document(
+def test_an_answer_has_the_documented_headers_and_body(
     acme: Client, store: Store, account: Account, document: Json, path: str
 ) -> None:
     assert_documented(document, path, acme.get(path))
@@ -62,7 +62,7 @@ def test_an_answer_has_the_headers_and_the_body_of_the_document(
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_what_is_known_is_304_as_in_the_document(acme: Client, document: Json, path: str) -> None:
+def test_a_304_for_a_known_etag_is_as_documented(acme: Client, document: Json, path: str) -> None:
     get = document["paths"][path]["get"]
     [known] = [each["name"] for each in get["parameters"] if "304" in each["description"]]
     answer = acme.ask("GET", path, headers={known: acme.get(path).headers["etag"]})
@@ -71,7 +71,7 @@ def test_what_is_known_is_304_as_in_the_document(acme: Client, document: Json, p
 
 
 @pytest.mark.parametrize("path", [*LISTS, "/usuario"])
-def test_a_refusal_is_the_example_of_the_document(
+def test_a_refusal_equals_the_example_in_the_document(
     account: Account, client: NewClient, document: Json, path: str
 ) -> None:
     met = [client(account.token, rehearse=(f"{status}=100",)).get(path) for status in REHEARSED]
@@ -89,7 +89,7 @@ def test_a_refusal_is_the_example_of_the_document(
 
 
 @pytest.mark.parametrize("path", ROUTES)
-def test_who_gives_the_token_as_the_document_says_is_let_in(
+def test_routes_require_and_accept_a_token_as_documented(
     account: Account, client: NewClient, document: Json, path: str
 ) -> None:
     for method, operation in document["paths"][path].items():
@@ -114,7 +114,9 @@ def chapters(client: NewClient, form: str) -> tuple[str, dict[str, str]]:
 
 
 @pytest.mark.parametrize("form", ["/docs", "/docs.md"])
-def test_the_reference_says_all_that_the_document_does(client: NewClient, document: Json, form: str) -> None:
+def test_the_reference_contains_all_that_the_openapi_document_says(
+    client: NewClient, document: Json, form: str
+) -> None:
     head, said = chapters(client, form)
     assert all(text in head for text in (document["info"]["summary"], document["info"]["description"]))
     assert "Envie somente o token no cabeçalho Authorization, sem Bearer" in head

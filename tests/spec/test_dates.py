@@ -37,17 +37,17 @@ def hours(client: Client, path: str, **parameters: object) -> list[int]:
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_a_date_as_the_beginning_is_the_beginning_of_its_day(dated: Client, path: str) -> None:
+def test_a_start_date_means_the_beginning_of_that_day(dated: Client, path: str) -> None:
     assert hours(dated, path, atualizado_em_de="2026-01-31") == [0, 1, 12, 23, 24, 25, 48]
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_a_date_as_the_end_includes_its_day(dated: Client, path: str) -> None:
+def test_an_end_date_includes_that_day(dated: Client, path: str) -> None:
     assert hours(dated, path, atualizado_em_ate="2026-01-31") == [-24, -1, 0, 1, 12, 23]
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_the_beginning_includes_its_instant_and_the_end_does_not(dated: Client, path: str) -> None:
+def test_a_start_instant_is_inclusive_and_an_end_instant_exclusive(dated: Client, path: str) -> None:
     assert hours(dated, path, atualizado_em_de="2026-01-31T01:00:00Z") == [1, 12, 23, 24, 25, 48]
     assert hours(dated, path, atualizado_em_ate="2026-01-31T01:00:00Z") == [-24, -1, 0]
     assert hours(dated, path, atualizado_em_de="2026-01-31T01:00:00.001Z") == [12, 23, 24, 25, 48]
@@ -55,7 +55,7 @@ def test_the_beginning_includes_its_instant_and_the_end_does_not(dated: Client, 
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_an_instant_between_two_milliseconds_leaves_out_what_was_before_it(dated: Client, path: str) -> None:
+def test_an_instant_between_two_milliseconds_is_rounded_up(dated: Client, path: str) -> None:
     assert hours(dated, path, atualizado_em_de="2026-01-31T01:00:00.0001Z") == [12, 23, 24, 25, 48]
     assert hours(dated, path, atualizado_em_ate="2026-01-31T01:00:00.0001Z") == [-24, -1, 0, 1]
     assert hours(dated, path, atualizado_em_de="2026-01-31T00:59:59.999999Z") == [1, 12, 23, 24, 25, 48]
@@ -88,14 +88,14 @@ def test_a_range_that_ends_before_it_begins_is_empty(dated: Client, path: str) -
     ],
 )
 @pytest.mark.parametrize("name", ["atualizado_em_de", "atualizado_em_ate"])
-def test_anything_else_is_refused(empty: Client, path: str, name: str, text: str) -> None:
+def test_a_malformed_date_or_instant_is_refused(empty: Client, path: str, name: str, text: str) -> None:
     answer = empty.get(path, **{name: text})
     assert answer.keys == [name]
     assert "2026-01-31" in answer.json["message"]
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_a_plus_that_an_address_makes_a_blank_of_is_told_how_to_be_written(empty: Client, path: str) -> None:
+def test_an_unencoded_plus_is_refused_with_how_to_encode_it(empty: Client, path: str) -> None:
     instant = "2026-01-31T12:00:00{}00:00"
     answer = empty.get(f"{path}?atualizado_em_de={instant.format('+')}")
     assert answer.json["message"] == (

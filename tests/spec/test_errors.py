@@ -57,7 +57,7 @@ def assert_shape(answer: Answer, status: int, error: str, *, keys: list[str] | N
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "OPTIONS", "FOO", "WEBSOCKET"])
-def test_any_other_path_is_404_and_never_a_redirect(empty: Client, path: str, method: str) -> None:
+def test_an_unknown_path_is_404_and_never_a_redirect(empty: Client, path: str, method: str) -> None:
     answer = empty.ask(method, path)
     assert answer.status == 404
     assert "location" not in answer.headers
@@ -71,7 +71,7 @@ def test_any_other_path_is_404_and_never_a_redirect(empty: Client, path: str, me
     "method",
     ["POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "PROPFIND", "FOO", "get", "other", "WEBSOCKET", "*", ""],
 )
-def test_any_other_method_is_405_and_the_answer_names_those_allowed(empty: Client, route: str, method: str) -> None:
+def test_an_unsupported_method_is_405_with_the_allowed_methods(empty: Client, route: str, method: str) -> None:
     answer = empty.ask(method, route)
     assert_shape(answer, 405, "Method Not Allowed")
     assert answer.headers["allow"] == "GET, HEAD, OPTIONS"
@@ -132,9 +132,7 @@ def test_any_other_method_is_405_and_the_answer_names_those_allowed(empty: Clien
         ("page=1" + "&" * 32, []),
     ],
 )
-def test_what_is_not_fully_understood_is_refused_and_named(
-    empty: Client, path: str, query: str, keys: list[str]
-) -> None:
+def test_invalid_parameters_are_refused_and_named(empty: Client, path: str, query: str, keys: list[str]) -> None:
     assert_shape(empty.get(f"{path}?{query}"), 400, "Bad Request", keys=keys)
 
 
@@ -161,12 +159,12 @@ def test_unusual_but_correct_encodings_are_understood(empty: Client, path: str, 
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_a_letter_sent_as_its_bytes_means_what_it_means_encoded(empty: Client, path: str) -> None:
+def test_a_letter_means_the_same_raw_and_percent_encoded(empty: Client, path: str) -> None:
     """WSGI passes the bytes of the query string as latin-1, in which both bytes of "ê" are characters."""
     assert empty.get(f"{path}?nome=ê").links == empty.get(f"{path}?nome=%C3%AA").links
 
 
-def test_a_parameter_that_does_not_exist_is_answered_with_the_nearest_that_does(empty: Client) -> None:
+def test_an_unknown_parameter_is_refused_with_the_nearest_known_one(empty: Client) -> None:
     for given, nearest in (
         *(("numero_documeto", "numero_documento"), ("pagina", "page"), ("estatus", "status")),
         *(("STATUS", "status"), ("NUMERO_DOCUMETO", "numero_documento"), ("NUMERO", "numero")),
@@ -179,13 +177,13 @@ def test_a_parameter_that_does_not_exist_is_answered_with_the_nearest_that_does(
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_a_value_without_a_name_is_told_from_a_name_that_does_not_exist(empty: Client, path: str) -> None:
+def test_a_value_without_a_parameter_name_has_its_own_message(empty: Client, path: str) -> None:
     answer = empty.get(f"{path}?=1&page=0")
     assert (answer.status, answer.keys) == (400, ["page"])
     assert answer.json["message"].startswith('Falta o nome de um parâmetro antes do sinal "=".')
 
 
-def test_parameters_that_do_not_exist_cost_no_more_than_their_length(empty: Client) -> None:
+def test_many_long_unknown_parameters_are_refused_cheaply(empty: Client) -> None:
     """Comparing each whole name with each accepted one would execute a million lines of Python."""
     names = ("".join(letters) * 49 for letters in product("aeo", repeat=4))
     url = "/relatorios?" + "&".join(f"{name}=1" for name in islice(names, query.MOST_PAIRS))
@@ -207,7 +205,7 @@ def test_no_refusal_repeats_a_value(empty: Client, path: str) -> None:
 # 429, 500, 503: databases that fail.
 
 
-class Ailing(Forwarding):
+class FailingStore(Forwarding):
     """A store that answers `good` statements and then raises `error`; `mark` gives None."""
 
     def __init__(self, database: Database, *, good: int, error: Exception) -> None:
@@ -223,7 +221,7 @@ class Ailing(Forwarding):
         return None
 
     def reading(self, connection: Connection) -> Connection:
-        return _AilingConnection(connection, self)
+        return _FailingConnection(connection, self)
 
     def recover(self) -> None:
         self._left = sys.maxsize
@@ -234,7 +232,7 @@ class Ailing(Forwarding):
             raise self._error
 
 
-class _AilingConnection(ForwardingConnection[Ailing]):
+class _FailingConnection(ForwardingConnection[FailingStore]):
     def fetch(self, statement: Statement) -> list[Row]:
         self._store.count()
         return super().fetch(statement)
@@ -244,14 +242,14 @@ class _AilingConnection(ForwardingConnection[Ailing]):
         return super().has_column(table, name)
 
 
-Ail = Callable[[int, Exception], Client]
+MakeFailing = Callable[[int, Exception], Client]
 
 
 @pytest.fixture
-def ail(store_url: str, new_app: NewApp, account: Account) -> Iterator[Ail]:
-    """Gives a function that makes a client of an application with an `Ailing` store."""
+def make_failing(store_url: str, new_app: NewApp, account: Account) -> Iterator[MakeFailing]:
+    """Gives a function that makes a client of an application with an `FailingStore` store."""
     database = open_store(store_url)
-    yield lambda good, error: Client(new_app(Ailing(database, good=good, error=error)), account.token)
+    yield lambda good, error: Client(new_app(FailingStore(database, good=good, error=error)), account.token)
     database.close()
 
 
@@ -259,11 +257,11 @@ def ail(store_url: str, new_app: NewApp, account: Account) -> Iterator[Ail]:
     ("path", "good"),
     [*((path, good) for path in LISTS for good in (0, 1, 2)), *(("/relatorios?sort=status", good) for good in (2, 3))],
 )
-def test_a_store_that_does_not_answer_is_503_with_the_seconds_to_wait(
-    ail: Ail, store: Store, account: Account, path: str, good: int
+def test_an_unavailable_store_is_503_with_retry_after(
+    make_failing: MakeFailing, store: Store, account: Account, path: str, good: int
 ) -> None:
     store.write(account, [relatorio()])
-    answer = ail(good, Unavailable("segredo")).get(path)
+    answer = make_failing(good, Unavailable("segredo")).get(path)
     assert_shape(answer, 503, "Service Unavailable")
     assert int(answer.headers["retry-after"]) >= 1
     assert b"segredo" not in answer.body
@@ -271,12 +269,16 @@ def test_a_store_that_does_not_answer_is_503_with_the_seconds_to_wait(
 
 @pytest.mark.parametrize("path", [*LISTS, "/usuario", "/ready"])
 @pytest.mark.parametrize("kind", [StoreError, Unavailable])
-def test_why_the_store_does_not_answer_is_told_to_the_operator_in_our_words_and_not_with_every_request(
-    ail: Ail, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, path: str, kind: type[StoreError]
+def test_a_store_failure_is_logged_once_a_minute_without_the_engines_message(
+    make_failing: MakeFailing,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    path: str,
+    kind: type[StoreError],
 ) -> None:
     moment = 100.0
     monkeypatch.setattr(logs, "monotonic", lambda: moment)
-    asking = ail(0, kind("the server refuses the user", "segredo"))
+    asking = make_failing(0, kind("the server refuses the user", "segredo"))
     for _ in range(3):
         answer = asking.get(path)
         assert_shape(answer, 503, "Service Unavailable")
@@ -288,10 +290,10 @@ def test_why_the_store_does_not_answer_is_told_to_the_operator_in_our_words_and_
     assert capfd.readouterr().err == "store: the server refuses the user\n"
 
 
-def test_a_fault_of_ours_is_500_and_says_nothing_but_the_request_id(
-    ail: Ail, capfd: pytest.CaptureFixture[str]
+def test_an_unexpected_exception_is_500_and_reveals_no_value(
+    make_failing: MakeFailing, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    answer = ail(2, RuntimeError("segredo")).get("/relatorios?numero_documento=52998224725")
+    answer = make_failing(2, RuntimeError("segredo")).get("/relatorios?numero_documento=52998224725")
     assert_shape(answer, 500, "Internal Server Error")
     assert answer.headers["x-request-id"]
     written = capfd.readouterr()
@@ -300,13 +302,15 @@ def test_a_fault_of_ours_is_500_and_says_nothing_but_the_request_id(
     assert "segredo" not in f"{answer.body!r}{answer.headers}{written}"
 
 
-def test_a_fault_that_cannot_be_told_is_500_all_the_same(ail: Ail, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exception_that_cannot_be_logged_is_still_500(
+    make_failing: MakeFailing, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "stderr", closed := StringIO())
     closed.close()
-    assert_shape(ail(2, RuntimeError("?")).get("/relatorios"), 500, "Internal Server Error")
+    assert_shape(make_failing(2, RuntimeError("?")).get("/relatorios"), 500, "Internal Server Error")
 
 
-def test_a_page_that_is_not_as_long_as_its_total_says_is_500_and_not_sent(
+def test_a_page_shorter_than_its_total_implies_is_500(
     acme: Client, account: Account, store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store.write(account, [relatorio(number, mensagem=f"Mensagem {number}") for number in range(30)])
@@ -320,8 +324,12 @@ def test_a_page_that_is_not_as_long_as_its_total_says_is_500_and_not_sent(
     )
 
 
-def test_a_page_ends_where_more_reports_of_a_document_are_counted_than_there_are(
-    ail: Ail, account: Account, store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_reading_ends_when_a_document_has_fewer_reports_than_counted(
+    make_failing: MakeFailing,
+    account: Account,
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     for module, name in ((plan, "FEW"), (reading, "FARTHEST")):
         monkeypatch.setattr(module, name, 0)
@@ -334,7 +342,7 @@ def test_a_page_ends_where_more_reports_of_a_document_are_counted_than_there_are
     with store.database.transaction() as connection:
         connection.run_script("UPDATE tally SET total = total + 8 WHERE axis = 3 AND parent > 0")
     url = f"/relatorios?numero_documento={cpf(1)}&status=CONCLUIDO&sort=numero_documento&page=2"
-    assert ail(1_000, RuntimeError("still asked")).get(url).status == 500
+    assert make_failing(1_000, RuntimeError("still asked")).get(url).status == 500
     assert capsys.readouterr().err == (
         "store: a page does not have as many items as its total says; `laudo verify` names what is damaged\n"
     )
@@ -350,7 +358,7 @@ def test_a_page_ends_where_more_reports_of_a_document_are_counted_than_there_are
         ("DELETE FROM relatorio WHERE mensagem > 'Mensagem 2'", "page=2", "counts more rows than there are"),
     ],
 )
-def test_a_tally_that_does_not_fit_the_reports_is_500_and_the_operator_is_told_what_mends_it(
+def test_a_wrong_tally_is_500_and_stderr_names_the_repair_command(
     acme: Client,
     account: Account,
     store: Store,
@@ -370,7 +378,7 @@ def test_a_tally_that_does_not_fit_the_reports_is_500_and_the_operator_is_told_w
     assert capsys.readouterr().err == f"store: the tally {told}; `laudo verify --repair` repairs it\n"
 
 
-def test_more_requests_than_configured_are_429_with_the_seconds_to_wait(
+def test_requests_over_the_rate_limit_are_429_with_retry_after(
     account: Account, client: NewClient, let_pass: Callable[[float], None]
 ) -> None:
     asking = client(account.token, rate_limit=2)
@@ -381,11 +389,11 @@ def test_more_requests_than_configured_are_429_with_the_seconds_to_wait(
     let_pass(0.25)
     assert asking.get("/usuario").status == 429
     let_pass(0.25)
-    assert asking.get("/usuario").status == 200, "a request that was refused costs nothing"
+    assert asking.get("/usuario").status == 200, "a refused request does not count"
 
 
 @pytest.fixture
-def lasting(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+def requests_take(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Gives a function that sets how many seconds each request seems to take."""
     clock = 0.0
 
@@ -401,56 +409,60 @@ def lasting(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 
 @pytest.mark.parametrize("path", ["/usuario", "/relatorios", "/pessoas?nome=maria", "/relatorios?page=0"])
-def test_more_time_than_configured_is_429_until_it_has_passed(
-    account: Account, client: NewClient, let_pass: Callable[[float], None], lasting: Callable[[float], None], path: str
+def test_a_token_over_its_busy_limit_is_429_until_enough_time_passes(
+    account: Account,
+    client: NewClient,
+    let_pass: Callable[[float], None],
+    requests_take: Callable[[float], None],
+    path: str,
 ) -> None:
     asking = client(account.token, busy_limit_ms=100)
-    lasting(0.03)
+    requests_take(0.03)
     assert {asking.get(f"/relatorios?page={page}").status for page in range(1, 4)} == {200}
-    lasting(0.25)
+    requests_take(0.25)
     assert asking.get(path).status != 429
     refused = [asking.get("/relatorios") for _ in range(3)]
     assert [answer.status for answer in refused] == [429] * 3
-    assert {answer.headers["retry-after"] for answer in refused} == {"3"}, "0.34 s were taken, of 0.1 for each second"
+    assert {answer.headers["retry-after"] for answer in refused} == {"3"}, "0.34 s used, 0.1 s allowed per second"
     let_pass(1.5)
     assert asking.get("/usuario").headers["retry-after"] == "1"
     let_pass(0.8)
     assert asking.get("/usuario").status == 429
     let_pass(0.2)
-    assert asking.get("/usuario").status == 200, "a request that was refused takes no time"
+    assert asking.get("/usuario").status == 200, "a refused request uses no time"
 
 
-def test_of_both_limits_each_holds_and_neither_refuses_what_both_admit(
-    account: Account, client: NewClient, let_pass: Callable[[float], None], lasting: Callable[[float], None]
+def test_the_rate_limit_and_the_busy_limit_hold_independently(
+    account: Account, client: NewClient, let_pass: Callable[[float], None], requests_take: Callable[[float], None]
 ) -> None:
     asking = client(account.token, rate_limit=2, busy_limit_ms=500)
-    lasting(0.01)
+    requests_take(0.01)
     answers = [asking.get(f"/relatorios?page={page}") for page in range(1, 4)]
     assert [answer.headers.get("retry-after") for answer in answers] == [None, None, "1"]
     let_pass(1)
-    lasting(2)
+    requests_take(2)
     answers += [asking.get(f"/relatorios?page={page}") for page in range(4, 6)]
     assert [answer.headers.get("retry-after") for answer in answers[3:]] == [None, "3"]
     assert [answer.status for answer in answers] == [200, 200, 429, 200, 429]
 
 
 @pytest.mark.parametrize(("error", "wait"), [(Slow, "3"), (Unavailable, None)])
-def test_a_statement_that_was_ended_has_taken_time_and_nobody_pays_for_a_store_that_does_not_answer(
+def test_a_timed_out_statement_uses_busy_time_but_an_outage_does_not(
     store_url: str,
     account: Account,
     new_app: NewApp,
     *,
     let_pass: Callable[[float], None],
-    lasting: Callable[[float], None],
+    requests_take: Callable[[float], None],
     error: type[Unavailable],
     wait: str | None,
 ) -> None:
     with closing(open_store(store_url)) as database:
-        ailing = Ailing(database, good=2, error=error("segredo"))
-        asking = Client(new_app(ailing, busy_limit_ms=500), account.token)
-        lasting(2)
+        failing = FailingStore(database, good=2, error=error("segredo"))
+        asking = Client(new_app(failing, busy_limit_ms=500), account.token)
+        requests_take(2)
         assert asking.get("/relatorios").status == 503
-        ailing.recover()
+        failing.recover()
         again = asking.get("/relatorios")
         assert (again.status, again.headers.get("retry-after")) == (429 if wait else 200, wait)
         let_pass(9)
@@ -458,14 +470,14 @@ def test_a_statement_that_was_ended_has_taken_time_and_nobody_pays_for_a_store_t
 
 
 @pytest.mark.usefixtures("let_pass")
-def test_a_token_pays_for_its_own_time_and_an_answer_that_is_kept_is_cheap(
-    store: Store, new_app: NewApp, lasting: Callable[[float], None]
+def test_each_token_has_its_own_busy_limit(
+    store: Store, new_app: NewApp, requests_take: Callable[[float], None]
 ) -> None:
     asked = new_app(busy_limit_ms=100)
     dear, cheap = (Client(asked, store.account().token) for _ in range(2))
-    lasting(0.2)
+    requests_take(0.2)
     assert [dear.get("/relatorios").status for _ in range(2)] == [200, 429]
-    lasting(0.0001)
+    requests_take(0.0001)
     assert {cheap.get("/relatorios").status for _ in range(100)} == {200}
     assert dear.get("/health").status == 200
     assert dear.get("/relatorios").status == 429
@@ -473,7 +485,7 @@ def test_a_token_pays_for_its_own_time_and_an_answer_that_is_kept_is_cheap(
 
 @pytest.mark.usefixtures("let_pass")
 @pytest.mark.parametrize("path", ["/usuario", "/relatorios"])
-def test_the_log_tells_which_token_asks_too_fast(
+def test_the_log_names_the_token_that_exceeds_its_rate_limit(
     account: Account, client: NewClient, capfd: pytest.CaptureFixture[str], path: str
 ) -> None:
     asking = client(account.token, rate_limit=1, log=True)
@@ -482,7 +494,7 @@ def test_the_log_tells_which_token_asks_too_fast(
     assert [(line["status"], line["id_token"]) for line in logged] == [(200, account.id_token), (429, account.id_token)]
 
 
-def test_each_token_has_a_rate_of_its_own(store: Store, new_app: NewApp) -> None:
+def test_each_token_has_its_own_rate_limit(store: Store, new_app: NewApp) -> None:
     asked = new_app(rate_limit=1)
     tokens = [store.account().token for _ in range(3)]
     assert [Client(asked, token).get("/usuario").status for token in tokens] == [200, 200, 200]
@@ -491,7 +503,7 @@ def test_each_token_has_a_rate_of_its_own(store: Store, new_app: NewApp) -> None
 # The order of checks.
 
 
-def test_the_path_is_checked_before_the_method_and_the_method_before_the_token(client: NewClient) -> None:
+def test_path_method_and_token_are_checked_in_that_order(client: NewClient) -> None:
     nobody = client(None)
     assert nobody.ask("POST", "/usuarios").status == 404
     assert nobody.ask("POST", "/usuario").status == 405
@@ -500,7 +512,7 @@ def test_the_path_is_checked_before_the_method_and_the_method_before_the_token(c
 
 @pytest.mark.usefixtures("let_pass")
 @pytest.mark.parametrize("path", ["/relatorios", "/pessoas", "/usuario"])
-def test_the_token_is_checked_before_the_rate_and_the_rate_before_the_parameters(
+def test_token_rate_limit_and_parameters_are_checked_in_that_order(
     account: Account, client: NewClient, path: str
 ) -> None:
     asking = client(account.token, rate_limit=1)
@@ -509,14 +521,14 @@ def test_the_token_is_checked_before_the_rate_and_the_rate_before_the_parameters
     assert client("x" * 20, rate_limit=1).get(f"{path}?page=0").status == 401
 
 
-def test_the_parameters_are_checked_before_the_store_is_asked_for_items(ail: Ail) -> None:
-    failing = ail(2, Unavailable("gone"))
+def test_parameters_are_checked_before_items_are_read(make_failing: MakeFailing) -> None:
+    failing = make_failing(2, Unavailable("gone"))
     assert failing.get("/relatorios?page=0").status == 400
     assert failing.get("/relatorios?page=1").status == 503
 
 
-def test_without_a_store_a_bad_token_is_401_and_health_answers_and_ready_does_not(ail: Ail, new_app: NewApp) -> None:
-    failing = ail(0, Unavailable("gone"))
+def test_an_outage_is_503_except_for_health_and_malformed_tokens(make_failing: MakeFailing, new_app: NewApp) -> None:
+    failing = make_failing(0, Unavailable("gone"))
     assert failing.ask("GET", "/usuario", headers={"Authorization": "Bearer x"}).status == 401
     assert failing.get("/usuario").status == 503
     assert failing.get("/health").status == 200

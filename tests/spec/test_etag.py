@@ -1,4 +1,4 @@
-"""The ETags of both lists: they identify the state of an answer, so that known or kept ones are not made again."""
+"""The ETags of both lists: they identify the state of an answer, so that a known or cached one is not built again."""
 
 import random
 import re
@@ -24,13 +24,13 @@ def etags(client: Client) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("url", ["/relatorios", "/pessoas", "/relatorios?status=PENDENTE", "/pessoas?page=9"])
-def test_a_list_has_a_strong_etag_that_stays_while_the_list_does(acme: Client, url: str) -> None:
+def test_a_list_has_a_strong_etag_that_is_stable_while_the_list_is(acme: Client, url: str) -> None:
     first, again = acme.get(url), acme.get(url)
     assert re.fullmatch(r'"[A-Za-z0-9_-]+"', first.headers["etag"])
     assert (first.body, first.stable_headers) == (again.body, again.stable_headers)
 
 
-def test_another_worker_and_another_token_of_the_account_see_the_same_etag(
+def test_etags_are_equal_in_all_workers_and_for_all_tokens_of_an_account(
     acme: Client, account: Account, store: Store, client: NewClient, filled: list[Relatorio]
 ) -> None:
     _, token = store.token(account.id_usuario)
@@ -38,7 +38,7 @@ def test_another_worker_and_another_token_of_the_account_see_the_same_etag(
     assert etags(acme) == etags(client(account.token, cache_bytes=0)) == etags(client(token, log=False))
 
 
-def test_equal_questions_have_equal_etags_however_they_are_spelt(acme: Client) -> None:
+def test_equivalent_queries_have_equal_etags(acme: Client) -> None:
     for one, other in (
         ("/relatorios", "/relatorios?rows=25&page=1&sort=-atualizado_em&limit=7"),
         ("/relatorios?status=EM+ANALISE&nome=x", "/relatorios?nome=%78&status=em%20an%C3%A1lise"),
@@ -47,7 +47,7 @@ def test_equal_questions_have_equal_etags_however_they_are_spelt(acme: Client) -
         assert acme.get(one).headers["etag"] == acme.get(other).headers["etag"]
 
 
-def test_different_questions_and_different_callers_have_different_etags(
+def test_different_queries_and_accounts_have_different_etags(
     acme: Client, account: Account, store: Store, client: NewClient
 ) -> None:
     questions = ["", "page=2", "rows=50", "sort=atualizado_em", "atualizado_em_de=2026-01-31"]
@@ -59,9 +59,7 @@ def test_different_questions_and_different_callers_have_different_etags(
     assert len(seen) == len(callers) * len(urls)
 
 
-def test_the_etag_changes_with_an_import_that_changes_the_list_and_only_then(
-    acme: Client, store: Store, account: Account
-) -> None:
+def test_an_import_changes_the_etag_only_if_it_changes_the_list(acme: Client, store: Store, account: Account) -> None:
     def change(*reports: Relatorio) -> tuple[bool, bool]:
         before = etags(acme)
         store.write(account, reports)
@@ -76,7 +74,7 @@ def test_the_etag_changes_with_an_import_that_changes_the_list_and_only_then(
     assert change(empresa(3)) == (True, False)
 
 
-def test_the_etag_changes_with_a_deletion_of_what_there_was(acme: Client, store: Store, account: Account) -> None:
+def test_a_deletion_changes_the_etag_only_if_it_changes_the_list(acme: Client, store: Store, account: Account) -> None:
     store.write(account, [relatorio(1), relatorio(2, atualizado_em=0), empresa(3)])
     for number, reports_change, people_change in (
         (9, False, False),
@@ -90,7 +88,7 @@ def test_the_etag_changes_with_a_deletion_of_what_there_was(acme: Client, store:
         assert (before[0] != after[0], before[1] != after[1]) == (reports_change, people_change)
 
 
-def test_another_account_of_the_organization_changes_the_people_and_another_organization_nothing(
+def test_report_etags_depend_on_the_account_people_etags_on_the_organization(
     acme: Client, store: Store, account: Account
 ) -> None:
     before = etags(acme)
@@ -137,7 +135,7 @@ def test_a_known_etag_is_answered_with_304_and_no_body(
 @pytest.mark.parametrize(
     "known", ['"x"', "", 'W/"x"', "{unquoted}", '"x", "y"', "{etag}x", "x{etag}", "**", '"x" {etag}', "W/ {etag}"]
 )
-def test_another_etag_is_answered_with_the_list(acme: Client, known: str) -> None:
+def test_an_unknown_etag_is_answered_with_the_list(acme: Client, known: str) -> None:
     whole = acme.get("/relatorios")
     etag = whole.headers["etag"]
     given = known.format(etag=etag, unquoted=etag.strip('"'))
@@ -146,7 +144,7 @@ def test_another_etag_is_answered_with_the_list(acme: Client, known: str) -> Non
 
 
 @pytest.mark.parametrize("path", [*LISTS, "/docs"])
-def test_etags_that_nobody_gave_cost_nothing_however_many(acme: Client, path: str) -> None:
+def test_many_empty_etags_in_if_none_match_are_cheap(acme: Client, path: str) -> None:
     etag = acme.get(path).headers["etag"]
     one, many = ({"If-None-Match": f'{others}"x", {etag}'} for others in ("", "," * 50_000))
     for known in (one, many):
@@ -155,7 +153,7 @@ def test_etags_that_nobody_gave_cost_nothing_however_many(acme: Client, path: st
     assert lines(lambda: acme.ask("GET", path, headers=many)) < few + 1_000
 
 
-def test_an_etag_of_before_is_answered_with_the_list_of_now(acme: Client, store: Store, account: Account) -> None:
+def test_an_outdated_etag_is_answered_with_the_current_list(acme: Client, store: Store, account: Account) -> None:
     old = acme.get("/relatorios").headers["etag"]
     store.write(account, [relatorio(1)])
     answer = acme.ask("GET", "/relatorios", headers={"If-None-Match": old})
@@ -191,7 +189,7 @@ def test_every_worker_shows_a_batch_as_soon_as_it_is_acknowledged(
         }
 
 
-def test_a_page_that_is_kept_is_not_shown_once_its_token_is_worth_nothing(
+def test_a_cached_page_is_not_served_after_revoking_or_disabling(
     store: Store, account: Account, client: NewClient
 ) -> None:
     id_token, token = store.token(account.id_usuario)
@@ -205,7 +203,7 @@ def test_a_page_that_is_kept_is_not_shown_once_its_token_is_worth_nothing(
     assert by_account.get("/relatorios").status == 401
 
 
-def test_a_page_that_is_kept_is_not_shown_once_its_token_has_expired(
+def test_a_cached_page_is_not_served_once_the_token_has_expired(
     store: Store, account: Account, client: NewClient
 ) -> None:
     def now_ms() -> int:
@@ -225,10 +223,8 @@ def test_a_page_that_is_kept_is_not_shown_once_its_token_has_expired(
 # The cache.
 
 
-def test_what_a_list_did_not_have_before_is_there_once_it_is_written(
-    store: Store, account: Account, acme: Client
-) -> None:
-    """Even if the worker remembers the caller, and that nothing matched before."""
+def test_a_new_value_is_found_as_soon_as_it_is_written(store: Store, account: Account, acme: Client) -> None:
+    """Even if the worker has cached the caller and that nothing matched before."""
     for number, status in enumerate(STATUS):
         assert acme.get("/relatorios").total == number
         store.write(account, [relatorio(number, status=status)])
@@ -236,7 +232,7 @@ def test_what_a_list_did_not_have_before_is_there_once_it_is_written(
 
 
 @pytest.mark.parametrize("cache_bytes", [0, 3_000, 60_000, 1 << 24])
-def test_a_kept_body_is_never_another_owners_nor_another_questions(
+def test_a_cached_body_is_never_served_for_another_owner_or_query(
     store: Store, new_app: NewApp, cache_bytes: int
 ) -> None:
     first = store.account()

@@ -97,7 +97,7 @@ def relatorio_conditions() -> list[Condition]:
     return [equal(name, name, value) for name, accepted in values.items() for value in accepted]
 
 
-def test_no_list_of_reports_ever_has_another_accounts_item_or_count(owners: list[Owner]) -> None:
+def test_no_list_of_reports_contains_or_counts_items_of_another_account(owners: list[Owner]) -> None:
     conditions = relatorio_conditions()
     asked = [(), *((one,) for one in conditions), *_pairs(conditions)]
     for owner, filters in product(owners, asked):
@@ -129,7 +129,7 @@ def pessoa_conditions() -> list[Condition]:
     ]
 
 
-def test_no_list_of_people_ever_has_another_organizations_item_or_count(owners: list[Owner]) -> None:
+def test_no_list_of_people_contains_or_counts_items_of_other_organizations(owners: list[Owner]) -> None:
     conditions = pessoa_conditions()
     for owner, filters in product(owners, [(), *((one,) for one in conditions), *_pairs(conditions)]):
         parameters = {name: value for name, value, _ in filters}
@@ -147,13 +147,13 @@ def _people(reports: tuple[Report, ...]) -> dict[str, Report]:
     return {report.numero_documento: report for report in oldest_first if report.tipo_pessoa == "Pessoa"}
 
 
-def test_the_overlap_is_real(owners: list[Owner]) -> None:
+def test_all_accounts_share_numeros_and_documents(owners: list[Owner]) -> None:
     for one, other in product(owners, owners):
         assert {r.numero for r in one.reports} & {r.numero for r in other.reports}
         assert {r.numero_documento for r in one.reports} & {r.numero_documento for r in other.reports}
 
 
-def test_the_pages_of_an_account_hold_its_reports_and_no_other(owners: list[Owner]) -> None:
+def test_the_pages_of_an_account_contain_exactly_its_reports(owners: list[Owner]) -> None:
     for owner, sort in product(owners, RELATORIO_SORTS):
         pages = [owner.client.get("/relatorios", page=page, sort=sort).itens for page in (1, 2, 3, 4)]
         seen = [item["numero"] for page in pages for item in page]
@@ -168,7 +168,7 @@ def test_a_profile_is_the_callers_own(owners: list[Owner]) -> None:
         assert result["email"] == f"analista{owner.account.id_conta}@example.com"
 
 
-def test_what_one_account_is_given_changes_nothing_for_another_organization(owners: list[Owner], store: Store) -> None:
+def test_a_write_to_one_account_changes_nothing_for_other_organizations(owners: list[Owner], store: Store) -> None:
     urls = ("/relatorios?rows=100", "/pessoas?rows=100", "/usuario")
     before = {owner.account: [owner.client.get(url) for url in urls] for owner in owners}
     store.write(

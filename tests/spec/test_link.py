@@ -19,7 +19,7 @@ List = Literal["relatorios", "pessoas"]
 LISTS: Final = ("/relatorios", "/pessoas")
 
 
-def test_the_links_of_a_page_in_the_middle(full: Client) -> None:
+def test_a_middle_page_links_to_first_prev_next_and_last(full: Client) -> None:
     answer = full.get("/relatorios?page=3&rows=50&sort=-nome")
     assert answer.headers["link"] == (
         '<relatorios?page=1&rows=50&sort=-nome>; rel="first", '
@@ -40,14 +40,16 @@ def test_the_links_of_a_page_in_the_middle(full: Client) -> None:
         (999_999_999, ["first", "prev", "last"], 10),
     ],
 )
-def test_the_relations_at_the_ends_and_beyond(full: Client, page: int, relations: list[str], prev: int | None) -> None:
+def test_pages_at_and_beyond_the_ends_omit_prev_or_next(
+    full: Client, page: int, relations: list[str], prev: int | None
+) -> None:
     links = full.get(f"/relatorios?page={page}").links
     assert list(links) == relations
     assert "page=10&" in links["last"]
     assert prev is None or f"?page={prev}&" in links["prev"]
 
 
-def test_an_empty_list_has_a_first_page_that_is_its_last(empty: Client) -> None:
+def test_the_first_page_of_an_empty_list_is_also_its_last(empty: Client) -> None:
     for path in LISTS:
         links = empty.get(path).links
         assert list(links) == ["first", "last"]
@@ -72,7 +74,7 @@ FILTERS: Final = {
 @pytest.mark.parametrize(
     ("resource", "filters"), [(resource, one) for resource, all_ in FILTERS.items() for one in all_]
 )
-def test_links_are_relative_keep_the_question_and_lead_to_the_pages_they_name(
+def test_links_are_relative_keep_the_query_and_lead_to_the_named_pages(
     full: Client, resource: str, filters: str
 ) -> None:
     url = f"/{resource}?{filters}&sort=-atualizado_em&rows=25"
@@ -88,7 +90,7 @@ def test_links_are_relative_keep_the_question_and_lead_to_the_pages_they_name(
 
 @pytest.mark.parametrize("path", LISTS)
 @pytest.mark.parametrize("text", ["atualizado_em_ate=9999-12-31", "atualizado_em_de=9999-12-31T23:59:59.999Z"])
-def test_the_last_instants_there_are_can_be_asked_for(empty: Client, path: str, text: str) -> None:
+def test_the_latest_possible_instants_are_accepted(empty: Client, path: str, text: str) -> None:
     assert empty.get(empty.get(f"{path}?{text}").links["first"]).status == 200
 
 
@@ -96,7 +98,7 @@ def test_the_last_instants_there_are_can_be_asked_for(empty: Client, path: str, 
 @pytest.mark.parametrize(
     "text", ["atualizado_em_de=0001-01-01T00:00:00%2B00:01", "atualizado_em_ate=9999-12-31T23:59:59-00:01"]
 )
-def test_instants_before_the_first_and_after_the_last_are_refused(empty: Client, path: str, text: str) -> None:
+def test_instants_before_year_1_or_after_year_9999_are_refused(empty: Client, path: str, text: str) -> None:
     assert empty.get(f"{path}?{text}").keys == [text.partition("=")[0]]
 
 
@@ -112,20 +114,20 @@ def keys(pages: list[Answer], key: str = "numero") -> list[str]:
     return [item[key] for page in pages for item in page.itens]
 
 
-def test_a_cursor_replaces_the_page_and_counts_on(acme: Client, filled: list[Relatorio]) -> None:
+def test_following_cursors_gives_the_same_pages_as_page_numbers(acme: Client, filled: list[Relatorio]) -> None:
     pages = list(acme.walk("/relatorios?page=3"))
     assert [page.json["result"]["paginacao"]["atual"] for page in pages] == list(range(3, 11))
     assert {page.total for page in pages} == {len(filled)}
     assert [page.body for page in pages] == [acme.get(f"/relatorios?page={page}").body for page in range(3, 11)]
 
 
-def test_links_beside_a_cursor_count_from_its_page(full: Client) -> None:
+def test_a_page_by_cursor_links_to_its_neighbours(full: Client) -> None:
     links = full.get(full.get("/relatorios?page=3").links["next"]).links
     assert links["prev"] == "/relatorios?page=3&rows=25&sort=-atualizado_em"
     assert list(links) == ["first", "prev", "next", "last"]
 
 
-def test_rows_may_change_on_the_way(acme: Client, filled: list[Relatorio]) -> None:
+def test_rows_may_change_during_a_walk(acme: Client, filled: list[Relatorio]) -> None:
     expected = keys([acme.get("/relatorios?rows=1000")])
     assert len(filled) == len(expected)
     for steps in ((25, 50, 100, 25, 25, 25), (100, 25, 25, 75, 25), (25, 1000), (175, 25, 25, 25)):
@@ -138,7 +140,7 @@ def test_rows_may_change_on_the_way(acme: Client, filled: list[Relatorio]) -> No
 
 
 @pytest.mark.usefixtures("filled")
-def test_a_cursor_holds_in_every_worker(acme: Client, account: Account, new_app: NewApp) -> None:
+def test_a_cursor_is_valid_in_every_worker(acme: Client, account: Account, new_app: NewApp) -> None:
     cursor = next_of(acme.get("/relatorios"))
     bodies = {Client(new_app(), account.token).get(f"/relatorios?cursor={cursor}").body for _ in range(2)}
     assert bodies == {acme.get("/relatorios?page=2").body}
@@ -146,8 +148,8 @@ def test_a_cursor_holds_in_every_worker(acme: Client, account: Account, new_app:
 
 @pytest.mark.usefixtures("filled")
 @pytest.mark.parametrize("cache_bytes", [0, 1_000_000])
-def test_a_cursor_has_an_etag_too(client: NewClient, store: Store, account: Account, cache_bytes: int) -> None:
-    """Even if the worker has not kept the page."""
+def test_a_page_by_cursor_has_an_etag(client: NewClient, store: Store, account: Account, cache_bytes: int) -> None:
+    """Even if the worker has not cached the page."""
     asking = client(account.token, cache_bytes=cache_bytes)
     url = asking.get("/relatorios").links["next"]
     known = {"If-None-Match": asking.get(url).headers["etag"]}
@@ -175,13 +177,13 @@ def test_an_altered_cursor_is_refused(acme: Client, filled: list[Relatorio]) -> 
             assert refused(acme, f"/relatorios?sort={sort}&cursor={text}"), text
 
 
-def test_a_long_text_that_no_cursor_can_be_is_not_remembered(acme: Client) -> None:
+def test_a_text_too_long_for_a_cursor_is_not_cached(acme: Client) -> None:
     query.parse.cache_clear()
     assert refused(acme, f"/relatorios?cursor={'%F0%9F%98%80' * 4000}")
     assert query.parse.cache_info().currsize == 0
 
 
-def test_a_cursor_is_for_one_account(
+def test_a_cursor_is_valid_for_one_account_only(
     acme: Client, account: Account, store: Store, client: NewClient, filled: list[Relatorio]
 ) -> None:
     sister, other = store.account(account.id_organizacao), store.account()
@@ -196,14 +198,14 @@ def test_a_cursor_is_for_one_account(
     assert client(token).get(f"/relatorios?cursor={cursors['/relatorios']}").status == 200
 
 
-def test_what_is_said_of_a_refused_cursor_names_whose_it_must_be(acme: Client) -> None:
+def test_the_refusal_of_a_cursor_says_what_it_must_match(acme: Client) -> None:
     assert acme.get("/relatorios?cursor=abc").json["message"] == (
         "O parâmetro cursor deve ser o valor informado no cabeçalho Link, para a mesma conta, os mesmos filtros e a "
         "mesma ordenação."
     )
 
 
-def test_a_cursor_is_for_one_list_one_order_and_one_set_of_filters(full: Client) -> None:
+def test_a_cursor_is_valid_for_one_list_order_and_set_of_filters(full: Client) -> None:
     asked = "tipo_pessoa=PESSOA&atualizado_em_de=2026-01-01&sort=nome"
     cursor = next_of(full.get(f"/relatorios?{asked}"))
     assert full.get(f"/relatorios?{asked}&cursor={cursor}").status == 200
@@ -220,7 +222,7 @@ def test_a_cursor_is_for_one_list_one_order_and_one_set_of_filters(full: Client)
     assert refused(full, f"/pessoas?atualizado_em_de=2026-01-01&sort=nome&cursor={cursor}")
 
 
-def test_a_cursor_beside_a_page_is_refused(full: Client) -> None:
+def test_a_cursor_together_with_a_page_is_refused(full: Client) -> None:
     cursor = next_of(full.get("/relatorios"))
     for page in (1, 2):
         assert refused(full, f"/relatorios?page={page}&cursor={cursor}")
@@ -247,7 +249,9 @@ def test_a_cursor_can_hold_any_value(acme: Client, store: Store, account: Accoun
     assert len(set(keys(list(acme.walk(f"/relatorios?sort={sort}"))))) == 60
 
 
-def test_a_walk_goes_on_where_the_last_item_was_though_it_is_gone(acme: Client, store: Store, account: Account) -> None:
+def test_a_walk_continues_correctly_after_its_last_page_is_deleted(
+    acme: Client, store: Store, account: Account
+) -> None:
     reports = [
         relatorio(number, atualizado_em=NOON + number % 40, numero_documento=cpf(number), nome=f"matriz{number}")
         for number in range(120)
@@ -269,7 +273,7 @@ def test_a_walk_goes_on_where_the_last_item_was_though_it_is_gone(acme: Client, 
         store.write(account, [reports[number] for number in numbers])
 
 
-def test_a_walk_ends_with_what_is_there_though_the_list_grew_before_it(
+def test_a_walk_is_complete_when_the_list_grows_before_its_position(
     acme: Client, store: Store, account: Account
 ) -> None:
     store.write(account, [relatorio(number) for number in range(50)])
@@ -281,7 +285,7 @@ def test_a_walk_ends_with_what_is_there_though_the_list_grew_before_it(
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_a_walk_ends_with_what_is_there_though_the_list_shrank_before_it(
+def test_a_walk_is_complete_when_the_list_shrinks_before_its_position(
     acme: Client, store: Store, account: Account, path: str
 ) -> None:
     """After the deletion the list has as many items as two pages, but the walk must not stop after two pages."""
@@ -293,7 +297,7 @@ def test_a_walk_ends_with_what_is_there_though_the_list_shrank_before_it(
     assert [item for page in answers for item in page.itens] == whole
 
 
-def test_pages_and_walks_lead_each_other_nowhere_else_than_where_nothing_is_kept(
+def test_mixed_pages_and_walks_are_equal_with_and_without_a_cache(
     store: Store, account: Account, new_app: NewApp
 ) -> None:
     """A worker remembers where a page ended, for the next page: only of the same list, query and state."""
@@ -331,7 +335,7 @@ WALKED: Final = {
 
 
 @pytest.mark.parametrize("resource", ["relatorios", "pessoas"])
-def test_walking_any_filter_in_any_order_gives_the_references_whole_list(
+def test_a_walk_with_any_filter_and_order_equals_the_reference(
     acme: Client, account: Account, filled: list[Relatorio], resource: List
 ) -> None:
     api = Api(

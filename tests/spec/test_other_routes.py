@@ -22,7 +22,7 @@ PAGES = ("/docs", "/")
 
 
 @pytest.mark.parametrize("path", ["/health", "/ready"])
-def test_it_says_that_it_is_well_to_anybody(client: NewClient, path: str) -> None:
+def test_health_and_ready_answer_ok_without_a_token(client: NewClient, path: str) -> None:
     answer = client(None).get(path)
     assert (answer.status, answer.body) == (200, b'{"status":"ok"}')
     assert answer.headers["content-type"] == "application/json; charset=utf-8"
@@ -46,8 +46,8 @@ def test_a_store_that_lacks_the_last_migration_is_not_ready(store: Store, client
     assert "503" in client(None).get("/openapi.json").json["paths"]["/ready"]["get"]["responses"]
 
 
-@pytest.mark.engines("sqlite", reason="a statement names its index there, as it does a column on either engine")
-def test_a_store_taken_back_to_an_older_schema_under_a_worker_is_503(acme: Client, store: Store) -> None:
+@pytest.mark.engines("sqlite", reason="only its statements name an index; those of both engines name columns")
+def test_a_schema_downgraded_while_serving_is_503(acme: Client, store: Store) -> None:
     with store.database.transaction() as connection:
         connection.run_script("DROP INDEX pessoa_cpf_recency; ALTER TABLE pessoa RENAME COLUMN nome_busca TO busca")
     assert [acme.get(f"/pessoas?{asked}").status for asked in ("sort=cpf", "sort=nome", "")] == [503, 503, 200]
@@ -60,7 +60,7 @@ def test_the_contract_is_served_as_openapi_3_1(client: NewClient) -> None:
 
 
 @pytest.mark.parametrize("path", ["/relatorios", "/pessoas"])
-def test_who_sends_every_default_of_the_contract_can_walk_by_cursor(
+def test_a_client_that_sends_every_default_can_walk_by_cursor(
     acme: Client, account: Account, store: Store, path: str
 ) -> None:
     store.write(account, [relatorio(number, numero_documento=cpf(number)) for number in range(30)])
@@ -118,14 +118,14 @@ def test_every_answer_forbids_sniffing_and_has_a_request_id_of_its_own(
     assert first.headers["x-request-id"] != second.headers["x-request-id"]
 
 
-def test_the_log_can_take_no_request_id_of_ours_for_a_cpf(empty: Client) -> None:
+def test_a_generated_request_id_never_looks_like_a_cpf(empty: Client) -> None:
     """The log would mask it, and nobody could find the request whose id a client quotes."""
     prefix, *numbers = empty.get("/health").headers["x-request-id"].split("-")
     assert prefix.isalpha()
     assert max(map(len, numbers)) < 9
 
 
-def test_a_request_id_of_ours_does_not_tell_how_many_there_were_since_another(empty: Client) -> None:
+def test_generated_request_ids_do_not_reveal_the_number_of_requests(empty: Client) -> None:
     texts = [empty.get("/health").headers["x-request-id"].split("-", 2)[2] for _ in range(300)]
     assert len(set(texts)) == len(texts)
     assert all(re.fullmatch("[0-9a-f]{8}-[0-9a-f]{8}", text) for text in texts)
@@ -141,7 +141,7 @@ def test_a_clients_request_id_is_echoed(acme: Client, path: str, given: str) -> 
 
 
 @pytest.mark.parametrize("given", ["", "x" * 65, "a b", "a,b", "é", "a\r\nSet-Cookie: b", "a\n", "<b>", "\x00"])
-def test_any_other_request_id_is_replaced(empty: Client, given: str) -> None:
+def test_an_invalid_request_id_is_replaced(empty: Client, given: str) -> None:
     answered = empty.ask("GET", "/health", headers={"X-Request-Id": given}).headers["x-request-id"]
     assert re.fullmatch("[A-Za-z0-9._-]{1,64}", answered)
     assert answered != given
@@ -166,13 +166,13 @@ def test_an_allowed_origin_may_read_and_others_may_not(account: Account, client:
         assert not [name for name in refused if name.startswith("access-control-")]
 
 
-def test_the_stages_are_timed_only_when_the_setting_asks(account: Account, client: NewClient, acme: Client) -> None:
+def test_server_timing_is_sent_only_if_configured(account: Account, client: NewClient, acme: Client) -> None:
     assert "server-timing" not in acme.get("/relatorios").headers
     timing = client(account.token, server_timing=True).get("/relatorios").headers["server-timing"]
     assert re.fullmatch(r"(\w+;dur=[0-9.]+, )+\w+;dur=[0-9.]+", timing)
 
 
-def test_the_largest_rows_is_a_setting(account: Account, client: NewClient) -> None:
+def test_the_maximum_of_rows_is_a_setting(account: Account, client: NewClient) -> None:
     asking = client(account.token, max_rows=50)
     assert [asking.get(f"/relatorios?rows={rows}").status for rows in (50, 75)] == [200, 400]
     rows = asking.get("/openapi.json").json["paths"]["/pessoas"]["get"]["parameters"][1]
@@ -182,7 +182,7 @@ def test_the_largest_rows_is_a_setting(account: Account, client: NewClient) -> N
 @pytest.mark.parametrize(
     "path", ["/relatorios?numero_documento=52998224725&page=1", "/usuario", "/pessoas?nome=", "/no"]
 )
-def test_each_request_leaves_one_log_line_that_names_no_value(
+def test_each_request_writes_one_log_line_without_values(
     account: Account, client: NewClient, capfd: pytest.CaptureFixture[str], path: str
 ) -> None:
     answer = client(account.token, log=True).get(path)
@@ -199,7 +199,7 @@ def test_each_request_leaves_one_log_line_that_names_no_value(
     assert not [value for value in ("52998224725", account.token, path) if value in line]
 
 
-def test_the_body_of_a_head_has_no_bytes(
+def test_a_head_request_is_logged_with_zero_bytes(
     account: Account, client: NewClient, capfd: pytest.CaptureFixture[str]
 ) -> None:
     caller = client(account.token, log=True)
@@ -210,6 +210,6 @@ def test_the_body_of_a_head_has_no_bytes(
 
 @pytest.mark.parametrize("route", [*ROUTES, "/none", "/relatorios?page=0"])
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "POST"])
-def test_it_keeps_the_rules_of_wsgi(account: Account, new_app: NewApp, route: str, method: str) -> None:
+def test_the_application_conforms_to_wsgi(account: Account, new_app: NewApp, route: str, method: str) -> None:
     validated = Client(validator(new_app()), account.token)
     assert validated.ask(method, route).status in {200, 204, 400, 404, 405}

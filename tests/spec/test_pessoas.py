@@ -35,7 +35,7 @@ def test_an_organization_that_consulted_nobody_gets_an_empty_list(acme: Client) 
     )
 
 
-def test_the_body_has_every_key_in_the_contracts_order_and_its_total_is_a_string(
+def test_the_body_has_the_contracts_keys_in_order_and_a_string_total(
     acme: Client, store: Store, account: Account
 ) -> None:
     store.write(account, [relatorio(1, nome_pessoa='João "Zé" 🙂', atualizado_em=NOON + 50)])
@@ -46,14 +46,14 @@ def test_the_body_has_every_key_in_the_contracts_order_and_its_total_is_a_string
     )
 
 
-def test_it_carries_the_headers_of_a_list(acme: Client) -> None:
+def test_pessoas_has_the_same_headers_as_relatorios(acme: Client) -> None:
     own = {"content-length", "etag", "link"}
     people, reports = acme.get("/pessoas").stable_headers, acme.get("/relatorios").stable_headers
     assert people.keys() == reports.keys() >= own
     assert {people[name] == reports[name] for name in people.keys() - own} == {True}
 
 
-# Who appears.
+# Which people appear.
 
 
 def test_a_cpf_appears_once_with_the_name_and_instant_of_its_newest_report(
@@ -65,7 +65,7 @@ def test_a_cpf_appears_once_with_the_name_and_instant_of_its_newest_report(
     assert (item["nome"], item["atualizado_em"]) == ("Agora", "2026-01-31T12:00:00.002Z")
 
 
-def test_every_account_of_an_organization_sees_the_people_of_all(acme: Client, store: Store, account: Account) -> None:
+def test_every_account_sees_all_people_of_its_organization(acme: Client, store: Store, account: Account) -> None:
     sister, stranger = store.account(account.id_organizacao), store.account()
     store.write(account, [relatorio(1, numero_documento=cpf(1), nome_pessoa="Aqui")])
     store.write(sister, [relatorio(2, numero_documento=cpf(1), nome_pessoa="Ali", atualizado_em=NOON + 1)])
@@ -89,7 +89,7 @@ def test_cpf_finds_one_person_and_is_echoed(named: Client) -> None:
     assert answer.json["result"]["paginacao"] == {"atual": 1, "linhas": 25, "total": "1"}
 
 
-def test_a_cpf_with_wrong_check_digits_is_simply_no_match(named: Client) -> None:
+def test_a_cpf_with_wrong_check_digits_matches_nobody(named: Client) -> None:
     assert named.get("/pessoas?cpf=00000000000").total == 0
 
 
@@ -121,7 +121,7 @@ def test_a_cpf_is_eleven_digits_without_mask(empty: Client, text: str) -> None:
         ("mari_", {"Maria da Silva", "MÁRIO SILVEIRA", "Ana-Maria Souza"}),
     ],
 )
-def test_every_word_given_must_begin_a_word_of_the_name(named: Client, name: str, asked: str, found: set[str]) -> None:
+def test_every_search_word_must_begin_a_word_of_the_name(named: Client, name: str, asked: str, found: set[str]) -> None:
     answer = named.get("/pessoas", **{name: asked})
     assert {item["nome"] for item in answer.itens} == found
     assert answer.total == len(found)
@@ -130,7 +130,7 @@ def test_every_word_given_must_begin_a_word_of_the_name(named: Client, name: str
 
 @pytest.mark.parametrize("name", ["nome", "busca"])
 @pytest.mark.parametrize("text", ["㌖" * 84, "maria " + "…" * 166 + " zzz", "…" * 167 + " maria"])
-def test_words_of_which_some_would_be_left_out_are_refused(named: Client, name: str, text: str) -> None:
+def test_a_text_too_long_after_normalization_is_refused(named: Client, name: str, text: str) -> None:
     """Each text has at most 200 characters, but more than 500 after Unicode normalization."""
     refused = named.get("/pessoas", **{name: text})
     assert refused.keys == [name]
@@ -143,7 +143,7 @@ def test_a_name_without_any_letter_or_digit_is_refused(empty: Client, text: str)
     assert empty.get("/pessoas", nome=text).keys == ["nome"]
 
 
-def test_busca_of_digits_finds_the_cpfs_that_begin_so(named: Client) -> None:
+def test_busca_of_digits_finds_cpfs_by_prefix(named: Client) -> None:
     start = cpf(102)[:9]
     assert cpfs(named, busca=start) == [cpf(102)]
     assert cpfs(named, busca="0000001", sort="cpf") == [cpf(100 + number) for number in range(6)]
@@ -155,19 +155,19 @@ def test_an_empty_busca_filters_nothing(named: Client) -> None:
     assert named.get("/pessoas?busca=").body == named.get("/pessoas").body
 
 
-def test_busca_is_echoed_before_nome_and_nome_before_cpf(named: Client) -> None:
+def test_the_echo_prefers_busca_to_nome_and_nome_to_cpf(named: Client) -> None:
     given = {"cpf": cpf(100), "nome": "Maria", "busca": "Síl"}
     assert named.get("/pessoas", **given).json["result"]["busca"] == "Síl"
     del given["busca"]
     assert named.get("/pessoas", **given).json["result"]["busca"] == "Maria"
 
 
-def test_the_echo_is_the_text_as_it_was_asked(named: Client) -> None:
+def test_the_echo_is_the_unchanged_search_text(named: Client) -> None:
     text = 'MÁR "<&> \\ 🙂'
     assert named.get("/pessoas", nome=text).json["result"]["busca"] == text
 
 
-def test_filters_narrow_each_other(named: Client) -> None:
+def test_filters_are_combined_with_and(named: Client) -> None:
     assert names(named, nome="maria", busca="0000001") == {"Maria da Silva", "Ana-Maria Souza"}
     assert names(named, nome="maria", cpf=cpf(102)) == {"Ana-Maria Souza"}
     assert names(named, nome="maria", busca="souza", cpf=cpf(100)) == set()
@@ -180,13 +180,13 @@ def test_without_sort_the_newest_comes_first(named: Client) -> None:
     assert cpfs(named) == [cpf(100 + number) for number in (5, 4, 3, 2, 1, 0)]
 
 
-def test_it_sorts_by_cpf_and_by_instant_either_way(named: Client) -> None:
+def test_it_sorts_by_cpf_and_by_instant_in_both_directions(named: Client) -> None:
     ascending = [cpf(100 + number) for number in range(6)]
     assert cpfs(named, sort="cpf") == cpfs(named, sort="atualizado_em") == ascending
     assert cpfs(named, sort="-cpf") == cpfs(named, sort="-atualizado_em") == ascending[::-1]
 
 
-def test_it_sorts_by_name_without_case_and_accents_and_ties_by_cpf(
+def test_sorting_by_name_ignores_case_and_accents_and_breaks_ties_by_cpf(
     acme: Client, store: Store, account: Account
 ) -> None:
     given = {3: "álvaro", 1: "Alvaro", 2: "ALVARO", 4: "Zoé", 5: "bia", 6: "Élio", 7: "Alvaro Zé"}
@@ -196,13 +196,13 @@ def test_it_sorts_by_name_without_case_and_accents_and_ties_by_cpf(
 
 
 @pytest.mark.parametrize("sort", ["numero", "nome_pessoa", "--cpf", "", "-"])
-def test_any_other_sort_is_refused_with_the_list_of_fields(empty: Client, sort: str) -> None:
+def test_an_unknown_sort_is_refused_with_the_list_of_fields(empty: Client, sort: str) -> None:
     answer = empty.get("/pessoas", sort=sort)
     assert answer.keys == ["sort"]
     assert "cpf, nome, atualizado_em" in answer.json["message"]
 
 
-def test_pages_follow_each_other_and_one_past_the_end_is_empty(acme: Client, store: Store, account: Account) -> None:
+def test_pages_are_consecutive_and_a_page_past_the_end_is_empty(acme: Client, store: Store, account: Account) -> None:
     store.write(account, [relatorio(number, numero_documento=cpf(number)) for number in range(60)])
     pages = [cpfs(acme, page=page, sort="cpf") for page in (1, 2, 3, 4)]
     assert [len(page) for page in pages] == [25, 25, 10, 0]

@@ -217,7 +217,7 @@ def sender(store: Store, account: Account, client: NewClient) -> Sender:
 
 
 @pytest.mark.parametrize("number", range(len(ENTRIES)), ids=[entry["send"] for entry in ENTRIES])
-def test_what_a_published_client_sends_is_answered_as_it_expects(sender: Sender, number: int) -> None:
+def test_requests_of_published_clients_are_answered_as_they_expect(sender: Sender, number: int) -> None:
     sent = ENTRIES[number]
     assert sent["send"] in CHECKS, "this entry has no check"
     CHECKS[sent["send"]](Sender(sender.token, sender.new, sent.get("headers", {})))

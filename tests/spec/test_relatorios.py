@@ -31,9 +31,7 @@ def test_an_account_without_reports_gets_an_empty_list(acme: Client) -> None:
     assert answer.body == (b'{"result":{"itens":[],"paginacao":{"atual":1,"linhas":25,"total":0}},"status_code":200}')
 
 
-def test_the_body_has_every_key_in_the_contracts_order_and_not_one_more(
-    acme: Client, store: Store, account: Account
-) -> None:
+def test_the_body_has_exactly_the_contracts_keys_in_order(acme: Client, store: Store, account: Account) -> None:
     pending = relatorio(
         1, status="EM ANALISE", resultado=None, mensagem="Pendente de validação", pendente_validacao_manual=True
     )
@@ -51,7 +49,7 @@ def test_the_body_has_every_key_in_the_contracts_order_and_not_one_more(
     )
 
 
-def test_a_list_is_json_in_utf_8_private_and_depends_on_the_token(acme: Client) -> None:
+def test_a_list_is_private_utf_8_json_that_varies_by_token(acme: Client) -> None:
     headers = acme.get("/relatorios").stable_headers
     assert headers.pop("content-length").isdigit()
     assert re.fullmatch('"[0-9a-f]{24}"', headers.pop("etag"))
@@ -87,7 +85,7 @@ def test_without_parameters_the_first_25_come_newest_first(sixty: Client) -> Non
     assert answer.json["result"]["paginacao"] == {"atual": 1, "linhas": 25, "total": 60}
 
 
-def test_pages_follow_each_other_without_holes_or_repeats(sixty: Client) -> None:
+def test_pages_are_consecutive_without_gaps_or_repeats(sixty: Client) -> None:
     pages = [numeros(sixty, page=page) for page in (1, 2, 3)]
     assert [len(page) for page in pages] == [25, 25, 10]
     assert [*pages[0], *pages[1], *pages[2]] == [numero(number) for number in range(59, -1, -1)]
@@ -107,14 +105,14 @@ def test_rows_is_any_multiple_of_25_up_to_the_maximum(sixty: Client, rows: int, 
 
 
 @pytest.mark.parametrize("rows", ["0", "1", "24", "26", "-25", "+25", "025", "25.0", "2５", "1025", "1000000000", "x"])
-def test_other_rows_are_refused(empty: Client, rows: str) -> None:
+def test_an_invalid_number_of_rows_is_refused(empty: Client, rows: str) -> None:
     answer = empty.get("/relatorios", rows=rows)
     assert answer.keys == ["rows"]
     assert "múltiplo de 25, de 25 a 1000" in answer.json["message"]
 
 
 @pytest.mark.parametrize("page", ["0", "-1", "+1", "01", "1.0", "1e3", "１", "1000000000", "x", " 1"])
-def test_other_pages_are_refused(empty: Client, page: str) -> None:
+def test_an_invalid_page_is_refused(empty: Client, page: str) -> None:
     assert empty.get("/relatorios", page=page).keys == ["page"]
 
 
@@ -126,7 +124,9 @@ def test_limit_is_accepted_and_ignored(sixty: Client) -> None:
 
 
 @pytest.mark.parametrize("field", FIELDS)
-def test_it_sorts_by_any_field_of_the_item_either_way(acme: Client, store: Store, account: Account, field: str) -> None:
+def test_it_sorts_by_any_field_of_the_item_in_both_directions(
+    acme: Client, store: Store, account: Account, field: str
+) -> None:
     low, high = relatorio(1), relatorio(2)
     if field != "numero":
         smaller, larger = {
@@ -147,7 +147,7 @@ def test_it_sorts_by_any_field_of_the_item_either_way(acme: Client, store: Store
 
 @pytest.mark.parametrize("order", list(permutations((1, 2, 3))))
 @pytest.mark.parametrize("sort", ["status", "-status", "-atualizado_em", "resultado"])
-def test_ties_are_ordered_by_numero_ascending_whichever_was_written_first(
+def test_ties_are_ordered_by_numero_not_by_order_of_writing(
     acme: Client, store: Store, account: Account, sort: str, order: tuple[int, ...]
 ) -> None:
     for number in order:
@@ -169,7 +169,7 @@ def test_text_sorts_by_code_point(acme: Client, store: Store, account: Account) 
 
 
 @pytest.mark.parametrize("sort", ["", "-", "--numero", "Numero", "nome_pessoa", "tipo_pessoa=Pessoa", "numero,status"])
-def test_any_other_sort_is_refused_with_the_list_of_fields(empty: Client, sort: str) -> None:
+def test_an_unknown_sort_is_refused_with_the_list_of_fields(empty: Client, sort: str) -> None:
     answer = empty.get("/relatorios", sort=sort)
     assert answer.keys == ["sort"]
     assert ", ".join(FIELDS) in answer.json["message"]
@@ -178,9 +178,7 @@ def test_any_other_sort_is_refused_with_the_list_of_fields(empty: Client, sort: 
 # Filters.
 
 
-def test_numero_documento_finds_a_cpf_or_a_cnpj_letters_in_any_case(
-    acme: Client, store: Store, account: Account
-) -> None:
+def test_numero_documento_finds_a_cpf_or_a_cnpj_in_any_case(acme: Client, store: Store, account: Account) -> None:
     store.write(
         account,
         [
@@ -196,7 +194,7 @@ def test_numero_documento_finds_a_cpf_or_a_cnpj_letters_in_any_case(
     assert numeros(acme, numero_documento="12abc34501de35") == [numero(4)]
 
 
-def test_a_document_with_a_wrong_check_digit_is_simply_no_match(acme: Client, store: Store, account: Account) -> None:
+def test_a_document_with_a_wrong_check_digit_matches_nothing(acme: Client, store: Store, account: Account) -> None:
     store.write(account, [relatorio(1, numero_documento="52998224725")])
     for wrong in ("52998224724", "12ABC34501DE36", "00000000000"):
         assert acme.get("/relatorios", numero_documento=wrong).total == 0
@@ -235,12 +233,14 @@ def test_numero_is_a_uuid_in_any_case(acme: Client, store: Store, account: Accou
 
 
 @pytest.mark.parametrize("text", ["1", "0f8fad5bd9cb469fa16570867728950e", "{0f8fad5b-d9cb-469f-a165-70867728950e}"])
-def test_any_other_numero_is_refused(empty: Client, text: str) -> None:
+def test_a_malformed_numero_is_refused(empty: Client, text: str) -> None:
     assert empty.get("/relatorios", numero=text).keys == ["numero"]
 
 
 @pytest.mark.parametrize("resultado", ["VALID", "INVALID"])
-def test_resultado_finds_the_reports_decided_so(acme: Client, store: Store, account: Account, resultado: str) -> None:
+def test_resultado_finds_the_reports_with_that_result(
+    acme: Client, store: Store, account: Account, resultado: str
+) -> None:
     store.write(
         account, [relatorio(1, resultado="VALID"), relatorio(2, resultado="INVALID"), relatorio(3, resultado=None)]
     )
@@ -280,12 +280,14 @@ def test_pendente_validacao_manual_is_true_or_false(
         ("pendente_validacao_manual", "1", "true, false"),
     ],
 )
-def test_a_value_outside_a_list_is_refused_with_the_list(empty: Client, name: str, text: str, accepted: str) -> None:
+def test_an_unknown_value_is_refused_with_the_accepted_values(
+    empty: Client, name: str, text: str, accepted: str
+) -> None:
     answer = empty.get("/relatorios", **{name: text})
     assert answer.keys == [name]
     assert accepted in answer.json["message"]
 
 
-def test_filters_narrow_each_other(acme: Client, store: Store, account: Account) -> None:
+def test_filters_are_combined_with_and(acme: Client, store: Store, account: Account) -> None:
     store.write(account, [relatorio(1), relatorio(2, status="PENDENTE"), relatorio(3, resultado=None), empresa(4)])
     assert numeros(acme, status="concluido", tipo_pessoa="Pessoa", resultado="valid") == [numero(1)]

@@ -1,4 +1,4 @@
-"""GET /usuario: who is asking."""
+"""GET /usuario: the profile of the caller."""
 
 import pytest
 
@@ -7,9 +7,7 @@ from laudo.server import accounts
 from wsgi import Client, NewClient
 
 
-def test_it_shows_the_caller_in_the_contracts_order_with_the_token_just_presented(
-    acme: Client, account: Account
-) -> None:
+def test_it_shows_the_caller_and_the_presented_token_in_the_contracts_order(acme: Client, account: Account) -> None:
     assert acme.get("/usuario").body.decode() == (
         f'{{"result":{{"api_token":"{account.token}","email":"analista{account.id_conta}@example.com",'
         '"nome_usuario":"Analista","webhook_url":"https://acme.example/webhook",'
@@ -30,7 +28,7 @@ def test_each_user_is_shown_with_their_own_name_and_account(store: Store, accoun
     ] * 2
 
 
-def test_it_is_never_stored_by_a_cache(acme: Client) -> None:
+def test_the_answer_forbids_caching(acme: Client) -> None:
     headers = acme.get("/usuario").stable_headers
     assert headers.pop("content-length").isdigit()
     assert headers == {
@@ -44,19 +42,19 @@ def test_webhook_url_is_empty_when_none_is_configured(store: Store, client: NewC
     assert client(store.account().token).get("/usuario").json["result"]["webhook_url"] == ""
 
 
-def test_each_of_a_users_tokens_is_echoed_as_itself(store: Store, account: Account, client: NewClient) -> None:
+def test_the_profile_echoes_the_token_of_the_request(store: Store, account: Account, client: NewClient) -> None:
     tokens = [account.token, store.token(account.id_usuario)[1], store.token(account.id_usuario, text="x" * 16)[1]]
     shown = [client(token).get("/usuario").json["result"]["api_token"] for token in tokens]
     assert shown == tokens
 
 
-def test_blanks_around_the_token_are_not_part_of_it(account: Account, client: NewClient) -> None:
+def test_blanks_around_the_token_are_not_echoed(account: Account, client: NewClient) -> None:
     shown = client(f" \t{account.token} ").get("/usuario").json["result"]["api_token"]
     assert shown == account.token
 
 
 @pytest.mark.parametrize("query", ["page=1", "x", "api_token=1", "limit=1", "=", "%ff", "page=1&page=1"])
-def test_it_takes_no_parameter_at_all(empty: Client, query: str) -> None:
+def test_any_parameter_is_refused(empty: Client, query: str) -> None:
     answer = empty.get(f"/usuario?{query}")
     assert answer.status == 400
     assert answer.json["validation"]["source"] == "query"
