@@ -39,7 +39,7 @@ def test_ids_of_accounts_and_users_are_unique_over_organizations(connection: Con
     ]
 
 
-def test_a_user_belongs_to_the_accounts_organization(connection: Connection) -> None:
+def test_a_user_belongs_to_the_organization_of_the_account(connection: Connection) -> None:
     accounts.create_organizacao(connection, "Um")
     accounts.create_organizacao(connection, "Dois")
     user = accounts.create_usuario(connection, 2, email="ana@example.com", nome="Ana")
@@ -78,7 +78,7 @@ def test_a_token_is_active_disabled_expired_or_revoked() -> None:
     assert state(NOW, None, disabled=True) == "expired"
 
 
-def test_a_token_is_never_known_twice(connection: Connection) -> None:
+def test_a_token_cannot_be_created_twice_even_after_revocation(connection: Connection) -> None:
     accounts.create_organizacao(connection, "Um")
     accounts.create_usuario(connection, 1, email="a@b.c", nome="Ana")
     accounts.create_token(connection, 1, HASH, now_ms=NOW)
@@ -87,7 +87,7 @@ def test_a_token_is_never_known_twice(connection: Connection) -> None:
         accounts.create_token(connection, 1, HASH, now_ms=NOW)
 
 
-def test_a_token_cannot_be_born_expired(connection: Connection) -> None:
+def test_an_expired_token_cannot_be_created(connection: Connection) -> None:
     with pytest.raises(AccountError, match="already have expired"):
         accounts.create_token(connection, 1, HASH, now_ms=NOW, expires_at=NOW)
 
@@ -114,7 +114,7 @@ def test_disabling_and_enabling_touch_one_row_and_may_be_repeated(connection: Co
     assert enabled() == [True, True]
 
 
-def test_who_is_not_there_is_named_with_a_hint(connection: Connection) -> None:
+def test_an_unknown_id_is_named_with_a_hint(connection: Connection) -> None:
     for level in Level:
         with pytest.raises(AccountError) as error:
             accounts.disable(connection, level, 7)
@@ -130,7 +130,7 @@ def test_who_is_not_there_is_named_with_a_hint(connection: Connection) -> None:
 
 
 @pytest.mark.parametrize("nome", ["", "  ", "x" * 201, "a\nb", "a\x1b[31mb"])
-def test_a_name_is_visible_text(connection: Connection, nome: str) -> None:
+def test_a_name_must_be_visible_text(connection: Connection, nome: str) -> None:
     with pytest.raises(AccountError, match="1 to 200 characters"):
         accounts.create_organizacao(connection, nome)
 
@@ -141,7 +141,7 @@ def test_a_name_is_any_text_that_a_report_may_hold(connection: Connection, nome:
 
 
 @pytest.mark.parametrize("email", ["", "ana", "ana@", "@b.c", "a b@c.d", "a@b@c", "a\x1b@b.c", "a" * 251 + "@b.c"])
-def test_an_email_looks_like_one(connection: Connection, email: str) -> None:
+def test_an_invalid_email_is_refused(connection: Connection, email: str) -> None:
     accounts.create_organizacao(connection, "Um")
     with pytest.raises(AccountError, match="an e-mail address must look like"):
         accounts.create_usuario(connection, 1, email=email, nome="Ana")
@@ -150,12 +150,12 @@ def test_an_email_looks_like_one(connection: Connection, email: str) -> None:
 @pytest.mark.parametrize(
     "url", ["example.com", "ftp://example.com", "https://", "https://a b", "https://a/ação", "https://" + "x" * 2000]
 )
-def test_a_webhook_is_an_http_address(connection: Connection, url: str) -> None:
+def test_an_invalid_webhook_url_is_refused(connection: Connection, url: str) -> None:
     with pytest.raises(AccountError, match=r"must begin with https://.* visible ASCII"):
         accounts.create_organizacao(connection, "Um", webhook_url=url)
 
 
-def test_a_webhook_may_be_as_long_as_is_said(connection: Connection) -> None:
+def test_a_webhook_url_may_have_2000_characters(connection: Connection) -> None:
     url = "https://example.com/".ljust(2000, "x")
     _, conta = accounts.create_organizacao(connection, "Um", webhook_url=url)
     assert conta.webhook_url == url
@@ -163,14 +163,14 @@ def test_a_webhook_may_be_as_long_as_is_said(connection: Connection) -> None:
         accounts.create_conta(connection, 1, "Dois", webhook_url=url + "x")
 
 
-def test_what_fails_leaves_nothing(database: Database) -> None:
+def test_a_failed_creation_writes_nothing(database: Database) -> None:
     with pytest.raises(AccountError), database.transaction() as connection:
         accounts.create_organizacao(connection, "Um", webhook_url="nowhere")
     with database.snapshot() as connection:
         assert accounts.organizacoes(connection) == []
 
 
-def test_the_store_never_sees_what_a_repr_could_show(connection: Connection) -> None:
+def test_the_repr_of_a_token_never_shows_its_hash(connection: Connection) -> None:
     accounts.create_organizacao(connection, "Um")
     accounts.create_usuario(connection, 1, email="a@b.c", nome="Ana")
     token = accounts.create_token(connection, 1, HASH, now_ms=NOW)

@@ -51,8 +51,8 @@ LEAST_PAIRS: Final = 2_000
 class World(NamedTuple):
     """One store as the service and as the reference see it.
 
-    There are two clients for each account: one in `clients`, whose service keeps nothing between requests, and one in
-    `led_on`, whose service may use what it remembers of earlier answers.
+    There are two clients for each account: one in `clients`, whose service caches nothing between requests, and one in
+    `led_on`, whose service may use its cache of earlier answers.
     """
 
     api: Api
@@ -128,7 +128,7 @@ def analyzed(written: Written) -> Written:
 
 @contextmanager
 def opened(written: Written) -> Iterator[World]:
-    """Open a store for reading, with services that remember nothing of it yet."""
+    """Open a store for reading, with services whose caches are empty."""
     url, key_file, api, accounts = written
     with closing(open_store(url)) as database:
         plain, leading = (
@@ -151,7 +151,7 @@ def _api(accounts: Sequence[Account], outcome: Sequence[tuple[int, Relatorio]]) 
     [("relatorios", RELATORIO_VALUES, RELATORIO_SORTS), ("pessoas", PESSOA_VALUES, PESSOA_SORTS)],
     ids=["relatorios", "pessoas"],
 )
-def test_generated_stores_and_queries_are_answered_as_the_reference_answers_them(
+def test_answers_equal_the_reference_for_generated_stores_and_queries(
     stores: Stores,
     key_file: Path,
     resource: List,
@@ -188,7 +188,7 @@ def large(new_store_url: NewStoreUrl, key_file: Path) -> Iterator[World]:
         yield made
 
 
-def test_every_sort_is_the_references_on_every_page_and_past_the_end(large: World) -> None:
+def test_every_page_of_every_sort_equals_the_reference(large: World) -> None:
     answers = Counter(
         large.compare(resource, account, f"sort={sort}&page={page}&rows={rows}")
         for resource, sorts in _sorts()
@@ -201,7 +201,7 @@ def _sorts() -> tuple[tuple[List, tuple[str, ...]], ...]:
     return (("relatorios", RELATORIO_SORTS), ("pessoas", PESSOA_SORTS))
 
 
-def test_a_store_written_in_any_order_and_any_batches_is_the_same_store(stores: Stores, key_file: Path) -> None:
+def test_answers_do_not_depend_on_the_order_or_batches_of_writes(stores: Stores, key_file: Path) -> None:
     @settings(max_examples=15, phases=PHASES, suppress_health_check=list(HealthCheck))
     @given(history=histories(), seed=st.integers(0, 1000))
     def compare(history: History, seed: int) -> None:
@@ -225,7 +225,7 @@ def _shuffled(history: History, seed: int) -> History:
     return History(history.organizations, tuple((account, (record,)) for account, record in records))
 
 
-def test_the_reference_has_an_end_after_its_day_and_before_its_instant() -> None:
+def test_the_reference_includes_an_end_date_and_excludes_an_end_instant() -> None:
     days = [msgspec.structs.asdict(relatorio(number, atualizado_em=number * 86_400_000)) for number in range(4)]
     api = Api(reports=[(1, day) for day in days], accounts={1: 1})
     asked = "atualizado_em_de=1970-01-02&atualizado_em_ate=1970-01-03&sort=atualizado_em"

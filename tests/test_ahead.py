@@ -29,21 +29,21 @@ def processes(*, count: int = 3) -> Iterator[int]:
         yield os.getpid()
 
 
-def test_what_it_gives_comes_from_one_other_process() -> None:
+def test_items_come_from_one_other_process() -> None:
     with ahead.run(processes()) as given:
         others = list(given)
     assert len(others) == 3
     assert len({*others, os.getpid()}) == 2
 
 
-def test_items_come_whole_and_in_order_however_large_they_are() -> None:
+def test_items_of_any_size_arrive_complete_and_in_order() -> None:
     items = [b"", b"x" * 5_000_000, ["ç" * n for n in range(1000)], None, 7]
     with ahead.run(items) as given:
         assert list(given) == items
 
 
 @pytest.mark.parametrize("error", [RecordsError("no header"), FileNotFoundError(2, "gone", "a.csv"), ValueError()])
-def test_what_it_raises_is_raised_here_after_what_it_gave(error: Exception) -> None:
+def test_an_exception_of_the_iterator_is_raised_here_after_its_items(error: Exception) -> None:
     def items() -> Iterator[int]:
         yield 1
         raise error
@@ -55,7 +55,7 @@ def test_what_it_raises_is_raised_here_after_what_it_gave(error: Exception) -> N
     assert raised.value.args == error.args
 
 
-def test_a_mistake_is_told_with_the_line_where_it_was_made() -> None:
+def test_a_bug_is_reported_with_the_line_where_it_is() -> None:
     def items() -> Iterator[float]:
         yield 1 / 0
 
@@ -65,7 +65,7 @@ def test_a_mistake_is_told_with_the_line_where_it_was_made() -> None:
 
 
 class UnsendableError(Exception):
-    """An error that cannot be made again from its arguments."""
+    """An exception that cannot be rebuilt from its arguments."""
 
     def __init__(self, *, needed: object) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class UnsendableError(Exception):
 
 
 @pytest.mark.parametrize("needed", ["a text", lambda: "what no process can send"])
-def test_a_mistake_that_cannot_be_sent_is_told_all_the_same(needed: object) -> None:
+def test_an_exception_that_cannot_be_pickled_is_still_reported(needed: object) -> None:
     def items() -> Iterator[int]:
         yield 1
         raise UnsendableError(needed=needed)
@@ -85,7 +85,7 @@ def test_a_mistake_that_cannot_be_sent_is_told_all_the_same(needed: object) -> N
     assert output.reason(raised.value).startswith(f"a bug in laudo: UnsendableError at {__file__}:")
 
 
-def test_it_goes_no_further_ahead_than_one_item(tmp_path: Path) -> None:
+def test_the_process_works_at_most_one_item_ahead(tmp_path: Path) -> None:
     """Items larger than a socket's buffer wait until they are taken, so not even the second one is sent early."""
     begun = tmp_path / "begun"
 
@@ -109,7 +109,7 @@ class Large:
         self.content = b"x" * 5_000_000
 
 
-def test_what_waits_to_be_taken_is_there_only_once(tmp_path: Path) -> None:
+def test_an_item_waiting_to_be_taken_is_held_in_memory_only_once(tmp_path: Path) -> None:
     freed = tmp_path / "freed"
 
     def items() -> Iterator[Large]:
@@ -124,14 +124,14 @@ def test_what_waits_to_be_taken_is_there_only_once(tmp_path: Path) -> None:
         assert len(next(given).content) == 5_000_000
 
 
-def test_it_ends_with_the_block() -> None:
+def test_the_process_ends_with_the_block() -> None:
     with ahead.run(processes()) as given:
         child = next(given)
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
 
 
-def test_signals_are_left_to_this_process() -> None:
+def test_the_process_ignores_sigint_sigterm_and_sighup() -> None:
     def items() -> Iterator[int]:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             os.kill(os.getpid(), number)
@@ -141,7 +141,7 @@ def test_signals_are_left_to_this_process() -> None:
         assert len(list(given)) == 3
 
 
-def test_one_that_is_killed_is_told() -> None:
+def test_a_killed_process_is_reported() -> None:
     with ahead.run(processes(count=1_000_000)) as given:
         os.kill(next(given), signal.SIGKILL)
         with pytest.raises(EndedError, match="the process that reads the file was killed"):
@@ -171,7 +171,7 @@ def say(text: str) -> None:
 
 @pytest.mark.parametrize("untaken", [0, 3])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_it_ends_with_this_process_also_while_it_waits_for_input(number: int, untaken: int) -> None:
+def test_the_process_ends_with_its_parent_even_while_waiting_for_input(number: int, untaken: int) -> None:
     command = [sys.executable, "-c", WAITING, str(untaken)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=Path(__file__).parent
@@ -191,7 +191,7 @@ def test_it_ends_with_this_process_also_while_it_waits_for_input(number: int, un
 
 
 def has_ended(process: int) -> bool:
-    """Tell whether a process has ended; a zombie, for which nobody has waited, has no memory any more."""
+    """Tell whether a process has ended; a zombie counts as ended: it has no memory any more."""
     try:
         return not Path(f"/proc/{process}/maps").read_text()
     except OSError:

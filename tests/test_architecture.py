@@ -74,7 +74,7 @@ def parameters(resource: Resource) -> dict[str, dict[str, Any]]:
     return {parameter["name"]: parameter for parameter in of_list(resource, max_rows=1000)}
 
 
-def test_a_filter_is_one_row_that_is_parsed_refused_and_suggested() -> None:
+def test_a_new_filter_row_is_parsed_and_its_name_accepted() -> None:
     resource = with_row(BY_MENSAGEM)
     asked = query.parse(resource, "mensagem=V%C3%A1lido.", max_rows=1000)
     assert [(condition.filter.name, condition.value) for condition in asked.conditions] == [("mensagem", "Válido.")]
@@ -83,7 +83,7 @@ def test_a_filter_is_one_row_that_is_parsed_refused_and_suggested() -> None:
     assert "mensagem" not in query.accepted_names(RELATORIOS)
 
 
-def test_a_filter_is_one_row_that_becomes_sql_after_the_owner() -> None:
+def test_a_new_filter_row_becomes_sql_after_the_owner() -> None:
     asked = query.parse(with_row(BY_MENSAGEM), "mensagem=x", max_rows=1000)
     facets = Facets([(1, 30, "CONCLUIDO", "Pessoa", "a", None, False)])
     first = next(plan.page(asked, facets))
@@ -93,7 +93,7 @@ def test_a_filter_is_one_row_that_becomes_sql_after_the_owner() -> None:
     assert statement.params[:6] == (7, 8, "x", 7, 8, "x")
 
 
-def test_a_plan_asks_nothing_when_the_facets_tell_all() -> None:
+def test_a_plan_runs_no_statement_if_the_facets_answer_the_query() -> None:
     facets = Facets([(1, 30, "CONCLUIDO", "Pessoa", "a", None, False)])
     for text, total in (("status=PENDENTE", 0), ("status=CONCLUIDO&page=3", 30), ("sort=-nome&page=9", 30)):
         with pytest.raises(StopIteration) as done:
@@ -101,19 +101,19 @@ def test_a_plan_asks_nothing_when_the_facets_tell_all() -> None:
         assert done.value.value == Page(total, 0, b"")
 
 
-def test_a_status_is_one_value_that_is_parsed() -> None:
+def test_a_new_status_value_is_parsed() -> None:
     asked = query.parse(with_row(ARCHIVED), "status=arquivado", max_rows=1000)
     assert [condition.value for condition in asked.conditions] == ["ARQUIVADO"]
 
 
-def test_a_row_is_documented() -> None:
+def test_a_new_filter_row_is_documented() -> None:
     assert parameters(with_row(BY_MENSAGEM))["mensagem"]["description"].startswith(BY_MENSAGEM.description)
     assert "ARQUIVADO" in parameters(with_row(ARCHIVED))["status"]["schema"]["enum"]
     for resource in LISTS:
         assert set(query.accepted_names(resource)) <= set(parameters(resource))
 
 
-def test_a_row_is_served(store: Store, store_url: str, account: Account) -> None:
+def test_a_new_filter_row_is_served(store: Store, store_url: str, account: Account) -> None:
     store.write(account, [relatorio(1), relatorio(2, mensagem="Outra.")])
     store.write(store.account(account.id_organizacao), [relatorio(3, mensagem="Outra.")])
     settings = Settings(store=store_url, key_file=str(store.key_file), log=False)

@@ -22,7 +22,7 @@ VALUES: Final[dict[str, st.SearchStrategy[Any]]] = {
 
 @pytest.mark.parametrize("axis", [*axes.OF_RELATORIO, *axes.OF_PESSOA], ids=lambda axis: " ".join(axis.names))
 @given(given=st.data())
-def test_many_keys_are_written_as_each_is(axis: Axis, given: st.DataObject) -> None:
+def test_encoding_keys_together_equals_encoding_each_alone(axis: Axis, given: st.DataObject) -> None:
     keys = given.draw(st.lists(st.tuples(*(VALUES[name] for name in axis.names)), max_size=20))
     written = list(axis.encoded(zip(*keys, strict=True) if keys else [()] * len(axis.names)))
     assert written == [axis.encode(key) for key in keys]

@@ -54,24 +54,24 @@ def sizes(clock: Clock, seconds: Iterable[float]) -> list[int]:
     return found
 
 
-def test_the_first_batch_is_a_small_one_and_quick_ones_are_followed_by_larger_ones(clock: Clock) -> None:
+def test_the_first_batch_is_small_and_quick_batches_grow(clock: Clock) -> None:
     found = sizes(clock, [0.9 * SOON] * 8)
     assert found[:3] == [LEAST, 2 * LEAST, 4 * LEAST]
     assert found[-2:] == [MOST, MOST]
 
 
-def test_batches_that_take_long_are_followed_by_smaller_ones_but_never_by_tiny_ones(clock: Clock) -> None:
+def test_slow_batches_shrink_down_to_a_minimum(clock: Clock) -> None:
     found = sizes(clock, [0.0] * 5 + [1.1 * LONG] * 8)
     assert max(found) == MOST
     assert all(later == max(earlier // 2, LEAST) for earlier, later in pairwise(found[5:]))
     assert found[-1] == LEAST
 
 
-def test_batches_that_take_about_a_second_are_followed_by_such_as_large(clock: Clock) -> None:
+def test_batches_that_take_about_a_second_keep_their_size(clock: Clock) -> None:
     assert set(sizes(clock, [(SOON + LONG) / 2] * 5)) == {LEAST}
 
 
-def test_a_batch_ends_where_nothing_more_has_come() -> None:
+def test_a_batch_ends_when_no_more_input_has_arrived() -> None:
     found = [(1, relatorio(1)), None, None, (2, relatorio(2)), Rejected(3, "a reason"), None, (4, relatorio(4))]
     assert [(len(batch.reports), len(batch.rejected)) for batch in batches(found, SOURCE)] == [(1, 0), (1, 1), (1, 0)]
     assert list(batches([None], SOURCE)) == []
@@ -98,12 +98,12 @@ def test_batches_of_long_texts_have_fewer_reports() -> None:
 
 @pytest.mark.parametrize("letter", ["ç", "ж", "語", "😀"])
 @pytest.mark.usefixtures("clock")
-def test_batches_take_no_more_memory_of_letters_that_take_more(letter: str) -> None:
+def test_letters_with_more_bytes_do_not_increase_a_batchs_memory(letter: str) -> None:
     most = 1.01 * held(full("a"))
     assert held(full(letter)) <= most
 
 
-def test_a_batch_has_its_reports_by_numero_and_those_of_one_as_they_came() -> None:
+def test_a_batch_sorts_its_reports_by_numero_and_keeps_ties_in_order() -> None:
     given = [relatorio(number, mensagem=text) for number, text in [(3, "a"), (1, "z"), (2, "c"), (1, "b"), (3, "d")]]
     [batch] = batches(enumerate(given, 1), SOURCE)
     numeros, *_, mensagens, _ = batch.reports.columns
@@ -111,7 +111,7 @@ def test_a_batch_has_its_reports_by_numero_and_those_of_one_as_they_came() -> No
     assert list(zip(numeros, mensagens, strict=True)) == list(zip(keys, "zbcad", strict=True))
 
 
-def test_a_batch_tells_how_far_its_source_is_read() -> None:
+def test_a_batch_states_how_far_its_source_is_read() -> None:
     source = Source(io.BytesIO(b"x" * 10))
 
     def found() -> Iterator[Found]:

@@ -46,7 +46,7 @@ def worlds(engines: tuple[Engine, ...], folder: Path, history: History) -> Itera
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_both_engines_answer_every_request_with_the_references_body(
+def test_both_engines_answer_every_request_like_the_reference(
     sqlite: Engine, postgres: Engine, tmp_path: Path, part: int
 ) -> None:
     for number in range(2):
@@ -62,12 +62,12 @@ def test_both_engines_answer_every_request_with_the_references_body(
             resource, values, sorts = seeded.choice(LISTS)
             account, question = seeded.randrange(3), any_query(seeded, values, sorts)
             answer = one.answer(resource, account, question)
-            assert what(answer) == what(other.clients[account].get(f"/{resource}?{question}")), question
+            assert comparable(answer) == comparable(other.clients[account].get(f"/{resource}?{question}")), question
             answered[kind(answer)] += 1
     assert answered["items"] > answered["nothing"] > answered["refused"] > 0, answered
 
 
-def what(answer: Answer) -> tuple[int, bytes, set[str]]:
+def comparable(answer: Answer) -> tuple[int, bytes, set[str]]:
     """Return what both engines must have in common; cursors and ETags differ, as they hold the time of a change."""
     return (
         answer.status,

@@ -49,11 +49,11 @@ def test_an_unknown_token_has_no_caller(store: Database) -> None:
     assert ask(store, new_token()) is None
 
 
-def test_another_key_knows_no_token(store: Database) -> None:
+def test_a_token_is_unknown_under_another_key(store: Database) -> None:
     assert ask(store, key=bytes(32)) is None
 
 
-def test_a_token_ends_at_its_instant(store: Database) -> None:
+def test_a_token_is_valid_until_its_expiry_only(store: Database) -> None:
     assert ask(store, now_ms=NOW + 999) is not None
     assert ask(store, now_ms=NOW + 1000) is None
 
@@ -65,7 +65,7 @@ def test_a_revoked_token_has_no_caller(store: Database) -> None:
 
 
 @pytest.mark.parametrize("level", Level)
-def test_who_is_disabled_has_no_caller_until_enabled_again(store: Database, level: Level) -> None:
+def test_a_token_has_no_caller_while_its_owner_is_disabled(store: Database, level: Level) -> None:
     with store.transaction() as connection:
         accounts.disable(connection, level, 1)
     assert ask(store) is None
