@@ -113,20 +113,20 @@ def test_a_store_without_citus_has_the_same_plan(plain: str, tmp_path: Path) -> 
     assert Shell(tmp_path, plain)("citus", "plan").stdout == f"BEGIN;\n{whole(plain)}COMMIT;\n"
 
 
-def test_once_the_plan_is_pasted_nothing_is_left_to_do(laudo: Shell, url: str) -> None:
+def test_running_the_plan_by_hand_leaves_nothing_to_do(laudo: Shell, url: str) -> None:
     execute(url, *laudo("citus", "plan").stdout.split(";\n")[:-1])
     result = laudo("citus", "plan")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", DONE)
     check(url)
 
 
-def test_apply_prints_what_it_runs_and_does_it_once(laudo: Shell, url: str) -> None:
+def test_apply_prints_its_statements_and_runs_them_once(laudo: Shell, url: str) -> None:
     assert laudo("citus", "apply").stdout == whole(url)
     check(url)
     assert laudo.prints("citus", "apply") == DONE.rstrip()
 
 
-def test_rows_are_there_as_before(laudo: Shell, url: str) -> None:
+def test_apply_keeps_all_rows(laudo: Shell, url: str) -> None:
     with closing(open_store(url, write=True)) as database:
         store = Store(database, laudo.key_file)
         store.write(store.account(), many(50))
@@ -137,7 +137,7 @@ def test_rows_are_there_as_before(laudo: Shell, url: str) -> None:
     assert laudo("verify").stderr == "nothing differs\n"
 
 
-def test_what_is_distributed_already_is_left(laudo: Shell, url: str) -> None:
+def test_apply_skips_tables_that_are_already_distributed(laudo: Shell, url: str) -> None:
     done = [each for each in BY_TABLE if re.search(r"_table\('(token|organizacao|conta)'", each)]
     assert len(done) == 3
     execute(url, *done)
@@ -153,39 +153,39 @@ def test_apply_distributes_all_or_nothing(laudo: Shell, url: str) -> None:
     assert laudo("citus", "plan").stdout == f"BEGIN;\n{whole(url)}COMMIT;\n"
 
 
-def test_without_citus_nothing_can_be_applied(plain: str, tmp_path: Path) -> None:
+def test_apply_without_citus_is_refused(plain: str, tmp_path: Path) -> None:
     result = Shell(tmp_path, plain)("citus", "apply")
     assert result.exit_code == 2
     assert one_line(result).startswith("error: the database has no Citus; hint: CREATE EXTENSION citus")
 
 
 @pytest.mark.parametrize("word", ["plan", "apply"])
-def test_a_store_in_a_file_has_no_plan(tmp_path: Path, word: str) -> None:
+def test_citus_commands_refuse_a_sqlite_store(tmp_path: Path, word: str) -> None:
     laudo = Shell(tmp_path)
     laudo.prints("migrate")
     assert "a SQLite file stays on one machine" in one_line(laudo("citus", word))
 
 
 @pytest.mark.parametrize("word", ["plan", "apply"])
-def test_a_store_without_a_schema_has_no_plan(machines: Cluster, tmp_path: Path, word: str) -> None:
+def test_citus_commands_refuse_a_store_without_a_schema(machines: Cluster, tmp_path: Path, word: str) -> None:
     url = machines.joined()
     assert "run `laudo migrate`" in one_line(Shell(tmp_path, url)("citus", word))
     machines.drop(url)
 
 
 @pytest.mark.parametrize("word", ["plan", "apply"])
-def test_a_table_that_is_in_no_list_is_named(laudo: Shell, url: str, word: str) -> None:
+def test_citus_commands_name_unknown_tables(laudo: Shell, url: str, word: str) -> None:
     execute(url, "CREATE TABLE more (id BIGINT)", "CREATE TABLE outro (id BIGINT)")
     assert "laudo does not know how to distribute more, outro" in one_line(laudo("citus", word))
 
 
-def test_a_table_of_a_later_version_keeps_nobody_from_serving(laudo: Shell, url: str) -> None:
+def test_the_check_at_start_ignores_unknown_tables(laudo: Shell, url: str) -> None:
     laudo.prints("citus", "apply")
     execute(url, "CREATE TABLE more (id BIGINT)")
     check(url)
 
 
-def test_a_later_migration_changes_the_table_on_every_machine(laudo: Shell, url: str, tmp_path: Path) -> None:
+def test_a_later_migration_works_on_distributed_tables(laudo: Shell, url: str, tmp_path: Path) -> None:
     laudo.prints("citus", "apply")
     folder = tmp_path / "later"
     shutil.copytree(Path(migrations.__file__).parent / "postgres", folder)
@@ -239,7 +239,7 @@ def test_a_later_migration_changes_the_table_on_every_machine(laudo: Shell, url:
         ),
     ],
 )
-def test_a_table_that_lies_otherwise_is_named_with_what_to_do(
+def test_a_wrongly_distributed_table_is_named_with_the_remedy(
     laudo: Shell, url: str, statements: list[str], lies: str, planned: str
 ) -> None:
     execute(url, *statements)
@@ -252,7 +252,7 @@ def test_a_table_that_lies_otherwise_is_named_with_what_to_do(
     check(url)
 
 
-def test_a_store_that_is_not_distributed_is_told_at_the_start(laudo: Shell, url: str) -> None:
+def test_an_undistributed_store_is_refused_at_start(laudo: Shell, url: str) -> None:
     said = (
         f"Citus is installed, but has not distributed {', '.join([*REFERENCE, *DISTRIBUTED])}; run `laudo citus apply`"
     )
@@ -262,7 +262,7 @@ def test_a_store_that_is_not_distributed_is_told_at_the_start(laudo: Shell, url:
     assert one_line(result) == f"error: {said}"
 
 
-def test_plans_that_are_kept_are_told_at_the_start(laudo: Shell, url: str) -> None:
+def test_a_wrong_plan_cache_mode_is_refused_at_start(laudo: Shell, url: str) -> None:
     laudo.prints("citus", "apply")
     execute(url, f"ALTER DATABASE {url.rpartition('/')[2]} RESET plan_cache_mode")
     said = "with Citus, plan_cache_mode must be force_custom_plan, but is auto; run `laudo citus apply`"
@@ -272,7 +272,7 @@ def test_plans_that_are_kept_are_told_at_the_start(laudo: Shell, url: str) -> No
     check(url)
 
 
-def test_a_citus_that_is_too_old_is_told_at_the_start(laudo: Shell, url: str) -> None:
+def test_a_too_old_citus_is_refused_at_start(laudo: Shell, url: str) -> None:
     laudo.prints("citus", "apply")
     execute(url, "UPDATE pg_extension SET extversion = '11.1-1' WHERE extname = 'citus'")
     assert fault(url).startswith("Citus 11.1-1 is too old: laudo needs 11.2; ")
@@ -280,13 +280,13 @@ def test_a_citus_that_is_too_old_is_told_at_the_start(laudo: Shell, url: str) ->
         citus.plan(database)
 
 
-def test_a_store_without_citus_is_asked_one_question(plain: str) -> None:
+def test_the_check_at_start_runs_one_statement_without_citus(plain: str) -> None:
     with closing(Counting(open_store(plain))) as database, database.snapshot() as connection:
         citus.check(connection)
         assert len(database.statements) == 1
 
 
-def test_a_store_in_a_file_is_asked_none(tmp_path: Path) -> None:
+def test_the_check_at_start_runs_no_statement_on_sqlite(tmp_path: Path) -> None:
     Shell(tmp_path).prints("migrate")
     with closing(Counting(open_store(f"sqlite:///{tmp_path}/laudo.db"))) as database, database.snapshot() as connection:
         citus.check(connection)

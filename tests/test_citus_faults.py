@@ -1,6 +1,6 @@
 """If one machine of a cluster fails, only its organizations are refused; others go on, over the same connection.
 
-The coordinator itself is well then. It answers with errors that elsewhere mean that the connection is lost.
+The coordinator itself stays up, but answers with errors that elsewhere mean a lost connection.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ CODES: Final = {
 
 TWIN: Final = "twin"
 POLICIES: Final = "options=-c%20row_security%3Don"
-"""Enables row-level security, by which these tests make a machine fail; elsewhere laudo lets a policy be an error."""
+"""Enables row-level security, by which these tests make a machine fail; otherwise laudo treats a policy as an error."""
 FAILING: Final = """
 CREATE TABLE failure (id_organizacao BIGINT PRIMARY KEY, code TEXT NOT NULL, at_the_end BOOLEAN NOT NULL);
 
@@ -133,7 +133,7 @@ def tried(server: Server, tmp_path: Path) -> Iterator[Tried]:
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_only_the_organization_whose_machine_fails_is_refused(tried: Tried, code: str) -> None:
+def test_only_organizations_on_a_failed_machine_are_refused(tried: Tried, code: str) -> None:
     assert tried.statuses("down") == tried.statuses("well") == [200] * len(ASKED)
     connections = tried.connections()
     assert len(connections) == 1
@@ -148,8 +148,10 @@ def test_only_the_organization_whose_machine_fails_is_refused(tried: Tried, code
     assert tried.connections() == connections
 
 
-def test_requests_at_the_same_time_do_not_disturb_each_other(tried: Tried, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slots, "_LONG_SECONDS", 30)  # All wait for one connection; the machine may stand still.
+def test_concurrent_requests_to_failed_and_healthy_machines_do_not_interfere(
+    tried: Tried, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slots, "_LONG_SECONDS", 30)  # All wait for one connection, and this computer may be slow.
     tried.fail("08006")
     names = ["down", "well"] * 10
     with ThreadPoolExecutor(4) as threads:
@@ -157,7 +159,7 @@ def test_requests_at_the_same_time_do_not_disturb_each_other(tried: Tried, monke
     assert found == [[503 if name == "down" else 200] * len(ASKED) for name in names]
 
 
-def test_only_the_organization_whose_machine_fails_cannot_be_written(tried: Tried) -> None:
+def test_writes_fail_only_for_organizations_on_a_failed_machine(tried: Tried) -> None:
     tried.fail("08006")
     with pytest.raises(Unavailable, match=r"cannot reach a part of the store \(SQLSTATE 08006\)"):
         tried.write["down"].write(many(80))
@@ -167,7 +169,7 @@ def test_only_the_organization_whose_machine_fails_cannot_be_written(tried: Trie
     assert list(verify.verify(tried.writing)) == []
 
 
-def test_a_change_that_cannot_be_made_durable_is_told_and_undone(tried: Tried) -> None:
+def test_a_write_whose_commit_fails_is_reported_and_rolled_back(tried: Tried) -> None:
     tried.fail("08006", at_the_end=True)
     before = contents(tried.writing)
     with pytest.raises(Unavailable, match=r"cannot reach a part of the store \(SQLSTATE 08006\)"):

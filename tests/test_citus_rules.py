@@ -24,7 +24,7 @@ EXPRESSIONS: Final = {"pessoa_words": "an index of words, each of which begins w
 
 Connection = psycopg.Connection[Any]
 
-# All tests run in one worker, so that everything is done with a store only once.
+# All tests run in one worker, so that all functions are run on a store only once.
 pytestmark = pytest.mark.xdist_group("citus")
 
 
@@ -51,7 +51,7 @@ def migrated(server: Server) -> Iterator[Connection]:
 
 
 class Rule(NamedTuple):
-    """A rule: a query that finds what breaks it, a script that breaks it, and `named`, what the query then finds."""
+    """A rule: a query that finds violations, a script that violates it, and `named`, what the query then finds."""
 
     query: str
     broken: str
@@ -205,23 +205,23 @@ RULES: Final[Mapping[str, Rule]] = {
 
 
 def found(connection: Connection, rule: Rule) -> list[str]:
-    """Return what breaks a rule."""
+    """Return the violations of a rule."""
     lists = {"distributed": list(DISTRIBUTED), "reference": list(REFERENCE), "expressions": list(EXPRESSIONS)}
     return [str(name) for (name,) in connection.execute(rule.query.encode(), lists).fetchall()]
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
-def test_the_schema_keeps_the_rule(migrated: Connection, rule: Rule) -> None:
+def test_the_schema_obeys_the_rule(migrated: Connection, rule: Rule) -> None:
     assert found(migrated, rule) == []
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
-def test_the_rule_finds_what_breaks_it(migrated: Connection, rule: Rule) -> None:
+def test_the_rule_detects_a_violation(migrated: Connection, rule: Rule) -> None:
     migrated.execute(rule.broken.encode())
     assert found(migrated, rule) == [rule.named]
 
 
-def test_a_table_is_listed_once_and_after_those_that_it_refers_to(migrated: Connection) -> None:
+def test_tables_are_listed_once_and_after_the_tables_they_reference(migrated: Connection) -> None:
     assert len({*DISTRIBUTED, *REFERENCE}) == len((*DISTRIBUTED, *REFERENCE))
     pairs = migrated.execute(
         "SELECT conrelid::regclass::text, confrelid::regclass::text FROM pg_constraint WHERE contype = 'f'"
@@ -251,7 +251,7 @@ FORBIDDEN: Final[Mapping[str, str]] = {
 }
 
 OF_THE_WHOLE_STORE: Final[Mapping[str, str]] = {
-    r"SELECT COALESCE\(MAX\(id_\w+\), 0\) \+ 1 FROM \w+": "a new id is one of the whole store",
+    r"SELECT COALESCE\(MAX\(id_\w+\), 0\) \+ 1 FROM \w+": "a new id is unique in the whole store",
     r"SELECT [\w, ]+ FROM (organizacao|conta|usuario) ORDER BY [\w, ]+": "a list for those who run the store",
     r"SELECT id_organizacao(, id_conta)? FROM (conta|usuario) WHERE id_\w+ = \?": "an id on the command line",
     r"SELECT count\(\*\), id_organizacao.* WHERE (\w+ \S+ 0 AND )?NOT EXISTS \(.*\) GROUP BY id_organizacao.*": (
@@ -266,7 +266,7 @@ def record(server: Server, tmp_path_factory: pytest.TempPathFactory) -> everythi
     return everything.done(server.url("used"), tmp_path_factory.mktemp("used") / "laudo.key")
 
 
-def test_every_function_that_asks_a_store_is_among_what_is_looked_at(record: everything.Record) -> None:
+def test_the_record_covers_every_function_that_queries_a_store(record: everything.Record) -> None:
     kept = (
         "server/migrations",
         "server/patience",
@@ -285,13 +285,13 @@ def test_every_function_that_asks_a_store_is_among_what_is_looked_at(record: eve
 
 
 @pytest.mark.parametrize("pattern", FORBIDDEN.values(), ids=FORBIDDEN)
-def test_no_statement_asks_for(record: everything.Record, pattern: str) -> None:
+def test_no_recorded_statement_contains(record: everything.Record, pattern: str) -> None:
     forbidden = re.compile(pattern, re.IGNORECASE | re.DOTALL)
     assert [text for text in record.statements if forbidden.search(text)] == []
 
 
 @pytest.mark.parametrize("pattern", FORBIDDEN.values(), ids=FORBIDDEN)
-def test_no_text_in_the_source_asks_for(pattern: str) -> None:
+def test_no_sql_in_the_source_contains(pattern: str) -> None:
     """This finds statements of rare cases, which may be missing from the recorded ones."""
     forbidden = re.compile(pattern, re.IGNORECASE | re.DOTALL)
     texts = list(_texts())
@@ -320,7 +320,7 @@ def test_every_statement_stays_within_one_organization(record: everything.Record
         "INSERT INTO tally (id_organizacao, total) SELECT id_organizacao, total FROM bucket",
     ],
 )
-def test_a_statement_beyond_one_organization_is_recognized(text: str) -> None:
+def test_a_statement_across_organizations_is_detected(text: str) -> None:
     assert not all(map(_is_owned, _blocks(text)))
 
 

@@ -20,12 +20,12 @@ from laudo.server.stores import open_store
 from test_citus_rules import OF_THE_WHOLE_STORE
 from twin import Touched, Watched
 
-# All tests run in one worker, so that everything is done with a store only once.
+# All tests run in one worker, so that all functions are run on a store only once.
 pytestmark = pytest.mark.xdist_group("citus")
 
 
 class Seen(NamedTuple):
-    """A twin's URL, and the machines that were touched when everything was done with it."""
+    """A twin's URL, and the machines that were touched when all functions were run on it."""
 
     touched: Touched
     url: str
@@ -79,11 +79,11 @@ def test_every_statement_runs_on_one_machine(seen: Seen) -> None:
     assert {text for text, _ in seen.touched.run} >= seen.touched.planned.keys()
 
 
-def test_a_transaction_changes_one_machine(seen: Seen) -> None:
+def test_a_transaction_changes_at_most_one_machine(seen: Seen) -> None:
     assert {len(machines) for machines in seen.touched.changed} == {0, 1}
 
 
-def test_the_organizations_lie_on_more_than_one_machine(seen: Seen) -> None:
+def test_the_organizations_are_spread_over_several_machines(seen: Seen) -> None:
     """Otherwise the tests above would prove nothing."""
     used = {machine for machines in seen.touched.changed for machine in machines}
     with closing(open_store(seen.url)) as database:
@@ -92,7 +92,7 @@ def test_the_organizations_lie_on_more_than_one_machine(seen: Seen) -> None:
     assert len(used) > 1
 
 
-def test_every_kind_of_write_was_done(seen: Seen) -> None:
+def test_every_kind_of_write_was_executed(seen: Seen) -> None:
     assert seen.touched.kinds == set(How)
 
 
@@ -107,7 +107,7 @@ def test_every_kind_of_write_was_done(seen: Seen) -> None:
         "DELETE FROM pessoa WHERE cpf > ?",
     ],
 )
-def test_a_statement_for_more_than_one_machine_is_recognized(seen: Seen, text: str) -> None:
+def test_a_statement_for_several_machines_is_detected(seen: Seen, text: str) -> None:
     touched = Touched()
     with closing(Watched(open_store(seen.url, write=True), touched)) as database, database.transaction() as connection:
         connection.fetch(Statement(text, ("1",)))
