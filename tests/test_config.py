@@ -20,7 +20,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_without_anything_the_defaults_are_in_force() -> None:
+def test_without_any_settings_the_defaults_apply() -> None:
     assert config.load({}, {}, None) == Settings()
 
 
@@ -29,7 +29,7 @@ def test_the_file_wins_over_defaults(file: Path) -> None:
     assert (settings.port, settings.max_rows, settings.log) == (9001, 50, False)
 
 
-def test_the_file_may_begin_with_the_mark_that_some_editors_write(file: Path) -> None:
+def test_the_settings_file_may_begin_with_a_byte_order_mark(file: Path) -> None:
     file.write_bytes(b"\xef\xbb\xbfport = 8001\n")
     assert config.load({}, {}, file).port == 8001
 
@@ -49,16 +49,14 @@ def test_laudo_config_names_the_file(file: Path) -> None:
     assert config.load({}, {"LAUDO_CONFIG": ""}, None).port == 8000
 
 
-def test_a_link_in_its_place_that_leads_nowhere_is_an_error_and_not_a_store_made_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dangling_link_as_settings_file_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("laudo.toml").symlink_to("unmounted/laudo.toml")
     with pytest.raises(ConfigError, match=r"^cannot read the settings file laudo\.toml: No such file"):
         config.load({}, {}, None)
 
 
-def test_it_tells_where_each_setting_came_from(file: Path) -> None:
+def test_resolve_states_the_source_of_each_setting(file: Path) -> None:
     _, sources = config.resolve({"host": "::1"}, {"LAUDO_PORT": "9002"}, file)
     assert list(sources) == [setting.name for setting in SETTINGS]
     assert sources["host"] == "--host"
@@ -85,22 +83,22 @@ def test_an_unknown_variable_is_an_error_with_a_suggestion() -> None:
     ("given", "meant"),
     [("LAUDO_KEY", "KEY_FILE"), ("LAUDO_POOL", "POOL_SIZE"), ("LAUDO_RATE", "RATE_LIMIT"), ("LAUDO_PROT", "PORT")],
 )
-def test_the_prefix_of_all_variables_makes_none_of_them_likelier(given: str, meant: str) -> None:
+def test_suggestions_ignore_the_common_prefix_of_variables(given: str, meant: str) -> None:
     with pytest.raises(ConfigError, match=rf"; hint: did you mean LAUDO_{meant}\?$"):
         config.load({}, {given: "50"}, None)
 
 
-def test_what_resembles_nothing_is_answered_with_what_is_known() -> None:
+def test_an_unrecognizable_variable_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ConfigError, match="hint: the known ones are LAUDO_STORE, LAUDO_KEY_FILE"):
         config.load({}, {"LAUDO_ZZZZZZZZZZ": "50"}, None)
 
 
 @pytest.mark.parametrize("name", [*config.FOREIGN, "LAUDO_TEST_PG"])
-def test_variables_of_other_parts_are_known(name: str, file: Path) -> None:
+def test_variables_of_other_parts_of_laudo_are_accepted(name: str, file: Path) -> None:
     assert config.load({}, {name: str(file)}, file).port == 9001
 
 
-def test_what_kubernetes_says_of_a_service_named_laudo_is_no_setting(file: Path) -> None:
+def test_variables_that_kubernetes_sets_for_a_service_are_ignored(file: Path) -> None:
     told = {
         "LAUDO_SERVICE_HOST": "10.43.0.7",
         "LAUDO_SERVICE_PORT": "8000",
@@ -128,7 +126,7 @@ def test_what_kubernetes_says_of_a_service_named_laudo_is_no_setting(file: Path)
         ("LAUDO_SERVER_TIMING", "tcp://10.43.0.7:8000"),
     ],
 )
-def test_what_only_resembles_that_is_refused(name: str, value: str) -> None:
+def test_variables_that_only_resemble_those_of_kubernetes_are_refused(name: str, value: str) -> None:
     with pytest.raises(ConfigError, match=f"^(unknown environment variable '{name}'|.* \\(from {name}\\) is not)"):
         config.load({}, {name: value}, None)
 
@@ -181,7 +179,7 @@ def test_what_only_resembles_that_is_refused(name: str, value: str) -> None:
         ("rehearse", "503=10;429=10"),
     ],
 )
-def test_a_wrong_value_is_named_with_its_source_and_what_is_accepted(name: str, value: str) -> None:
+def test_an_invalid_value_is_refused_with_its_source_and_accepted_values(name: str, value: str) -> None:
     accepted = next(setting.accepts for setting in SETTINGS if setting.name == name)
     with pytest.raises(ConfigError) as error:
         config.load({}, {f"LAUDO_{name.upper()}": value}, None)
@@ -189,7 +187,7 @@ def test_a_wrong_value_is_named_with_its_source_and_what_is_accepted(name: str, 
 
 
 @pytest.mark.parametrize("text", ["port = 8000.0", "port = true", "log = 2", "port = {a = 1}", "host = 1e5"])
-def test_a_key_of_another_type_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_value_of_the_wrong_type_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "laudo.toml"
     path.write_text(text)
     with pytest.raises(ConfigError, match=r"\(from .*laudo\.toml\) is not "):
@@ -211,18 +209,18 @@ def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path, content: bytes |
 @pytest.mark.parametrize(
     "value", ["https://a.example, http://localhost:3000", ["https://a.example", "http://localhost:3000"]]
 )
-def test_origins_are_a_list_in_toml_and_separated_by_commas_elsewhere(value: object) -> None:
+def test_origins_are_a_toml_list_or_a_text_separated_by_commas(value: object) -> None:
     settings = config.load({"allowed_origins": value}, {}, None)
     assert settings.allowed_origins == ("https://a.example", "http://localhost:3000")
 
 
 @pytest.mark.parametrize("value", ["503=10, 5s=2,", ["503=10", "5s=2"]])
-def test_what_is_rehearsed_is_a_list_too(value: object) -> None:
+def test_rehearse_is_a_toml_list_or_a_text_separated_by_commas(value: object) -> None:
     assert config.load({"rehearse": value}, {}, None).rehearse == ("503=10", "5s=2")
 
 
 @pytest.mark.parametrize("value", ["401=25,429=25,500=25,503=25", "999.999s=100", "0s=0", ""])
-def test_a_hundred_requests_may_all_meet_something_or_none(value: str) -> None:
+def test_rehearsed_percentages_may_add_up_to_0_or_100(value: str) -> None:
     assert ",".join(config.load({"rehearse": value}, {}, None).rehearse) == value
 
 
@@ -234,11 +232,11 @@ OTHER = "postgres://three/laudo"
     "value",
     [f"{ONE},{OTHER}", f"{ONE}, {OTHER}", f" {ONE} {OTHER} ", f"{ONE},,{OTHER},", [ONE, OTHER]],
 )
-def test_replicas_are_separated_by_commas_or_blanks_and_may_name_several_hosts_each(value: object) -> None:
+def test_replicas_are_separated_by_commas_or_blanks(value: object) -> None:
     assert config.load({"read_store": value}, {}, None).read_store == (ONE, OTHER)
 
 
-def test_replicas_are_shown_without_passwords_as_they_can_be_given() -> None:
+def test_replicas_are_shown_without_passwords_in_a_form_that_parses() -> None:
     settings = config.load({"read_store": f"{ONE},{ONE}"}, {}, None)
     [setting] = [setting for setting in SETTINGS if setting.name == "read_store"]
     shown = setting.show(settings)
@@ -275,26 +273,26 @@ def test_no_password_of_a_store_is_ever_shown(store: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["password", "sslpassword", "oauth_client_secret", "pass%77ord"])
-def test_all_but_the_password_is_shown_as_it_was_given(name: str) -> None:
+def test_a_store_url_is_shown_unchanged_except_for_the_password(name: str) -> None:
     store = f"postgresql://db/laudo?user=laudo&{name}={PASSWORD}&sslmode=require"
     [setting] = [setting for setting in SETTINGS if setting.name == "store"]
     assert setting.show(config.load({"store": store}, {}, None)) == store.replace(PASSWORD, "***")
 
 
-def test_a_wrong_store_is_not_repeated() -> None:
+def test_the_refusal_of_a_store_does_not_contain_its_password() -> None:
     with pytest.raises(ConfigError) as error:
         config.load({"store": f"laudo:{PASSWORD}@db"}, {}, None)
     assert PASSWORD not in str(error.value)
 
 
-def test_the_table_is_the_record() -> None:
+def test_the_settings_table_matches_the_settings_record() -> None:
     assert [setting.name for setting in SETTINGS] == [field.name for field in fields(Settings)]
     for setting in SETTINGS:
         assert setting.default == getattr(Settings(), setting.name)
         assert setting.about.endswith(".")
 
 
-def test_the_ends_of_what_is_accepted_are_accepted() -> None:
+def test_the_bounds_of_an_accepted_range_are_accepted() -> None:
     found = [(setting, re.search("from ([0-9]+) to ([0-9]+)", setting.accepts)) for setting in SETTINGS]
     ranges = [(setting, ends.groups()) for setting, ends in found if ends]
     assert len(ranges) > 5
@@ -302,17 +300,17 @@ def test_the_ends_of_what_is_accepted_are_accepted() -> None:
         assert [str(setting.parse(end)) for end in ends] == list(ends)
 
 
-def test_a_default_written_as_text_is_accepted_as_such() -> None:
+def test_every_default_can_be_parsed_from_its_text() -> None:
     for setting in SETTINGS:
         assert setting.parse(setting.show(Settings())) == setting.default
 
 
-def test_flags_and_variables_are_made_from_the_name() -> None:
+def test_flags_and_variables_are_derived_from_the_name() -> None:
     names = {setting.name: (setting.flag, setting.variable) for setting in SETTINGS}
     assert names["max_rows"] == ("--max-rows", "LAUDO_MAX_ROWS")
 
 
-def test_settings_are_frozen_and_travel_to_worker_processes() -> None:
+def test_settings_are_frozen_and_can_be_pickled() -> None:
     settings = Settings(port=9000)
     assert pickle.loads(pickle.dumps(settings)) == settings  # noqa: S301 - our own bytes
     with pytest.raises(FrozenInstanceError):
@@ -337,7 +335,7 @@ def test_workers_default_to_the_cores_of_this_process() -> None:
         ({}, 4),
     ],
 )
-def test_workers_default_to_what_a_container_was_given(
+def test_workers_default_to_the_cpu_limit_of_the_container(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: dict[str, str], expected: int
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _process: set(range(4)), raising=False)
@@ -350,5 +348,5 @@ def test_workers_default_to_what_a_container_was_given(
     assert cores(tmp_path) == expected
 
 
-def test_where_there_are_no_control_groups_the_processors_count(tmp_path: Path) -> None:
+def test_without_control_groups_the_available_processors_are_counted(tmp_path: Path) -> None:
     assert cores(tmp_path) == len(os.sched_getaffinity(0))

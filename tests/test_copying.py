@@ -1,4 +1,4 @@
-"""A copy of a store equals it, whichever engines the two have, after interruptions, and when the source has changed."""
+"""A copy equals its source: between any two engines, after interruptions, and when the source has changed."""
 
 import random
 import re
@@ -72,7 +72,7 @@ def filled(url: str, key_file: Path) -> Original:
 
 
 class World:
-    """A source that starts as the original does, and empty targets to copy it to."""
+    """A source that starts as a copy of the original, and empty targets to copy it to."""
 
     def __init__(self, original: Original, source_url: str, targets: Stores) -> None:
         self._targets = targets
@@ -202,14 +202,14 @@ def damage(database: Database, text: str) -> None:
 # A copy.
 
 
-def test_a_copy_has_all_that_its_source_has(world: World) -> None:
+def test_a_copy_equals_its_source(world: World) -> None:
     target = world.target()
     assert run(world.source, target) == ((world.size, 0, 0), [])
     assert state(target) == state(world.source)
     assert not list(verify(target))
 
 
-def test_a_copy_of_a_copy_is_the_same_again(world: World) -> None:
+def test_a_copy_of_a_copy_equals_the_source(world: World) -> None:
     target, another = world.target(), world.target()
     run(world.source, target)
     assert run(target, another)[1] == []
@@ -240,7 +240,7 @@ def questions() -> Iterator[tuple[str, str]]:
             yield name, "&".join(f"{key}={value}" for key, value in pairs.items())
 
 
-def test_a_copy_answers_as_its_source_does_and_with_its_etags(world: World) -> None:
+def test_a_copy_gives_the_answers_and_etags_of_its_source(world: World) -> None:
     """A version always names the same state of a list, and the copy has that state, so clients' caches stay valid."""
     target = world.target()
     run(world.source, target)
@@ -258,7 +258,7 @@ def test_a_copy_answers_as_its_source_does_and_with_its_etags(world: World) -> N
         assert copy.get("/usuario").body == source.get("/usuario").body
 
 
-def test_a_walk_goes_on_in_the_copy(world: World) -> None:
+def test_a_walk_can_continue_in_the_copy(world: World) -> None:
     target = world.target()
     run(world.source, target)
     source, copy = (world.clients(database)[0] for database in (world.source, target))
@@ -270,14 +270,14 @@ def test_a_walk_goes_on_in_the_copy(world: World) -> None:
 # A copy that is run again.
 
 
-class Reading(Forwarding):
+class ReadOnly(Forwarding):
     """A store to which no row may be written."""
 
     def writing(self, connection: Connection) -> Connection:
-        return _ReadingConnection(connection, self)
+        return _ReadOnlyConnection(connection, self)
 
 
-class _ReadingConnection(ForwardingConnection[Reading]):
+class _ReadOnlyConnection(ForwardingConnection[ReadOnly]):
     def write(self, write: Write, rows: Iterable[Row]) -> None:
         assert not list(rows), write
 
@@ -290,19 +290,19 @@ def test_copying_again_writes_nothing(world: World) -> None:
     target = world.target()
     run(world.source, target)
     before = state(target), contents(target)
-    assert run(Reading(world.source), Reading(target)) == ((0, 0, world.size), [])
+    assert run(ReadOnly(world.source), ReadOnly(target)) == ((0, 0, world.size), [])
     assert (state(target), contents(target)) == before
 
 
-def test_a_copy_follows_its_source(world: World) -> None:
+def test_copying_again_applies_the_changes_of_the_source(world: World) -> None:
     target = world.target()
     run(world.source, target)
     world.change()
-    assert run(Reading(world.source), target) == ((70, 61, 104), [])
+    assert run(ReadOnly(world.source), target) == ((70, 61, 104), [])
     assert state(target) == state(world.source)
 
 
-def test_a_copy_that_follows_its_source_holds_no_name_that_a_person_has_no_more(files: World) -> None:
+def test_copying_again_removes_a_former_name_from_the_target_file(files: World) -> None:
     target, account = files.target(), files.accounts[0]
     [(file,)] = target.fetch(Statement("SELECT file FROM pragma_database_list WHERE name = 'main'"))
 
@@ -319,7 +319,7 @@ def test_a_copy_that_follows_its_source_holds_no_name_that_a_person_has_no_more(
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_whatever_reports_the_target_has_it_gets_those_of_the_source(
+def test_copying_replaces_the_targets_reports_with_those_of_the_source(
     files: World, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seeded = random.Random(seed)
@@ -388,7 +388,7 @@ def stopped(world: World, target: Database, transactions: int) -> bool:
     return False
 
 
-def test_an_interrupted_copy_shows_nothing_or_all_and_goes_on(world: World) -> None:
+def test_an_interrupted_copy_shows_nothing_or_all_and_can_be_resumed(world: World) -> None:
     right = shown(world, world.source)
     for transactions in count(step=3):
         target = world.target()
@@ -402,7 +402,7 @@ def test_an_interrupted_copy_shows_nothing_or_all_and_goes_on(world: World) -> N
             break
 
 
-def test_an_interrupted_second_copy_shows_what_was_or_nothing_or_what_is(world: World) -> None:
+def test_an_interrupted_second_copy_shows_old_new_or_no_reports(world: World) -> None:
     target = world.target()
     run(world.source, target)
     before = shown(world, target)[:3]
@@ -422,7 +422,7 @@ def test_an_interrupted_second_copy_shows_what_was_or_nothing_or_what_is(world: 
     assert state(target) == state(world.source)
 
 
-def test_what_is_written_before_it_is_read_is_copied(world: World) -> None:
+def test_changes_made_before_the_reports_are_read_are_copied(world: World) -> None:
     target = world.target()
     copy = Copy(world.source, target)
     copy.copy_callers()
@@ -433,7 +433,7 @@ def test_what_is_written_before_it_is_read_is_copied(world: World) -> None:
     assert state(target) == state(world.source)
 
 
-def test_what_was_not_counted_is_counted_by_the_next_run(world: World) -> None:
+def test_an_uncounted_copy_is_counted_by_the_next_run(world: World) -> None:
     target = world.target()
     copy = Copy(world.source, target)
     copy.copy_callers()
@@ -489,7 +489,7 @@ def _revoke(store: Store, id_token: int) -> None:
 
 
 @pytest.mark.parametrize("what", OWN)
-def test_a_target_with_something_of_its_own_is_refused_before_anything_is_written(files: World, what: str) -> None:
+def test_a_target_with_changes_of_its_own_is_refused_and_unchanged(files: World, what: str) -> None:
     target = files.target()
     run(files.source, target)
     make, reason = OWN[what]
@@ -501,7 +501,7 @@ def test_a_target_with_something_of_its_own_is_refused_before_anything_is_writte
 
 
 @pytest.mark.parametrize("what", ["a report", "a report less"])
-def test_what_a_target_has_of_its_own_is_kept_when_the_source_is_written_to_after_it(files: World, what: str) -> None:
+def test_a_target_with_own_changes_is_refused_even_if_the_source_is_newer(files: World, what: str) -> None:
     target = files.target()
     run(files.source, target)
     OWN[what][0](Store(target, files.key_file))
@@ -512,7 +512,7 @@ def test_what_a_target_has_of_its_own_is_kept_when_the_source_is_written_to_afte
     assert state(target) == before
 
 
-def test_a_copy_that_a_version_left_which_noted_nothing_is_brought_up_to_date(files: World) -> None:
+def test_a_copy_without_recorded_versions_is_brought_up_to_date(files: World) -> None:
     target = files.target()
     run(files.source, target)
     damage(target, "UPDATE conta SET copied = 0; UPDATE organizacao SET copied = 0")
@@ -521,7 +521,7 @@ def test_a_copy_that_a_version_left_which_noted_nothing_is_brought_up_to_date(fi
     assert state(target) == state(files.source)
 
 
-def test_a_target_that_a_newer_version_migrated_is_refused(files: World) -> None:
+def test_a_target_migrated_by_a_newer_version_is_refused(files: World) -> None:
     target = files.target()
     with target.transaction() as connection:
         connection.run_script("INSERT INTO migration (name, applied_at) VALUES ('9999_newer.sql', 0)")
@@ -529,7 +529,7 @@ def test_a_target_that_a_newer_version_migrated_is_refused(files: World) -> None
         Copy(files.source, target)
 
 
-def test_a_target_that_a_newer_version_migrates_meanwhile_is_not_counted(files: World) -> None:
+def test_a_target_migrated_during_the_copy_is_not_counted(files: World) -> None:
     target = files.target()
     copy = Copy(files.source, target)
     copy.copy_callers()
@@ -539,7 +539,7 @@ def test_a_target_that_a_newer_version_migrates_meanwhile_is_not_counted(files: 
         copy.count()
 
 
-def test_what_was_not_counted_is_no_source(world: World) -> None:
+def test_an_uncounted_copy_is_refused_as_source(world: World) -> None:
     unfinished = world.target()
     copy = Copy(world.source, unfinished)
     copy.copy_callers()
@@ -585,7 +585,7 @@ DAMAGE: Final = {
 
 @pytest.mark.parametrize("what", DAMAGE)
 @pytest.mark.parametrize("world", [("sqlite", "sqlite"), ("sqlite", "postgres")], indirect=True, ids="-".join)
-def test_damage_is_found_and_mended_by_the_next_run(world: World, what: str) -> None:
+def test_damage_is_found_and_repaired_by_the_next_run(world: World, what: str) -> None:
     text, line = DAMAGE[what]
     target = world.target()
     copy = copied(world.source, target)
@@ -596,14 +596,14 @@ def test_damage_is_found_and_mended_by_the_next_run(world: World, what: str) -> 
     assert state(target) == state(world.source)
 
 
-def test_a_facet_that_is_another_one_is_told(files: World) -> None:
+def test_a_changed_facet_is_reported(files: World) -> None:
     target = files.target()
     copy = copied(files.source, target)
     damage(target, "UPDATE facet SET nome = nome || '!' WHERE id_conta = 1 AND facet = 1")
     assert list(copy.compare()) == [OTHERS]
 
 
-def test_a_damaged_index_of_words_is_made_anew(files: World) -> None:
+def test_a_damaged_index_of_words_is_rebuilt(files: World) -> None:
     target = files.target()
     copy = copied(files.source, target)
     damage(
@@ -614,7 +614,7 @@ def test_a_damaged_index_of_words_is_made_anew(files: World) -> None:
     assert run(files.source, target)[1] == []
 
 
-def test_persons_that_are_to_be_counted_anew_have_not_the_etag_of_none(world: World) -> None:
+def test_persons_to_be_recounted_do_not_have_the_etag_of_an_empty_list(world: World) -> None:
     target = world.target()
     copy = Copy(world.source, target)
     copy.copy_callers()
@@ -628,7 +628,7 @@ def test_persons_that_are_to_be_counted_anew_have_not_the_etag_of_none(world: Wo
     assert empty.headers["etag"] != found.headers["etag"]
 
 
-def test_which_of_two_stores_is_damaged_is_told(files: World, tmp_path: Path) -> None:
+def test_the_error_names_the_store_that_is_damaged(files: World, tmp_path: Path) -> None:
     target, damaged = files.target(), tmp_path / "damaged.db"
     copied(files.source, target)
     with closing(apsw.Connection(files.source_url.removeprefix("sqlite:///"))) as connection:
@@ -640,7 +640,7 @@ def test_which_of_two_stores_is_damaged_is_told(files: World, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("what", DAMAGE)
-def test_no_difference_holds_a_value_of_a_report(files: World, what: str) -> None:
+def test_reported_differences_contain_no_values_of_reports(files: World, what: str) -> None:
     target = files.target()
     copy = copied(files.source, target)
     damage(target, DAMAGE[what][0])
@@ -650,7 +650,7 @@ def test_no_difference_holds_a_value_of_a_report(files: World, what: str) -> Non
     assert not [value for row in rows for value in row if value and value.lower() in said]
 
 
-def test_a_source_that_has_changed_is_told(world: World) -> None:
+def test_a_source_that_changed_after_copying_is_reported(world: World) -> None:
     target = world.target()
     copy = copied(world.source, target)
     world.change()
@@ -664,36 +664,36 @@ def test_a_source_that_has_changed_is_told(world: World) -> None:
     assert run(world.source, target)[1] == []
 
 
-class Living(Forwarding):
+class Changing(Forwarding):
     """A store that is changed by somebody else as soon as the first reports have been read."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world.source)
         self._others = Store(world.open(world.source_url), world.key_file)
         self._world = world
-        self._lives = True
+        self._unchanged = True
 
     def reading(self, connection: Connection) -> Connection:
-        return _LivingConnection(connection, self)
+        return _ChangingConnection(connection, self)
 
-    def live(self) -> None:
-        if self._lives:
-            self._lives = False
+    def change_once(self) -> None:
+        if self._unchanged:
+            self._unchanged = False
             self._world.change(self._others)
 
 
-class _LivingConnection(ForwardingConnection[Living]):
+class _ChangingConnection(ForwardingConnection[Changing]):
     def fetch(self, statement: Statement) -> list[Row]:
         rows = super().fetch(statement)
         if "LIMIT" in statement.text:
-            self._store.live()
+            self._store.change_once()
         return rows
 
 
-def test_an_organization_is_copied_as_it_was_at_one_moment(world: World) -> None:
+def test_an_organization_is_copied_from_a_single_snapshot(world: World) -> None:
     before = {table: [row for row in rows if row[0] == 1] for table, rows in state(world.source).items()}
     target = world.target()
-    found = run(Living(world), target)[1]
+    found = run(Changing(world), target)[1]
     assert "account 1: the source has changed since it was copied" in found
     assert "account 2: the source has changed since it was copied" in found
     assert {table: [row for row in rows if row[0] == 1] for table, rows in state(target).items()} == before
@@ -704,7 +704,7 @@ def test_an_organization_is_copied_as_it_was_at_one_moment(world: World) -> None
 # What a copy needs.
 
 
-def test_whoever_may_write_copies_what_whoever_may_read_reads(tmp_path: Path) -> None:
+def test_copying_needs_only_the_reader_and_writer_roles(tmp_path: Path) -> None:
     with postgres_server.start() as server, ExitStack() as opened:
 
         def become(role: str, name: str, *, write: bool = False) -> Database:
@@ -786,7 +786,7 @@ def test_no_more_than_a_chunk_is_read_at_once(world: World) -> None:
     assert (source.most, target.most) == (CHUNK, CHUNK)
 
 
-def test_progress_rises_to_all_there_is(world: World) -> None:
+def test_progress_rises_to_its_total(world: World) -> None:
     copy = Copy(world.source, world.target())
     copy.copy_callers()
     for phase in (copy.copy_reports, copy.count, copy.compare, copy.verify):
