@@ -247,7 +247,7 @@ MakeFailing = Callable[[int, Exception], Client]
 
 @pytest.fixture
 def make_failing(store_url: str, new_app: NewApp, account: Account) -> Iterator[MakeFailing]:
-    """Gives a function that makes a client of an application with an `FailingStore` store."""
+    """Gives a function that makes a client of an application with a `FailingStore`."""
     database = open_store(store_url)
     yield lambda good, error: Client(new_app(FailingStore(database, good=good, error=error)), account.token)
     database.close()
