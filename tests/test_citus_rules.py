@@ -285,13 +285,13 @@ def test_the_record_covers_every_function_that_queries_a_store(record: everythin
 
 
 @pytest.mark.parametrize("pattern", FORBIDDEN.values(), ids=FORBIDDEN)
-def test_no_recorded_statement_contains(record: everything.Record, pattern: str) -> None:
+def test_no_recorded_statement_uses_a_forbidden_construct(record: everything.Record, pattern: str) -> None:
     forbidden = re.compile(pattern, re.IGNORECASE | re.DOTALL)
     assert [text for text in record.statements if forbidden.search(text)] == []
 
 
 @pytest.mark.parametrize("pattern", FORBIDDEN.values(), ids=FORBIDDEN)
-def test_no_sql_in_the_source_contains(pattern: str) -> None:
+def test_no_sql_in_the_source_uses_a_forbidden_construct(pattern: str) -> None:
     """This finds statements of rare cases, which may be missing from the recorded ones."""
     forbidden = re.compile(pattern, re.IGNORECASE | re.DOTALL)
     texts = list(_texts())

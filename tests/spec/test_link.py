@@ -249,7 +249,7 @@ def test_a_cursor_can_hold_any_value(acme: Client, store: Store, account: Accoun
     assert len(set(keys(list(acme.walk(f"/relatorios?sort={sort}"))))) == 60
 
 
-def test_a_walk_continues_correctly_after_its_last_page_is_deleted(
+def test_a_walk_continues_correctly_after_the_page_just_read_is_deleted(
     acme: Client, store: Store, account: Account
 ) -> None:
     reports = [
