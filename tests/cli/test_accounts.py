@@ -5,7 +5,7 @@ import pytest
 from shell import Shell, one_line
 
 
-def test_what_is_made_is_told_and_listed(laudo: Shell) -> None:
+def test_created_items_are_reported_and_listed(laudo: Shell) -> None:
     assert laudo.prints("organization", "create", "Outra") == "organization 2, with account 2 (principal)"
     assert laudo.prints("account", "create", "Filial", "--organization", "2") == "account 3 of organization 2"
     words = ("user", "create", "--account", "3", "--email", "rui@example.com", "--name", "Rui")
@@ -22,18 +22,18 @@ def test_what_is_made_is_told_and_listed(laudo: Shell) -> None:
     }
 
 
-def test_what_is_made_can_be_told_as_json(laudo: Shell) -> None:
+def test_create_can_print_json(laudo: Shell) -> None:
     made = json.loads(laudo.prints("organization", "create", "Outra", "--json"))
     assert made == {"id_organizacao": 2, "nome_organizacao": "Outra", "enabled": True, "id_conta": 2}
 
 
-def test_without_json_lists_are_columns_under_names(laudo: Shell) -> None:
+def test_lists_without_json_are_columns_with_a_header(laudo: Shell) -> None:
     header, line = laudo.prints("user", "list").splitlines()
     assert header.split() == ["id_organizacao", "id_conta", "id_usuario", "email", "nome_usuario", "enabled"]
     assert line.split() == ["1", "1", "1", "ana@example.com", "Ana", "yes"]
 
 
-def test_nothing_is_printed_that_turns_a_text(laudo: Shell) -> None:
+def test_bidi_control_characters_are_never_printed(laudo: Shell) -> None:
     name = "Outra \u202eavoN"
     made = laudo.prints("organization", "create", name, "--json")
     assert laudo.prints("organization", "list").splitlines()[-1].split() == ["2", "Outra", "\ufffdavoN", "yes"]
@@ -45,7 +45,7 @@ def test_nothing_is_printed_that_turns_a_text(laudo: Shell) -> None:
     assert "\u202e" not in made + listed
 
 
-def test_an_empty_list_is_an_empty_array_or_said_to_be_empty(fresh: Shell) -> None:
+def test_an_empty_list_prints_an_empty_array_or_a_note_on_stderr(fresh: Shell) -> None:
     fresh.prints("migrate")
     assert fresh.lists("organization", "list") == []
     result = fresh("organization", "list")
@@ -53,14 +53,14 @@ def test_an_empty_list_is_an_empty_array_or_said_to_be_empty(fresh: Shell) -> No
 
 
 @pytest.mark.parametrize("noun", ["organization", "account", "user"])
-def test_each_level_can_be_disabled_and_enabled(laudo: Shell, noun: str) -> None:
+def test_organizations_accounts_and_users_can_be_disabled_and_enabled(laudo: Shell, noun: str) -> None:
     assert laudo.prints(noun, "disable", "1") == f"{noun} 1 is disabled"
     assert [item["enabled"] for item in laudo.lists(noun, "list")] == [False]
     assert laudo.prints(noun, "enable", "1") == f"{noun} 1 is enabled"
     assert [item["enabled"] for item in laudo.lists(noun, "list")] == [True]
 
 
-def test_who_is_not_there_is_one_line_and_2(laudo: Shell) -> None:
+def test_an_unknown_user_prints_one_line_and_exits_with_2(laudo: Shell) -> None:
     result = laudo("user", "disable", "9")
     assert result.exit_code == 2
     assert one_line(result) == "error: there is no user 9; hint: laudo user list"

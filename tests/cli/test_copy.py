@@ -21,13 +21,13 @@ from strategies import many
 EQUAL: Final = "the stores are equal; the tokens work with the same key file\n"
 
 MANY: Final = 20_000
-"""So many reports that copying them takes several transactions."""
+"""Enough reports that copying them takes several transactions."""
 
 
 @pytest.fixture
 def target(laudo: Shell) -> str:
-    """An empty store in a file, besides the one with an account and a user."""
-    return made(laudo, "target.db")
+    """A second, empty store, in a file."""
+    return new_store(laudo, "target.db")
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def server(postgres: Engine, tmp_path: Path) -> Iterator[str]:
         yield stores.new()
 
 
-def made(laudo: Shell, name: str) -> str:
+def new_store(laudo: Shell, name: str) -> str:
     url = f"sqlite:///{laudo.folder}/{name}"
     laudo.prints("migrate", "--store", url)
     return url
@@ -57,7 +57,7 @@ def rows(url: str) -> list[tuple[object, ...]]:
         return store.fetch(Statement("SELECT numero, item FROM relatorio ORDER BY numero"))
 
 
-def test_a_copy_counts_and_ends_with_0(laudo: Shell, target: str) -> None:
+def test_a_copy_prints_counts_and_exits_with_0(laudo: Shell, target: str) -> None:
     fill(laudo, 240)
     copied = "1 organization, 1 account; reports: 240 written, 0 deleted, 0 unchanged\n"
     assert run(laudo, target) == (0, copied, EQUAL)
@@ -66,7 +66,7 @@ def test_a_copy_counts_and_ends_with_0(laudo: Shell, target: str) -> None:
     assert rows(target) == rows(laudo.store)
 
 
-def test_a_store_goes_to_postgresql_and_back(laudo: Shell, server: str, target: str) -> None:
+def test_a_store_survives_a_copy_to_postgresql_and_back(laudo: Shell, server: str, target: str) -> None:
     fill(laudo, 240)
     laudo.prints("token", "create", "--user", "1")
     assert run(laudo, server)[0] == 0
@@ -77,7 +77,7 @@ def test_a_store_goes_to_postgresql_and_back(laudo: Shell, server: str, target: 
     assert laudo.prints("verify", "--store", server) == ""
 
 
-def test_what_changes_in_the_source_follows(laudo: Shell, target: str) -> None:
+def test_a_second_copy_applies_changes_of_the_source(laudo: Shell, target: str) -> None:
     fill(laudo, 240)
     run(laudo, target)
     fill(laudo, 300)
@@ -88,7 +88,7 @@ def test_what_changes_in_the_source_follows(laudo: Shell, target: str) -> None:
     assert rows(target) == rows(laudo.store)
 
 
-def test_the_variable_for_the_store_plays_no_part(laudo: Shell, target: str) -> None:
+def test_copy_ignores_the_variable_laudo_store(laudo: Shell, target: str) -> None:
     fill(laudo, 30)
     elsewhere = f"sqlite:///{laudo.folder}/elsewhere.db"
     result = laudo("copy", "--from", laudo.store, "--to", target, env={"LAUDO_STORE": elsewhere})
@@ -107,8 +107,10 @@ def test_the_variable_for_the_store_plays_no_part(laudo: Shell, target: str) -> 
         ("laudo.db", "bare.db", "error: --to: the store has no schema, or an older one; run `laudo migrate`"),
     ],
 )
-def test_a_copy_that_cannot_begin_is_one_line_and_2(laudo: Shell, source: str, target: str, line: str) -> None:
-    made(laudo, "target.db")
+def test_a_copy_that_cannot_begin_prints_one_line_and_exits_with_2(
+    laudo: Shell, source: str, target: str, line: str
+) -> None:
+    new_store(laudo, "target.db")
     (laudo.folder / "linked.db").symlink_to("target.db")
     (laudo.folder / "named.db").hardlink_to(laudo.folder / "target.db")
     apsw.Connection(str(laudo.folder / "bare.db")).execute("CREATE TABLE x (y)")
@@ -119,7 +121,7 @@ def test_a_copy_that_cannot_begin_is_one_line_and_2(laudo: Shell, source: str, t
     assert not (laudo.folder / "none.db").exists()
 
 
-def test_a_store_on_a_server_is_not_copied_onto_itself_by_another_url(laudo: Shell, server: str) -> None:
+def test_copy_refuses_two_urls_of_the_same_postgresql_store(laudo: Shell, server: str) -> None:
     result = laudo("copy", "--from", server, "--to", f"{server}?options=-c%20timezone%3DAsia/Tokyo")
     assert (result.exit_code, one_line(result)) == (2, "error: the source and the target are the same store")
 
@@ -127,14 +129,14 @@ def test_a_store_on_a_server_is_not_copied_onto_itself_by_another_url(laudo: She
 @pytest.mark.parametrize(
     "url", ["laudo.db", "mysql://user:hunter2@localhost/x", "postgresql://user:hunter2@127.0.0.1:1/x"]
 )
-def test_no_password_is_told(laudo: Shell, url: str) -> None:
+def test_errors_never_contain_a_password(laudo: Shell, url: str) -> None:
     code, answer, said = run(laudo, url)
     assert (code, answer, said.count("\n")) == (2, "", 1)
     assert said.startswith("error: --to: ")
     assert "hunter2" not in said
 
 
-def test_a_target_with_something_of_its_own_is_left_as_it_is(laudo: Shell, target: str) -> None:
+def test_a_target_with_other_data_is_refused_and_unchanged(laudo: Shell, target: str) -> None:
     fill(laudo, 240)
     laudo.prints("organization", "create", "Outra", "--store", target)
     code, answer, said = run(laudo, target)
@@ -146,7 +148,7 @@ def test_a_target_with_something_of_its_own_is_left_as_it_is(laudo: Shell, targe
     assert rows(target) == []
 
 
-def test_differences_are_lines_and_exit_1(laudo: Shell, target: str) -> None:
+def test_differences_are_listed_and_exit_with_1(laudo: Shell, target: str) -> None:
     fill(laudo, 240)
     spoiling = "CREATE TRIGGER spoil AFTER INSERT ON relatorio BEGIN UPDATE relatorio SET mensagem = '?'; END"
     connection = apsw.Connection(str(laudo.folder / "target.db"))
@@ -162,14 +164,14 @@ def test_differences_are_lines_and_exit_1(laudo: Shell, target: str) -> None:
     assert run(laudo, target)[0] == 0
 
 
-def test_an_interrupted_copy_goes_on_where_it_was(laudo: Shell) -> None:
+def test_an_interrupted_copy_resumes_where_it_stopped(laudo: Shell) -> None:
     with closing(open_store(laudo.store, write=True)) as store:
         Ingest(store, 1).write(many(MANY))
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-        hold_of_an_interruption(laudo, made(laudo, f"{number.name}.db"), number)
+        check_interrupted_copy(laudo, new_store(laudo, f"{number.name}.db"), number)
 
 
-def hold_of_an_interruption(laudo: Shell, target: str, number: signal.Signals) -> None:
+def check_interrupted_copy(laudo: Shell, target: str, number: signal.Signals) -> None:
     """Interrupt a copy after the first reports, then run it again to the end."""
     with laudo.starts("copy", "--from", laudo.store, "--to", target) as process:
         _wait_for_reports(process, target)
@@ -200,7 +202,7 @@ def _wait_for_reports(process: subprocess.Popen[bytes], url: str) -> None:
             time.sleep(0.002)
 
 
-def test_a_failure_after_a_part_says_what_is_kept(laudo: Shell, target: str) -> None:
+def test_a_copy_that_fails_midway_reports_what_it_kept(laudo: Shell, target: str) -> None:
     fill(laudo, 240)
     failing = "CREATE TRIGGER fail BEFORE INSERT ON relatorio BEGIN SELECT raise(FAIL, '52998224725'); END"
     apsw.Connection(str(laudo.folder / "target.db")).execute(failing)

@@ -18,7 +18,7 @@ ABSENT = "0f8fad5b-d9cb-469f-a165-70867728950e"
 
 
 def numeros(count: int) -> list[str]:
-    """The numeros of the first reports that `ndjson` writes."""
+    """Return the numeros of the first reports that `ndjson` writes."""
     return [str(json.loads(line)["numero"]) for line in demo.ndjson_lines(islice(demo.relatorios(5000), count))]
 
 
@@ -30,7 +30,7 @@ def test_reports_are_deleted_by_their_uuids(laudo: Shell) -> None:
     assert laudo("verify").exit_code == 0
 
 
-def test_they_are_read_from_stdin_a_line_each(laudo: Shell) -> None:
+def test_uuids_are_read_from_stdin_one_per_line(laudo: Shell) -> None:
     laudo.prints("import", str(ndjson(laudo.folder, 2500)), "--account", "1")
     lines = "\ufeff" + "\r\n".join(numeros(2400)) + "\r\n\r\n" + ABSENT
     assert laudo.prints("delete", "--account", "1", "-", stdin=lines) == "2400 deleted, 1 absent, 0 rejected"
@@ -38,9 +38,9 @@ def test_they_are_read_from_stdin_a_line_each(laudo: Shell) -> None:
     assert laudo("verify").exit_code == 0
 
 
-@pytest.mark.engines("sqlite", reason="a server's files are for its vacuum to clear")
+@pytest.mark.engines("sqlite", reason="PostgreSQL clears its files by its own vacuum")
 @pytest.mark.parametrize("count", [1, BATCH])
-def test_nothing_of_what_came_through_a_pipe_is_left_while_it_stays_open(laudo: Shell, count: int) -> None:
+def test_deleted_data_leaves_the_files_while_stdin_is_still_open(laudo: Shell, count: int) -> None:
     secret = {**json.loads(next(demo.ndjson_lines(demo.relatorios(1)))), "nome_pessoa": "Hermenegilda Kwyzbrrt"}
     files = [Path(f"{laudo.folder}/laudo.db{end}") for end in ("", "-wal")]
     with closing(open_store(laudo.store)) as reading:
@@ -59,8 +59,8 @@ def test_nothing_of_what_came_through_a_pipe_is_left_while_it_stays_open(laudo: 
             assert process.wait(20) == 0
 
 
-@pytest.mark.engines("sqlite", reason="a server's files are for its vacuum to clear")
-def test_the_file_is_written_anew_also_where_some_lines_are_no_uuids(laudo: Shell) -> None:
+@pytest.mark.engines("sqlite", reason="PostgreSQL clears its files by its own vacuum")
+def test_vacuum_shrinks_the_file_even_if_some_lines_are_rejected(laudo: Shell) -> None:
     laudo.prints("import", str(ndjson(laudo.folder, 2500)), "--account", "1")
     before = Path(f"{laudo.folder}/laudo.db").stat().st_size
     lines = "\n".join([*numeros(2400), "52998224725"])
@@ -71,7 +71,7 @@ def test_the_file_is_written_anew_also_where_some_lines_are_no_uuids(laudo: Shel
     assert laudo("verify").exit_code == 0
 
 
-def test_what_is_no_uuid_is_named_by_its_line_and_stops_nothing(laudo: Shell) -> None:
+def test_invalid_uuids_are_reported_by_line_and_the_rest_is_deleted(laudo: Shell) -> None:
     laudo.prints("import", str(ndjson(laudo.folder, 5)), "--account", "1")
     [first] = numeros(1)
     lines = b"\n".join([b"", b"52998224725", b"\xe7", first.encode(), b"x" * 100_000, f"{first}x".encode()])
@@ -80,7 +80,7 @@ def test_what_is_no_uuid_is_named_by_its_line_and_stops_nothing(laudo: Shell) ->
     assert result.stderr == "line 2: not a UUID\nline 3: not a UUID\nline 5: longer than 64 KiB\nline 6: not a UUID\n"
 
 
-def test_a_truncated_gzip_deletes_what_it_holds_and_says_that_the_rest_was_not_read(laudo: Shell) -> None:
+def test_a_truncated_gzip_deletes_its_readable_lines_and_reports_the_cut(laudo: Shell) -> None:
     laudo.prints("import", str(ndjson(laudo.folder, 500)), "--account", "1")
     cut = gzip.compress("\n".join(numeros(500)).encode())[:5000]
     result = laudo("delete", "--account", "1", "-", stdin=cut)
@@ -91,13 +91,13 @@ def test_a_truncated_gzip_deletes_what_it_holds_and_says_that_the_rest_was_not_r
     assert result.stderr.endswith("nothing from this line on was read\n")
 
 
-def test_arguments_are_named_by_their_place(laudo: Shell) -> None:
+def test_an_invalid_argument_is_reported_by_its_position(laudo: Shell) -> None:
     result = laudo("delete", "--account", "1", ABSENT, "52998224725")
     assert (result.exit_code, result.stdout) == (1, "0 deleted, 1 absent, 1 rejected\n")
     assert result.stderr == "argument 2: not a UUID\n"
 
 
-def test_nothing_done_is_exit_2(laudo: Shell) -> None:
+def test_no_valid_uuid_or_an_unknown_account_exits_with_2(laudo: Shell) -> None:
     result = laudo("delete", "--account", "1", "52998224725")
     assert (result.exit_code, result.stderr.splitlines()[-1]) == (2, "error: no argument is a UUID")
     empty = laudo("delete", "--account", "1", "-")
@@ -107,7 +107,7 @@ def test_nothing_done_is_exit_2(laudo: Shell) -> None:
     assert "there is no account 9" in one_line(foreign)
 
 
-def test_reports_of_other_accounts_stay(laudo: Shell) -> None:
+def test_reports_of_other_accounts_are_kept(laudo: Shell) -> None:
     laudo.prints("account", "create", "Filial", "--organization", "1")
     for account in ("1", "2"):
         laudo.prints("import", str(ndjson(laudo.folder, 5)), "--account", account)

@@ -19,7 +19,7 @@ PERSON, COMPANY = "52998224725", "11222333000181"
 
 @pytest.fixture
 def three(laudo: Shell) -> Shell:
-    """An organization with three accounts, and another organization. All know a person; two accounts know a company."""
+    """An organization with three accounts, and another one. All have reports of a person, two also of a company."""
     for name in ("Filial", "Outra"):
         laudo.prints("account", "create", name, "--organization", "1")
     laudo.prints("organization", "create", "Vizinha")
@@ -37,8 +37,8 @@ def test_a_person_is_deleted_from_all_accounts_of_an_organization(three: Shell) 
     assert three("verify").exit_code == 0
 
 
-@pytest.mark.engines("sqlite", reason="a server's files are for its vacuum to clear")
-def test_nothing_of_a_person_deleted_is_left_in_the_files(laudo: Shell) -> None:
+@pytest.mark.engines("sqlite", reason="PostgreSQL clears its files by its own vacuum")
+def test_an_erased_person_leaves_no_bytes_in_the_files(laudo: Shell) -> None:
     laudo.prints("account", "create", "Filial", "--organization", "1")
     for account in (1, 2):
         laudo.prints("import", str(ndjson(laudo.folder, 300)), "--account", str(account))
@@ -50,10 +50,10 @@ def test_nothing_of_a_person_deleted_is_left_in_the_files(laudo: Shell) -> None:
     assert [file for file in files if any(each in file.read_bytes() for each in held)] == []
 
 
-def test_what_sqlite_leaves_in_gaps_of_its_pages_goes_when_the_file_is_written_anew(
+def test_vacuum_removes_the_traces_that_sqlite_leaves_in_its_pages(
     laudo: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SQLite overwrites what it deletes, but not the copies that remain where rows have moved to other pages."""
+    """SQLite overwrites deleted rows, but not the copies left behind when rows move to other pages."""
     if not laudo.store.startswith("sqlite:"):
         refused = laudo("erase", "--organization", "1", "--vacuum", "-", stdin=PERSON)
         assert (refused.exit_code, "VACUUM FULL" in one_line(refused)) == (2, True)
@@ -65,7 +65,7 @@ def test_what_sqlite_leaves_in_gaps_of_its_pages_goes_when_the_file_is_written_a
     with closing(open_store(laudo.store, write=True)) as database:
         ingest = Ingest(database, 1)
         for first in range(0, 2000, 20):
-            ingest.write([_told_of(n, seeded) for n in numbers[first : first + 20]])
+            ingest.write([_traceable(n, seeded) for n in numbers[first : first + 20]])
     given = "\n".join(map(cpf, gone))
     with closing(open_store(laudo.store)) as reading:
         assert reading.fetch(_COUNT) == [(2000,)]
@@ -88,7 +88,7 @@ def test_what_sqlite_leaves_in_gaps_of_its_pages_goes_when_the_file_is_written_a
 _COUNT = Statement("SELECT count(*) FROM relatorio")
 
 
-def _told_of(number: int, seeded: random.Random) -> Relatorio:
+def _traceable(number: int, seeded: random.Random) -> Relatorio:
     nome, mensagem = f"Ana Qx{number:05}z", f"Mx{number:05}z"
     return relatorio(
         number,
@@ -104,7 +104,7 @@ def _traces(laudo: Shell, numbers: list[int]) -> list[int]:
     return [n for n in numbers if any(text.encode() in left for text in (cpf(n), f"qx{n:05}z", f"mx{n:05}z"))]
 
 
-def test_an_account_that_is_made_while_a_pipe_stays_open_loses_its_reports_too(three: Shell) -> None:
+def test_erase_reaches_an_account_created_while_stdin_is_open(three: Shell) -> None:
     def left(document: str) -> int:
         return len(three.prints("find", "--organization", "1", "-", stdin=document).splitlines())
 
@@ -123,14 +123,14 @@ def test_an_account_that_is_made_while_a_pipe_stays_open_loses_its_reports_too(t
     assert left(PERSON) == 0
 
 
-def test_a_company_is_deleted_by_its_cnpj_in_letters_of_any_case(laudo: Shell) -> None:
+def test_a_company_is_deleted_by_its_cnpj_in_any_letter_case(laudo: Shell) -> None:
     reports(laudo, 1, "12ABC34501DE35")
     assert (
         laudo.prints("erase", "--organization", "1", "-", stdin="12abc34501de35") == "1 deleted, 0 absent, 0 rejected"
     )
 
 
-def test_what_is_no_document_is_named_by_its_line_and_stops_nothing(three: Shell) -> None:
+def test_invalid_documents_are_reported_by_line_and_the_rest_is_erased(three: Shell) -> None:
     result = three(
         "erase", "--organization", "1", "-", stdin=f"529.982.247-25\n{COMPANY}\n0f8fad5b-d9cb-469f-a165-70867728950e"
     )
@@ -138,9 +138,7 @@ def test_what_is_no_document_is_named_by_its_line_and_stops_nothing(three: Shell
     assert result.stderr == "line 1: not a CPF or CNPJ without mask\nline 3: not a CPF or CNPJ without mask\n"
 
 
-def test_what_is_deleted_is_said_when_the_rest_of_a_document_cannot_be(
-    three: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_erase_that_fails_midway_reports_what_it_deleted(three: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     break_second_removal(monkeypatch, most=4)
     result = three("erase", "--organization", "1", "-", stdin=PERSON)
     assert result.exit_code == 1
@@ -151,7 +149,7 @@ def test_what_is_deleted_is_said_when_the_rest_of_a_document_cannot_be(
     assert three("verify").exit_code == 0
 
 
-def test_documents_are_not_taken_as_arguments_and_an_organization_must_be_there(three: Shell) -> None:
+def test_document_arguments_unknown_organizations_and_no_input_are_refused(three: Shell) -> None:
     given = three("erase", "--organization", "1", PERSON)
     assert (given.exit_code, PERSON in one_line(given)) == (2, False)
     assert "documents are read from stdin" in given.stderr

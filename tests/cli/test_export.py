@@ -42,7 +42,7 @@ def run(tmp_path: Path, service: Service) -> Iterator[Run]:
         yield run
 
 
-def test_csv(run: Run, service: Service, tmp_path: Path) -> None:
+def test_csv_has_every_report(run: Run, service: Service, tmp_path: Path) -> None:
     file = tmp_path / "all.csv"
     result = run("relatorios", "-o", str(file))
     assert result.stdout == f"2600 relatorios in {file}\n"
@@ -51,23 +51,21 @@ def test_csv(run: Run, service: Service, tmp_path: Path) -> None:
     assert rows[0] == {**relatorio(2600), "pendente_validacao_manual": "false"}
 
 
-def test_of_one_item_that_is_said(run: Run, service: Service, tmp_path: Path) -> None:
+def test_a_single_item_is_counted_in_the_singular(run: Run, service: Service, tmp_path: Path) -> None:
     file = tmp_path / "one.csv"
     assert run("relatorios", "-o", str(file), "--numero", relatorio(1)["numero"]).stdout == f"1 relatorio in {file}\n"
     assert len(service.requests) == 1
 
 
 @pytest.mark.parametrize("mensagem", ["a\rb", "a\nb", "a\r\nb", "\r", 'a "b", c', "", " a "])
-def test_csv_gives_when_it_is_read_what_the_service_has(
-    run: Run, service: Service, tmp_path: Path, mensagem: str
-) -> None:
+def test_csv_preserves_line_breaks_quotes_and_spaces(run: Run, service: Service, tmp_path: Path, mensagem: str) -> None:
     service.relatorios = [relatorio(2, mensagem=mensagem), relatorio(1)]
     assert run("relatorios", "-o", str(tmp_path / "a.csv")).exit_code == 0
     with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as stream:
         assert [row["mensagem"] for row in csv.DictReader(stream)] == [mensagem, "Válido."]
 
 
-def test_ndjson_of_a_filter_by_several_workers(run: Run, service: Service, tmp_path: Path) -> None:
+def test_several_workers_export_a_filtered_list_to_ndjson(run: Run, service: Service, tmp_path: Path) -> None:
     service.pessoas = [pessoa(number, nome="Ana" if number % 2 else "Eva") for number in range(3000)]
     file = tmp_path / "people.ndjson"
     assert run("pessoas", "-o", str(file), "--nome", "Ana", "--workers", "3").exit_code == 0
@@ -75,7 +73,7 @@ def test_ndjson_of_a_filter_by_several_workers(run: Run, service: Service, tmp_p
     assert lines == [item for item in service.pessoas if item["nome"] == "Ana"]
 
 
-def test_parquet(run: Run, service: Service, tmp_path: Path) -> None:
+def test_parquet_has_every_report_nulls_and_utc_timestamps(run: Run, service: Service, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     service.relatorios[0] |= {"resultado": None}
     file = tmp_path / "all.parquet"
@@ -86,7 +84,7 @@ def test_parquet(run: Run, service: Service, tmp_path: Path) -> None:
     assert table.schema.field("atualizado_em").type.tz == "UTC"
 
 
-def test_parquet_has_texts_of_any_length(run: Run, service: Service, tmp_path: Path) -> None:
+def test_parquet_can_hold_texts_of_several_megabytes(run: Run, service: Service, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     service.relatorios = [relatorio(number, mensagem="a" * number * 1_500_000) for number in range(4)]
     file = tmp_path / "all.parquet"
@@ -95,7 +93,7 @@ def test_parquet_has_texts_of_any_length(run: Run, service: Service, tmp_path: P
     assert lengths == [0, 1_500_000, 3_000_000, 4_500_000]
 
 
-def test_an_empty_list_is_a_whole_file(run: Run, service: Service, tmp_path: Path) -> None:
+def test_an_empty_list_still_creates_a_file(run: Run, service: Service, tmp_path: Path) -> None:
     service.relatorios = []
     for name in ("a.csv", "a.ndjson", "a.parquet"):
         if name.endswith("parquet"):
@@ -106,7 +104,7 @@ def test_an_empty_list_is_a_whole_file(run: Run, service: Service, tmp_path: Pat
 
 
 @pytest.mark.parametrize("ending", ["csv", "ndjson", "parquet"])
-def test_it_goes_on_where_it_was_interrupted_and_appears_when_whole(
+def test_an_interrupted_export_resumes_and_appears_only_when_complete(
     run: Run, service: Service, tmp_path: Path, ending: str
 ) -> None:
     if ending == "parquet":
@@ -132,7 +130,7 @@ def test_it_goes_on_where_it_was_interrupted_and_appears_when_whole(
     assert {stat.S_IMODE(made.stat().st_mode) for made in (file, whole)} == {0o600}
 
 
-def test_what_an_earlier_run_brought_is_no_speed_of_this_one(
+def test_the_rate_excludes_items_of_an_earlier_run(
     run: Run, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "monotonic", lambda: 10.0 * len(service.requests))
@@ -142,7 +140,7 @@ def test_what_an_earlier_run_brought_is_no_speed_of_this_one(
     assert run(*words).stderr == "relatorios: 2600 of 2600 items, 60 items/s\n"
 
 
-def test_what_could_only_not_get_its_name_is_not_asked_for_again(run: Run, service: Service, tmp_path: Path) -> None:
+def test_a_run_after_a_failed_rename_sends_no_requests(run: Run, service: Service, tmp_path: Path) -> None:
     file = tmp_path / "a.ndjson"
     service.after = lambda asked: file.mkdir() if asked == 3 else None
     assert "kept: 2600 items" in one_line(run("relatorios", "-o", str(file)))
@@ -152,7 +150,7 @@ def test_what_could_only_not_get_its_name_is_not_asked_for_again(run: Run, servi
     assert [json.loads(line) for line in file.read_text("utf-8").splitlines()] == service.relatorios
 
 
-def test_parquet_that_could_not_get_its_name_is_made_again(run: Run, service: Service, tmp_path: Path) -> None:
+def test_parquet_is_rebuilt_without_requests_after_a_failed_rename(run: Run, service: Service, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     file = tmp_path / "a.parquet"
     service.after = lambda asked: file.mkdir() if asked == 3 else None
@@ -165,7 +163,9 @@ def test_parquet_that_could_not_get_its_name_is_made_again(run: Run, service: Se
     assert len(service.requests) == 3
 
 
-def test_what_could_not_be_noted_is_not_said_to_be_kept(run: Run, service: Service, tmp_path: Path) -> None:
+def test_items_missing_from_the_progress_file_are_not_reported_as_kept(
+    run: Run, service: Service, tmp_path: Path
+) -> None:
     file, note = tmp_path / "a.ndjson", tmp_path / "a.ndjson.part.json"
 
     def hinder(asked: int) -> None:
@@ -181,7 +181,7 @@ def test_what_could_not_be_noted_is_not_said_to_be_kept(run: Run, service: Servi
     assert [json.loads(line) for line in file.read_text("utf-8").splitlines()] == service.relatorios
 
 
-def test_a_part_that_has_lost_some_of_what_was_noted_is_begun_anew(run: Run, service: Service, tmp_path: Path) -> None:
+def test_a_truncated_part_still_leads_to_a_complete_file(run: Run, service: Service, tmp_path: Path) -> None:
     file, part = tmp_path / "a.ndjson", tmp_path / "a.ndjson.part"
     service.script = [None, refused(500)]
     run("relatorios", "-o", str(file))
@@ -190,7 +190,7 @@ def test_a_part_that_has_lost_some_of_what_was_noted_is_begun_anew(run: Run, ser
     assert [json.loads(line) for line in file.read_text("utf-8").splitlines()] == service.relatorios
 
 
-def test_a_part_of_another_question_is_not_mixed_in(run: Run, service: Service, tmp_path: Path) -> None:
+def test_a_part_with_other_filters_is_refused(run: Run, service: Service, tmp_path: Path) -> None:
     service.script = [None, refused(500)]
     run("relatorios", "-o", str(tmp_path / "a.csv"))
     result = run("relatorios", "-o", str(tmp_path / "a.csv"), "--status", "CONCLUIDO")
@@ -200,7 +200,7 @@ def test_a_part_of_another_question_is_not_mixed_in(run: Run, service: Service, 
     assert run("relatorios", "-o", str(tmp_path / "a.csv"), "--status", "CONCLUIDO").exit_code == 0
 
 
-def test_a_part_of_another_token_is_not_mixed_in(run: Run, service: Service, tmp_path: Path) -> None:
+def test_a_part_of_another_token_is_refused(run: Run, service: Service, tmp_path: Path) -> None:
     service.script = [None, refused(500)]
     run("relatorios", "-o", str(tmp_path / "a.csv"))
     result = run("relatorios", "-o", str(tmp_path / "a.csv"), LAUDO_TOKEN="token-of-another-account")
@@ -209,7 +209,7 @@ def test_a_part_of_another_token_is_not_mixed_in(run: Run, service: Service, tmp
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"bytes": "5"}', '{"\xff": 1}'])
-def test_a_note_that_is_none_of_ours_is_named_and_nothing_is_lost(run: Run, tmp_path: Path, text: str) -> None:
+def test_an_invalid_progress_file_is_reported_and_its_part_kept(run: Run, tmp_path: Path, text: str) -> None:
     part, note = tmp_path / "a.csv.part", tmp_path / "a.csv.part.json"
     part.write_text("kept")
     note.write_text(text, "latin-1")
@@ -219,7 +219,7 @@ def test_a_note_that_is_none_of_ours_is_named_and_nothing_is_lost(run: Run, tmp_
 
 
 @pytest.mark.parametrize("ending", ["csv", "ndjson"])
-def test_a_part_of_which_no_note_tells_is_somebody_elses(run: Run, tmp_path: Path, ending: str) -> None:
+def test_a_part_without_a_progress_file_is_refused_unless_empty(run: Run, tmp_path: Path, ending: str) -> None:
     file, part = tmp_path / f"a.{ending}", tmp_path / f"a.{ending}.part"
     part.write_text("mine")
     part.chmod(0o644)
@@ -232,7 +232,7 @@ def test_a_part_of_which_no_note_tells_is_somebody_elses(run: Run, tmp_path: Pat
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_a_link_that_somebody_put_in_the_way_is_not_followed(run: Run, tmp_path: Path, ending: str) -> None:
+def test_symlinks_at_temporary_names_are_not_followed(run: Run, tmp_path: Path, ending: str) -> None:
     if ending == "parquet":
         pytest.importorskip("pyarrow")
     (tmp_path / "mine").write_text("mine")
@@ -243,7 +243,7 @@ def test_a_link_that_somebody_put_in_the_way_is_not_followed(run: Run, tmp_path:
     assert ((tmp_path / "mine").read_text(), file.is_symlink()) == ("mine", False)
 
 
-def test_a_link_in_the_place_of_the_part_is_named_and_nothing_written_behind_it(run: Run, tmp_path: Path) -> None:
+def test_a_symlink_at_the_part_is_refused_and_not_followed(run: Run, tmp_path: Path) -> None:
     part = tmp_path / "relatorios.csv.part"
     part.symlink_to(tmp_path / "elsewhere")
     result = run("relatorios", "-o", str(tmp_path / "relatorios.csv"))
@@ -252,7 +252,7 @@ def test_a_link_in_the_place_of_the_part_is_named_and_nothing_written_behind_it(
 
 
 @pytest.mark.parametrize("ending", ["part", "part.json"])
-def test_a_pipe_in_the_way_is_named_and_not_waited_for(run: Run, tmp_path: Path, ending: str) -> None:
+def test_a_named_pipe_at_the_part_or_progress_file_is_refused(run: Run, tmp_path: Path, ending: str) -> None:
     pipe = tmp_path / f"relatorios.csv.{ending}"
     os.mkfifo(pipe)
     result = run("relatorios", "-o", str(tmp_path / "relatorios.csv"))
@@ -261,7 +261,7 @@ def test_a_pipe_in_the_way_is_named_and_not_waited_for(run: Run, tmp_path: Path,
 
 @pytest.mark.parametrize("status", [400, 401, 500])
 @pytest.mark.parametrize("ending", ["csv", "ndjson"])
-def test_a_refusal_of_the_first_question_leaves_nothing_in_the_way_of_another(
+def test_a_refused_first_request_leaves_no_files(
     run: Run, service: Service, tmp_path: Path, status: int, ending: str
 ) -> None:
     file = tmp_path / f"a.{ending}"
@@ -271,7 +271,7 @@ def test_a_refusal_of_the_first_question_leaves_nothing_in_the_way_of_another(
     assert run("relatorios", "-o", str(file), "--status", "CONCLUIDO").exit_code == 0
 
 
-def test_a_note_of_nothing_is_in_the_way_of_no_other_question(run: Run, service: Service, tmp_path: Path) -> None:
+def test_a_progress_file_of_zero_items_does_not_block_other_filters(run: Run, service: Service, tmp_path: Path) -> None:
     service.script = [None, refused(500)]
     run("relatorios", "-o", str(tmp_path / "a.csv"))
     note = tmp_path / "a.csv.part.json"
@@ -281,13 +281,13 @@ def test_a_note_of_nothing_is_in_the_way_of_no_other_question(run: Run, service:
 
 
 @pytest.mark.parametrize("option", ["--nome", "--sort", "--status", "--numero"])
-def test_what_is_no_text_is_refused_before_anything_is_written(run: Run, tmp_path: Path, option: str) -> None:
+def test_an_option_value_that_is_not_utf8_is_refused_before_writing(run: Run, tmp_path: Path, option: str) -> None:
     result = run("relatorios", "-o", str(tmp_path / "a.csv"), option, "\udcff")
     assert one_line(result).startswith(f"error: {option.removeprefix('--')} ")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_was_there_stays_until_the_new_one_is_whole(run: Run, service: Service, tmp_path: Path) -> None:
+def test_an_old_file_stays_until_the_new_one_is_complete(run: Run, service: Service, tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     file.write_text("old")
     service.script = [None, refused(500)]
@@ -297,13 +297,13 @@ def test_a_file_that_was_there_stays_until_the_new_one_is_whole(run: Run, servic
     assert file.read_text().startswith("numero,")
 
 
-def test_failures_on_the_way_do_not_show(run: Run, service: Service, tmp_path: Path) -> None:
+def test_an_export_survives_temporary_failures(run: Run, service: Service, tmp_path: Path) -> None:
     service.script = [None, DROPPED, None, refused(503, Retry_After="0"), None]
     assert run("relatorios", "-o", str(tmp_path / "a.csv")).exit_code == 0
 
 
 @pytest.mark.parametrize("name", ["ALL.CSV", "All.Ndjson", "all.PARQUET"])
-def test_an_ending_may_be_of_any_case(run: Run, tmp_path: Path, name: str) -> None:
+def test_a_file_extension_may_have_any_letter_case(run: Run, tmp_path: Path, name: str) -> None:
     if name.endswith("PARQUET"):
         pytest.importorskip("pyarrow")
     assert run("relatorios", "-o", str(tmp_path / name)).exit_code == 0
@@ -312,23 +312,25 @@ def test_an_ending_may_be_of_any_case(run: Run, tmp_path: Path, name: str) -> No
 
 
 @pytest.mark.parametrize("ending", [".csv", ".CSV"])
-def test_an_ending_is_no_name(run: Run, tmp_path: Path, ending: str) -> None:
+def test_a_file_name_that_is_only_an_extension_is_refused(run: Run, tmp_path: Path, ending: str) -> None:
     said = f"error: {tmp_path / ending} is only an extension; hint: {tmp_path / 'relatorios'}{ending}"
     assert one_line(run("relatorios", "-o", str(tmp_path / ending))) == said
 
 
-def test_another_ending_is_refused(run: Run, tmp_path: Path) -> None:
+def test_an_unknown_file_extension_is_refused(run: Run, tmp_path: Path) -> None:
     assert "must end in .csv, .ndjson, .parquet" in one_line(run("relatorios", "-o", str(tmp_path / "a.xlsx")))
     assert os.listdir(tmp_path) == []  # noqa: PTH208 - names only
 
 
-def test_parquet_without_its_package_is_one_line(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parquet_without_its_package_prints_an_install_hint(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     assert "hint: pip install '.[parquet]' in a clone" in one_line(run("relatorios", "-o", str(tmp_path / "a.parquet")))
 
 
 class Held(NamedTuple):
-    """A service that holds an answer back from `reached` until `go_on`, and a command that sends requests to it."""
+    """A service that delays a response from `reached` until `go_on`, and a command that sends requests to it."""
 
     reached: threading.Event
     go_on: threading.Event
@@ -338,7 +340,7 @@ class Held(NamedTuple):
 
 @contextmanager
 def held(service: Service, file: Path, *, at: int) -> Iterator[Held]:
-    """Let request number `at` of an export to a file wait."""
+    """Delay the response to request number `at` of an export to a file."""
     reached, go_on = threading.Event(), threading.Event()
 
     def hold(asked: int) -> None:
@@ -354,7 +356,9 @@ def held(service: Service, file: Path, *, at: int) -> Iterator[Held]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
-def test_whatever_ends_it_the_next_run_makes_it_whole(service: Service, tmp_path: Path, number: signal.Signals) -> None:
+def test_an_export_ended_by_a_signal_is_completed_by_the_next_run(
+    service: Service, tmp_path: Path, number: signal.Signals
+) -> None:
     file = tmp_path / "a.csv"
     with held(service, file, at=3) as (reached, go_on, command, environ):
         with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
@@ -371,7 +375,7 @@ def test_whatever_ends_it_the_next_run_makes_it_whole(service: Service, tmp_path
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_what_is_interrupted_before_anything_came_leaves_nothing(
+def test_an_export_interrupted_at_its_first_request_leaves_no_files(
     service: Service, tmp_path: Path, number: signal.Signals
 ) -> None:
     with held(service, tmp_path / "a.csv", at=1) as (reached, go_on, command, environ):
@@ -384,7 +388,7 @@ def test_what_is_interrupted_before_anything_came_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_of_two_exports_of_one_file_at_once_the_second_is_refused(service: Service, tmp_path: Path) -> None:
+def test_a_concurrent_second_export_to_one_file_is_refused(service: Service, tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     with (
         held(service, file, at=2) as (reached, go_on, command, environ),

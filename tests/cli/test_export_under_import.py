@@ -1,6 +1,6 @@
-"""An export during an import contains every report that does not change exactly once.
+"""An export during an import contains every unchanged report exactly once.
 
-The environment variable EXPORTED=100000 exports that many reports. The default is 20,000, to keep the suite fast.
+The environment variable EXPORTED sets the number of reports. The default is 20,000, to keep the suite fast.
 """
 
 import os
@@ -19,7 +19,7 @@ from wsgi import NewApp
 COUNT = int(os.environ.get("EXPORTED", "20000"))
 FIRST = 1_700_000_000_000
 MOST_MEMORY = 100
-"""Megabytes, whatever the number of reports."""
+"""Megabytes that an export may use, for any number of reports."""
 WEIGHED = """
 import atexit
 from laudo.cli import main
@@ -33,7 +33,7 @@ main()
 
 
 class Import(threading.Thread):
-    """Until stopped, changes every tenth report, from the oldest on, and adds new ones."""
+    """Changes every tenth report, oldest first, and adds new ones, until it is stopped."""
 
     def __init__(self, store: Store, account: Account) -> None:
         super().__init__(daemon=True)
@@ -57,7 +57,9 @@ class Import(threading.Thread):
         self.join()
 
 
-def test_every_untouched_report_comes_once(store: Store, account: Account, new_app: NewApp, tmp_path: Path) -> None:
+def test_every_unchanged_report_is_exported_once(
+    store: Store, account: Account, new_app: NewApp, tmp_path: Path
+) -> None:
     for first in range(0, COUNT, 5000):
         store.write(account, [report(number, FIRST + number) for number in range(first, first + 5000)], sizes=SIZES)
     importing = Import(store, account)
@@ -78,7 +80,7 @@ def report(number: int, atualizado_em: int) -> Relatorio:
 
 
 def exported(file: Path, base: str, token: str, *, workers: int) -> list[str]:
-    """Export in a process of its own, whose memory is limited; gives the numeros in the file."""
+    """Export in a separate process, check its peak memory, and return the numeros in the file."""
     environ = Shell(file.parent).environment | {"LAUDO_URL": base, "LAUDO_TOKEN": token}
     command = [sys.executable, "-c", WEIGHED, "export", "relatorios", "-o", str(file), "--workers", str(workers)]
     done = subprocess.run(command, check=True, env=environ, timeout=120, stdout=subprocess.PIPE, text=True)

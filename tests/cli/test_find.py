@@ -17,7 +17,7 @@ REPORT = {
 }
 
 
-def test_all_that_is_kept_of_a_person_is_printed_account_by_account(laudo: Shell) -> None:
+def test_all_reports_of_a_person_are_printed_account_by_account(laudo: Shell) -> None:
     laudo.prints("account", "create", "Filial", "--organization", "1")
     laudo.prints("organization", "create", "Vizinha")
     for account in (1, 2, 3):
@@ -29,7 +29,7 @@ def test_all_that_is_kept_of_a_person_is_printed_account_by_account(laudo: Shell
     assert list(found[0]) == ["id_conta", *REPORT]
 
 
-def test_what_a_terminal_would_obey_is_escaped(laudo: Shell) -> None:
+def test_bidi_control_characters_are_escaped(laudo: Shell) -> None:
     turned = REPORT | {"mensagem": "\u2066a\u2069", "nome_pessoa": "Maria \u202eavliS"}
     laudo.prints("import", "-", "--account", "1", stdin=json.dumps(turned))
     shown = laudo("find", "--organization", "1", "-", stdin=PERSON).stdout
@@ -37,12 +37,12 @@ def test_what_a_terminal_would_obey_is_escaped(laudo: Shell) -> None:
     assert json.loads(shown) == {"id_conta": 1, **turned}
 
 
-def test_who_is_in_no_report_has_no_line(laudo: Shell) -> None:
+def test_a_person_without_reports_prints_no_line(laudo: Shell) -> None:
     result = laudo("find", "--organization", "1", "-", stdin=PERSON)
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "0 reports\n")
 
 
-def test_what_is_no_document_is_named_by_its_line_and_never_repeated(laudo: Shell) -> None:
+def test_invalid_documents_are_reported_by_line_without_their_text(laudo: Shell) -> None:
     laudo.prints("import", "-", "--account", "1", stdin=json.dumps(REPORT))
     result = laudo("find", "--organization", "1", "-", stdin=f"529.982.247-25\n{PERSON}")
     assert (result.exit_code, result.stderr) == (1, "line 1: not a CPF or CNPJ without mask\n1 report\n")
@@ -51,7 +51,7 @@ def test_what_is_no_document_is_named_by_its_line_and_never_repeated(laudo: Shel
     assert (none.exit_code, none.stderr.splitlines()[-1]) == (2, "error: no line is a CPF or CNPJ without mask")
 
 
-def test_documents_are_not_taken_as_arguments_and_an_organization_must_be_there(laudo: Shell) -> None:
+def test_document_arguments_and_unknown_organizations_are_refused(laudo: Shell) -> None:
     given = laudo("find", "--organization", "1", PERSON)
     assert given.exit_code == 2
     assert PERSON not in one_line(given)

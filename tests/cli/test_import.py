@@ -18,7 +18,7 @@ from laudo.server.stores import open_store
 from shell import LAUDO, Shell, ndjson, one_line, reports
 
 
-def test_an_import_counts_and_ends_with_0(laudo: Shell) -> None:
+def test_an_import_prints_counts_and_exits_with_0(laudo: Shell) -> None:
     result = laudo("import", str(ndjson(laudo.folder, 1200)), "--account", "1")
     assert result.exit_code == 0
     assert result.stdout == "1200 inserted, 0 updated, 0 unchanged, 0 stale, 0 rejected\n"
@@ -32,7 +32,7 @@ def test_the_same_import_again_changes_nothing(laudo: Shell) -> None:
     assert again == "0 inserted, 0 updated, 30 unchanged, 0 stale, 0 rejected"
 
 
-def test_what_differs_under_the_same_instant_is_counted_apart_until_the_report_is_deleted(laudo: Shell) -> None:
+def test_a_changed_report_with_an_equal_instant_counts_as_conflicting(laudo: Shell) -> None:
     report = json.loads(ndjson(laudo.folder, 1).read_bytes())
     corrected = json.dumps({**report, "mensagem": "Corrigida."})
     laudo.prints("import", "-", "--account", "1", stdin=json.dumps(report))
@@ -44,24 +44,24 @@ def test_what_differs_under_the_same_instant_is_counted_apart_until_the_report_i
 
 
 @pytest.mark.parametrize("name", ["relatorios.ndjson.gz", "relatorios"])
-def test_the_format_is_recognized(laudo: Shell, name: str) -> None:
+def test_gzip_and_files_without_an_extension_are_recognized(laudo: Shell, name: str) -> None:
     shown = laudo.prints("import", str(ndjson(laudo.folder, 5, name=name)), "--account", "1")
     assert shown.startswith("5 inserted")
 
 
-@pytest.mark.engines("sqlite", reason="a server's index of words is its own affair")
-def test_nothing_of_the_name_of_a_person_renamed_is_left_in_the_file(laudo: Shell) -> None:
+@pytest.mark.engines("sqlite", reason="PostgreSQL maintains its index of words by itself")
+def test_an_old_name_leaves_no_bytes_in_the_file_after_a_rename(laudo: Shell) -> None:
     for name, instant in (("Ana Kwyzbrrt", "2026-01-01T00:00:00.000Z"), ("Ana", "2026-01-02T00:00:00.000Z")):
         reports(laudo, 1, "52998224725", nome_pessoa=name, atualizado_em=instant)
         assert (b"kwyzbrrt" in Path(f"{laudo.folder}/laudo.db").read_bytes().lower()) == (name != "Ana")
 
 
-def test_stdin_is_a_file_called_minus(laudo: Shell) -> None:
+def test_a_hyphen_as_file_reads_stdin(laudo: Shell) -> None:
     content = ndjson(laudo.folder, 5).read_bytes()
     assert laudo.prints("import", "-", "--account", "1", stdin=content).startswith("5 inserted")
 
 
-def test_a_bad_line_stops_nothing_and_is_told_by_number_without_content(laudo: Shell) -> None:
+def test_invalid_lines_are_reported_by_number_without_their_content(laudo: Shell) -> None:
     result = laudo("import", str(ndjson(laudo.folder, 5, bad=2)), "--account", "1")
     assert result.exit_code == 1
     assert result.stdout == "5 inserted, 0 updated, 0 unchanged, 0 stale, 2 rejected\n"
@@ -76,13 +76,13 @@ def test_rejections_go_to_the_errors_file(laudo: Shell) -> None:
     assert [line.split(":")[0] for line in errors.read_text().splitlines()] == ["line 1", "line 2"]
 
 
-def test_an_errors_file_that_cannot_be_written_is_named(laudo: Shell) -> None:
+def test_the_error_names_an_errors_file_that_cannot_be_written(laudo: Shell) -> None:
     result = laudo("import", str(ndjson(laudo.folder, 5, bad=2)), "--account", "1", "--errors", "/dev/full")
     assert result.exit_code == 1
     assert one_line(result).startswith("error: No space left on device: /dev/full; kept: 7 lines (5 inserted, ")
 
 
-def test_the_errors_file_may_hold_those_of_an_earlier_import(laudo: Shell) -> None:
+def test_the_errors_file_of_an_earlier_import_is_overwritten(laudo: Shell) -> None:
     errors = laudo.folder / "errors.txt"
     for bad in (0, 2, 1):
         laudo("import", str(ndjson(laudo.folder, 5, bad=bad)), "--account", "1", "--errors", str(errors))
@@ -90,7 +90,7 @@ def test_the_errors_file_may_hold_those_of_an_earlier_import(laudo: Shell) -> No
 
 
 @pytest.mark.parametrize("name", ["relatorios.ndjson", "laudo.key", "other.db"])
-def test_the_errors_file_is_never_one_that_holds_something_else(laudo: Shell, name: str) -> None:
+def test_a_file_with_other_content_is_refused_as_errors_file(laudo: Shell, name: str) -> None:
     imported, file = ndjson(laudo.folder, 5), laudo.folder / name
     laudo.prints("token", "create", "--user", "1")
     laudo.prints("migrate", "--store", f"sqlite:///{laudo.folder / 'other.db'}")
@@ -108,7 +108,7 @@ def test_the_errors_file_is_never_one_that_holds_something_else(laudo: Shell, na
     ["line 2: reason\nmine", "line 2: reason\n\n", "mine\nline 2: reason\n", "line\n", "line 3: " + "x" * 70_000],
     ids=["at the end", "a blank line", "at the start", "no number", "no end"],
 )
-def test_the_errors_file_is_read_to_its_end_for_something_else(laudo: Shell, other: str) -> None:
+def test_other_content_anywhere_in_the_errors_file_is_refused(laudo: Shell, other: str) -> None:
     errors = laudo.folder / "errors.txt"
     errors.write_text("line 1: a reason that is longer than what was once looked at, so that more follows\n" + other)
     before = errors.read_bytes()
@@ -119,14 +119,14 @@ def test_the_errors_file_is_read_to_its_end_for_something_else(laudo: Shell, oth
 
 
 @pytest.mark.parametrize("cut", ["l", "line ", "line 12", "line 12:", "line 12: mens"])
-def test_the_errors_file_may_end_where_an_import_was_killed(laudo: Shell, cut: str) -> None:
+def test_an_errors_file_with_a_truncated_last_line_is_accepted(laudo: Shell, cut: str) -> None:
     errors = laudo.folder / "errors.txt"
     errors.write_text("line 1: reason\n" + cut)
     laudo.prints("import", str(ndjson(laudo.folder, 5)), "--account", "1", "--errors", str(errors))
     assert errors.read_text() == ""
 
 
-def test_minus_is_no_file_for_errors(laudo: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hyphen_is_refused_as_errors_file(laudo: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(laudo.folder)
     result = laudo("import", str(ndjson(laudo.folder, 5)), "--account", "1", "--errors", "-")
     said = "error: --errors: - is not a file; hint: without --errors, rejected lines go to stderr"
@@ -164,7 +164,7 @@ def test_check_digits_are_verified_unless_waived(laudo: Shell) -> None:
         (b"nonsense\n", "header"),
     ],
 )
-def test_a_file_without_reports_is_explained_and_2(laudo: Shell, content: bytes, reason: str) -> None:
+def test_a_file_without_reports_is_explained_and_exits_with_2(laudo: Shell, content: bytes, reason: str) -> None:
     file = laudo.folder / "relatorios"
     file.write_bytes(content)
     result = laudo("import", str(file), "--account", "1")
@@ -179,13 +179,15 @@ def test_a_file_without_reports_is_explained_and_2(laudo: Shell, content: bytes,
         (["--account", "1", "--format", "xml"], "'--format': must be ndjson or csv"),
     ],
 )
-def test_an_import_that_cannot_begin_is_one_line_and_2(laudo: Shell, words: list[str], reason: str) -> None:
+def test_an_import_that_cannot_begin_prints_one_line_and_exits_with_2(
+    laudo: Shell, words: list[str], reason: str
+) -> None:
     result = laudo("import", str(ndjson(laudo.folder, 5)), *words)
     assert result.exit_code == 2
     assert reason in one_line(result)
 
 
-def test_a_truncated_gzip_keeps_what_it_holds_and_says_so_also_beside_an_errors_file(laudo: Shell) -> None:
+def test_a_truncated_gzip_is_reported_on_stderr_and_in_the_errors_file(laudo: Shell) -> None:
     file = ndjson(laudo.folder, 5000, name="relatorios.ndjson.gz", bad=1)
     file.write_bytes(file.read_bytes()[:-2000])
     errors = laudo.folder / "errors.txt"
@@ -196,7 +198,7 @@ def test_a_truncated_gzip_keeps_what_it_holds_and_says_so_also_beside_an_errors_
     assert errors.read_text().endswith(result.stderr)
 
 
-def test_what_comes_through_a_pipe_is_stored_or_named_while_more_is_due(laudo: Shell) -> None:
+def test_piped_lines_are_stored_or_rejected_before_the_pipe_closes(laudo: Shell) -> None:
     lines = ndjson(laudo.folder, 5).read_bytes().splitlines(keepends=True)
     errors = laudo.folder / "rejected.txt"
     with (
@@ -220,8 +222,8 @@ def test_what_comes_through_a_pipe_is_stored_or_named_while_more_is_due(laudo: S
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_has_it_say_what_was_kept_and_running_again_finishes(laudo: Shell, number: int) -> None:
-    """The last line is rejected. Once that is reported, all batches are written and the import waits for more input."""
+def test_an_interrupted_import_reports_what_it_kept_and_a_rerun_completes_it(laudo: Shell, number: int) -> None:
+    """The last line is invalid. Once it is reported, all batches are written and the import waits for more input."""
     lines = ndjson(laudo.folder, 4 * LEAST).read_bytes().splitlines(keepends=True)
     with laudo.starts("import", "-", "--account", "1", stdin=subprocess.PIPE) as process:
         assert process.stdin
@@ -238,7 +240,7 @@ def test_a_signal_has_it_say_what_was_kept_and_running_again_finishes(laudo: She
     assert again == f"{2 * LEAST + 1} inserted, 0 updated, {2 * LEAST - 1} unchanged, 0 stale, 0 rejected"
 
 
-def test_on_a_terminal_a_bar_shows_the_rate(laudo: Shell) -> None:
+def test_a_progress_bar_on_a_terminal_shows_the_rate(laudo: Shell) -> None:
     ours, theirs = pty.openpty()
     file = str(ndjson(laudo.folder, 1200, bad=1))
     with laudo.starts("import", file, "--account", "1", stderr=theirs) as process:
@@ -250,11 +252,11 @@ def test_on_a_terminal_a_bar_shows_the_rate(laudo: Shell) -> None:
     assert "1201 lines" in shown
     assert re.search(r"[0-9]+ lines/s", shown)
     assert "line 1: " in shown
-    assert "\x1b[?25l" not in shown, "a cursor that is hidden stays so when the process is stopped or killed"
+    assert "\x1b[?25l" not in shown, "a hidden cursor would stay hidden if the process were stopped or killed"
 
 
 def _interrupted(process: subprocess.Popen[bytes], number: int) -> int:
-    """Send a signal, again if the process does not end: Python may miss one right before it waits for input."""
+    """Send a signal until the process ends: Python may miss a signal that arrives right before it waits for input."""
     for _ in range(4):
         process.send_signal(number)
         with suppress(subprocess.TimeoutExpired):
@@ -263,7 +265,7 @@ def _interrupted(process: subprocess.Popen[bytes], number: int) -> int:
 
 
 def _read_all(terminal: int) -> str:
-    """Read until the other side has closed, which Linux reports as an error."""
+    """Read until the other end is closed, which Linux reports as an error."""
     parts = []
     with suppress(OSError):
         while part := os.read(terminal, 65_536):

@@ -1,4 +1,4 @@
-"""If an import or its server is killed, all that it has acknowledged is stored, in whole batches."""
+"""If an import or its server is killed, everything acknowledged is stored, in whole batches."""
 
 import os
 import pty
@@ -27,11 +27,11 @@ from laudo.server.stores import open_store
 from postgres_server import Server
 from shell import Shell
 
-Happening = Callable[[subprocess.Popen[bytes]], object]
-"""What happens to a running import."""
+Interruption = Callable[[subprocess.Popen[bytes]], object]
+"""Interrupts a running import."""
 
 SIZES: Final = {LEAST * times for times in (1, 2, 4, 8) if LEAST * times <= MOST}
-"""The sizes that a batch may have."""
+"""The possible sizes of a batch."""
 LINES: Final = 18 * LEAST
 PATIENCE: Final = 60.0
 END_ALL: Final = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'laudo'"
@@ -64,14 +64,14 @@ def wait_for(laudo: Shell, number: int, process: subprocess.Popen[bytes]) -> Non
     deadline = monotonic() + PATIENCE
     with closing(open_store(laudo.store)) as database:
         while count(database) < number:
-            assert process.poll() is None, "it has ended"
+            assert process.poll() is None, "the import has ended"
             assert monotonic() < deadline
             sleep(0.01)
     sleep(random.Random(number).uniform(0, 0.1))
 
 
-def broken_off(laudo: Shell, file: Path, *, at: int, by: Happening) -> tuple[int, str]:
-    """Import until `at` reports are stored, then call `by`; gives the exit code and stderr."""
+def interrupted_import(laudo: Shell, file: Path, *, at: int, by: Interruption) -> tuple[int, str]:
+    """Import until `at` reports are stored, then call `by`; return the exit code and stderr."""
     with laudo.starts("import", str(file), "--account", "1") as process:
         wait_for(laudo, at, process)
         by(process)
@@ -79,8 +79,8 @@ def broken_off(laudo: Shell, file: Path, *, at: int, by: Happening) -> tuple[int
     return process.returncode, said.decode()
 
 
-def hold_of_what_is_left(laudo: Shell, file: Path) -> None:
-    """Check that the store is sound, that running the import again completes it, and that nothing is written twice."""
+def check_that_a_rerun_completes(laudo: Shell, file: Path) -> None:
+    """Check that the store is valid, that a second run completes the import, and that nothing is written twice."""
     left = stored(laudo)
     assert left % LEAST == 0
     laudo.prints("verify")
@@ -98,16 +98,16 @@ def kept(said: str) -> int:
     return int(found[1])
 
 
-def test_an_import_that_is_killed_leaves_whole_batches_and_running_again_finishes(laudo: Shell) -> None:
+def test_a_killed_import_leaves_whole_batches_and_a_rerun_completes_it(laudo: Shell) -> None:
     file = written(laudo.folder)
     for at in (LEAST, 4 * LEAST):
-        code, _ = broken_off(laudo, file, at=at, by=subprocess.Popen.kill)
+        code, _ = interrupted_import(laudo, file, at=at, by=subprocess.Popen.kill)
         assert code == -signal.SIGKILL
         assert at <= stored(laudo)
-    hold_of_what_is_left(laudo, file)
+    check_that_a_rerun_completes(laudo, file)
 
 
-def test_an_import_that_is_killed_leaves_nobody_who_reads_on(laudo: Shell) -> None:
+def test_a_killed_import_leaves_no_process_that_reads_stdin(laudo: Shell) -> None:
     line = next(demo.ndjson_lines(demo.relatorios(1)))
     with laudo.starts("import", "-", "--account", "1", stdin=subprocess.PIPE) as process:
         assert process.stdin
@@ -118,46 +118,46 @@ def test_an_import_that_is_killed_leaves_nobody_who_reads_on(laudo: Shell) -> No
         process.wait()
         poll = select.poll()
         poll.register(process.stdin, 0)
-        assert poll.poll(1000 * PATIENCE) == [(process.stdin.fileno(), select.POLLERR)], "somebody could read it still"
+        assert poll.poll(1000 * PATIENCE) == [(process.stdin.fileno(), select.POLLERR)], "the pipe still has a reader"
 
 
-def test_an_import_whose_reading_process_is_killed_says_what_it_has_kept(laudo: Shell) -> None:
+def test_an_import_reports_what_it_kept_if_its_reader_process_is_killed(laudo: Shell) -> None:
     file = written(laudo.folder)
 
     def kill_reader(process: subprocess.Popen[bytes]) -> None:
         for child in psutil.Process(process.pid).children():
             child.kill()
 
-    code, said = broken_off(laudo, file, at=LEAST, by=kill_reader)
+    code, said = interrupted_import(laudo, file, at=LEAST, by=kill_reader)
     assert code == 1
     assert said.startswith(
         "error: the process that reads the file was killed, by somebody or for lack of memory; kept: "
     )
     assert stored(laudo) == kept(said)
-    hold_of_what_is_left(laudo, file)
+    check_that_a_rerun_completes(laudo, file)
 
 
 @pytest.mark.parametrize("stop", [Server.kill9, Server.stop], ids=["kill9", "fast"])
-def test_an_import_whose_server_ends_has_stored_what_it_acknowledged_and_running_again_finishes(
+def test_an_import_whose_server_stops_has_stored_what_it_acknowledged(
     durable: Server, tmp_path: Path, stop: Callable[[Server], None]
 ) -> None:
     laudo = migrated(durable, stop.__name__, tmp_path)
     file = written(laudo.folder)
-    code, said = broken_off(laudo, file, at=2 * LEAST, by=lambda _: stop(durable))
+    code, said = interrupted_import(laudo, file, at=2 * LEAST, by=lambda _: stop(durable))
     durable.start()
     assert code == 1
     # The last batch may be stored although its acknowledgement was lost.
     assert stored(laudo) - kept(said) in {0, *SIZES}
-    hold_of_what_is_left(laudo, file)
+    check_that_a_rerun_completes(laudo, file)
 
 
-def test_an_import_whose_session_is_ended_goes_on_or_says_what_it_has_kept(durable: Server, tmp_path: Path) -> None:
-    """It goes on, unless its session ended during a commit: then nobody knows whether the batch is stored."""
+def test_an_import_survives_terminated_sessions_or_reports_what_it_kept(durable: Server, tmp_path: Path) -> None:
+    """It continues, unless a session ended during a commit: then it is unknown whether the batch is stored."""
     laudo = migrated(durable, "ended", tmp_path)
     file = written(laudo.folder)
 
     def end(process: subprocess.Popen[bytes]) -> None:
-        """End the session once for each batch, since the import gives up a batch that fails three times."""
+        """End the session once per batch, since the import gives up on a batch that fails three times."""
         seen = 0
         with closing(open_store(f"{laudo.store}?application_name=test")) as database:
             while process.poll() is None:
@@ -166,18 +166,18 @@ def test_an_import_whose_session_is_ended_goes_on_or_says_what_it_has_kept(durab
                     durable.execute(END_ALL)
                 sleep(0.01)
 
-    code, said = broken_off(laudo, file, at=LEAST, by=end)
+    code, said = interrupted_import(laudo, file, at=LEAST, by=end)
     if code:
         assert "not known whether anything was stored" in said
         assert stored(laudo) - kept(said) in {0, *SIZES}
-    hold_of_what_is_left(laudo, file)
+    check_that_a_rerun_completes(laudo, file)
 
 
 @pytest.mark.parametrize(
     ("words", "writes"),
     [(("import", "one.ndjson", "--account", "1"), b"INTO relatorio"), (("organization", "create", "Outra"), b"INSERT")],
 )
-def test_what_may_be_stored_is_not_told_to_be_nothing(
+def test_a_commit_without_an_answer_is_reported_as_unknown(
     durable: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], writes: bytes
 ) -> None:
     laudo = migrated(durable, f"doubtful_{words[0]}", tmp_path)
@@ -191,15 +191,15 @@ def test_what_may_be_stored_is_not_told_to_be_nothing(
     assert re.fullmatch(r"error: .* not known whether anything was stored; .*\n", result.stderr)
 
 
-@pytest.mark.engines("sqlite", reason="nothing is asked of the store")
-def test_a_file_that_cannot_be_read_is_named(laudo: Shell) -> None:
+@pytest.mark.engines("sqlite", reason="does not depend on the engine")
+def test_the_error_names_a_file_that_cannot_be_read(laudo: Shell) -> None:
     """Reading the memory of a process from address 0 fails with the error EIO."""
     result = laudo("import", "/proc/self/mem", "--account", "1")
     assert (result.exit_code, result.stderr) == (2, "error: Input/output error: /proc/self/mem\n")
 
 
-@pytest.mark.engines("sqlite", reason="nothing is asked of the store")
-def test_a_terminal_that_is_closed_meanwhile_stops_nothing(laudo: Shell) -> None:
+@pytest.mark.engines("sqlite", reason="does not depend on the engine")
+def test_closing_the_terminal_does_not_stop_an_import(laudo: Shell) -> None:
     leader, follower = pty.openpty()
     with laudo.starts("import", "-", "--account", "1", stdin=subprocess.PIPE, stderr=follower) as process:
         os.close(follower)
@@ -230,7 +230,7 @@ def test_an_import_that_waits_for_another_writer_can_be_interrupted(laudo: Shell
     assert stored(laudo) == 0
 
 
-def test_an_import_waits_for_another_writer_and_says_so(laudo: Shell) -> None:
+def test_an_import_waits_for_another_writer_and_reports_the_wait(laudo: Shell) -> None:
     lines = b"".join(demo.ndjson_lines(demo.relatorios(5)))
     with closing(open_store(laudo.store, write=True)) as database, ExitStack() as writing:
         begin(writing.enter_context(database.transaction()), 1)

@@ -24,7 +24,7 @@ def aged(laudo: Shell) -> Shell:
     return laudo
 
 
-def test_what_has_not_changed_since_a_date_goes_and_what_was_written_on_it_stays(aged: Shell) -> None:
+def test_prune_deletes_only_reports_older_than_the_date(aged: Shell) -> None:
     counted = aged.prints("prune", "--organization", "1", "--before", "2021-01-01", "--dry-run")
     assert counted == "dry run: 4 to delete, nothing deleted"
     assert aged.prints("prune", "--organization", "1", "--before", "2021-01-01") == "4 deleted"
@@ -34,7 +34,7 @@ def test_what_has_not_changed_since_a_date_goes_and_what_was_written_on_it_stays
     assert aged("verify").exit_code == 0
 
 
-def test_what_is_deleted_is_said_when_the_rest_cannot_be(aged: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_prune_that_fails_midway_reports_what_it_deleted(aged: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     break_second_removal(monkeypatch, most=3)
     result = aged("prune", "--organization", "1", "--before", "2021-01-01")
     assert (result.exit_code, one_line(result)) == (
@@ -45,8 +45,8 @@ def test_what_is_deleted_is_said_when_the_rest_cannot_be(aged: Shell, monkeypatc
     assert aged.prints("prune", "--organization", "1", "--before", "2021-01-01") == "1 deleted"
 
 
-@pytest.mark.engines("sqlite", reason="a server's files are for its vacuum to clear")
-def test_nothing_of_what_was_deleted_is_left_in_the_files_while_somebody_asks(aged: Shell) -> None:
+@pytest.mark.engines("sqlite", reason="PostgreSQL clears its files by its own vacuum")
+def test_pruned_reports_leave_no_bytes_in_the_files_beside_an_open_reader(aged: Shell) -> None:
     files = [Path(f"{aged.folder}/laudo.db{end}") for end in ("", "-wal")]
     with closing(open_store(aged.store)) as reading:
         assert reading.fetch(Statement("SELECT count(*) FROM relatorio")) == [(9,)]
@@ -57,8 +57,8 @@ def test_nothing_of_what_was_deleted_is_left_in_the_files_while_somebody_asks(ag
         assert reading.fetch(Statement("SELECT count(*) FROM relatorio")) == [(5,)]
 
 
-@pytest.mark.engines("sqlite", reason="a server's files are for its vacuum to clear")
-def test_the_file_is_as_small_as_can_be_when_it_is_written_anew(aged: Shell) -> None:
+@pytest.mark.engines("sqlite", reason="PostgreSQL clears its files by its own vacuum")
+def test_vacuum_shrinks_the_file_after_a_prune(aged: Shell) -> None:
     file = aged.folder / "laudo.db"
     for first in range(0, 1000, 100):
         reports(aged, 3, *[OTHER] * 100, first=100 + first, atualizado_em="2020-06-01T00:00:00.000Z")
@@ -70,7 +70,7 @@ def test_the_file_is_as_small_as_can_be_when_it_is_written_anew(aged: Shell) -> 
     assert aged("verify").exit_code == 0
 
 
-def test_of_a_client_that_leaves_as_operating_says_no_name_is_left(laudo: Shell) -> None:
+def test_the_documented_removal_of_a_client_leaves_no_name(laudo: Shell) -> None:
     leaves = ("prune", "--organization", "1", "--before", "2021-01-01")
     laudo.prints("account", "create", "Kwyz conta", "--organization", "1", "--webhook-url", "https://kwyz.example.com")
     laudo.prints("user", "create", "--account", "2", "--email", "kwyz@example.com", "--name", "Kwyz usuario")
@@ -104,7 +104,7 @@ def test_of_a_client_that_leaves_as_operating_says_no_name_is_left(laudo: Shell)
         ),
     ],
 )
-def test_what_is_not_plainly_meant_deletes_nothing(laudo: Shell, words: list[str], said: str) -> None:
+def test_invalid_options_delete_nothing(laudo: Shell, words: list[str], said: str) -> None:
     reports(laudo, 1, PERSON)
     result = laudo("prune", *words)
     assert result.exit_code == 2

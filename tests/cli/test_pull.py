@@ -60,7 +60,7 @@ def count(laudo: Shell, table: str) -> int:
         database.close()
 
 
-def test_a_service_without_extensions_comes_whole_and_then_only_what_changed(
+def test_the_first_pull_brings_everything_and_the_next_one_only_changes(
     run: Run, laudo: Shell, service: Service
 ) -> None:
     first = run()
@@ -79,13 +79,13 @@ def test_a_service_without_extensions_comes_whole_and_then_only_what_changed(
 
 
 def migrated_later(laudo: Shell) -> None:
-    """Make it look as if the later migrations had been applied long after the first one."""
+    """Pretend that the later migrations were applied long after the first one."""
     later = "UPDATE migration SET applied_at = applied_at + 9 WHERE name <> (SELECT min(name) FROM migration)"
     with closing(open_store(laudo.store, write=True)) as database, database.transaction() as connection:
         connection.run_script(later)
 
 
-def test_nothing_is_missed_or_doubled_while_the_list_changes(run: Run, laudo: Shell, service: Service) -> None:
+def test_no_report_is_missed_while_the_list_changes(run: Run, laudo: Shell, service: Service) -> None:
     def write(asked: int) -> None:
         if asked < 12:
             changed = service.relatorios.pop(len(service.relatorios) // 2)
@@ -101,7 +101,7 @@ def test_nothing_is_missed_or_doubled_while_the_list_changes(run: Run, laudo: Sh
 
 
 @pytest.mark.parametrize(("answered", "words"), [(1, ()), (2, ()), (3, ("--whole",)), (4, ()), (5, ())])
-def test_an_interrupted_pull_goes_on(
+def test_an_interrupted_pull_resumes(
     run: Run, laudo: Shell, service: Service, answered: int, words: tuple[str, ...]
 ) -> None:
     service.script = [*[None] * answered, refused(500)]
@@ -116,9 +116,7 @@ def test_an_interrupted_pull_goes_on(
     assert (count(laudo, "relatorio"), count(laudo, "pessoa")) == (2600, 700)
 
 
-def test_to_ask_for_everything_goes_on_with_no_walk_that_was_not_to_bring_it(
-    run: Run, laudo: Shell, service: Service
-) -> None:
+def test_a_whole_pull_does_not_resume_an_ordinary_pull(run: Run, laudo: Shell, service: Service) -> None:
     service.script = [None, None, None, refused(500)]
     assert run().exit_code == 1
     service.relatorios[900] |= {"mensagem": "Outra."}
@@ -126,7 +124,7 @@ def test_to_ask_for_everything_goes_on_with_no_walk_that_was_not_to_bring_it(
     assert count(laudo, "relatorio") == 2600
 
 
-def test_everything_is_brought_each_time_that_is_asked_for(run: Run, service: Service) -> None:
+def test_every_whole_pull_reads_everything_again(run: Run, service: Service) -> None:
     del service.relatorios[1000:]
     assert run("--whole").exit_code == 0
     for mensagem in ("Outra.", "Ainda outra."):
@@ -135,7 +133,7 @@ def test_everything_is_brought_each_time_that_is_asked_for(run: Run, service: Se
 
 
 @pytest.mark.parametrize("answer", [refused(400), refused(401), refused(500)])
-def test_a_pull_that_never_began_leaves_nothing_and_says_so(
+def test_a_pull_refused_at_its_first_request_leaves_no_files(
     run: Run, laudo: Shell, service: Service, answer: httpx.Response
 ) -> None:
     service.script = [answer] * 4
@@ -150,9 +148,7 @@ def pulled(laudo: Shell) -> list[str]:
 
 
 @pytest.mark.parametrize("answered", [0, 1])
-def test_a_later_pull_that_brings_nothing_keeps_no_names(
-    run: Run, laudo: Shell, service: Service, answered: int
-) -> None:
+def test_a_failed_later_pull_leaves_no_names_file(run: Run, laudo: Shell, service: Service, answered: int) -> None:
     assert run().exit_code == 0
     service.script = [*[None] * answered, refused(500)]
     result = run()
@@ -162,7 +158,7 @@ def test_a_later_pull_that_brings_nothing_keeps_no_names(
 
 @pytest.mark.parametrize("answered", [1, 4])
 @pytest.mark.parametrize("words", [(), ("--whole",)])
-def test_a_list_whose_place_the_service_has_forgotten_is_walked_from_its_start(
+def test_a_list_restarts_if_the_service_no_longer_knows_the_place(
     run: Run, laudo: Shell, service: Service, answered: int, words: tuple[str, ...]
 ) -> None:
     service.pessoas = [person(number) for number in range(2600)]
@@ -176,7 +172,7 @@ def test_a_list_whose_place_the_service_has_forgotten_is_walked_from_its_start(
     assert pulled(laudo) == [STATE]
 
 
-def test_only_the_owner_reads_names_also_in_a_file_that_was_there(run: Run, laudo: Shell, service: Service) -> None:
+def test_an_existing_names_file_becomes_readable_by_its_owner_only(run: Run, laudo: Shell, service: Service) -> None:
     file = laudo.folder / f"{STATE}.names"
     file.touch()
     file.chmod(0o644)
@@ -187,7 +183,7 @@ def test_only_the_owner_reads_names_also_in_a_file_that_was_there(run: Run, laud
 
 
 @pytest.mark.parametrize("made", ["CREATE TABLE mine (a)", "CREATE TABLE nome (a)", "PRAGMA user_version = 7"])
-def test_a_file_of_names_that_is_somebody_elses_is_not_touched(run: Run, laudo: Shell, made: str) -> None:
+def test_a_names_file_of_another_program_is_refused_and_unchanged(run: Run, laudo: Shell, made: str) -> None:
     file = laudo.folder / f"{STATE}.names"
     with closing(sqlite3.connect(file)) as connection:
         connection.execute(made)
@@ -206,7 +202,7 @@ def test_a_file_of_names_that_is_somebody_elses_is_not_touched(run: Run, laudo: 
         (STATE, 3, "Is a directory"),
     ],
 )
-def test_a_pull_that_cannot_go_on_says_what_it_has_kept(
+def test_a_pull_that_fails_midway_reports_what_it_kept(
     run: Run, laudo: Shell, service: Service, *, damaged: str, when: int, reason: str
 ) -> None:
     file = laudo.folder / damaged
@@ -229,7 +225,7 @@ def test_a_pull_that_cannot_go_on_says_what_it_has_kept(
     assert (count(laudo, "relatorio"), count(laudo, "pessoa")) == (2600, 700)
 
 
-def test_a_report_of_the_future_hides_none_that_come_after_it(run: Run, laudo: Shell, service: Service) -> None:
+def test_a_report_dated_in_the_future_hides_no_later_reports(run: Run, laudo: Shell, service: Service) -> None:
     service.relatorios.insert(0, relatorio(80_000, atualizado_em="2099-01-01T00:00:00.000Z"))
     assert run().exit_code == 0
     for number in (90_000, 90_001):
@@ -241,9 +237,7 @@ def test_a_report_of_the_future_hides_none_that_come_after_it(run: Run, laudo: S
     assert datetime.fromisoformat(since) <= datetime.now(UTC)
 
 
-def test_reports_that_are_as_old_as_can_be_written_hide_none_that_come_after_them(
-    run: Run, laudo: Shell, service: Service
-) -> None:
+def test_a_report_dated_in_the_year_1_hides_no_later_reports(run: Run, laudo: Shell, service: Service) -> None:
     service.relatorios = [relatorio(1, atualizado_em="0001-01-01T00:00:00.000Z")]
     for _ in range(2):
         rejected = run()
@@ -254,8 +248,8 @@ def test_reports_that_are_as_old_as_can_be_written_hide_none_that_come_after_the
     assert count(laudo, "relatorio") == 1
 
 
-def test_what_came_while_an_interrupted_pull_lay_still_is_not_missed(run: Run, laudo: Shell, service: Service) -> None:
-    """Not even if the newest report is of the future, so that the next pull starts from when this one began."""
+def test_a_resumed_pull_brings_reports_added_since_its_interruption(run: Run, laudo: Shell, service: Service) -> None:
+    """The newest report is dated in the future, so that the next pull starts from the time when this one began."""
     service.relatorios.insert(0, relatorio(80_000, atualizado_em="2099-01-01T00:00:00.000Z"))
     service.script = [None, None, None, refused(500)]
     assert run().exit_code == 1
@@ -268,11 +262,9 @@ def test_what_came_while_an_interrupted_pull_lay_still_is_not_missed(run: Run, l
     assert count(laudo, "relatorio") == 2602
 
 
-def test_what_cannot_be_a_report_is_counted_and_told_once_by_its_numero_and_without_other_values(
-    run: Run, service: Service
-) -> None:
+def test_invalid_reports_are_counted_and_reported_without_invalid_values(run: Run, service: Service) -> None:
     service.relatorios = [relatorio(2, numero="x-secret"), relatorio(1, numero_documento=cpf(1))]
-    service.relatorios += [relatorio(3, numero_documento="٥٢٩٩٨٢٢٤٧٢٥")]  # Unicode digits that a CPF does not have
+    service.relatorios += [relatorio(3, numero_documento="٥٢٩٩٨٢٢٤٧٢٥")]  # Unicode digits, which no CPF has
     service.relatorios += [relatorio(4, numero="y-secret", tipo_pessoa="z-secret")]
     result = run()
     assert result.exit_code == 1
@@ -285,27 +277,27 @@ def test_what_cannot_be_a_report_is_counted_and_told_once_by_its_numero_and_with
     assert "secret" not in result.output
 
 
-def test_a_service_may_write_the_kind_of_person_in_any_case(run: Run, laudo: Shell, service: Service) -> None:
+def test_tipo_pessoa_is_accepted_in_any_letter_case(run: Run, laudo: Shell, service: Service) -> None:
     service.relatorios = [relatorio(1, numero_documento=cpf(1), tipo_pessoa="PESSOA")]
     assert run().stdout.startswith("1 inserted, 0 updated, 1 unchanged, 0 stale, 0 rejected")
     found = json.loads(laudo.prints("find", "-", "--organization", "1", stdin=cpf(1)))
     assert (found["tipo_pessoa"], found["nome_pessoa"]) == ("Pessoa", "Pessoa 1")
 
 
-def test_a_person_who_is_not_listed_is_asked_for_and_else_unnamed(run: Run, service: Service) -> None:
+def test_reports_of_an_unlisted_person_are_counted_as_without_a_name(run: Run, service: Service) -> None:
     service.relatorios = [relatorio(1, numero_documento=cpf(9999))]
     assert "2 without a name" in run().stdout
 
 
-class Unheeding(Service):
+class IgnoringFilters(Service):
     """A service that ignores filters and lists everything."""
 
     def list(self, path: str, filters: dict[str, str], *, page: int, rows: int) -> httpx.Response:  # noqa: ARG002
         return super().list(path, {}, page=page, rows=rows)
 
 
-def test_nobody_gets_the_name_of_another_and_each_is_asked_for_once(laudo: Shell) -> None:
-    service = Unheeding([relatorio(number, numero_documento=cpf(9999)) for number in range(50, 0, -1)])
+def test_a_person_never_gets_the_name_of_another_person(laudo: Shell) -> None:
+    service = IgnoringFilters([relatorio(number, numero_documento=cpf(9999)) for number in range(50, 0, -1)])
     service.pessoas = [pessoa(0, cpf=cpf(1), nome="Outra Pessoa")]
     with listening(service) as base, pulling(laudo, base, TOKEN) as run:
         assert run("--whole").exit_code == 0
@@ -320,7 +312,7 @@ def names(laudo: Shell) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("asked", [1, 2, 5, 6])
-def test_a_person_renamed_while_the_lists_are_walked_has_the_new_name_at_the_end_or_after_the_next_run(
+def test_a_rename_during_a_pull_is_stored_by_the_next_pull_at_the_latest(
     run: Run, laudo: Shell, service: Service, asked: int
 ) -> None:
     def rename(requests: int) -> None:
@@ -339,10 +331,8 @@ def test_a_person_renamed_while_the_lists_are_walked_has_the_new_name_at_the_end
     assert names(laudo)[cpf(5)] == "Nome Novo"
 
 
-@pytest.mark.engines("sqlite", reason="a server's index of words is its own affair")
-def test_nothing_of_a_name_that_the_service_has_changed_is_left_in_the_file(
-    run: Run, laudo: Shell, service: Service
-) -> None:
+@pytest.mark.engines("sqlite", reason="PostgreSQL maintains its index of words by itself")
+def test_an_old_name_leaves_no_bytes_in_the_file_after_a_rename(run: Run, laudo: Shell, service: Service) -> None:
     service.relatorios = [relatorio(1, numero_documento=cpf(1))]
     for name in ("Ana Kwyzbrrt", "Ana"):
         service.pessoas = [pessoa(0, cpf=cpf(1), nome=name)]
@@ -351,7 +341,7 @@ def test_nothing_of_a_name_that_the_service_has_changed_is_left_in_the_file(
         assert (b"kwyzbrrt" in (laudo.folder / "laudo.db").read_bytes().lower()) == (name != "Ana")
 
 
-def test_walking_everything_again_brings_names_that_were_not_known(run: Run, laudo: Shell, service: Service) -> None:
+def test_a_whole_pull_brings_names_that_were_missing(run: Run, laudo: Shell, service: Service) -> None:
     service.relatorios = [relatorio(number, numero_documento=cpf(number)) for number in (2, 1)]
     service.pessoas = []
     assert run().exit_code == 0
@@ -362,7 +352,7 @@ def test_walking_everything_again_brings_names_that_were_not_known(run: Run, lau
 
 
 @pytest.mark.parametrize("walked", [(), ("--whole",)])
-def test_a_person_whom_the_service_lists_no_more_keeps_the_name(
+def test_a_person_no_longer_listed_keeps_the_name(
     run: Run, laudo: Shell, service: Service, walked: tuple[str, ...]
 ) -> None:
     service.relatorios = [relatorio(number, numero_documento=cpf(number)) for number in (2, 1)]
@@ -376,7 +366,7 @@ def test_a_person_whom_the_service_lists_no_more_keeps_the_name(
 
 
 @pytest.mark.parametrize("answered", [3, 20])
-def test_a_store_made_anew_gets_everything_though_the_state_is_known(
+def test_a_new_store_gets_everything_despite_an_existing_state(
     run: Run, laudo: Shell, service: Service, stores: Stores, answered: int
 ) -> None:
     service.script = [*[None] * answered, refused(500)]
@@ -393,7 +383,7 @@ def test_a_store_made_anew_gets_everything_though_the_state_is_known(
     assert "everything is read again" in result.stderr
 
 
-def test_a_store_taken_back_gets_what_it_had_once_more(
+def test_a_store_restored_from_a_backup_gets_its_missing_reports(
     run: Run, laudo: Shell, service: Service, stores: Stores
 ) -> None:
     assert run().exit_code == 0
@@ -405,7 +395,7 @@ def test_a_store_taken_back_gets_what_it_had_once_more(
     assert run("--store", backup).stdout.startswith("3 inserted, ")
 
 
-def test_a_pull_into_no_account_leaves_no_file(run: Run, laudo: Shell) -> None:
+def test_a_pull_into_an_unknown_account_leaves_no_files(run: Run, laudo: Shell) -> None:
     assert one_line(run("--account", "9")) == "error: there is no account 9; hint: laudo account list"
     assert pulled(laudo) == []
 
@@ -423,7 +413,7 @@ def test_a_state_of_another_service_or_account_is_refused(
 
 
 @pytest.mark.parametrize("words", [(), ("--whole",)])
-def test_a_state_of_another_token_goes_on_only_where_that_was_renewed(
+def test_a_state_of_another_token_requires_the_option_token_renewed(
     run: Run, laudo: Shell, service: Service, words: tuple[str, ...]
 ) -> None:
     service.script = [None, None, None, refused(500)]
@@ -439,7 +429,7 @@ def test_a_state_of_another_token_goes_on_only_where_that_was_renewed(
     assert TOKEN not in state.read_text()
 
 
-def test_a_state_of_no_token_takes_that_of_the_next_run(run: Run, laudo: Shell, service: Service) -> None:
+def test_a_state_without_a_token_adopts_the_token_of_the_next_run(run: Run, laudo: Shell, service: Service) -> None:
     service.script = [None, None, None, refused(500)]
     run()
     state = laudo.folder / STATE
@@ -450,26 +440,26 @@ def test_a_state_of_no_token_takes_that_of_the_next_run(run: Run, laudo: Shell, 
 
 
 @pytest.mark.parametrize("content", [b"SQLite format 3\0", b'{"base_url": "\xff"}'])
-def test_a_state_that_is_none_is_kept_and_not_to_be_removed(run: Run, laudo: Shell, content: bytes) -> None:
+def test_an_invalid_state_file_is_refused_and_unchanged(run: Run, laudo: Shell, content: bytes) -> None:
     (laudo.folder / STATE).write_bytes(content)
     reason = f"{laudo.folder / STATE} is not a file of `laudo pull`; hint: name another --state to start over"
     assert one_line(run()) == f"error: {reason}"
     assert (laudo.folder / STATE).read_bytes() == content
 
 
-@pytest.mark.engines("sqlite", reason="a store on a server has no place beside which the state could lie")
-def test_unless_told_otherwise_the_state_lies_beside_the_file(laudo: Shell, service: Service) -> None:
+@pytest.mark.engines("sqlite", reason="only a store in a file has a folder for the state")
+def test_the_state_is_kept_beside_the_store_by_default(laudo: Shell, service: Service) -> None:
     with listening(service) as base:
         assert laudo("pull", "--from", base, "--account", "1", env={"LAUDO_TOKEN": TOKEN}).exit_code == 0
     assert [path.name for path in laudo.folder.glob("*pull*")] == ["laudo.db.pull-1.json"]
 
 
-def test_without_a_token_the_hint_says_what_to_do(laudo: Shell) -> None:
+def test_a_missing_token_is_reported(laudo: Shell) -> None:
     result = laudo("pull", "--from", "http://127.0.0.1:9", "--account", "1", env={"XDG_CONFIG_HOME": str(laudo.folder)})
     assert "there is no token for http://127.0.0.1:9" in one_line(result)
 
 
-def test_laudo_to_laudo_gives_the_same_answers(laudo: Shell, store: Store, new_app: NewApp) -> None:
+def test_a_mirror_of_laudo_gives_the_same_answers(laudo: Shell, store: Store, new_app: NewApp) -> None:
     source = store.account()
     many = [
         stored(n, atualizado_em=1_700_000_000_000 + n, numero_documento=cpf(n % 300), nome_pessoa=f"Ana {n % 300}")
