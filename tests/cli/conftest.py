@@ -12,7 +12,7 @@ from shell import Shell
 
 @pytest.fixture(autouse=True)
 def _ctrl_c() -> Iterator[None]:
-    """Restore pytest's handler of SIGINT: a command interrupted in pytest's own process leaves the signal ignored."""
+    """Restore pytest's handler of SIGINT: a command interrupted in pytest's own process leaves SIGINT ignored."""
     before = signal.getsignal(signal.SIGINT)
     yield
     signal.signal(signal.SIGINT, before)

@@ -46,10 +46,10 @@ def run(tmp_path: Path, base: str) -> Run:
     return run
 
 
-# Which service, and which token.
+# The service and the token.
 
 
-def test_login_checks_and_keeps_a_token_that_only_its_owner_reads(run: Run, base: str, tmp_path: Path) -> None:
+def test_login_checks_the_token_and_saves_it_for_its_owner_only(run: Run, base: str, tmp_path: Path) -> None:
     result = run("login", "--url", f"{base}/", "--with-token", stdin=f"{TOKEN}\n")
     assert result.stdout == f"logged in to {base}, organization Modelo\n"
     kept = tmp_path / "laudo" / "login.json"
@@ -59,7 +59,7 @@ def test_login_checks_and_keeps_a_token_that_only_its_owner_reads(run: Run, base
         assert run("relatorios", "--count", LAUDO_URL=url, LAUDO_TOKEN="").stdout == "3\n"
 
 
-def test_login_asks_for_what_it_was_not_given_and_shows_no_token(run: Run, base: str) -> None:
+def test_login_prompts_for_missing_values_and_never_shows_the_token(run: Run, base: str) -> None:
     result = run("login", stdin=f"{base}\n{TOKEN}\n")
     assert result.exit_code == 0
     assert TOKEN not in result.output
@@ -73,7 +73,9 @@ def test_login_asks_for_what_it_was_not_given_and_shows_no_token(run: Run, base:
         (["login", "--url", "http://127.0.0.1:9"], "", "error: there is no terminal to prompt on"),
     ],
 )
-def test_login_where_nobody_can_answer_says_how_else(tmp_path: Path, words: list[str], given: str, said: str) -> None:
+def test_login_without_a_terminal_names_the_options_to_use(
+    tmp_path: Path, words: list[str], given: str, said: str
+) -> None:
     done = subprocess.run(
         [LAUDO, *words],
         check=False,
@@ -87,7 +89,7 @@ def test_login_where_nobody_can_answer_says_how_else(tmp_path: Path, words: list
     assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
 
 
-def test_a_token_that_is_too_long_is_refused_before_it_ends(tmp_path: Path) -> None:
+def test_an_overlong_token_is_refused_before_the_input_ends(tmp_path: Path) -> None:
     with Shell(tmp_path).starts("login", "--url", "http://127.0.0.1:9", "--with-token", stdin=subprocess.PIPE) as login:
         assert login.stdin
         assert login.stderr
@@ -97,7 +99,7 @@ def test_a_token_that_is_too_long_is_refused_before_it_ends(tmp_path: Path) -> N
         assert login.stderr.read().startswith(b"error: the token must be 1 to 4000 visible ASCII characters")
 
 
-def test_a_wrong_token_is_not_kept(run: Run, base: str, tmp_path: Path) -> None:
+def test_a_wrong_token_is_not_saved(run: Run, base: str, tmp_path: Path) -> None:
     for given in ("a wrong one\n", b"\xff\xfew\0\n\0"):
         result = run("login", "--url", base, "--with-token", stdin=given)
         assert one_line(result).startswith("error: the token must be 1 to 4000 visible ASCII characters")
@@ -107,19 +109,19 @@ def test_a_wrong_token_is_not_kept(run: Run, base: str, tmp_path: Path) -> None:
     assert not (tmp_path / "laudo" / "login.json").exists()
 
 
-def test_a_login_that_cannot_be_kept_leaves_nothing(run: Run, base: str, tmp_path: Path) -> None:
+def test_a_login_that_cannot_be_saved_leaves_no_files(run: Run, base: str, tmp_path: Path) -> None:
     (tmp_path / "laudo" / "login.json").mkdir(parents=True)
     assert run("login", "--url", base, "--with-token", stdin=f"{TOKEN}\n").exit_code == 2
     assert [path.name for path in (tmp_path / "laudo").iterdir()] == ["login.json"]
 
 
-def test_a_kept_token_goes_to_no_other_service(run: Run, base: str) -> None:
+def test_a_saved_token_is_not_sent_to_another_service(run: Run, base: str) -> None:
     run("login", "--url", base, "--with-token", stdin=f"{TOKEN}\n")
     result = run("relatorios", LAUDO_URL="http://127.0.0.1:9", LAUDO_TOKEN="")
     assert "there is no token for http://127.0.0.1:9; hint: run `laudo login`" in one_line(result)
 
 
-def test_a_token_of_the_environment_goes_to_the_service_that_was_kept(run: Run, base: str) -> None:
+def test_the_token_in_laudo_token_is_sent_to_the_saved_service(run: Run, base: str) -> None:
     run("login", "--url", base, "--with-token", stdin=f"{TOKEN}\n")
     assert run("relatorios", "--count", LAUDO_URL="").stdout == "3\n"
     refused = run("relatorios", LAUDO_URL="", LAUDO_TOKEN="token-of-somebody-else")
@@ -127,7 +129,7 @@ def test_a_token_of_the_environment_goes_to_the_service_that_was_kept(run: Run, 
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604])
-def test_a_kept_token_that_others_can_read_is_refused(run: Run, base: str, tmp_path: Path, mode: int) -> None:
+def test_a_saved_token_that_others_can_read_is_refused(run: Run, base: str, tmp_path: Path, mode: int) -> None:
     run("login", "--url", base, "--with-token", stdin=f"{TOKEN}\n")
     (tmp_path / "laudo" / "login.json").chmod(mode)
     assert "hint: chmod 600" in one_line(run("relatorios", LAUDO_URL="", LAUDO_TOKEN=""))
@@ -136,7 +138,7 @@ def test_a_kept_token_that_others_can_read_is_refused(run: Run, base: str, tmp_p
 @pytest.mark.parametrize(
     "kept", ["{", "[]", "{}", '{"base_url": 5, "token": []}', '{"base_url": "http://a", "token": 5}']
 )
-def test_a_file_that_login_did_not_write_is_one_line(run: Run, tmp_path: Path, kept: str) -> None:
+def test_an_invalid_login_file_is_reported_in_one_line(run: Run, tmp_path: Path, kept: str) -> None:
     path = tmp_path / "laudo" / "login.json"
     path.parent.mkdir()
     path.write_text(kept)
@@ -145,7 +147,7 @@ def test_a_file_that_login_did_not_write_is_one_line(run: Run, tmp_path: Path, k
     assert said == f"error: {path} is not a file of `laudo login`; hint: run `laudo login`"
 
 
-def test_what_is_kept_is_not_looked_at_where_the_environment_says_all(run: Run, tmp_path: Path) -> None:
+def test_the_saved_login_is_not_read_if_the_environment_has_url_and_token(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "laudo" / "login.json"
     path.parent.mkdir()
     for damage in (lambda: path.write_text("{"), lambda: path.chmod(0o644), path.unlink, path.mkdir):
@@ -154,7 +156,7 @@ def test_what_is_kept_is_not_looked_at_where_the_environment_says_all(run: Run, 
     assert run("relatorios", LAUDO_TOKEN="").exit_code == 2
 
 
-def test_a_home_is_needed_only_for_what_is_kept(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_folder_is_needed_only_for_a_saved_login(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HOME")
     monkeypatch.setitem(sys.modules, "pwd", None)
     assert run("relatorios", "--count", XDG_CONFIG_HOME="").stdout == "3\n"
@@ -162,18 +164,18 @@ def test_a_home_is_needed_only_for_what_is_kept(run: Run, monkeypatch: pytest.Mo
     assert one_line(run("relatorios", XDG_CONFIG_HOME="", LAUDO_TOKEN="")) == said
 
 
-def test_without_a_service_the_hint_says_what_to_do(run: Run) -> None:
+def test_without_a_service_the_hint_names_login_and_the_variables(run: Run) -> None:
     result = run("pessoas", LAUDO_URL="", LAUDO_TOKEN="")
     assert one_line(result).endswith("hint: run `laudo login`, or set LAUDO_URL and LAUDO_TOKEN")
 
 
-def test_an_address_pasted_from_the_console_is_one_line(run: Run, base: str) -> None:
+def test_a_url_pasted_from_the_console_is_refused_in_one_line(run: Run, base: str) -> None:
     result = run("relatorios", LAUDO_URL=f"{base}/#/relatorios")
     assert result.exit_code == 2
     assert one_line(result).startswith("error: LAUDO_URL must be http:// or https:// and a host")
 
 
-def test_what_cannot_be_asked_with_is_called_as_it_was_given(run: Run, base: str, tmp_path: Path) -> None:
+def test_errors_name_the_source_of_an_invalid_url_or_token(run: Run, base: str, tmp_path: Path) -> None:
     for words in (
         ["relatorios"],
         ["relatorios", "--curl"],
@@ -182,7 +184,7 @@ def test_what_cannot_be_asked_with_is_called_as_it_was_given(run: Run, base: str
     ):
         assert one_line(run(*words, LAUDO_URL="127.0.0.1:8000")).startswith("error: LAUDO_URL must be http://")
         assert one_line(run(*words, LAUDO_TOKEN="two words")).startswith("error: LAUDO_TOKEN must be 1 to 4000 ")
-    for empty in ("", "/"):  # As from an unset variable: no other known service may be used instead.
+    for empty in ("", "/"):  # as from an unset variable: no other service may be used instead
         said = one_line(run("pull", "--from", empty, "--account", "1"))
         assert said == "error: --from is empty; hint: give the base URL of a service"
     said = one_line(run("pull", "--from", "service.test", "--account", "1"))
@@ -199,13 +201,13 @@ def test_what_cannot_be_asked_with_is_called_as_it_was_given(run: Run, base: str
         assert told.startswith(f"error: {said} that `laudo login` saved must be ")
 
 
-def test_a_token_that_nobody_writes_is_told_so(run: Run, base: str) -> None:
+def test_a_missing_token_on_stdin_is_reported(run: Run, base: str) -> None:
     said = "error: there is no token on the first line of standard input"
     for given in ("", "\n", " \n"):
         assert one_line(run("login", "--url", base, "--with-token", stdin=given)) == said
 
 
-def test_a_login_that_the_environment_wins_over_says_so(run: Run, base: str) -> None:
+def test_login_warns_that_laudo_token_overrides_the_saved_token(run: Run, base: str) -> None:
     words = ("login", "--url", base, "--with-token")
     assert run(*words, stdin=TOKEN, LAUDO_URL="", LAUDO_TOKEN="").stderr == ""
     told = run(*words, stdin=TOKEN, LAUDO_URL="", LAUDO_TOKEN="another").stderr
@@ -223,7 +225,7 @@ def test_a_login_that_the_environment_wins_over_says_so(run: Run, base: str) -> 
         ("http://127.8.0.1:8000", False),
     ],
 )
-def test_a_login_over_which_others_can_listen_says_so(run: Run, base: str, url: str, heard: bool) -> None:
+def test_login_warns_about_an_unencrypted_connection(run: Run, base: str, url: str, heard: bool) -> None:
     proxied = {"HTTP_PROXY": base, "NO_PROXY": "", "LAUDO_URL": "", "LAUDO_TOKEN": ""}
     told = run("login", "--url", url, "--with-token", stdin=TOKEN, **proxied)
     assert told.stdout == f"logged in to {url}, organization Modelo\n"
@@ -231,9 +233,7 @@ def test_a_login_over_which_others_can_listen_says_so(run: Run, base: str, url: 
     assert told.stderr == said * heard
 
 
-def test_logout_removes_what_login_has_kept_and_says_where_there_was_nothing(
-    run: Run, base: str, tmp_path: Path
-) -> None:
+def test_logout_removes_the_saved_login_or_reports_that_there_was_none(run: Run, base: str, tmp_path: Path) -> None:
     run("login", "--url", base, "--with-token", stdin=f"{TOKEN}\n")
     kept = tmp_path / "laudo" / "login.json"
     done = run("logout", LAUDO_TOKEN="")
@@ -244,7 +244,7 @@ def test_logout_removes_what_login_has_kept_and_says_where_there_was_nothing(
     assert (again.exit_code, again.stdout, again.stderr) == (0, "nothing was saved\n", "")
 
 
-def test_logout_removes_what_is_damaged_and_tells_of_a_token_that_is_still_used(run: Run, tmp_path: Path) -> None:
+def test_logout_removes_a_damaged_file_and_warns_of_a_token_still_in_use(run: Run, tmp_path: Path) -> None:
     kept = tmp_path / "laudo" / "login.json"
     kept.parent.mkdir()
     kept.write_text("{")
@@ -254,7 +254,7 @@ def test_logout_removes_what_is_damaged_and_tells_of_a_token_that_is_still_used(
     assert one_line(run("logout")) == f"error: Is a directory: {kept}"
 
 
-# What is sent.
+# Requests.
 
 
 @pytest.mark.parametrize("resource", [RELATORIOS, PESSOAS], ids=lambda resource: resource.name)
@@ -266,12 +266,12 @@ def test_every_filter_of_the_table_is_an_option(run: Run, resource: object, comm
         assert f"--{filter_.name.replace('_', '-')} " in shown
 
 
-def test_filters_order_and_place_are_sent(run: Run, service: Service) -> None:
+def test_filters_sort_order_and_page_are_sent(run: Run, service: Service) -> None:
     run("relatorios", "--status", "em analise", "--sort", "-nome", "--rows", "50", "--page", "2")
     assert service.requests[0].url.query == b"page=2&rows=50&sort=-nome&status=EM+ANALISE"
 
 
-def test_a_wrong_value_is_refused_before_it_is_sent(run: Run, service: Service) -> None:
+def test_an_invalid_filter_value_is_refused_before_it_is_sent(run: Run, service: Service) -> None:
     result = run("relatorios", "--status", "pronto")
     assert result.exit_code == 2
     assert one_line(result).startswith("error: status de relatorios deve ser um destes valores: PROCESSANDO")
@@ -307,7 +307,7 @@ def test_a_wrong_value_is_refused_before_it_is_sent(run: Run, service: Service) 
     ],
 )
 @pytest.mark.parametrize("name", ["relatorios", "pessoas"])
-def test_options_of_which_one_would_be_ignored_are_refused(run: Run, service: Service, name: str, words: str) -> None:
+def test_options_that_cannot_be_combined_are_refused(run: Run, service: Service, name: str, words: str) -> None:
     result = run(name, *words.split())
     assert (result.exit_code, result.stdout, service.requests) == (2, "", [])
     said = one_line(result)
@@ -316,13 +316,13 @@ def test_options_of_which_one_would_be_ignored_are_refused(run: Run, service: Se
 
 
 @pytest.mark.parametrize("words", ["--curl --json email", "--curl --jq .", "--curl --reveal"])
-def test_so_are_those_of_the_profile(run: Run, service: Service, words: str) -> None:
+def test_profile_options_that_cannot_be_combined_are_refused(run: Run, service: Service, words: str) -> None:
     result = run("usuario", *words.split())
     assert one_line(result).endswith(" cannot be used together; hint: laudo usuario --help")
     assert service.requests == []
 
 
-def test_what_a_request_depends_on_is_no_contradiction(run: Run) -> None:
+def test_options_that_can_be_combined_are_accepted(run: Run) -> None:
     words = ("--curl", "--page", "2", "--rows", "50", "--sort", "nome", "--status", "PENDENTE")
     assert "/relatorios?page=2&rows=50&sort=nome&status=PENDENTE'" in run("relatorios", *words).stdout
     assert run("relatorios", "--json", "nome", "--jq", ".[].nome").stdout.startswith("consulta")
@@ -339,7 +339,7 @@ def test_what_a_request_depends_on_is_no_contradiction(run: Run) -> None:
         ("--sort nome --sort nome", "Invalid value for '--sort': given more than once, but takes one value"),
     ],
 )
-def test_options_that_would_be_ignored_or_never_end_are_refused(
+def test_options_without_effect_out_of_range_or_repeated_are_refused(
     run: Run, service: Service, words: str, said: str
 ) -> None:
     result = run("relatorios", *words.split())
@@ -358,14 +358,14 @@ def test_options_that_would_be_ignored_or_never_end_are_refused(
         ("export pessoas --bus", ["--busca"]),
     ],
 )
-def test_values_complete(run: Run, words: str, offered: list[str]) -> None:
+def test_shell_completion_offers_values_and_options(run: Run, words: str, offered: list[str]) -> None:
     count = len(words.split(" "))
     result = run(_LAUDO_COMPLETE="bash_complete", COMP_WORDS=f"laudo {words}", COMP_CWORD=str(count))
     assert [line.partition(",")[2] for line in result.stdout.splitlines()] == offered
 
 
 @pytest.mark.parametrize("words", ["serve --key-file ", "serve --config ", "import "])
-def test_files_complete(run: Run, words: str) -> None:
+def test_shell_completion_offers_files(run: Run, words: str) -> None:
     count = len(words.split(" "))
     result = run(_LAUDO_COMPLETE="bash_complete", COMP_WORDS=f"laudo {words}", COMP_CWORD=str(count))
     assert result.stdout == "file,\n"
@@ -381,7 +381,7 @@ def test_files_complete(run: Run, words: str) -> None:
         (["--sort", "=", "-at"], "-atualizado_em"),
     ],
 )
-def test_bash_writes_a_value_with_a_blank_as_one_word(tmp_path: Path, words: list[str], offered: str) -> None:
+def test_bash_completion_keeps_a_value_with_a_space_as_one_word(tmp_path: Path, words: list[str], offered: str) -> None:
     script = """
 eval "$(_LAUDO_COMPLETE=bash_source "$1")"
 COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
@@ -394,16 +394,16 @@ printf '%s\n' "${COMPREPLY[@]}"
 
 
 @pytest.mark.parametrize(("shell", "place"), [("zsh", "2"), ("fish", "--status=E")])
-def test_other_shells_keep_the_option_that_a_value_is_tied_to(run: Run, shell: str, place: str) -> None:
+def test_zsh_and_fish_completion_keeps_the_option_before_the_value(run: Run, shell: str, place: str) -> None:
     words = "laudo relatorios --status=E"
     result = run(_LAUDO_COMPLETE=f"{shell}_complete", COMP_WORDS=words, COMP_CWORD=place)
     assert "--status=EM ANALISE" in result.stdout
 
 
-# What is shown.
+# Output.
 
 
-def test_columns_mask_cpfs_unless_they_are_to_be_revealed(run: Run) -> None:
+def test_columns_mask_cpfs_unless_reveal_is_given(run: Run) -> None:
     first = "00000003-0000-4000-8000-000000000000\tCONCLUIDO\tPessoa\tconsultaPessoaDefault\t2026-01-01T00:00:03.000Z\t"
     assert run("relatorios").stdout.splitlines()[0] == first + "VALID\tVálido.\tfalse\t***982247**"
     assert run("relatorios", "--reveal").stdout.splitlines()[0].endswith(f"\t{CPF}")
@@ -420,7 +420,7 @@ def on_a_terminal(base: str, tmp_path: Path) -> Callable[..., str]:
         environ: dict[str, str] | None = None,
         code: int = 0,
     ) -> str:
-        """Run on a terminal, with `notes` also stderr; gives all output. `begun` is set once there is some."""
+        """Run on a terminal, with `notes` also stderr, and return the output; `begun` is set when it starts."""
         import pty
 
         leader, follower = pty.openpty()
@@ -459,7 +459,7 @@ def test_a_terminal_gets_a_table(on_a_terminal: Callable[..., str]) -> None:
         (["--status", "PENDENTE", "--page", "3"], "0 relatorios in all"),
     ],
 )
-def test_on_a_terminal_a_page_is_not_taken_for_the_list(
+def test_a_terminal_shows_the_page_number_and_the_total_count(
     on_a_terminal: Callable[..., str], service: Service, words: list[str], line: str
 ) -> None:
     service.relatorios = [relatorio(number) for number in range(60, 0, -1)]
@@ -468,13 +468,13 @@ def test_on_a_terminal_a_page_is_not_taken_for_the_list(
         assert line not in on_a_terminal("relatorios", *words, *programs, columns=240, notes=True)
 
 
-def test_of_one_item_that_is_said(on_a_terminal: Callable[..., str], service: Service) -> None:
+def test_a_single_item_is_counted_in_the_singular(on_a_terminal: Callable[..., str], service: Service) -> None:
     service.relatorios = [relatorio(1)]
     assert on_a_terminal("relatorios", columns=240, notes=True).splitlines()[-1] == "1 relatorio in all"
     assert on_a_terminal("pessoas", columns=240, notes=True).splitlines()[-1] == "1 pessoa in all"
 
 
-def test_a_service_that_does_not_say_how_large_a_page_is_shows_that(
+def test_pages_are_counted_even_if_the_service_gives_no_page_size(
     on_a_terminal: Callable[..., str], service: Service
 ) -> None:
     service.script = [listed([relatorio(number) for number in range(25)], total=60, rows=0)]
@@ -483,7 +483,7 @@ def test_a_service_that_does_not_say_how_large_a_page_is_shows_that(
 
 
 @pytest.mark.parametrize("columns", [20, 80, 150, 190, 240])
-def test_no_terminal_is_too_narrow_for_a_whole_value(
+def test_values_are_shown_whole_on_terminals_of_any_width(
     on_a_terminal: Callable[..., str], service: Service, columns: int
 ) -> None:
     shown = on_a_terminal("relatorios", columns=columns)
@@ -503,7 +503,7 @@ def test_a_narrow_terminal_gets_a_line_for_each_field(on_a_terminal: Callable[..
     assert "id_organizacao    " in on_a_terminal("usuario", columns=20)
 
 
-def test_a_terminal_that_only_prints_has_its_own_width_and_no_colours(on_a_terminal: Callable[..., str]) -> None:
+def test_a_dumb_terminal_keeps_its_width_and_gets_no_colours(on_a_terminal: Callable[..., str]) -> None:
     for columns, shown in ((40, "cpf            ***982247**\r\n"), (80, "cpf          nome")):
         assert on_a_terminal("pessoas", columns=columns, environ={"TERM": "dumb", "NO_COLOR": ""}).startswith(shown)
     coloured = on_a_terminal("pessoas", columns=80, environ={"TERM": "xterm", "NO_COLOR": ""})
@@ -511,7 +511,7 @@ def test_a_terminal_that_only_prints_has_its_own_width_and_no_colours(on_a_termi
 
 
 @pytest.mark.parametrize(("terminal", "has_a_bar"), [("dumb", False), ("xterm", True)])
-def test_a_terminal_that_only_prints_gets_lines_instead_of_a_bar(
+def test_a_dumb_terminal_gets_lines_instead_of_a_progress_bar(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], terminal: str, *, has_a_bar: bool
 ) -> None:
     monkeypatch.setenv("TERM", terminal)
@@ -526,7 +526,7 @@ def test_a_terminal_that_only_prints_gets_lines_instead_of_a_bar(
     assert (lines[0].startswith("verify: 1 of 2 rows, "), lines[-1].startswith("50000 lines, ")) == (not has_a_bar,) * 2
 
 
-def test_a_terminal_that_only_prints_is_not_cleared(on_a_terminal: Callable[..., str], service: Service) -> None:
+def test_watch_does_not_clear_a_dumb_terminal(on_a_terminal: Callable[..., str], service: Service) -> None:
     for term, cleared in (("dumb", 0), ("xterm", 1)):
         service.script = [None, refused(401)]
         shown = on_a_terminal("pessoas", "--watch", "--every", "0.1", columns=80, environ={"TERM": term}, code=2)
@@ -534,7 +534,7 @@ def test_a_terminal_that_only_prints_is_not_cleared(on_a_terminal: Callable[...,
 
 
 @pytest.mark.parametrize("columns", [80, 240])
-def test_of_all_items_those_of_the_first_page_are_shown_before_the_others_have_come(
+def test_all_shows_the_first_page_before_the_others_arrive(
     on_a_terminal: Callable[..., str], service: Service, columns: int
 ) -> None:
     service.relatorios = [relatorio(number) for number in range(60, 0, -1)]
@@ -546,7 +546,7 @@ def test_of_all_items_those_of_the_first_page_are_shown_before_the_others_have_c
     assert len(shown.splitlines()) == (1 + 60 if columns == 240 else 60 * 9 + 59)
 
 
-def test_what_is_wider_than_the_first_page_has_it_is_folded(
+def test_values_wider_than_the_columns_of_the_first_page_are_wrapped(
     on_a_terminal: Callable[..., str], service: Service
 ) -> None:
     service.relatorios = [relatorio(number) for number in range(50, 0, -1)]
@@ -558,21 +558,21 @@ def test_what_is_wider_than_the_first_page_has_it_is_folded(
     assert folded == [["x" * 21, "x" * 21, "x" * 8], ["Válido,", "漢字 e", "mais."], ["false", "", ""]]
 
 
-def test_help_writes_examples_as_they_would_be_typed(run: Run) -> None:
+def test_help_shows_examples_as_a_user_types_them(run: Run) -> None:
     shown = run("relatorios", "--help").stdout
     for example in ("--nome consultaPessoaDefault", "--pendente-validacao-manual true|false", "--sort FIELD"):
         assert example in shown
 
 
-TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+BIDI_CONTROLS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 """The characters with the Unicode property Bidi_Control."""
 
 
-def test_nothing_that_a_service_writes_commands_the_terminal(
+def test_control_characters_from_a_service_never_reach_the_terminal(
     run: Run, service: Service, base: str, on_a_terminal: Callable[..., str]
 ) -> None:
-    title = "\x1b]0;title\x07\x1b[1ma\x9b2Jb\x7f" + "".join(f"c{mark}" for mark in TURNING)
-    shown = "\ufffd]0;title\ufffd\ufffd[1ma\ufffd2Jb\ufffd" + "c\ufffd" * len(TURNING)
+    title = "\x1b]0;title\x07\x1b[1ma\x9b2Jb\x7f" + "".join(f"c{mark}" for mark in BIDI_CONTROLS)
+    shown = "\ufffd]0;title\ufffd\ufffd[1ma\ufffd2Jb\ufffd" + "c\ufffd" * len(BIDI_CONTROLS)
     service.relatorios = [relatorio(1, nome=f"João {title}")]
     for columns in (79, 300):
         assert f"João {shown}" in on_a_terminal("relatorios", columns=columns)
@@ -588,7 +588,7 @@ def test_nothing_that_a_service_writes_commands_the_terminal(
     assert run("login", "--url", base, "--with-token", stdin=TOKEN).stdout.endswith(f" organization {shown}\n")
 
 
-def test_json_has_the_fields_asked_for_and_whole_values(run: Run) -> None:
+def test_json_has_the_requested_fields_with_unmasked_values(run: Run) -> None:
     shown = json.loads(run("relatorios", "--json", "numero_documento,resultado").stdout)
     assert shown[:2] == [
         {"numero_documento": CPF, "resultado": "VALID"},
@@ -598,12 +598,12 @@ def test_json_has_the_fields_asked_for_and_whole_values(run: Run) -> None:
     assert "--json takes a comma-separated list of these fields: " in one_line(run("relatorios", "--json", "cor"))
 
 
-def test_csv_has_a_heading(run: Run) -> None:
+def test_csv_has_a_header_and_unmasked_values(run: Run) -> None:
     assert run("pessoas", "--csv").stdout == f"cpf,nome,atualizado_em\n{CPF},Maria da Silva,2026-01-31T12:00:00.000Z\n"
 
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
-def test_csv_has_whole_values_and_columns_one_line(run: Run, service: Service, end: str) -> None:
+def test_csv_keeps_line_breaks_that_columns_drop(run: Run, service: Service, end: str) -> None:
     nome = f"Maria  da\u00a0Silva{end}"
     service.pessoas = [pessoa(52998224725, nome=nome)]
     printed = io.StringIO(run("pessoas", "--csv").stdout_bytes.decode(), newline="")
@@ -612,7 +612,7 @@ def test_csv_has_whole_values_and_columns_one_line(run: Run, service: Service, e
 
 
 @pytest.mark.parametrize("words", [(), ("--csv",), ("--json", "nome"), ("--all", "--csv")])
-def test_texts_are_printed_where_the_encoding_is_unknown_and_else_refused_in_one_line(
+def test_ascii_output_becomes_utf8_and_latin1_refuses_other_characters(
     service: Service, base: str, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     def printed(encoding: str) -> subprocess.CompletedProcess[bytes]:
@@ -628,7 +628,7 @@ def test_texts_are_printed_where_the_encoding_is_unknown_and_else_refused_in_one
     )
 
 
-def test_jq(run: Run) -> None:
+def test_jq_prints_results_and_reports_errors_in_one_line(run: Run) -> None:
     pytest.importorskip("jq")
     assert run("relatorios", "--jq", ".[].status").stdout == "CONCLUIDO\nEM ANALISE\nCONCLUIDO\n"
     assert run("usuario", "--jq", "{email}").stdout == '{"email": "ana@example.com"}\n'
@@ -647,25 +647,25 @@ def test_jq(run: Run) -> None:
         (".[] | sort", "object … cannot be sorted, as it is not an array"),
     ],
 )
-def test_what_jq_says_of_an_expression_that_does_not_fit_shows_nobody(run: Run, expression: str, said: str) -> None:
+def test_jq_errors_contain_no_values(run: Run, expression: str, said: str) -> None:
     pytest.importorskip("jq")
     assert one_line(run("pessoas", "--jq", expression)) == f"error: --jq: {said}"
 
 
 @pytest.mark.parametrize("expression", ["env.LAUDO_TOKEN", "$ENV.LAUDO_TOKEN"])
-def test_jq_reads_nothing_of_the_environment(run: Run, expression: str) -> None:
+def test_jq_cannot_read_the_environment(run: Run, expression: str) -> None:
     pytest.importorskip("jq")
     assert run("relatorios", "--jq", expression).stdout == "null\n"
 
 
 @pytest.mark.parametrize("expression", ['"none" | halt_error', '.[0].nome, ("none" | halt_error(3)), 1'])
-def test_an_expression_that_halts_with_an_error_has_failed(run: Run, expression: str) -> None:
+def test_a_jq_expression_that_halts_with_an_error_exits_with_2(run: Run, expression: str) -> None:
     pytest.importorskip("jq")
     result = run("relatorios", "--jq", expression)
     assert (result.exit_code, result.stdout, one_line(result)) == (2, "", "error: --jq: none")
 
 
-def test_jq_prints_a_text_as_it_is_but_where_a_terminal_would_obey_it(
+def test_jq_replaces_control_characters_only_on_a_terminal(
     run: Run, service: Service, on_a_terminal: Callable[..., str]
 ) -> None:
     pytest.importorskip("jq")
@@ -674,7 +674,7 @@ def test_jq_prints_a_text_as_it_is_but_where_a_terminal_would_obey_it(
     assert on_a_terminal("relatorios", "--jq", ".[].nome", columns=79) == "a\ufffd[1mb\tc\r\nd\r\n"
 
 
-def test_jq_without_its_package_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jq_without_its_package_prints_an_install_hint(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jq", None)
     assert (
         one_line(run("relatorios", "--jq", "."))
@@ -682,7 +682,7 @@ def test_jq_without_its_package_is_one_line(run: Run, monkeypatch: pytest.Monkey
     )
 
 
-def test_all_and_count(run: Run, service: Service) -> None:
+def test_all_prints_every_item_and_count_prints_their_number(run: Run, service: Service) -> None:
     service.relatorios = [relatorio(number) for number in range(1200, 0, -1)]
     assert run("relatorios", "--count").stdout == "1200\n"
     assert len(run("relatorios", "--all").stdout.splitlines()) == 1200
@@ -711,9 +711,7 @@ def test_watch_prints_again_when_something_has_changed(run: Run, service: Servic
     assert result.exit_code == 2
 
 
-def test_watch_goes_on_when_the_service_was_away_and_says_once_each_time_that_it_went_and_is_back(
-    run: Run, service: Service
-) -> None:
+def test_watch_survives_outages_and_reports_each_start_and_end_once(run: Run, service: Service) -> None:
     away: list[Answer] = [refused(503, Retry_After="0"), refused(429, Retry_After="0"), httpx.ReadError("dropped")]
     looks = [away[(look + attempt) % 3] for look in range(4) for attempt in range(3)]  # each ends with another error
     rita = listed([pessoa(1, nome="Rita")], total="1")
@@ -727,14 +725,14 @@ def test_watch_goes_on_when_the_service_was_away_and_says_once_each_time_that_it
     assert "status 401" in ended
 
 
-def test_watch_ends_quietly_once_nobody_reads_it(base: str, tmp_path: Path) -> None:
-    """It notices that before its next look, which would be in a day."""
+def test_watch_ends_silently_when_its_output_is_closed(base: str, tmp_path: Path) -> None:
+    """It notices this before its next request, which is due in a day."""
     environ = Shell(tmp_path).environment | {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN}
     command = [LAUDO, "relatorios", "--watch", "--every", "86400"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ) as watch:
         assert watch.stdout
         assert watch.stderr
-        for _ in range(3):  # All lines that it prints before it waits.
+        for _ in range(3):  # all lines that it prints before it waits
             assert watch.stdout.readline().endswith(b"***982247**\n")
         watch.stdout.close()
         try:
@@ -744,14 +742,14 @@ def test_watch_ends_quietly_once_nobody_reads_it(base: str, tmp_path: Path) -> N
         assert watch.stderr.read() == b""
 
 
-def test_the_profile_hides_its_token(run: Run) -> None:
+def test_the_profile_masks_its_token_unless_reveal_is_given(run: Run) -> None:
     assert "api_token\t***\nemail\tana@example.com\n" in run("usuario").stdout
     assert json.loads(run("usuario", "--json", "api_token").stdout) == {"api_token": "***"}
     assert run("usuario", "--jq", ".api_token").stdout == "***\n"
     assert json.loads(run("usuario", "--json", "api_token", "--reveal").stdout) == {"api_token": TOKEN}
 
 
-def test_the_client_needs_nothing_of_the_server(base: str, tmp_path: Path) -> None:
+def test_client_commands_work_without_the_server_packages(base: str, tmp_path: Path) -> None:
     blocked = "; ".join(f"sys.modules['{name}'] = None" for name in output.SERVER)
     script = f"import sys; {blocked}; from laudo.cli import main; main()"
     environ = Shell(tmp_path).environment | {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN}
@@ -762,7 +760,7 @@ def test_the_client_needs_nothing_of_the_server(base: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("missing", ["granian", "apsw", "falcon", "prometheus_client"])
-def test_without_the_server_serve_says_what_to_install(tmp_path: Path, missing: str) -> None:
+def test_serve_without_the_server_packages_prints_an_install_hint(tmp_path: Path, missing: str) -> None:
     shell = Shell(tmp_path)
     shell.prints("migrate")
     shell.prints("organization", "create", "Modelo")

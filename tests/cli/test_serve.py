@@ -42,7 +42,7 @@ class Server:
 
 @contextmanager
 def serving(laudo: Shell, *words: str) -> Iterator[Server]:
-    """Serve for the length of a block, which begins once the process says that it serves."""
+    """Serve while a block runs, which begins once the process has printed its address."""
     port = free_port()
     with (
         laudo.starts(*words, "--port", str(port)) as process,
@@ -57,7 +57,7 @@ def serving(laudo: Shell, *words: str) -> Iterator[Server]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_serve_answers_and_a_signal_ends_it_with_0(laudo: Shell, number: int) -> None:
+def test_serve_answers_and_exits_with_0_on_a_signal(laudo: Shell, number: int) -> None:
     token = laudo.prints("token", "create", "--user", "1")
     laudo.prints("import", str(ndjson(laudo.folder, 5)), "--account", "1")
     with serving(laudo, "serve", "--workers", "2") as server:
@@ -68,7 +68,7 @@ def test_serve_answers_and_a_signal_ends_it_with_0(laudo: Shell, number: int) ->
         assert server.process.stderr.read() == b""
 
 
-def test_systemd_is_told_once_it_serves(laudo: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_systemd_is_notified_when_the_service_is_ready(laudo: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
         systemd.bind(b"")  # Linux chooses a name in the abstract namespace
         systemd.settimeout(60)
@@ -78,7 +78,7 @@ def test_systemd_is_told_once_it_serves(laudo: Shell, monkeypatch: pytest.Monkey
             assert server.client.get("/ready").status_code == 200
 
 
-def test_with_nohup_the_end_of_its_terminal_is_not_its_own(laudo: Shell) -> None:
+def test_serve_under_nohup_keeps_ignoring_sighup(laudo: Shell) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with serving(laudo, "serve", "--workers", "1") as server:
@@ -90,15 +90,15 @@ def test_with_nohup_the_end_of_its_terminal_is_not_its_own(laudo: Shell) -> None
         signal.signal(signal.SIGHUP, before)
 
 
-def test_many_signals_end_it_with_0_too(laudo: Shell) -> None:
-    """Under `make` two come: one to the process group, and another from `make`, perhaps while the process is ending."""
+def test_serve_exits_with_0_on_repeated_signals(laudo: Shell) -> None:
+    """Under `make` there are two: one to the process group, and one from `make`, perhaps while the process ends."""
     with serving(laudo, "serve", "--workers", "1") as server:
         while server.process.poll() is None:
             server.process.terminate()
         assert server.process.returncode == 0
 
 
-def test_a_signal_that_came_while_it_was_stopped_ends_it_with_0_too(laudo: Shell) -> None:
+def test_serve_exits_with_0_on_a_signal_received_while_stopped(laudo: Shell) -> None:
     """After SIGCONT any thread may run first; there is one for each worker."""
     with serving(laudo, "serve", "--workers", "6") as server:
         assert server.client.get("/ready").status_code == 200
@@ -107,15 +107,15 @@ def test_a_signal_that_came_while_it_was_stopped_ends_it_with_0_too(laudo: Shell
         assert server.stop(signal.SIGCONT) == 0
 
 
-def test_no_worker_outlives_a_server_that_is_killed(laudo: Shell) -> None:
+def test_no_worker_outlives_a_killed_server(laudo: Shell) -> None:
     with serving(laudo, "serve", "--workers", "3") as server:
         assert server.client.get("/ready").status_code == 200
         assert server.stop(signal.SIGKILL) == -signal.SIGKILL
-        assert server.process.communicate(timeout=60)[1] == b"", "its end comes when the last worker closes it"
+        assert server.process.communicate(timeout=60)[1] == b"", "stderr ends when the last worker closes it"
         socket.create_server(("127.0.0.1", server.client.base_url.port or 0)).close()
 
 
-def test_where_too_few_files_may_be_open_to_serve_it_does_not_start(laudo: Shell) -> None:
+def test_serve_does_not_start_if_the_limit_of_open_files_is_too_low(laudo: Shell) -> None:
     limited = ("sh", "-c", 'ulimit -n 38 && exec "$@"', "sh", LAUDO, "serve", "--workers", "1")
     ended = subprocess.run(limited, env=laudo.environment, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 2
@@ -125,7 +125,7 @@ def test_where_too_few_files_may_be_open_to_serve_it_does_not_start(laudo: Shell
     )
 
 
-def test_a_service_that_can_start_no_worker_any_more_ends_with_2_and_none_is_left(laudo: Shell) -> None:
+def test_serve_exits_with_2_and_no_workers_if_one_cannot_be_replaced(laudo: Shell) -> None:
     with serving(laudo, "serve", "--workers", "2") as server:
         assert server.client.get("/ready").status_code == 200
         one, other = server.workers()
@@ -138,7 +138,7 @@ def test_a_service_that_can_start_no_worker_any_more_ends_with_2_and_none_is_lef
         assert not Path(f"/proc/{other}").exists()
 
 
-def test_a_service_whose_worker_dies_again_as_soon_as_it_is_replaced_ends_with_1(laudo: Shell) -> None:
+def test_serve_exits_with_1_if_a_replacement_worker_dies_at_once(laudo: Shell) -> None:
     with serving(laudo, "serve", "--workers", "1") as server:
         [one] = server.workers()
         os.kill(one, signal.SIGKILL)
@@ -149,14 +149,14 @@ def test_a_service_whose_worker_dies_again_as_soon_as_it_is_replaced_ends_with_1
         assert server.process.returncode == 1
 
 
-def test_workers_are_forked_whatever_python_does_by_default(laudo: Shell) -> None:
+def test_workers_start_even_if_python_does_not_fork_by_default(laudo: Shell) -> None:
     with serving(laudo, "serve", "--workers", "2") as server:
         assert server.client.get("/ready").status_code == 200
         assert len(server.workers()) == 2
         assert server.stop(signal.SIGTERM) == 0
 
 
-BORN_TO_END = """
+SIGNALLED_AT_FORK = """
 import os, signal
 from laudo.cli import signals
 
@@ -172,12 +172,12 @@ print("heeded")
 """
 
 
-def test_a_worker_that_is_told_to_end_before_it_has_begun_ends() -> None:
-    said = subprocess.run([sys.executable, "-c", BORN_TO_END], capture_output=True, text=True, check=True).stdout
+def test_a_worker_obeys_a_sigterm_received_right_after_its_fork() -> None:
+    said = subprocess.run([sys.executable, "-c", SIGNALLED_AT_FORK], capture_output=True, text=True, check=True).stdout
     assert said.split() == [str(int(signal.SIGTERM)), "heeded"]
 
 
-FORGETFUL = """
+FORGETTING_SERVER = """
 import os, signal, threading
 from laudo.cli import serving, signals
 
@@ -196,8 +196,8 @@ for _ in range(2):
 """
 
 
-def test_a_signal_is_handed_on_again_where_it_was_forgotten() -> None:
-    subprocess.run([sys.executable, "-c", FORGETFUL], check=True, timeout=60)
+def test_a_signal_is_passed_on_again_if_the_server_forgets_it() -> None:
+    subprocess.run([sys.executable, "-c", FORGETTING_SERVER], check=True, timeout=60)
 
 
 WITHOUT_THREADS = """
@@ -216,7 +216,7 @@ sys.exit(child.exitcode)
 """
 
 
-def test_what_hinders_a_worker_is_one_line(laudo: Shell) -> None:
+def test_a_worker_that_cannot_start_threads_prints_one_line(laudo: Shell) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", WITHOUT_THREADS, laudo.store], capture_output=True, text=True, check=False
     )
@@ -224,7 +224,7 @@ def test_what_hinders_a_worker_is_one_line(laudo: Shell) -> None:
     assert ended.returncode == 2
 
 
-def test_a_worker_has_threads_for_its_connections_to_stores_and_for_answers_that_come_late() -> None:
+def test_a_worker_has_threads_for_its_connections_and_late_answers() -> None:
     server, late = "postgresql://one/laudo", ("5s=2",)
     for settings, number in (
         (Settings(), 1),
@@ -236,8 +236,8 @@ def test_a_worker_has_threads_for_its_connections_to_stores_and_for_answers_that
         assert threads(settings) == number
 
 
-def test_a_connection_on_which_no_request_comes_is_closed_in_silence(laudo: Shell) -> None:
-    """A client would take an unrequested answer for that to its next request. Its pool notices a closed connection."""
+def test_an_idle_connection_is_closed_without_an_answer(laudo: Shell) -> None:
+    """A client would take such an answer for the one to its next request. Its pool notices a closed connection."""
     laudo.prints("token", "create", "--user", "1")
     with serving(laudo, "serve", "--workers", "1", "--idle-timeout-ms", "1000") as server:
         port = server.client.base_url.port
@@ -250,7 +250,7 @@ def test_a_connection_on_which_no_request_comes_is_closed_in_silence(laudo: Shel
                 assert client.rest() == b""
 
 
-def test_a_port_in_use_is_one_line_and_2(laudo: Shell) -> None:
+def test_a_port_in_use_prints_one_line_and_exits_with_2(laudo: Shell) -> None:
     laudo.prints("token", "create", "--user", "1")
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
@@ -258,10 +258,10 @@ def test_a_port_in_use_is_one_line_and_2(laudo: Shell) -> None:
         result = laudo("serve", "--port", str(other.getsockname()[1]))
     assert result.exit_code == 2
     assert "Address already in use; hint: choose another --port" in one_line(result)
-    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == set(), "what failed to start leaves signals as they were"
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == set(), "a failed start leaves the signal mask unchanged"
 
 
-def test_one_port_for_both_is_one_line_and_2(laudo: Shell) -> None:
+def test_equal_service_and_metrics_ports_are_refused(laudo: Shell) -> None:
     laudo.prints("token", "create", "--user", "1")
     port = str(free_port())
     result = laudo("serve", "--port", port, "--metrics-port", port)
@@ -269,7 +269,7 @@ def test_one_port_for_both_is_one_line_and_2(laudo: Shell) -> None:
     assert one_line(result) == "error: metrics_port is the same as port; hint: choose another one"
 
 
-def test_a_metrics_port_in_use_is_one_line_and_2(laudo: Shell) -> None:
+def test_a_metrics_port_in_use_prints_one_line_and_exits_with_2(laudo: Shell) -> None:
     laudo.prints("token", "create", "--user", "1")
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
@@ -281,7 +281,7 @@ def test_a_metrics_port_in_use_is_one_line_and_2(laudo: Shell) -> None:
     assert "hint: choose another metrics_port" in one_line(result)
 
 
-def test_a_host_of_metrics_that_is_no_address_of_this_machine_is_named_by_its_setting(laudo: Shell) -> None:
+def test_an_unusable_metrics_host_is_reported_with_its_setting(laudo: Shell) -> None:
     laudo.prints("token", "create", "--user", "1")
     result = laudo(
         "serve", "--port", str(free_port()), "--metrics-port", str(free_port()), "--metrics-host", "192.0.2.1"
@@ -305,13 +305,13 @@ def test_a_host_of_metrics_that_is_no_address_of_this_machine_is_named_by_its_se
         (["--prot", "8000"], "--prot"),
     ],
 )
-def test_a_wrong_setting_is_named_in_one_line_and_2(empty: Shell, flags: list[str], named: str) -> None:
+def test_a_wrong_setting_is_named_in_one_line_and_exits_with_2(empty: Shell, flags: list[str], named: str) -> None:
     result = empty("serve", *flags)
     assert result.exit_code == 2
     assert named in one_line(result)
 
 
-def test_demo_prints_what_to_paste_and_the_same_again(fresh: Shell) -> None:
+def test_demo_prints_a_curl_command_and_the_same_on_the_next_run(fresh: Shell) -> None:
     words = ("demo", "--no-serve", "--count", "100", "--store", fresh.store)
     first, again = fresh(*words), fresh(*words)
     base, token, pasted = (line.split(maxsplit=1)[1] for line in first.stdout.splitlines())
@@ -323,18 +323,18 @@ def test_demo_prints_what_to_paste_and_the_same_again(fresh: Shell) -> None:
     assert [result.stderr.count(told) for result in (first, again)] == [0, 1]
 
 
-def test_demo_makes_the_folder_of_a_file(empty: Shell) -> None:
+def test_demo_creates_the_folder_of_its_store(empty: Shell) -> None:
     empty.prints("demo", "--no-serve", "--count", "1", "--store", f"sqlite:///{empty.folder}/new/demo.db")
     assert (empty.folder / "new/demo.db").exists()
 
 
-def test_demo_invents_reports_up_to_now_or_to_the_instant_given(empty: Shell) -> None:
+def test_demo_invents_reports_up_to_now_or_to_the_given_instant(empty: Shell) -> None:
     now = datetime.now(UTC)
     assert now - timedelta(days=4) < _newest(empty) <= now
     assert _newest(empty, "--until", "2026-10-01T00:00:00Z") == datetime.fromisoformat("2026-09-30T19:00:26.147Z")
 
 
-def test_demo_refuses_an_instant_before_which_there_are_not_three_years(empty: Shell) -> None:
+def test_demo_refuses_an_instant_before_the_year_4(empty: Shell) -> None:
     store = ("--store", f"sqlite:///{empty.folder}/old.db")
     done = empty("demo", "--no-serve", *store, "--until", "0003-12-31T23:59:59.999Z")
     assert done.exit_code == 2
@@ -344,7 +344,7 @@ def test_demo_refuses_an_instant_before_which_there_are_not_three_years(empty: S
 
 
 def _newest(shell: Shell, *words: str) -> datetime:
-    """Make a new demonstration; gives the instant of its newest report."""
+    """Create a new demonstration and return the instant of its newest report."""
     store = f"sqlite:///{shell.folder}/{len(words)}.db"
     shell.prints("demo", "--no-serve", "--store", store, *words)
     with closing(open_store(store)) as database:
@@ -352,7 +352,7 @@ def _newest(shell: Shell, *words: str) -> datetime:
     return datetime.fromtimestamp(-recency / 1000, UTC)
 
 
-def test_demo_leaves_the_store_of_the_environment_alone(laudo: Shell) -> None:
+def test_demo_ignores_the_store_in_laudo_store(laudo: Shell) -> None:
     done = subprocess.run(
         [LAUDO, "demo", "--no-serve", "--count", "10"],
         check=True,
@@ -365,7 +365,7 @@ def test_demo_leaves_the_store_of_the_environment_alone(laudo: Shell) -> None:
     assert [item["nome_organizacao"] for item in laudo.lists("organization", "list")] == ["Modelo"]
 
 
-def test_demo_prints_no_address_that_another_program_has(empty: Shell) -> None:
+def test_demo_does_not_start_on_a_port_in_use(empty: Shell) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -375,7 +375,7 @@ def test_demo_prints_no_address_that_another_program_has(empty: Shell) -> None:
     assert not (empty.folder / "demo.db").exists()
 
 
-def test_demo_serves_what_it_made_and_starts_again(fresh: Shell) -> None:
+def test_demo_serves_the_store_of_an_earlier_run(fresh: Shell) -> None:
     words = ("demo", "--store", fresh.store, "--workers", "1")
     token = fresh.prints(*words, "--no-serve").splitlines()[-2].split()[1]
     with serving(fresh, *words) as server:
@@ -385,7 +385,7 @@ def test_demo_serves_what_it_made_and_starts_again(fresh: Shell) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_in_a_live_demo_reports_come_until_it_ends(empty: Shell, number: int) -> None:
+def test_a_live_demo_adds_reports_and_leaves_no_process_when_it_ends(empty: Shell, number: int) -> None:
     words = ("demo", "--count", "10", "--workers", "1", "--live")
     with serving(empty, *words) as server:
         assert server.process.stdout
@@ -396,10 +396,10 @@ def test_in_a_live_demo_reports_come_until_it_ends(empty: Shell, number: int) ->
             assert time.monotonic() < until
             time.sleep(0.1)
         assert server.stop(number) == (0 if number == signal.SIGTERM else -number)
-        assert server.process.communicate(timeout=60)[1] == b"", "its end comes when the last process closes it"
+        assert server.process.communicate(timeout=60)[1] == b"", "stderr ends when the last process closes it"
 
 
-def test_a_live_demo_serves(empty: Shell) -> None:
+def test_demo_refuses_live_together_with_no_serve(empty: Shell) -> None:
     result = empty("demo", "--live", "--no-serve")
     assert result.exit_code == 2
     assert "--live and --no-serve cannot be used together" in one_line(result)

@@ -41,7 +41,7 @@ def test_migrate_may_be_repeated(fresh: Shell) -> None:
     assert fresh.prints("migrate") == "the store is up to date"
 
 
-def test_a_migration_that_breaks_off_says_what_was_applied(fresh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_migration_that_fails_midway_reports_what_was_applied(fresh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     patiently = patience.patiently
 
     def breaking(work: Callable[[], bool], what: str, seconds: float) -> bool:
@@ -57,8 +57,8 @@ def test_a_migration_that_breaks_off_says_what_was_applied(fresh: Shell, monkeyp
     assert fresh.prints("migrate").startswith("applied 0002_")
 
 
-@pytest.mark.engines("sqlite", reason="a file has a mode")
-def test_a_store_is_made_for_its_owner_alone(fresh: Shell) -> None:
+@pytest.mark.engines("sqlite", reason="only a file has a mode")
+def test_store_files_are_readable_by_their_owner_only(fresh: Shell) -> None:
     fresh.prints("migrate")
     with closing(open_store(fresh.store, write=True)):
         made = list(fresh.folder.glob("laudo.db*"))
@@ -66,22 +66,22 @@ def test_a_store_is_made_for_its_owner_alone(fresh: Shell) -> None:
         assert {stat.S_IMODE(file.stat().st_mode) for file in made} == {0o600}
 
 
-def test_a_store_is_made_for_its_owner_alone_where_a_link_leads_too(empty: Shell) -> None:
+def test_a_store_created_through_a_symlink_is_for_its_owner_only(empty: Shell) -> None:
     (empty.folder / "link.db").symlink_to("laudo.db")
     empty.prints("migrate", "--store", f"sqlite:///{empty.folder}/link.db")
     assert stat.S_IMODE((empty.folder / "laudo.db").stat().st_mode) == 0o600
 
 
-def test_a_parameter_behind_a_file_makes_no_file_of_that_name(empty: Shell) -> None:
+def test_a_sqlite_url_with_parameters_is_refused_and_creates_no_file(empty: Shell) -> None:
     result = empty("migrate", "--store", f"sqlite:///{empty.folder}/laudo.db?mode=ro")
     assert result.exit_code == 2
     assert one_line(result).endswith("laudo.db?mode=ro; a SQLite URL takes no parameters after ?")
     assert not list(empty.folder.glob("laudo.db*"))
 
 
-@pytest.mark.engines("postgres", reason="nothing is prepared on a server")
+@pytest.mark.engines("postgres", reason="only PostgreSQL has the setting prepare")
 @pytest.mark.parametrize("write", [False, True])
-def test_a_command_prepares_statements_unless_told_otherwise(store_url: str, *, write: bool) -> None:
+def test_a_command_prepares_statements_unless_prepare_is_off(store_url: str, *, write: bool) -> None:
     prepared = []
     for prepare in (True, False):
         with opened(Settings(store=store_url, prepare=prepare), write=write) as database:

@@ -16,14 +16,14 @@ from shell import LAUDO, Shell, one_line
 ADOPTED = "token-of-another-service"
 
 
-def test_a_token_is_alone_on_stdout(laudo: Shell) -> None:
+def test_only_the_token_is_printed_on_stdout(laudo: Shell) -> None:
     result = laudo("token", "create", "--user", "1")
     assert re.fullmatch(r"laudo_[0-9A-Za-z]{38}\n", result.stdout)
     assert result.stderr.splitlines()[-1] == "token 1 of user 1, never expires"
     assert presented(result.stdout.strip())
 
 
-def test_the_key_is_made_with_the_first_token_for_its_owner_only(laudo: Shell) -> None:
+def test_the_first_token_creates_a_key_file_for_its_owner_only(laudo: Shell) -> None:
     assert not laudo.key_file.exists()
     made, again = (laudo("token", "create", "--user", "1").stderr for _ in range(2))
     assert stat.S_IMODE(laudo.key_file.stat().st_mode) == 0o600
@@ -31,7 +31,7 @@ def test_the_key_is_made_with_the_first_token_for_its_owner_only(laudo: Shell) -
     assert "key file" not in again
 
 
-def test_a_user_who_is_none_leaves_no_key(laudo: Shell) -> None:
+def test_an_unknown_user_creates_no_key_file(laudo: Shell) -> None:
     result = laudo("token", "create", "--user", "404")
     assert one_line(result) == "error: there is no user 404; hint: laudo user list"
     assert not laudo.key_file.exists()
@@ -50,7 +50,7 @@ def test_a_lost_key_is_not_replaced_while_tokens_depend_on_it(laudo: Shell) -> N
     assert not laudo.key_file.exists()
 
 
-def test_a_key_that_others_can_read_stops_the_start(laudo: Shell) -> None:
+def test_serve_refuses_a_key_file_that_others_can_read(laudo: Shell) -> None:
     laudo.prints("token", "create", "--user", "1")
     laudo.key_file.chmod(0o644)
     result = laudo("serve")
@@ -66,14 +66,14 @@ def test_tokens_are_listed_without_their_text(laudo: Shell) -> None:
     assert laudo.lists("token", "list", "--user", "2") == []
 
 
-def test_a_revoked_token_is_listed_as_such(laudo: Shell) -> None:
+def test_a_revoked_token_is_listed_as_revoked(laudo: Shell) -> None:
     laudo.prints("token", "create", "--user", "1")
     assert laudo.prints("token", "revoke", "1") == "token 1 is revoked"
     assert [item["state"] for item in laudo.lists("token", "list")] == ["revoked"]
 
 
 @pytest.mark.parametrize("level", ["user", "account", "organization"])
-def test_a_token_that_a_switch_above_it_stops_is_listed_as_disabled(laudo: Shell, level: str) -> None:
+def test_a_token_below_a_disabled_level_is_listed_as_disabled(laudo: Shell, level: str) -> None:
     laudo.prints("token", "create", "--user", "1")
     laudo.prints(level, "disable", "1")
     assert [item["state"] for item in laudo.lists("token", "list")] == ["disabled"]
@@ -82,14 +82,14 @@ def test_a_token_that_a_switch_above_it_stops_is_listed_as_disabled(laudo: Shell
 
 
 @pytest.mark.parametrize(("text", "hours"), [("12h", 12), ("90d", 90 * 24), ("52w", 52 * 7 * 24)])
-def test_a_token_may_end_after_a_time(laudo: Shell, text: str, hours: int) -> None:
+def test_a_token_can_expire_after_a_duration(laudo: Shell, text: str, hours: int) -> None:
     laudo.prints("token", "create", "--user", "1", "--expires-in", text)
     [item] = laudo.lists("token", "list")
     begin, end = (datetime.fromisoformat(str(item[name])) for name in ("created_at", "expires_at"))
     assert end - begin == timedelta(hours=hours)
 
 
-def test_a_token_may_end_at_an_instant(laudo: Shell) -> None:
+def test_a_token_can_expire_at_an_instant(laudo: Shell) -> None:
     laudo.prints("token", "create", "--user", "1", "--expires-at", "2999-01-31T12:00:00-03:00")
     assert [item["expires_at"] for item in laudo.lists("token", "list")] == ["2999-01-31T15:00:00.000Z"]
 
@@ -106,14 +106,14 @@ def test_a_token_may_end_at_an_instant(laudo: Shell) -> None:
         (["--expires-in", "1d", "--expires-at", "2999-01-31T12:00:00Z"], "not both"),
     ],
 )
-def test_a_wrong_end_makes_no_token(laudo: Shell, words: list[str], reason: str) -> None:
+def test_an_invalid_expiry_creates_no_token(laudo: Shell, words: list[str], reason: str) -> None:
     result = laudo("token", "create", "--user", "1", *words)
     assert result.exit_code == 2
     assert reason in result.stderr
     assert laudo.lists("token", "list") == []
 
 
-def test_a_token_of_another_service_is_taken_from_stdin_and_not_repeated(laudo: Shell) -> None:
+def test_a_token_of_another_service_is_read_from_stdin_and_not_printed(laudo: Shell) -> None:
     result = laudo("token", "create", "--user", "1", "--from-stdin", stdin=f"{ADOPTED}\n")
     assert result.exit_code == 0
     assert result.stdout == ""
@@ -121,8 +121,8 @@ def test_a_token_of_another_service_is_taken_from_stdin_and_not_repeated(laudo: 
     assert [item["state"] for item in laudo.lists("token", "list")] == ["active"]
 
 
-@pytest.mark.engines("sqlite", reason="no store has part in it")
-def test_a_terminal_does_not_show_a_token_that_is_typed(laudo: Shell) -> None:
+@pytest.mark.engines("sqlite", reason="does not depend on the engine")
+def test_a_typed_token_is_not_shown_on_the_terminal(laudo: Shell) -> None:
     ours, theirs = pty.openpty()
     command = [LAUDO, "token", "create", "--user", "1", "--from-stdin"]
     environ, shown = laudo.environment, b""
@@ -131,7 +131,7 @@ def test_a_terminal_does_not_show_a_token_that_is_typed(laudo: Shell) -> None:
         while not shown.endswith(b"Token: "):
             shown += os.read(ours, 1000)
         os.write(ours, f"{ADOPTED}\n".encode())
-        with suppress(OSError):  # Linux raises it once nobody has the other end open.
+        with suppress(OSError):  # Linux raises it once the other end is closed
             while more := os.read(ours, 1000):
                 shown += more
     os.close(ours)
@@ -144,14 +144,14 @@ def test_a_terminal_does_not_show_a_token_that_is_typed(laudo: Shell) -> None:
     "stdin",
     ["", "short", "x" * 201, "x" * 5000, "two words of a token", "a,comma,in,a,token", "laudo_" + "0" * 38, "ã" * 20],
 )
-def test_a_token_that_could_not_be_sent_is_not_taken(laudo: Shell, stdin: str) -> None:
+def test_an_unusable_token_is_refused_and_not_printed(laudo: Shell, stdin: str) -> None:
     result = laudo("token", "create", "--user", "1", "--from-stdin", stdin=stdin)
     assert result.exit_code == 2
     assert not stdin or stdin not in one_line(result)
     assert laudo.lists("token", "list") == []
 
 
-def test_the_same_token_is_not_taken_twice(laudo: Shell) -> None:
+def test_an_existing_token_is_refused(laudo: Shell) -> None:
     laudo.prints("token", "create", "--user", "1", "--from-stdin", stdin=ADOPTED)
     result = laudo("token", "create", "--user", "1", "--from-stdin", stdin=ADOPTED)
     assert result.exit_code == 2
@@ -160,7 +160,7 @@ def test_the_same_token_is_not_taken_twice(laudo: Shell) -> None:
 
 @pytest.fixture
 def tokens(laudo: Shell) -> tuple[str, str]:
-    """A token that we made, and an adopted one of another service."""
+    """A token of our own, and an adopted token of another service."""
     token = laudo.prints("token", "create", "--user", "1")
     laudo.prints("token", "create", "--user", "1", "--from-stdin", stdin=ADOPTED)
     return token, ADOPTED
@@ -173,7 +173,7 @@ def test_the_store_holds_no_token(laudo: Shell, tokens: tuple[str, str]) -> None
     assert not [token for token in tokens if token in held]
 
 
-@pytest.mark.engines("sqlite", reason="the files of a server are not ours to read")
+@pytest.mark.engines("sqlite", reason="the test cannot read the files of a server")
 def test_no_file_beside_the_store_holds_a_token(laudo: Shell, tokens: tuple[str, str]) -> None:
     held = b"".join(path.read_bytes() for path in laudo.folder.iterdir())
     assert not [token for token in tokens if token.encode() in held]

@@ -39,7 +39,7 @@ finally:
     assert outside == settings
 
 
-def test_python_m_laudo_is_laudo_and_ctrl_c_while_it_is_loaded_is_quiet() -> None:
+def test_python_m_laudo_equals_laudo_and_is_silent_on_an_early_ctrl_c() -> None:
     script = """
 import runpy, sys
 
@@ -67,7 +67,7 @@ def test_help_lists_every_command_and_the_exit_codes(empty: Shell) -> None:
         assert code in shown
 
 
-def test_help_of_a_command_that_tells_its_exit_codes_tells_all(empty: Shell) -> None:
+def test_help_of_a_command_lists_all_exit_codes_or_none(empty: Shell) -> None:
     told = {name: re.findall(r"^    (\d+) +[a-z]", empty.prints(name, "--help"), re.MULTILINE) for name in cli.COMMANDS}
     assert {name for name, codes in told.items() if codes} >= {"serve", "import", "delete", "find", "erase", "prune"}
     assert all(codes in ([], ["0", "1", "2", "130"]) for codes in told.values()), told
@@ -102,7 +102,7 @@ def commands() -> Iterator[tuple[list[str], click.Command]]:
             yield [name], found
 
 
-def test_an_option_with_a_value_is_given_once_unless_it_is_a_setting(empty: Shell) -> None:
+def test_a_repeated_option_is_refused_unless_it_is_a_setting(empty: Shell) -> None:
     settings = {*(each.name for each in SETTINGS), "config_file"}
     for words, command in commands():
         for option in (each for each in command.params if isinstance(each, click.Option) and not each.is_flag):
@@ -112,18 +112,18 @@ def test_an_option_with_a_value_is_given_once_unless_it_is_a_setting(empty: Shel
                 assert "': given more than once, but takes one value; hint: " in one_line(result)
 
 
-def test_of_a_setting_that_is_given_twice_the_last_one_wins(empty: Shell) -> None:
+def test_the_last_value_of_a_repeated_setting_wins(empty: Shell) -> None:
     shown = {each["setting"]: each["value"] for each in empty.lists("config", "--port", "1", "--port", "2")}
     assert shown["port"] == "2"
 
 
-def test_help_shows_how_a_rehearsal_is_written(empty: Shell) -> None:
+def test_help_shows_an_example_of_rehearse(empty: Shell) -> None:
     for command in ("serve", "demo"):
         shown = " ".join(empty.prints(command, "--help").split())
         assert re.search(r"--rehearse TEXT [^[]* 503=10,5s=2 ", shown), command
 
 
-def test_demo_shows_the_defaults_that_are_its_own(empty: Shell) -> None:
+def test_help_of_demo_shows_its_own_defaults(empty: Shell) -> None:
     shown = " ".join(empty.prints("demo", "--help").split())
     assert re.findall(r"--(?:store|log) .*?\[default: (.*?)\]", shown)[-2:] == ["sqlite:///demo.db", "false"]
 
@@ -167,7 +167,7 @@ def test_demo_shows_the_defaults_that_are_its_own(empty: Shell) -> None:
         (["config", "--config", "none.toml"], "error: cannot read the settings file none.toml"),
     ],
 )
-def test_wrong_usage_is_one_line_and_2(empty: Shell, words: list[str], line: str) -> None:
+def test_wrong_usage_prints_one_line_and_exits_with_2(empty: Shell, words: list[str], line: str) -> None:
     result = empty(*words)
     assert result.exit_code == 2
     assert one_line(result).startswith(line)
@@ -186,7 +186,7 @@ def leaves(command: click.Command, *words: str) -> Iterator[tuple[list[str], cli
 
 
 def needed(command: click.Command, *, but: click.Parameter | None = None) -> list[str]:
-    """The required arguments and options of a command, with values that it can parse."""
+    """The required arguments and options of a command, with valid values."""
     return [
         word
         for each in command.params
@@ -196,7 +196,7 @@ def needed(command: click.Command, *, but: click.Parameter | None = None) -> lis
 
 
 def misplaced(value: str) -> Iterator[list[str]]:
-    """Every command line that has this value in a place where no value, or no such value, is accepted."""
+    """Every command line with this value in a place that accepts no value, or no such value."""
     yield from ([value], [f"--{value}"])
     for words, command in leaves(cli.main):
         yield from ([*words[:-1], value], [*words, f"--{value}"], [*words, f"-{value}"])
@@ -215,7 +215,7 @@ def misplaced(value: str) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("value", ["laudo_0123456789abcdefghijk", "52998224725", "529.982.247-25", "Maria da Silva"])
-def test_what_stands_in_a_wrong_place_is_not_repeated(empty: Shell, value: str) -> None:
+def test_a_misplaced_value_is_not_repeated_in_the_error(empty: Shell, value: str) -> None:
     lines = [*misplaced(value)]
     assert len(lines) > 300
     for words in lines:
@@ -224,7 +224,7 @@ def test_what_stands_in_a_wrong_place_is_not_repeated(empty: Shell, value: str) 
         assert value not in one_line(result), words
 
 
-def test_an_unknown_variable_is_one_line_and_2(empty: Shell) -> None:
+def test_an_unknown_variable_prints_one_line_and_exits_with_2(empty: Shell) -> None:
     result = empty("migrate", env={"LAUDO_STROE": "x"})
     assert result.exit_code == 2
     assert one_line(result) == "error: unknown environment variable 'LAUDO_STROE'; hint: did you mean LAUDO_STORE?"
@@ -233,7 +233,7 @@ def test_an_unknown_variable_is_one_line_and_2(empty: Shell) -> None:
 @pytest.mark.parametrize(
     "words", [["user", "list"], ["token", "create", "--user", "1"], ["serve"], ["import", "-", "--account", "1"]]
 )
-def test_a_missing_store_is_not_made_but_explained(empty: Shell, words: list[str]) -> None:
+def test_a_missing_store_is_reported_and_not_created(empty: Shell, words: list[str]) -> None:
     result = empty(*words)
     assert result.exit_code == 2
     assert "run `laudo migrate`" in one_line(result)
@@ -241,7 +241,7 @@ def test_a_missing_store_is_not_made_but_explained(empty: Shell, words: list[str
 
 
 @pytest.mark.parametrize("words", [["serve"], ["organization", "create", "Modelo"]])
-def test_a_store_without_schema_is_explained(fresh: Shell, words: list[str]) -> None:
+def test_a_store_without_schema_gets_a_hint_to_migrate(fresh: Shell, words: list[str]) -> None:
     with closing(open_store(fresh.store, write=True)) as database, database.transaction() as connection:
         connection.run_script("CREATE TABLE another (number INTEGER)")
     result = fresh(*words)
@@ -249,7 +249,7 @@ def test_a_store_without_schema_is_explained(fresh: Shell, words: list[str]) -> 
     assert "run `laudo migrate`" in one_line(result)
 
 
-def test_a_folder_whose_name_is_not_utf8_is_explained_and_left_empty(empty: Shell) -> None:
+def test_a_store_path_that_is_not_utf8_is_refused(empty: Shell) -> None:
     folder = empty.folder / os.fsdecode(b"\xe9tudes")
     folder.mkdir()
     result = empty("migrate", "--store", f"sqlite:///{folder}/laudo.db")
@@ -258,7 +258,7 @@ def test_a_folder_whose_name_is_not_utf8_is_explained_and_left_empty(empty: Shel
     assert [*folder.iterdir()] == []
 
 
-def test_a_path_that_is_too_long_for_sqlite_is_called_that(empty: Shell) -> None:
+def test_a_store_path_too_long_for_sqlite_is_reported(empty: Shell) -> None:
     folder = empty.folder / ("d" * 250) / ("d" * 250)
     folder.mkdir(parents=True)
     result = empty("migrate", env={"LAUDO_STORE": f"sqlite:///{folder}/laudo.db"})
@@ -266,7 +266,7 @@ def test_a_path_that_is_too_long_for_sqlite_is_called_that(empty: Shell) -> None
     assert one_line(result).endswith(" cannot be opened: its path is longer than SQLite's limit of 504 bytes")
 
 
-def test_a_folder_that_only_utf8_can_name_holds_a_store_for_who_has_another_encoding(empty: Shell) -> None:
+def test_a_non_ascii_folder_can_hold_a_store_in_the_c_locale(empty: Shell) -> None:
     folder = empty.folder / os.fsdecode("produção".encode())
     folder.mkdir()
     environ = empty.environment | {"LC_ALL": "C", "PYTHONUTF8": "0", "LAUDO_STORE": "sqlite:///laudo.db"}
@@ -275,7 +275,7 @@ def test_a_folder_that_only_utf8_can_name_holds_a_store_for_who_has_another_enco
     assert {stat.S_IMODE(file.stat().st_mode) for file in folder.glob("laudo.db*")} == {0o600}
 
 
-def test_a_file_that_is_no_store_is_explained(empty: Shell) -> None:
+def test_a_file_that_is_not_a_store_is_reported(empty: Shell) -> None:
     (empty.folder / "laudo.db").write_bytes(b"not a database, but long enough to be looked at" * 100)
     result = empty("user", "list")
     assert result.exit_code == 2
@@ -285,7 +285,7 @@ def test_a_file_that_is_no_store_is_explained(empty: Shell) -> None:
     )
 
 
-def test_a_sqlite_that_can_corrupt_a_store_makes_none(empty: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sqlite_version_that_can_corrupt_a_store_is_refused(empty: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apsw.SQLITE_VERSION_NUMBER", 3_051_002)
     result = empty("migrate")
     assert result.exit_code == 2
@@ -293,7 +293,7 @@ def test_a_sqlite_that_can_corrupt_a_store_makes_none(empty: Shell, monkeypatch:
     assert list(empty.folder.iterdir()) == []
 
 
-def test_a_store_that_cannot_be_made_is_named(empty: Shell) -> None:
+def test_the_error_names_a_store_that_cannot_be_created(empty: Shell) -> None:
     result = empty("migrate", env={"LAUDO_STORE": f"sqlite:///{empty.folder}"})
     assert result.exit_code == 2
     said = one_line(result)
@@ -301,14 +301,14 @@ def test_a_store_that_cannot_be_made_is_named(empty: Shell) -> None:
     assert said.endswith("check its path, rights and disk, and those of its folder, -wal and -shm")
 
 
-def test_a_folder_of_the_store_that_is_not_there_is_named(empty: Shell) -> None:
+def test_the_error_names_the_missing_folder_of_a_store(empty: Shell) -> None:
     folder = empty.folder / "away"
     result = empty("migrate", env={"LAUDO_STORE": f"sqlite:///{folder}/laudo.db"})
     assert result.exit_code == 2
     assert one_line(result) == f"error: the store {folder}/laudo.db cannot be opened: there is no folder {folder}"
 
 
-def test_a_disk_without_space_is_called_that(empty: Shell) -> None:
+def test_a_full_disk_is_reported(empty: Shell) -> None:
     said = f"^no space is left on the disk of the store {empty.folder}/laudo.db, or of temporary files$"
     with closing(open_store(empty.store, write=True)) as database, database.transaction() as connection:
         connection.run_script("PRAGMA max_page_count = 8; CREATE TABLE another (text)")
@@ -317,13 +317,13 @@ def test_a_disk_without_space_is_called_that(empty: Shell) -> None:
 
 
 @pytest.mark.parametrize("url", ["sqlite:///", "sqlite:////"])
-def test_a_url_that_names_no_file_is_no_store(empty: Shell, url: str) -> None:
+def test_a_sqlite_url_without_a_file_is_refused(empty: Shell, url: str) -> None:
     result = empty("migrate", "--store", url)
     assert result.exit_code == 2
     assert one_line(result).startswith("error: the store")
 
 
-def test_a_file_of_any_name_is_a_store_and_told_with_its_folder(empty: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sqlite_url_of_memory_means_a_file_of_that_name(empty: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(empty.folder)
     words = ["organization", "create", "Modelo", "--store", "sqlite:///:memory:"]
     assert f"no store at {empty.folder}/:memory:;" in one_line(empty(*words))
@@ -336,7 +336,7 @@ def test_a_file_of_any_name_is_a_store_and_told_with_its_folder(empty: Shell, mo
 REFUSED = {"closed": "Bad file descriptor", "full": "No space left on device", "unread": "Broken pipe"}
 
 
-def unprinted(laudo: Shell, how: str, *words: str) -> subprocess.CompletedProcess[str]:
+def run_with_broken_stdout(laudo: Shell, how: str, *words: str) -> subprocess.CompletedProcess[str]:
     """Run a command whose standard output is closed, full, or read by nobody."""
     reader, writer = os.pipe()
     os.close(reader)
@@ -350,39 +350,37 @@ def unprinted(laudo: Shell, how: str, *words: str) -> subprocess.CompletedProces
 
 @pytest.mark.parametrize("how", REFUSED)
 @pytest.mark.parametrize("words", [["--help"], ["token", "list", "--json"], ["config"]])
-def test_an_answer_that_cannot_be_printed_is_2_and_silent_where_nobody_reads(
+def test_unwritable_output_exits_with_2_and_is_silent_on_a_broken_pipe(
     empty: Shell, how: str, words: list[str]
 ) -> None:
     empty.prints("migrate")
-    done = unprinted(empty, how, *words)
+    done = run_with_broken_stdout(empty, how, *words)
     assert (done.returncode, done.stderr) == (2, "" if how == "unread" else f"error: {REFUSED[how]}\n")
 
 
 @pytest.mark.parametrize("how", REFUSED)
-def test_a_sound_store_has_no_differences_whoever_reads(laudo: Shell, how: str) -> None:
-    assert unprinted(laudo, how, "verify", "--json").returncode == 2
+def test_verify_exits_with_2_if_its_output_cannot_be_written(laudo: Shell, how: str) -> None:
+    assert run_with_broken_stdout(laudo, how, "verify", "--json").returncode == 2
 
 
 @pytest.mark.parametrize("how", REFUSED)
-def test_what_is_done_is_done_though_it_cannot_be_printed(laudo: Shell, how: str) -> None:
-    done = unprinted(laudo, how, "import", str(ndjson(laudo.folder, 3)), "--account", "1")
+def test_a_completed_command_exits_with_0_even_if_its_output_is_lost(laudo: Shell, how: str) -> None:
+    done = run_with_broken_stdout(laudo, how, "import", str(ndjson(laudo.folder, 3)), "--account", "1")
     counts = "3 inserted, 0 updated, 0 unchanged, 0 stale, 0 rejected"
     said = f"error: {counts}: done, but this could not be printed: {REFUSED[how]}\n"
     assert (done.returncode, done.stderr) == (0, said)
-    assert unprinted(laudo, how, "user", "disable", "1").returncode == 0
+    assert run_with_broken_stdout(laudo, how, "user", "disable", "1").returncode == 0
 
 
 @pytest.mark.parametrize("how", REFUSED)
-def test_what_is_made_is_told_on_stderr_when_it_cannot_be_printed(laudo: Shell, how: str) -> None:
-    done = unprinted(laudo, how, "account", "create", "Filial", "--organization", "1", "--json")
+def test_a_created_item_is_reported_on_stderr_if_stdout_fails(laudo: Shell, how: str) -> None:
+    done = run_with_broken_stdout(laudo, how, "account", "create", "Filial", "--organization", "1", "--json")
     said = f"error: account 2 of organization 1: done, but this could not be printed: {REFUSED[how]}\n"
     assert (done.returncode, done.stderr) == (1, said)
 
 
 @pytest.mark.parametrize(("words", "code"), [(["organization", "create", "日本", "--json"], 1), (["--help"], 0)])
-def test_what_is_made_is_told_too_when_the_encoding_of_the_output_cannot_hold_it(
-    laudo: Shell, words: list[str], code: int
-) -> None:
+def test_a_created_item_is_reported_if_the_encoding_cannot_print_it(laudo: Shell, words: list[str], code: int) -> None:
     environ = laudo.environment | {"PYTHONIOENCODING": "latin-1"}
     done = subprocess.run([LAUDO, *words], check=False, capture_output=True, env=environ)
     done_all_the_same = "done, but this could not be printed: the encoding of the output lacks some of the characters"
@@ -391,17 +389,17 @@ def test_what_is_made_is_told_too_when_the_encoding_of_the_output_cannot_hold_it
 
 
 @pytest.mark.parametrize("how", REFUSED)
-def test_a_token_that_cannot_be_printed_is_not_made(laudo: Shell, how: str) -> None:
+def test_a_token_that_cannot_be_printed_is_not_created(laudo: Shell, how: str) -> None:
     laudo.prints("token", "create", "--user", "1")
-    done = unprinted(laudo, how, "token", "create", "--user", "1")
+    done = run_with_broken_stdout(laudo, how, "token", "create", "--user", "1")
     said = f"error: no token was created, since it could not be printed: {REFUSED[how]}\n"
     assert (done.returncode, done.stderr) == (2, said)
     assert len(laudo.lists("token", "list")) == 1
 
 
 @pytest.mark.parametrize("words", [["import", "{file}", "--account", "1"], ["verify"]])
-@pytest.mark.engines("sqlite", reason="the engine tells nobody anything")
-def test_what_nobody_can_be_told_stops_nothing(laudo: Shell, words: list[str]) -> None:
+@pytest.mark.engines("sqlite", reason="does not depend on the engine")
+def test_a_closed_stderr_stops_no_command(laudo: Shell, words: list[str]) -> None:
     file = str(ndjson(laudo.folder, 3))
     command = ["sh", "-c", '"$@" 2>&-', "sh", LAUDO, *(word.format(file=file) for word in words)]
     assert subprocess.run(command, check=False, stdout=subprocess.DEVNULL, env=laudo.environment).returncode == 0
@@ -419,8 +417,8 @@ def test_what_nobody_can_be_told_stops_nothing(laudo: Shell, words: list[str]) -
         ["login", "--url", "http://127.0.0.1:9", "--with-token"],
     ],
 )
-@pytest.mark.engines("sqlite", reason="nothing is asked of the store")
-def test_a_closed_standard_input_is_explained(laudo: Shell, words: list[str]) -> None:
+@pytest.mark.engines("sqlite", reason="does not depend on the engine")
+def test_a_closed_stdin_is_reported(laudo: Shell, words: list[str]) -> None:
     command = ["sh", "-c", '"$@" <&-', "sh", LAUDO, *words]
     done = subprocess.run(command, check=False, capture_output=True, env=laudo.environment, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "error: standard input is closed\n")
@@ -435,7 +433,7 @@ def test_a_closed_standard_input_is_explained(laudo: Shell, words: list[str]) ->
         (Doubtful("who knows"), "2 lines", 1, "error: who knows; kept: 2 lines\n"),
     ],
 )
-def test_what_is_kept_is_said(
+def test_a_failure_reports_what_was_kept(
     capsys: pytest.CaptureFixture[str], error: BaseException, so_far: str, code: int, said: str
 ) -> None:
     with pytest.raises(SystemExit) as ended, output.resumable(lambda: so_far, lambda: output.NOTHING_DONE):
@@ -457,21 +455,21 @@ finally:
 """
 
 
-def test_a_second_ctrl_c_while_all_is_closed_ends_it_without_another_word() -> None:
+def test_a_second_ctrl_c_during_cleanup_prints_nothing_more() -> None:
     done = subprocess.run([sys.executable, "-c", TWICE], check=False, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (-signal.SIGINT, "error: interrupted; kept: nothing\n")
 
 
-def test_where_nothing_is_kept_a_failure_is_left_to_who_tells_of_all() -> None:
+def test_a_failure_with_nothing_kept_is_raised_to_the_caller() -> None:
     with pytest.raises(StoreError, match="it is away"), output.resumable(str):
         raise StoreError("it is away")
 
 
-def test_want_of_memory_is_no_mistake_of_ours() -> None:
+def test_out_of_memory_is_not_reported_as_a_bug() -> None:
     assert output.reason(MemoryError()).startswith("out of memory; hint: ")
 
 
-def test_a_mistake_of_ours_is_told_without_what_it_was_made_with() -> None:
+def test_a_bug_is_reported_without_the_message_of_its_exception() -> None:
     with pytest.raises(ValueError, match="52998224725") as raised:
         int("cpf 52998224725")
     said = output.reason(raised.value)

@@ -12,14 +12,14 @@ def damage(laudo: Shell, text: str) -> None:
         connection.run_script(text)
 
 
-def test_a_clean_store_is_told_so(laudo: Shell) -> None:
+def test_a_clean_store_has_no_differences(laudo: Shell) -> None:
     laudo.prints("import", str(ndjson(laudo.folder, 50)), "--account", "1")
     result = laudo("verify")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "nothing differs\n")
     assert laudo.lists("verify") == []
 
 
-def test_differences_are_lines_and_exit_1(laudo: Shell) -> None:
+def test_differences_are_listed_and_exit_with_1(laudo: Shell) -> None:
     laudo.prints("import", str(ndjson(laudo.folder, 50)), "--account", "1")
     damage(laudo, "UPDATE bucket SET total = 49 WHERE id_conta = 1 AND axis = 2 AND parent = 0")
     result = laudo("verify")
@@ -40,7 +40,7 @@ def test_differences_are_lines_and_exit_1(laudo: Shell) -> None:
     }
 
 
-def test_repair_ends_with_a_second_pass(laudo: Shell) -> None:
+def test_repair_checks_its_result_in_a_second_pass(laudo: Shell) -> None:
     laudo.prints("import", str(ndjson(laudo.folder, 50)), "--account", "1")
     damage(laudo, "UPDATE facet SET total = total + 1; DELETE FROM pessoa WHERE cpf = (SELECT min(cpf) FROM pessoa)")
     result = laudo("verify", "--repair")
@@ -51,8 +51,8 @@ def test_repair_ends_with_a_second_pass(laudo: Shell) -> None:
     assert (again.exit_code, again.stdout, again.stderr) == (0, "", "nothing differs\n")
 
 
-@pytest.mark.engines("sqlite", reason="PostgreSQL keeps the index of words by itself")
-def test_an_index_of_words_that_cannot_be_read_is_a_difference_that_repair_mends(laudo: Shell) -> None:
+@pytest.mark.engines("sqlite", reason="PostgreSQL maintains its index of words by itself")
+def test_a_damaged_index_of_words_is_reported_and_repaired(laudo: Shell) -> None:
     laudo.prints("import", str(ndjson(laudo.folder, 50)), "--account", "1")
     damage(laudo, "UPDATE pessoa_words_data SET block = zeroblob(9) WHERE id > 10")
     line = "organization 1: the index of words is damaged\n"
@@ -73,9 +73,9 @@ ORPHANS = "organization 1, account 1: rows of relatorio of an account that does 
 REMEDY = "write the missing row of the account again, or delete its reports, either by SQL: docs/operating.md, Verify"
 
 
-@pytest.mark.engines("sqlite", reason="PostgreSQL keeps the index of words by itself")
+@pytest.mark.engines("sqlite", reason="PostgreSQL maintains its index of words by itself")
 @pytest.mark.parametrize("table", ["data", "idx", "docsize", "config"])
-def test_an_import_that_meets_an_index_without_one_of_its_tables_names_verify(laudo: Shell, table: str) -> None:
+def test_an_import_with_a_damaged_index_of_words_recommends_verify(laudo: Shell, table: str) -> None:
     file = ndjson(laudo.folder, 5)
     damage(laudo, f"DROP TABLE pessoa_words_{table}")
     assert "laudo verify" in one_line(laudo("import", str(file), "--account", "1"))
@@ -83,7 +83,7 @@ def test_an_import_that_meets_an_index_without_one_of_its_tables_names_verify(la
     assert laudo.prints("import", str(file), "--account", "1").startswith("5 inserted")
 
 
-def test_of_reports_that_no_repair_concerns_the_hint_is_what_helps(laudo: Shell) -> None:
+def test_reports_of_a_missing_account_get_a_remedy_instead_of_a_repair(laudo: Shell) -> None:
     laudo.prints("import", str(ndjson(laudo.folder, 50)), "--account", "1")
     damage(laudo, GONE)
     result = laudo("verify")
@@ -98,7 +98,7 @@ def test_of_reports_that_no_repair_concerns_the_hint_is_what_helps(laudo: Shell)
     )
 
 
-def test_only_what_was_written_counts_as_repaired(laudo: Shell) -> None:
+def test_only_rewritten_differences_count_as_repaired(laudo: Shell) -> None:
     laudo.prints("import", str(ndjson(laudo.folder, 50)), "--account", "1")
     laudo.prints("organization", "create", "Outra")
     laudo.prints("import", str(ndjson(laudo.folder, 20)), "--account", "2")
@@ -114,7 +114,7 @@ def test_only_what_was_written_counts_as_repaired(laudo: Shell) -> None:
     )
 
 
-def test_a_facet_that_is_lost_with_its_items_keeps_no_other_account_from_being_repaired(laudo: Shell) -> None:
+def test_a_lost_facet_does_not_stop_the_repair_of_other_accounts(laudo: Shell) -> None:
     laudo.prints("import", str(ndjson(laudo.folder, 50)), "--account", "1")
     laudo.prints("organization", "create", "Outra")
     laudo.prints("import", str(ndjson(laudo.folder, 20)), "--account", "2")
@@ -130,7 +130,7 @@ def test_a_facet_that_is_lost_with_its_items_keeps_no_other_account_from_being_r
     )
 
 
-def test_without_a_store_nothing_can_be_told(empty: Shell) -> None:
+def test_verify_without_a_store_exits_with_2(empty: Shell) -> None:
     result = empty("verify", "--repair")
     assert result.exit_code == 2
     assert "there is no store" in one_line(result)
