@@ -1,4 +1,4 @@
-"""The invented data is what its users rely on: repeatable, valid, and with the promised proportions."""
+"""The invented data is repeatable and valid, and it has the promised proportions."""
 
 import gzip
 from collections import Counter
@@ -37,11 +37,11 @@ def test_the_same_seed_gives_the_same_reports_and_another_seed_gives_others() ->
     assert not {r.numero_documento for r in first} & {r.numero_documento for r in others}
 
 
-def test_it_gives_as_many_reports_as_asked() -> None:
+def test_the_demo_invents_as_many_reports_as_requested() -> None:
     assert [sum(1 for _ in demo.relatorios(count)) for count in (0, 1, 2, 999)] == [0, 1, 2, 999]
 
 
-def test_it_begins_at_once_however_many_are_asked() -> None:
+def test_reports_are_invented_lazily() -> None:
     assert len(list(islice(demo.relatorios(10**9), 100))) == 100
 
 
@@ -74,18 +74,18 @@ def test_a_document_always_has_the_same_name(invented: list[Relatorio]) -> None:
 
 
 @pytest.mark.parametrize(("persons", "expected"), [(None, 0.3), (COUNT // 10, 0.1), (COUNT // 2, 0.5)])
-def test_persons_is_how_many_distinct_cpfs_there_are(persons: int | None, expected: float) -> None:
+def test_the_persons_argument_sets_the_number_of_distinct_cpfs(persons: int | None, expected: float) -> None:
     cpfs = {r.numero_documento for r in demo.relatorios(COUNT, persons=persons) if r.tipo_pessoa == "Pessoa"}
     assert len(cpfs) / COUNT == pytest.approx(expected, rel=0.01)
 
 
-def test_a_few_persons_return_often_and_most_seldom(invented: list[Relatorio]) -> None:
+def test_most_documents_have_few_reports_and_some_have_many(invented: list[Relatorio]) -> None:
     times = sorted(Counter(r.numero_documento for r in invented).values())
     assert times[len(times) // 2] <= 2
     assert 30 < times[-1] < COUNT / 50
 
 
-def test_names_are_brazilian_with_accents_particles_and_one_in_twenty_a_maria(
+def test_names_look_brazilian_and_about_one_in_twenty_is_a_maria(
     invented: list[Relatorio],
 ) -> None:
     nomes = list({r.numero_documento: r.nome_pessoa for r in invented if r.tipo_pessoa == "Pessoa"}.values())
@@ -100,7 +100,7 @@ def test_a_fifth_of_the_reports_are_on_companies(invented: list[Relatorio]) -> N
     assert _share(invented, tipo_pessoa="Empresa") == pytest.approx(0.2, abs=0.01)
 
 
-def test_each_matrix_is_for_one_tipo_pessoa(invented: list[Relatorio]) -> None:
+def test_each_matriz_has_one_tipo_pessoa(invented: list[Relatorio]) -> None:
     tipos = {(r.nome, r.tipo_pessoa) for r in invented}
     assert len(tipos) == 12
     assert all(nome.startswith(f"consulta{tipo}") for nome, tipo in tipos)
@@ -117,7 +117,7 @@ def test_open_reports_are_mostly_among_the_newest(invented: list[Relatorio]) -> 
     assert sum(index >= COUNT * 0.8 for index in opened) / len(opened) > 0.6
 
 
-def test_a_resultado_is_there_exactly_when_the_report_is_concluded(invented: list[Relatorio]) -> None:
+def test_exactly_the_concluded_reports_have_a_resultado(invented: list[Relatorio]) -> None:
     assert all((r.resultado is not None) == (r.status == "CONCLUIDO") for r in invented)
     concluded = [r for r in invented if r.status == "CONCLUIDO"]
     assert _share(concluded, resultado="VALID") == pytest.approx(0.88, abs=0.02)
@@ -130,12 +130,12 @@ def test_reports_that_wait_for_a_person_are_mostly_in_analysis_or_pending(invent
     assert set(waiting) == {"EM ANALISE", "PENDENTE", "CONCLUIDO"}
 
 
-def test_there_are_some_hundred_combinations_of_the_fields_with_few_values(invented: list[Relatorio]) -> None:
+def test_fields_with_few_values_have_100_to_150_combinations(invented: list[Relatorio]) -> None:
     keys = {(r.nome, r.tipo_pessoa, r.status, r.resultado, r.pendente_validacao_manual) for r in invented}
     assert 100 <= len(keys) <= 150
 
 
-def test_instants_ascend_through_the_whole_span(invented: list[Relatorio]) -> None:
+def test_instants_ascend_over_the_last_three_years(invented: list[Relatorio]) -> None:
     instants = [r.atualizado_em for r in invented]
     assert all(before <= after for before, after in pairwise(instants))
     day = 86_400_000
@@ -143,7 +143,7 @@ def test_instants_ascend_through_the_whole_span(invented: list[Relatorio]) -> No
     assert demo.NOW_MS - day < instants[-1] < demo.NOW_MS
 
 
-def test_offices_are_busier_than_nights_and_weekends(invented: list[Relatorio]) -> None:
+def test_few_reports_fall_on_nights_and_weekends(invented: list[Relatorio]) -> None:
     hours = [(r.atualizado_em // 3_600_000) + 72 for r in invented]  # 1970-01-01 was a Thursday
     weekend = sum(hour // 24 % 7 >= 5 for hour in hours)
     night = sum(2 <= hour % 24 < 10 for hour in hours)
@@ -152,7 +152,7 @@ def test_offices_are_busier_than_nights_and_weekends(invented: list[Relatorio]) 
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])
-def test_lines_are_read_back_as_the_reports_they_were(
+def test_written_lines_are_read_back_as_the_same_reports(
     invented: list[Relatorio], compress: Callable[[bytes], bytes]
 ) -> None:
     content = compress(b"".join(demo.ndjson_lines(invented)))
@@ -160,7 +160,7 @@ def test_lines_are_read_back_as_the_reports_they_were(
     assert list(read(Source(BytesIO(content), name))) == list(enumerate(invented, 1))
 
 
-def test_two_organizations_share_some_cpfs_and_the_reports_seven_to_three(database: Database) -> None:
+def test_two_organizations_split_reports_70_to_30_and_share_some_cpfs(database: Database) -> None:
     filled = demo.fill(database, KEY, count=3000)
     assert filled.written == 3000
     per_conta = _fetch(database, "SELECT id_conta, count(*) FROM relatorio GROUP BY id_conta ORDER BY id_conta")
@@ -169,7 +169,7 @@ def test_two_organizations_share_some_cpfs_and_the_reports_seven_to_three(databa
     assert _fetch(database, shared)[0][0] > 50
 
 
-def test_every_token_of_the_demonstration_works(database: Database) -> None:
+def test_every_token_of_the_demo_works(database: Database) -> None:
     filled = demo.fill(database, KEY, count=100)
     with database.snapshot() as connection:
         callers = [caller_of(connection, hash_token(KEY, a.token), now_ms=1) for a in filled.accesses]
@@ -180,7 +180,7 @@ def test_every_token_of_the_demonstration_works(database: Database) -> None:
     ]
 
 
-def test_filling_again_writes_nothing_and_gives_the_same_tokens(database: Database) -> None:
+def test_a_second_fill_writes_nothing_and_returns_the_same_tokens(database: Database) -> None:
     first = demo.fill(database, KEY, count=200)
     before = _recount(database)
     second = demo.fill(database, KEY, count=200)
@@ -189,7 +189,7 @@ def test_filling_again_writes_nothing_and_gives_the_same_tokens(database: Databa
     assert _recount(database) == before
 
 
-def test_an_interrupted_filling_is_finished_by_the_next(database: Database) -> None:
+def test_the_next_fill_completes_an_interrupted_one(database: Database) -> None:
     demo.fill(database, KEY, count=200)
     with database.transaction() as connection:
         connection.run_script("DELETE FROM token")  # tokens are written last, so without them the demo is incomplete
@@ -197,7 +197,7 @@ def test_an_interrupted_filling_is_finished_by_the_next(database: Database) -> N
     assert _recount(database) == (2, 3, 3, 200)
 
 
-def test_tokens_are_well_formed_depend_on_the_key_and_are_never_shown() -> None:
+def test_tokens_are_well_formed_depend_on_the_key_and_stay_out_of_repr() -> None:
     tokens = [demo.demo_token(KEY, number) for number in (1, 2)] + [demo.demo_token(bytes(32), 1)]
     assert len(set(tokens)) == 3
     assert all(presented(token) == token for token in tokens)
@@ -209,40 +209,40 @@ def test_tokens_are_well_formed_depend_on_the_key_and_are_never_shown() -> None:
 
 
 @pytest.fixture(scope="module")
-def happening() -> dict[int, list[Relatorio]]:
-    """The states of the first 300 new reports, by their numbers, each report's states in order."""
+def histories() -> dict[int, list[Relatorio]]:
+    """Return the states of the first 300 new reports by their numbers, each report's states in order."""
     found: dict[int, list[Relatorio]] = {}
     for number, state in takewhile(lambda change: change[0] < 400, live.changes(5, START_MS)):
         found.setdefault(number, []).append(state)
     return {number: states for number, states in found.items() if number < 300}
 
 
-def test_a_report_comes_every_other_second_and_is_concluded_within_40_seconds(
-    happening: dict[int, list[Relatorio]],
+def test_a_report_arrives_every_2_seconds_and_concludes_within_40_seconds(
+    histories: dict[int, list[Relatorio]],
 ) -> None:
-    assert [states[0].atualizado_em - START_MS for states in happening.values()] == list(range(0, 600_000, 2000))
-    for states in happening.values():
+    assert [states[0].atualizado_em - START_MS for states in histories.values()] == list(range(0, 600_000, 2000))
+    for states in histories.values():
         assert states[0].status == "PRE-PROCESSANDO"
         assert states[-1].status == "CONCLUIDO"
         assert states[-1].atualizado_em - states[0].atualizado_em < 40_000
         assert all(before.atualizado_em + 2000 <= after.atualizado_em for before, after in pairwise(states))
 
 
-def test_a_report_that_moves_on_is_otherwise_what_it_was(happening: dict[int, list[Relatorio]]) -> None:
-    for states in happening.values():
+def test_a_live_report_keeps_its_identity_when_its_status_changes(histories: dict[int, list[Relatorio]]) -> None:
+    for states in histories.values():
         assert len({(s.numero, s.nome, s.tipo_pessoa, s.numero_documento, s.nome_pessoa) for s in states}) == 1
         assert all((s.resultado is not None) == (s.status == "CONCLUIDO") for s in states)
         assert all(before.status != after.status for before, after in pairwise(states))
-    assert {s.status for states in happening.values() for s in states} == {outcome[0] for outcome in names.OUTCOMES}
+    assert {s.status for states in histories.values() for s in states} == {outcome[0] for outcome in names.OUTCOMES}
 
 
-def test_what_happens_comes_in_its_order_and_is_another_with_another_seed() -> None:
+def test_live_changes_are_in_time_order_and_depend_on_the_seed() -> None:
     first, other = (list(islice(live.changes(seed, START_MS), 300)) for seed in (1, 2))
     assert all(before.atualizado_em <= after.atualizado_em for (_, before), (_, after) in pairwise(first))
     assert not {state.numero for _, state in first} & {state.numero for _, state in other}
 
 
-def test_each_change_is_written_when_it_happens_seven_to_three(
+def test_live_changes_are_written_in_time_and_split_70_to_30(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled = demo.fill(database, KEY, count=10)

@@ -1,4 +1,4 @@
-"""No `repr` of laudo's values shows a text that may be personal, not even of classes added later."""
+"""No `repr` of laudo's values shows personal text; classes that are added later are checked too."""
 
 import dataclasses
 import pkgutil
@@ -63,13 +63,13 @@ PLAIN: Final = {
     "server.roles.Place": "database schema",
 }
 """The text fields that classes may show: they hold no person's name or number, and no token."""
-NOBODYS: Final = (bool, int, float, type(None), date, datetime, Lock, SSLContext, ...)
+HARMLESS: Final = (bool, int, float, type(None), date, datetime, Lock, SSLContext, ...)
 WITHOUT_VALUES: Final = (Callable, Generator, Literal, type)
-"""Types of fields that show no text; generic types in WITHOUT_VALUES show none, whatever their arguments are."""
+"""Types of fields that show no text; generic types in WITHOUT_VALUES show none with any arguments."""
 
 
-class Held(NamedTuple):
-    """A class with fields; its `name` is the module's name below `laudo` and its own."""
+class Checked(NamedTuple):
+    """A class with fields; `name` is its qualified name without `laudo.`."""
 
     name: str
     cls: type
@@ -83,16 +83,16 @@ def fields(cls: type) -> tuple[str, ...]:
     return getattr(cls, "__struct_fields__", ()) or getattr(cls, "_fields", ())
 
 
-def classes() -> Iterator[Held]:
+def classes() -> Iterator[Checked]:
     for module in pkgutil.walk_packages(laudo.__path__, "laudo."):
         if not module.name.endswith("__main__"):
             for cls in vars(import_module(module.name)).values():
                 if isinstance(cls, type) and cls.__module__ == module.name and fields(cls):
-                    yield Held(f"{module.name.removeprefix('laudo.')}.{cls.__name__}", cls, fields(cls))
+                    yield Checked(f"{module.name.removeprefix('laudo.')}.{cls.__name__}", cls, fields(cls))
 
 
 CLASSES: Final = list(classes())
-BY_NAME: Final = {held.cls.__name__: held.cls for held in CLASSES}
+BY_NAME: Final = {checked.cls.__name__: checked.cls for checked in CLASSES}
 """Resolves names in annotations that a module imports only for type checking."""
 
 
@@ -109,25 +109,25 @@ def value(cls: Any) -> object:  # noqa: ANN401 - of any kind
     return made
 
 
-def is_nobodys(kind: Any) -> bool:  # noqa: ANN401 - types of types have no common name
+def is_harmless(kind: Any) -> bool:  # noqa: ANN401 - types of types have no common name
     """Tell whether a field of this type shows no personal text; laudo's own classes are checked by themselves."""
     origin = get_origin(kind)
     if isinstance(kind, TypeVar):
-        return is_nobodys(kind.__bound__)
+        return is_harmless(kind.__bound__)
     if origin is None:
-        return kind in NOBODYS or kind.__module__.startswith("laudo.")
-    return origin in WITHOUT_VALUES or all(map(is_nobodys, get_args(kind)))
+        return kind in HARMLESS or kind.__module__.startswith("laudo.")
+    return origin in WITHOUT_VALUES or all(map(is_harmless, get_args(kind)))
 
 
 def texts(cls: type) -> list[str]:
     """Return the names of fields that a value shows and that may hold personal text."""
     kinds, made = get_type_hints(cls, localns=BY_NAME), value(cls)
     shown = repr(made) + pretty_repr(made)
-    return [name for name in fields(cls) if f"<{name}>" in shown and not is_nobodys(kinds[name])]
+    return [name for name in fields(cls) if f"<{name}>" in shown and not is_harmless(kinds[name])]
 
 
-def test_no_class_shows_a_text_that_is_not_known_to_be_nobodys() -> None:
-    assert {held.name: " ".join(found) for held in CLASSES if (found := texts(held.cls))} == PLAIN
+def test_only_the_listed_text_fields_appear_in_a_repr() -> None:
+    assert {checked.name: " ".join(found) for checked in CLASSES if (found := texts(checked.cls))} == PLAIN
 
 
 class Structured(msgspec.Struct):
@@ -147,7 +147,7 @@ class Plain:
 
 
 @pytest.mark.parametrize("cls", [Structured, Tupled, Plain])
-def test_a_class_that_shows_one_is_recognized(cls: type) -> None:
+def test_a_repr_that_shows_personal_text_is_detected(cls: type) -> None:
     assert texts(cls) == ["nome"]
     assert texts(disclosure.only("total")(cls)) == []
     assert (repr(value(cls)), pretty_repr(value(cls))) == (f"{cls.__name__}(total='<total>')",) * 2

@@ -60,7 +60,7 @@ def test_a_page_for_newcomers_stays_short(page: str, most: int) -> None:
 # Lists that must be complete.
 
 
-def test_operating_lists_every_setting_as_the_table_has_it() -> None:
+def test_operating_lists_every_setting_as_the_code_defines_it() -> None:
     rows = [f"| `{s.name}` | {_default(s.default_shown)} | {s.accepts} | {s.about} |" for s in SETTINGS]
     listed = [line for line in _section(OPERATING, "Settings").splitlines() if line.startswith("| `")]
     assert listed == rows, "docs/operating.md should have these rows:\n" + "\n".join(rows)
@@ -70,7 +70,7 @@ def _default(shown: str) -> str:
     return (shown if " " in shown else f"`{shown}`") if shown else "none"
 
 
-def test_the_readme_shows_a_report_that_can_be_imported_as_it_stands() -> None:
+def test_the_report_shown_in_the_readme_can_be_imported() -> None:
     shown = re.findall(r"```json\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
     assert [line.count("nome_pessoa") for each in shown for line in each.splitlines()] == [1]
     assert ndjson.parse(shown[0].encode()) is not None
@@ -99,18 +99,18 @@ def test_operating_lists_every_field_of_an_import() -> None:
         ("Behind a proxy", f"{UNREAD} times that, {UNREAD_MINUTES} minutes unless set otherwise"),
     ],
 )
-def test_operating_has_the_figures_of_the_code(chapter: str, figure: str) -> None:
+def test_figures_in_operating_match_the_code(chapter: str, figure: str) -> None:
     assert figure in " ".join(_section(OPERATING, chapter).split())
 
 
-def test_the_pages_say_how_long_a_connection_may_be_idle() -> None:
+def test_api_and_operating_state_the_idle_timeout_of_connections() -> None:
     seconds = Settings().idle_timeout_ms // 1000
     for page, chapter in ((API, "Connections"), (OPERATING, "Behind a proxy")):
         assert f"{seconds} seconds" in " ".join(_section(page, chapter).split()), chapter
     assert f"{UNREAD} times as long" in _section(API, "Connections")
 
 
-def test_the_pages_list_every_command() -> None:
+def test_operating_and_cli_list_every_command() -> None:
     commands = [path for path in _commands(cli.main, ()) if path]
     listed = re.findall(r"^\| `laudo ([a-z -]+?)(?: [A-Z\[-].*)?` \|", OPERATING + CLI, re.MULTILINE)
     assert sorted(listed) == sorted(commands)
@@ -128,7 +128,7 @@ def _commands(command: click.Command, path: tuple[str, ...]) -> Iterator[str]:
             yield from _commands(found, (*path, child))
 
 
-def test_operating_says_what_can_be_done_in_part_as_the_help_does() -> None:
+def test_operating_and_the_help_list_the_same_commands_for_exit_code_1() -> None:
     said = [re.search(r"done in part(.*?)(?:can be|could)", text, re.DOTALL) for text in (OPERATING, cli.EPILOG)]
     operating, help_ = (re.findall(r"`(\w+)`", found[1]) if found else [] for found in said)
     assert operating == help_
@@ -142,7 +142,7 @@ def test_api_explains_every_parameter() -> None:
         assert listed == set(query.accepted_names(resource)), resource.name
 
 
-def test_operating_names_the_settings_of_a_session_that_are_the_roles_behind_pgbouncer() -> None:
+def test_operating_lists_the_session_settings_that_roles_need_for_pgbouncer() -> None:
     chapter = OPERATING.partition("\n### PgBouncer\n")[2].partition("\n### ")[0]
     for write in (False, True):
         options = conninfo_to_dict(address.conninfo("postgresql://db/laudo", Bounds(), write=write))["options"]
@@ -155,12 +155,12 @@ def test_operating_names_the_settings_of_a_session_that_are_the_roles_behind_pgb
             assert re.search(rf"[` ]{re.escape(shown)}[`;]", chapter.replace("'", "")), setting
 
 
-def test_api_says_how_long_a_searched_name_may_become() -> None:
+def test_api_states_the_length_limit_of_a_folded_search_name() -> None:
     assert f"written out, as `㎏` to `kg`, up to {values._MOST_FOLDED} characters" in _section(API, "GET /pessoas")
     assert values.fold("㎏") == "kg"
 
 
-def test_api_names_the_headers_that_scripts_of_other_origins_may_send_and_read() -> None:
+def test_api_lists_the_headers_that_scripts_of_other_origins_can_use() -> None:
     found = re.search(r"may send (.*?), and read (.*?)\. A request", " ".join(_section(API, "Headers").split()))
     assert found is not None
     named = [", ".join(re.findall(r"`([\w-]+)`", part)) for part in found.groups()]
@@ -184,7 +184,7 @@ def test_api_lists_every_value_of_an_enumeration() -> None:
                 assert tuple(re.findall(r"`([^`]+)`", row[1])) == filter_.kind.choices, filter_.name
 
 
-def test_the_page_of_the_sdk_names_the_variables_that_say_whom_to_trust() -> None:
+def test_the_sdk_page_lists_the_ssl_cert_environment_variables() -> None:
     read = set(re.findall(r"SSL_CERT_\w+", inspect.getsource(transports)))
     assert read <= set(re.findall(r"`(SSL_CERT_\w+)`", (ROOT / "docs/sdk.md").read_text("utf-8")))
 
@@ -205,7 +205,7 @@ def test_decisions_are_numbered_without_gaps_and_all_linked() -> None:
         assert f"(docs/decisions/{page.name})" in ARCHITECTURE
 
 
-def test_the_code_map_is_the_folder() -> None:
+def test_the_code_map_matches_the_source_folder() -> None:
     source = ROOT / "src/laudo"
     folder = {
         path.relative_to(source).as_posix()
@@ -216,7 +216,7 @@ def test_the_code_map_is_the_folder() -> None:
     assert set(_code_map(ARCHITECTURE)) == folder
 
 
-def test_the_map_of_the_console_is_its_folder() -> None:
+def test_the_console_map_matches_its_folder() -> None:
     folder = ROOT / "src/laudo/console"
     modules = {path.relative_to(folder).as_posix() for path in folder.rglob("*.js") if "vendor" not in path.parts}
     page = (ROOT / "docs/console.md").read_text("utf-8")
@@ -243,7 +243,7 @@ def _code_map(text: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_every_link_to_a_page_of_ours_resolves(page: Path) -> None:
+def test_every_relative_link_resolves(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", _without_code(page.read_text("utf-8"))):
         if re.match(r"[a-z]+:", target):
             continue
@@ -347,7 +347,7 @@ def _environment() -> dict[str, str]:
 
 @pytest.mark.xdist_group("demo")
 @pytest.mark.parametrize("example", _examples(), ids=lambda example: example.page)
-def test_examples_answer_as_shown(example: Example, live: Live, tmp_path: Path) -> None:
+def test_console_examples_print_what_the_page_shows(example: Example, live: Live, tmp_path: Path) -> None:
     if not (shutil.which("curl") and shutil.which("bash")):
         pytest.skip("the examples need bash and curl")
     for block in example.blocks:
@@ -368,12 +368,12 @@ def _steps(block: str) -> list[tuple[str, str]]:
 
 
 def _run(steps: list[tuple[str, str]], live: Live, folder: Path) -> list[tuple[int, str]]:
-    """Run the commands in one shell; returns the exit status and the output of each."""
+    """Run the commands in one shell; returns each command's exit code and output."""
     script = "\n".join(f"{command}\nprintf '\\0%s\\0' $?" for command, _ in steps)
     done = subprocess.run(
         ["bash", "-c", script.replace("http://127.0.0.1:8000", live.base)],
         cwd=folder,
-        env=_asking(live, folder),
+        env=_client_environment(live, folder),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -384,7 +384,7 @@ def _run(steps: list[tuple[str, str]], live: Live, folder: Path) -> list[tuple[i
     return [(int(status), answer.strip()) for answer, status in zip(parts[::2], parts[1::2], strict=False)]
 
 
-def _asking(live: Live, folder: Path) -> dict[str, str]:
+def _client_environment(live: Live, folder: Path) -> dict[str, str]:
     """Return an environment for a client of the demo that keeps all its files in the folder."""
     access = {"LAUDO_URL": live.base, "LAUDO_TOKEN": live.token, "XDG_CONFIG_HOME": str(folder)}
     return _environment() | access | {"BASE": live.base, "TOKEN": live.token}
@@ -392,14 +392,14 @@ def _asking(live: Live, folder: Path) -> dict[str, str]:
 
 @pytest.mark.xdist_group("demo")
 @pytest.mark.parametrize("page", [page for page in PAGES if "```pycon" in page.read_text("utf-8")], ids=name)
-def test_python_examples_answer_as_shown(page: Path, live: Live, tmp_path: Path) -> None:
+def test_python_examples_print_what_the_page_shows(page: Path, live: Live, tmp_path: Path) -> None:
     blocks = _blocks(page, "pycon")
     (tmp_path / "examples.txt").write_text("\n".join(blocks).replace("…", "..."), "utf-8")
     options = ["-o", "ELLIPSIS", "-o", "IGNORE_EXCEPTION_DETAIL"]
     done = subprocess.run(
         [sys.executable, "-m", "doctest", *options, "examples.txt"],
         cwd=tmp_path,
-        env=_asking(live, tmp_path),
+        env=_client_environment(live, tmp_path),
         capture_output=True,
         text=True,
         check=False,
@@ -409,7 +409,7 @@ def test_python_examples_answer_as_shown(page: Path, live: Live, tmp_path: Path)
 
 
 @pytest.mark.xdist_group("demo")
-def test_the_fixture_for_tests_of_clients_serves_the_reports_of_a_file(tmp_path: Path) -> None:
+def test_the_documented_pytest_fixture_serves_the_reports_of_a_file(tmp_path: Path) -> None:
     page = ROOT / "docs/stand-in.md"
     [fixture, test], [report] = _blocks(page, "python"), _blocks(page, "json")
     counts = test + "        assert client.contar() == 1\n"
@@ -428,8 +428,8 @@ def test_the_fixture_for_tests_of_clients_serves_the_reports_of_a_file(tmp_path:
 
 
 @pytest.mark.parametrize(("heading", "tool"), [("Backups of SQLite", "sqlite3"), ("In a container", "docker")])
-def test_the_commands_of_a_backup_fail_where_no_copy_is_made(heading: str, tool: str, tmp_path: Path) -> None:
-    """On a full disk SQLite leaves part of a copy, and later commands would turn that into a store without tables."""
+def test_documented_backup_commands_fail_if_vacuum_into_fails(heading: str, tool: str, tmp_path: Path) -> None:
+    """On a full disk SQLite leaves a partial copy, and later commands would turn it into a store without tables."""
     blocks = re.findall(r"^ *```sh\n(.*?)^ *```$", _section(OPERATING, heading), re.MULTILINE | re.DOTALL)
     [commands] = [block for block in blocks if "VACUUM INTO" in block]
     failing = tmp_path / tool
@@ -441,7 +441,7 @@ def test_the_commands_of_a_backup_fail_where_no_copy_is_made(heading: str, tool:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_what_a_command_prints_of_persons_or_tokens_goes_to_a_file_that_only_its_owner_reads(page: Path) -> None:
+def test_documented_commands_write_secrets_to_owner_only_files(page: Path) -> None:
     commands = re.findall(r"^.*(?:laudo find|token create|pg_dump|docker exec) .*> .*$", page.read_text(), re.MULTILINE)
     assert [command for command in commands if "(umask 077; " not in command] == []
 

@@ -63,7 +63,9 @@ class _StoppingConnection(ForwardingConnection[Stopping]):
 
 
 @pytest.mark.parametrize("rows", [0, 1, 19, 30, 60, 150, 300])
-def test_a_batch_that_breaks_leaves_nothing_and_the_writer_goes_on(store: Store, account: Account, rows: int) -> None:
+def test_an_interrupted_batch_leaves_nothing_and_can_be_written_again(
+    store: Store, account: Account, rows: int
+) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
@@ -78,14 +80,14 @@ def test_a_batch_that_breaks_leaves_nothing_and_the_writer_goes_on(store: Store,
     assert not list(verify(store.database))
 
 
-def test_a_report_that_cannot_be_stored_leaves_its_whole_batch_out(store: Store, account: Account) -> None:
+def test_one_unstorable_report_rolls_back_its_whole_batch(store: Store, account: Account) -> None:
     before = contents(store.database)
     with pytest.raises(UnicodeError):
         store.write(account, [relatorio(1), relatorio(2, nome_pessoa="\ud800"), relatorio(3)])
     assert contents(store.database) == before
 
 
-def test_two_writers_of_one_account_do_not_disturb_each_other(store: Store, store_url: str, account: Account) -> None:
+def test_two_writers_of_one_account_do_not_conflict(store: Store, store_url: str, account: Account) -> None:
     other = open_store(store_url, write=True)
     writers = [Ingest(store.database, account.id_conta, sizes=SMALL), Ingest(other, account.id_conta, sizes=SMALL)]
     for number in range(40):
@@ -96,9 +98,7 @@ def test_two_writers_of_one_account_do_not_disturb_each_other(store: Store, stor
     assert not list(verify(store.database))
 
 
-def test_a_writer_whose_reports_are_all_stale_leaves_nothing_that_another_would_meet(
-    store: Store, store_url: str, account: Account
-) -> None:
+def test_a_batch_of_only_stale_reports_changes_nothing(store: Store, store_url: str, account: Account) -> None:
     other = open_store(store_url, write=True)
     one, two = (Ingest(database, account.id_conta) for database in (store.database, other))
     for writer, number in ((one, 1), (two, 2), (one, 3)):
@@ -113,7 +113,7 @@ def test_a_writer_whose_reports_are_all_stale_leaves_nothing_that_another_would_
     assert not list(verify(store.database))
 
 
-# Killed.
+# Killed imports.
 
 
 def history() -> list[list[Relatorio]]:
@@ -164,7 +164,7 @@ def killed(store_url: str, account: Account, rows: int) -> int:
 
 
 @pytest.mark.parametrize("kills", [(0, 1), (45, 61), (150, 700), (300, 2000), (4000, 30, 1000)])
-def test_an_import_killed_in_the_middle_of_a_batch_and_repeated_gives_the_store_of_one_that_was_not(
+def test_a_killed_and_repeated_import_equals_an_uninterrupted_one(
     new_store_url: Callable[[], str], key_file: Path, kills: tuple[int, ...]
 ) -> None:
     url = new_store_url()
@@ -210,16 +210,16 @@ print(open_store(sys.argv[1], write=True).fetch(Statement("PRAGMA synchronous"))
 """
 
 
-@pytest.mark.engines("sqlite", reason="a server is told so with each transaction")
-def test_a_process_of_its_own_waits_for_the_disk_at_each_commit(store_url: str) -> None:
-    """The tests themselves turn this off. 2 is FULL; with NORMAL a power cut would lose acknowledged reports."""
+@pytest.mark.engines("sqlite", reason="PostgreSQL syncs as each transaction sets it")
+def test_a_writer_syncs_to_disk_at_each_commit(store_url: str) -> None:
+    """The tests turn this off in their own process. 2 is FULL; with NORMAL a power cut loses acknowledged reports."""
     command = [sys.executable, "-c", SYNCHRONOUS, store_url]
     assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "[(2,)]\n"
 
 
-@pytest.mark.engines("sqlite", reason="a server's log is its own affair")
+@pytest.mark.engines("sqlite", reason="PostgreSQL manages its own log")
 @pytest.mark.parametrize(("room", "waits"), [(1 << 40, True), (1 << 20, False)])
-def test_the_log_waits_to_be_written_into_the_file_in_ample_room_only(
+def test_the_wal_is_kept_between_batches_only_with_ample_disk_space(
     store: Store, store_url: str, account: Account, monkeypatch: pytest.MonkeyPatch, *, room: int, waits: bool
 ) -> None:
     monkeypatch.setattr(files, "room", lambda _path: room)
@@ -230,8 +230,8 @@ def test_the_log_waits_to_be_written_into_the_file_in_ample_room_only(
         assert (log.stat().st_size > 0) == waits
 
 
-@pytest.mark.engines("sqlite", reason="a server's log is its own affair")
-def test_the_log_is_written_into_the_file_whenever_it_is_long(
+@pytest.mark.engines("sqlite", reason="PostgreSQL manages its own log")
+def test_a_long_wal_is_checkpointed(
     store: Store, store_url: str, account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = Path(f"{store_url.removeprefix('sqlite:///')}-wal")
@@ -245,8 +245,8 @@ def test_the_log_is_written_into_the_file_whenever_it_is_long(
     assert max(sizes) < 2 * max(sizes[:3]), sizes
 
 
-@pytest.mark.engines("sqlite", reason="a server's log is its own affair")
-def test_a_file_without_room_for_its_log_takes_no_more_reports_and_can_be_read(
+@pytest.mark.engines("sqlite", reason="PostgreSQL manages its own log")
+def test_a_full_disk_stops_writes_to_a_store_but_not_reads(
     store_url: str, account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "room", lambda _path: 0)
@@ -271,8 +271,8 @@ def test_a_file_without_room_for_its_log_takes_no_more_reports_and_can_be_read(
         assert not list(verify(database))
 
 
-@pytest.mark.engines("sqlite", reason="a server's files are for its vacuum to clear")
-def test_nothing_of_a_deleted_report_is_left_in_the_file(store: Store, store_url: str, account: Account) -> None:
+@pytest.mark.engines("sqlite", reason="PostgreSQL clears its files by VACUUM")
+def test_a_deleted_report_leaves_no_trace_in_the_file(store: Store, store_url: str, account: Account) -> None:
     """This holds once the deleting writer has closed the store, even while others have it open."""
     ingest = Ingest(store.database, account.id_conta)
     for first in range(0, 3000, 500):
@@ -325,11 +325,11 @@ def repaired(database: Database, _account: Account) -> None:
     mend(database, list(verify(database)))
 
 
-@pytest.mark.engines("sqlite", reason="a server's index of words is its own affair")
+@pytest.mark.engines("sqlite", reason="PostgreSQL manages its own index of words")
 @pytest.mark.parametrize(
     "happens", [renamed, renamed_before_others_came, given_another_document, erased_though_absent, repaired]
 )
-def test_nothing_of_a_name_that_a_person_has_no_more_is_left_in_the_file(
+def test_a_persons_former_name_leaves_no_trace_in_the_file(
     store: Store, store_url: str, account: Account, happens: Callable[[Database, Account], None]
 ) -> None:
     ingest = Ingest(store.database, account.id_conta)
@@ -345,8 +345,8 @@ def test_nothing_of_a_name_that_a_person_has_no_more_is_left_in_the_file(
     assert not list(verify(store.database))
 
 
-@pytest.mark.engines("sqlite", reason="only a file can be put in the place of another one")
-def test_a_link_that_leads_elsewhere_is_noticed_and_another_working_folder_is_not(
+@pytest.mark.engines("sqlite", reason="only a file can be replaced by another one")
+def test_a_retargeted_symlink_is_refused_but_a_chdir_is_harmless(
     stores: Stores, tmp_path: Path, key_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = (Path(stores.new().removeprefix("sqlite:///")) for _ in range(2))
@@ -381,9 +381,9 @@ def without_companions(_other: Path, file: Path) -> None:
         Path(f"{file}{end}").unlink()
 
 
-@pytest.mark.engines("sqlite", reason="only a file can be put in the place of another one")
+@pytest.mark.engines("sqlite", reason="only a file can be replaced by another one")
 @pytest.mark.parametrize("replace", [moved, copied_over, without_companions])
-def test_a_store_that_was_replaced_takes_no_more_reports_and_gives_no_more_answers(
+def test_a_replaced_store_refuses_writes_and_answers_503(
     stores: Stores,
     store: Store,
     store_url: str,
@@ -404,11 +404,11 @@ def test_a_store_that_was_replaced_takes_no_more_reports_and_gives_no_more_answe
     assert {asking.get(path).status for path in ("/relatorios", "/relatorios?page=2", "/usuario", "/ready")} == {503}
 
 
-@pytest.mark.engines("sqlite", reason="only a file can be reached by a link")
-def test_what_belongs_to_a_store_is_looked_at_where_a_link_leads_and_not_beside_it(
+@pytest.mark.engines("sqlite", reason="only a file can be reached by a symlink")
+def test_companion_files_are_looked_up_at_the_target_of_a_symlink(
     store: Store, store_url: str, account: Account, tmp_path: Path
 ) -> None:
-    """Beside the link there may be old companion files, left when the store was moved."""
+    """Old companion files may lie beside the symlink, left there when the store was moved."""
     file, link = Path(store_url.removeprefix("sqlite:///")), tmp_path / "link.db"
     link.symlink_to(file)
     for end in ("-wal", "-shm"):
@@ -423,10 +423,8 @@ def test_what_belongs_to_a_store_is_looked_at_where_a_link_leads_and_not_beside_
             ingest.write([relatorio(2)])
 
 
-@pytest.mark.engines("sqlite", reason="only a file can be put in the place of another one")
-def test_who_opens_a_store_after_it_was_replaced_never_reads_another_one_than_those_before(
-    stores: Stores, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.engines("sqlite", reason="only a file can be replaced by another one")
+def test_a_new_connection_to_a_replaced_store_is_refused(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     """This holds even while another thread checks whether the file was replaced."""
     first, second = (Path(stores.new().removeprefix("sqlite:///")) for _ in range(2))
     one = Statement("SELECT 1")
@@ -434,17 +432,17 @@ def test_who_opens_a_store_after_it_was_replaced_never_reads_another_one_than_th
         assert database.fetch(one) == [(1,)]
         second.rename(first)
 
-        def another_looks() -> float:
+        def another_thread_checks() -> float:
             database._next_look = 60.0
             return 0.0
 
-        monkeypatch.setattr(sqlite_store, "monotonic", another_looks)
+        monkeypatch.setattr(sqlite_store, "monotonic", another_thread_checks)
         with pytest.raises(Unavailable, match="replaced or removed while it was open"):
             thread.submit(database.fetch, one).result()
 
 
 @pytest.mark.parametrize("write", [False, True])
-def test_a_file_that_cannot_be_opened_as_a_store_is_closed_at_once(tmp_path: Path, *, write: bool) -> None:
+def test_a_file_that_is_not_a_store_is_closed_at_once(tmp_path: Path, *, write: bool) -> None:
     file = tmp_path / "letter.db"
     file.write_bytes(b"Dear reader, this is no database. " * 1000)
     gc.disable()  # Otherwise the collector would eventually close files held by reference cycles.

@@ -64,7 +64,7 @@ def of_sizes(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @pytest.fixture
-def every(of_sizes: Callable[[Sizes], Written], sizes: Sizes) -> Iterator[World]:
+def world(of_sizes: Callable[[Sizes], Written], sizes: Sizes) -> Iterator[World]:
     with opened(of_sizes(sizes)) as made:
         yield made
 
@@ -92,24 +92,24 @@ def _joined(names: Sequence[str], values: Sequence[str]) -> str:
     return "".join(f"&{name}={quote(value)}" for name, value in zip(names, values, strict=True))
 
 
-def compare_every_page(every: World, resource: List, sort: str, filters: str) -> int:
+def compare_every_page(world: World, resource: List, sort: str, filters: str) -> int:
     """Compare all pages of one question and the empty one after them; returns how many were compared."""
     for page in range(1, REPORTS):
-        if every.compare(resource, 0, f"sort={sort}&page={page}{filters}") == "nothing":
+        if world.compare(resource, 0, f"sort={sort}&page={page}{filters}") == "nothing":
             return page
     raise AssertionError((sort, filters))
 
 
 @pytest.mark.parametrize("sort", RELATORIO_SORTS)
-def test_every_page_of_the_reports_is_the_references(every: World, sort: str) -> None:
-    pages = [compare_every_page(every, "relatorios", sort, one) for one in questions(RELATORIO_VALUES, seed=1)]
+def test_every_page_of_reports_equals_the_reference(world: World, sort: str) -> None:
+    pages = [compare_every_page(world, "relatorios", sort, one) for one in questions(RELATORIO_VALUES, seed=1)]
     assert max(pages) == 13
     assert sum(pages) > 1.4 * len(pages)
 
 
 @pytest.mark.parametrize("sort", PESSOA_SORTS)
-def test_every_page_of_the_people_is_the_references(every: World, sort: str) -> None:
-    pages = [compare_every_page(every, "pessoas", sort, one) for one in questions(PESSOA_VALUES, seed=2)]
+def test_every_page_of_people_equals_the_reference(world: World, sort: str) -> None:
+    pages = [compare_every_page(world, "pessoas", sort, one) for one in questions(PESSOA_VALUES, seed=2)]
     assert max(pages) > 5
     assert sum(pages) > 1.4 * len(pages)
 
@@ -162,19 +162,19 @@ ORDERS: Final[tuple[tuple[List, str], ...]] = (
 
 @pytest.mark.parametrize("taken", ["far_between", "mistaken", "fewer"])
 @pytest.mark.parametrize(("resource", "sort"), ORDERS)
-def test_every_page_is_the_references_wherever_rows_are_taken_to_be(
-    every: World, request: pytest.FixtureRequest, resource: List, sort: str, taken: str
+def test_every_page_equals_the_reference_despite_wrong_cost_estimates(
+    world: World, request: pytest.FixtureRequest, resource: List, sort: str, taken: str
 ) -> None:
     request.getfixturevalue(taken)
     some = list(questions(RELATORIO_VALUES if resource == "relatorios" else PESSOA_VALUES, seed=3))[::5]
     some += OF_ONE_DOCUMENT if resource == "relatorios" else ()
-    assert max(compare_every_page(every, resource, sort, one) for one in some) > (5 if resource == "relatorios" else 3)
+    assert max(compare_every_page(world, resource, sort, one) for one in some) > (5 if resource == "relatorios" else 3)
 
 
 @pytest.mark.parametrize("taken", ["", "far_between"])
 @pytest.mark.parametrize("sort", RELATORIO_SORTS)
-def test_a_walk_is_the_pages_one_after_the_other_wherever_rows_are_taken_to_be(
-    every: World, request: pytest.FixtureRequest, sort: str, taken: str
+def test_a_walk_equals_the_numbered_pages_despite_wrong_cost_estimates(
+    world: World, request: pytest.FixtureRequest, sort: str, taken: str
 ) -> None:
     if taken:
         request.getfixturevalue(taken)
@@ -186,11 +186,11 @@ def test_a_walk_is_the_pages_one_after_the_other_wherever_rows_are_taken_to_be(
         "&resultado=INVALID&atualizado_em_ate=2026-01-31",
         *OF_ONE_DOCUMENT,
     ):
-        answers = list(every.clients[0].walk(f"/relatorios?sort={sort}{one}"))
+        answers = list(world.clients[0].walk(f"/relatorios?sort={sort}{one}"))
         assert sum(len(answer.itens) for answer in answers) == answers[0].total
         walked = [answer.body for answer in answers]
         asked = (f"/relatorios?sort={sort}{one}&page={page}" for page in range(1, len(walked) + 1))
-        assert walked == [every.clients[0].get(url).body for url in asked]
+        assert walked == [world.clients[0].get(url).body for url in asked]
         met += len(walked)
     assert met > 20
 
@@ -200,9 +200,9 @@ def test_a_walk_is_the_pages_one_after_the_other_wherever_rows_are_taken_to_be(
     ("resource", "sort"),
     [("relatorios", "atualizado_em"), ("relatorios", "-atualizado_em"), ("pessoas", "cpf"), ("pessoas", "-cpf")],
 )
-def test_every_page_of_a_range_within_one_bucket_is_the_references(every: World, resource: List, sort: str) -> None:
+def test_every_page_of_a_range_in_few_buckets_equals_the_reference(world: World, resource: List, sort: str) -> None:
     ends = product(DATES["atualizado_em_de"], DATES["atualizado_em_ate"], ("", "&status=CONCLUIDO"))
     spans = [f"&atualizado_em_de={quote(since)}&atualizado_em_ate={quote(until)}{also}" for since, until, also in ends]
     prefixes = [*(f"&busca={'0' * length}" for length in range(1, 9)), "&busca=0000001"]
     asked = spans if resource == "relatorios" else prefixes
-    assert max(compare_every_page(every, resource, sort, one) for one in asked) > 5
+    assert max(compare_every_page(world, resource, sort, one) for one in asked) > 5

@@ -1,4 +1,4 @@
-"""The memory that a worker uses for an account's facets is bounded, whatever is requested."""
+"""The memory that a worker uses for an account's facets is bounded for any requests."""
 
 import random
 import tracemalloc
@@ -25,14 +25,14 @@ def invented(number: int) -> Iterator[Facet]:
 
 
 def narrow() -> Iterator[str]:
-    """Yield queries that few facets match, or none."""
+    """Yield queries that match few facets or none."""
     for sort, status, nome in product(("tipo_pessoa", "-nome"), STATUS, range(NOMES)):
         for unknown in ("", quote("𝒳" * 180)):
             yield f"sort={sort}&status={status}&nome=consulta%20{nome:03}{unknown}"
 
 
 def wide() -> Iterator[str]:
-    """Yield queries that many facets match."""
+    """Yield queries that match many facets."""
     filters = product(
         ("", *(f"&status={status}" for status in STATUS)),
         ("", "&tipo_pessoa=PESSOA", "&tipo_pessoa=EMPRESA"),
@@ -43,8 +43,8 @@ def wide() -> Iterator[str]:
         yield f"sort={sign}{field}{''.join(each)}"
 
 
-def most_held(facets: Facets, asked: Iterator[str]) -> int:
-    """Ask for hundreds of groups; returns the peak of allocated bytes."""
+def peak_memory(facets: Facets, asked: Iterator[str]) -> int:
+    """Ask for the groups of all these queries; returns the peak of allocated bytes."""
     # Without the cache of `parse`, which a worker has only once for all accounts.
     parse, most = query.parse.__wrapped__, 0
     for each in asked:
@@ -54,13 +54,11 @@ def most_held(facets: Facets, asked: Iterator[str]) -> int:
 
 
 @pytest.mark.parametrize(("number", "asked"), [(1, narrow), (30, narrow), (1_000, narrow), (1_000, wide)])
-def test_facets_take_up_no_more_than_they_say_whatever_is_asked(
-    number: int, asked: Callable[[], Iterator[str]]
-) -> None:
-    most_held(Facets(invented(number)), asked())
+def test_facets_use_no_more_memory_than_their_weight(number: int, asked: Callable[[], Iterator[str]]) -> None:
+    peak_memory(Facets(invented(number)), asked())
     tracemalloc.start()
     try:
         facets = Facets(invented(number))
-        assert 0 < most_held(facets, asked()) < facets.weight
+        assert 0 < peak_memory(facets, asked()) < facets.weight
     finally:
         tracemalloc.stop()
