@@ -4,7 +4,7 @@ import pytest
 
 
 @pytest.mark.xdist_group("groups")
-def test_who_spreads_the_tests_knows_the_groups(request: pytest.FixtureRequest) -> None:
+def test_xdist_assigns_tests_by_their_group(request: pytest.FixtureRequest) -> None:
     if not getattr(request.config.option, "loadgroup", False):
-        pytest.skip("no group is one worker's unless by --dist loadgroup")
+        pytest.skip("groups need --dist loadgroup")
     assert request.node.nodeid.endswith("@groups")

@@ -1,4 +1,4 @@
-"""How the place of a period's row in another order is guessed, and how much is counted for it; without a store."""
+"""Guessing the place of a period's row in another order, and how many rows are counted for it; without a store."""
 
 from bisect import bisect_left
 from random import Random
@@ -27,8 +27,8 @@ PERIOD: Final = Bounds(axes.RELATORIO_RECENCY, None, (0, b""))
 FETCHED: Final = Across(PERIOD, (1,), shows=False)
 
 
-class Lie(list[int]):
-    """The places of a period's rows in an order; `counted` is how many rows were passed to count between places."""
+class Layout(list[int]):
+    """The places of a period's rows in an order; `counted` is the number of rows read to count those between places."""
 
     counted = 0
 
@@ -46,33 +46,33 @@ def _key(_axis: Axis, _group: Group, place: int) -> Asking[Key]:
     return _at_once((place.to_bytes(16, "big"),))
 
 
-def _narrowed(lie: Lie, row: int, *, upper: bool) -> tuple[Point, Point]:
+def _narrowed(layout: Layout, row: int, *, upper: bool) -> tuple[Point, Point]:
     axis, group = axes.RELATORIO_NUMERO, Group(None, None, ROWS)
-    matching = Matching(query.parse(RELATORIOS, "", max_rows=25), None, ORDER, len(lie), ROWS)
+    matching = Matching(query.parse(RELATORIOS, "", max_rows=25), None, ORDER, len(layout), ROWS)
     shown = Across(PERIOD, None, shows=True)
-    part = Part(axis, group, matching, Points((), end=Point(None, ROWS, len(lie))), None, shown)
+    part = Part(axis, group, matching, Points((), end=Point(None, ROWS, len(layout))), None, shown)
     assert not list(guesses._narrow(part, row, upper=upper))
     return part.points.around(row)
 
 
 @pytest.mark.parametrize("upper", [False, True])
 @pytest.mark.parametrize("row", [0, 24, 49, OF_PERIOD // 2, OF_PERIOD - 25, OF_PERIOD - 1])
-def test_what_lies_evenly_is_counted_about_once_from_the_nearer_end(
+def test_evenly_spread_rows_are_counted_about_once_from_the_nearer_end(
     monkeypatch: pytest.MonkeyPatch, row: int, *, upper: bool
 ) -> None:
-    """Otherwise the first page of a short period would sometimes take counting half of all reports."""
+    """Otherwise the first page of a short period would sometimes count half of all reports."""
     monkeypatch.setattr(guesses, "locate", _key)
     monkeypatch.setattr(guesses, "_between", lambda *_: _at_once([]))
-    way = min(row, OF_PERIOD - row) * EACH
+    distance = min(row, OF_PERIOD - row) * EACH
     for seed in range(300):
-        lie = Lie(sorted(Random(seed).sample(range(ROWS), OF_PERIOD)))
+        layout = Layout(sorted(Random(seed).sample(range(ROWS), OF_PERIOD)))
         with monkeypatch.context() as patched:
-            patched.setattr(Part, "counted", lambda _part, low, high, lie=lie: lie.between(low, high))
-            low, high = _narrowed(lie, row, upper=upper)
-        assert (bisect_left(lie, low.place), low.held <= row < high.held) == (low.held, True)
+            patched.setattr(Part, "counted", lambda _part, low, high, layout=layout: layout.between(low, high))
+            low, high = _narrowed(layout, row, upper=upper)
+        assert (bisect_left(layout, low.place), low.held <= row < high.held) == (low.held, True)
         near = (high.held - row if upper else row - low.held) * EACH
         assert near <= max(2 * guesses.NEAR, 2 * guesses.FEW_OF_RANGE * EACH)
-        assert lie.counted <= way + 120 * EACH + 4 * guesses.NEAR, seed
+        assert layout.counted <= distance + 120 * EACH + 4 * guesses.NEAR, seed
 
 
 @pytest.mark.parametrize(
@@ -86,10 +86,10 @@ def test_what_lies_evenly_is_counted_about_once_from_the_nearer_end(
         (("Pendente.", 100), ("Válido.", 300), None, True),
     ],
 )
-def test_rows_are_counted_from_the_nearer_point_but_not_across_another_value_if_that_can_be_helped(
+def test_rows_are_counted_from_a_near_point_preferably_of_the_same_value(
     below: tuple[str | None, int], above: tuple[str | None, int], numbers: Numbers, *, rises: bool
 ) -> None:
-    """Other facets may have very many rows between two values; counting across them made a page three times as slow."""
+    """Other facets may have very many rows between two values; counting them made a page three times as slow."""
     axis, group = axes.RELATORIO_MENSAGEM, Group(None, numbers, ROWS)
     matching = Matching(query.parse(RELATORIOS, "", max_rows=25), numbers, ORDER, OF_PERIOD, ROWS)
     part = Part(axis, group, matching, Points((), end=Point(None, ROWS, OF_PERIOD)), None, FETCHED)
@@ -102,8 +102,8 @@ def test_rows_are_counted_from_the_nearer_point_but_not_across_another_value_if_
 
 
 @pytest.mark.parametrize(("of_group", "is_long"), [(ROWS, False), (ROWS // 100, True)])
-def test_a_way_is_long_if_many_rows_lie_there_be_they_of_others(of_group: int, *, is_long: bool) -> None:
-    """A long way leads from each coarse bucket to the next, so that those without rows of the group are not counted."""
+def test_a_distance_includes_the_rows_of_other_groups(of_group: int, *, is_long: bool) -> None:
+    """A long distance is split where coarse buckets begin, so that those without rows of the group are not counted."""
     axis, numbers = axes.RELATORIO_MENSAGEM, (1,)
     matching = Matching(query.parse(RELATORIOS, "", max_rows=25), numbers, ORDER, OF_PERIOD, ROWS)
     points = Points((), end=Point(None, of_group, OF_PERIOD))

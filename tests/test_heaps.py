@@ -1,7 +1,7 @@
-"""Reports in clusters: some with the same value stand together, far from the others that have it.
+"""Reports in clusters: reports with the same value are close together, far from others with that value.
 
-Proportions then mislead a guess where a page begins, and a scan may give up before it has met enough rows. Walks by
-cursor, and pages requested one after the other, must give the same list nevertheless.
+Proportions then mislead guesses of where a page begins, and a scan may give up before it has met enough rows. Walks by
+cursor and consecutive pages must return the same list nevertheless.
 """
 
 from bisect import bisect_left
@@ -72,7 +72,7 @@ def questions(seeded: Random, reports: list[Relatorio]) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_walks_and_pages_in_turn_come_to_the_whole_list(
+def test_walks_and_consecutive_pages_return_the_whole_list(
     account: Account, store: Store, new_app: NewApp, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     seeded = Random(seed)
@@ -94,7 +94,7 @@ def test_walks_and_pages_in_turn_come_to_the_whole_list(
 
 
 @pytest.mark.parametrize("sort", ["numero_documento", "-numero_documento"])
-def test_a_walk_through_the_reports_of_one_document_with_a_filter_misses_none(
+def test_a_filtered_walk_over_one_document_misses_no_report(
     account: Account, store: Store, acme: Client, monkeypatch: pytest.MonkeyPatch, sort: str
 ) -> None:
     for module, name in ((plan, "FEW"), (reading, "FARTHEST")):
@@ -116,7 +116,7 @@ def test_a_walk_through_the_reports_of_one_document_with_a_filter_misses_none(
 @pytest.mark.parametrize(
     ("status", "shared_by_others"), [("", False), ("&status=CONCLUIDO", False), ("&status=CONCLUIDO", True)]
 )
-def test_many_messages_above_one_that_very_many_share_are_not_taken_one_by_one(
+def test_many_rare_messages_before_a_common_one_take_few_lookups(
     account: Account,
     store: Store,
     acme: Client,
@@ -159,10 +159,10 @@ def test_many_messages_above_one_that_very_many_share_are_not_taken_one_by_one(
     assert asked < 120
 
 
-def test_a_walk_down_messages_does_not_leap_over_reports_that_share_one(
+def test_a_walk_by_descending_message_skips_no_report_with_a_common_one(
     account: Account, store: Store, acme: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A walk that gives up among many reports with one message must not go on behind them, though a page is there."""
+    """A walk that gives up among many reports with one message must not go on after them, though a page is there."""
     monkeypatch.setattr(walking.Matching, "collecting", lambda *_: 1_000_000)
     monkeypatch.setattr(walking.Matching, "patience", lambda *_: 100)
     apart = 200 * SECOND
@@ -181,7 +181,7 @@ def test_a_walk_down_messages_does_not_leap_over_reports_that_share_one(
 
 
 @pytest.mark.parametrize("status", ["", "&status=CONCLUIDO"])
-def test_a_message_that_very_many_share_is_not_counted_through_for_a_page_of_a_few(
+def test_a_page_of_a_small_period_does_not_count_all_of_a_common_message(
     account: Account, store: Store, acme: Client, monkeypatch: pytest.MonkeyPatch, status: str
 ) -> None:
     """Finding the place of the message's first report within the period would mean counting half of the account."""
@@ -227,10 +227,10 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_walk_counts_nothing_of_what_it_has_passed_as_left_in_a_list_that_has_changed(
+def test_a_walk_finds_the_remaining_rows_after_earlier_ones_were_deleted(
     account: Account, store: Store, acme: Client
 ) -> None:
-    """As many rows were deleted as are left, and those lie farther than a walk looks; finding none is not the end."""
+    """As many rows were deleted as are left, and these are too far away for one look; finding none is not the end."""
     names = ["Maria"] * 25 + ["Ana"] * 400 + ["Maria"] * 25
     reports = [
         relatorio(number, nome_pessoa=name, numero_documento=cpf(number), atualizado_em=NOON - number)
@@ -244,9 +244,7 @@ def test_a_walk_counts_nothing_of_what_it_has_passed_as_left_in_a_list_that_has_
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_walk_by_a_field_counts_nothing_of_the_values_before_as_passed_of_the_next_one(
-    account: Account, store: Store, acme: Client
-) -> None:
+def test_a_walk_by_a_field_crosses_a_gap_within_a_value(account: Account, store: Store, acme: Client) -> None:
     """As many rows of the first status were passed as are left of the next one, farther away than a walk looks."""
     store.write(
         account,
@@ -265,7 +263,7 @@ def test_a_walk_by_a_field_counts_nothing_of_the_values_before_as_passed_of_the_
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_walk_by_a_field_collects_nothing_behind_its_item_where_a_value_ends(
+def test_a_walk_by_a_field_never_collects_the_rows_after_its_item(
     account: Account, store: Store, acme: Client, noted: Noted
 ) -> None:
     """How many rows with that value follow the item is known from the counts of the next values."""
@@ -285,7 +283,7 @@ def test_a_walk_by_a_field_collects_nothing_behind_its_item_where_a_value_ends(
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_walk_by_a_field_ends_no_value_by_what_it_had_passed_of_a_list_that_has_changed(
+def test_a_walk_by_a_field_is_complete_after_earlier_rows_were_deleted(
     account: Account, store: Store, acme: Client
 ) -> None:
     """As many rows of the status were deleted as are left, farther away than a walk looks.
@@ -314,7 +312,7 @@ def test_a_walk_by_a_field_ends_no_value_by_what_it_had_passed_of_a_list_that_ha
 @pytest.mark.parametrize(
     "asked", ["pessoas?nome=maria&sort=-nome", "relatorios?atualizado_em_de=2026-01-01&sort=-mensagem"]
 )
-def test_a_walk_passes_nothing_below_a_value_that_fills_the_page(
+def test_a_walk_does_not_read_beyond_a_value_that_fills_the_page(
     account: Account,
     store: Store,
     acme: Client,
@@ -324,7 +322,7 @@ def test_a_walk_passes_nothing_below_a_value_that_fills_the_page(
     noted: Noted,
     asked: str,
 ) -> None:
-    """This counts SQLite's own steps; tests of plans show how many rows PostgreSQL passes."""
+    """This counts SQLite's own steps; tests of plans show how many rows PostgreSQL reads."""
     monkeypatch.setattr(walking.Matching, "collecting", lambda *_: 1_000_000)
     names = ["Maria"] * 4000 + ["Ana"] * 4000
     reports = [
@@ -338,10 +336,10 @@ def test_a_walk_passes_nothing_below_a_value_that_fills_the_page(
 
 
 @pytest.mark.parametrize("sort", ["mensagem", "-mensagem"])
-def test_a_walk_leaps_over_what_others_have_of_its_message(
+def test_a_walk_skips_rows_of_other_facets_with_the_same_message(
     account: Account, store: Store, acme: Client, monkeypatch: pytest.MonkeyPatch, *, noted: Noted, sort: str
 ) -> None:
-    """The tally shows where the next matching rows stand, so no read passes all others."""
+    """The tally shows where the next matching rows are, so no lookup reads all the others."""
     for module, name in ((plan, "FEW"), (reading, "FARTHEST")):
         monkeypatch.setattr(module, name, 0)
     ends = (*range(30), *range(930, 960))
@@ -362,7 +360,7 @@ def test_a_walk_leaps_over_what_others_have_of_its_message(
         *(f"busca=0&sort={sort}" for sort in ("cpf", "-cpf", "nome", "-nome")),
     ],
 )
-def test_a_walk_within_a_range_of_its_order_does_not_begin_at_the_end_of_the_range_each_time(
+def test_late_pages_of_a_walk_within_a_range_cost_no_more_than_early_ones(
     store: Store, store_url: str, account: Account, acme: Client, noted: Noted, *, asked: str
 ) -> None:
     """This holds for a period and for CPFs or names that begin alike; SQLite's steps are counted."""

@@ -12,19 +12,19 @@ DOCKERFILE: Final = (ROOT / "Dockerfile").read_text("utf-8")
 IGNORED: Final = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
 
 
-def test_all_that_the_package_is_made_of_gets_into_the_image_and_nothing_else() -> None:
+def test_the_image_gets_exactly_the_files_that_the_package_needs() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     needed = {"src", "pyproject.toml", project["readme"], *project["license-files"]}
     assert [line for line in IGNORED if not line.startswith(("#", "!", "**/"))] == ["*"]
     assert {line.removeprefix("!") for line in IGNORED if line.startswith("!")} == needed
 
 
-def test_the_image_is_made_with_a_python_that_the_package_takes() -> None:
+def test_the_image_uses_a_supported_python_version() -> None:
     minor = int(re.findall(r"python:3\.(\d+)-slim", DOCKERFILE)[0])
     classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["classifiers"]
     assert f"Programming Language :: Python :: 3.{minor}" in classifiers
 
 
-def test_the_image_listens_where_it_says_and_knows_its_settings() -> None:
+def test_the_image_exposes_the_default_port_and_names_only_known_settings() -> None:
     assert re.findall(r"^EXPOSE (\d+)$", DOCKERFILE, re.MULTILINE) == [str(Settings().port)]
     assert set(re.findall(r"\bLAUDO_\w+", DOCKERFILE)) <= {setting.variable for setting in SETTINGS}
