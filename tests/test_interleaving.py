@@ -80,14 +80,14 @@ class _InterruptedConnection(ForwardingConnection[Interrupted]):
         return super().fetch(statement)
 
 
-def what(answer: Answer) -> tuple[int, bytes, str]:
-    """Return what must belong to one state, without the links, whose cursors hold the version at which a walk began."""
+def state_of(answer: Answer) -> tuple[int, bytes, str]:
+    """Return what must belong to one state; not the links, whose cursors hold the version at which a walk began."""
     return answer.status, answer.body, answer.headers["etag"]
 
 
 @pytest.mark.parametrize("is_warm", [True, False])
 @pytest.mark.parametrize("url", URLS)
-def test_a_commit_in_the_middle_of_a_request_is_seen_whole_or_not_at_all(
+def test_a_commit_during_a_request_is_seen_completely_or_not_at_all(
     store: Store, store_url: str, account: Account, new_app: NewApp, url: str, *, is_warm: bool
 ) -> None:
     numbers = count(1_000)
@@ -115,23 +115,23 @@ def test_a_commit_in_the_middle_of_a_request_is_seen_whole_or_not_at_all(
     for at in count():
         client = Client(new_app(database), account.token)
         if is_warm:
-            # Now the facets are cached but not the page, and the store, if its state is asked for, was found calm.
+            # Now the facets are cached but not the page, and the store counts as calm if its state is asked for.
             for _ in range(4):
                 client.get(f"{url}{'&' if '?' in url else '?'}rows=50")
-        before = what(Client(new_app(), account.token).get(url))
+        before = state_of(Client(new_app(), account.token).get(url))
         database.interrupt(at, commit)
-        answer = what(client.get(url))
+        answer = state_of(client.get(url))
         if not database.is_over:
             break
-        after = what(Client(new_app(), account.token).get(url))
+        after = state_of(Client(new_app(), account.token).get(url))
         assert before != after
         assert answer in {before, after}, at
-        assert what(client.get(url)) == after, at
+        assert state_of(client.get(url)) == after, at
     assert at >= 2
 
 
 @pytest.mark.parametrize("url", URLS)
-def test_a_token_that_is_revoked_before_a_request_begins_is_refused(
+def test_a_token_revoked_during_a_request_is_refused_in_the_next_one(
     store: Store, store_url: str, account: Account, new_app: NewApp, url: str
 ) -> None:
     database = Interrupted(open_store(store_url))

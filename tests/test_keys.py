@@ -12,7 +12,7 @@ from laudo.server import keys
 from laudo.server.keys import KeyFileError
 
 
-def test_a_key_is_made_on_first_use_and_then_stays(tmp_path: Path) -> None:
+def test_a_key_is_created_once_and_then_kept(tmp_path: Path) -> None:
     file = tmp_path / "laudo.key"
     assert keys.make(file)
     key = keys.load(file)
@@ -22,14 +22,14 @@ def test_a_key_is_made_on_first_use_and_then_stays(tmp_path: Path) -> None:
     assert keys.load(file) == key
 
 
-def test_a_key_is_readable_by_its_owner_only_and_nothing_else_is_left(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_a_key_file_and_no_other_file_remains(tmp_path: Path) -> None:
     file = tmp_path / "laudo.key"
     keys.make(file)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_key_that_finds_no_room_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_no_partial_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     there = tmp_path / "there.key"
     keys.make(there)
 
@@ -43,7 +43,7 @@ def test_a_key_that_finds_no_room_leaves_nothing(tmp_path: Path, monkeypatch: py
     assert list(tmp_path.iterdir()) == [there]
 
 
-def test_a_key_and_its_name_are_on_the_disk_before_anybody_uses_it(
+def test_a_key_and_its_folder_entry_are_synced_to_disk_before_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If a power cut lost the key, no token hashed with it would ever work again."""
@@ -59,8 +59,8 @@ def test_a_key_and_its_name_are_on_the_disk_before_anybody_uses_it(
     assert synced == [(len(f"{keys.load(file).hex()}\n"), False), (None, True)]
 
 
-def test_processes_that_begin_at_once_agree_on_one_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each process finds no key before the first of them makes one."""
+def test_concurrent_creators_agree_on_one_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No thread finds a key before all of them have written one."""
     file, written = tmp_path / "laudo.key", threading.Barrier(8)
 
     def wait(descriptor: int) -> None:
@@ -77,7 +77,7 @@ def test_processes_that_begin_at_once_agree_on_one_key(tmp_path: Path, monkeypat
     assert {key for _, key in begun} == {keys.load(file)}
 
 
-def test_a_missing_key_is_not_made_unasked(tmp_path: Path) -> None:
+def test_loading_does_not_create_a_missing_key(tmp_path: Path) -> None:
     with pytest.raises(KeyFileError, match="does not exist"):
         keys.load(tmp_path / "laudo.key")
     assert list(tmp_path.iterdir()) == []
@@ -103,7 +103,7 @@ def test_a_key_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> Non
         (0o440, 7, False),
     ],
 )
-def test_a_key_that_root_hands_out_by_group_is_taken(
+def test_a_group_may_read_but_not_write_a_key_owned_by_root(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int, owner: int, *, is_taken: bool
 ) -> None:
     file = tmp_path / "laudo.key"
@@ -114,7 +114,7 @@ def test_a_key_that_root_hands_out_by_group_is_taken(
         keys.load(file)
 
 
-def test_root_keeps_its_own_key_from_its_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_root_refuses_its_own_key_if_its_group_can_read_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "laudo.key"
     keys.make(file)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
@@ -133,12 +133,12 @@ def test_a_malformed_key_is_refused_and_not_shown(tmp_path: Path, content: bytes
     assert "0000" not in str(error.value).replace(str(file), "")
 
 
-def test_a_folder_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+def test_a_key_file_in_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(KeyFileError, match="cannot create the key file"):
         keys.make(tmp_path / "none" / "laudo.key")
 
 
-def test_a_key_may_be_a_link_as_mounted_secrets_are(tmp_path: Path) -> None:
+def test_a_key_file_may_be_a_symlink_like_a_mounted_secret(tmp_path: Path) -> None:
     keys.make(tmp_path / "real.key")
     (tmp_path / "laudo.key").symlink_to(tmp_path / "real.key")
     assert not keys.make(tmp_path / "laudo.key")

@@ -1,4 +1,4 @@
-"""Pages requested in any order, as by a client with several requests under way, go on from the nearest earlier page."""
+"""Pages requested in any order, as by a client with concurrent requests, continue from the nearest earlier page."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -33,7 +33,7 @@ LISTS: Final = (
     f"relatorios?numero_documento={DOCUMENT}&sort=-mensagem",
 )
 
-LED_OTHERWISE: Final = (
+OTHER_LISTS: Final = (
     "pessoas?atualizado_em_de=1970-01-02&sort=-nome",
     "pessoas?atualizado_em_de=1970-01-02&sort=cpf",
     "pessoas?nome=mar&sort=nome",
@@ -43,12 +43,12 @@ LED_OTHERWISE: Final = (
     f"relatorios?numero_documento={DOCUMENT}&sort=status",
     f"relatorios?numero_documento={DOCUMENT}&sort=numero",
 )
-"""Lists whose pages are found by the tally, or go on only from the page right before."""
+"""Lists whose pages are found by the tally, or continue only from the page directly before."""
 
 
 @pytest.fixture
 def database(store_url: str, store: Store, account: Account) -> Iterator[Database]:
-    """A store in which every second report has the same document, and each other report a person of its own."""
+    """A store in which every second report has the same document, and each of the others has its own person."""
     seeded = Random(8)
     reports = [any_relatorio(seeded, number) for number in range(REPORTS)]
     for number in range(0, REPORTS, 2):
@@ -64,14 +64,14 @@ def database(store_url: str, store: Store, account: Account) -> Iterator[Databas
 
 
 @pytest.mark.parametrize("cost", [0, 10**9], ids=["collecting", "walking"])
-def test_pages_in_any_order_are_those_of_a_service_that_keeps_nothing(
+def test_pages_in_any_order_equal_those_without_a_cache(
     database: Database, new_app: NewApp, account: Account, monkeypatch: pytest.MonkeyPatch, cost: int
 ) -> None:
     monkeypatch.setattr(plan, "FEW", 0)
     monkeypatch.setattr(walking.Matching, "collecting", lambda *_: cost)
     plain = Client(new_app(database, cache_bytes=0), account.token)
     keeping = Client(new_app(database), account.token)
-    for asked in (*LISTS, *LED_OTHERWISE):
+    for asked in (*LISTS, *OTHER_LISTS):
         pages = list(range(1, plain.get(f"/{asked}").total // 25 + 3))
         Random(9).shuffle(pages)
         for url in (f"/{asked}&page={page}" for page in pages):
@@ -80,7 +80,7 @@ def test_pages_in_any_order_are_those_of_a_service_that_keeps_nothing(
             assert one.stable_headers["etag"] == other.stable_headers["etag"]
 
 
-def test_who_has_several_pages_under_way_has_none_walked_to_from_the_beginning(
+def test_pages_requested_out_of_order_skip_few_rows(
     database: Database, new_app: NewApp, account: Account, noted: Noted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plan, "FEW", 0)
@@ -100,12 +100,12 @@ def test_who_has_several_pages_under_way_has_none_walked_to_from_the_beginning(
 def test_the_last_page_of_a_walk_costs_no_more_than_the_others(
     database: Database, new_app: NewApp, account: Account, noted: Noted, monkeypatch: pytest.MonkeyPatch, *, kept: int
 ) -> None:
-    """How many rows are left is known, so nothing is searched behind them, and matches are not collected for more."""
+    """The number of rows left is known, so no lookup searches for more rows or collects matches."""
     monkeypatch.setattr(plan, "FEW", 0)
     monkeypatch.setattr(walking.Matching, "collecting", lambda *_: 10**9)
     monkeypatch.setattr(walking.Matching, "patience", lambda *_: 300)
     client = Client(new_app(database, cache_bytes=kept), account.token)
-    for asked in (*LISTS, *LED_OTHERWISE, "relatorios?atualizado_em_de=1970-01-02&sort=status"):
+    for asked in (*LISTS, *OTHER_LISTS, "relatorios?atualizado_em_de=1970-01-02&sort=status"):
         pages = []
         for page in client.walk(f"/{asked}&rows=75"):
             walked = [lookup for lookup, _ in noted if isinstance(lookup, Plain) and not lookup.counted]

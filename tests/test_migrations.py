@@ -109,7 +109,7 @@ def rows(database: Database, text: str) -> list[tuple[Any, ...]]:
 # On both engines.
 
 
-def test_files_are_applied_in_their_order_and_once(opening: Opening, folder: Path) -> None:
+def test_migrations_are_applied_once_in_numeric_order(opening: Opening, folder: Path) -> None:
     database = opening()
     write(folder, {"0010_column.sql": COLUMN, **BEFORE, "notes.txt": "no migration"})
     assert migrations.migrate(database, folder=folder) == ["0001_first.sql", "0002_more.sql", "0010_column.sql"]
@@ -117,7 +117,7 @@ def test_files_are_applied_in_their_order_and_once(opening: Opening, folder: Pat
     assert rows(database, "SELECT number, word FROM item ORDER BY number") == [(1, None), (2, None)]
 
 
-def test_comments_and_texts_may_hold_anything(opening: Opening, folder: Path) -> None:
+def test_comments_and_strings_may_contain_semicolons_and_quotes(opening: Opening, folder: Path) -> None:
     database = opening()
     more = """
         -- It's one; or two.
@@ -130,7 +130,7 @@ def test_comments_and_texts_may_hold_anything(opening: Opening, folder: Path) ->
     assert rows(database, "SELECT number, word FROM item WHERE number > 2") == [(3, "it's -- no comment; ")]
 
 
-def test_a_later_version_applies_only_what_is_new(opening: Opening, folder: Path) -> None:
+def test_a_later_version_applies_only_new_migrations(opening: Opening, folder: Path) -> None:
     database = opening()
     write(folder, BEFORE)
     migrations.migrate(database, folder=folder)
@@ -139,7 +139,7 @@ def test_a_later_version_applies_only_what_is_new(opening: Opening, folder: Path
     assert rows(database, "SELECT count(*) FROM item") == [(2,)]
 
 
-def test_several_at_once_apply_each_file_once(opening: Opening, folder: Path) -> None:
+def test_concurrent_migrations_apply_each_file_once(opening: Opening, folder: Path) -> None:
     write(folder, BEFORE | {f"{number:04}_row.sql": f"INSERT INTO item VALUES ({number})" for number in range(3, 13)})
     start = threading.Barrier(4)
 
@@ -153,7 +153,7 @@ def test_several_at_once_apply_each_file_once(opening: Opening, folder: Path) ->
     assert rows(opening(), "SELECT number FROM item ORDER BY number") == [(number,) for number in range(1, 13)]
 
 
-def test_a_file_that_fails_leaves_nothing_and_can_be_applied_when_it_is_mended(opening: Opening, folder: Path) -> None:
+def test_a_failed_migration_leaves_nothing_and_can_be_repeated_once_fixed(opening: Opening, folder: Path) -> None:
     database = opening()
     write(
         folder, BEFORE | {"0003_bad.sql": f"{COLUMN}; DELETE FROM item; SELECT nothing FROM item", "0004_late.sql": ""}
@@ -166,7 +166,7 @@ def test_a_file_that_fails_leaves_nothing_and_can_be_applied_when_it_is_mended(o
     assert migrations.migrate(database, folder=folder) == ["0003_bad.sql", "0004_late.sql"]
 
 
-def test_a_store_is_current_once_all_is_applied(opening: Opening) -> None:
+def test_a_store_is_current_once_all_migrations_are_applied(opening: Opening) -> None:
     database = opening()
     with database.snapshot() as connection:
         assert not schema.is_current(connection)
@@ -178,7 +178,7 @@ def test_a_store_is_current_once_all_is_applied(opening: Opening) -> None:
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
-def test_the_files_of_an_engine_are_numbered(engine: str) -> None:
+def test_migration_files_are_numbered_without_duplicates(engine: str) -> None:
     names = [file.name for file in (Path(migrations.__file__).parent / engine).iterdir()]
     concurrent = r"(\.concurrent)?" if engine == "postgres" else ""
     assert names
@@ -186,7 +186,7 @@ def test_the_files_of_an_engine_are_numbered(engine: str) -> None:
     assert len({name[:4] for name in names}) == len(names)
 
 
-def test_the_engines_have_the_same_tables(on_sqlite: Opening, on_postgres: Opening) -> None:
+def test_both_engines_have_the_same_tables(on_sqlite: Opening, on_postgres: Opening) -> None:
     """Only SQLite has a column with a person's id, which is the row's number, and the table of words."""
     sqlite, postgres = on_sqlite(), on_postgres()
     for database in (sqlite, postgres):
@@ -202,7 +202,7 @@ def test_the_engines_have_the_same_tables(on_sqlite: Opening, on_postgres: Openi
     assert {(*row[:2], row[4]) for row in found} == {(*row[:2], types[row[4]]) for row in described}
 
 
-def test_the_tables_are_those_that_writers_know(on_postgres: Opening) -> None:
+def test_the_tables_match_those_that_writers_expect(on_postgres: Opening) -> None:
     database = on_postgres()
     migrations.migrate(database)
     found = rows(database, _POSTGRES_COLUMNS)
@@ -230,10 +230,10 @@ FROM pg_constraint JOIN pg_attribute ON attrelid = conrelid AND attnum = ANY (co
 WHERE contype = 'p' GROUP BY conrelid
 """
 
-# On PostgreSQL, while others read and write.
+# Other applications' tables, and the schemas of PostgreSQL.
 
 
-def test_a_table_of_another_application_in_the_way_is_told_and_left_alone(
+def test_another_applications_table_is_reported_and_left_alone(
     server: Server, database_name: str, on_postgres: Opening
 ) -> None:
     server.execute("CREATE TABLE token (secret text)", database=database_name)
@@ -244,7 +244,7 @@ def test_a_table_of_another_application_in_the_way_is_told_and_left_alone(
     ) == [("token",)]
 
 
-def test_a_table_of_migrations_of_another_application_is_told_as_one_in_the_way(opening: Opening) -> None:
+def test_another_applications_migration_table_is_reported(opening: Opening) -> None:
     database = opening()
     with database.transaction() as connection:
         connection.run_script("CREATE TABLE migration (version varchar(180) PRIMARY KEY, apply_time integer)")
@@ -257,7 +257,7 @@ def test_a_table_of_migrations_of_another_application_is_told_as_one_in_the_way(
 @pytest.mark.parametrize(
     "script", ["CREATE TABLE notes (text)", "CREATE TABLE migration (name); INSERT INTO migration VALUES ('first')"]
 )
-def test_a_file_of_another_application_is_told_and_left_alone(tmp_path: Path, script: str) -> None:
+def test_another_applications_file_is_reported_and_left_alone(tmp_path: Path, script: str) -> None:
     path = tmp_path / "theirs.db"
     apsw.Connection(str(path)).execute(script).fetchall()
     before = path.read_bytes()
@@ -267,7 +267,7 @@ def test_a_file_of_another_application_is_told_and_left_alone(tmp_path: Path, sc
     assert path.read_bytes() == before
 
 
-def test_a_search_path_without_a_schema_is_told(server: Server, database_name: str) -> None:
+def test_a_search_path_to_a_missing_schema_is_reported(server: Server, database_name: str) -> None:
     url = f"{server.url(database_name)}?options=-c%20search_path%3Dnowhere"
     with closing(open_store(url, write=True)) as database, pytest.raises(StoreError, match="search_path") as told:
         migrations.migrate(database)
@@ -275,7 +275,7 @@ def test_a_search_path_without_a_schema_is_told(server: Server, database_name: s
 
 
 @pytest.fixture
-def elsewhere(server: Server, database_name: str) -> Iterator[str]:
+def quoted_schema(server: Server, database_name: str) -> Iterator[str]:
     """Make a store in a schema that only the role's search_path names; returns an option that names it."""
     server.execute('CREATE SCHEMA "Lau do"', database=database_name)
     settings = f"ALTER ROLE CURRENT_USER IN DATABASE {database_name}"
@@ -290,29 +290,27 @@ def elsewhere(server: Server, database_name: str) -> Iterator[str]:
     )
 
 
-def test_a_store_may_lie_in_a_schema_whose_name_needs_quotes(
-    server: Server, database_name: str, elsewhere: str
-) -> None:
-    with closing(open_store(server.url(database_name) + elsewhere, write=True)) as database:
+def test_the_name_of_a_stores_schema_may_need_quotes(server: Server, database_name: str, quoted_schema: str) -> None:
+    with closing(open_store(server.url(database_name) + quoted_schema, write=True)) as database:
         assert migrations.migrate(database) == []
         assert roles.grant(database) == []
 
 
-def test_a_second_store_in_a_database_is_made_only_where_the_url_names_its_schema(
-    server: Server, database_name: str, elsewhere: str
+def test_a_second_store_is_created_only_if_the_url_names_its_schema(
+    server: Server, database_name: str, quoted_schema: str
 ) -> None:
     with closing(open_store(server.url(database_name), write=True)) as database, pytest.raises(StoreError) as told:
         migrations.migrate(database)
     assert str(told.value) == (
         'the database has a store in the schema "Lau do", but search_path leads to public; give the URL '
-        f"{elsewhere[1:]} to use that one, options=-c%20search_path%3Dpublic to create another"
+        f"{quoted_schema[1:]} to use that one, options=-c%20search_path%3Dpublic to create another"
     )
-    for options, is_made in ((elsewhere, False), ("?options=-c%20search_path%3Dpublic", True), ("", False)):
+    for options, is_made in ((quoted_schema, False), ("?options=-c%20search_path%3Dpublic", True), ("", False)):
         with closing(open_store(server.url(database_name) + options, write=True)) as database:
             assert bool(migrations.migrate(database)) is is_made
 
 
-def test_a_schema_that_came_before_the_stores_own_is_told(server: Server, database_name: str) -> None:
+def test_a_schema_that_shadows_the_stores_schema_is_reported(server: Server, database_name: str) -> None:
     with closing(open_store(server.url(database_name), write=True)) as database:
         assert migrations.migrate(database)
     [(user,)] = server.execute("SELECT current_user::text", database=database_name)
@@ -322,9 +320,7 @@ def test_a_schema_that_came_before_the_stores_own_is_told(server: Server, databa
         migrations.migrate(database)
 
 
-def test_of_several_stores_the_one_to_which_search_path_comes_is_named_first(
-    server: Server, database_name: str, elsewhere: str
-) -> None:
+def test_the_store_on_the_search_path_is_listed_first(server: Server, database_name: str, quoted_schema: str) -> None:
     here = "?options=-c%20search_path%3Dpublic"
     with closing(open_store(server.url(database_name) + here, write=True)) as database:
         assert migrations.migrate(database)
@@ -334,12 +330,12 @@ def test_of_several_stores_the_one_to_which_search_path_comes_is_named_first(
         migrations.migrate(database)
     assert str(told.value) == (
         f'the database has a store in the schema public and one in "Lau do", but search_path leads to {user}; give the '
-        f"URL {here[1:]} or {elsewhere[1:]} to use that one, options=-c%20search_path%3D{user} to create another"
+        f"URL {here[1:]} or {quoted_schema[1:]} to use that one, options=-c%20search_path%3D{user} to create another"
     )
 
 
-@pytest.mark.usefixtures("elsewhere")
-def test_a_store_that_the_user_may_not_enter_is_none_of_its_business(server: Server, database_name: str) -> None:
+@pytest.mark.usefixtures("quoted_schema")
+def test_a_store_in_an_inaccessible_schema_is_ignored(server: Server, database_name: str) -> None:
     user = f"of_{database_name}"
     server.execute(f"CREATE ROLE {user} LOGIN PASSWORD '{server.password}'")
     server.execute(f"CREATE SCHEMA AUTHORIZATION {user}", database=database_name)
@@ -347,7 +343,7 @@ def test_a_store_that_the_user_may_not_enter_is_none_of_its_business(server: Ser
         assert migrations.migrate(database)
 
 
-def test_who_may_not_make_tables_is_told_which_right_is_missing(server: Server, database_name: str) -> None:
+def test_a_missing_right_to_create_tables_is_named(server: Server, database_name: str) -> None:
     user = f"of_{database_name}"
     server.execute(f"CREATE ROLE {user} LOGIN PASSWORD '{server.password}'")
     server.execute("REVOKE CREATE ON SCHEMA public FROM public", database=database_name)
@@ -359,7 +355,10 @@ def test_who_may_not_make_tables_is_told_which_right_is_missing(server: Server, 
     assert "--grants" not in str(told.value)
 
 
-class Beside:
+# On PostgreSQL, while others read and write.
+
+
+class OtherClient:
     """Another client of the same store."""
 
     def __init__(self, connection: "psycopg.Connection[Any]") -> None:
@@ -376,7 +375,7 @@ class Beside:
             if found := self.run(text):
                 return found
             time.sleep(0.01)
-        pytest.fail(f"nothing came of {text}")
+        pytest.fail(f"no rows from {text}")
 
     @contextmanager
     def transaction(self, text: str) -> Iterator[None]:
@@ -387,13 +386,13 @@ class Beside:
 
 
 @pytest.fixture
-def beside(server: Server, database_name: str) -> Iterator[Callable[[], Beside]]:
+def other_client(server: Server, database_name: str) -> Iterator[Callable[[], OtherClient]]:
     made: list[psycopg.Connection[Any]] = []
 
-    def new() -> Beside:
+    def new() -> OtherClient:
         options = "-c statement_timeout=2s"
         made.append(psycopg.connect(server.url(database_name), autocommit=True, options=options))
-        return Beside(made[-1])
+        return OtherClient(made[-1])
 
     yield new
     for connection in made:
@@ -423,35 +422,35 @@ VALID: Final = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('
 LEFT: Final = "SELECT name FROM migration WHERE name > '0003' ORDER BY name"
 
 
-def test_a_table_that_somebody_reads_for_long_gives_a_clear_error_and_loses_nothing(
-    migrated: Database, folder: Path, beside: Callable[[], Beside]
+def test_a_migration_blocked_by_a_long_read_fails_clearly_and_loses_nothing(
+    migrated: Database, folder: Path, other_client: Callable[[], OtherClient]
 ) -> None:
     write(folder, {"0003_column.sql": COLUMN})
-    with beside().transaction("SELECT * FROM item"), pytest.raises(StoreError) as refused:
+    with other_client().transaction("SELECT * FROM item"), pytest.raises(StoreError) as refused:
         migrations.migrate(migrated, folder=folder, seconds=0.6)
     assert str(refused.value).startswith("the migration 0003_column.sql waited for longer than 0.6 s")
-    assert beside().run("SELECT * FROM item ORDER BY number") == [(1,), (2,)]
+    assert other_client().run("SELECT * FROM item ORDER BY number") == [(1,), (2,)]
     assert migrations.migrate(migrated, folder=folder) == ["0003_column.sql"]
 
 
-def test_who_reads_is_answered_while_a_migration_waits_and_it_goes_on_when_the_table_is_free(
-    start: Start, folder: Path, beside: Callable[[], Beside]
+def test_readers_are_answered_while_a_migration_waits_for_its_lock(
+    start: Start, folder: Path, other_client: Callable[[], OtherClient]
 ) -> None:
     write(folder, {"0003_column.sql": COLUMN})
-    reader, other = beside(), beside()
+    reader, other = other_client(), other_client()
     with reader.transaction("SELECT * FROM item"):
         migrating = start()
         other.wait("SELECT 1 FROM pg_locks WHERE NOT granted")
-        # It may queue behind the migration, which gives way before a reader's statement_timeout.
+        # The query may queue behind the migration, which gives way before a reader's statement_timeout.
         assert other.run("SELECT count(*) FROM item") == [(2,)]
     assert migrating.result(60) == ["0003_column.sql"]
 
 
 def test_an_index_is_built_while_others_read_and_write(
-    migrated: Database, start: Start, folder: Path, beside: Callable[[], Beside]
+    migrated: Database, start: Start, folder: Path, other_client: Callable[[], OtherClient]
 ) -> None:
     write(folder, {"0003_index.concurrent.sql": INDEX, "0004_column.sql": COLUMN})
-    writer, other = beside(), beside()
+    writer, other = other_client(), other_client()
     with writer.transaction("INSERT INTO item VALUES (3)"):
         migrating = start()
         assert other.wait(VALID) == [(False,)]
@@ -464,11 +463,11 @@ def test_an_index_is_built_while_others_read_and_write(
     assert migrations.migrate(migrated, folder=folder) == []
 
 
-def test_an_index_that_was_left_half_built_is_built_anew(
-    migrated: Database, start: Start, folder: Path, beside: Callable[[], Beside]
+def test_a_half_built_index_is_rebuilt(
+    migrated: Database, start: Start, folder: Path, other_client: Callable[[], OtherClient]
 ) -> None:
     write(folder, {"0003_index.concurrent.sql": INDEX})
-    writer, other = beside(), beside()
+    writer, other = other_client(), other_client()
     with writer.transaction("INSERT INTO item VALUES (3)"):
         migrating = start()
         assert other.wait(VALID) == [(False,)]
@@ -481,13 +480,13 @@ def test_an_index_that_was_left_half_built_is_built_anew(
     assert (other.run(VALID), other.run(LEFT)) == ([(True,)], [("0003_index.concurrent.sql",)])
 
 
-def test_a_connection_that_was_ended_while_an_index_was_built_is_not_missed(
-    start: Start, folder: Path, beside: Callable[[], Beside]
+def test_an_index_build_survives_the_end_of_an_idle_connection(
+    start: Start, folder: Path, other_client: Callable[[], OtherClient]
 ) -> None:
-    """It may be ended by idle_session_timeout, or by a proxy or firewall."""
+    """The connection may be ended by idle_session_timeout, a proxy or a firewall."""
     write(folder, {"0003_index.concurrent.sql": INDEX, "0004_column.sql": COLUMN})
     idle = "FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'laudo' AND state = 'idle'"
-    writer, other = beside(), beside()
+    writer, other = other_client(), other_client()
     with writer.transaction("INSERT INTO item VALUES (3)"):
         migrating = start()
         assert other.wait(VALID) == [(False,)]
@@ -496,11 +495,11 @@ def test_a_connection_that_was_ended_while_an_index_was_built_is_not_missed(
     assert migrating.result(60) == ["0003_index.concurrent.sql", "0004_column.sql"]
 
 
-def test_who_comes_while_an_index_is_built_gives_up_without_disturbing_it(
-    start: Start, on_postgres: Opening, folder: Path, beside: Callable[[], Beside]
+def test_a_second_migration_gives_up_without_disturbing_an_index_build(
+    start: Start, on_postgres: Opening, folder: Path, other_client: Callable[[], OtherClient]
 ) -> None:
     write(folder, {"0003_index.concurrent.sql": INDEX, "0004_column.sql": COLUMN})
-    writer, other = beside(), beside()
+    writer, other = other_client(), other_client()
     with writer.transaction("INSERT INTO item VALUES (3)"):
         migrating = start()
         assert other.wait(VALID) == [(False,)]
@@ -510,15 +509,15 @@ def test_who_comes_while_an_index_is_built_gives_up_without_disturbing_it(
     assert other.run(VALID) == [(True,)]
 
 
-def test_nobody_waits_for_who_builds_an_index_and_is_waited_for(
-    server: Server, database_name: str, on_postgres: Opening, folder: Path, beside: Callable[[], Beside]
+def test_concurrent_migrations_that_build_an_index_do_not_deadlock(
+    server: Server, database_name: str, on_postgres: Opening, folder: Path, other_client: Callable[[], OtherClient]
 ) -> None:
-    """Otherwise the server sees a deadlock after its deadlock_timeout, and ends one of them."""
+    """Otherwise the server detects a deadlock after its deadlock_timeout, and ends one of them."""
     server.execute(f"ALTER DATABASE {database_name} SET deadlock_timeout = '20ms'")
     write(folder, BEFORE)
     migrations.migrate(on_postgres(), folder=folder)
     write(folder, {"0003_index.concurrent.sql": INDEX})
-    writer, other = beside(), beside()
+    writer, other = other_client(), other_client()
     with ThreadPoolExecutor(4) as threads:
         with writer.transaction("INSERT INTO item VALUES (3)"):
             migrating = [threads.submit(migrations.migrate, on_postgres(), folder=folder) for _ in range(4)]
@@ -532,21 +531,23 @@ def test_nobody_waits_for_who_builds_an_index_and_is_waited_for(
     assert "deadlock detected" not in server.log
 
 
-def test_an_index_is_dropped_while_others_read(migrated: Database, folder: Path, beside: Callable[[], Beside]) -> None:
+def test_an_index_can_be_dropped_concurrently(
+    migrated: Database, folder: Path, other_client: Callable[[], OtherClient]
+) -> None:
     drop = "DROP INDEX CONCURRENTLY IF EXISTS item_number;"
     write(folder, {"0003_index.concurrent.sql": INDEX, "0004_drop.concurrent.sql": drop})
     assert len(migrations.migrate(migrated, folder=folder)) == 2
-    assert beside().run(VALID) == []
+    assert other_client().run(VALID) == []
 
 
 @pytest.mark.parametrize("text", ["CREATE INDEX item_number ON item (number)", COLUMN, "DROP INDEX CONCURRENTLY x"])
-def test_a_concurrent_file_makes_and_drops_indexes_only_and_such_that_it_can_be_repeated(
-    migrated: Database, folder: Path, beside: Callable[[], Beside], text: str
+def test_a_concurrent_file_accepts_only_repeatable_index_statements(
+    migrated: Database, folder: Path, other_client: Callable[[], OtherClient], text: str
 ) -> None:
     write(folder, {"0003_other.concurrent.sql": text})
     with pytest.raises(StoreError, match=r"^0003_other\.concurrent\.sql may only CREATE"):
         migrations.migrate(migrated, folder=folder)
-    assert beside().run(LEFT) == []
+    assert other_client().run(LEFT) == []
 
 
 ENDLESS: Final = """
@@ -554,11 +555,11 @@ CREATE TABLE migration (name); WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELEC
 """
 
 
-def test_a_signal_ends_a_long_statement_in_a_file(tmp_path: Path) -> None:
+def test_a_signal_interrupts_a_long_statement_of_a_script(tmp_path: Path) -> None:
     met: list[str] = []
     session = Session(str(tmp_path / "laudo.db"), apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
 
-    def heed(*_: object) -> None:
+    def on_signal(*_: object) -> None:
         met.append("the signal")
         raise KeyboardInterrupt
 
@@ -566,7 +567,7 @@ def test_a_signal_ends_a_long_statement_in_a_file(tmp_path: Path) -> None:
         met.append("nothing")
         session.interrupt()
 
-    before = signal.signal(signal.SIGALRM, heed)
+    before = signal.signal(signal.SIGALRM, on_signal)
     given_up = threading.Timer(20, give_up)
     given_up.start()
     signal.setitimer(signal.ITIMER_REAL, 0.2)
@@ -586,7 +587,7 @@ SELECT conta.total, organizacao.total FROM conta JOIN organizacao USING (id_orga
 """
 
 
-def test_a_store_of_an_older_version_has_its_lists_counted_when_it_is_migrated(store: Store, account: Account) -> None:
+def test_migrating_an_older_store_counts_its_lists(store: Store, account: Account) -> None:
     store.account(account.id_organizacao)
     store.write(account, many(240))
     persons = {each.numero_documento for each in many(240) if len(each.numero_documento) == CPF_LENGTH}
@@ -610,8 +611,8 @@ VALUES (3, 3, 1, '', '', '', 0, 5)
 """
 
 
-def test_who_counts_lists_waits_for_who_writes_and_holds_no_organization(
-    on_postgres: Opening, beside: Callable[[], Beside]
+def test_counting_lists_waits_for_writers_and_locks_no_organization(
+    on_postgres: Opening, other_client: Callable[[], OtherClient]
 ) -> None:
     """A server has room for a few thousand locks, and a store may have more organizations."""
     database = on_postgres()
@@ -624,7 +625,7 @@ def test_who_counts_lists_waits_for_who_writes_and_holds_no_organization(
         with on_postgres().transaction() as writing:
             begin(writing, 3)
             migrating = thread.submit(migrations.migrate, database)
-            assert beside().wait(WAITING) == [(1,)], "the name of migrations"
+            assert other_client().wait(WAITING) == [(1,)], "only the lock of migrations"
             writing.fetch(Statement(WRITTEN))
         assert migrating.result(60) == ["0012_total.sql"]
     assert rows(database, "SELECT total FROM conta ORDER BY id_conta") == [(0,), (0,), (5,)]

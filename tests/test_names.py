@@ -68,7 +68,7 @@ def no_names(_words: Words, _group: Group) -> Asking[list[Lead]]:
 
 
 @pytest.mark.parametrize("collecting", [None, 0, 10**9], ids=["reckoned", "collecting", "walking"])
-def test_every_page_is_the_one_that_is_found_without_a_range_of_names(
+def test_pages_are_the_same_with_and_without_a_range_of_names(
     database: Database, new_app: NewApp, account: Account, monkeypatch: pytest.MonkeyPatch, collecting: int | None
 ) -> None:
     client = Client(new_app(database, cache_bytes=0), account.token)
@@ -84,7 +84,7 @@ def test_every_page_is_the_one_that_is_found_without_a_range_of_names(
     assert {url: client.get(url).body for url in paged} == expected
 
 
-def test_only_where_all_names_begin_so_they_are_read_in_the_order_by_name(
+def test_a_range_of_names_is_read_only_if_all_matches_begin_with_the_word(
     database: Database, new_app: NewApp, account: Account, noted: Noted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plan, "FEW", 0)
@@ -103,9 +103,7 @@ def test_only_where_all_names_begin_so_they_are_read_in_the_order_by_name(
 
 @pytest.mark.parametrize("dialect", [SQLITE, POSTGRES], ids=["sqlite", "postgres"])
 @pytest.mark.parametrize("sort", SORTS)
-def test_a_walk_by_name_begins_where_the_names_do_and_in_another_order_these_are_only_tested(
-    dialect: Dialect, sort: str
-) -> None:
+def test_a_prefix_uses_the_index_only_in_the_order_by_name(dialect: Dialect, sort: str) -> None:
     asked = query.parse(PESSOAS, f"nome=maria&sort={sort}", max_rows=25)
     walk = Plain(asked, None, asked.order, 25, 0, None, few=False, beginning="maria")
     text = sql.statement(walk, Owner(1, 1), dialect).text
