@@ -1,4 +1,4 @@
-"""Pages of a period in an order other than time are found by guessing, however the period's reports are distributed."""
+"""Pages of a period in an order other than time are found by guessing, for any distribution of the period's reports."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -42,11 +42,11 @@ FREE: Final = (
     *((guesses, name, 0) for name in ("GUESSING", "LOCATING", "COUNTING")),
     (across, "COMBINATION", 0),
 )
-"""Makes guessing and counting free of cost, so that plans guess even in a small store."""
+"""Makes guessing and counting cost nothing, so that plans guess even in a small store."""
 FILTERS: Final = ("&status=CONCLUIDO", "&resultado=INVALID&pendente_validacao_manual=true")
 
 
-class Kept(NamedTuple):
+class Observed(NamedTuple):
     """A store as the service and the reference see it, and a client whose statements are recorded."""
 
     world: World
@@ -60,7 +60,7 @@ def _evenly(seeded: Random, number: int, time: int) -> Relatorio:
 
 
 def _together(seeded: Random, _number: int, time: int) -> Relatorio:
-    """Make a report that is the later in every order, the later its time is, as with numeros that contain a time."""
+    """Make a report whose place in every order follows its time, as with numeros that contain a time."""
     return replace(
         any_relatorio(seeded, time),
         tipo_pessoa="Pessoa",
@@ -72,7 +72,7 @@ def _together(seeded: Random, _number: int, time: int) -> Relatorio:
 
 
 def _many_names(seeded: Random, number: int, time: int) -> Relatorio:
-    """Make a report whose `nome` only few others share."""
+    """Make a report whose `nome` only a few others have."""
     return replace(_evenly(seeded, number, time), nome=f"Modelo {time % 100:02}")
 
 
@@ -117,17 +117,17 @@ def made(request: pytest.FixtureRequest, of_way: Callable[[Way], Written]) -> Wr
 
 
 @pytest.fixture
-def kept(made: Written) -> Iterator[Kept]:
+def observed(made: Written) -> Iterator[Observed]:
     settings = Settings(store=made.url, key_file=str(made.key_file), log=False, cache_bytes=0)
     with opened(made) as world, closing(open_store(made.url)) as database:
         counting = Counting(database)
-        yield Kept(world, Client(app.create(settings, database=counting), made.accounts[0].token), counting)
+        yield Observed(world, Client(app.create(settings, database=counting), made.accounts[0].token), counting)
 
 
 @pytest.mark.parametrize(("near", "most"), [((20, 5), 110), ((0, 0), 150)])
 @pytest.mark.parametrize("order", ORDERS)
-def test_each_page_is_found_with_few_questions_however_reports_lie(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch, order: tuple[List, str], near: tuple[int, int], most: int
+def test_each_page_takes_few_statements_for_any_distribution_of_reports(
+    observed: Observed, monkeypatch: pytest.MonkeyPatch, order: tuple[List, str], near: tuple[int, int], most: int
 ) -> None:
     resource, sort = order
     for module, name, value in (*FREE, (guesses, "NEAR", near[0]), (guesses, "FEW_OF_RANGE", near[1])):
@@ -139,10 +139,10 @@ def test_each_page_is_found_with_few_questions_however_reports_lie(
     filtered, asked = product(FILTERS if resource == "relatorios" else (), (1, 7)), 0
     for span, (filters, page) in product(spans, (*product(("",), (1, 2, 9, 26)), *filtered)):
         question = f"sort={sort}&{span}{filters}&page={page}"
-        if kept.world.compare(resource, 0, question) == "items":
-            kept.database.forget()
-            assert kept.client.get(f"/{resource}?{question}").status == 200
-            assert len(kept.database.statements) <= most, question
+        if observed.world.compare(resource, 0, question) == "items":
+            observed.database.forget()
+            assert observed.client.get(f"/{resource}?{question}").status == 200
+            assert len(observed.database.statements) <= most, question
             asked += 1
     assert asked > 6
 
@@ -150,32 +150,32 @@ def test_each_page_is_found_with_few_questions_however_reports_lie(
 @pytest.mark.parametrize("made", EVENLY, indirect=True)
 @pytest.mark.parametrize("filters", ["", "&tipo_pessoa=PESSOA"])
 @pytest.mark.parametrize("sort", ["numero", "-numero_documento", "mensagem", "-mensagem", "-status"])
-def test_a_period_of_reports_that_leaves_none_out_asks_as_none_does(
-    kept: Kept, noted: Noted, sort: str, filters: str
+def test_a_period_with_all_reports_takes_the_same_lookups_as_no_period(
+    observed: Observed, noted: Noted, sort: str, filters: str
 ) -> None:
-    _compare_without_period(kept, noted, "relatorios", f"sort={sort}{filters}&page=9")
+    _compare_without_period(observed, noted, "relatorios", f"sort={sort}{filters}&page=9")
 
 
 @pytest.mark.parametrize("made", EVENLY, indirect=True)
 @pytest.mark.parametrize(
     "asked", ["sort=nome", "sort=-cpf", "nome=maria", "busca=silva&sort=nome", "nome=mar+s&sort=cpf"]
 )
-def test_a_period_of_persons_that_leaves_none_out_asks_as_none_does(
-    kept: Kept, noted: Noted, monkeypatch: pytest.MonkeyPatch, asked: str
+def test_a_period_with_all_persons_takes_the_same_lookups_as_no_period(
+    observed: Observed, noted: Noted, monkeypatch: pytest.MonkeyPatch, asked: str
 ) -> None:
     monkeypatch.setattr(plan, "FEW", 0)
-    _compare_without_period(kept, noted, "pessoas", f"{asked}&page=2")
+    _compare_without_period(observed, noted, "pessoas", f"{asked}&page=2")
 
 
-def _compare_without_period(kept: Kept, noted: Noted, resource: List, question: str) -> None:
+def _compare_without_period(observed: Observed, noted: Noted, resource: List, question: str) -> None:
     """Check that after the look-ups that find the period's ends, the same look-ups follow as without a period."""
-    assert kept.client.get(f"/{resource}?{question}").itens
+    assert observed.client.get(f"/{resource}?{question}").itens
     without = [lookup for lookup, _ in noted]
     ends = f"atualizado_em_de={render_instant(NOON)}", f"atualizado_em_ate={render_instant(NOON + REPORTS * MINUTE)}"
     for period in (*ends, "&".join(ends)):
-        assert kept.world.compare(resource, 0, f"{question}&{period}") == "items"
+        assert observed.world.compare(resource, 0, f"{question}&{period}") == "items"
         noted.clear()
-        assert kept.client.get(f"/{resource}?{question}&{period}").itens
+        assert observed.client.get(f"/{resource}?{question}&{period}").itens
         assert [lookup for lookup, _ in noted][-len(without) :] == without, period
 
 
@@ -187,35 +187,35 @@ def _compare_without_period(kept: Kept, noted: Noted, resource: List, question: 
         *(("relatorios", f"sort={sort}&tipo_pessoa=PESSOA") for sort in ("numero", "-numero_documento", "mensagem")),
     ],
 )
-def test_a_period_that_leaves_few_out_is_counted_by_these(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch, noted: Noted, resource: List, asked: str
+def test_a_list_counts_the_few_rows_that_its_period_excludes(
+    observed: Observed, monkeypatch: pytest.MonkeyPatch, noted: Noted, resource: List, asked: str
 ) -> None:
-    """A client that copies a list up to now, page by page, asks for such a period."""
-    assert _looked_at_in_the_middle(kept, monkeypatch, noted, f"/{resource}?{asked}", (4, REPORTS - 4)) < 120
+    """A client that copies a list up to now, page by page, requests such a period."""
+    assert _rows_read_for_the_middle_page(observed, monkeypatch, noted, f"/{resource}?{asked}", (4, REPORTS - 4)) < 120
 
 
 @pytest.mark.parametrize("made", EVENLY, indirect=True)
 @pytest.mark.parametrize("asked", ["nome=maria", "busca=silva", "busca=0"])
-def test_a_search_in_a_period_that_leaves_few_out_is_counted_by_these(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch, noted: Noted, asked: str
+def test_a_search_counts_the_few_rows_that_its_period_excludes(
+    observed: Observed, monkeypatch: pytest.MonkeyPatch, noted: Noted, asked: str
 ) -> None:
     monkeypatch.setattr(plan, "FEW", 0)
     since, until = (NOON + minute * MINUTE for minute in (4, REPORTS - 4))
     question = f"{asked}&atualizado_em_de={render_instant(since)}&atualizado_em_ate={render_instant(until)}"
-    assert kept.world.compare("pessoas", 0, question) == "items"
+    assert observed.world.compare("pessoas", 0, question) == "items"
     noted.clear()
-    assert kept.client.get(f"/pessoas?{question}").itens
+    assert observed.client.get(f"/pessoas?{question}").itens
     counted = [lookup.query.period for lookup, _ in noted if isinstance(lookup, Plain) and lookup.counted]
     assert counted == [Period(None, since), Period(until, None)]
 
 
 @pytest.mark.parametrize("made", EVENLY, indirect=True)
 @pytest.mark.parametrize("asked", ["relatorios?sort=-numero_documento", "pessoas?sort=cpf", "pessoas?sort=-nome"])
-def test_a_short_period_is_counted_by_its_own_rows_where_the_index_of_time_shows_them(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch, noted: Noted, asked: str
+def test_a_short_period_is_counted_by_its_own_rows_in_the_time_index(
+    observed: Observed, monkeypatch: pytest.MonkeyPatch, noted: Noted, asked: str
 ) -> None:
     monkeypatch.setattr(walking, "SORT", 1_000_000)  # No plan collects rows to sort them.
-    assert _looked_at_in_the_middle(kept, monkeypatch, noted, f"/{asked}", (100, 300)) <= 250
+    assert _rows_read_for_the_middle_page(observed, monkeypatch, noted, f"/{asked}", (100, 300)) <= 250
     assert any(isinstance(lookup, Count) and lookup.through for lookup, _ in noted)
 
 
@@ -230,96 +230,98 @@ def test_a_short_period_is_counted_by_its_own_rows_where_the_index_of_time_shows
         ("busca=00000000&sort=nome", True),
     ],
 )
-def test_names_or_digits_that_begin_alike_are_found_in_another_order_as_a_period_is(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch, noted: Noted, asked: str, *, passes_across: bool
+def test_a_prefix_in_another_order_is_counted_like_a_period(
+    observed: Observed, monkeypatch: pytest.MonkeyPatch, noted: Noted, asked: str, *, passes_across: bool
 ) -> None:
-    """Rows are counted along the order, or, if that is cheaper, among those in the range or those outside it."""
+    """Rows are counted along the order or, if that is cheaper, inside or outside the range."""
     for module, name, value in (*FREE, (guesses, "NEAR", 5), (guesses, "FEW_OF_RANGE", 2), (plan, "FAR", 0)):
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(walking, "SORT", 1_000_000)  # No plan collects rows to sort them.
-    assert kept.client.get(f"/pessoas?{asked}&page=3").itens
+    assert observed.client.get(f"/pessoas?{asked}&page=3").itens
     counted = [lookup for lookup, _ in noted if isinstance(lookup, Count) and lookup.across]
     assert counted
     assert any(lookup.through for lookup in counted) == passes_across
     for page in (1, 2, 3, 4, 5, 9):
-        assert kept.world.compare("pessoas", 0, f"{asked}&page={page}") in {"items", "nothing"}
+        assert observed.world.compare("pessoas", 0, f"{asked}&page={page}") in {"items", "nothing"}
 
 
-def _looked_at_in_the_middle(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch, noted: Noted, target: str, minutes: tuple[int, int]
+def _rows_read_for_the_middle_page(
+    observed: Observed, monkeypatch: pytest.MonkeyPatch, noted: Noted, target: str, minutes: tuple[int, int]
 ) -> int:
     """Return how many rows the store reads to count those in a period, for the page in the middle of a list."""
     for module, name, value in (*FREE, (guesses, "NEAR", 20), (guesses, "FEW_OF_RANGE", 5)):
         monkeypatch.setattr(module, name, value)
     since, until = (render_instant(NOON + minute * MINUTE) for minute in minutes)
     target += f"&atualizado_em_de={since}&atualizado_em_ate={until}"
-    middle = kept.client.get(target).total // 50 + 1
+    middle = observed.client.get(target).total // 50 + 1
     noted.clear()
-    assert kept.client.get(f"{target}&page={middle}").itens
-    return sum(_looked_at(kept, lookup) for lookup, _ in noted)
+    assert observed.client.get(f"{target}&page={middle}").itens
+    return sum(_rows_read(observed, lookup) for lookup, _ in noted)
 
 
-def _looked_at(kept: Kept, lookup: LookUp) -> int:
+def _rows_read(observed: Observed, lookup: LookUp) -> int:
     """Return how many rows the store reads for this look-up, if it counts those in a period; else 0."""
     if not isinstance(lookup, Count) or lookup.across is None:
         return 0
     axis, lower, upper = lookup.across if lookup.through else (lookup.axis, lookup.lower, lookup.upper)
-    account = kept.world.accounts[0]
+    account = observed.world.accounts[0]
     owner = Owner(account.id_organizacao, account.id_conta)
-    with kept.database.snapshot() as connection:
+    with observed.database.snapshot() as connection:
         rows = sql.statement(Count(axis, lower, upper, None), owner, connection.dialect)
         return int(connection.fetch(rows)[0][0])
 
 
 @pytest.mark.parametrize("made", EVENLY, indirect=True)
 @pytest.mark.parametrize("sort", ["numero", "-numero"])
-def test_a_place_near_an_end_is_guessed_once(kept: Kept, monkeypatch: pytest.MonkeyPatch, sort: str) -> None:
-    """If rows are evenly distributed, a guess is the more exact, the nearer the place is to an end."""
+def test_a_place_near_an_end_is_found_with_few_statements(
+    observed: Observed, monkeypatch: pytest.MonkeyPatch, sort: str
+) -> None:
+    """If rows are evenly distributed, a guess is more exact near an end, so one guess is enough."""
     for module, name, value in (*FREE, (guesses, "NEAR", 20), (guesses, "FEW_OF_RANGE", 5)):
         monkeypatch.setattr(module, name, value)
-    assert kept.client.get(f"/relatorios?sort={sort}&atualizado_em_de={render_instant(NOON + 350 * MINUTE)}").itens
-    assert len(kept.database.statements) <= 10
+    assert observed.client.get(f"/relatorios?sort={sort}&atualizado_em_de={render_instant(NOON + 350 * MINUTE)}").itens
+    assert len(observed.database.statements) <= 10
 
 
 @pytest.mark.parametrize("field", ["numero", "numero_documento", "mensagem"])
 @pytest.mark.parametrize("sign", ["", "-"])
 @pytest.mark.parametrize("filters", ["", "&tipo_pessoa=PESSOA"])
-def test_a_page_begins_from_what_was_counted_for_others(
-    made: Written, kept: Kept, monkeypatch: pytest.MonkeyPatch, *, field: str, sign: str, filters: str
+def test_a_page_reuses_the_counts_of_other_pages(
+    made: Written, observed: Observed, monkeypatch: pytest.MonkeyPatch, *, field: str, sign: str, filters: str
 ) -> None:
     period = f"atualizado_em_de={render_instant(NOON + 350 * MINUTE)}"
-    counted, keeping = _counted_for_others(made, kept, monkeypatch, f"/relatorios?sort={sign}{field}&{period}{filters}")
+    counted, keeping = _rows_counted(made, observed, monkeypatch, f"/relatorios?sort={sign}{field}&{period}{filters}")
     assert 4 * keeping < counted
 
 
 @pytest.mark.parametrize("made", PERSONS, indirect=True)
 @pytest.mark.parametrize("asked", ["nome=ana&sort=atualizado_em", "nome=ana", "busca=00000000&sort=-nome"])
-def test_a_page_of_persons_begins_from_what_was_counted_for_others(
-    made: Written, kept: Kept, monkeypatch: pytest.MonkeyPatch, asked: str
+def test_a_page_of_persons_reuses_the_counts_of_other_pages(
+    made: Written, observed: Observed, monkeypatch: pytest.MonkeyPatch, asked: str
 ) -> None:
     monkeypatch.setattr(plan, "FAR", 0)
     monkeypatch.setattr(walking, "LOOK", 1000)  # No plan walks through rows or collects them.
-    counted, keeping = _counted_for_others(made, kept, monkeypatch, f"/pessoas?{asked}")
+    counted, keeping = _rows_counted(made, observed, monkeypatch, f"/pessoas?{asked}")
     assert 2 * keeping < counted
 
 
-def _counted_for_others(made: Written, kept: Kept, monkeypatch: pytest.MonkeyPatch, question: str) -> tuple[int, int]:
+def _rows_counted(made: Written, observed: Observed, monkeypatch: pytest.MonkeyPatch, question: str) -> tuple[int, int]:
     """Return how many rows are counted for non-consecutive pages, without and with points kept between requests."""
     for module, name, value in (*FREE, (guesses, "NEAR", 10), (guesses, "FEW_OF_RANGE", 2)):
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(points, "APART", 20)
     monkeypatch.setattr(points, "MOST", 100)
     settings = Settings(store=made.url, key_file=str(made.key_file), log=False)
-    keeping = Client(app.create(settings, database=kept.database), made.accounts[0].token)
-    ask, counted, asking = sql.statement, {kept.client: 0, keeping: 0}, keeping
+    keeping = Client(app.create(settings, database=observed.database), made.accounts[0].token)
+    ask, counted, asking = sql.statement, {observed.client: 0, keeping: 0}, keeping
 
     def counting(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
         if isinstance(lookup, Count) and lookup.across:
             rows = ask(replace(lookup, across=None, facets=None), owner, dialect)
-            counted[asking] += kept.database.fetch(rows)[0][0]
+            counted[asking] += observed.database.fetch(rows)[0][0]
         return ask(lookup, owner, dialect)
 
-    last = kept.client.get(question).total // 25
+    last = observed.client.get(question).total // 25
     monkeypatch.setattr(sql, "statement", counting)
     for pages in (range(2, last, 3), range(4, last, 3)):
         counted = dict.fromkeys(counted, 0)
@@ -328,38 +330,38 @@ def _counted_for_others(made: Written, kept: Kept, monkeypatch: pytest.MonkeyPat
             for asking in counted:
                 bodies.add(asking.get(f"{question}&page={page}").body)
             assert len(bodies) == 1, page
-    return counted[kept.client], counted[keeping]
+    return counted[observed.client], counted[keeping]
 
 
 @pytest.mark.parametrize(
     "made", [pytest.param(_many_names, marks=pytest.mark.xdist_group("periods _many_names"))], indirect=True
 )
 @pytest.mark.parametrize("sort", ["nome", "-nome", "status", "-resultado"])
-def test_a_short_period_is_collected_however_many_values_there_are(kept: Kept, sort: str) -> None:
+def test_a_short_period_with_many_values_takes_few_statements(observed: Observed, sort: str) -> None:
     """Hardly any `nome` has two reports in the period, so going name by name would take a look-up for each report."""
     period = f"atualizado_em_de={render_instant(NOON)}&atualizado_em_ate={render_instant(NOON + 60 * MINUTE)}"
     for page in (1, 2, 3, 4):
         question = f"sort={sort}&{period}&page={page}"
-        assert kept.world.compare("relatorios", 0, question) == ("items" if page < 4 else "nothing")
-        kept.database.forget()
-        assert kept.client.get(f"/relatorios?{question}").total == 60
-        assert len(kept.database.statements) <= 14, question
+        assert observed.world.compare("relatorios", 0, question) == ("items" if page < 4 else "nothing")
+        observed.database.forget()
+        assert observed.client.get(f"/relatorios?{question}").total == 60
+        assert len(observed.database.statements) <= 14, question
 
 
 @pytest.mark.parametrize(
     "made", [pytest.param(_many_names, marks=pytest.mark.xdist_group("periods _many_names"))], indirect=True
 )
 @pytest.mark.parametrize(("minutes", "page", "shown"), [(range(999), 999, 0), (range(100, 101), 1, 1)])
-def test_no_value_is_counted_behind_the_last_item(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch, minutes: range, page: int, shown: int
+def test_no_value_is_counted_after_the_last_item(
+    observed: Observed, monkeypatch: pytest.MonkeyPatch, minutes: range, page: int, shown: int
 ) -> None:
     """This holds for a page past the end, and for a period whose reports all have the first name."""
     monkeypatch.setattr(across, "COMBINATION", 0)
     since, until = (render_instant(NOON + minute * MINUTE) for minute in (minutes.start, minutes.stop))
     question = f"sort=nome&atualizado_em_de={since}&atualizado_em_ate={until}&page={page}"
-    kept.database.forget()
-    assert len(kept.client.get(f"/relatorios?{question}").itens) == shown
-    assert not [each.text for each in kept.database.statements if "GROUP BY facet" in each.text]
+    observed.database.forget()
+    assert len(observed.client.get(f"/relatorios?{question}").itens) == shown
+    assert not [each.text for each in observed.database.statements if "GROUP BY facet" in each.text]
 
 
 @pytest.mark.parametrize(
@@ -370,8 +372,8 @@ def test_no_value_is_counted_behind_the_last_item(
 @pytest.mark.parametrize("filters", ["", "&tipo_pessoa=PESSOA"])
 @pytest.mark.parametrize("field", ["numero", "numero_documento", "mensagem"])
 @pytest.mark.parametrize(("sign", "period"), [("", ("de", 940)), ("-", ("ate", 60))])
-def test_a_period_at_the_other_end_of_an_order_is_collected_rather_than_come_to(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch, *, field: str, sign: str, period: tuple[str, int], filters: str
+def test_a_period_at_the_far_end_of_an_order_takes_few_row_reads(
+    observed: Observed, monkeypatch: pytest.MonkeyPatch, *, field: str, sign: str, period: tuple[str, int], filters: str
 ) -> None:
     """If an order follows time, all reports of the period come after all others, so proportions mislead a guess."""
     for module, name, value in (*FREE, (guesses, "NEAR", 20), (walking, "LEAST", 0), (walking, "LOOK", 20)):
@@ -382,7 +384,7 @@ def test_a_period_at_the_other_end_of_an_order_is_collected_rather_than_come_to(
         nonlocal looked_at
         if isinstance(lookup, At | Read) and lookup.across:
             rows = ask(Count(lookup.axis, lookup.lower, lookup.upper, None, most=lookup.most), owner, dialect)
-            looked_at += kept.database.fetch(rows)[0][0]
+            looked_at += observed.database.fetch(rows)[0][0]
         return ask(lookup, owner, dialect)
 
     end, minute = period
@@ -390,7 +392,7 @@ def test_a_period_at_the_other_end_of_an_order_is_collected_rather_than_come_to(
     for page in (1, 2):
         looked_at = 0
         monkeypatch.setattr(sql, "statement", ask)
-        assert kept.world.compare("relatorios", 0, f"{question}&page={page}") == "items"
+        assert observed.world.compare("relatorios", 0, f"{question}&page={page}") == "items"
         monkeypatch.setattr(sql, "statement", counting)
-        assert kept.client.get(f"/relatorios?{question}&page={page}").itens
+        assert observed.client.get(f"/relatorios?{question}&page={page}").itens
         assert looked_at < REPORTS // 3, page

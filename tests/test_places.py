@@ -1,6 +1,6 @@
-"""Whatever way a plan takes to find a page, and however the reports are distributed, it equals the reference's page.
+"""Each page equals the reference's, for every way in which a plan can find it and any distribution of reports.
 
-The thresholds by which a plan chooses its way are made so small that a few hundred reports suffice to try every way.
+The thresholds by which a plan chooses its way are so small that a few hundred reports suffice to try every way.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ STORES: Final = 20
 LISTS: Final = 12
 """How many lists are requested from each store."""
 MOST_PAGES: Final = 8
-"""How many pages are requested of each list, at most."""
+"""The most pages that are requested of each list."""
 REPORTS: Final = (60, 200, 400)
 MINUTE: Final = 60_000
 CHOICES: Final = {
@@ -59,7 +59,7 @@ FILTERS: Final[dict[List, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("share", range(3))
-def test_every_page_is_the_references_whatever_was_asked_before(
+def test_every_page_equals_the_reference_after_any_earlier_requests(
     stores: Stores, key_file: Path, monkeypatch: pytest.MonkeyPatch, share: int
 ) -> None:
     answered = Counter[str]()
@@ -74,12 +74,12 @@ def test_every_page_is_the_references_whatever_was_asked_before(
             opened(written(url, key_file, history, sizes=seeded.choice(SIZES))) as world,
         ):
             for _ in range(LISTS):
-                answered.update(_asked(seeded, world, instants))
+                answered.update(_compared(seeded, world, instants))
     assert answered["items"] > answered.total() / 5, answered
 
 
 def _history(seeded: Random) -> tuple[History, list[int]]:
-    """Return reports of one account, and their instants: one, few or many of them, and few or many documents."""
+    """Return one account's reports and their instants: one, few or many instants, and few or many documents."""
     count = seeded.choice(REPORTS)
     instants = [NOON + minute * MINUTE for minute in range(seeded.choice((1, 5, 40, count)))]
     reports = [any_relatorio(seeded, number, instants=instants) for number in range(count)]
@@ -89,7 +89,7 @@ def _history(seeded: Random) -> tuple[History, list[int]]:
     return History((1,), ((0, tuple(reports)),)), instants
 
 
-def _asked(seeded: Random, world: World, instants: list[int]) -> list[str]:
+def _compared(seeded: Random, world: World, instants: list[int]) -> list[str]:
     resource: List = seeded.choice(("relatorios", "relatorios", "pessoas"))
     sort = seeded.choice(RELATORIO_SORTS if resource == "relatorios" else PESSOA_SORTS)
     since, until = sorted(seeded.choice(instants) + seeded.choice((-1, 0, 1)) for _ in range(2))

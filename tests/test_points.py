@@ -42,7 +42,7 @@ def test_points_that_are_kept_are_far_apart(places: list[int]) -> None:
     assert all(any(abs(place - each) <= points.APART for each in kept) for place in places)
 
 
-def test_few_points_are_kept_of_many_rows() -> None:
+def test_a_limited_number_of_points_is_kept_of_many_rows() -> None:
     many = 1_000 * points.MOST
     found = Points((), end=Point(None, 100_000 * many, many))
     found.add(*(Point((f"{number:07}",), 100_000 * number, number) for number in range(1, many, 100)))
@@ -52,7 +52,7 @@ def test_few_points_are_kept_of_many_rows() -> None:
     assert 200 * len(kept) < weight - Counted(many).weight < 400 * len(kept)
 
 
-def test_a_point_weighs_more_the_longer_its_key_is() -> None:
+def test_a_point_with_a_longer_key_weighs_more() -> None:
     short, long = (
         Counted(2, {(axes.RELATORIO_MENSAGEM, None): (Point((mensagem,), 1, 1),)}) for mensagem in ("", "á" * 500)
     )
