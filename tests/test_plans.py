@@ -36,14 +36,14 @@ OFTEN: Final = "11144477735"
 MOST_ROWS: Final = 4_500
 """How many rows one step of a plan may meet: about those of a bucket, whose size does not grow with the account."""
 SOME: Final = 2_600
-"""The same if many rows share a value and few are read; before version 17 a step also meets rows of other facets."""
+"""The limit if many rows share a value and few are read; before version 17 a step also meets rows of other facets."""
 
 DAY: Final = 20_000
 DAY_MS: Final = 86_400_000
 
 TALLIES: Final = 60_000
 EMPTY: Final = 1_500
-"""How many of them a writer has emptied."""
+"""How many of the tallies a writer has emptied."""
 
 _OWNERS: Final = "generate_series(1000, 20999) AS owner"
 SMALL_ONES: Final = (
@@ -79,7 +79,7 @@ RELATORIOS: Final = (
 PAGES: Final = (1, 2, 300, 799)
 
 
-class Asked(NamedTuple):
+class Service(NamedTuple):
     """A client, the store that remembers its statements, and a second connection that explains their plans.
 
     The client `other` has 5 thousand reports, all with one document. The client `third` has 10 thousand reports with
@@ -90,14 +90,14 @@ class Asked(NamedTuple):
     other: Client
     third: Client
     database: Counting
-    looking: psycopg.Connection[Any]
+    explaining: psycopg.Connection[Any]
     url: str
     documento: str
     numero: str
 
 
 @pytest.fixture(scope="module")
-def asked(postgres: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+def service(postgres: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("plans")
     with Stores(postgres, folder) as stores:
         url = stores.new()
@@ -111,13 +111,13 @@ def asked(postgres: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         database = Counting(open_store(url))
         settings = Settings(store=url, key_file=str(store.key_file), log=False, cache_bytes=0)
         application = app.create(settings, database=database)
-        with psycopg.connect(url, autocommit=True, cursor_factory=psycopg.ClientCursor) as looking:
+        with psycopg.connect(url, autocommit=True, cursor_factory=psycopg.ClientCursor) as explaining:
             for text in SMALL_ONES:
-                looking.execute(text)
-            looking.execute("VACUUM ANALYZE")
-            looking.execute("SET plan_cache_mode = force_generic_plan")
+                explaining.execute(text)
+            explaining.execute("VACUUM ANALYZE")
+            explaining.execute("SET plan_cache_mode = force_generic_plan")
             clients = Client(application, account.token), Client(application, neighbour.token)
-            yield Asked(*clients, Client(application, third.token), database, looking, url, *some)
+            yield Service(*clients, Client(application, third.token), database, explaining, url, *some)
         database.close()
 
 
@@ -136,17 +136,17 @@ def _third(report: Relatorio, number: int) -> Relatorio:
     return replace(report, atualizado_em=(DAY + number % 2) * DAY_MS, numero_documento=documento)
 
 
-def steps(looking: psycopg.Connection[Any], statement: Statement) -> Iterator[dict[str, Any]]:
+def steps(explaining: psycopg.Connection[Any], statement: Statement) -> Iterator[dict[str, Any]]:
     """Run a statement as a prepared one; yields each step of its plan with the numbers of rows that it met."""
     types = ", ".join(_type(param) for param in statement.params)
     values = [_value(param) for param in statement.params]
-    looking.execute(b"PREPARE known (%b) AS %b" % (types.encode(), numbered(statement.text)))
+    explaining.execute(b"PREPARE known (%b) AS %b" % (types.encode(), numbered(statement.text)))
     marks = f"({', '.join(['%s'] * len(values))})" if values else ""
     try:
         text = f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE known {marks}"
-        [(plan,)] = looking.execute(text.encode(), values).fetchall()
+        [(plan,)] = explaining.execute(text.encode(), values).fetchall()
     finally:
-        looking.execute("DEALLOCATE known")
+        explaining.execute("DEALLOCATE known")
     yield from _flat(plan[0]["Plan"])
 
 
@@ -177,7 +177,7 @@ def kind(step: dict[str, Any]) -> str:
     return kind(step["Plans"][0]) if step["Node Type"] == "Subquery Scan" else str(step["Node Type"])
 
 
-def look(asked: Asked, urls: Iterable[str], *, most: int = MOST_ROWS, beyond: str | None = None) -> set[str]:
+def look(service: Service, urls: Iterable[str], *, most: int = MOST_ROWS, beyond: str | None = None) -> set[str]:
     """Send requests and check the plans of all their statements; returns the names of the indexes that were read.
 
     Each step may meet `most` rows; steps of the kind `beyond` may meet more.
@@ -185,14 +185,14 @@ def look(asked: Asked, urls: Iterable[str], *, most: int = MOST_ROWS, beyond: st
     seen: set[Statement] = set()
     indexes = set()
     for url in urls:
-        asked.database.forget()
-        assert asked.client.get(url).status == 200
-        for statement in asked.database.statements:
+        service.database.forget()
+        assert service.client.get(url).status == 200
+        for statement in service.database.statements:
             hashable = Statement(statement.text, tuple(map(repr, statement.params)))
             if hashable in seen:
                 continue
             seen.add(hashable)
-            for step in steps(asked.looking, statement):
+            for step in steps(service.explaining, statement):
                 indexes.add(step.get("Index Name", ""))
                 where = f"{url}: {step['Node Type']} in {statement.text}"
                 assert met(step) <= most or kind(step) == beyond, f"{met(step)} rows met by {where}"
@@ -212,9 +212,9 @@ LARGE_TABLES: Final = ("relatorio", "pessoa", "tally")
 
 
 @pytest.mark.parametrize("filters", RELATORIOS)
-def test_no_list_of_reports_sorts_or_scans_an_account(asked: Asked, filters: str) -> None:
-    given = filters.format(documento=asked.documento, numero=asked.numero)
-    look(asked, (f"/relatorios?sort={sort}&page={page}{given}" for sort, page in product(RELATORIO_SORTS, PAGES)))
+def test_no_list_of_reports_sorts_or_scans_an_account(service: Service, filters: str) -> None:
+    given = filters.format(documento=service.documento, numero=service.numero)
+    look(service, (f"/relatorios?sort={sort}&page={page}{given}" for sort, page in product(RELATORIO_SORTS, PAGES)))
 
 
 @pytest.mark.parametrize(
@@ -227,22 +227,22 @@ def test_no_list_of_reports_sorts_or_scans_an_account(asked: Asked, filters: str
         ("pessoas", PESSOA_SORTS, "&atualizado_em_de=2025-06-01"),
     ],
 )
-def test_no_first_page_sorts_an_account_that_memory_does_not_hold(
-    asked: Asked, resource: str, sorts: tuple[str, ...], filters: str
+def test_no_first_page_sorts_an_account_if_random_reads_are_expensive(
+    service: Service, resource: str, sorts: tuple[str, ...], filters: str
 ) -> None:
-    """An index scan is expensive there: sorting all rows seems cheaper than reading a tenth of them by an index."""
-    asked.looking.execute("SET random_page_cost = 16")
+    """They are if the account exceeds memory; sorting all rows then seems cheaper than reading a tenth by an index."""
+    service.explaining.execute("SET random_page_cost = 16")
     try:
-        look(asked, (f"/{resource}?sort={sort}{filters}" for sort in sorts))
+        look(service, (f"/{resource}?sort={sort}{filters}" for sort in sorts))
     finally:
-        asked.looking.execute("RESET random_page_cost")
+        service.explaining.execute("RESET random_page_cost")
 
 
 @pytest.mark.parametrize("given", ["", "&status=PENDENTE"])
-def test_the_first_page_of_a_range_in_another_order_sorts_or_scans_no_account(asked: Asked, given: str) -> None:
+def test_the_first_page_of_a_range_in_another_order_sorts_or_scans_no_account(service: Service, given: str) -> None:
     days = ("2024-03-01", "2025-06-01", "2026-10-01")
     look(
-        asked,
+        service,
         (f"/relatorios?atualizado_em_de={day}&sort={sort}{given}" for day, sort in product(days, RELATORIO_SORTS)),
     )
 
@@ -257,46 +257,46 @@ def guessing(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("guessing")
 @pytest.mark.parametrize("sort", ["numero", "-numero", "status", "numero_documento", "-numero_documento", "mensagem"])
 @pytest.mark.parametrize("given", ["", "&status=CONCLUIDO"])
-def test_a_deep_page_of_a_range_in_another_order_counts_in_an_index_alone(asked: Asked, sort: str, given: str) -> None:
+def test_deep_pages_of_a_range_in_another_order_use_index_only_scans(service: Service, sort: str, given: str) -> None:
     pages = (150, 300)
     urls = [f"/relatorios?atualizado_em_de=2025-01-01&sort={sort}&page={page}{given}" for page in pages]
     urls += [
         f"/pessoas?atualizado_em_de=2025-01-01&sort={order}&page={page}" for order in ("nome", "cpf") for page in pages
     ]
-    look(asked, urls, beyond="Index Only Scan")
+    look(service, urls, beyond="Index Only Scan")
 
 
 @pytest.mark.usefixtures("guessing")
 @pytest.mark.parametrize("sort", TIMED)
 @pytest.mark.parametrize("given", ["", "&status=CONCLUIDO"])
-def test_a_deep_page_of_a_short_period_looks_at_the_period_alone(asked: Asked, sort: str, given: str) -> None:
+def test_a_deep_page_of_a_short_period_reads_only_the_period(service: Service, sort: str, given: str) -> None:
     url = f"/relatorios?sort={sort}&atualizado_em_de=2026-08-01{given}"
-    total = asked.client.get(url).total
+    total = service.client.get(url).total
     assert 400 < total < REPORTS // 10
-    look(asked, [f"{url}&page={page}" for page in (total // 75, total // 50)], most=RANGE)
+    look(service, [f"{url}&page={page}" for page in (total // 75, total // 50)], most=RANGE)
 
 
 @pytest.mark.usefixtures("guessing")
 @pytest.mark.parametrize(
     "given", ["nome=maria&sort={}atualizado_em", "busca=1&sort={}atualizado_em", "busca=1&sort={}nome"]
 )
-def test_a_deep_page_of_what_begins_alike_in_another_order_counts_in_an_index_alone(
-    asked: Asked, monkeypatch: pytest.MonkeyPatch, given: str
+def test_deep_pages_of_a_prefix_in_another_order_use_index_only_scans(
+    service: Service, monkeypatch: pytest.MonkeyPatch, given: str
 ) -> None:
     monkeypatch.setattr(plan, "FAR", 0)
     for url in (f"/pessoas?{given.format(sign)}" for sign in ("", "-")):
-        total = asked.client.get(url).total
+        total = service.client.get(url).total
         assert total > 200
-        look(asked, [f"{url}&page={page}" for page in (total // 75, total // 50)], beyond="Index Only Scan")
+        look(service, [f"{url}&page={page}" for page in (total // 75, total // 50)], beyond="Index Only Scan")
 
 
 @pytest.mark.parametrize(
     "given", ["atualizado_em_de={}", "atualizado_em_ate={}", "status=CONCLUIDO&atualizado_em_de={}"]
 )
-def test_no_range_in_its_own_order_sorts_or_scans_an_account(asked: Asked, given: str) -> None:
+def test_no_range_in_its_own_order_sorts_or_scans_an_account(service: Service, given: str) -> None:
     days = ("2024-03-01", "2025-06-01", "2026-10-01")
     look(
-        asked,
+        service,
         (
             f"/relatorios?{given.format(day)}&sort={sort}&page={page}"
             for day, sort, page in product(days, ("atualizado_em", "-atualizado_em"), PAGES)
@@ -305,130 +305,131 @@ def test_no_range_in_its_own_order_sorts_or_scans_an_account(asked: Asked, given
 
 
 @pytest.mark.parametrize("filters", ["", "&status=CONCLUIDO", "&sort=-numero"])
-def test_the_first_and_the_last_page_of_a_document_do_not_collect_its_reports(asked: Asked, filters: str) -> None:
+def test_the_first_and_the_last_page_of_a_document_do_not_collect_its_reports(service: Service, filters: str) -> None:
     url = f"/relatorios?numero_documento={OFTEN}{filters}"
-    total = asked.other.get(url).total
+    total = service.other.get(url).total
     assert total > FEW
     pages = (1, 2, -(-total // 25))
-    look(asked._replace(client=asked.other), (f"{url}&page={page}" for page in pages))
+    look(service._replace(client=service.other), (f"{url}&page={page}" for page in pages))
 
 
 @pytest.mark.parametrize(
     "given", ["&sort=numero", "&sort=-numero_documento", "&sort=status", "&sort=-nome&status=CONCLUIDO"]
 )
-def test_no_page_of_a_document_by_numero_or_a_field_of_few_values_collects_its_reports(
-    asked: Asked, given: str
-) -> None:
+def test_pages_of_a_document_in_other_orders_do_not_collect_its_reports(service: Service, given: str) -> None:
     url = f"/relatorios?numero_documento={OFTEN}{given}"
-    total = asked.other.get(url).total
+    total = service.other.get(url).total
     assert total > FEW
-    look(asked._replace(client=asked.other), (f"{url}&page={page}" for page in (1, total // 50, -(-total // 25))))
+    look(service._replace(client=service.other), (f"{url}&page={page}" for page in (1, total // 50, -(-total // 25))))
 
 
 @pytest.mark.parametrize("sort", RELATORIO_SORTS)
-def test_few_reports_with_a_document_that_many_have_are_found_by_what_else_is_asked(asked: Asked, sort: str) -> None:
+def test_few_matches_of_a_common_document_are_found_by_other_filters(service: Service, sort: str) -> None:
     url = f"/relatorios?numero_documento={OFTEN}&status=PENDENTE&tipo_pessoa=EMPRESA&sort={sort}"
-    assert 0 < asked.other.get(url).total < SOME
-    look(asked._replace(client=asked.other), [url], most=FEW + 1)
+    assert 0 < service.other.get(url).total < SOME
+    look(service._replace(client=service.other), [url], most=FEW + 1)
 
 
-def test_reports_at_the_other_end_of_the_documents_are_not_sought_from_this_one(asked: Asked) -> None:
+def test_companies_at_the_far_end_by_document_are_found_with_few_rows(service: Service) -> None:
     url = "/relatorios?tipo_pessoa=EMPRESA&sort=-numero_documento"
-    pages = (url, f"{url}&page=2", asked.third.get(url).links["next"], asked.third.get(f"{url}&page=2").links["next"])
-    look(asked._replace(client=asked.third), pages, most=SOME)
+    pages = (
+        url,
+        f"{url}&page=2",
+        service.third.get(url).links["next"],
+        service.third.get(f"{url}&page=2").links["next"],
+    )
+    look(service._replace(client=service.third), pages, most=SOME)
 
 
 @pytest.mark.parametrize("given", ["", "&status=CONCLUIDO", "&status=PENDENTE&tipo_pessoa=EMPRESA"])
-def test_reports_of_one_instant_are_not_sorted(asked: Asked, given: str) -> None:
+def test_reports_with_equal_instants_are_not_sorted(service: Service, given: str) -> None:
     ranges = ("", f"&atualizado_em_de={render_instant(DAY * DAY_MS)}")
     urls = (f"/relatorios?sort=atualizado_em{period}{given}" for period in ranges)
-    look(asked._replace(client=asked.third), urls)
+    look(service._replace(client=service.third), urls)
 
 
 @pytest.mark.parametrize("given", ["&status=CONCLUIDO", "&tipo_pessoa=PESSOA"])
-def test_nor_are_those_behind_the_first_page(asked: Asked, given: str) -> None:
+def test_reports_with_equal_instants_are_not_sorted_after_the_first_page(service: Service, given: str) -> None:
     """If most reports match a filter, they are read in the whole order, however few the server expects per instant."""
     url = f"/relatorios?sort=atualizado_em{given}"
-    urls = (f"{url}&page=2", asked.third.get(url).links["next"])
-    look(asked._replace(client=asked.third), urls, most=SOME)
+    urls = (f"{url}&page=2", service.third.get(url).links["next"])
+    look(service._replace(client=service.third), urls, most=SOME)
 
 
 @pytest.mark.parametrize(("sort", "page"), [("numero_documento", 60), ("-numero_documento", 1)])
-def test_reports_of_one_document_are_not_sorted_for_a_period(asked: Asked, sort: str, page: int) -> None:
-    """And a walk by cursor does not read the rows before its page again."""
+def test_reports_of_one_document_are_not_sorted_for_a_period(service: Service, sort: str, page: int) -> None:
+    """A walk by cursor does not read the rows before its page again, either."""
     url = f"/relatorios?atualizado_em_de=2025-01-01&sort={sort}"
-    urls = (url, f"{url}&page=2", asked.other.get(f"{url}&page={page}").links["next"])
-    look(asked._replace(client=asked.other), urls, most=SOME)
+    urls = (url, f"{url}&page=2", service.other.get(f"{url}&page={page}").links["next"])
+    look(service._replace(client=service.other), urls, most=SOME)
 
 
 @pytest.mark.parametrize(
     "order", ["relatorios?sort=-numero_documento", "relatorios?sort=-mensagem", "pessoas?sort=-nome"]
 )
-def test_a_walk_downwards_passes_none_again_that_share_a_value(asked: Asked, order: str) -> None:
+def test_a_descending_walk_does_not_reread_rows_with_equal_values(service: Service, order: str) -> None:
     url = f"/{order}&atualizado_em_de=2024-06-01"
-    client = asked.other if "documento" in order else asked.client
+    client = service.other if "documento" in order else service.client
     last = client.get(url).total // 25
     for page in (last // 3, last // 2, last - 1):
         following = client.get(f"{url}&page={page}").links["next"]
-        asked.database.forget()
+        service.database.forget()
         assert client.get(following).itens
-        reading = [statement for statement in asked.database.statements if "string_agg" in statement.text]
+        reading = [statement for statement in service.database.statements if "string_agg" in statement.text]
         assert reading
-        assert max(met(step) for statement in reading for step in steps(asked.looking, statement)) < 5 * 25
+        assert max(met(step) for statement in reading for step in steps(service.explaining, statement)) < 5 * 25
 
 
 @pytest.mark.parametrize(
     ("sort", "ordered"),
     [("-mensagem", "relatorio_mensagem_recency"), ("numero_documento", "relatorio_documento")],
 )
-def test_few_reports_are_not_sought_in_all_of_an_order(asked: Asked, sort: str, ordered: str) -> None:
+def test_few_matches_are_not_searched_along_a_whole_order(service: Service, sort: str, ordered: str) -> None:
     """The order's index has all needed columns, which attracts the planner, but does not begin with the filtered ones.
 
     Rows met do not show this: from version 17 on, a plan does not report rows that an index scan itself discards.
     """
     page = f"/relatorios?status=PENDENTE&tipo_pessoa=EMPRESA&sort={sort}"
-    walk = asked.client.get(page).links["next"]
-    assert ordered not in look(asked, [page, walk])
+    walk = service.client.get(page).links["next"]
+    assert ordered not in look(service, [page, walk])
 
 
 @pytest.mark.parametrize("filters", ["", "&cpf={documento}", "&busca=12", "&atualizado_em_de=2026-10-01"])
-def test_no_list_of_people_sorts_or_scans_an_organization(asked: Asked, filters: str) -> None:
-    given = filters.format(documento=asked.documento)
-    look(asked, (f"/pessoas?sort={sort}&page={page}{given}" for sort, page in product(PESSOA_SORTS, (1, 2, 100))))
+def test_no_list_of_people_sorts_or_scans_an_organization(service: Service, filters: str) -> None:
+    given = filters.format(documento=service.documento)
+    look(service, (f"/pessoas?sort={sort}&page={page}{given}" for sort, page in product(PESSOA_SORTS, (1, 2, 100))))
 
 
-def test_a_search_reads_the_index_of_words(asked: Asked) -> None:
+def test_a_search_uses_the_word_index(service: Service) -> None:
     """The plan may combine it with another index that finds the organization's own persons, if they are few of all."""
     urls = [
         f"/pessoas?{filters}" for filters in ("nome=mar sil", "nome=a b c", "nome=maria&sort=nome", "busca=zulmira")
     ]
-    assert "pessoa_words" in look(asked, urls, beyond="Bitmap Index Scan")
+    assert "pessoa_words" in look(service, urls, beyond="Bitmap Index Scan")
 
 
 @pytest.mark.parametrize("sort", PESSOA_SORTS)
-def test_the_last_page_of_a_search_is_walked_to_from_the_end(asked: Asked, sort: str) -> None:
-    """Many more persons have the word than such a walk meets, and the last ones stand together."""
+def test_the_last_page_of_a_search_is_read_from_the_end(service: Service, sort: str) -> None:
+    """Many more persons have the word than such a walk meets, and the last ones are close together."""
     url = f"/pessoas?nome=s&sort={sort}"
-    total = asked.client.get(url).total
+    total = service.client.get(url).total
     assert total > 2 * WALKED
-    look(asked, [f"{url}&page={-(-total // 25)}"], most=WALKED)
+    look(service, [f"{url}&page={-(-total // 25)}"], most=WALKED)
 
 
 @pytest.mark.parametrize("sort", ["nome", "-nome"])
-def test_a_word_with_which_all_names_begin_that_have_it_is_a_range_of_names(asked: Asked, sort: str) -> None:
+def test_a_word_found_only_at_the_start_of_names_is_read_as_a_range(service: Service, sort: str) -> None:
     urls = [f"/pessoas?nome=maria&sort={sort}&page={page}" for page in (1, 5, 11)]
-    assert all(asked.client.get(url).itens for url in urls)
-    look(asked, urls, most=RANGE)
+    assert all(service.client.get(url).itens for url in urls)
+    look(service, urls, most=RANGE)
 
 
-def test_a_profile_reads_one_row_of_each_table(asked: Asked) -> None:
-    look(asked, ("/usuario",), most=3)
+def test_a_profile_meets_at_most_three_rows_per_step(service: Service) -> None:
+    look(service, ("/usuario",), most=3)
 
 
 @pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
-def test_a_writer_does_not_compare_all_that_is_empty_with_each_row_that_may_be(
-    postgres: Engine, tmp_path: Path, mode: str
-) -> None:
+def test_deleting_empty_tallies_is_not_quadratic(postgres: Engine, tmp_path: Path, mode: str) -> None:
     """An import of reports with thousands of combinations deletes empty tallies each time a bucket splits."""
     key = ", ".join(TALLY.key)
     empty = f"SELECT {key} FROM tally WHERE facet <= {EMPTY}"
@@ -446,18 +447,18 @@ def test_a_writer_does_not_compare_all_that_is_empty_with_each_row_that_may_be(
         assert its.execute(empty).fetchall() == []
 
 
-def test_a_service_has_plans_kept_once_its_store_is_known_to_be_large(
-    asked: Asked, postgres: Engine, tmp_path: Path
+def test_readers_use_generic_plans_only_once_the_store_is_large(
+    service: Service, postgres: Engine, tmp_path: Path
 ) -> None:
-    given = f"{asked.url}?options=-c%20plan_cache_mode%3Dforce_custom_plan"
-    assert [plans(asked.url), plans(given)] == [KEPT, "force_custom_plan"]
-    assert plans(asked.url, prepare=False) == "auto"
+    given = f"{service.url}?options=-c%20plan_cache_mode%3Dforce_custom_plan"
+    assert [plans(service.url), plans(given)] == [KEPT, "force_custom_plan"]
+    assert plans(service.url, prepare=False) == "auto"
     with Stores(postgres, tmp_path) as stores:
         assert plans(stores.new()) == "auto"
 
 
-def test_a_store_without_persons_is_large_all_the_same(postgres: Engine, tmp_path: Path) -> None:
-    """Such as one for companies alone. Plans by values would be bad for an account that is new to the statistics."""
+def test_a_large_store_without_persons_counts_as_large(postgres: Engine, tmp_path: Path) -> None:
+    """For example one for companies alone. Custom plans would be bad for an account that is new to the statistics."""
     with Stores(postgres, tmp_path) as stores:
         url = stores.new()
         with closing(open_store(url, write=True)) as writing:
@@ -467,12 +468,12 @@ def test_a_store_without_persons_is_large_all_the_same(postgres: Engine, tmp_pat
         assert plans(url) == KEPT
 
 
-def test_a_writer_has_each_batch_planned_anew_while_its_store_is_small(
-    asked: Asked, postgres: Engine, tmp_path: Path
+def test_a_writer_replans_each_batch_while_its_store_is_small(
+    service: Service, postgres: Engine, tmp_path: Path
 ) -> None:
     """A plan kept from a time when the tables were almost empty reads all of an account for each batch of an import."""
-    given = f"{asked.url}?options=-c%20plan_cache_mode%3Dforce_custom_plan"
-    assert [plans(asked.url, write=True), plans(given, write=True)] == [KEPT, "force_custom_plan"]
+    given = f"{service.url}?options=-c%20plan_cache_mode%3Dforce_custom_plan"
+    assert [plans(service.url, write=True), plans(given, write=True)] == [KEPT, "force_custom_plan"]
     with Stores(postgres, tmp_path) as stores:
         assert plans(stores.new(), write=True) == "force_custom_plan"
 

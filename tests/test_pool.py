@@ -1,4 +1,4 @@
-"""Which session is lent, which is no longer used, and who is refused while a server that failed is left alone."""
+"""Which session the pool lends, which it closes, and whom it refuses while a failed server rests."""
 
 from collections.abc import Callable
 from time import monotonic
@@ -12,7 +12,7 @@ from laudo.server.postgres.session import Hung, Session
 
 
 class Idle(Session):
-    """A session without a server, over which nothing is sent."""
+    """A session without a server, which sends nothing."""
 
     def __init__(self) -> None:
         self.generation = 0
@@ -28,12 +28,12 @@ def spoil(pool: Pool, session: Session, *, hung: bool = False) -> None:
     pool.give_back(session)
 
 
-def of(most: int, make: Callable[[], Session] = Idle, *, lifetime_ms: int = 1_800_000) -> Pool:
+def pool_of(most: int, make: Callable[[], Session] = Idle, *, lifetime_ms: int = 1_800_000) -> Pool:
     return Pool(make, Bounds(pool_size=most, pool_timeout_ms=20, lifetime_ms=lifetime_ms))
 
 
 def test_the_session_used_last_is_lent_first() -> None:
-    pool = of(2)
+    pool = pool_of(2)
     one, other = pool.borrow(), pool.borrow()
     pool.give_back(one)
     pool.give_back(other)
@@ -43,23 +43,23 @@ def test_the_session_used_last_is_lent_first() -> None:
         pool.borrow()
 
 
-def test_one_that_is_lost_takes_those_made_before_it_along() -> None:
-    pool = of(3)
+def test_a_lost_session_closes_all_older_sessions() -> None:
+    pool = pool_of(3)
     idle, lent, lost = (pool.borrow() for _ in range(3))
     pool.give_back(idle)
     spoil(pool, lost)
     assert isinstance(lost, Idle)
     assert lost.closed
     assert isinstance(idle, Idle)
-    assert idle.closed, "at once: the server may have room for no more"
+    assert idle.closed, "at once, as the server may accept no more sessions"
     pool.give_back(lent)
     assert isinstance(lent, Idle)
     assert lent.closed
     assert pool.borrow() not in {idle, lent, lost}
 
 
-def test_for_one_that_is_spoilt_another_is_given_an_idle_one_if_there_is() -> None:
-    pool = of(2)
+def test_a_spoilt_session_is_replaced_by_an_idle_or_a_new_one() -> None:
+    pool = pool_of(2)
     lost, noticed_later = pool.borrow(), pool.borrow()
     lost.spoilt = noticed_later.spoilt = True
     made = pool.renew(lost)
@@ -68,8 +68,8 @@ def test_for_one_that_is_spoilt_another_is_given_an_idle_one_if_there_is() -> No
     assert pool.renew(noticed_later) is made
 
 
-def test_what_is_closed_has_no_session_left() -> None:
-    pool = of(2)
+def test_a_closed_pool_closes_idle_and_returned_sessions() -> None:
+    pool = pool_of(2)
     idle, lent = pool.borrow(), pool.borrow()
     pool.give_back(idle)
     pool.close()
@@ -81,8 +81,8 @@ def test_what_is_closed_has_no_session_left() -> None:
 
 
 @pytest.mark.parametrize("hung", [False, True])
-def test_one_that_is_noticed_to_be_lost_later_takes_nothing_of_the_server_that_is_back(*, hung: bool) -> None:
-    pool = of(2)
+def test_a_loss_noticed_late_does_not_close_newer_sessions(*, hung: bool) -> None:
+    pool = pool_of(2)
     lost, noticed_later = pool.borrow(), pool.borrow()
     spoil(pool, lost)
     back = pool.borrow()
@@ -91,8 +91,8 @@ def test_one_that_is_noticed_to_be_lost_later_takes_nothing_of_the_server_that_i
     assert pool.borrow() is back
 
 
-def test_one_that_has_grown_old_while_it_was_idle_is_closed_and_not_lent(monkeypatch: pytest.MonkeyPatch) -> None:
-    pool = of(1, lifetime_ms=1000)
+def test_an_expired_idle_session_is_closed_and_not_lent(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = pool_of(1, lifetime_ms=1000)
     old = pool.borrow()
     pool.give_back(old)
     monkeypatch.setattr(lending, "monotonic", lambda: old.opened + 1)
@@ -101,8 +101,8 @@ def test_one_that_has_grown_old_while_it_was_idle_is_closed_and_not_lent(monkeyp
     assert old.closed
 
 
-def test_while_a_server_rests_nobody_waits_for_a_session_that_another_one_has() -> None:
-    pool = of(2)
+def test_borrowers_do_not_wait_for_a_session_while_a_hung_server_rests() -> None:
+    pool = pool_of(2)
     lent, hung = pool.borrow(), pool.borrow()
     spoil(pool, hung, hung=True)
     for _ in range(3):
@@ -111,7 +111,7 @@ def test_while_a_server_rests_nobody_waits_for_a_session_that_another_one_has() 
     pool.give_back(lent)
 
 
-def test_while_one_tries_others_are_refused_at_once_and_need_no_session(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_borrowers_are_refused_while_another_one_probes_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lending, "_REST_SECONDS", 0)
     refusals: list[Unavailable] = []
 
@@ -122,13 +122,13 @@ def test_while_one_tries_others_are_refused_at_once_and_need_no_session(monkeypa
             refusals.append(refused.value)
         return Idle()
 
-    pool = of(1, make)
+    pool = pool_of(1, make)
     spoil(pool, pool.borrow(), hung=True)
     pool.borrow()
     assert [(type(each), str(each)[:23]) for each in refusals] == [(Unavailable, "PostgreSQL did not answ")]
 
 
-def test_who_finds_that_the_server_hangs_leaves_room_for_who_tries_after_the_rest(
+def test_a_hung_connection_attempt_frees_its_place_in_the_pool(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(lending, "_REST_SECONDS", 0)
@@ -139,7 +139,7 @@ def test_who_finds_that_the_server_hangs_leaves_room_for_who_tries_after_the_res
             raise Hung
         return Idle()
 
-    pool = of(1, make)
+    pool = pool_of(1, make)
     with pytest.raises(Hung):
         pool.borrow()
     hangs = False
