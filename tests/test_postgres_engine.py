@@ -56,7 +56,7 @@ SLEEP: Final = Statement("SELECT pg_sleep(30)")
 WAITING: Final = Statement("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
 Step = Callable[[Connection], object]
 PATIENCE: Final = 30
-"""Seconds after which a thread that does not end counts as failed. It is not part of what is tested."""
+"""Seconds after which a thread that does not end counts as failed; no test depends on the value."""
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +162,7 @@ def test_values_come_back_as_they_were_bound(store: Postgres, statement: Stateme
 
 
 @pytest.mark.parametrize("members", [[], [3], [3, 4], [None], list(range(10_000))])
-def test_an_array_is_one_parameter_of_any_and_of_unnest(store: Postgres, members: list[int]) -> None:
+def test_an_array_is_one_parameter_for_any_and_unnest(store: Postgres, members: list[int]) -> None:
     wanted = [(n,) for n in (3, 4, 9_999) if n in members]
     assert store.fetch(ask("SELECT n FROM unnest(?::bigint[]) AS n WHERE n IN (3, 4, 9999)", members)) == wanted
     text = "SELECT n FROM (VALUES (3::bigint), (4), (9999)) AS given (n) WHERE n = ANY(?)"
@@ -177,7 +177,7 @@ def test_a_statement_without_result_has_no_rows(writer: Postgres) -> None:
     ("value", "error"),
     [("a\0b", ValueError), (["a", "\0"], ValueError), ("\ud800", UnicodeError), (1.5, TypeError), ([{}], TypeError)],
 )
-def test_what_cannot_be_stored_is_refused_and_the_connection_goes_on(
+def test_an_unstorable_value_is_refused_and_the_connection_stays_usable(
     opened: Callable[..., Postgres], value: object, error: type[Exception]
 ) -> None:
     store = opened(pool_size=1)
@@ -189,7 +189,7 @@ def test_what_cannot_be_stored_is_refused_and_the_connection_goes_on(
     assert store.fetch(PID) == pid
 
 
-def test_a_statement_is_prepared_once_whatever_its_values(opened: Callable[..., Postgres]) -> None:
+def test_a_statement_is_prepared_once_for_all_values(opened: Callable[..., Postgres]) -> None:
     store = opened(pool_size=1)
     for value in (1, 2**40, True, -1):
         store.fetch(ask("SELECT ?::bigint + 1 AS mine", value))
@@ -202,7 +202,7 @@ def test_a_statement_is_prepared_once_whatever_its_values(opened: Callable[..., 
     assert store.fetch(prepared) == [(1, 8)]
 
 
-def test_no_name_of_a_prepared_statement_stands_for_another_one_in_another_session(
+def test_a_prepared_statements_name_means_the_same_in_every_session(
     opened: Callable[..., Postgres],
 ) -> None:
     # A pooler may give a session the statements that another one has prepared; that must never give a wrong answer.
@@ -220,7 +220,7 @@ def test_no_name_of_a_prepared_statement_stands_for_another_one_in_another_sessi
     assert all(len(meanings) == 1 for meanings in stood_for.values())
 
 
-def test_the_end_of_a_transaction_needs_nothing_that_was_prepared(opened: Callable[..., Postgres]) -> None:
+def test_commit_and_rollback_are_not_prepared(opened: Callable[..., Postgres]) -> None:
     store = opened(pool_size=1)
     for _ in range(2):
         with store.snapshot() as connection:
@@ -229,16 +229,14 @@ def test_the_end_of_a_transaction_needs_nothing_that_was_prepared(opened: Callab
     assert store.fetch(prepared) == [(0,)]
 
 
-def test_nothing_is_prepared_where_that_is_turned_off(opened: Callable[..., Postgres]) -> None:
+def test_no_statement_is_prepared_if_that_is_turned_off(opened: Callable[..., Postgres]) -> None:
     store = opened(pool_size=1, prepare=False)
     with store.snapshot() as connection:
         assert connection.fetch(ask("SELECT ?", 1)) == [(1,)]
     assert store.fetch(ask("SELECT count(*) FROM pg_prepared_statements")) == [(0,)]
 
 
-def test_a_schema_that_changes_under_a_prepared_statement_is_no_error(
-    writer: Postgres, opened: Callable[..., Postgres]
-) -> None:
+def test_a_schema_change_does_not_break_a_prepared_statement(writer: Postgres, opened: Callable[..., Postgres]) -> None:
     store = opened(pool_size=1)
     whole = ask("SELECT * FROM counter")
     store.fetch(whole)
@@ -252,7 +250,7 @@ def test_a_schema_that_changes_under_a_prepared_statement_is_no_error(
 # Round trips.
 
 
-def test_each_reading_takes_one_round_trip_also_when_it_begins_a_snapshot(
+def test_each_fetch_takes_one_round_trip_even_if_it_begins_a_snapshot(
     between: Between, server: Server, opened: Callable[..., Postgres]
 ) -> None:
     store = opened(url=through(between, server), pool_size=1)
@@ -266,7 +264,9 @@ def test_each_reading_takes_one_round_trip_also_when_it_begins_a_snapshot(
         assert between.turns == 3
 
 
-def test_a_snapshot_ends_without_waiting(between: Between, server: Server, opened: Callable[..., Postgres]) -> None:
+def test_a_snapshot_ends_without_waiting_for_the_server(
+    between: Between, server: Server, opened: Callable[..., Postgres]
+) -> None:
     store = opened(url=through(between, server), pool_size=1)
     with store.snapshot() as connection:
         assert connection.fetch(ONE) == [(1,)]
@@ -278,7 +278,7 @@ def test_a_snapshot_ends_without_waiting(between: Between, server: Server, opene
         assert connection.fetch(ask("SELECT pg_current_xact_id_if_assigned() IS NULL, 7::bigint")) == [(True, 7)]
 
 
-def test_a_batch_takes_four_round_trips_however_much_it_writes(
+def test_a_batch_takes_four_round_trips_for_several_writes(
     between: Between, server: Server, writer: Postgres, opened: Callable[..., Postgres]
 ) -> None:
     """One each for the lock, the query, all writes, and the commit, which is sent once the writes have succeeded."""
@@ -316,7 +316,7 @@ class Piecemeal:
         self._libpq.consume_input()
 
 
-def test_an_answer_that_was_read_while_the_question_was_sent_is_not_waited_for(server: Server) -> None:
+def test_an_answer_read_while_sending_is_not_waited_for_again(server: Server) -> None:
     conninfo = address.conninfo(server.url(), Bounds(), write=True)
     with closing(Session.open(conninfo, limit_ms=PATIENCE * 500, prepare=True, plans="auto")) as session:
         session._libpq = Piecemeal(session._libpq)  # type: ignore[assignment]
@@ -336,7 +336,7 @@ def mark_of(store: Postgres) -> bytes:
 
 
 @pytest.mark.parametrize("statements", [[ONE], [ALL], [ask("SELECT ?, ?", 7, "x"), ONE]])
-def test_what_is_asked_with_a_mark_is_what_is_asked_without(
+def test_fetch_marked_returns_the_same_rows_as_fetch_each(
     store: Postgres, writer: Postgres, statements: list[Statement]
 ) -> None:
     writer.fetch(ask("INSERT INTO counter VALUES (1, 'a', 2, NULL), (1, 'b', 3, NULL)"))
@@ -345,12 +345,12 @@ def test_what_is_asked_with_a_mark_is_what_is_asked_without(
     assert mark == mark_of(store)
 
 
-def test_where_the_first_query_finds_nothing_there_is_no_mark(store: Postgres) -> None:
+def test_there_is_no_mark_if_the_first_statement_finds_no_row(store: Postgres) -> None:
     assert store.fetch_marked([ask("SELECT 1 WHERE false"), ONE]) == ([[], [(1,)]], None)
     assert store.fetch_marked(())[0] == []
 
 
-def test_a_mark_stays_while_nobody_commits(store: Postgres, writer: Postgres, opened: Callable[..., Postgres]) -> None:
+def test_a_mark_changes_only_with_a_commit(store: Postgres, writer: Postgres, opened: Callable[..., Postgres]) -> None:
     before = mark_of(store)
     with writer.transaction() as connection:
         connection.write(INSERT, [(1, "a", 1, None)])
@@ -362,7 +362,7 @@ def test_a_mark_stays_while_nobody_commits(store: Postgres, writer: Postgres, op
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0), (1, 0, 2)])
-def test_each_commit_changes_the_mark_whichever_transaction_began_first(
+def test_each_commit_changes_the_mark_in_any_order_of_commits(
     store: Postgres, writer: Postgres, order: tuple[int, ...]
 ) -> None:
     marks, under_way = [mark_of(store)], [ExitStack() for _ in order]
@@ -376,7 +376,7 @@ def test_each_commit_changes_the_mark_whichever_transaction_began_first(
     assert len(set(marks)) == len(marks)
 
 
-def test_a_mark_is_of_one_server_since_its_sessions_were_lost_last(server: Server, store: Postgres) -> None:
+def test_a_mark_changes_after_lost_sessions_and_after_a_restart(server: Server, store: Postgres) -> None:
     marks = [mark_of(store)]
     end_all(server)
     marks.append(mark_of(store))
@@ -386,10 +386,10 @@ def test_a_mark_is_of_one_server_since_its_sessions_were_lost_last(server: Serve
     assert len(set(marks)) == len(marks)
 
 
-def test_a_mark_never_comes_back_with_other_contents_after_a_crash() -> None:
+def test_a_mark_is_not_reused_for_other_contents_after_a_crash() -> None:
     """A crash loses transactions that were not on disk, and their numbers are used again by the same server.
 
-    A client may not notice that sessions were lost: old ones are not checked, and PgBouncer hides it.
+    A client may not notice that sessions were lost: idle ones are not checked, and PgBouncer hides the loss.
     """
     with (
         postgres_server.start(wal_writer_delay="10s") as server,
@@ -433,7 +433,7 @@ def test_a_snapshot_sees_one_state(store: Postgres, writer: Postgres) -> None:
     assert store.fetch(ALL) == [("a", 1, b"")]
 
 
-def test_a_transaction_sees_what_others_have_made_durable(writer: Postgres) -> None:
+def test_a_transaction_sees_what_others_commit_meanwhile(writer: Postgres) -> None:
     with writer.transaction() as connection:
         assert connection.fetch(ALL) == []
         with writer.transaction() as other:
@@ -441,7 +441,7 @@ def test_a_transaction_sees_what_others_have_made_durable(writer: Postgres) -> N
         assert connection.fetch(ALL) == [("a", 1, None)]
 
 
-def test_a_store_that_is_not_opened_to_write_writes_nothing(writer: Postgres, store: Postgres) -> None:
+def test_a_store_opened_read_only_refuses_writes(writer: Postgres, store: Postgres) -> None:
     insert = ask("INSERT INTO counter VALUES (1, 'a', 1, NULL)")
     with pytest.raises(Unavailable, match="is read-only"):
         store.fetch(insert)
@@ -451,13 +451,13 @@ def test_a_store_that_is_not_opened_to_write_writes_nothing(writer: Postgres, st
     assert writer.fetch(ALL) == []
 
 
-def test_a_snapshot_writes_nothing(writer: Postgres) -> None:
+def test_a_snapshot_refuses_writes(writer: Postgres) -> None:
     with writer.snapshot() as connection, pytest.raises(Unavailable, match="is read-only"):
         connection.fetch(ask("INSERT INTO counter VALUES (1, 'a', 1, NULL)"))
     assert writer.fetch(ALL) == []
 
 
-def test_rows_are_written_as_columns(writer: Postgres) -> None:
+def test_rows_are_inserted_and_totals_are_added_up(writer: Postgres) -> None:
     with writer.transaction() as connection:
         connection.write(INSERT, [(1, "a", 1, None), (1, "b", 2**40, b"\0"), (1, "c", 3, None)])
         connection.write(ADD, ((1, name, 10) for name in "bd"))
@@ -466,7 +466,7 @@ def test_rows_are_written_as_columns(writer: Postgres) -> None:
     assert writer.fetch(ALL) == [("a", 1, None), ("b", 2**40 + 10, b"\0"), ("c", 3, None), ("d", 10, None)]
 
 
-def test_many_rows_are_written_while_the_server_reads(writer: Postgres) -> None:
+def test_many_large_writes_fit_into_one_transaction(writer: Postgres) -> None:
     with writer.transaction() as connection:
         for start in range(0, 40_000, 10_000):
             connection.write(INSERT, [(1, f"{n:06}", n, b"x" * 200) for n in range(start, start + 10_000)])
@@ -475,7 +475,9 @@ def test_many_rows_are_written_while_the_server_reads(writer: Postgres) -> None:
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, ValueError])
 @pytest.mark.parametrize("before", [[], [insert_a], [fetch_all], [insert_a, fetch_all]])
-def test_an_exception_undoes_all(writer: Postgres, kind: type[BaseException], before: list[Step]) -> None:
+def test_an_exception_rolls_back_the_whole_transaction(
+    writer: Postgres, kind: type[BaseException], before: list[Step]
+) -> None:
     def breaking() -> Iterator[Row]:
         yield (1, "b", 1, None)
         raise kind
@@ -485,7 +487,7 @@ def test_an_exception_undoes_all(writer: Postgres, kind: type[BaseException], be
     assert writer.fetch(ALL) == []
 
 
-def test_an_exception_after_a_write_that_fails_leaves_the_connection_as_good_as_before(
+def test_a_connection_stays_usable_after_a_failed_write_and_an_exception(
     writer: Postgres, opened: Callable[..., Postgres]
 ) -> None:
     again = opened(write=True, pool_size=1)
@@ -500,7 +502,7 @@ def test_an_exception_after_a_write_that_fails_leaves_the_connection_as_good_as_
     assert writer.fetch(ALL) == [("b", 1, None)]
 
 
-def test_a_write_that_fails_fails_the_transaction_at_the_next_reading_or_at_the_end(writer: Postgres) -> None:
+def test_a_failed_write_is_raised_at_the_next_fetch_or_at_the_commit(writer: Postgres) -> None:
     for steps in ([insert_a, insert_a], [insert_a, insert_a, fetch_all]):
         with pytest.raises(psycopg.errors.UniqueViolation) as caught:
             run(writer.transaction(), *steps)
@@ -508,7 +510,7 @@ def test_a_write_that_fails_fails_the_transaction_at_the_next_reading_or_at_the_
     assert writer.fetch(ALL) == []
 
 
-def test_a_transaction_whose_failure_was_passed_over_does_not_seem_stored(writer: Postgres) -> None:
+def test_a_suppressed_statement_error_makes_the_commit_fail(writer: Postgres) -> None:
     def dividing(connection: Connection) -> None:
         with pytest.raises(psycopg.errors.DivisionByZero):
             connection.fetch(ask("SELECT 1 / 0"))
@@ -518,7 +520,7 @@ def test_a_transaction_whose_failure_was_passed_over_does_not_seem_stored(writer
     assert writer.fetch(ALL) == []
 
 
-def test_a_transaction_whose_loss_was_passed_over_does_not_seem_stored(server: Server, writer: Postgres) -> None:
+def test_a_suppressed_connection_loss_makes_the_commit_fail(server: Server, writer: Postgres) -> None:
     def losing(connection: Connection) -> None:
         end_all(server)
         with pytest.raises(Lost):
@@ -542,7 +544,7 @@ def test_a_script_is_part_of_its_transaction(writer: Postgres) -> None:
         connection.run_script("DROP TABLE made")
 
 
-def test_writers_who_hold_one_name_take_turns(writer: Postgres) -> None:
+def test_writers_that_lock_the_same_name_take_turns(writer: Postgres) -> None:
     both = threading.Barrier(2)
 
     def count_up() -> None:
@@ -558,7 +560,7 @@ def test_writers_who_hold_one_name_take_turns(writer: Postgres) -> None:
     assert writer.fetch(ALL) == [("a", 40, None)]
 
 
-def test_who_waits_for_ever_for_another_writer_says_so_once(
+def test_an_unlimited_wait_for_another_writer_is_logged_once(
     writer: Postgres, opened: Callable[..., Postgres], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[str] = []
@@ -574,24 +576,24 @@ def test_who_waits_for_ever_for_another_writer_says_so_once(
     assert told == [WAITS]
 
 
-def test_what_was_held_alone_is_let_go_with_the_block(server: Server, writer: Postgres) -> None:
+def test_alone_releases_its_locks_at_the_end_of_the_block(server: Server, writer: Postgres) -> None:
     alone = writer.alone()
     with alone as connection:
         connection.hold("a")
     until(lambda: server.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == [(0,)])
 
 
-def test_names_are_held_apart(writer: Postgres) -> None:
+def test_different_names_can_be_locked_at_the_same_time(writer: Postgres) -> None:
     with writer.transaction() as one, writer.transaction() as other:
         one.hold("a")
         other.hold("b")
 
 
-# Bounds.
+# Time limits, and connections of a pool.
 
 
 @pytest.mark.timed
-def test_a_statement_that_takes_too_long_is_ended(opened: Callable[..., Postgres]) -> None:
+def test_a_statement_over_its_time_limit_is_cancelled(opened: Callable[..., Postgres]) -> None:
     store = opened(pool_size=1, statement_timeout_ms=100)
     pid = store.fetch(PID)
     with pytest.raises(Unavailable, match="time limit"):
@@ -601,7 +603,7 @@ def test_a_statement_that_takes_too_long_is_ended(opened: Callable[..., Postgres
     assert store.fetch(PID) == pid
 
 
-def test_who_writes_has_a_limit_of_their_own(opened: Callable[..., Postgres]) -> None:
+def test_writers_have_their_own_statement_timeout(opened: Callable[..., Postgres]) -> None:
     limit = ask("SELECT current_setting('statement_timeout')")
     assert opened(write=True, statement_timeout_ms=100).fetch(limit) == [("1min",)]
     assert opened(write=True, write_timeout_ms=0).fetch(limit) == [("0",)]
@@ -609,7 +611,7 @@ def test_who_writes_has_a_limit_of_their_own(opened: Callable[..., Postgres]) ->
 
 
 @pytest.mark.timed
-def test_a_pool_whose_connections_are_all_in_use_refuses_within_its_time(opened: Callable[..., Postgres]) -> None:
+def test_an_exhausted_pool_refuses_after_its_timeout(opened: Callable[..., Postgres]) -> None:
     store = opened(pool_size=2, pool_timeout_ms=200)
     with store.snapshot() as one, store.snapshot() as other:
         assert one.fetch(PID) != other.fetch(PID)
@@ -620,7 +622,7 @@ def test_a_pool_whose_connections_are_all_in_use_refuses_within_its_time(opened:
     assert store.fetch(ONE) == [(1,)]
 
 
-def test_who_waits_for_a_connection_gets_the_next_free_one(opened: Callable[..., Postgres]) -> None:
+def test_threads_wait_for_a_free_connection_of_the_pool(opened: Callable[..., Postgres]) -> None:
     store = opened(pool_size=2, pool_timeout_ms=PATIENCE * 1000)
     pids = {
         row
@@ -643,7 +645,7 @@ def test_threads_that_share_few_connections_take_turns(opened: Callable[..., Pos
     assert min(shares) > sum(shares) / 10
 
 
-def test_a_connection_that_has_grown_old_is_made_anew(opened: Callable[..., Postgres]) -> None:
+def test_an_expired_connection_is_replaced(opened: Callable[..., Postgres]) -> None:
     kept, renewed = opened(pool_size=1), opened(pool_size=1, lifetime_ms=0)
     assert kept.fetch(PID) == kept.fetch(PID)
     assert renewed.fetch(PID) != renewed.fetch(PID)
@@ -653,7 +655,7 @@ def test_a_connection_that_has_grown_old_is_made_anew(opened: Callable[..., Post
     assert idle.fetch(PID) != before
 
 
-def test_a_closed_store_has_no_connection(server: Server, opened: Callable[..., Postgres]) -> None:
+def test_a_closed_store_has_no_connections(server: Server, opened: Callable[..., Postgres]) -> None:
     url = f"{server.url()}?application_name=closing"
     store = opened(url=url)
     with store.snapshot() as connection:
@@ -686,7 +688,7 @@ def test_a_closed_store_has_no_connection(server: Server, opened: Callable[..., 
         ("22012", psycopg.errors.DivisionByZero, "secret"),
     ],
 )
-def test_an_error_is_the_stores_and_its_connection_goes_on(
+def test_each_sqlstate_maps_to_an_error_and_the_connection_stays_usable(
     server: Server, opened: Callable[..., Postgres], code: str, kind: type[Exception], text: str
 ) -> None:
     server.execute(
@@ -704,7 +706,7 @@ def test_an_error_is_the_stores_and_its_connection_goes_on(
     assert store.fetch(PID) == pid
 
 
-def test_two_transactions_that_wait_for_each_other_are_told_to_repeat(writer: Postgres) -> None:
+def test_one_of_two_deadlocked_transactions_is_lost(writer: Postgres) -> None:
     with writer.transaction() as connection:
         connection.write(INSERT, [(1, "a", 0, None), (1, "b", 0, None)])
     both = threading.Barrier(2)
@@ -723,7 +725,7 @@ def test_two_transactions_that_wait_for_each_other_are_told_to_repeat(writer: Po
     assert [total for _, total, _ in writer.fetch(ALL)] == [1, 1]
 
 
-def test_a_wrong_user_or_database_is_told_at_once_without_the_password(
+def test_a_wrong_store_url_is_reported_at_once_without_the_password(
     server: Server, opened: Callable[..., Postgres]
 ) -> None:
     for url, text in (
@@ -771,12 +773,12 @@ def test_a_wrong_user_or_database_is_told_at_once_without_the_password(
         ("Connection refused", Unavailable),
     ],
 )
-def test_what_is_said_in_place_of_a_connection_tells_whether_to_try_again(said: str, kind: type[StoreError]) -> None:
+def test_a_refused_connection_is_classified_by_its_message(said: str, kind: type[StoreError]) -> None:
     assert type(failures.refused(psycopg.OperationalError(f'connection to server at "x" failed: {said}'))) is kind
 
 
-def test_a_server_that_is_too_old_is_refused() -> None:
-    """A server sends its version before the first statement, so a few recorded messages can stand in for it."""
+def test_an_outdated_server_is_refused() -> None:
+    """A server sends its version before the first statement, so a few recorded messages can replace it."""
     version, encoding = b"server_version\x0013.22\0", b"server_encoding\0UTF8\0"
     said = [(b"R", b"\0\0\0\0"), (b"S", version), (b"S", encoding), (b"Z", b"I")]
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -801,7 +803,7 @@ def test_the_first_host_of_the_url_that_answers_is_used(server: Server, opened: 
     assert opened(url=url).fetch(ONE) == [(1,)]
 
 
-def test_a_store_shows_neither_user_nor_password(store: Postgres, server: Server) -> None:
+def test_the_repr_of_a_store_shows_neither_user_nor_password(store: Postgres, server: Server) -> None:
     assert repr(store) == f"Postgres(postgresql://127.0.0.1:{server.port}/postgres)"
 
 
@@ -819,18 +821,20 @@ def test_a_store_shows_neither_user_nor_password(store: Postgres, server: Server
         ("postgresql:///laudo", "postgresql:///laudo"),
     ],
 )
-def test_a_store_is_named_by_what_tells_it_from_others(url: str, shown: str) -> None:
+def test_the_shown_url_of_a_store_has_no_user_and_no_password(url: str, shown: str) -> None:
     assert address.shown(address.conninfo(url, Bounds(), write=False)) == shown
 
 
-def test_a_database_of_another_encoding_is_refused(server: Server, opened: Callable[..., Postgres]) -> None:
+def test_a_database_with_an_encoding_other_than_utf8_is_refused(
+    server: Server, opened: Callable[..., Postgres]
+) -> None:
     server.execute("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
     store = re.escape(f"postgresql://127.0.0.1:{server.port}/latin")
     with pytest.raises(StoreError, match=f"^{store}: the database has the encoding LATIN1: "):
         opened(url=server.url("latin"))
 
 
-def test_what_the_url_says_goes_before_our_own(server: Server, opened: Callable[..., Postgres]) -> None:
+def test_settings_in_the_url_override_the_defaults(server: Server, opened: Callable[..., Postgres]) -> None:
     given = "application_name=mine&options=-c%20statement_timeout%3D77ms"
     url = f"{server.url().replace('postgresql:', 'postgres:')}?{given}"
     names = ("application_name", "statement_timeout", "jit", "work_mem", "default_transaction_read_only")
@@ -838,17 +842,19 @@ def test_what_the_url_says_goes_before_our_own(server: Server, opened: Callable[
     assert shown == [[("mine",)], [("77ms",)], [("off",)], [("32MB",)], [("on",)]]
 
 
-def test_a_null_in_an_array_is_one_whatever_the_role_has_set(server: Server, opened: Callable[..., Postgres]) -> None:
+def test_nulls_in_arrays_stay_null_despite_the_roles_array_nulls(
+    server: Server, opened: Callable[..., Postgres]
+) -> None:
     server.execute(f"CREATE ROLE nullless LOGIN PASSWORD '{server.password}'")
     server.execute("ALTER ROLE nullless SET array_nulls = off")
     store = opened(url=server.url(user="nullless"))
     assert store.fetch(ask("SELECT unnest(?::bigint[])", [None, None])) == [(None,), (None,)]
 
 
-# Lost connections.
+# Settings of roles, of PGOPTIONS and of service files.
 
 
-def test_nothing_is_left_out_whatever_the_role_has_set(
+def test_results_are_complete_despite_the_roles_gin_fuzzy_search_limit(
     server: Server, writer: Postgres, opened: Callable[..., Postgres]
 ) -> None:
     writer.fetch(ask("CREATE TABLE found (words text[])"))
@@ -862,7 +868,7 @@ def test_nothing_is_left_out_whatever_the_role_has_set(
 
 
 @pytest.mark.parametrize(("given", "held"), [("off", "local"), ("on", "on"), ("remote_apply", "remote_apply")])
-def test_what_is_written_is_on_the_disk_whatever_the_role_has_set(
+def test_a_write_transaction_commits_to_disk_despite_the_roles_settings(
     server: Server, opened: Callable[..., Postgres], given: str, held: str
 ) -> None:
     server.execute(f"CREATE ROLE hasty_{given} LOGIN PASSWORD '{server.password}'")
@@ -873,7 +879,7 @@ def test_what_is_written_is_on_the_disk_whatever_the_role_has_set(
     assert store.fetch(ask("SELECT current_setting('synchronous_commit')")) == [(given,)]
 
 
-def test_who_writes_waits_for_another_writer_whatever_the_role_has_set(
+def test_writers_wait_for_locks_despite_the_roles_lock_timeout(
     server: Server, writer: Postgres, opened: Callable[..., Postgres]
 ) -> None:
     server.execute(f"CREATE ROLE rash LOGIN PASSWORD '{server.password}' IN ROLE pg_write_all_data")
@@ -885,7 +891,9 @@ def test_who_writes_waits_for_another_writer_whatever_the_role_has_set(
             store.fetch(ask("DELETE FROM counter"))
 
 
-def test_a_policy_hides_nothing_but_is_named(server: Server, writer: Postgres, opened: Callable[..., Postgres]) -> None:
+def test_row_level_security_is_reported_instead_of_hiding_rows(
+    server: Server, writer: Postgres, opened: Callable[..., Postgres]
+) -> None:
     """Otherwise a recount would find no reports, and every token would be wrong."""
     writer.fetch(ask("CREATE TABLE kept AS SELECT 1 AS id"))
     writer.fetch(ask("ALTER TABLE kept ENABLE ROW LEVEL SECURITY"))
@@ -897,7 +905,7 @@ def test_a_policy_hides_nothing_but_is_named(server: Server, writer: Postgres, o
     assert store.fetch(ask("SELECT count(*) FROM kept")) == [(1,)]
 
 
-def test_the_variable_for_options_counts_where_the_url_gives_none(
+def test_pgoptions_apply_if_the_url_has_no_options(
     server: Server, opened: Callable[..., Postgres], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGOPTIONS", "-c search_path=elsewhere -c jit=on")
@@ -924,7 +932,7 @@ def service(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("named", ["url", "variable"])
-def test_what_a_service_file_says_goes_before_our_own(
+def test_settings_in_a_service_file_override_the_defaults(
     opened: Callable[..., Postgres], service: Callable[..., None], monkeypatch: pytest.MonkeyPatch, named: str
 ) -> None:
     service(options="-c search_path=elsewhere -c jit=on", target_session_attrs="read-write", connect_timeout=9)
@@ -942,7 +950,7 @@ def test_what_a_service_file_says_goes_before_our_own(
     assert opened(url=here).fetch(ask("SELECT current_setting('search_path')")) == [("here",)]
 
 
-def test_the_next_host_of_a_service_file_is_asked_where_one_is_silent(
+def test_a_silent_host_of_a_service_file_is_skipped(
     server: Server, opened: Callable[..., Postgres], service: Callable[..., None]
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -951,7 +959,7 @@ def test_the_next_host_of_a_service_file_is_asked_where_one_is_silent(
         assert store.fetch(ask("SELECT inet_server_port()::bigint")) == [(server.port,)]
 
 
-def test_a_password_of_a_service_file_is_left_to_libpq(server: Server, service: Callable[..., None]) -> None:
+def test_a_password_in_a_service_file_stays_out_of_the_conninfo(server: Server, service: Callable[..., None]) -> None:
     service()
     conninfo = address.conninfo("postgresql:///?service=laudo", Bounds(), write=True)
     assert address.shown(conninfo) == f"postgresql://127.0.0.1:{server.port}/postgres"
@@ -967,7 +975,7 @@ def test_a_password_of_a_service_file_is_left_to_libpq(server: Server, service: 
         ({"connect_timeout": "x"}, "a parameter of the store's URL is wrong"),
     ],
 )
-def test_what_is_wrong_with_a_service_file_is_told_without_the_password(
+def test_an_error_in_a_service_file_is_reported_without_the_password(
     server: Server, opened: Callable[..., Postgres], service: Callable[..., None], said: dict[str, str], text: str
 ) -> None:
     service(**said)
@@ -981,8 +989,11 @@ def test_what_is_wrong_with_a_service_file_is_told_without_the_password(
         opened(url="postgresql:///?service=none")
 
 
+# Lost connections.
+
+
 @pytest.mark.parametrize("reads", ["fetch", "snapshot", "transaction"])
-def test_who_asks_first_does_not_notice_that_an_idle_connection_has_died(
+def test_a_dead_idle_connection_is_replaced_without_an_error(
     server: Server, opened: Callable[..., Postgres], reads: str
 ) -> None:
     store = opened(pool_size=2)
@@ -994,10 +1005,10 @@ def test_who_asks_first_does_not_notice_that_an_idle_connection_has_died(
     else:
         with getattr(store, reads)() as connection:
             assert connection.fetch(PID) not in pids
-            assert connection.fetch(BEGAN) == connection.fetch(BEGAN), "what was taken anew is a transaction too"
+            assert connection.fetch(BEGAN) == connection.fetch(BEGAN), "the new connection must be in a transaction too"
 
 
-def test_a_snapshot_that_is_lost_in_its_midst_is_told_and_read_anew(server: Server, store: Postgres) -> None:
+def test_read_retries_a_snapshot_that_loses_its_connection(server: Server, store: Postgres) -> None:
     with pytest.raises(Lost):
         run(store.snapshot(), fetch_one, lambda _: end_all(server), fetch_one)
     seen: list[list[Row]] = []
@@ -1012,7 +1023,7 @@ def test_a_snapshot_that_is_lost_in_its_midst_is_told_and_read_anew(server: Serv
     assert len(seen) == 3
 
 
-def test_a_snapshot_that_is_lost_each_time_is_read_three_times(server: Server, store: Postgres) -> None:
+def test_read_gives_up_after_three_lost_snapshots(server: Server, store: Postgres) -> None:
     seen = []
 
     def work(connection: Connection) -> list[Row]:
@@ -1025,9 +1036,7 @@ def test_a_snapshot_that_is_lost_each_time_is_read_three_times(server: Server, s
     assert len(seen) == 3
 
 
-def test_a_connection_made_since_others_were_lost_is_kept_when_one_more_of_those_is_found_lost(
-    server: Server, opened: Callable[..., Postgres]
-) -> None:
+def test_a_loss_noticed_late_does_not_close_a_newer_connection(server: Server, opened: Callable[..., Postgres]) -> None:
     store = opened(pool_size=2)
     seen: list[list[Row]] = []
     with pytest.raises(Lost), store.snapshot() as slow:  # noqa: PT012
@@ -1040,7 +1049,7 @@ def test_a_connection_made_since_others_were_lost_is_kept_when_one_more_of_those
 
 
 @pytest.mark.parametrize("setting", ["idle_in_transaction_session_timeout", "transaction_timeout"])
-def test_a_transaction_that_lasts_longer_than_the_server_bears_is_told_why(
+def test_a_transaction_over_a_limit_of_the_server_names_the_setting(
     server: Server, opened: Callable[..., Postgres], setting: str
 ) -> None:
     if not server.execute(f"SELECT 1 FROM pg_settings WHERE name = '{setting}'"):
@@ -1052,13 +1061,13 @@ def test_a_transaction_that_lasts_longer_than_the_server_bears_is_told_why(
         connection.fetch(ONE)
 
 
-def test_a_transaction_that_is_lost_is_not_stored(server: Server, writer: Postgres) -> None:
+def test_a_lost_transaction_stores_nothing(server: Server, writer: Postgres) -> None:
     with pytest.raises(Lost):
         run(writer.transaction(), insert_a, fetch_all, lambda _: end_all(server), fetch_all)
     assert writer.fetch(ALL) == []
 
 
-def test_a_commit_that_gets_no_answer_is_told_to_be_unknown(
+def test_a_commit_without_an_answer_is_reported_as_unknown(
     between: Between, server: Server, writer: Postgres, opened: Callable[..., Postgres]
 ) -> None:
     far = opened(url=through(between, server), write=True)
@@ -1069,7 +1078,7 @@ def test_a_commit_that_gets_no_answer_is_told_to_be_unknown(
 
 
 @pytest.mark.parametrize("most", [1_000, 5_000, 50_000, 90_000])
-def test_an_answer_that_is_cut_off_is_no_answer(
+def test_a_truncated_answer_is_an_error(
     between: Between, server: Server, opened: Callable[..., Postgres], most: int
 ) -> None:
     store = opened(url=through(between, server))
@@ -1084,7 +1093,7 @@ def test_an_answer_that_is_cut_off_is_no_answer(
     assert len(store.fetch(long)) == 1000
 
 
-def test_all_sessions_ended_under_load_are_no_error(server: Server, opened: Callable[..., Postgres]) -> None:
+def test_ending_all_sessions_under_load_causes_no_error(server: Server, opened: Callable[..., Postgres]) -> None:
     store = opened(pool_size=4)
     with ExitStack() as stack:
         asked = [stack.enter_context(asking(store, threads=1)) for _ in range(4)]
@@ -1096,11 +1105,11 @@ def test_all_sessions_ended_under_load_are_no_error(server: Server, opened: Call
     assert [answer for answers in asked for _, answer in answers if not isinstance(answer, list)] == []
 
 
-# Servers that are away or hang.
+# Servers that are down or hang.
 
 
 @pytest.mark.timed
-def test_waiting_costs_nothing_also_after_much_was_sent(writer: Postgres) -> None:
+def test_waiting_takes_little_cpu_time_even_after_large_writes(writer: Postgres) -> None:
     with writer.transaction() as connection:
         for n in range(20):
             connection.write(INSERT, [(n, "a", 1, bytes(1_000_000))])
@@ -1114,7 +1123,7 @@ def test_waiting_costs_nothing_also_after_much_was_sent(writer: Postgres) -> Non
 @pytest.mark.parametrize(
     "stop", [Server.stop, partial(Server.stop, mode="immediate"), Server.kill9], ids=["fast", "immediate", "kill9"]
 )
-def test_a_server_that_is_away_is_met_by_unavailable_and_its_return_is_noticed(
+def test_a_stopped_server_raises_unavailable_and_its_return_is_noticed(
     server: Server, opened: Callable[..., Postgres], stop: Callable[[Server], None]
 ) -> None:
     store = opened(pool_size=4)
@@ -1133,7 +1142,7 @@ def test_a_server_that_is_away_is_met_by_unavailable_and_its_return_is_noticed(
 
 
 @pytest.mark.timed
-def test_a_server_that_hangs_is_met_by_unavailable_in_time_and_its_return_is_noticed(
+def test_a_hung_server_raises_unavailable_in_time_and_its_return_is_noticed(
     server: Server, opened: Callable[..., Postgres]
 ) -> None:
     store = opened(pool_size=4, statement_timeout_ms=500)
@@ -1153,7 +1162,7 @@ def test_a_server_that_hangs_is_met_by_unavailable_in_time_and_its_return_is_not
 
 
 @pytest.mark.parametrize("lifetime_ms", [PATIENCE * 1000, 0], ids=["to answer", "to be connected"])
-def test_nobody_else_waits_for_a_server_for_which_one_has_waited_in_vain(
+def test_requests_fail_at_once_after_one_waited_for_a_hung_server(
     server: Server, opened: Callable[..., Postgres], monkeypatch: pytest.MonkeyPatch, lifetime_ms: int
 ) -> None:
     monkeypatch.setattr(pool, "_REST_SECONDS", PATIENCE)
@@ -1166,7 +1175,7 @@ def test_nobody_else_waits_for_a_server_for_which_one_has_waited_in_vain(
             store.fetch(ONE)
 
 
-def test_after_a_rest_one_tries_for_all_and_whatever_it_finds_the_next_one_tries_again(
+def test_one_request_at_a_time_probes_a_server_after_its_rest(
     server: Server, opened: Callable[..., Postgres], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool, "_REST_SECONDS", 0)
@@ -1238,7 +1247,7 @@ def asking(store: Postgres, *, threads: int) -> Iterator[list[tuple[float, objec
             number += 1
             try:
                 answer: object = store.fetch(ONE) if number % 2 else read(store, twice)
-            except Exception as error:  # noqa: BLE001 - the test tells which are right
+            except Exception as error:  # noqa: BLE001 - the test decides which errors are right
                 answer = error
                 sleep(0.02)
             answers.append((monotonic(), answer))

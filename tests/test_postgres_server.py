@@ -30,7 +30,7 @@ def replica(primary: Server) -> Iterator[Server]:
 
 
 def write(server: Server) -> int:
-    """Write one more row; returns how many there are."""
+    """Write one more row; returns the number of rows."""
     server.execute("INSERT INTO written VALUES (1)")
     return count(server)
 
@@ -47,7 +47,7 @@ def refuses(server: Server) -> bool:
     return True
 
 
-def test_the_newest_version_starts_unless_another_is_named() -> None:
+def test_a_named_version_starts_with_the_given_settings() -> None:
     known = list(postgres_server.versions())
     assert known == sorted(known)
     with postgres_server.start(version=known[0], work_mem="1234kB") as server:
@@ -55,7 +55,7 @@ def test_the_newest_version_starts_unless_another_is_named() -> None:
         assert server.execute("SHOW work_mem") == [("1234kB",)]
 
 
-def test_an_installation_is_named_by_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_laudo_test_pg_selects_an_installation_by_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     oldest, folder = next(iter(postgres_server.versions().items()))
     monkeypatch.setenv("LAUDO_TEST_PG", str(folder))
     with postgres_server.start() as server:
@@ -67,17 +67,17 @@ def _major(server: Server) -> int:
     return int(version)
 
 
-def test_a_version_that_the_wheel_lacks_is_named() -> None:
+def test_a_missing_version_is_refused_with_the_available_ones() -> None:
     with pytest.raises(ServerError, match=r"has no PostgreSQL 7, but \d"):
         postgres_server.start(version=7)
 
 
-def test_a_server_that_cannot_start_says_what_it_logged() -> None:
+def test_a_server_that_cannot_start_reports_its_log() -> None:
     with pytest.raises(ServerError, match=r"logged:\n.*outside the valid range"):
         postgres_server.start(work_mem="-7")
 
 
-def test_a_client_without_the_password_is_refused(primary: Server) -> None:
+def test_a_client_with_a_wrong_password_is_refused(primary: Server) -> None:
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
         psycopg.connect(primary.url(password="another"))
 
@@ -92,7 +92,7 @@ def test_a_restart_keeps_port_and_data(primary: Server, mode: str) -> None:
     assert primary.url() == url
 
 
-def test_what_was_acknowledged_survives_a_kill(primary: Server) -> None:
+def test_acknowledged_writes_survive_a_kill(primary: Server) -> None:
     with psycopg.connect(primary.url()) as connection:
         written = write(primary)
         primary.kill9()
@@ -104,7 +104,7 @@ def test_what_was_acknowledged_survives_a_kill(primary: Server) -> None:
     assert count(primary) == written
 
 
-def test_a_paused_server_keeps_connections_and_hangs(primary: Server) -> None:
+def test_a_paused_server_keeps_connections_but_does_not_answer(primary: Server) -> None:
     with psycopg.connect(primary.url()) as connection:
         with primary.paused():
             connection.pgconn.send_query(b"SELECT 1")
@@ -122,7 +122,7 @@ def test_a_replica_follows_and_refuses_writes(primary: Server, replica: Server) 
         write(replica)
 
 
-def test_a_replica_that_was_away_catches_up(primary: Server, replica: Server) -> None:
+def test_a_restarted_replica_catches_up(primary: Server, replica: Server) -> None:
     replica.stop()
     written = write(primary)
     replica.start()
@@ -130,7 +130,7 @@ def test_a_replica_that_was_away_catches_up(primary: Server, replica: Server) ->
     assert count(replica) == written
 
 
-def test_a_promoted_replica_takes_writes_and_has_replicas(primary: Server, replica: Server) -> None:
+def test_a_promoted_replica_accepts_writes_and_can_have_replicas(primary: Server, replica: Server) -> None:
     written = write(primary)
     replica.catch_up(primary)
     replica.promote()
@@ -141,7 +141,7 @@ def test_a_promoted_replica_takes_writes_and_has_replicas(primary: Server, repli
     assert count(primary) == written
 
 
-def test_nothing_is_left_of_a_closed_server() -> None:
+def test_a_closed_server_leaves_no_process_and_no_folder() -> None:
     server = postgres_server.start()
     server.pause()
     server.close()
@@ -149,7 +149,7 @@ def test_nothing_is_left_of_a_closed_server() -> None:
     assert not server.folder.exists()
 
 
-def test_nothing_is_left_of_a_server_whose_tests_were_killed() -> None:
+def test_no_server_process_survives_killed_tests() -> None:
     script = "import postgres_server as p, sys; print(p.start().folder, flush=True); sys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", script],
