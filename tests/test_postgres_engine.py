@@ -389,7 +389,7 @@ def test_a_mark_changes_after_lost_sessions_and_after_a_restart(server: Server, 
 def test_a_mark_is_not_reused_for_other_contents_after_a_crash() -> None:
     """A crash loses transactions that were not on disk, and their numbers are used again by the same server.
 
-    A client may not notice that sessions were lost: idle ones are not checked, and PgBouncer hides the loss.
+    A client may not notice that sessions were lost: expired ones are not checked, and PgBouncer hides the loss.
     """
     with (
         postgres_server.start(wal_writer_delay="10s") as server,
