@@ -47,7 +47,7 @@ DEEP = b'{"x": ' + b"[" * 1_000_000
 # What a call returns.
 
 
-def test_a_page_has_items_total_and_its_number(client: Client, service: Service) -> None:
+def test_a_page_has_items_total_number_and_size(client: Client, service: Service) -> None:
     service.relatorios = [relatorio(number) for number in range(60, 0, -1)]
     page = client.call("relatorios", page=2)
     assert (len(page.itens), page.total, page.pagina, page.linhas) == (25, 60, 2, 25)
@@ -55,19 +55,19 @@ def test_a_page_has_items_total_and_its_number(client: Client, service: Service)
     assert page.itens[0].atualizado_em == datetime(2026, 1, 1, 0, 0, 35, tzinfo=UTC)
 
 
-def test_the_total_of_persons_is_a_number_too(client: Client, service: Service) -> None:
+def test_a_total_of_pessoas_sent_as_text_becomes_an_integer(client: Client, service: Service) -> None:
     service.pessoas = [pessoa(1), pessoa(2)]
     page = client.call("pessoas", nome="Pessoa 2")
     assert (page.total, page.itens[0].nome) == (1, "Pessoa 2")
     assert client.call("contar_pessoas") == 2
 
 
-def test_the_profile(client: Client) -> None:
+def test_usuario_returns_the_profile(client: Client) -> None:
     profile = client.call("usuario")
     assert {name: getattr(profile, name) for name, _ in PROFILE_FIELDS} == PROFILE
 
 
-def test_a_closed_client_asks_no_more(client: Client, service: Service) -> None:
+def test_a_closed_client_sends_no_requests(client: Client, service: Service) -> None:
     page = client.call("relatorios")
     client.call("close")
     client.call("close")
@@ -77,27 +77,27 @@ def test_a_closed_client_asks_no_more(client: Client, service: Service) -> None:
     assert (page.total, len(service.requests)) == (0, 1)
 
 
-def test_what_came_is_pickled_and_a_client_is_not(client: Client, service: Service) -> None:
-    """Processes of multiprocessing that are not forked (the default since Python 3.14) receive pickled values."""
+def test_items_batches_and_errors_can_be_pickled_but_pages_cannot(client: Client, service: Service) -> None:
+    """Processes that multiprocessing does not fork (the default since Python 3.14) receive pickled values."""
     service.relatorios = [relatorio(1), relatorio(2)]
     page, batches = client.call("relatorios"), client.batches("relatorios_in_batches")
     service.script = [refused(429, retry_after="900")]
     with pytest.raises(RateLimitError) as caught:
         client.call("contar")
     kept = (page.itens, batches, client.call("usuario"), caught.value)
-    *values, error = pickle.loads(pickle.dumps(kept))  # noqa: S301 - the test made it itself
+    *values, error = pickle.loads(pickle.dumps(kept))  # noqa: S301 - pickled by this test
     assert (*values, str(error), error.retry_after) == (*kept[:3], str(caught.value), 900)
     with pytest.raises(TypeError, match="clients hold a token, so they and their pages cannot be pickled"):
         pickle.dumps(page)
 
 
-def test_counting_asks_for_the_smallest_page(client: Client, service: Service) -> None:
+def test_contar_requests_the_smallest_page(client: Client, service: Service) -> None:
     service.relatorios = [relatorio(1), relatorio(2, status="PROCESSANDO")]
     assert client.call("contar", status="CONCLUIDO") == 1
     assert service.requests[-1].url.query == b"page=1&rows=25&status=CONCLUIDO"
 
 
-def test_a_request_carries_what_the_specification_wants(client: Client, service: Service) -> None:
+def test_requests_have_the_specified_headers_and_url(client: Client, service: Service) -> None:
     client.call("usuario")
     client.call("relatorios", sort="-nome", pendente_validacao_manual=None)
     plain, filtered = service.requests
@@ -132,13 +132,13 @@ def test_a_request_carries_what_the_specification_wants(client: Client, service:
         ({"nome": "a\x9fb"}, "nome de relatorios deve ser"),
         ({"nome": "a\ud800b"}, "nome de relatorios deve ser"),
         ({"numero_documeto": "1"}, "the nearest is numero_documento"),
-        ({"atualizado_em_de": datetime(2026, 1, 1)}, "de relatorios deve ser um datetime com fuso (tzinfo), como dat"),  # noqa: DTZ001 - that is the point
+        ({"atualizado_em_de": datetime(2026, 1, 1)}, "de relatorios deve ser um datetime com fuso (tzinfo), como dat"),  # noqa: DTZ001 - it must have no time zone
         ({"status": datetime(2026, 1, 1)}, "status de relatorios deve ser um destes valores"),  # noqa: DTZ001 - the same
         ({"atualizado_em_ate": datetime.max.replace(tzinfo=timezone(timedelta(hours=-3)))}, "com fuso"),
         ({"atualizado_em_de": datetime.min.replace(tzinfo=timezone(timedelta(hours=3)))}, "com fuso"),
     ],
 )
-def test_a_wrong_parameter_is_refused_before_anything_is_sent(
+def test_an_invalid_parameter_is_refused_without_a_request(
     client: Client, service: Service, arguments: dict[str, Any], text: str
 ) -> None:
     with pytest.raises(ParameterError) as caught:
@@ -147,7 +147,7 @@ def test_a_wrong_parameter_is_refused_before_anything_is_sent(
     assert service.requests == []
 
 
-def test_whoever_writes_no_address_is_not_told_how_an_instant_is_written_there(client: Client) -> None:
+def test_the_error_for_an_invalid_instant_does_not_mention_url_encoding(client: Client) -> None:
     with pytest.raises(ParameterError) as caught:
         client.call("relatorios", atualizado_em_de="2026-01-31T12:00:00%2B03:00")
     assert caught.value.message == (
@@ -163,7 +163,7 @@ def test_whoever_writes_no_address_is_not_told_how_an_instant_is_written_there(c
         ({"workers": 0}, "workers must be a whole number of at least 1"),
     ],
 )
-def test_a_walk_of_a_wrong_size_is_refused_before_anything_is_sent(
+def test_a_walk_refuses_invalid_rows_or_workers_without_a_request(
     client: Client, service: Service, arguments: dict[str, Any], text: str
 ) -> None:
     with pytest.raises(ParameterError, match=text):
@@ -171,7 +171,7 @@ def test_a_walk_of_a_wrong_size_is_refused_before_anything_is_sent(
     assert service.requests == []
 
 
-def test_values_are_spelled_as_documents_do(client: Client, service: Service) -> None:
+def test_values_are_sent_in_their_documented_spelling(client: Client, service: Service) -> None:
     service.script = [listed([], total=0)]
     client.call(
         "relatorios",
@@ -194,30 +194,30 @@ def test_values_are_spelled_as_documents_do(client: Client, service: Service) ->
 
 
 @pytest.mark.parametrize("nome", ["a\u00a0b", "\U0001f469\u200d\U0001f52c", "a\u2028b", "\ue000", "x" * 200])
-def test_every_text_that_can_be_stored_can_be_asked_for(client: Client, service: Service, nome: str) -> None:
+def test_a_filter_accepts_any_text_that_can_be_stored(client: Client, service: Service, nome: str) -> None:
     service.relatorios = [relatorio(2, nome=nome), relatorio(1)]
     assert [item.nome for item in client.call("relatorios", nome=nome).itens] == [nome]
 
 
-class Matriz(str, Enum):  # noqa: UP042 - unlike a StrEnum, this is not written as its text
+class Matriz(str, Enum):  # noqa: UP042 - its str() is not its value, unlike that of a StrEnum
     DEFAULT = "consultaPessoaDefault"
     NOME = "-nome"
 
 
-def test_a_member_of_an_enumeration_of_texts_is_its_text(client: Client, service: Service) -> None:
+def test_a_string_enum_member_is_sent_as_its_value(client: Client, service: Service) -> None:
     client.call("relatorios", nome=Matriz.DEFAULT, sort=Matriz.NOME)
     asked = dict(service.requests[0].url.params)
     assert (asked["nome"], asked["sort"]) == ("consultaPessoaDefault", "-nome")
 
 
-def test_a_report_may_be_asked_for_by_its_uuid(client: Client, service: Service) -> None:
+def test_numero_accepts_a_uuid_object(client: Client, service: Service) -> None:
     service.relatorios = [relatorio(0xAB), relatorio(1)]
     number = relatorio(0xAB)["numero"]
     assert [item.numero for item in client.call("relatorios", numero=UUID(number)).itens] == [number]
 
 
 @pytest.mark.parametrize(("typed", "resource"), [(RelatorioFilters, RELATORIOS), (PessoaFilters, PESSOAS)])
-def test_the_typed_filters_and_their_values_are_those_of_the_table(typed: type, resource: Resource) -> None:
+def test_typed_filters_match_the_table_of_resources(typed: type, resource: Resource) -> None:
     types = get_type_hints(typed)
     assert list(types) == [each.name for each in resource.filters]
     for each in resource.filters:
@@ -225,8 +225,8 @@ def test_the_typed_filters_and_their_values_are_those_of_the_table(typed: type, 
             assert get_args(get_args(types[each.name])[0]) == each.kind.choices
 
 
-NO_ADDRESSES = [None, b"http://h", "", "service.test", "ftp://service.test", "http://", "http://u:p@h", "http://h/?x=1"]
-NO_ADDRESSES += [
+INVALID_URLS = [None, b"http://h", "", "service.test", "ftp://service.test", "http://", "http://u:p@h", "http://h/?x=1"]
+INVALID_URLS += [
     "http://h:abc",
     "http://h:80a",
     "http://h:99999",
@@ -235,7 +235,7 @@ NO_ADDRESSES += [
     "http://h ost",
     "http://h/ ",
 ]
-NO_ADDRESSES += [
+INVALID_URLS += [
     "http://a..b",
     "http://.h",
     "http://xn--.com",
@@ -243,11 +243,11 @@ NO_ADDRESSES += [
     "http://h\\x",
     "http://\udce9",
 ]
-NO_ADDRESSES += ["http://[x", "http://[::1", "http://[zz]", "http://127.0.0.1:8000/#/relatorios", "http://h#"]
+INVALID_URLS += ["http://[x", "http://[::1", "http://[zz]", "http://127.0.0.1:8000/#/relatorios", "http://h#"]
 
 
 @pytest.mark.parametrize("workers", [0, -1, True, 1.5, None])
-def test_workers_that_are_no_number_are_refused_also_where_one_page_is_all(
+def test_invalid_workers_are_refused_even_for_a_single_page(
     client: Client,
     service: Service,
     workers: Any,  # noqa: ANN401
@@ -263,19 +263,19 @@ def test_workers_that_are_no_number_are_refused_also_where_one_page_is_all(
 @pytest.mark.parametrize("make", [Laudo, AsyncLaudo])
 @pytest.mark.parametrize("name", ["limits", "network", "timing", "transport"])
 @pytest.mark.parametrize("value", ["http://proxy.test", 10, {}])
-def test_an_argument_of_another_class_is_refused_by_its_name(make: Any, name: str, value: object) -> None:  # noqa: ANN401
+def test_the_error_for_an_argument_of_the_wrong_class_names_it(make: Any, name: str, value: object) -> None:  # noqa: ANN401
     with pytest.raises(ParameterError, match=f"^{name} must be an instance of "):
         make("http://service.test", TOKEN, **{name: value})
 
 
 @pytest.mark.parametrize(("name", "value"), [("verify", "ca.pem"), ("verify", None), ("proxy", 8080)])
-def test_a_network_that_cannot_be_used_is_refused_as_it_is_made(name: str, value: Any) -> None:  # noqa: ANN401
+def test_network_refuses_invalid_arguments(name: str, value: Any) -> None:  # noqa: ANN401
     with pytest.raises(ParameterError, match=f"{name} must be"):
         Network(**{name: value})
 
 
-@pytest.mark.parametrize("base", NO_ADDRESSES)
-def test_an_address_that_is_none_is_refused(base: Any) -> None:  # noqa: ANN401
+@pytest.mark.parametrize("base", INVALID_URLS)
+def test_an_invalid_base_url_is_refused(base: Any) -> None:  # noqa: ANN401
     with pytest.raises(ParameterError, match="base_url"):
         Laudo(base, TOKEN)
 
@@ -291,13 +291,13 @@ def test_an_address_that_is_none_is_refused(base: Any) -> None:  # noqa: ANN401
         "http://a_b:",
     ],
 )
-def test_an_address_of_any_other_form_is_taken(base: str) -> None:
+def test_a_valid_base_url_is_accepted(base: str) -> None:
     with Laudo(base, TOKEN) as client:
         assert repr(client) == f"Laudo({base.rstrip('/')!r})"
 
 
 @pytest.mark.parametrize("token", ["", "two words", "x\n", "ç", None, b"token"])
-def test_a_token_that_is_none_is_refused(token: Any) -> None:  # noqa: ANN401
+def test_an_invalid_token_is_refused_and_not_quoted(token: Any) -> None:  # noqa: ANN401
     with pytest.raises(ParameterError) as caught:
         Laudo("http://service.test", token)
     assert not token or str(token) not in str(caught.value)
@@ -314,7 +314,7 @@ def test_a_token_that_is_none_is_refused(token: Any) -> None:  # noqa: ANN401
     ],
 )
 @pytest.mark.parametrize("make", [Laudo, AsyncLaudo])
-def test_certificates_that_cannot_be_read_are_named(
+def test_the_error_for_unreadable_certificates_names_variable_and_path(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, make: type[Laudo | AsyncLaudo], given: str, said: str
 ) -> None:
     name, kind = given.split("=")
@@ -344,7 +344,7 @@ def test_certificates_that_cannot_be_read_are_named(
         ("socks5://ana:secret@proxy.test", None),
     ],
 )
-def test_a_proxy_needs_no_scheme_and_shows_no_password(
+def test_a_proxy_url_needs_no_scheme_and_never_shows_its_password(
     monkeypatch: pytest.MonkeyPatch, proxy: str, shown: str | None
 ) -> None:
     assert "secret" not in repr(Network(proxy=proxy))
@@ -375,7 +375,7 @@ def test_a_proxy_needs_no_scheme_and_shows_no_password(
         ("http://[fd00::1]:8081", False),
     ],
 )
-def test_a_port_of_no_proxy_is_heeded(monkeypatch: pytest.MonkeyPatch, service: str, *, is_direct: bool) -> None:
+def test_a_port_in_no_proxy_is_respected(monkeypatch: pytest.MonkeyPatch, service: str, *, is_direct: bool) -> None:
     for scheme in ("http", "https"):
         monkeypatch.setenv(f"{scheme}_proxy", "http://proxy.test:3128")
     monkeypatch.setenv("no_proxy", "service.test:8080,other.test:443,[fd00::1]:8080")
@@ -395,7 +395,7 @@ def test_a_port_of_no_proxy_is_heeded(monkeypatch: pytest.MonkeyPatch, service: 
         ("service.test", False),
     ],
 )
-def test_an_address_or_range_of_no_proxy_is_heeded(
+def test_ip_addresses_and_ranges_in_no_proxy_are_respected(
     monkeypatch: pytest.MonkeyPatch, host: str, *, is_direct: bool
 ) -> None:
     monkeypatch.setenv("http_proxy", "http://proxy.test:3128")
@@ -403,7 +403,7 @@ def test_an_address_or_range_of_no_proxy_is_heeded(
     assert (Network()._proxy(f"http://{host}:8000") is None) == is_direct
 
 
-def test_a_proxy_for_all_stands_for_each_scheme_without_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_proxy_is_used_for_schemes_without_their_own_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("https_proxy", "http://own.test")
@@ -415,7 +415,7 @@ def test_a_proxy_for_all_stands_for_each_scheme_without_its_own(monkeypatch: pyt
 # Errors.
 
 
-def test_a_wrong_token(new_client: NewClient, service: Service) -> None:
+def test_a_wrong_token_raises_unauthorized_error_without_a_retry(new_client: NewClient, service: Service) -> None:
     with pytest.raises(UnauthorizedError) as caught:
         new_client(service, "wrong").call("usuario")
     assert (caught.value.status, caught.value.message, caught.value.request_id) == (
@@ -428,7 +428,9 @@ def test_a_wrong_token(new_client: NewClient, service: Service) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 422])
-def test_a_refused_parameter(client: Client, service: Service, status: int) -> None:
+def test_status_400_or_422_raises_bad_request_error_with_its_keys(
+    client: Client, service: Service, status: int
+) -> None:
     body = {"error": "Bad Request", "message": "Não.", "validation": {"source": "query", "keys": ["rows"]}}
     service.script = [httpx.Response(status, json=body | {"status_code": status})]
     with pytest.raises(BadRequestError) as caught:
@@ -448,7 +450,7 @@ def test_a_refused_parameter(client: Client, service: Service, status: int) -> N
         ({"message": "Não.", "validation": {"keys": ["rows", 1]}}, ("Não.", ())),
     ],
 )
-def test_what_a_refusal_says_in_our_form_is_read_whatever_else_is_not(
+def test_valid_parts_of_an_error_body_are_read_and_others_ignored(
     client: Client, service: Service, body: dict[str, object], said: tuple[str, tuple[str, ...]]
 ) -> None:
     service.script = [httpx.Response(400, json=body)]
@@ -467,14 +469,16 @@ def test_what_a_refusal_says_in_our_form_is_read_whatever_else_is_not(
         (500, "the service, or a proxy in front of it, cannot answer"),
     ],
 )
-def test_a_refusal_of_another_form(client: Client, service: Service, body: bytes, status: int, said: str) -> None:
+def test_an_unreadable_error_body_is_replaced_by_a_message_for_its_status(
+    client: Client, service: Service, body: bytes, status: int, said: str
+) -> None:
     service.script = [httpx.Response(status, content=body)]
     with pytest.raises(StatusError) as caught:
         client.call("usuario")
     assert str(caught.value) == f"{said} (status {status})"
 
 
-def test_a_mark_of_its_encoding_hides_nothing_of_an_answer(client: Client, service: Service) -> None:
+def test_an_answer_with_a_byte_order_mark_is_read(client: Client, service: Service) -> None:
     mark = b"\xef\xbb\xbf"
     service.script = [
         httpx.Response(200, content=mark + b'{"result": %s}' % LIST),
@@ -523,7 +527,9 @@ LIST = b'{"itens": [], "paginacao": {"atual": 1, "linhas": 25, "total": 7}}'
         ),
     ],
 )
-def test_an_answer_that_is_not_of_the_contract(client: Client, service: Service, body: bytes, said: str) -> None:
+def test_an_answer_that_violates_the_contract_raises_answer_error(
+    client: Client, service: Service, body: bytes, said: str
+) -> None:
     service.script = [httpx.Response(200, content=body, headers={"X-Request-Id": "abc-2"})]
     with pytest.raises(AnswerError) as caught:
         client.call("relatorios")
@@ -541,9 +547,7 @@ def test_an_answer_that_is_not_of_the_contract(client: Client, service: Service,
         (b"\n", "empty"),
     ],
 )
-def test_an_answer_of_somebody_else_is_called_what_it_is(
-    client: Client, service: Service, body: bytes, what: str
-) -> None:
+def test_the_error_names_a_web_page_or_an_empty_body(client: Client, service: Service, body: bytes, what: str) -> None:
     service.script = [httpx.Response(200, content=body)]
     with pytest.raises(AnswerError) as caught:
         client.call("usuario")
@@ -554,7 +558,9 @@ def test_an_answer_of_somebody_else_is_called_what_it_is(
 @pytest.mark.parametrize(
     "instant", ["2026-01-31T12:00:00", "9999-12-31T23:00:00-03:00", "0001-01-01T00:00:00+03:00", "2026-01-31"]
 )
-def test_an_instant_that_cannot_be_in_utc(client: Client, service: Service, instant: str) -> None:
+def test_an_instant_that_cannot_be_converted_to_utc_raises_answer_error(
+    client: Client, service: Service, instant: str
+) -> None:
     service.script = [listed([relatorio(1, atualizado_em=instant)], total=1)]
     service.script += [listed([pessoa(1, atualizado_em=instant)], total=1)]
     for method in ("relatorios", "pessoas"):
@@ -563,7 +569,7 @@ def test_an_instant_that_cannot_be_in_utc(client: Client, service: Service, inst
         assert instant not in str(caught.value)
 
 
-def test_instants_of_any_zone_are_in_utc(client: Client, service: Service) -> None:
+def test_instants_are_converted_to_utc(client: Client, service: Service) -> None:
     service.script = [listed([pessoa(1, atualizado_em="2026-01-31T22:00:00-03:00")], total=1)]
     found = client.call("pessoas").itens[0]
     assert (found.atualizado_em.day, found.atualizado_em.tzinfo) == (1, UTC)
@@ -571,7 +577,7 @@ def test_instants_of_any_zone_are_in_utc(client: Client, service: Service) -> No
 
 
 @pytest.mark.parametrize("total", [7, "7", 10**15 - 1, "9" * 15])
-def test_the_total_may_be_number_or_text_in_both_lists(client: Client, service: Service, total: int | str) -> None:
+def test_a_total_may_be_a_number_or_a_text_in_both_lists(client: Client, service: Service, total: int | str) -> None:
     service.script = [listed([], total=total), listed([], total=total)]
     assert client.call("contar") == int(total)
     assert client.call("contar_pessoas") == int(total)
@@ -582,7 +588,7 @@ def test_the_total_may_be_number_or_text_in_both_lists(client: Client, service: 
     [-1, "-7", "1_0", "+7", " 7", "7\n", "\u0663", "\u00b2", "", "many", True, 10**15, 10**30, "9" * 16],
     ids=ascii,
 )
-def test_a_total_that_no_list_has_is_none(client: Client, service: Service, total: object) -> None:
+def test_an_invalid_total_raises_answer_error(client: Client, service: Service, total: object) -> None:
     service.script = [listed([], total=total), listed([], total=total)]
     for method in ("contar", "contar_pessoas"):
         with pytest.raises(AnswerError, match=r"^the answer does not follow this API") as caught:
@@ -590,8 +596,7 @@ def test_a_total_that_no_list_has_is_none(client: Client, service: Service, tota
         assert caught.value.status == 200
 
 
-def test_an_answer_to_another_question_is_none(client: Client, service: Service) -> None:
-    """304 Not Modified is no valid answer to a request without an ETag."""
+def test_304_for_a_request_without_an_etag_raises_answer_error(client: Client, service: Service) -> None:
     service.script = [httpx.Response(304, headers={"ETag": '"1"'})]
     with pytest.raises(AnswerError, match="nothing has changed, but the request did not ask that") as caught:
         client.call("relatorios")
@@ -610,7 +615,7 @@ def test_an_answer_to_another_question_is_none(client: Client, service: Service)
         (None, "check the address"),
     ],
 )
-def test_a_redirect_is_not_followed_but_says_what_to_change(
+def test_a_redirect_is_not_followed_and_the_error_says_what_to_change(
     client: Client, service: Service, location: str | None, hint: str
 ) -> None:
     service.script = [httpx.Response(302, headers={"Location": location} if location else {})]
@@ -628,7 +633,7 @@ def test_a_redirect_is_not_followed_but_says_what_to_change(
     [RESET, httpx.ConnectError("no"), httpx.RemoteProtocolError("half a body"), httpx.ConnectTimeout("late")]
     + [refused(status) for status in (429, 502, 503, 504)],
 )
-def test_what_may_pass_is_tried_again_twice(
+def test_a_transient_failure_is_retried_twice(
     client: Client, service: Service, clock: Clock, failure: httpx.Response | Exception
 ) -> None:
     service.script = [failure, failure, None]
@@ -636,13 +641,13 @@ def test_what_may_pass_is_tried_again_twice(
     assert clock.pauses == [0.25, 0.5]
 
 
-def test_each_pause_is_twice_the_one_before(new_client: NewClient, service: Service, clock: Clock) -> None:
+def test_pauses_between_retries_double(new_client: NewClient, service: Service, clock: Clock) -> None:
     service.script = [RESET] * 5
     new_client(service, limits=Limits(retries=5)).call("usuario")
     assert clock.pauses == [0.25, 0.5, 1, 2, 4]
 
 
-def test_pauses_have_random_lengths_between_a_half_and_all(
+def test_each_pause_is_shortened_at_random_by_at_most_half(
     new_client: NewClient, service: Service, clock: Clock
 ) -> None:
     clock.chances = [0.0, 0.5, 1.0]
@@ -670,20 +675,20 @@ def test_the_third_failure_is_final(
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 500, 501])
-def test_what_will_not_pass_is_not_tried_again(client: Client, service: Service, status: int) -> None:
+def test_a_permanent_failure_is_not_retried(client: Client, service: Service, status: int) -> None:
     service.script = [refused(status)]
     with pytest.raises(StatusError):
         client.call("usuario")
     assert len(service.requests) == 1
 
 
-def test_retry_after_is_heeded(client: Client, service: Service, clock: Clock) -> None:
+def test_retry_after_is_added_to_the_pause(client: Client, service: Service, clock: Clock) -> None:
     service.script = [refused(429, Retry_After="7"), None]
     client.call("usuario")
     assert clock.pauses == [7.25]
 
 
-def test_who_is_told_when_to_come_back_does_so_in_time(client: Client, service: Service, clock: Clock) -> None:
+def test_a_429_with_retry_after_is_retried_until_the_deadline(client: Client, service: Service, clock: Clock) -> None:
     service.script = [refused(429, Retry_After="7")] * 7 + [None]
     assert client.call("contar") == 0
     service.script = [refused(429, Retry_After="7")] * 100
@@ -692,25 +697,25 @@ def test_who_is_told_when_to_come_back_does_so_in_time(client: Client, service: 
     assert (len(service.requests), clock.pauses) == (17, [7.25] * 15)
 
 
-def test_who_is_told_to_come_back_at_once_does_so_no_oftener_than_otherwise(client: Client, service: Service) -> None:
+def test_a_429_with_retry_after_0_is_retried_only_twice(client: Client, service: Service) -> None:
     service.script = [refused(429, Retry_After="0")] * 100
     with pytest.raises(RateLimitError):
         client.call("contar")
     assert len(service.requests) == 3
 
 
-def test_who_wants_no_retries_is_told_at_once(new_client: NewClient, service: Service, clock: Clock) -> None:
+def test_a_429_is_not_retried_if_retries_is_0(new_client: NewClient, service: Service, clock: Clock) -> None:
     service.script = [refused(429, Retry_After="1")]
     with pytest.raises(RateLimitError):
         new_client(service, limits=Limits(retries=0)).call("contar")
     assert clock.pauses == []
 
 
-NO_TIMES: list[Any] = [0, -1, float("nan"), None, "10"]
+INVALID_SECONDS: list[Any] = [0, -1, float("nan"), None, "10"]
 
 
-@pytest.mark.parametrize("seconds", NO_TIMES)
-def test_a_limit_that_is_no_time_is_refused(seconds: float) -> None:
+@pytest.mark.parametrize("seconds", INVALID_SECONDS)
+def test_limits_refuse_invalid_seconds(seconds: float) -> None:
     with pytest.raises(ParameterError, match="deadline must be a number of seconds above 0"):
         Limits(deadline=seconds)
     with pytest.raises(ParameterError, match="connect must be a number of seconds above 0"):
@@ -720,12 +725,12 @@ def test_a_limit_that_is_no_time_is_refused(seconds: float) -> None:
 
 
 @pytest.mark.parametrize("retries", [-1, 1.5, None, "2"])
-def test_a_number_of_retries_that_is_none_is_refused(retries: int) -> None:
+def test_limits_refuse_an_invalid_number_of_retries(retries: int) -> None:
     with pytest.raises(ParameterError, match="retries must be a whole number of at least 0"):
         Limits(retries=retries)
 
 
-def test_a_limit_beyond_all_time_is_as_long_as_sockets_take(new_client: NewClient, service: Service) -> None:
+def test_an_infinite_limit_becomes_a_timeout_of_a_million_seconds(new_client: NewClient, service: Service) -> None:
     endless = float("inf")
     new_client(service, limits=Limits(deadline=endless, connect=endless, read=endless)).call("usuario")
     assert set(service.requests[0].extensions["timeout"].values()) == {1e6}
@@ -738,14 +743,14 @@ def test_a_retry_after_beyond_the_deadline_ends_the_call(client: Client, service
     assert (caught.value.retry_after, clock.pauses) == (3600, [])
 
 
-def test_a_retry_after_beyond_all_time_is_none(client: Client, service: Service, clock: Clock) -> None:
+def test_a_retry_after_date_out_of_range_is_ignored(client: Client, service: Service, clock: Clock) -> None:
     service.script = [refused(503, Retry_After="Mon, 01 Jan 99999999999999999999 00:00:00 GMT"), None]
     client.call("usuario")
     assert clock.pauses == [0.25]
 
 
 @pytest.mark.parametrize("form", ["%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S -0000"])
-def test_a_retry_after_whose_date_has_no_zone_is_of_utc(
+def test_a_retry_after_date_without_a_time_zone_is_utc(
     monkeypatch: pytest.MonkeyPatch, client: Client, service: Service, form: str
 ) -> None:
     monkeypatch.setenv("TZ", "America/Sao_Paulo")
@@ -760,13 +765,13 @@ def test_a_retry_after_whose_date_has_no_zone_is_of_utc(
     assert caught.value.retry_after == pytest.approx(3600, abs=1800)
 
 
-def test_a_retry_after_that_is_a_date_is_read(client: Client, service: Service, clock: Clock) -> None:
+def test_a_retry_after_date_in_the_past_adds_no_pause(client: Client, service: Service, clock: Clock) -> None:
     service.script = [refused(503, Retry_After="Wed, 21 Oct 2015 07:28:00 GMT"), None]
     client.call("usuario")
     assert clock.pauses == [0.25]
 
 
-def test_the_deadline_is_for_all_tries(new_client: NewClient, service: Service, clock: Clock) -> None:
+def test_the_deadline_covers_all_attempts(new_client: NewClient, service: Service, clock: Clock) -> None:
     def late(_: httpx.Request) -> httpx.Response:
         clock.time += 4
         raise httpx.ReadTimeout("late")
@@ -778,18 +783,16 @@ def test_the_deadline_is_for_all_tries(new_client: NewClient, service: Service, 
     assert service.requests[1].extensions["timeout"] == dict.fromkeys(("connect", "read", "write", "pool"), 3.75)
 
 
-def test_a_call_whose_time_is_over_waits_for_no_less_than_nothing(new_client: NewClient, service: Service) -> None:
-    """The deadline may pass while the machine sleeps. Sockets take no negative timeout, and an answer may yet come."""
+def test_a_call_past_its_deadline_has_a_positive_socket_timeout(new_client: NewClient, service: Service) -> None:
+    """The deadline may pass while the machine sleeps. Sockets refuse negative timeouts; an answer may still come."""
     with suppress(DeadlineError):
         new_client(service, limits=Limits(deadline=1e-9)).call("usuario")
     assert set(service.requests[0].extensions["timeout"].values()) == {0.001}
 
 
 @pytest.mark.parametrize("answered", [0, 150])
-def test_a_service_that_is_down_is_asked_little_more_often_than_without_retries(
-    client: Client, service: Service, answered: int
-) -> None:
-    """No matter how often it has answered before."""
+def test_a_service_that_is_down_gets_only_ten_retries(client: Client, service: Service, answered: int) -> None:
+    """The earlier answers of the service make no difference."""
     for _ in range(answered):
         client.call("usuario")
     service.requests.clear()
@@ -800,7 +803,7 @@ def test_a_service_that_is_down_is_asked_little_more_often_than_without_retries(
     assert len(service.requests) == 110
 
 
-def test_answers_give_retries_back(client: Client, service: Service) -> None:
+def test_answers_restore_the_retry_budget(client: Client, service: Service) -> None:
     service.script = [RESET] * 1000
     for _ in range(6):
         with pytest.raises(TransportError):
@@ -822,7 +825,9 @@ def test_answers_give_retries_back(client: Client, service: Service) -> None:
 # Waiting for a result.
 
 
-def test_waiting_ends_with_the_report_and_asks_by_etag(client: Client, service: Service, clock: Clock) -> None:
+def test_wait_for_sends_the_etag_and_returns_the_finished_report(
+    client: Client, service: Service, clock: Clock
+) -> None:
     number = relatorio(1)["numero"]
     service.script = [
         listed([], total=0),
@@ -835,7 +840,7 @@ def test_waiting_ends_with_the_report_and_asks_by_etag(client: Client, service: 
     assert clock.pauses == [0.625, 0.9375, 1.40625]
 
 
-def test_an_etag_that_cannot_be_sent_back_is_none(client: Client, service: Service) -> None:
+def test_an_etag_that_is_not_ascii_is_not_sent_back(client: Client, service: Service) -> None:
     for etag in ('"é"'.encode("latin-1"), '"é"'.encode()):
         unready = listed([relatorio(1, status="PROCESSANDO")], total=1)
         unready.headers = httpx.Headers([(b"ETag", etag)])
@@ -845,7 +850,7 @@ def test_an_etag_that_cannot_be_sent_back_is_none(client: Client, service: Servi
     assert [request.headers.get("If-None-Match") for request in service.requests] == [None] * 3
 
 
-def test_waiting_ends_when_the_time_is_over(client: Client, clock: Clock) -> None:
+def test_wait_for_times_out_with_not_ready_error(client: Client, clock: Clock) -> None:
     with pytest.raises(NotReadyError) as caught:
         client.call("wait_for", numero=relatorio(1)["numero"], timeout=600)
     assert str(caught.value) == ("timed out: the service shows no report with this numero to this token")
@@ -853,7 +858,7 @@ def test_waiting_ends_when_the_time_is_over(client: Client, clock: Clock) -> Non
     assert max(clock.pauses) <= 18.75
 
 
-def test_a_wait_that_has_seen_the_report_names_its_last_status(client: Client, service: Service) -> None:
+def test_a_timeout_names_the_last_status_of_the_report(client: Client, service: Service) -> None:
     service.script = [
         listed([relatorio(1, status="PROCESSANDO")], total=1),
         listed([relatorio(1, status="EM ANALISE")], total=1, headers={"ETag": '"1"'}),
@@ -864,13 +869,13 @@ def test_a_wait_that_has_seen_the_report_names_its_last_status(client: Client, s
     assert str(caught.value) == "timed out: the report is EM ANALISE, not CONCLUIDO"
 
 
-def test_a_short_wait_asks_again_before_its_end(client: Client, service: Service) -> None:
+def test_a_short_wait_asks_again_before_its_timeout(client: Client, service: Service) -> None:
     service.script = [listed([], total=0), listed([relatorio(1)], total=1)]
     assert client.call("wait_for", numero=relatorio(1)["numero"], timeout=0.9).status == "CONCLUIDO"
 
 
 @pytest.mark.parametrize("timeout", [0.5, 20])
-def test_a_slow_service_makes_no_wait_longer(client: Client, service: Service, clock: Clock, timeout: float) -> None:
+def test_a_slow_service_does_not_prolong_a_wait(client: Client, service: Service, clock: Clock, timeout: float) -> None:
     def slow(request: httpx.Request) -> httpx.Response:
         read = request.extensions["timeout"]["read"]
         clock.time += min(read, 12)
@@ -884,7 +889,7 @@ def test_a_slow_service_makes_no_wait_longer(client: Client, service: Service, c
     assert timeout - 1 <= clock.time <= timeout
 
 
-def test_no_answer_at_the_very_end_is_a_report_that_is_not_ready(
+def test_a_read_timeout_at_the_end_of_a_wait_raises_not_ready_error(
     client: Client, service: Service, clock: Clock
 ) -> None:
     def late(_: httpx.Request) -> httpx.Response:
@@ -896,16 +901,14 @@ def test_no_answer_at_the_very_end_is_a_report_that_is_not_ready(
         client.call("wait_for", numero=relatorio(1)["numero"], timeout=20)
 
 
-def test_a_service_that_does_not_answer_is_no_report_that_is_not_ready(
-    client: Client, service: Service, clock: Clock
-) -> None:
+def test_a_wait_without_any_answer_raises_deadline_error(client: Client, service: Service, clock: Clock) -> None:
     service.script = [httpx.ReadTimeout("late")] * 1000
     with pytest.raises(DeadlineError):
         client.call("wait_for", numero=relatorio(1)["numero"])
     assert clock.time == 599
 
 
-def test_an_outage_that_has_passed_is_neither_the_end_of_a_wait_nor_what_its_pauses_go_by(
+def test_a_past_outage_changes_neither_later_pauses_nor_the_error(
     client: Client, service: Service, clock: Clock
 ) -> None:
     service.script = [refused(503, Retry_After="100"), listed([], total=0), listed([], total=0)]
@@ -915,7 +918,7 @@ def test_an_outage_that_has_passed_is_neither_the_end_of_a_wait_nor_what_its_pau
     assert max(clock.pauses[1:]) <= 18.75
 
 
-def test_whoever_wakes_up_after_the_end_of_a_wait_asks_once_more(
+def test_a_wait_that_oversleeps_its_timeout_asks_once_more(
     new_client: NewClient, service: Service, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sleep = clock.sleep
@@ -926,7 +929,7 @@ def test_whoever_wakes_up_after_the_end_of_a_wait_asks_once_more(
 
 
 @pytest.mark.parametrize("failure", [RESET, httpx.ConnectError("no"), refused(502), refused(503), refused(429)])
-def test_an_outage_is_waited_through(
+def test_wait_for_continues_through_an_outage(
     client: Client, service: Service, clock: Clock, failure: httpx.Response | Exception
 ) -> None:
     service.script = [listed([], total=0), *[failure] * 20, None]
@@ -935,7 +938,9 @@ def test_an_outage_is_waited_through(
     assert clock.time > 60
 
 
-def test_a_wait_comes_back_no_earlier_than_it_was_asked_to(client: Client, service: Service, clock: Clock) -> None:
+def test_wait_for_respects_retry_after_or_fails_if_it_is_too_long(
+    client: Client, service: Service, clock: Clock
+) -> None:
     service.script = [refused(503, Retry_After="100"), None]
     service.relatorios = [relatorio(1)]
     client.call("wait_for", numero=relatorio(1)["numero"])
@@ -946,7 +951,7 @@ def test_a_wait_comes_back_no_earlier_than_it_was_asked_to(client: Client, servi
     assert clock.pauses == [100]
 
 
-def test_what_will_not_pass_is_not_waited_for(client: Client, service: Service, clock: Clock) -> None:
+def test_a_permanent_failure_ends_a_wait_at_once(client: Client, service: Service, clock: Clock) -> None:
     service.script = [refused(401)]
     with pytest.raises(UnauthorizedError):
         client.call("wait_for", numero=relatorio(1)["numero"])
@@ -954,27 +959,27 @@ def test_what_will_not_pass_is_not_waited_for(client: Client, service: Service, 
 
 
 @pytest.mark.parametrize("numero", [None, "", "1", 1, True])
-def test_waiting_for_what_is_no_number_is_refused(client: Client, service: Service, numero: object) -> None:
+def test_wait_for_refuses_an_invalid_numero(client: Client, service: Service, numero: object) -> None:
     with pytest.raises(ParameterError, match="numero de relatorios deve ser um UUID"):
         client.call("wait_for", numero=numero)
     assert service.requests == []
 
 
-def test_waiting_ends_with_no_other_report(client: Client, service: Service) -> None:
+def test_wait_for_refuses_an_answer_with_another_report(client: Client, service: Service) -> None:
     service.script = [listed([relatorio(2), relatorio(1)], total=2)]
     with pytest.raises(AnswerError, match="a report that was not requested"):
         client.call("wait_for", numero=relatorio(1)["numero"])
 
 
-@pytest.mark.parametrize("timeout", NO_TIMES)
-def test_waiting_for_no_time_is_refused(client: Client, service: Service, timeout: float) -> None:
+@pytest.mark.parametrize("timeout", INVALID_SECONDS)
+def test_wait_for_refuses_an_invalid_timeout(client: Client, service: Service, timeout: float) -> None:
     with pytest.raises(ParameterError, match="timeout must be a number of seconds above 0"):
         client.call("wait_for", numero=relatorio(1)["numero"], timeout=timeout)
     assert service.requests == []
 
 
 @pytest.mark.parametrize(("asked", "answered"), [(str.upper, str.lower), (str.lower, str.upper), (UUID, str.upper)])
-def test_a_report_may_be_awaited_and_answered_in_capitals(
+def test_wait_for_ignores_the_case_of_a_numero(
     client: Client, service: Service, asked: Callable[[str], object], answered: Callable[[str], str]
 ) -> None:
     number = str(relatorio(0xAB)["numero"])
