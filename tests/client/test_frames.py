@@ -16,13 +16,13 @@ def client() -> Laudo:
     return Laudo("http://service.test", TOKEN, transport=httpx.MockTransport(service))
 
 
-def test_dictionaries_have_the_fields_in_the_order_of_the_wire(client: Laudo) -> None:
+def test_to_dicts_keeps_the_field_order_of_the_api(client: Laudo) -> None:
     first, second = to_dicts(client.relatorios())
     assert list(first) == NAMES
     assert (first["resultado"], second["atualizado_em"]) == (None, datetime(2026, 1, 1, 0, 0, 1, tzinfo=UTC))
 
 
-def test_a_frame_of_pandas(client: Laudo) -> None:
+def test_to_pandas_makes_a_column_of_each_field(client: Laudo) -> None:
     pytest.importorskip("pandas")
     frame = to_pandas(client.relatorios())
     assert list(frame.columns) == NAMES
@@ -32,7 +32,7 @@ def test_a_frame_of_pandas(client: Laudo) -> None:
     assert list(to_pandas(none).columns) == list(to_pandas(none.all(workers=4)).columns) == NAMES
 
 
-def test_a_frame_of_pandas_has_the_same_types_whatever_the_items_are(client: Laudo) -> None:
+def test_pandas_column_types_do_not_depend_on_the_items(client: Laudo) -> None:
     pandas = pytest.importorskip("pandas")
     frames = [to_pandas(client.relatorios(status=status)) for status in (None, "PROCESSANDO", "PENDENTE")]
     assert [len(frame) for frame in frames] == [2, 1, 0]
@@ -40,7 +40,7 @@ def test_a_frame_of_pandas_has_the_same_types_whatever_the_items_are(client: Lau
     assert [dict(frame.dtypes) for frame in (*frames, pandas.concat(reversed(frames)))] == [types] * 4
 
 
-def test_a_frame_of_polars(client: Laudo) -> None:
+def test_to_polars_makes_a_column_of_each_field(client: Laudo) -> None:
     pytest.importorskip("polars")
     frame = to_polars(client.relatorios())
     assert frame.columns == NAMES
@@ -50,7 +50,7 @@ def test_a_frame_of_polars(client: Laudo) -> None:
     assert to_polars(none).columns == to_polars(none.all(workers=4)).columns == NAMES
 
 
-def test_a_frame_of_polars_has_the_same_types_whatever_the_items_are(client: Laudo) -> None:
+def test_polars_column_types_do_not_depend_on_the_items(client: Laudo) -> None:
     polars = pytest.importorskip("polars")
     frames = [to_polars(client.relatorios(status=status)) for status in (None, "PROCESSANDO", "PENDENTE")]
     assert [len(frame) for frame in frames] == [2, 1, 0]

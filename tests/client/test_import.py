@@ -1,4 +1,4 @@
-"""What importing the client loads, and what a type checker says of code that uses it."""
+"""Which modules the import of the client loads, and what mypy reports for code that uses it."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import pytest
 ENGINES = {"apsw", "falcon", "granian", "click", "laudo.server", "pandas", "polars", "pyarrow", "prometheus_client"}
 
 
-def test_the_import_brings_nothing_of_the_server() -> None:
+def test_importing_the_client_loads_neither_server_nor_data_frames() -> None:
     script = "import sys, laudo.client; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     # httpx imports click, if it is installed, for a command of its own.
@@ -62,9 +62,7 @@ MISUSE = {
 }
 
 
-def test_code_that_uses_it_passes_mypy_strict_and_misuse_does_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mypy_strict_accepts_correct_use_and_reports_misuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     head = 'from laudo.client import Laudo\n\nclient = Laudo("https://api.example.com", "token")\n'
     api = pytest.importorskip("mypy.api")
     (tmp_path / "use.py").write_text(USE)

@@ -37,7 +37,7 @@ def numeros_of(service: Service) -> list[str]:
     return [str(item["numero"]) for item in service.relatorios]
 
 
-def test_a_walk_that_is_left_waits_for_no_page_under_way(service: Service) -> None:
+def test_closing_a_walk_does_not_wait_for_pending_pages(service: Service) -> None:
     service.relatorios = newest_first(200)
     are_released = Event()
 
@@ -55,14 +55,14 @@ def test_a_walk_that_is_left_waits_for_no_page_under_way(service: Service) -> No
     are_released.set()
 
 
-def test_one_page_that_is_all_needs_no_further_request(client: Client, service: Service) -> None:
+def test_a_list_of_one_page_needs_one_request(client: Client, service: Service) -> None:
     service.relatorios = newest_first(25)
     assert len(client.all("relatorios")) == 25
     assert len(service.requests) == 1
 
 
 @pytest.mark.parametrize("most", [25, 100, 500, 750])
-def test_a_service_with_smaller_pages_is_asked_for_smaller_pages(client: Client, service: Service, most: int) -> None:
+def test_a_walk_completes_if_the_service_refuses_large_pages(client: Client, service: Service, most: int) -> None:
     service.relatorios = newest_first(1200)
     service.most_rows = most
     assert numeros(client.all("relatorios")) == numeros_of(service)
@@ -70,7 +70,7 @@ def test_a_service_with_smaller_pages_is_asked_for_smaller_pages(client: Client,
 
 @pytest.mark.parametrize("status", [400, 422])
 @pytest.mark.parametrize(("keys", "asked"), [(["rows"], 2), ([], 2), (["page"], 1)])
-def test_only_a_refusal_that_may_be_of_the_size_lets_it_be_smaller(
+def test_smaller_pages_are_tried_only_if_rows_may_be_the_cause(
     client: Client, service: Service, status: int, keys: list[str], asked: int
 ) -> None:
     body = {"message": "Não.", "validation": {"source": "query", "keys": keys}}
@@ -80,13 +80,13 @@ def test_only_a_refusal_that_may_be_of_the_size_lets_it_be_smaller(
     assert len(service.requests) == asked
 
 
-def test_a_size_that_was_asked_for_is_not_changed(client: Client, service: Service) -> None:
+def test_an_explicit_page_size_is_not_reduced(client: Client, service: Service) -> None:
     service.most_rows = 100
     with pytest.raises(BadRequestError):
         client.batches("relatorios_in_batches", rows=200)
 
 
-def test_a_service_that_silently_gives_smaller_pages(client: Client, service: Service) -> None:
+def test_a_walk_completes_if_the_service_silently_shrinks_pages(client: Client, service: Service) -> None:
     service.relatorios = newest_first(60)
     service.answer = lambda request: service.list(  # type: ignore[method-assign]
         "/relatorios", {}, page=int(request.url.params.get("page", "1")), rows=25
@@ -95,7 +95,7 @@ def test_a_service_that_silently_gives_smaller_pages(client: Client, service: Se
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_items_pushed_on_by_new_ones_are_not_repeated(client: Client, service: Service, workers: int) -> None:
+def test_insertions_during_a_walk_cause_no_repeats_and_no_gaps(client: Client, service: Service, workers: int) -> None:
     service.relatorios = newest_first(500)
     before = numeros_of(service)
 
@@ -110,7 +110,7 @@ def test_items_pushed_on_by_new_ones_are_not_repeated(client: Client, service: S
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_items_that_move_up_because_others_go_are_not_missed(client: Client, service: Service, workers: int) -> None:
+def test_deletions_during_a_walk_cause_no_repeats_and_no_gaps(client: Client, service: Service, workers: int) -> None:
     service.relatorios = newest_first(500)
     gone: set[str] = set()
 
@@ -127,7 +127,7 @@ def test_items_that_move_up_because_others_go_are_not_missed(client: Client, ser
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_a_list_that_loses_nearly_all_its_items_is_read_once_more(
+def test_a_list_that_loses_most_items_is_reread_with_few_requests(
     client: Client, service: Service, workers: int
 ) -> None:
     service.relatorios = newest_first(500)
@@ -153,10 +153,8 @@ def delete(items: Service) -> None:
 
 @pytest.mark.parametrize("change", [insert, delete])
 @pytest.mark.parametrize("seed", range(50))
-def test_pages_answered_in_any_order_while_the_list_changes_miss_nothing(
-    change: Callable[[Service], None], seed: int
-) -> None:
-    """Each answer shows the list when the service handled it, and the service may handle calls in any order."""
+def test_no_item_is_missed_or_repeated_in_any_order_of_answers(change: Callable[[Service], None], seed: int) -> None:
+    """The list changes meanwhile, and the service may handle calls in any order."""
     seeded, items = Random(seed), Service(newest_first(300))
     before, found = numeros_of(items), list[object]()
     walk = Walk(relatorios({}), rows=25, workers=3)
@@ -176,22 +174,20 @@ def test_pages_answered_in_any_order_while_the_list_changes_miss_nothing(
     assert {*before} & {*numeros_of(items)} <= {*numeros(found)}
 
 
-def test_failures_on_the_way_are_tried_again(client: Client, service: Service) -> None:
+def test_a_walk_retries_transient_failures(client: Client, service: Service) -> None:
     service.relatorios = newest_first(2500)
     service.script = [None, refused(503), None, refused(429, Retry_After="1"), None]
     assert len(client.all("relatorios")) == 2500
 
 
-def test_a_rate_limit_delays_a_walk_however_low_it_is(client: Client, service: Service, clock: Clock) -> None:
+def test_a_low_rate_limit_delays_a_walk_but_does_not_end_it(client: Client, service: Service, clock: Clock) -> None:
     service.relatorios = newest_first(40_000)
     service.script = [each for _ in range(40) for each in (refused(429, Retry_After="1"), None)]
     assert len(client.all("relatorios")) == 40_000
     assert clock.pauses == [1.25] * 40
 
 
-def test_a_walk_waits_a_quarter_of_an_hour_for_a_page_and_no_longer(
-    client: Client, service: Service, clock: Clock
-) -> None:
+def test_a_walk_waits_at_most_15_minutes_for_a_page(client: Client, service: Service, clock: Clock) -> None:
     service.relatorios = newest_first(2500)
     service.script = [None, *[refused(429, Retry_After="60")] * 14, None, refused(429, Retry_After="800"), None]
     assert len(client.all("relatorios")) == 2500
@@ -203,7 +199,7 @@ def test_a_walk_waits_a_quarter_of_an_hour_for_a_page_and_no_longer(
 
 
 @pytest.mark.parametrize("status", [400, 500])
-def test_a_lasting_failure_ends_the_walk(client: Client, service: Service, status: int) -> None:
+def test_a_permanent_failure_ends_a_walk(client: Client, service: Service, status: int) -> None:
     service.relatorios = newest_first(2500)
     service.script = [None, None, refused(status)]
     with pytest.raises(StatusError):
@@ -211,7 +207,7 @@ def test_a_lasting_failure_ends_the_walk(client: Client, service: Service, statu
     assert len(service.requests) == 3
 
 
-def test_a_walk_follows_the_cursor_where_there_is_one(client: Client, service: Service) -> None:
+def test_a_walk_follows_the_cursor_if_the_service_offers_one(client: Client, service: Service) -> None:
     items = newest_first(75)
     link = '</relatorios?page=1>; rel="first", </relatorios?cursor={}&rows=25>; rel="next"'
     service.script = [
@@ -226,7 +222,7 @@ def test_a_walk_follows_the_cursor_where_there_is_one(client: Client, service: S
     assert [batch.place and batch.place.cursor for batch in batches] == ["a=", "b", None]
 
 
-def test_a_walk_by_cursor_goes_on_so_whatever_the_workers(client: Client, service: Service) -> None:
+def test_a_walk_by_cursor_resumes_by_cursor_even_with_workers(client: Client, service: Service) -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         page = int(request.url.params.get("cursor", "0"))
         following = {"Link": f'</relatorios?cursor={page + 1}>; rel="next"'} if page < 3 else {}
@@ -242,7 +238,7 @@ def test_a_walk_by_cursor_goes_on_so_whatever_the_workers(client: Client, servic
         assert rest[-1].place is None
 
 
-def test_a_page_that_leads_on_by_cursor_may_have_fewer_items_than_it_says(client: Client, service: Service) -> None:
+def test_a_page_with_a_cursor_may_have_fewer_items_than_its_rows(client: Client, service: Service) -> None:
     items = newest_first(75)
     following = {"Link": '</relatorios?cursor=a>; rel="next"'}
     service.script = [listed(items[:10], total=75, rows=1000, headers=following), listed(items[10:], total=75)]
@@ -250,7 +246,7 @@ def test_a_page_that_leads_on_by_cursor_may_have_fewer_items_than_it_says(client
 
 
 @pytest.mark.parametrize(("before", "circle"), [(0, 1), (0, 2), (1, 1), (2, 3), (20, 7)])
-def test_cursors_that_lead_in_a_circle_end_the_walk(client: Client, service: Service, before: int, circle: int) -> None:
+def test_a_cycle_of_cursors_raises_answer_error(client: Client, service: Service, before: int, circle: int) -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         page = int(request.url.params.get("cursor", 0)) + 1
         following = page if page < before + circle else before
@@ -263,7 +259,7 @@ def test_cursors_that_lead_in_a_circle_end_the_walk(client: Client, service: Ser
 
 
 @pytest.mark.parametrize(("empty", "ends"), [(100, False), (101, True)])
-def test_pages_without_items_that_always_name_a_next_one_end_the_walk(
+def test_more_than_100_empty_pages_in_a_row_raise_answer_error(
     client: Client, service: Service, empty: int, *, ends: bool
 ) -> None:
     def answer(request: httpx.Request) -> httpx.Response:
@@ -281,7 +277,7 @@ def test_pages_without_items_that_always_name_a_next_one_end_the_walk(
 
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("most", [0, 100, 999])
-def test_a_service_that_gives_fewer_items_than_it_says(
+def test_a_page_with_missing_items_raises_answer_error(
     client: Client, service: Service, most: int, workers: int
 ) -> None:
     def short(request: httpx.Request) -> httpx.Response:
@@ -296,7 +292,7 @@ def test_a_service_that_gives_fewer_items_than_it_says(
 
 
 def capped(service: Service, most: int, *, more: int = 0) -> None:
-    """Let it echo the requested `rows` but give at most `most` items, and report a total with `more` than there are."""
+    """Make the service echo the requested `rows`, but return at most `most` items and a total `more` too high."""
 
     def answer(request: httpx.Request) -> httpx.Response:
         page, rows = (int(request.url.params.get(name, "1")) for name in ("page", "rows"))
@@ -309,7 +305,7 @@ def capped(service: Service, most: int, *, more: int = 0) -> None:
 @pytest.mark.parametrize("count", [26, 60, 600, 1100])
 @pytest.mark.parametrize("most", [25, 100, 700])
 @pytest.mark.parametrize("workers", [1, 3])
-def test_a_service_that_fills_only_smaller_pages_than_it_says(
+def test_a_walk_completes_if_the_service_fills_only_small_pages(
     client: Client, service: Service, count: int, most: int, workers: int
 ) -> None:
     service.relatorios = newest_first(count)
@@ -322,7 +318,9 @@ def test_a_service_that_fills_only_smaller_pages_than_it_says(
 
 
 @pytest.mark.parametrize("count", [26, 60, 1100])
-def test_a_size_that_was_asked_for_and_is_not_filled_is_refused(client: Client, service: Service, count: int) -> None:
+def test_an_explicit_page_size_that_is_not_filled_raises_answer_error(
+    client: Client, service: Service, count: int
+) -> None:
     service.relatorios = newest_first(count)
     capped(service, 25)
     with pytest.raises(AnswerError, match="smaller pages"):
@@ -330,9 +328,7 @@ def test_a_size_that_was_asked_for_and_is_not_filled_is_refused(client: Client, 
 
 
 @pytest.mark.parametrize("count", [9, 60, 1060])
-def test_a_count_of_another_moment_fails_no_walk_but_one_far_off_does(
-    client: Client, service: Service, count: int
-) -> None:
+def test_a_total_may_exceed_the_items_by_two_but_not_by_three(client: Client, service: Service, count: int) -> None:
     service.relatorios = newest_first(count)
     capped(service, 1000, more=2)
     assert numeros(client.all("relatorios")) == numeros_of(service)
@@ -341,7 +337,7 @@ def test_a_count_of_another_moment_fails_no_walk_but_one_far_off_does(
         client.all("relatorios")
 
 
-def test_the_token_follows_no_link_to_elsewhere(client: Client, service: Service) -> None:
+def test_a_walk_follows_no_link_to_another_host(client: Client, service: Service) -> None:
     elsewhere = '<https://elsewhere.test/relatorios?cursor=a>; rel="next"'
     service.script = [listed(newest_first(25), total=26, headers={"Link": elsewhere}), listed([], total=26)]
     client.batches("relatorios_in_batches", rows=25)
@@ -351,7 +347,7 @@ def test_the_token_follows_no_link_to_elsewhere(client: Client, service: Service
 @pytest.mark.parametrize("change", [insert, delete])
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("stop", range(1, 5))
-def test_a_walk_goes_on_from_where_it_stopped(
+def test_a_walk_resumes_where_it_stopped(
     client: Client, service: Service, change: Callable[[Service], None], workers: int, stop: int
 ) -> None:
     service.relatorios = newest_first(110)
@@ -363,9 +359,7 @@ def test_a_walk_goes_on_from_where_it_stopped(
     assert sorted(found) == sorted(before)
 
 
-def test_a_walk_that_goes_on_after_many_new_items_repeats_what_it_does_not_remember_and_misses_none(
-    client: Client, service: Service
-) -> None:
+def test_resuming_after_many_insertions_repeats_items_but_misses_none(client: Client, service: Service) -> None:
     service.relatorios = newest_first(200)
     before = numeros_of(service)
     batches = client.batches("relatorios_in_batches", rows=25)
@@ -376,7 +370,7 @@ def test_a_walk_that_goes_on_after_many_new_items_repeats_what_it_does_not_remem
     assert set(before) <= set(found)
 
 
-def test_a_walk_begun_by_numbers_goes_on_so_where_a_cursor_is_offered(client: Client, service: Service) -> None:
+def test_a_walk_by_page_number_ignores_cursors_when_it_resumes(client: Client, service: Service) -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         given = service.answer(request)
         given.headers["Link"] = '</relatorios?cursor=a>; rel="next"'
@@ -402,7 +396,7 @@ def test_a_walk_begun_by_numbers_goes_on_so_where_a_cursor_is_offered(client: Cl
         ("pessoas_in_batches", {"sort": "nome"}),
     ],
 )
-def test_a_place_of_another_question_is_refused_before_anything_is_sent(
+def test_a_place_of_another_query_is_refused_without_a_request(
     client: Client, service: Service, method: str, other: dict[str, str], offered: str | None
 ) -> None:
     asked = {"status": "CONCLUIDO", "sort": "nome"}
@@ -419,7 +413,7 @@ def test_a_place_of_another_question_is_refused_before_anything_is_sent(
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_a_walk_goes_on_with_pages_of_no_other_size(client: Client, service: Service, workers: int) -> None:
+def test_a_walk_resumes_only_with_the_same_page_size(client: Client, service: Service, workers: int) -> None:
     service.relatorios = newest_first(200)
     place = client.batches("relatorios_in_batches", rows=50, workers=workers)[0].place
     asked = len(service.requests)
@@ -430,7 +424,7 @@ def test_a_walk_goes_on_with_pages_of_no_other_size(client: Client, service: Ser
 
 
 @pytest.mark.parametrize("start", ["", "eyJwIjo", 0, 3, {}, {"page": 2}])
-def test_a_start_that_is_no_place_is_refused_before_anything_is_sent(
+def test_a_start_that_is_not_a_place_is_refused_without_a_request(
     client: Client, service: Service, start: object
 ) -> None:
     with pytest.raises(ParameterError, match=r"^start must be the place of a batch$"):
@@ -438,15 +432,15 @@ def test_a_start_that_is_no_place_is_refused_before_anything_is_sent(
     assert service.requests == []
 
 
-def test_another_page_than_the_one_asked_for_ends_the_walk(client: Client, service: Service) -> None:
-    """For example if a proxy drops the query: every page would be the first one, which was already seen."""
+def test_an_answer_with_another_page_number_raises_answer_error(client: Client, service: Service) -> None:
+    """For example, if a proxy drops the query, every answer is the first page again."""
     service.script = [listed(newest_first(25), total=250)] * 10
     with pytest.raises(AnswerError, match="not the page that was requested"):
         client.batches("relatorios_in_batches", rows=25)
     assert len(service.requests) == 2
 
 
-def test_the_question_of_a_place_is_that_of_any_page_whatever_the_order_of_its_parameters() -> None:
+def test_a_place_fits_its_query_at_any_page_and_parameter_order() -> None:
     call = relatorios({"status": "CONCLUIDO"}, sort="nome")
     turned = replace(call, parameters=call.parameters[::-1]).at(page="3", rows="50", cursor="a")
     walk = Walk(call, rows=25)
@@ -455,7 +449,7 @@ def test_the_question_of_a_place_is_that_of_any_page_whatever_the_order_of_its_p
     assert Walk(turned, rows=None, start=place).wanted()
 
 
-def test_a_place_stored_before_it_knew_its_question_goes_on(client: Client, service: Service) -> None:
+def test_a_walk_resumes_from_a_place_of_an_older_version(client: Client, service: Service) -> None:
     service.relatorios = newest_first(60)
     place = client.batches("relatorios_in_batches", rows=25)[0].place
     stored = {name: text for name, text in msgspec.to_builtins(place).items() if name != "question"}
@@ -463,7 +457,7 @@ def test_a_place_stored_before_it_knew_its_question_goes_on(client: Client, serv
     assert sum(len(batch.itens) for batch in rest) == 35
 
 
-def test_a_service_that_ignores_the_page_ends_the_walk() -> None:
+def test_a_walk_ends_if_the_service_ignores_the_page_number() -> None:
     walk = Walk(relatorios({}), rows=25)
     items = Service(newest_first(25))
     seen = 0
@@ -474,8 +468,8 @@ def test_a_service_that_ignores_the_page_ends_the_walk() -> None:
     assert seen == 25
 
 
-def test_a_service_whose_total_depends_on_the_page_ends_the_walk() -> None:
-    """The first page gives a larger total than the others, each time that it is read."""
+def test_a_walk_ends_if_the_total_depends_on_the_page() -> None:
+    """The first page always reports a larger total than the others."""
     walk, items = Walk(relatorios({}), rows=25), newest_first(100)
     seen: list[object] = []
     for _ in range(2000):
@@ -488,7 +482,7 @@ def test_a_service_whose_total_depends_on_the_page_ends_the_walk() -> None:
     assert len(seen) == len(set(numeros(seen))) >= 90
 
 
-def test_what_a_walk_remembers_has_a_bound() -> None:
+def test_a_walk_remembers_at_most_20000_keys() -> None:
     walk = Walk(pessoas({}), rows=1000)
     place: Place | None = None
     for page in range(1, 60):
@@ -500,7 +494,7 @@ def test_what_a_walk_remembers_has_a_bound() -> None:
     assert place.seen == tuple(f"{number:011}" for number in range(58_000, 60_000))
 
 
-def test_parallel_pages_are_taken_in_order(client: Client, service: Service) -> None:
+def test_parallel_pages_are_returned_in_order(client: Client, service: Service) -> None:
     service.relatorios = newest_first(1000)
     found = numeros(client.all("relatorios", rows=25, workers=8))
     assert all(a > b for a, b in pairwise(found))
