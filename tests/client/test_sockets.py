@@ -1,4 +1,4 @@
-"""Both clients over real connections: how they handle broken services, and that nothing outlasts the deadline."""
+"""Both clients over real connections: they handle broken services, and no call outlasts its deadline."""
 
 import asyncio
 import gc
@@ -126,7 +126,9 @@ def ask(request: pytest.FixtureRequest) -> Ask:
         (trickling, DeadlineError),
     ],
 )
-def test_a_broken_service_is_one_exception_in_time(ask: Ask, serve: Serve, kind: type[LaudoError]) -> None:
+def test_a_broken_service_raises_one_exception_within_the_deadline(
+    ask: Ask, serve: Serve, kind: type[LaudoError]
+) -> None:
     started = time.monotonic()
     with serving(serve) as base, pytest.raises(kind) as caught:
         ask(base, HURRY)
@@ -136,7 +138,9 @@ def test_a_broken_service_is_one_exception_in_time(ask: Ask, serve: Serve, kind:
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
-def test_no_answer_fills_the_memory(ask: Ask, packed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_larger_than_the_limit_raises_answer_error(
+    ask: Ask, packed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(calls, "LARGEST", 3_000_000)
 
     def flooding(connection: socket.socket) -> None:
@@ -155,8 +159,8 @@ def test_no_answer_fills_the_memory(ask: Ask, packed: bool, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("packed", ["gzip, gzip", "gzip\r\nContent-Encoding: gzip", "BR", "zstd"])
-def test_no_few_bytes_fill_the_memory(ask: Ask, packed: str) -> None:
-    """Unpacking what gzip has packed twice can make it a million times as long, all at once."""
+def test_an_unrequested_compression_raises_answer_error(ask: Ask, packed: str) -> None:
+    """Data that gzip has compressed twice can grow to a million times its size at once."""
     body = gzip.compress(gzip.compress(b" " * 1_000_000))
     head = OK + f"Content-Encoding: {packed}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     told = r"^the answer is compressed in a way that was not requested \(status 200\)$"
@@ -166,16 +170,14 @@ def test_no_few_bytes_fill_the_memory(ask: Ask, packed: str) -> None:
 
 @pytest.mark.parametrize("packed", ["x-gzip", "X-GZIP"])
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-def test_an_answer_may_have_a_mark_of_its_encoding_and_the_older_name_of_gzip(
-    ask: Ask, packed: str, mark: bytes
-) -> None:
+def test_x_gzip_and_a_byte_order_mark_are_accepted(ask: Ask, packed: str, mark: bytes) -> None:
     body = gzip.compress(mark + gzip.decompress(BODY))
     head = OK + f"Content-Encoding: {packed}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     with serving(answering(head + body)) as base:
         ask(base, HURRY)
 
 
-def test_nobody_listens(ask: Ask) -> None:
+def test_the_error_for_a_refused_connection_names_the_base_url(ask: Ask) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     base = f"http://127.0.0.1:{port}"
@@ -184,12 +186,12 @@ def test_nobody_listens(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_proxy_that_is_not_there_is_what_does_not_answer(
+def test_the_error_names_a_proxy_that_refuses_connections(
     ask: Ask, monkeypatch: pytest.MonkeyPatch, scheme: str
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    through(monkeypatch, f"http://ana:secret@127.0.0.1:{port}")
+    use_proxy(monkeypatch, f"http://ana:secret@127.0.0.1:{port}")
     base = f"{scheme}://service.invalid"
     told = "nothing listens there; check that it is running, and its host and port"
     settings = f"or the variables {scheme}_proxy, all_proxy and no_proxy"
@@ -197,7 +199,7 @@ def test_a_proxy_that_is_not_there_is_what_does_not_answer(
     assert failure(ask, base) == f"cannot connect to {asked}: {told}, {settings}"
 
 
-def through(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
+def use_proxy(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
     """Set the environment variables that name a proxy for every service."""
     for name in ("http_proxy", "https_proxy"):
         monkeypatch.setenv(name, proxy)
@@ -207,11 +209,11 @@ def through(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
 @pytest.mark.parametrize(
     ("status", "hint"), [(403, "with whoever runs it"), (407, "the user name and password in its address")]
 )
-def test_a_proxy_that_refuses_says_nothing_of_the_service(
+def test_the_error_names_a_proxy_that_refuses_to_connect(
     ask: Ask, monkeypatch: pytest.MonkeyPatch, status: int, hint: str
 ) -> None:
     with serving(answering(b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % status)) as proxy:
-        through(monkeypatch, proxy.replace("//", "//ana:secret@"))
+        use_proxy(monkeypatch, proxy.replace("//", "//ana:secret@"))
         assert failure(ask, "https://service.invalid") == (
             f"the proxy {proxy} did not connect to https://service.invalid; check {hint}, "
             f"or the variables https_proxy, all_proxy and no_proxy (status {status})"
@@ -219,7 +221,7 @@ def test_a_proxy_that_refuses_says_nothing_of_the_service(
 
 
 @pytest.mark.parametrize(("status", "tries"), [(403, 1), (407, 1), (503, 3)])
-def test_a_proxy_that_refuses_for_good_is_not_asked_again(
+def test_a_refusal_by_a_proxy_is_retried_only_for_status_503(
     ask: Ask, monkeypatch: pytest.MonkeyPatch, status: int, tries: int
 ) -> None:
     asked: list[int] = []
@@ -229,41 +231,41 @@ def test_a_proxy_that_refuses_for_good_is_not_asked_again(
         connection.sendall(b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % status)
 
     with serving(refusing) as proxy:
-        through(monkeypatch, proxy)
+        use_proxy(monkeypatch, proxy)
         with pytest.raises(TransportError) as caught:
             ask("https://service.invalid", Limits(retries=2))
     assert (caught.value.status, len(asked)) == (status, tries)
 
 
-def test_tls_that_fails_behind_a_proxy_may_be_the_services(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tls_error_behind_a_proxy_names_service_and_proxy(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     def tunnelling(connection: socket.socket) -> None:
         connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
         connection.recv(65536)
         connection.sendall(b"HTTP/1.1 400 No\r\n\r\n")
 
     with serving(tunnelling) as proxy:
-        through(monkeypatch, proxy)
+        use_proxy(monkeypatch, proxy)
         told = failure(ask, "https://service.invalid")
     assert told.startswith(
         f"cannot establish TLS with https://service.invalid through the proxy {proxy}: WRONG_VERSION_NUMBER; "
     )
 
 
-def test_a_connection_that_ends_behind_a_proxy_may_be_the_services(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_error_behind_a_proxy_names_service_and_proxy(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     def tunnelling(connection: socket.socket) -> None:
         connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
         connection.recv(65536)
         resetting(connection)
 
     with serving(tunnelling) as proxy:
-        through(monkeypatch, proxy)
+        use_proxy(monkeypatch, proxy)
         told = failure(ask, "https://service.invalid")
     assert told.startswith(f"cannot connect to https://service.invalid through the proxy {proxy}: Connection reset")
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore:unclosed:ResourceWarning")
 @pytest.mark.parametrize("answer", [b"", b"\x05", b"HTTP/1.1 400 No\r\n\r\n"])
-def test_a_socks_proxy_that_breaks_off_or_is_none_is_what_may_pass(
+def test_a_broken_socks_proxy_is_retried_and_named_in_the_error(
     ask: Ask, monkeypatch: pytest.MonkeyPatch, answer: bytes
 ) -> None:
     asked: list[bytes] = []
@@ -274,7 +276,7 @@ def test_a_socks_proxy_that_breaks_off_or_is_none_is_what_may_pass(
 
     with serving(refusing) as proxy:
         socks = proxy.replace("http:", "socks5:")
-        through(monkeypatch, socks)
+        use_proxy(monkeypatch, socks)
         with pytest.raises(TransportError) as caught:
             ask("http://service.invalid", Limits(retries=1))
     gc.collect()  # httpx leaves such connections to the garbage collector.
@@ -284,7 +286,7 @@ def test_a_socks_proxy_that_breaks_off_or_is_none_is_what_may_pass(
 
 
 def failure(ask: Ask, base: str, limits: Limits = HURRY) -> str:
-    """Fail to connect; gives the message. The error keeps its cause, but no frame that holds the token."""
+    """Fail to connect; gives the message. The error keeps its cause, but no traceback, which could hold the token."""
     with pytest.raises(TransportError) as caught:
         ask(base, limits)
     assert caught.value.__context__ is None
@@ -308,21 +310,21 @@ def failure(ask: Ask, base: str, limits: Limits = HURRY) -> str:
         (resetting, "the connection was lost, Connection reset by peer"),
     ],
 )
-def test_of_an_answer_that_breaks_off_no_cause_is_kept_which_might_quote_it(ask: Ask, serve: Serve, told: str) -> None:
+def test_the_error_for_a_broken_answer_keeps_no_cause(ask: Ask, serve: Serve, told: str) -> None:
     with serving(serve) as base, pytest.raises(TransportError) as caught:
         ask(base, HURRY)
     assert str(caught.value) == f"incomplete answer from {base}: {told}"
     assert caught.value.__cause__ is None
 
 
-def test_a_connection_that_is_not_made_in_time(ask: Ask) -> None:
+def test_the_error_for_a_connect_timeout_names_the_address(ask: Ask) -> None:
     with serving(stalling) as base:
         secure = base.replace("http:", "https:")
         told = failure(ask, secure, Limits(deadline=60, connect=0.3, retries=0))
     assert told == f"connecting to {secure} timed out; check the address and the network"
 
 
-def test_a_failure_that_the_caller_was_handling_is_none_of_the_connection(ask: Ask) -> None:
+def test_an_exception_being_handled_does_not_change_the_message(ask: Ask) -> None:
     with serving(answering(b"no http at all\r\n\r\n")) as base:
         try:
             Path("/no/such/file").read_bytes()
@@ -342,7 +344,9 @@ def test_a_failure_that_the_caller_was_handling_is_none_of_the_connection(ask: A
         (socket.EAI_FAIL, "as the system says; check the address and the network"),
     ],
 )
-def test_a_host_that_nobody_knows(ask: Ask, monkeypatch: pytest.MonkeyPatch, number: int, told: str) -> None:
+def test_each_name_resolution_error_has_its_own_message(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, number: int, told: str
+) -> None:
     def unknown(*_: object, **__: object) -> None:
         raise socket.gaierror(number, "as the system says")
 
@@ -350,7 +354,7 @@ def test_a_host_that_nobody_knows(ask: Ask, monkeypatch: pytest.MonkeyPatch, num
     assert failure(ask, "http://service.invalid") == f"cannot connect to http://service.invalid: {told}"
 
 
-def test_a_failure_that_was_being_handled_is_no_part_of_the_cause(ask: Ask) -> None:
+def test_an_exception_being_handled_is_not_part_of_the_cause(ask: Ask) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     try:
@@ -364,7 +368,7 @@ def test_a_failure_that_was_being_handled_is_no_part_of_the_cause(ask: Ask) -> N
         assert cause.__cause__.__context__ is None
 
 
-def test_a_host_none_of_whose_addresses_answers(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_whose_addresses_all_refuse_is_reported(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     both = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"127.0.0.{each}", port)) for each in (1, 2)]
@@ -372,7 +376,7 @@ def test_a_host_none_of_whose_addresses_answers(ask: Ask, monkeypatch: pytest.Mo
     assert "nothing listens there" in failure(ask, f"http://service.invalid:{port}")
 
 
-def test_what_speaks_no_tls(ask: Ask) -> None:
+def test_the_error_for_a_server_without_tls_suggests_http(ask: Ask) -> None:
     with serving(answering(b"HTTP/1.1 400 No\r\n\r\n")) as base:
         secure = base.replace("http:", "https:")
         said = failure(ask, secure)
@@ -391,7 +395,7 @@ def certificate(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_certificate_that_nobody_vouches_for(ask: Ask, certificate: Path) -> None:
+def test_the_error_for_an_untrusted_certificate_suggests_ssl_cert_file(ask: Ask, certificate: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
 
@@ -421,7 +425,7 @@ def answering_by_tls(certificate: Path) -> Serve:
 
 
 @pytest.mark.parametrize("ask", [blocking, awaited])
-def test_whose_certificates_to_trust_can_be_said(ask: Callable[..., object], certificate: Path) -> None:
+def test_network_verify_sets_the_trusted_certificates(ask: Callable[..., object], certificate: Path) -> None:
     with serving(answering_by_tls(certificate), first=False) as base:
         secure = base.replace("http:", "https:")
         trusting = Network(verify=ssl.create_default_context(cafile=certificate))
@@ -431,7 +435,7 @@ def test_whose_certificates_to_trust_can_be_said(ask: Callable[..., object], cer
 
 
 @pytest.mark.parametrize("ask", [blocking, awaited])
-def test_whose_certificates_to_trust_is_said_of_a_proxy_too(ask: Callable[..., object], certificate: Path) -> None:
+def test_network_verify_applies_to_a_proxy_too(ask: Callable[..., object], certificate: Path) -> None:
     base, trusted = "http://service.invalid", ssl.create_default_context(cafile=certificate)
     with serving(answering_by_tls(certificate), first=False) as address:
         proxy = address.replace("http:", "https:")
@@ -443,7 +447,7 @@ def test_whose_certificates_to_trust_is_said_of_a_proxy_too(ask: Callable[..., o
             ask(base, Limits(retries=0), network=Network(verify=ssl.create_default_context(), proxy=proxy))
 
 
-def test_a_lost_connection_is_tried_again(ask: Ask) -> None:
+def test_a_lost_connection_is_retried(ask: Ask) -> None:
     answers = iter([resetting, answering(PROFILE)])
 
     def serve(connection: socket.socket) -> None:
@@ -453,8 +457,8 @@ def test_a_lost_connection_is_tried_again(ask: Ask) -> None:
         assert repr(ask(base, Limits())) == "Usuario(id_organizacao='7')"
 
 
-def test_however_often_callers_leave_others_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calls are cancelled at every step, the first while it gets no answer. The last call needs their connections."""
+def test_cancelled_calls_do_not_use_up_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls are cancelled at every step, the first while it waits for an answer. The last needs their connections."""
     monkeypatch.setattr(transports, "MOST", 2)
     answers = chain([stalling], repeat(answering(PROFILE)))
 
@@ -496,7 +500,7 @@ class Waiting(httpx.AsyncBaseTransport):
         self._closed.set()
 
 
-def test_what_waits_for_a_connection_makes_none_once_the_client_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_waiting_for_a_connection_sends_nothing_after_close(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transports, "MOST", 1)
 
     async def ask() -> tuple[list[type], int]:
@@ -509,7 +513,7 @@ def test_what_waits_for_a_connection_makes_none_once_the_client_is_closed(monkey
     assert awaiting.run(ask()) == ([TransportError, RuntimeError], 1)
 
 
-def test_what_is_wrong_with_an_answer_that_nobody_waits_for_is_not_told(
+def test_a_bad_answer_to_a_cancelled_call_is_not_logged(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(calls, "LARGEST", len(BODY) - 1)
@@ -553,7 +557,7 @@ for what in (ask, leave, ask, close):
 """
 
 
-def test_each_event_loop_has_connections_of_its_own() -> None:
+def test_each_event_loop_has_its_own_connections() -> None:
     """The connections of a finished loop are unusable. If there are more calls than connections, one of them waits."""
     threads: list[threading.Thread] = []
 
@@ -586,7 +590,7 @@ if child:
 """
 
 
-def test_a_fork_has_connections_of_its_own() -> None:
+def test_a_forked_process_has_its_own_connections() -> None:
     """On a shared connection, one process could read the answer to the other's request."""
     asked: list[int] = []
 
