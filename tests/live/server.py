@@ -1,4 +1,4 @@
-"""Runs `laudo` in a process of its own, as people do, and sends requests over plain sockets."""
+"""Runs the command `laudo` in its own process, and sends requests to it over plain sockets."""
 
 import json
 import os
@@ -169,7 +169,7 @@ class Server:
             self.process.send_signal(number)
 
     def ended(self) -> int:
-        """Wait until it has ended after an interruption; gives its exit code."""
+        """Wait until the server has ended after an interruption; gives its exit code."""
         try:
             return self.process.wait(_PATIENCE)
         finally:
@@ -177,16 +177,16 @@ class Server:
                 os.killpg(self.process.pid, signal.SIGKILL)
 
     def said(self) -> str:
-        """Everything that it has written so far."""
+        """Everything that the server has written so far, to stdout and then to stderr."""
         return self.out.read_text("utf-8") + self.err.read_text("utf-8")
 
     def wait_to_say(self, text: str) -> None:
-        """Return when it has written `text`; fails if that takes too long."""
+        """Return when the server has written `text`; fails if that takes too long."""
         for _ in range(int(_PATIENCE / 0.02)):
             if text in self.said():
                 return
             time.sleep(0.02)
-        raise AssertionError(f"it does not say: {text}")
+        raise AssertionError(f"the server did not write: {text}")
 
     @staticmethod
     def kill(worker: int) -> None:
@@ -245,7 +245,7 @@ def wait_for_port(process: "subprocess.Popen[bytes]", port: int) -> None:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
             return
         with suppress(subprocess.TimeoutExpired):
-            raise AssertionError(f"it ended with {process.wait(0.02)}")
+            raise AssertionError(f"the server ended with exit code {process.wait(0.02)}")
     raise AssertionError(f"nothing listens on {port}")
 
 

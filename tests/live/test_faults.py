@@ -1,4 +1,4 @@
-"""What clients notice when PostgreSQL is cut off, restarted, hung or busy, under a constant rate of requests.
+"""What clients see at a constant rate of requests while PostgreSQL is cut off, restarted, hung or busy.
 
 `LAUDO_TEST_OUTAGE=60` sets the length of an outage in seconds; the default is 1, to keep `make test` fast.
 """
@@ -87,7 +87,7 @@ def quick(service: Server) -> list[Question]:
     return [question(service, "/health"), question(service, "/nowhere"), question(service, "/relatorios", wrong)]
 
 
-def asking(server: Server, *questions: Iterable[Question], rate: float = RATE) -> AbstractContextManager[Load]:
+def load_on(server: Server, *questions: Iterable[Question], rate: float = RATE) -> AbstractContextManager[Load]:
     return load(server.port, [each for group in questions for each in group], rate=rate)
 
 
@@ -104,13 +104,13 @@ def listed(replies: Sequence[Reply]) -> str:
     return "\n".join((f"{len(replies)} replies:", *map(str, replies[:20])))
 
 
-def hold_of_all(replies: Sequence[Reply], quick: Sequence[Question]) -> None:
-    """Check that each reply is right, or a refusal because of the store; refusals only to requests that need it."""
+def check_replies(replies: Sequence[Reply], quick: Sequence[Question]) -> None:
+    """Check that each reply is right or, if its request needs the store, a refusal."""
     wrong = [reply for reply in replies if not reply.is_right and (reply.question in quick or not is_refusal(reply))]
     assert not wrong, listed(wrong)
 
 
-def hold_of_return(replies: Sequence[Reply], since: float, back: float) -> None:
+def check_recovery(replies: Sequence[Reply], since: float, back: float) -> None:
     """Check that after the store is back the first success comes within 1 s, and the last refusal within 2 s."""
     right = [reply.at - back for reply in replies if reply.is_right and reply.question.target in LISTS]
     right = [at for at in right if at + back > since]
@@ -118,10 +118,10 @@ def hold_of_return(replies: Sequence[Reply], since: float, back: float) -> None:
     assert max(reply.at - back for reply in replies if is_refusal(reply)) <= 2
 
 
-def test_all_sessions_ended_under_load_are_no_client_error(
+def test_terminated_database_sessions_cause_no_client_errors(
     postgres: Postgres, service: Server, stored: list[Question]
 ) -> None:
-    with asking(service, stored) as asked:
+    with load_on(service, stored) as asked:
         for number in range(1, 11):
             asked.wait(number * RATE // 3)
             postgres.execute(END_ALL)
@@ -131,10 +131,10 @@ def test_all_sessions_ended_under_load_are_no_client_error(
 
 
 @pytest.mark.parametrize("stop", STOPS.values(), ids=STOPS)
-def test_a_server_that_is_away_is_503_and_its_return_is_noticed_at_once(
+def test_a_database_outage_gives_503_and_recovery_within_two_seconds(
     postgres: Postgres, service: Server, stored: list[Question], quick: list[Question], stop: Callable[[Postgres], None]
 ) -> None:
-    with asking(service, stored, quick) as asked:
+    with load_on(service, stored, quick) as asked:
         asked.wait(RATE)
         stop(postgres)
         stopped = monotonic()
@@ -143,21 +143,21 @@ def test_a_server_that_is_away_is_503_and_its_return_is_noticed_at_once(
         postgres.start()
         accepting = monotonic()
         sleep(2.5)
-    hold_of_all(asked.replies, quick)
-    hold_of_return(asked.replies, stopped, accepting)
+    check_replies(asked.replies, quick)
+    check_recovery(asked.replies, stopped, accepting)
     away = [reply for reply in asked.since(stopped) if reply.at < started]
     assert len(away) > OUTAGE * RATE / 2
     assert not [reply for reply in away if reply.question in stored and reply.is_right]
 
 
 @pytest.mark.parametrize("cache_bytes", ["0", "8000000"])
-def test_a_hung_server_is_503_in_time_and_what_needs_no_store_answers_at_once(
+def test_a_hung_database_gives_503_in_time_and_delays_no_other_request(
     place: Place, postgres: Postgres, stored: list[Question], quick: list[Question], cache_bytes: str
 ) -> None:
     """With a cache, a worker first asks whether kept answers are current, so it waits for the hung server only once."""
     with (
         serving(place, "--workers", "2", "--cache-bytes", cache_bytes) as service,
-        asking(service, stored, quick) as asked,
+        load_on(service, stored, quick) as asked,
     ):
         asked.wait(RATE)
         with postgres.paused():
@@ -165,25 +165,25 @@ def test_a_hung_server_is_503_in_time_and_what_needs_no_store_answers_at_once(
             sleep(5.5)
         resumed = monotonic()
         sleep(2.5)
-    hold_of_all(asked.replies, quick)
-    hold_of_return(asked.replies, resumed, resumed)
-    hold_of_waits(asked.replies, quick, longest=POOL_SECONDS + STATEMENT_SECONDS + SILENT_SECONDS)
+    check_replies(asked.replies, quick)
+    check_recovery(asked.replies, resumed, resumed)
+    check_waits(asked.replies, quick, longest=POOL_SECONDS + STATEMENT_SECONDS + SILENT_SECONDS)
     hung = [reply for reply in asked.since(paused) if reply.at < resumed]
     assert len(hung) > 3 * RATE
 
 
-def hold_of_waits(replies: Sequence[Reply], quick: Sequence[Question], *, longest: float) -> None:
+def check_waits(replies: Sequence[Reply], quick: Sequence[Question], *, longest: float) -> None:
     late = [reply for reply in replies if reply.seconds > (AT_ONCE if reply.question in quick else longest + MARGIN)]
     assert not late, listed(late)
 
 
-def test_when_every_connection_is_in_use_further_requests_are_503_in_a_second(
+def test_an_exhausted_pool_gives_503_within_a_second(
     place: Place, postgres: Postgres, stored: list[Question], quick: list[Question]
 ) -> None:
     with (
         serving(place, "--workers", "2", "--pool-size", "1") as service,
         psycopg.connect(postgres.url("laudo")) as other,
-        asking(service, stored, quick) as asked,
+        load_on(service, stored, quick) as asked,
     ):
         asked.wait(RATE)
         other.execute("LOCK TABLE token")
@@ -192,8 +192,8 @@ def test_when_every_connection_is_in_use_further_requests_are_503_in_a_second(
         other.rollback()
         let = monotonic()
         sleep(2)
-    hold_of_all(asked.replies, quick)
-    hold_of_waits(asked.replies, quick, longest=POOL_SECONDS + STATEMENT_SECONDS)
+    check_replies(asked.replies, quick)
+    check_waits(asked.replies, quick, longest=POOL_SECONDS + STATEMENT_SECONDS)
     assert len([reply for reply in asked.since(locked) if reply.at < let]) > 3 * RATE
     # Only requests that had a connection wait longer, for their statement: one at a time in each of the two workers.
     slow = [reply for reply in asked.since(locked) if reply.seconds > POOL_SECONDS + MARGIN]
@@ -201,30 +201,30 @@ def test_when_every_connection_is_in_use_further_requests_are_503_in_a_second(
     assert all(reply.is_right for reply in asked.since(let + 1))
 
 
-def test_an_answer_that_is_cut_off_on_the_way_from_the_store_is_never_sent_in_part(
+def test_a_result_cut_off_by_the_network_is_never_sent_in_part(
     postgres: Postgres, place: Place, stored: list[Question]
 ) -> None:
-    """Connections are cut after a random number of bytes from the store; small ones cut short answers, too."""
+    """Connections are cut after a random number of bytes from the database, few enough to cut short results, too."""
     seeded = Random(1)
     with Between(postgres.port) as between:
         cut = replace(place, other_store=postgres.url("laudo").replace(f":{postgres.port}/", f":{between.port}/"))
-        with serving(cut, "--workers", "2", "--cache-bytes", "0") as service, asking(service, stored) as asked:
+        with serving(cut, "--workers", "2", "--cache-bytes", "0") as service, load_on(service, stored) as asked:
             for _ in range(100):
                 between.most_answered = seeded.choice((seeded.randrange(3_000), seeded.randrange(300_000)))
                 sleep(0.04)
             between.most_answered = None
             whole = monotonic()
             sleep(1)
-    hold_of_all(asked.replies, ())
+    check_replies(asked.replies, ())
     refusals = [reply for reply in asked.replies if is_refusal(reply)]
     assert 10 < len(refusals) < len(asked.replies) - 10
     assert all(reply.is_right for reply in asked.since(whole + 0.5))
 
 
-def test_pages_that_are_cut_off_while_they_are_computed_are_whole_or_503(
+def test_terminated_statements_give_whole_pages_or_503(
     postgres: Postgres, service: Server, stored: list[Question]
 ) -> None:
-    with asking(service, stored) as asked, psycopg.connect(postgres.url(), autocommit=True) as other:
+    with load_on(service, stored) as asked, psycopg.connect(postgres.url(), autocommit=True) as other:
         ended = whole = 0
         latest = monotonic() + 300
         while (ended < 200 or whole < 50) and monotonic() < latest:
@@ -232,19 +232,19 @@ def test_pages_that_are_cut_off_while_they_are_computed_are_whole_or_503(
             ended += now
             whole = sum(reply.is_right for reply in asked.replies)
             sleep(0.002)
-    hold_of_all(asked.replies, ())
+    check_replies(asked.replies, ())
     assert ended >= 200
     assert whole >= 50
 
 
-def test_a_service_that_starts_before_its_store_answers_once_it_is_there(
+def test_a_service_started_before_its_database_answers_once_it_is_up(
     postgres: Postgres, place: Place, stored: list[Question], quick: list[Question]
 ) -> None:
     postgres.stop()
     with (
         ExitStack() as at_last,
         serving(place, "--workers", "2") as service,
-        asking(service, stored, quick) as asked,
+        load_on(service, stored, quick) as asked,
     ):
         at_last.callback(postgres.start)
         sleep(1.5)
@@ -254,8 +254,8 @@ def test_a_service_that_starts_before_its_store_answers_once_it_is_there(
         accepting = monotonic()
         sleep(2.5)
         assert service.ask("/ready").status == 200
-    hold_of_all(asked.replies, quick)
-    hold_of_return(asked.replies, started, accepting)
+    check_replies(asked.replies, quick)
+    check_recovery(asked.replies, started, accepting)
     assert "the store does not answer yet" in service.said()
 
 
@@ -266,9 +266,7 @@ def test_a_service_that_starts_before_its_store_answers_once_it_is_there(
         ("ALTER ROLE reader CONNECTION LIMIT 0", "store: PostgreSQL has no connection left\n"),
     ],
 )
-def test_a_login_that_is_refused_from_now_on_is_503_and_told_to_the_operator(
-    postgres: Postgres, place: Place, change: str, told: str
-) -> None:
+def test_a_refused_login_gives_503_and_is_logged_once(postgres: Postgres, place: Place, change: str, told: str) -> None:
     postgres.execute("CREATE ROLE reader LOGIN PASSWORD 'segredo' IN ROLE pg_read_all_data")
     try:
         lent = replace(place, other_store=postgres.url("laudo", user="reader", password="segredo"))
@@ -284,10 +282,12 @@ def test_a_login_that_is_refused_from_now_on_is_503_and_told_to_the_operator(
         postgres.execute("DROP ROLE reader")
 
 
-def test_a_service_whose_store_hangs_ends_in_time(postgres: Postgres, place: Place, stored: list[Question]) -> None:
+def test_a_service_whose_database_hangs_stops_within_five_seconds(
+    postgres: Postgres, place: Place, stored: list[Question]
+) -> None:
     with serving(place, "--workers", "2") as service:
         asked_of = [*stored] * 8
-        with postgres.paused(), asking(service, asked_of, rate=100):
+        with postgres.paused(), load_on(service, asked_of, rate=100):
             sleep(0.5)
             service.interrupt(signal.SIGTERM)
             interrupted = monotonic()

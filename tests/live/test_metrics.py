@@ -1,4 +1,4 @@
-"""Metrics under adverse conditions: full disks, clients that hang up, many threads. No request may fail for them."""
+"""Metrics under adverse conditions: full disks, clients that disconnect, many threads. They must fail no request."""
 
 import os
 import resource
@@ -84,8 +84,8 @@ def replace_worker(server: Server) -> None:
 
 
 @on_one_engine
-def test_a_worker_has_the_room_of_its_metrics_before_it_answers(place: Place, temporary: Path) -> None:
-    """Otherwise, if the disk were full when the worker first writes there, SIGBUS would end it."""
+def test_a_worker_allocates_its_metrics_files_before_it_answers(place: Place, temporary: Path) -> None:
+    """Otherwise SIGBUS would end the worker if the disk is full when it first writes there."""
     with serving(place, "--workers", "1", "--metrics-port", str(free_port())) as server:
         assert server.ask("/usuario").status == 200
         made = {file.name.partition("_")[0]: file.stat() for file in temporary.glob("laudo-metrics-*/*")}
@@ -93,7 +93,7 @@ def test_a_worker_has_the_room_of_its_metrics_before_it_answers(place: Place, te
     assert all(file.st_blocks * 512 >= file.st_size for file in made.values())
 
 
-def test_what_is_counted_never_outgrows_that_room(tmp_path: Path) -> None:
+def test_metrics_files_never_outgrow_their_allocated_size(tmp_path: Path) -> None:
     counted = "\n".join(f"{route} {method} {status}" for route, method, status in product(ROUTES, METHODS, STATUSES))
     environ = os.environ | {"PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", COUNT], env=environ, input=counted, text=True, check=True)
@@ -101,7 +101,7 @@ def test_what_is_counted_never_outgrows_that_room(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_threads_that_begin_at_once_count_together(tmp_path: Path) -> None:
+def test_no_count_is_lost_when_threads_start_together(tmp_path: Path) -> None:
     environ = os.environ | {"PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
     ended = subprocess.run([sys.executable, "-c", THREADS], env=environ, stdout=subprocess.PIPE, text=True, check=True)
     assert 'laudo_requests_total{method="GET",route="usuario",status="200"} 1000.0' in ended.stdout
@@ -109,7 +109,7 @@ def test_threads_that_begin_at_once_count_together(tmp_path: Path) -> None:
 
 
 @on_one_engine
-def test_who_hangs_up_is_one_line_without_an_address(place: Place) -> None:
+def test_disconnects_are_logged_once_and_without_an_address(place: Place) -> None:
     port = free_port()
     with serving(place, "--workers", "1", "--metrics-port", str(port)) as server:
         for _ in range(10):
@@ -123,7 +123,7 @@ def test_who_hangs_up_is_one_line_without_an_address(place: Place) -> None:
     assert "127.0.0.1'" not in said
 
 
-def test_who_is_connected_and_asks_nothing_does_not_hold_a_thread(
+def test_an_idle_connection_does_not_hold_a_thread(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(metrics, "_ASKING_SECONDS", 0.1)
@@ -139,7 +139,7 @@ def test_who_is_connected_and_asks_nothing_does_not_hold_a_thread(
     assert capsys.readouterr().err == "metrics: TimeoutError; a request for metrics was not answered\n"
 
 
-def test_who_asks_byte_by_byte_does_not_hold_a_thread_for_longer(
+def test_a_slow_request_does_not_hold_a_thread(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(metrics, "_ASKING_SECONDS", 0.3)
@@ -152,7 +152,7 @@ def test_who_asks_byte_by_byte_does_not_hold_a_thread_for_longer(
             for _ in range(200):
                 client.send(b"x")
                 sleep(0.05)
-            pytest.fail("it is listened to for ten seconds")
+            pytest.fail("the connection stays open for ten seconds")
         while threading.active_count() > before:
             sleep(0.01)
         assert scrape(port).startswith("HTTP/1.0 200")
@@ -160,7 +160,7 @@ def test_who_asks_byte_by_byte_does_not_hold_a_thread_for_longer(
 
 
 @on_one_engine
-def test_a_worker_whose_metrics_have_no_room_answers_and_says_so_once(place: Place, temporary: Path) -> None:
+def test_a_worker_without_room_for_metrics_answers_and_logs_it_once(place: Place, temporary: Path) -> None:
     port = free_port()
     with serving(place, "--workers", "1", "--metrics-port", str(port)) as server:
         assert server.ask("/usuario").status == 200
@@ -176,9 +176,7 @@ def test_a_worker_whose_metrics_have_no_room_answers_and_says_so_once(place: Pla
 
 
 @on_one_engine
-def test_what_a_killed_service_has_left_goes_with_the_next_start_and_nothing_else(
-    place: Place, temporary: Path, tmp_path: Path
-) -> None:
+def test_a_start_removes_only_the_metrics_of_killed_services(place: Place, temporary: Path, tmp_path: Path) -> None:
     with serving(place, "--workers", "1", "--metrics-port", str(free_port())) as killed:
         [left] = temporary.iterdir()
         for pid in (killed.process.pid, *killed.workers()):
@@ -202,7 +200,7 @@ def test_what_a_killed_service_has_left_goes_with_the_next_start_and_nothing_els
 
 
 @on_one_engine
-def test_a_request_is_answered_when_the_folder_of_metrics_was_removed(place: Place, temporary: Path) -> None:
+def test_requests_are_answered_after_the_metrics_folder_is_removed(place: Place, temporary: Path) -> None:
     port = free_port()
     with serving(place, "--workers", "1", "--metrics-port", str(port)) as server:
         [folder] = temporary.iterdir()
