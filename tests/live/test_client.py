@@ -1,4 +1,4 @@
-"""The SDK with the service as people run it."""
+"""The SDK with a running `laudo serve`."""
 
 from collections.abc import Iterator
 
@@ -15,14 +15,14 @@ def client(server: Server) -> Iterator[Laudo]:
         yield client
 
 
-def test_walks_by_cursor_and_by_number_agree(client: Laudo) -> None:
+def test_walks_by_cursor_and_by_page_number_agree(client: Laudo) -> None:
     page = client.relatorios(sort="numero_documento")
     by_cursor = list(page)
     assert len(by_cursor) == page.total
     assert list(page.all(workers=4)) == by_cursor
 
 
-def test_the_awaited_client_gives_the_same(client: Laudo, server: Server) -> None:
+def test_the_async_client_gives_the_same_items(client: Laudo, server: Server) -> None:
     async def walk() -> list[str]:
         async with AsyncLaudo(server.url, server.place.token) as other:
             page = await other.pessoas(nome="maria")
@@ -31,18 +31,18 @@ def test_the_awaited_client_gives_the_same(client: Laudo, server: Server) -> Non
     assert awaiting.run(walk()) == [pessoa.cpf for pessoa in client.pessoas(nome="maria")]
 
 
-def test_counts_are_those_of_the_walk(client: Laudo) -> None:
+def test_contar_agrees_with_a_walk(client: Laudo) -> None:
     found = sum(item.status == "CONCLUIDO" for item in client.relatorios(rows=500))
     assert client.contar(status="CONCLUIDO") == found > 0
 
 
-def test_a_wrong_token(server: Server) -> None:
+def test_a_wrong_token_raises_an_error_with_a_request_id(server: Server) -> None:
     with Laudo(server.url, "nobodys-wrong-token") as client, pytest.raises(UnauthorizedError) as caught:
         client.usuario()
     assert caught.value.request_id
 
 
-def test_a_service_that_goes_away(own_place: Place) -> None:
+def test_a_walk_raises_transport_error_when_the_service_stops(own_place: Place) -> None:
     with serving(own_place, "--workers", "1") as server:
         client = Laudo(server.url, own_place.token)
         batches = client.relatorios_in_batches(rows=25)

@@ -31,8 +31,8 @@ def test_a_connection_answers_many_requests(server: Server, token: str) -> None:
             assert client.read().status == status
 
 
-@pytest.mark.engines("sqlite", reason="the store is not asked")
-def test_a_connection_too_many_waits_until_another_one_ends(place: Place) -> None:
+@pytest.mark.engines("sqlite", reason="the requests need no store")
+def test_a_connection_over_the_limit_waits_until_another_closes(place: Place) -> None:
     with serving(place, "--workers", "1") as server, ExitStack() as stack:
         clients = [stack.enter_context(Client(server.port)) for _ in range(1025)]
         for client in clients:
@@ -44,7 +44,7 @@ def test_a_connection_too_many_waits_until_another_one_ends(place: Place) -> Non
         assert waiting.read().status == 200
 
 
-def test_requests_sent_ahead_are_answered_in_order(server: Server, token: str) -> None:
+def test_pipelined_requests_are_answered_in_order(server: Server, token: str) -> None:
     ids = [f"ahead-{number}" for number in range(40)]
     with Client(server.port) as client:
         client.send(b"".join(request("/relatorios", token, f"X-Request-Id: {one}") for one in ids))
@@ -65,7 +65,7 @@ def test_head_has_the_headers_of_get_and_no_body(server: Server, token: str) -> 
         assert client.read(head=True).status == 404
 
 
-def test_names_of_headers_are_in_lower_case(server: Server, token: str) -> None:
+def test_header_names_are_in_lower_case(server: Server, token: str) -> None:
     with Client(server.port) as client:
         client.send(request("/relatorios", token, "Connection: close"))
         head, _, _ = client.rest().partition(b"\r\n\r\n")
@@ -74,7 +74,7 @@ def test_names_of_headers_are_in_lower_case(server: Server, token: str) -> None:
     assert {b"etag", b"link", b"x-request-id", b"date"} <= set(names)
 
 
-def test_a_client_that_hangs_up_disturbs_nobody(server: Server, token: str) -> None:
+def test_a_client_that_disconnects_does_not_affect_others(server: Server, token: str) -> None:
     for _ in range(20):
         with Client(server.port) as client:
             client.send(request("/relatorios?rows=1000", token))
@@ -88,7 +88,7 @@ def test_a_request_that_arrives_byte_by_byte_is_answered(server: Server, token: 
         assert client.read().status == 200
 
 
-def test_a_body_is_ignored_and_the_connection_goes_on(server: Server, token: str) -> None:
+def test_a_request_body_is_ignored_and_the_connection_stays_open(server: Server, token: str) -> None:
     for raw in (
         request("/usuario", token, "Content-Length: 5") + b"hello",
         request("/usuario", token, "Content-Length: 5", "Expect: 100-continue") + b"hello",
@@ -101,11 +101,11 @@ def test_a_body_is_ignored_and_the_connection_goes_on(server: Server, token: str
         assert server.statuses(raw) == [200, 200]
 
 
-def test_a_large_body_is_not_waited_for(server: Server, token: str) -> None:
+def test_a_request_with_a_large_body_is_answered(server: Server, token: str) -> None:
     assert server.statuses(request("/usuario", token, "Content-Length: 200000") + b"x" * 200_000)[:1] == [200]
 
 
-def test_a_body_that_does_not_come_is_not_waited_for(server: Server, token: str) -> None:
+def test_a_request_is_answered_without_its_announced_body(server: Server, token: str) -> None:
     for announced in ("Content-Length: 5", "Transfer-Encoding: chunked"):
         with Client(server.port) as client:
             client.send(request("/usuario", token, announced))
@@ -113,7 +113,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(server: Server, token: str)
             assert client.rest() == b""
 
 
-def test_every_method_but_three_is_refused(server: Server, token: str) -> None:
+def test_every_method_but_get_head_and_options_gives_405(server: Server, token: str) -> None:
     for method in ("POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "BREW", "WEBSOCKET", "get", "A" * 5000):
         answer = server.ask("/usuario", token, method=method)
         assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
@@ -121,14 +121,14 @@ def test_every_method_but_three_is_refused(server: Server, token: str) -> None:
     assert server.statuses(request("/usuario", token, "Content-Length: 5", method="POST") + b"hello") == [405, 200]
 
 
-def test_http_1_0_is_answered(server: Server) -> None:
+def test_an_http_1_0_request_is_answered(server: Server) -> None:
     assert server.statuses(b"GET /health HTTP/1.0\r\n\r\n") == [200]
 
 
 # Authorization.
 
 
-def test_two_authorization_headers_are_a_401_like_any_other(server: Server, token: str) -> None:
+def test_two_authorization_headers_give_the_usual_401(server: Server, token: str) -> None:
     [plain] = {server.ask("/usuario", "Authorization: nobodys-wrong-token").body}
     for pair in ((token, token), (token, "Authorization: x"), ("Authorization: x", token), (token, token.lower())):
         answer = server.ask("/usuario", *pair)
@@ -136,13 +136,13 @@ def test_two_authorization_headers_are_a_401_like_any_other(server: Server, toke
 
 
 @pytest.mark.parametrize("text", ["\xff\xfe" * 10, "\xc3\xa9" * 10, "a" * 60_000, "\t", "", "a\tb" * 5])
-def test_an_authorization_that_is_no_token_is_a_401(server: Server, text: str) -> None:
+def test_an_authorization_that_is_not_a_token_gives_401(server: Server, text: str) -> None:
     answer = server.ask("/relatorios", f"Authorization: {text}")
     assert answer.status == 401
     assert answer.headers["www-authenticate"] == 'Token realm="api"'
 
 
-def test_blanks_around_a_token_do_not_matter(server: Server, token: str) -> None:
+def test_whitespace_around_a_token_is_ignored(server: Server, token: str) -> None:
     assert server.ask("/usuario", token.replace(": ", ": \t  ") + " \t ").status == 200
     assert server.ask("/usuario", token.replace("Authorization: ", "aUTHORIZATION:")).status == 200
 
@@ -188,7 +188,9 @@ def test_blanks_around_a_token_do_not_matter(server: Server, token: str) -> None
     ],
     ids=lambda value: value[:40].encode("unicode_escape").decode() if isinstance(value, str) else None,
 )
-def test_a_target_is_answered_as_its_bytes_say(server: Server, token: str, target: str, status: int) -> None:
+def test_unusual_targets_get_their_status_and_inject_no_header(
+    server: Server, token: str, target: str, status: int
+) -> None:
     answer = server.ask(target, token)
     assert answer.status == status
     assert "x-injected" not in answer.headers
@@ -216,12 +218,12 @@ def test_a_target_is_answered_as_its_bytes_say(server: Server, token: str, targe
     ],
     ids=lambda raw: repr(raw[:60]),
 )
-def test_what_is_no_http_is_refused_and_nothing_follows_it(server: Server, raw: bytes) -> None:
+def test_input_that_is_not_http_is_refused_and_ends_the_connection(server: Server, raw: bytes) -> None:
     assert server.statuses(raw) in ([], [400], [414], [431])
     assert server.ask("/health").status == 200
 
 
-def test_a_head_without_end_is_refused_before_it_takes_up_much_memory(server: Server) -> None:
+def test_an_endless_header_is_refused_with_431(server: Server) -> None:
     with Client(server.port) as client, suppress(BrokenPipeError, ConnectionResetError):
         client.send(b"GET /health HTTP/1.1\r\nHost: test\r\nX: " + b"y" * 300_000)
         assert client.rest().startswith(b"HTTP/1.1 431 ")
@@ -231,13 +233,13 @@ def test_a_head_without_end_is_refused_before_it_takes_up_much_memory(server: Se
 @pytest.mark.parametrize(
     "body", [b"zz\r\nhello\r\n0\r\n\r\n", b"fffffffffffffffffff\r\n", b"5\r\nhello\r\n"], ids=["size", "huge", "cut"]
 )
-def test_a_broken_body_never_becomes_a_request(server: Server, token: str, body: bytes) -> None:
+def test_a_broken_chunked_body_is_never_read_as_a_request(server: Server, token: str, body: bytes) -> None:
     raw = request("/usuario", token, "Transfer-Encoding: chunked") + body
     assert len(server.statuses(raw)) <= 2
 
 
-def test_two_lengths_for_one_body_end_the_connection(server: Server, token: str) -> None:
-    """A proxy in front that uses the other length would pass on a part of the body as somebody else's request."""
+def test_conflicting_body_lengths_end_the_connection(server: Server, token: str) -> None:
+    """A proxy that uses the other length could pass on part of the body as the request of another client."""
     smuggled = request("/health", "X-Request-Id: smuggled")
     raw = request("/usuario", token, "Transfer-Encoding: chunked", "Content-Length: 3") + b"0\r\n\r\n" + smuggled
     assert server.statuses(raw) in ([200], [400])

@@ -21,7 +21,7 @@ from test_schemas import parts
 DOCUMENT: dict[str, Any] = openapi.document(max_rows=Settings().max_rows)
 
 
-def test_the_document_served_is_the_one_tested_here(server: Server) -> None:
+def test_the_served_document_equals_the_tested_one(server: Server) -> None:
     assert server.ask("/openapi.json").json == msgspec.to_builtins(DOCUMENT)
 
 
@@ -31,12 +31,12 @@ def test_the_document_is_valid_openapi_3_1(server: Server) -> None:
     validate(served, cls=OpenAPIV31SpecValidator)
 
 
-def test_every_operation_has_an_id_of_its_own() -> None:
+def test_every_operation_has_a_unique_id() -> None:
     ids = [operation["operationId"] for methods in DOCUMENT["paths"].values() for operation in methods.values()]
     assert len(ids) == len(set(ids))
 
 
-def test_generated_clients_have_names_for_everything_and_nothing_that_is_unused() -> None:
+def test_all_tags_and_components_are_declared_and_used() -> None:
     operations = [operation for methods in DOCUMENT["paths"].values() for operation in methods.values()]
     assert {tag for operation in operations for tag in operation["tags"]} == {tag["name"] for tag in DOCUMENT["tags"]}
     for tag in DOCUMENT["tags"]:
@@ -50,7 +50,7 @@ def test_generated_clients_have_names_for_everything_and_nothing_that_is_unused(
         assert set(schema.get("required", ())) <= set(schema.get("properties", ()))
 
 
-def test_generated_clients_invent_no_name_and_know_the_type_of_everything() -> None:
+def test_schemas_leave_no_name_or_type_for_generators_to_invent() -> None:
     schemas = DOCUMENT["components"]["schemas"]
     inner = [part for schema in schemas.values() for part in parts(schema) if part is not schema]
     assert [part for part in inner if isinstance(part.get("properties"), dict) and "type" in part] == []
@@ -58,7 +58,7 @@ def test_generated_clients_invent_no_name_and_know_the_type_of_everything() -> N
     assert [part for part in inner if None in part.get("enum", ())] == []
 
 
-def test_generated_clients_have_a_name_for_each_order_of_a_list() -> None:
+def test_every_sort_order_has_a_name_for_generated_clients() -> None:
     listed = [operation for path in ("/relatorios", "/pessoas") for operation in DOCUMENT["paths"][path].values()]
     orders = [each["schema"] for operation in listed for each in operation["parameters"] if each["name"] == "sort"]
     named = [dict(zip(order["x-enum-varnames"], order["enum"], strict=True)) for order in orders]
@@ -70,11 +70,11 @@ def test_generated_clients_have_a_name_for_each_order_of_a_list() -> None:
         assert len(names) == len(set(names.values()))
 
 
-# The examples of the reference, run as by somebody who copies them.
+# The examples of the reference, run as they are.
 
 
 @pytest.mark.parametrize("path", DOCUMENT["paths"])
-def test_the_examples_of_the_reference_answer_alike(server: Server, path: str) -> None:
+def test_the_curl_and_python_examples_give_the_same_answer(server: Server, path: str) -> None:
     if not (shutil.which("curl") and shutil.which("bash")):
         pytest.skip("the examples need bash and curl")
     chapter = server.ask("/docs.md").body.decode().partition(f"## GET {path}\n")[2].partition("\n## ")[0]

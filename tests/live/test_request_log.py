@@ -24,7 +24,7 @@ ROUTES = [
 ]
 
 
-def test_a_request_leaves_one_line_with_these_keys_only(place: Place) -> None:
+def test_each_request_writes_one_log_line_with_exactly_these_keys(place: Place) -> None:
     with serving(place, "--workers", "1") as server:
         answers = [server.ask(path) for path, _ in ROUTES]
     lines = server.log()
@@ -35,7 +35,7 @@ def test_a_request_leaves_one_line_with_these_keys_only(place: Place) -> None:
     assert [line["request_id"] for line in lines] == [answer.headers["x-request-id"] for answer in answers]
 
 
-def test_a_line_says_who_asked_what_and_when(place: Place) -> None:
+def test_a_log_line_names_time_token_route_and_filters(place: Place) -> None:
     began = datetime.now(UTC)
     with serving(place, "--workers", "1") as server:
         server.ask("/relatorios?page=2&tipo_pessoa=PESSOA&status=CONCLUIDO", "X-Request-Id: consulta-42")
@@ -55,7 +55,7 @@ def test_a_line_says_who_asked_what_and_when(place: Place) -> None:
     }
 
 
-def test_lines_of_two_workers_never_mix(place: Place) -> None:
+def test_log_lines_of_two_workers_never_mix(place: Place) -> None:
     with serving(place, "--workers", "2") as server:
         for _ in range(300):
             server.ask("/health")
@@ -63,7 +63,7 @@ def test_lines_of_two_workers_never_mix(place: Place) -> None:
     assert len(server.log()) == 300
 
 
-def test_lines_that_cannot_be_written_are_told_of_once_in_a_while(
+def test_a_failure_to_write_the_log_is_reported_once(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     full = os.open("/dev/full", os.O_WRONLY)
@@ -75,7 +75,7 @@ def test_lines_that_cannot_be_written_are_told_of_once_in_a_while(
     assert capfd.readouterr() == ("", "log: No space left on device; a request was not logged\n")
 
 
-def test_no_log_means_none(place: Place) -> None:
+def test_no_log_disables_the_request_log(place: Place) -> None:
     with serving(place, "--no-log") as server:
         assert server.ask("/usuario").status == 200
         assert server.ask("/usuario", "Authorization: nobodys-wrong-token").status == 401
@@ -92,17 +92,17 @@ SECRETS = {
 }
 
 
-def test_nothing_that_a_client_sends_is_logged(place: Place) -> None:
+def test_no_secret_sent_by_a_client_is_logged(place: Place) -> None:
     with serving(place, "--workers", "1", "--server-timing") as server:
         for text in SECRETS.values():
-            for raw in _holding(text, f"Authorization: {place.token}"):
+            for raw in _requests_with(text, f"Authorization: {place.token}"):
                 server.statuses(raw)
     said = server.said()
     assert [name for name, text in SECRETS.items() if text in said] == []
     assert place.token not in said
 
 
-def _holding(text: str, token: str) -> Iterator[bytes]:
+def _requests_with(text: str, token: str) -> Iterator[bytes]:
     """Give requests that contain a text in every possible place, and one that is not HTTP."""
     yield request(f"/relatorios?numero_documento={text}", token)
     yield request(f"/relatorios?nome={text}&status={text}&sort={text}", token)
@@ -140,7 +140,7 @@ LOGGED_IDS = {
 }
 
 
-def test_what_may_be_a_cpf_in_a_clients_request_id_is_echoed_and_not_logged(place: Place) -> None:
+def test_a_possible_cpf_in_a_request_id_is_echoed_but_not_logged(place: Place) -> None:
     with serving(place, "--workers", "1") as server:
         answers = [server.ask("/health", f"X-Request-Id: {given}") for given in LOGGED_IDS]
     assert [answer.headers["x-request-id"] for answer in answers] == list(LOGGED_IDS)
@@ -157,7 +157,7 @@ MISTAKES = {
 """For each engine, a change that makes a statement fail for good, and the name of the error."""
 
 
-def test_a_mistake_of_ours_is_told_without_what_was_asked(own_place: Place) -> None:
+def test_a_bug_gives_500_and_is_logged_without_request_data(own_place: Place) -> None:
     with serving(own_place, "--workers", "1", bugs=1) as server:
         with (
             closing(open_store(own_place.store, write=True)) as database,

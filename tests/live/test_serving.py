@@ -21,7 +21,9 @@ from live.server import Client, Place, Server, request, serving, wait_for_port, 
 @pytest.mark.timed
 @pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_answers_what_is_in_flight_and_exits_with_0(place: Place, number: signal.Signals, workers: str) -> None:
+def test_shutdown_answers_requests_in_flight_and_exits_with_0(
+    place: Place, number: signal.Signals, workers: str
+) -> None:
     asked = request("/relatorios?rows=1000", f"Authorization: {place.token}")
     with ExitStack() as stack:
         server = stack.enter_context(serving(place, "--workers", workers))
@@ -37,7 +39,7 @@ def test_it_answers_what_is_in_flight_and_exits_with_0(place: Place, number: sig
     assert "Traceback" not in server.said()
 
 
-def test_open_connections_do_not_keep_it_from_ending(place: Place) -> None:
+def test_open_connections_do_not_prevent_shutdown(place: Place) -> None:
     with serving(place) as server, Client(server.port) as silent, Client(server.port) as idle:
         idle.send(request("/health"))
         assert idle.read().status == 200
@@ -46,14 +48,14 @@ def test_open_connections_do_not_keep_it_from_ending(place: Place) -> None:
         assert silent.rest() == b""
 
 
-def test_it_starts_again_on_the_same_port_at_once(place: Place) -> None:
+def test_a_restart_on_the_same_port_succeeds_at_once(place: Place) -> None:
     with serving(place) as first:
         body = first.ask("/usuario").body
     with serving(place, port=first.port) as second:
         assert second.ask("/usuario").body == body
 
 
-def test_it_says_where_it_serves_and_no_more(place: Place) -> None:
+def test_stderr_shows_only_the_address_and_number_of_workers(place: Place) -> None:
     with serving(place, "--workers", "1") as server:
         assert server.ask("/health").status == 200
         wait_for_text(server.err)
@@ -64,7 +66,7 @@ def test_it_says_where_it_serves_and_no_more(place: Place) -> None:
 
 
 @pytest.mark.engines("sqlite", reason="the engine makes no difference")
-def test_no_worker_ever_reaches_the_limit_of_open_files(place: Place) -> None:
+def test_a_worker_never_reaches_the_limit_of_open_files(place: Place) -> None:
     with serving(place, "--workers", "1", files=128) as server, ExitStack() as stack:
         clients = [stack.enter_context(Client(server.port)) for _ in range(200)]
         for client in clients:
@@ -82,7 +84,7 @@ def test_no_worker_ever_reaches_the_limit_of_open_files(place: Place) -> None:
 
 @pytest.mark.timed
 @pytest.mark.engines("sqlite", reason="the engine makes no difference")
-def test_who_does_not_read_is_let_go_but_not_who_reads_slowly(place: Place) -> None:
+def test_stalled_readers_are_disconnected_and_slow_ones_are_not(place: Place) -> None:
     asked = request("/relatorios?rows=1000", f"Authorization: {place.token}")
     with serving(place, "--workers", "1", "--idle-timeout-ms", "1000") as server, ExitStack() as stack:
         body = server.ask("/relatorios?rows=1000").body
@@ -106,21 +108,21 @@ def test_who_does_not_read_is_let_go_but_not_who_reads_slowly(place: Place) -> N
 
 
 @pytest.mark.timed
-def test_who_is_answered_late_by_intention_holds_up_nobody(place: Place) -> None:
+def test_rehearsed_delays_do_not_delay_other_requests(place: Place) -> None:
     with serving(place, "--workers", "1", "--rehearse", "2s=50") as server, ThreadPoolExecutor(8) as pool:
         begun = monotonic()
         answers = list(pool.map(server.ask, ["/usuario"] * 16))
         took = monotonic() - begun
         wait_for_text(server.err)
     assert {answer.status for answer in answers} == {200}
-    assert 2 <= took < 8, "eight or so are late by two seconds each"
+    assert 2 <= took < 8, "about eight answers are delayed by two seconds each"
     assert server.err.read_text("utf-8").startswith("rehearsing 2s=50: some requests are refused or answered late\n")
 
 
 # Workers.
 
 
-def test_two_workers_answer(place: Place) -> None:
+def test_both_workers_answer(place: Place) -> None:
     with serving(place, "--workers", "2") as server:
         ids: list[str] = []
         began = monotonic()
@@ -131,7 +133,7 @@ def test_two_workers_answer(place: Place) -> None:
     assert len(set(ids)) == len(ids)
 
 
-def test_a_worker_that_dies_is_replaced(place: Place) -> None:
+def test_a_killed_worker_is_replaced(place: Place) -> None:
     with serving(place, "--workers", "1") as server:
         [worker] = server.workers()
         server.kill(worker)
@@ -140,7 +142,7 @@ def test_a_worker_that_dies_is_replaced(place: Place) -> None:
         assert worker not in server.workers()
 
 
-def test_workers_that_die_are_replaced_when_the_key_file_is_away(own_place: Place) -> None:
+def test_killed_workers_are_replaced_without_the_key_file(own_place: Place) -> None:
     with serving(own_place, "--workers", "2") as server:
         server.wait_to_say("laudo serves")
         own_place.key_file.unlink()
@@ -168,7 +170,7 @@ def waiting(own_place: Place) -> Iterator[Server]:
 
 
 @pytest.mark.engines("sqlite", reason="it is about files")
-def test_a_worker_that_starts_while_the_store_is_away_waits_for_it(waiting: Server) -> None:
+def test_a_worker_started_without_a_store_waits_for_it(waiting: Server) -> None:
     assert waiting.ask("/health").status == 200
     assert waiting.ask("/usuario").status == 503
     store = sqlite_file(waiting.place.store)
@@ -185,7 +187,7 @@ def test_a_worker_that_starts_while_the_store_is_away_waits_for_it(waiting: Serv
 @pytest.mark.timed
 @pytest.mark.engines("sqlite", reason="it is about files")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_service_ends_at_once_while_a_worker_waits_for_the_store(waiting: Server, number: signal.Signals) -> None:
+def test_shutdown_does_not_wait_for_a_worker_without_a_store(waiting: Server, number: signal.Signals) -> None:
     began = monotonic()
     waiting.interrupt(number)
     assert waiting.ended() == 0
@@ -193,7 +195,7 @@ def test_a_service_ends_at_once_while_a_worker_waits_for_the_store(waiting: Serv
 
 
 @pytest.mark.engines("sqlite", reason="it is about files")
-def test_a_worker_that_waits_for_the_store_ends_with_its_parent(waiting: Server) -> None:
+def test_a_worker_without_a_store_ends_with_its_parent(waiting: Server) -> None:
     watched = [os.pidfd_open(worker) for worker in waiting.workers()]
     waiting.process.kill()
     for worker in watched:
@@ -202,29 +204,29 @@ def test_a_worker_that_waits_for_the_store_ends_with_its_parent(waiting: Server)
 
 
 @pytest.mark.engines("sqlite", reason="the engine makes no difference")
-def test_no_thread_of_a_worker_interrupts_the_one_that_answers(place: Place) -> None:
+def test_all_threads_of_a_worker_use_the_batch_scheduling_policy(place: Place) -> None:
     with serving(place, "--workers", "1") as server:
         assert server.ask("/relatorios").status == 200
         [worker] = server.workers()
         policies = []
         for task in Path(f"/proc/{worker}/task").iterdir():
-            with suppress(ProcessLookupError):  # A thread that has started something ends meanwhile.
+            with suppress(ProcessLookupError):  # A thread that runs only at the start may have ended.
                 policies.append(os.sched_getscheduler(int(task.name)))
         assert len(policies) > 1
         with ThreadPoolExecutor(1) as alone:
-            allowed = alone.submit(_policy_in_batches).result()
+            allowed = alone.submit(_batch_policy).result()
         assert set(policies) == {allowed}
 
 
-def _policy_in_batches() -> int:
-    """Set SCHED_BATCH in this thread; gives the policy that results, since a sandbox may forbid the change."""
+def _batch_policy() -> int:
+    """Set SCHED_BATCH in this thread and give the policy in force; a sandbox may forbid the change."""
     with suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     return os.sched_getscheduler(0)
 
 
-@pytest.mark.engines("sqlite", reason="on a server it is the connections that only read")
-def test_no_worker_can_write_to_the_store(place: Place) -> None:
+@pytest.mark.engines("sqlite", reason="it is about files; on PostgreSQL the connections are read-only")
+def test_workers_open_the_store_read_only(place: Place) -> None:
     with serving(place, "--workers", "2") as server:
         assert {server.ask("/relatorios").status for _ in range(50)} == {200}
         modes = [mode for worker in server.workers() for mode in _modes(worker, sqlite_file(place.store))]
@@ -239,7 +241,7 @@ def _modes(pid: int, file: Path) -> list[int]:
     return [int(re.findall(r"flags:\s+([0-7]+)", info)[0], 8) & os.O_ACCMODE for info in infos]
 
 
-def test_what_is_imported_while_it_serves_is_seen_by_the_next_request(own_place: Place) -> None:
+def test_an_imported_report_is_seen_by_the_next_request(own_place: Place) -> None:
     report = (
         '{"numero": "0f8fad5b-d9cb-469f-a165-70867728950e", "status": "CONCLUIDO", "tipo_pessoa": "PESSOA",'
         ' "nome": "nova", "nome_pessoa": "Maria da Silva", "numero_documento": "12345678909",'
@@ -266,24 +268,24 @@ def refusal(place: Place, *flags: str) -> str:
     return line
 
 
-def test_a_port_in_use(server: Server) -> None:
+def test_a_port_in_use_is_refused_with_a_hint(server: Server) -> None:
     line = refusal(server.place, "--port", str(server.port))
     assert f"127.0.0.1:{server.port}" in line
     assert "hint: choose another --port" in line
 
 
-@pytest.mark.engines("sqlite", reason="it is about addresses")
-def test_a_host_that_is_not_here(place: Place) -> None:
+@pytest.mark.engines("sqlite", reason="the engine makes no difference")
+def test_a_host_of_another_machine_is_refused(place: Place) -> None:
     assert "192.0.2.1" in refusal(place, "--host", "192.0.2.1")
 
 
-def test_a_store_with_an_older_schema(own_place: Place) -> None:
+def test_a_store_with_an_older_schema_is_refused(own_place: Place) -> None:
     with closing(open_store(own_place.store, write=True)) as database, database.transaction() as write:
         write.fetch(Statement("DELETE FROM migration"))
     assert "run `laudo migrate`" in refusal(own_place)
 
 
 @pytest.mark.engines("sqlite", reason="it is about files")
-def test_a_file_that_is_no_store(own_place: Place) -> None:
+def test_a_file_that_is_not_a_store_is_refused(own_place: Place) -> None:
     sqlite_file(own_place.store).write_bytes(b"CPF;nome\n" * 1000)
     assert "not a store" in refusal(own_place)

@@ -11,17 +11,17 @@ ORIGIN = "https://app.example.com"
 
 
 @pytest.mark.parametrize("given", ["a", "consulta-42", "A.b_c-9", "x" * 64])
-def test_a_request_id_is_echoed(server: Server, given: str) -> None:
+def test_a_valid_request_id_is_echoed(server: Server, given: str) -> None:
     assert server.ask("/health", f"X-Request-Id: {given}").headers["x-request-id"] == given
 
 
 @pytest.mark.parametrize("given", ["", "x" * 65, "a b", "a,b", "é", "<script>", "a;b", "a/b"])
-def test_another_request_id_is_replaced(server: Server, given: str) -> None:
+def test_an_invalid_request_id_is_replaced(server: Server, given: str) -> None:
     made = server.ask("/health", f"X-Request-Id: {given}").headers["x-request-id"]
     assert re.fullmatch("[a-z]{9}-[0-9a-f]+(-[0-9a-f]{8}){2}", made)
 
 
-def test_request_ids_differ(server: Server) -> None:
+def test_generated_request_ids_are_unique(server: Server) -> None:
     made = [server.ask("/health").headers["x-request-id"] for _ in range(20)]
     assert len(set(made)) == len(made)
 
@@ -29,11 +29,11 @@ def test_request_ids_differ(server: Server) -> None:
 # Server-Timing.
 
 
-def test_no_stage_is_shown_unless_asked_for(server: Server) -> None:
+def test_server_timing_is_off_by_default(server: Server) -> None:
     assert "server-timing" not in server.ask("/relatorios").headers
 
 
-def test_the_stages_are_shown(place: Place) -> None:
+def test_server_timing_shows_the_duration_of_each_stage(place: Place) -> None:
     with serving(place, "--server-timing") as server:
         for path in ("/relatorios", "/pessoas"):
             shown = server.ask(path).headers["server-timing"]
@@ -48,13 +48,13 @@ def cors(headers: dict[str, str]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("method", ["GET", "OPTIONS"])
-def test_no_origin_is_allowed_unless_set(server: Server, method: str) -> None:
+def test_no_origin_is_allowed_by_default(server: Server, method: str) -> None:
     answer = server.ask("/relatorios", f"Origin: {ORIGIN}", method=method)
     assert cors(answer.headers) == {}
 
 
-@pytest.mark.engines("sqlite", reason="it is about what surrounds every answer")
-def test_an_origin_that_is_set_is_allowed_and_no_other(place: Place) -> None:
+@pytest.mark.engines("sqlite", reason="the engine makes no difference")
+def test_only_configured_origins_are_allowed(place: Place) -> None:
     with serving(place, "--allowed-origins", f"{ORIGIN},http://localhost:3000") as server:
         for origin in (ORIGIN, "http://localhost:3000"):
             allowed = server.ask("/usuario", f"Origin: {origin}")
@@ -71,8 +71,8 @@ def test_an_origin_that_is_set_is_allowed_and_no_other(place: Place) -> None:
             assert "Origin" in refused.headers["vary"]
 
 
-@pytest.mark.engines("sqlite", reason="it is about what surrounds every answer")
-def test_a_page_of_an_allowed_origin_may_send_the_token(place: Place) -> None:
+@pytest.mark.engines("sqlite", reason="the engine makes no difference")
+def test_a_preflight_of_an_allowed_origin_permits_the_token(place: Place) -> None:
     with serving(place, "--allowed-origins", ORIGIN) as server:
         asked = ("Access-Control-Request-Method: GET", "Access-Control-Request-Headers: authorization")
         answer = server.ask("/relatorios", f"Origin: {ORIGIN}", "Authorization: none", *asked, method="OPTIONS")
@@ -86,8 +86,8 @@ def test_a_page_of_an_allowed_origin_may_send_the_token(place: Place) -> None:
     }
 
 
-@pytest.mark.engines("sqlite", reason="it is about what surrounds every answer")
-def test_a_refusal_can_be_read_by_an_allowed_origin(place: Place) -> None:
+@pytest.mark.engines("sqlite", reason="the engine makes no difference")
+def test_an_allowed_origin_can_read_a_401(place: Place) -> None:
     with serving(place, "--allowed-origins", ORIGIN) as server:
         answer = server.ask("/usuario", f"Origin: {ORIGIN}", "Authorization: nobodys-wrong-token")
     assert answer.status == 401
@@ -97,7 +97,7 @@ def test_a_refusal_can_be_read_by_an_allowed_origin(place: Place) -> None:
 # Rate limit.
 
 
-def test_a_token_that_asks_too_fast_is_told_when_to_come_back(place: Place) -> None:
+def test_a_token_over_the_rate_limit_gets_429_with_retry_after(place: Place) -> None:
     with serving(place, "--workers", "1", "--rate-limit", "5") as server:
         answers = [server.ask("/usuario") for _ in range(30)]
         wrong = [server.ask("/usuario", "Authorization: nobodys-wrong-token") for _ in range(30)]
@@ -112,14 +112,14 @@ def test_a_token_that_asks_too_fast_is_told_when_to_come_back(place: Place) -> N
     assert {answer.status for answer in free} == {200}
 
 
-def test_without_a_limit_nobody_is_refused(server: Server) -> None:
+def test_no_request_is_refused_without_a_rate_limit(server: Server) -> None:
     assert {server.ask("/usuario").status for _ in range(200)} == {200}
 
 
 # max_rows.
 
 
-@pytest.mark.engines("sqlite", reason="it is about parameters")
+@pytest.mark.engines("sqlite", reason="the engine makes no difference")
 def test_a_page_has_at_most_max_rows(place: Place) -> None:
     with serving(place, "--max-rows", "50") as server:
         assert server.ask("/relatorios?rows=50").status == 200
@@ -131,8 +131,8 @@ def test_a_page_has_at_most_max_rows(place: Place) -> None:
 # Metrics.
 
 
-@pytest.mark.engines("sqlite", reason="it is about what surrounds every answer")
-def test_metrics_count_over_both_workers_on_a_port_of_their_own(place: Place) -> None:
+@pytest.mark.engines("sqlite", reason="the engine makes no difference")
+def test_metrics_of_both_workers_are_served_on_their_own_port(place: Place) -> None:
     port = free_port()
     with serving(place, "--workers", "2", "--metrics-port", str(port)) as server:
         for _ in range(100):
@@ -148,5 +148,5 @@ def test_metrics_count_over_both_workers_on_a_port_of_their_own(place: Place) ->
     assert not [each for each in ("52998224725", "BREW", place.token) if each in text]
 
 
-def test_metrics_are_off_unless_asked_for(server: Server) -> None:
+def test_metrics_are_off_by_default(server: Server) -> None:
     assert server.ask("/metrics").status == 404
