@@ -35,6 +35,7 @@ from laudo.client import (
     transports,
 )
 
+ONCE = Limits(retries=0)
 HURRY = Limits(deadline=0.6, connect=0.3, read=0.3, retries=0)
 PATIENCE = 5.0
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
@@ -165,7 +166,7 @@ def test_an_unrequested_compression_raises_answer_error(ask: Ask, packed: str) -
     head = OK + f"Content-Encoding: {packed}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     told = r"^the answer is compressed in a way that was not requested \(status 200\)$"
     with serving(answering(head + body)) as base, pytest.raises(AnswerError, match=told):
-        ask(base, HURRY)
+        ask(base, ONCE)
 
 
 @pytest.mark.parametrize("packed", ["x-gzip", "X-GZIP"])
@@ -174,7 +175,7 @@ def test_x_gzip_and_a_byte_order_mark_are_accepted(ask: Ask, packed: str, mark: 
     body = gzip.compress(mark + gzip.decompress(BODY))
     head = OK + f"Content-Encoding: {packed}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     with serving(answering(head + body)) as base:
-        ask(base, HURRY)
+        ask(base, ONCE)
 
 
 def test_the_error_for_a_refused_connection_names_the_base_url(ask: Ask) -> None:
@@ -285,7 +286,7 @@ def test_a_broken_socks_proxy_is_retried_and_named_in_the_error(
     assert (caught.value.status, len(asked)) == (None, 2)
 
 
-def failure(ask: Ask, base: str, limits: Limits = HURRY) -> str:
+def failure(ask: Ask, base: str, limits: Limits = ONCE) -> str:
     """Fail to connect; gives the message. The error keeps its cause, but no traceback, which could hold the token."""
     with pytest.raises(TransportError) as caught:
         ask(base, limits)
@@ -312,7 +313,7 @@ def failure(ask: Ask, base: str, limits: Limits = HURRY) -> str:
 )
 def test_the_error_for_a_broken_answer_keeps_no_cause(ask: Ask, serve: Serve, told: str) -> None:
     with serving(serve) as base, pytest.raises(TransportError) as caught:
-        ask(base, HURRY)
+        ask(base, ONCE)
     assert str(caught.value) == f"incomplete answer from {base}: {told}"
     assert caught.value.__cause__ is None
 
@@ -330,7 +331,7 @@ def test_an_exception_being_handled_does_not_change_the_message(ask: Ask) -> Non
             Path("/no/such/file").read_bytes()
         except FileNotFoundError:
             with pytest.raises(TransportError, match=r"is not HTTP$"):
-                ask(base, HURRY)
+                ask(base, ONCE)
 
 
 @pytest.mark.parametrize(
@@ -361,7 +362,7 @@ def test_an_exception_being_handled_is_not_part_of_the_cause(ask: Ask) -> None:
         Path("/no/such/file").read_bytes()
     except FileNotFoundError:
         with pytest.raises(TransportError) as caught:
-            ask(f"http://127.0.0.1:{port}", HURRY)
+            ask(f"http://127.0.0.1:{port}", ONCE)
         cause = caught.value.__cause__
         assert isinstance(cause, httpx.ConnectError)
         assert isinstance(cause.__cause__, ConnectionRefusedError)
