@@ -457,15 +457,15 @@ def test_a_walk_resumes_from_a_place_of_an_older_version(client: Client, service
     assert sum(len(batch.itens) for batch in rest) == 35
 
 
-def test_a_walk_ends_if_the_service_ignores_the_page_number() -> None:
-    walk = Walk(relatorios({}), rows=25)
-    items = Service(newest_first(25))
-    seen = 0
-    while call := walk.wanted():
-        seen += len(walk.take(relatorios({}).read({}, items.list("/relatorios", {}, page=1, rows=25).content)).itens)
-        items.relatorios = newest_first(25)
-        assert call.item.__name__ == "Relatorio"
-    assert seen == 25
+def test_a_walk_ends_if_every_page_has_the_same_items() -> None:
+    walk, items = Walk(relatorios({}), rows=25), newest_first(25)
+    seen, pages = list[object](), list[str]()
+    while (call := walk.wanted()) and len(pages) < 10:
+        pages.append(dict(call.parameters)["page"])
+        answer = listed(items, total=100, page=int(pages[-1]))
+        seen += walk.take(relatorios({}).read({}, answer.content)).itens
+    assert pages == ["1", "2", "3", "4"]
+    assert numeros(seen) == [item["numero"] for item in items]
 
 
 def test_a_walk_ends_if_the_total_depends_on_the_page() -> None:
