@@ -3,7 +3,7 @@
 from laudo.server.recent import Recent
 
 
-def test_what_was_not_used_for_longest_makes_room() -> None:
+def test_the_least_recently_used_value_is_evicted() -> None:
     kept: Recent[str, int] = Recent(3)
     for number, key in enumerate("abc"):
         kept.keep(key, number)
@@ -15,7 +15,7 @@ def test_what_was_not_used_for_longest_makes_room() -> None:
     assert [kept.get(key) for key in "acde"] == [4, None, 3, 5]
 
 
-def test_a_value_takes_up_its_size_as_long_as_it_is_kept() -> None:
+def test_a_value_counts_with_its_size_until_it_is_replaced_or_dropped() -> None:
     kept: Recent[str, bytes] = Recent(10, len)
     kept.keep("a", bytes(6))
     kept.keep("a", bytes(4))
@@ -28,7 +28,7 @@ def test_a_value_takes_up_its_size_as_long_as_it_is_kept() -> None:
     assert [kept.get(key) for key in "abcd"] == [None, None, bytes(4), bytes(1)]
 
 
-def test_what_is_larger_than_all_the_room_is_not_kept_and_costs_nothing_else_its_place() -> None:
+def test_a_value_above_the_limit_is_not_kept_and_evicts_no_other() -> None:
     kept: Recent[str, bytes] = Recent(10, len)
     kept.keep("a", bytes(4))
     kept.keep("b", bytes(10 - 4))

@@ -172,7 +172,7 @@ def test_a_row_with_every_column_becomes_a_report() -> None:
     assert items(f"{HEADER}\n{ROW}\n".encode()) == [(2, RELATORIO)]
 
 
-def test_columns_come_in_any_order_and_optional_ones_may_lack() -> None:
+def test_columns_may_have_any_order_and_optional_ones_may_be_absent() -> None:
     header = "numero_documento,nome,tipo_pessoa,numero,status,atualizado_em"
     found = only(f"{header}\n{CNPJ},x,empresa,{RELATORIO.numero},concluido,2026-01-31T12:00:00Z".encode())
     assert (found.numero_documento, found.nome_pessoa, found.mensagem) == (CNPJ, "", "")
@@ -229,24 +229,24 @@ def test_a_byte_order_mark_carriage_returns_and_blank_lines_are_accepted() -> No
 @pytest.mark.parametrize(
     "content", [b"", b"\n", b"\xef\xbb\xbf", b" \r\n\t\n", gzip.compress(b"", mtime=0), HEADER.encode()]
 )
-def test_a_file_without_reports_holds_none(content: bytes) -> None:
+def test_a_file_without_reports_yields_nothing(content: bytes) -> None:
     assert items(content) == []
     assert items(content, "reports.csv") == []
 
 
 @pytest.mark.parametrize("name", ["a.ndjson", "A.JSONL", "a.ndjson.gz", "a.json", "-", ""])
-def test_ndjson_is_known_by_the_name_or_the_first_character(name: str) -> None:
+def test_ndjson_is_recognized_by_file_name_or_first_character(name: str) -> None:
     content = gzip.compress(GOOD) if name.endswith(".gz") else GOOD
     assert items(content, name) == [(1, RELATORIO)]
 
 
 @pytest.mark.parametrize("name", ["a.csv", "A.CSV.gz", "-", ""])
-def test_csv_is_known_by_the_name_or_the_first_character(name: str) -> None:
+def test_csv_is_recognized_by_file_name_or_first_character(name: str) -> None:
     content = f"{HEADER}\n{ROW}".encode()
     assert items(gzip.compress(content) if name.endswith(".gz") else content, name) == [(2, RELATORIO)]
 
 
-def test_the_format_given_wins_over_the_name() -> None:
+def test_an_explicit_format_overrides_the_file_name() -> None:
     assert items(GOOD, "reports.csv", "ndjson") == [(1, RELATORIO)]
 
 
@@ -328,7 +328,7 @@ DOCUMENTO = "accepted: 11 digits (CPF) for Pessoa, 14 characters (CNPJ) for Empr
         ({"Nome_Pesoa": "x"}, "unknown field at position 11; nearest accepted name: nome_pessoa"),
     ],
 )
-def test_a_wrong_field_is_named_with_what_is_accepted(changed: dict[str, object], expected: str) -> None:
+def test_a_rejection_names_the_wrong_field_and_what_is_accepted(changed: dict[str, object], expected: str) -> None:
     assert reason(line(**changed)) == expected
 
 
@@ -368,11 +368,11 @@ def not_json(character: int) -> str:
         (b"{" * 1_000_000, "longer than 64 KiB"),
     ],
 )
-def test_a_line_that_is_no_object_of_json_is_rejected(content: bytes, expected: str) -> None:
+def test_a_line_that_is_not_one_valid_json_object_is_rejected(content: bytes, expected: str) -> None:
     assert reason(content) == expected
 
 
-def test_a_line_of_64_kib_is_read_and_one_byte_more_is_not() -> None:
+def test_a_line_may_have_64_kib_and_not_one_byte_more() -> None:
     assert items(GOOD.ljust(65_536) + b"\n" + GOOD.ljust(65_537) + b"\n" + GOOD) == [
         (1, RELATORIO),
         Rejected(2, "longer than 64 KiB"),
@@ -381,7 +381,7 @@ def test_a_line_of_64_kib_is_read_and_one_byte_more_is_not() -> None:
 
 
 @pytest.mark.parametrize("separator", [b"\n", b"\r\n"])
-def test_a_bad_line_never_stops_the_rest(separator: bytes) -> None:
+def test_lines_after_a_bad_line_are_still_read(separator: bytes) -> None:
     content = separator.join([GOOD, b"{", b"", b"\xff", GOOD, b"x" * 200_000, GOOD])
     assert items(content, file_format="ndjson") == [
         (1, RELATORIO),
@@ -427,7 +427,7 @@ QUOTED = ROW.replace("Válido.", '"{}"')
         ("x" * 70_000, "longer than 64 KiB"),
     ],
 )
-def test_a_wrong_row_is_rejected_by_its_first_line(row: str, expected: str) -> None:
+def test_a_wrong_row_is_rejected_with_the_number_of_its_first_line(row: str, expected: str) -> None:
     content = f"{HEADER}\n{ROW}\n{row}\n{ROW}\n"
     assert items(content.encode()) == [
         (2, RELATORIO),
@@ -436,7 +436,7 @@ def test_a_wrong_row_is_rejected_by_its_first_line(row: str, expected: str) -> N
     ]
 
 
-def test_the_word_null_in_a_cell_is_a_text_where_one_may_stand_and_elsewhere_refused() -> None:
+def test_the_word_null_is_accepted_only_in_free_text_cells() -> None:
     cells = dict(zip(LINE, ROW.split(","), strict=True))
     lines = (",".join((cells | {name: "null"}).values()) for name in LINE)
     told = items("\n".join((HEADER, *lines)).encode())
@@ -445,17 +445,17 @@ def test_the_word_null_in_a_cell_is_a_text_where_one_may_stand_and_elsewhere_ref
     assert Rejected(7, f"resultado is not accepted; {RESULTADO}") in told
 
 
-def test_a_quote_inside_a_bare_cell_is_a_character() -> None:
+def test_a_quote_inside_an_unquoted_cell_is_an_ordinary_character() -> None:
     found = only(f"{HEADER}\n{ROW}".replace("Maria da", 'Maria "da"').encode())
     assert found.nome_pessoa == 'Maria "da" Silva'
 
 
-def test_a_row_is_never_taken_from_inside_a_quote_that_does_not_close() -> None:
+def test_no_row_is_read_from_inside_an_unclosed_quote() -> None:
     content = f'{HEADER}\n{ROW}\n"{ROW}\n{ROW}\n{ROW}\n'
     assert items(content.encode()) == [(2, RELATORIO), Rejected(3, NEVER_CLOSED.format(3), final=True)]
 
 
-def test_of_a_row_with_a_quote_that_does_not_close_the_line_is_told_on_which_that_opens() -> None:
+def test_an_unclosed_quote_is_reported_with_the_line_where_it_opens() -> None:
     content = f'{HEADER}\n{ROW}\n"a\n""\nb",c,"d",",e\n' + f"{ROW}\n" * 1000
     assert items(content.encode()) == [(2, RELATORIO), Rejected(3, NEVER_CLOSED.format(5), final=True)]
 
@@ -468,7 +468,7 @@ def test_of_a_row_with_a_quote_that_does_not_close_the_line_is_told_on_which_tha
         ([(4, Unread("truncated", final=True))], (3, Unread("truncated", final=True))),
     ],
 )
-def test_what_comes_before_a_quote_that_is_still_open_is_not_held_back(
+def test_rows_before_an_open_quote_are_yielded_without_waiting(
     rest: list[tuple[int, Line] | None], given: tuple[int, Line]
 ) -> None:
     """None means that nothing has come for a while; the reports so far are then stored, even in the midst of a row."""
@@ -477,7 +477,7 @@ def test_what_comes_before_a_quote_that_is_still_open_is_not_held_back(
     assert list(filter(None, rows)) == [given]
 
 
-def test_what_follows_a_quote_that_closes_far_behind_is_read() -> None:
+def test_rows_after_a_quote_that_closes_much_later_are_read() -> None:
     """The next quoted cell closes the quote, so the lines between belong to one cell and are no rows."""
     wrong = ROW.replace("Válido.", '"Válido.') + "\n"
     content = f"{HEADER}\n{ROW}\n{wrong}" + f"{ROW}\n" * 1000 + f"{QUOTED.format('a')}\n{ROW}\n"
@@ -527,7 +527,7 @@ SPREAD = (
         (json.dumps(LINE), "a.ndjson.gz", "the name ends in .gz, but the content is not gzip"),
     ],
 )
-def test_a_file_that_cannot_be_read_at_all_is_an_error(content: str, name: str, expected: str) -> None:
+def test_an_unreadable_file_raises_an_error_that_says_why(content: str, name: str, expected: str) -> None:
     with pytest.raises(RecordsError) as error:
         items(content.encode(), name)
     assert str(error.value) == expected
@@ -536,7 +536,7 @@ def test_a_file_that_cannot_be_read_at_all_is_an_error(content: str, name: str, 
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
 @pytest.mark.parametrize("content", [HEADER, json.dumps(LINE)])
-def test_another_encoding_is_named(encoding: str, content: str, mark: str) -> None:
+def test_the_error_names_an_encoding_other_than_utf8(encoding: str, content: str, mark: str) -> None:
     with pytest.raises(RecordsError, match=f"the file is {encoding[:6].upper()}; accepted: UTF-8"):
         items(f"{mark}{content}\n".encode(encoding))
 
@@ -549,7 +549,7 @@ CORRUPT = "corrupt gzip: the data is damaged; nothing from this line on was read
 
 
 @given(st.data())
-def test_a_truncated_gzip_gives_what_is_readable_and_one_rejection(data: st.DataObject) -> None:
+def test_a_truncated_gzip_yields_its_readable_lines_and_one_rejection(data: st.DataObject) -> None:
     reports = data.draw(st.lists(relatorios(), min_size=1, max_size=4))
     whole = gzip.compress(b"".join(msgspec.json.encode(wire(found)) + b"\n" for found in reports))
     found = items(whole[: data.draw(st.integers(2, len(whole) - 1))])
@@ -557,7 +557,7 @@ def test_a_truncated_gzip_gives_what_is_readable_and_one_rejection(data: st.Data
     assert found[:-1] == list(enumerate(reports, 1))[: len(found) - 1]
 
 
-def test_the_half_read_row_of_a_truncated_gzip_is_no_report() -> None:
+def test_a_cut_off_row_of_a_truncated_gzip_is_not_a_report() -> None:
     content = gzip.compress(f'{HEADER}\n{ROW}\n"{ROW}\n{ROW}'.encode())
     assert items(content[:-8]) == [(2, RELATORIO), Rejected(3, TRUNCATED, final=True)]
     assert items(gzip.compress(f"{HEADER}\n{ROW}".encode())[:-8]) == [Rejected(2, TRUNCATED, final=True)]
@@ -568,7 +568,7 @@ def test_a_corrupt_gzip_is_rejected(damage: bytes) -> None:
     assert items(damage) == [Rejected(1, CORRUPT, final=True)]
 
 
-def test_bytes_after_a_gzip_are_rejected_and_what_came_before_is_read() -> None:
+def test_garbage_after_a_gzip_is_rejected_and_the_reports_before_are_read() -> None:
     assert items(gzip.compress(GOOD + b"\n") + b"\0\0garbage") == [(1, RELATORIO), Rejected(2, CORRUPT, final=True)]
 
 
@@ -580,7 +580,7 @@ def test_bytes_after_a_gzip_are_rejected_and_what_came_before_is_read() -> None:
         st.tuples(st.sampled_from([*LINE, "x"]), st.sampled_from(['"a"', '"\\""', '"\\u0022"', "null", "true", "7"]))
     )
 )
-def test_the_fast_reading_of_a_line_agrees_with_the_strict_one(pairs: list[tuple[str, str]]) -> None:
+def test_the_fast_parser_agrees_with_the_strict_parser(pairs: list[tuple[str, str]]) -> None:
     complete = [(name, json.dumps(value)) for name, value in LINE.items()]
     for candidates in (pairs, complete + pairs, pairs + complete, list(dict(complete + pairs).items())):
         text = ",".join(f'"{name}" : {value}' for name, value in candidates)
@@ -603,14 +603,14 @@ SECRET = "Zulmira"
 
 
 @given(st.sampled_from([*LINE, SECRET]), st.text(max_size=3), st.text(max_size=3), st.booleans())
-def test_no_reason_repeats_the_line(name: str, before: str, after: str, as_csv: bool) -> None:
+def test_no_rejection_repeats_a_value_of_the_line(name: str, before: str, after: str, as_csv: bool) -> None:
     changed = LINE | {name: f"{before}{SECRET}{after}"}
     content = table([{key: str(changed[key]) for key in ACCEPTED}]) if as_csv else json.dumps(changed).encode()
     for item in items(content, file_format="csv" if as_csv else "ndjson"):
         assert SECRET not in repr(item)
 
 
-def test_the_repr_of_a_report_shows_its_number_only() -> None:
+def test_the_repr_of_a_report_shows_only_its_numero() -> None:
     assert repr(RELATORIO) == "Relatorio(numero='0f8fad5b-d9cb-469f-a165-70867728950e')"
     assert RELATORIO.__rich_repr__() == [("numero", RELATORIO.numero)]
     draft = ndjson.parse(GOOD)
@@ -618,7 +618,7 @@ def test_the_repr_of_a_report_shows_its_number_only() -> None:
     assert (repr(draft), draft.__rich_repr__()) == ("Draft()", [])
 
 
-def test_no_repr_shows_what_is_known_of_a_person() -> None:
+def test_no_repr_shows_personal_data() -> None:
     cpf, nome, email = RELATORIO.numero_documento, RELATORIO.nome_pessoa, "ana@example.com"
     batch = rows.prepared([RELATORIO])
     held = [
@@ -655,7 +655,7 @@ LINES = {"ndjson": [GOOD, GOOD, GOOD], "csv": [HEADER.encode(), ROW.encode(), RO
 
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
 @pytest.mark.parametrize("lines", LINES.values(), ids=LINES.keys())
-def test_what_has_come_of_a_pipe_is_given_before_the_rest_has(
+def test_reports_from_a_pipe_are_yielded_before_the_rest_arrives(
     monkeypatch: pytest.MonkeyPatch, lines: list[bytes], packed: bool
 ) -> None:
     """None is yielded while nothing more comes; half a line is kept until the rest of it arrives."""
@@ -682,7 +682,7 @@ def test_what_has_come_of_a_pipe_is_given_before_the_rest_has(
 # Progress and memory
 
 
-def test_a_source_tells_how_much_of_its_size_it_has_consumed() -> None:
+def test_a_source_reports_its_size_and_the_bytes_consumed() -> None:
     content = gzip.compress(GOOD + b"\n")
     with tempfile.TemporaryFile() as file:
         file.write(content)
@@ -736,7 +736,7 @@ print(peak())
 
 
 @pytest.mark.parametrize("stream", STREAMS.values(), ids=STREAMS.keys())
-def test_memory_stays_below_50_mb_whatever_comes(stream: str) -> None:
+def test_memory_stays_below_50_mb(stream: str) -> None:
     ran = subprocess.run([sys.executable, "-c", PEAK, stream, HEADER], capture_output=True, text=True, check=True)
     assert int(ran.stdout) < 50_000  # KiB
 

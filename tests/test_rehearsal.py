@@ -20,7 +20,9 @@ def statuses(client: Client, path: str, number: int) -> list[int]:
 
 
 @pytest.mark.parametrize("path", ["/relatorios", "/pessoas", "/usuario"])
-def test_so_many_requests_are_refused_and_the_others_answered(account: Account, client: NewClient, path: str) -> None:
+def test_the_configured_share_of_each_hundred_requests_is_refused(
+    account: Account, client: NewClient, path: str
+) -> None:
     plain = client(account.token).get(path)
     asking = client(account.token, rehearse=ALL)
     answers = [asking.get(path) for _ in range(300)]
@@ -31,13 +33,13 @@ def test_so_many_requests_are_refused_and_the_others_answered(account: Account, 
     assert {answer.body for answer in answers if answer.status == 200} == {plain.body}
 
 
-def test_a_short_test_meets_something_and_sometimes_twice_in_a_row(account: Account, client: NewClient) -> None:
+def test_25_requests_meet_every_failure_and_two_failures_in_a_row(account: Account, client: NewClient) -> None:
     met = statuses(client(account.token, rehearse=("503=10", "429=5")), "/usuario", 25)
     assert {429, 503} < set(met)
     assert any(200 not in pair for pair in pairwise(met))
 
 
-def test_threads_share_what_is_dealt(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_together_get_the_configured_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
     monkeypatch.setattr(time, "sleep", slept.append)
     rehearsal = Rehearsal(("1s=10", "2s=90"))
@@ -47,7 +49,7 @@ def test_threads_share_what_is_dealt(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Counter(slept) == {1.0: 200, 2.0: 1800}
 
 
-def test_a_refusal_is_as_it_is_when_it_is_meant(account: Account, client: NewClient) -> None:
+def test_a_rehearsed_refusal_looks_like_a_real_one(account: Account, client: NewClient) -> None:
     refused = {share.partition("=")[0]: client(account.token, rehearse=(f"{share[:3]}=100",)) for share in ALL}
     answers = {status: asking.get("/relatorios") for status, asking in refused.items()}
     assert {status: answer.status for status, answer in answers.items()} == {each: int(each) for each in answers}
@@ -61,14 +63,14 @@ def test_a_refusal_is_as_it_is_when_it_is_meant(account: Account, client: NewCli
     assert all("x-request-id" in answer.headers for answer in answers.values())
 
 
-def test_each_start_meets_the_same_and_a_repeat_is_no_exception(account: Account, new_app: NewApp) -> None:
+def test_every_start_has_the_same_failures_on_repeated_requests_too(account: Account, new_app: NewApp) -> None:
     first, second = (Client(new_app(rehearse=ALL), account.token) for _ in range(2))
     met = statuses(first, "/relatorios", 100)
     assert statuses(second, "/pessoas", 50) + statuses(second, "/relatorios?page=2", 50) == met
     assert len(set(met[50:])) > 2
 
 
-def test_only_who_may_ask_rehearses(account: Account, client: NewClient) -> None:
+def test_failures_are_rehearsed_only_for_callers_with_a_token(account: Account, client: NewClient) -> None:
     asking = client(account.token, rehearse=("503=100",))
     assert asking.get("/usuarios").status == 404
     assert asking.ask("POST", "/usuario").status == 405
@@ -77,11 +79,11 @@ def test_only_who_may_ask_rehearses(account: Account, client: NewClient) -> None
     assert {asking.get(path).status for path in ("/health", "/ready", "/openapi.json", "/docs", "/")} == {200}
 
 
-def test_nothing_is_rehearsed_unless_asked_for(account: Account, client: NewClient) -> None:
+def test_nothing_is_rehearsed_by_default(account: Account, client: NewClient) -> None:
     assert set(statuses(client(account.token), "/usuario", 200)) == {200}
 
 
-def test_an_answer_comes_late_and_is_the_same(
+def test_a_delayed_answer_has_the_same_body(
     store: Store, account: Account, client: NewClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.write(account, [relatorio(1)])
@@ -96,7 +98,7 @@ def test_an_answer_comes_late_and_is_the_same(
 
 
 @pytest.mark.usefixtures("let_pass")
-def test_who_is_answered_late_by_intention_is_not_refused_for_the_time_that_it_took(
+def test_a_rehearsed_delay_does_not_count_against_the_busy_limit(
     account: Account, client: NewClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slept: list[float] = []

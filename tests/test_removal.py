@@ -36,7 +36,7 @@ def _removal(store: Store, owners: list[Owner]) -> Removal:
 
 
 @pytest.mark.parametrize("most", [1, 7, 12, 1000])
-def test_persons_go_from_all_accounts_in_transactions_of_no_more_than_a_few_reports(
+def test_removing_persons_deletes_from_all_accounts_in_small_transactions(
     store: Store, owners: list[Owner], acme: Client, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     monkeypatch.setattr(removal, "MOST", most)
@@ -52,7 +52,7 @@ def test_persons_go_from_all_accounts_in_transactions_of_no_more_than_a_few_repo
 
 
 @pytest.mark.parametrize("most", [1, 7, 1000])
-def test_what_is_old_goes_and_persons_stay_with_what_is_newer(
+def test_removal_by_age_keeps_newer_reports_and_their_persons(
     store: Store, owners: list[Owner], acme: Client, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     monkeypatch.setattr(removal, "MOST", most)
@@ -64,7 +64,7 @@ def test_what_is_old_goes_and_persons_stay_with_what_is_newer(
     assert list(verify(store.database)) == []
 
 
-def test_a_writer_of_an_account_that_goes_on_counts_right(store: Store, owners: list[Owner]) -> None:
+def test_a_running_writer_counts_correctly_after_a_removal(store: Store, owners: list[Owner]) -> None:
     """A writer remembers counts until it sees that somebody else has written."""
     writer = Ingest(store.database, owners[1].id_conta, sizes=SMALL)
     writer.write([relatorio(100)])
@@ -75,7 +75,7 @@ def test_a_writer_of_an_account_that_goes_on_counts_right(store: Store, owners: 
     assert writer.delete([numero(101)]) == 1
 
 
-def test_no_bucket_begins_any_more_at_what_was_erased(store: Store, owners: list[Owner], account: Account) -> None:
+def test_no_bucket_begins_at_an_erased_cpf(store: Store, owners: list[Owner], account: Account) -> None:
     """Otherwise the CPF at which a bucket was split would stay in the store as the bucket's bound."""
     store.write(account, [relatorio(1000 + n, numero_documento=cpf(1000 + n)) for n in range(300)])
     removing = _removal(store, owners)
@@ -93,7 +93,7 @@ def _bounds(store: Store) -> set[str]:
     return {bytes(lower).decode() for (lower,) in store.database.fetch(Statement(asked, (axes.PESSOA_CPF.number,)))}
 
 
-def test_accounts_that_are_made_meanwhile_lose_theirs_too(
+def test_a_removal_includes_accounts_created_meanwhile(
     store: Store, owners: list[Owner], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(removal, "MOST", 7)
@@ -112,14 +112,14 @@ def test_accounts_that_are_made_meanwhile_lose_theirs_too(
     assert list(verify(store.database)) == []
 
 
-def test_lists_that_lose_nothing_keep_their_versions(store: Store, owners: list[Owner]) -> None:
+def test_a_removal_that_deletes_nothing_changes_no_version(store: Store, owners: list[Owner]) -> None:
     before = versions(store.database)
     assert [each.reports for each in _removal(store, owners).before(NOON)] == [0]
     assert [each.reports for each in _removal(store, owners).of([cpf(77)])] == [0]
     assert versions(store.database) == before
 
 
-def test_what_is_deleted_leaves_a_servers_files_with_vacuum_full_alone(tmp_path: Path) -> None:
+def test_only_vacuum_full_erases_deleted_values_from_a_servers_files(tmp_path: Path) -> None:
     """A plain vacuum only lets later rows overwrite dead ones; until that happens, their bytes stay in the file.
 
     The planner's statistics also keep values of columns, among them the first and the last of each.
@@ -145,7 +145,7 @@ def test_what_is_deleted_leaves_a_servers_files_with_vacuum_full_alone(tmp_path:
         assert left("VACUUM FULL pg_statistic") == 0
 
 
-def test_a_store_that_a_newer_version_migrated_is_not_written(store: Store, owners: list[Owner]) -> None:
+def test_a_removal_refuses_a_store_migrated_by_a_newer_version(store: Store, owners: list[Owner]) -> None:
     with store.database.transaction() as connection:
         connection.run_script("INSERT INTO migration (name, applied_at) VALUES ('9999_newer.sql', 0)")
     with pytest.raises(StoreError, match="the store was migrated by a newer version of laudo"):

@@ -53,7 +53,7 @@ in_a_file = pytest.mark.engines("sqlite", reason="on a server it counts, too, wh
 
 
 @in_a_file
-def test_a_request_that_repeats_goes_no_further_while_the_store_does_not_change(
+def test_a_repeated_request_skips_the_application_until_the_store_changes(
     reached: list[str], acme: Client, store: Store, account: Account
 ) -> None:
     store.write(account, many(60))
@@ -71,7 +71,7 @@ def test_a_request_that_repeats_goes_no_further_while_the_store_does_not_change(
 
 
 @pytest.mark.engines("postgres", reason="a file is not asked for its state")
-def test_neither_does_it_where_the_store_must_be_asked_for_its_state(
+def test_repeats_skip_the_application_on_a_server_that_reports_its_state(
     reached: list[str], acme: Client, store: Store, account: Account
 ) -> None:
     def is_repeated(url: str) -> bool:
@@ -86,7 +86,7 @@ def test_neither_does_it_where_the_store_must_be_asked_for_its_state(
 
 
 @pytest.mark.engines("sqlite", reason="only a file has companions")
-def test_a_copy_put_beside_what_another_store_has_left_is_never_answered_as_it_was(
+def test_a_restored_store_with_a_stale_shm_file_never_gives_old_answers(
     store: Store, store_url: str, account: Account, key_file: Path, tmp_path: Path
 ) -> None:
     """It has no log until somebody writes; a writer then uses the companion file that it finds, and deletes it."""
@@ -115,7 +115,9 @@ class _Counting(Forwarding):
 
 
 @pytest.mark.parametrize("cache_bytes", [0, 100_000])
-def test_each_request_begins_once(store_url: str, new_app: NewApp, account: Account, cache_bytes: int) -> None:
+def test_each_request_asks_the_store_for_its_mark_once(
+    store_url: str, new_app: NewApp, account: Account, cache_bytes: int
+) -> None:
     with closing(open_store(store_url)) as opened:
         database = _Counting(opened)
         client = Client(new_app(database, cache_bytes=cache_bytes), account.token)
@@ -136,7 +138,7 @@ def test_refusals_and_other_methods_are_never_repeated(reached: list[str], new_a
     assert asking.head("/relatorios").body == b""
 
 
-def test_nothing_is_repeated_where_answers_are_not_kept_or_show_their_time(
+def test_no_answer_is_repeated_without_a_cache_or_with_server_timing(
     reached: list[str], new_app: NewApp, account: Account
 ) -> None:
     for settings in ({"cache_bytes": 0}, {"server_timing": True}):
@@ -148,14 +150,14 @@ def test_nothing_is_repeated_where_answers_are_not_kept_or_show_their_time(
         assert len(reached) == 6
 
 
-def test_the_id_that_a_request_brings_is_given_back(acme: Client) -> None:
+def test_each_answer_echoes_a_valid_request_id(acme: Client) -> None:
     given = [acme.ask("GET", "/relatorios", headers={"X-Request-Id": f"consulta-{n}"}) for n in range(3)]
     assert [answer.headers["x-request-id"] for answer in given] == ["consulta-0", "consulta-1", "consulta-2"]
     refused = acme.ask("GET", "/relatorios", headers={"X-Request-Id": "uma consulta"})
     assert refused.headers["x-request-id"] != "uma consulta"
 
 
-def test_each_repeat_has_its_line_in_the_log(
+def test_each_repeat_writes_its_own_log_line(
     client: NewClient, account: Account, capfd: pytest.CaptureFixture[str]
 ) -> None:
     asking = client(account.token, log=True)
@@ -181,7 +183,7 @@ def test_each_repeat_has_its_line_in_the_log(
     )
 
 
-def test_repeats_count_against_the_limit_of_their_token(
+def test_repeats_count_against_the_rate_limit_of_their_token(
     store: Store, account: Account, new_app: NewApp, let_pass: Callable[[float], None]
 ) -> None:
     served = new_app(rate_limit=3)
@@ -212,9 +214,7 @@ def happen(
         store.enable(Level.ACCOUNT, account.id_conta)
 
 
-def test_answers_are_those_of_a_worker_that_keeps_nothing_whatever_happens_between(
-    store: Store, new_app: NewApp
-) -> None:
+def test_answers_equal_those_of_a_worker_without_a_cache(store: Store, new_app: NewApp) -> None:
     """Generated requests, most of them repeated, among writes, revoked tokens and disabled accounts."""
     seeded = random.Random(8)
     first = store.account()
@@ -253,7 +253,7 @@ def test_answers_are_those_of_a_worker_that_keeps_nothing_whatever_happens_betwe
 
 
 @in_a_file
-def test_long_questions_weigh_what_they_are(account: Account, new_app: NewApp, reached: list[str]) -> None:
+def test_the_cache_counts_the_size_of_long_requests_too(account: Account, new_app: NewApp, reached: list[str]) -> None:
     served = new_app(cache_bytes=100_000)
     asking = Client(served, account.token)
     padded = Client(served, f"{account.token}{' ' * 30_000}")
@@ -275,7 +275,7 @@ def test_long_questions_weigh_what_they_are(account: Account, new_app: NewApp, r
 
 
 @in_a_file
-def test_answers_that_were_given_long_ago_make_room_for_others(
+def test_the_oldest_answers_are_evicted_for_new_ones(
     store: Store, account: Account, new_app: NewApp, reached: list[str]
 ) -> None:
     store.write(account, many(200))
@@ -294,7 +294,7 @@ def test_answers_that_were_given_long_ago_make_room_for_others(
     assert len(reached) == 33
 
 
-def test_a_worker_grows_no_more_once_it_has_answered_thousands_of_questions(account: Account, new_app: NewApp) -> None:
+def test_memory_stops_growing_after_thousands_of_different_requests(account: Account, new_app: NewApp) -> None:
     """Empty answers have bodies of a hundred bytes, but each takes ten times as much memory."""
     asking = Client(new_app(cache_bytes=2_000_000), account.token)
     held = []
