@@ -227,7 +227,9 @@ def asked_for(seconds: float, ask: Callable[[], T]) -> list[tuple[float, T]]:
         ("is away", "away away", {0}),
     ],
 )
-def test_who_is_asked_first(primary: str, replicas: str, fit: set[int]) -> None:
+def test_fresh_replicas_come_first_then_the_primary_then_stale_replicas(
+    primary: str, replicas: str, fit: set[int]
+) -> None:
     """A lagging replica shows a recent heartbeat but was seen too long ago; one that is behind shows an older one."""
     states = {"fresh": (0.0, 9_500), "lagging": (10.0, 9_000), "behind": (10.0, 7_999), "away": (0.0, 99_000)}
     database = Replicas.__new__(Replicas)
@@ -249,12 +251,12 @@ def test_who_is_asked_first(primary: str, replicas: str, fit: set[int]) -> None:
     assert first == fit
 
 
-def test_requests_are_spread_over_the_replicas(opened: Open, cluster: Cluster) -> None:
+def test_requests_are_spread_evenly_over_the_replicas(opened: Open, cluster: Cluster) -> None:
     one, other = cluster.replicas
     assert asked(opened(), 40) == {one.port: 20, other.port: 20}
 
 
-def test_all_of_a_request_is_asked_of_one_replica(serve: Serve, cluster: Cluster) -> None:
+def test_all_statements_of_a_request_go_to_one_replica(serve: Serve, cluster: Cluster) -> None:
     client = serve()
     for _ in range(6):
         before = {table: read_by(cluster, table) for table in ("token", "usuario", "conta")}
@@ -265,7 +267,7 @@ def test_all_of_a_request_is_asked_of_one_replica(serve: Serve, cluster: Cluster
         assert set(token) == set(versions) <= ports(*cluster.replicas)
 
 
-def test_several_threads_keep_all_replicas_busy(serve: Serve, cluster: Cluster) -> None:
+def test_several_threads_use_the_replicas_evenly(serve: Serve, cluster: Cluster) -> None:
     client = serve()
     before = read_by(cluster, "token")
     with ThreadPoolExecutor(4) as pool:
@@ -274,7 +276,7 @@ def test_several_threads_keep_all_replicas_busy(serve: Serve, cluster: Cluster) 
     assert read_by(cluster, "token") - before == {replica.port: 40 for replica in cluster.replicas}
 
 
-def test_a_replica_cannot_tell_whether_it_is_as_it_was(opened: Open, cluster: Cluster) -> None:
+def test_only_the_primary_reports_a_mark_of_its_state(opened: Open, cluster: Cluster) -> None:
     """It does not know all transactions under way on the primary, and some may end without a trace in what it knows."""
     assert opened().fetch_marked([WHICH])[1] is None
     for server in cluster.servers:
@@ -282,7 +284,7 @@ def test_a_replica_cannot_tell_whether_it_is_as_it_was(opened: Open, cluster: Cl
             assert (database.fetch_marked(())[1] is None) == (server is not cluster.primary)
 
 
-def test_a_snapshot_is_of_one_server(opened: Open) -> None:
+def test_a_snapshot_reads_from_one_server(opened: Open) -> None:
     database = opened()
     for _ in range(4):
         database.mark()
@@ -296,7 +298,7 @@ def test_one_replica_is_enough(opened: Open, cluster: Cluster) -> None:
     until(lambda: asked(database, 4) == {replica.port: 4})
 
 
-def test_without_replicas_the_store_alone_is_opened(cluster: Cluster) -> None:
+def test_without_replicas_only_the_store_is_opened(cluster: Cluster) -> None:
     with closing(app.open_served(Settings(store=cluster.primary.url()))) as database:
         assert not isinstance(database, Replicas)
 
@@ -304,7 +306,7 @@ def test_without_replicas_the_store_alone_is_opened(cluster: Cluster) -> None:
 # How old an answer may be.
 
 
-def test_a_replica_that_lags_is_left_out_until_it_has_caught_up(
+def test_a_lagging_replica_is_not_used_until_it_has_caught_up(
     opened: Open, cluster: Cluster, capfd: pytest.CaptureFixture[str]
 ) -> None:
     lagging, other = cluster.replicas
@@ -317,7 +319,9 @@ def test_a_replica_that_lags_is_left_out_until_it_has_caught_up(
     told(capfd, "^store: the replica 1 is well again$")
 
 
-def test_nothing_is_older_than_the_lag(serve: Serve, store: Store, account: Account, cluster: Cluster) -> None:
+def test_no_answer_is_older_than_the_allowed_lag(
+    serve: Serve, store: Store, account: Account, cluster: Cluster
+) -> None:
     client = serve(SHORT_MS)
     for replica in cluster.replicas:
         halt(replica)
@@ -327,7 +331,7 @@ def test_nothing_is_older_than_the_lag(serve: Serve, store: Store, account: Acco
     assert {total for _, total in answers} <= {1, 2}
 
 
-def test_a_revoked_token_lives_no_longer_than_the_lag(
+def test_a_revoked_token_is_refused_after_the_allowed_lag(
     serve: Serve, store: Store, account: Account, cluster: Cluster
 ) -> None:
     client = serve(SHORT_MS)
@@ -338,7 +342,7 @@ def test_a_revoked_token_lives_no_longer_than_the_lag(
     assert {status for _, status in answers} <= {200, 401}
 
 
-def test_when_all_lag_the_primary_answers(opened: Open, cluster: Cluster) -> None:
+def test_the_primary_answers_when_all_replicas_lag(opened: Open, cluster: Cluster) -> None:
     database = opened(SHORT_MS)
     for replica in cluster.replicas:
         halt(replica)
@@ -358,7 +362,7 @@ def test_when_all_lag_the_primary_answers(opened: Open, cluster: Cluster) -> Non
     until(lambda: asked(database, 4) == {cluster.replicas[0].port: 4})
 
 
-def test_a_clock_that_is_ahead_hides_no_lag(opened: Open, cluster: Cluster) -> None:
+def test_a_heartbeat_from_the_future_does_not_hide_a_lag(opened: Open, cluster: Cluster) -> None:
     """A heartbeat with a time in the far future, from another machine's clock, counts like any other."""
     far = 9_000_000_000_000
     cluster.primary.execute(f"UPDATE heartbeat SET at_ms = {far}")
@@ -374,7 +378,7 @@ def test_a_clock_that_is_ahead_hides_no_lag(opened: Open, cluster: Cluster) -> N
         cluster.primary.execute("UPDATE heartbeat SET at_ms = 0")
 
 
-def test_a_heartbeat_tells_nothing_of_what_was_stored_after_it_was_sent(cluster: Cluster) -> None:
+def test_a_heartbeat_is_dated_before_its_transaction_begins(cluster: Cluster) -> None:
     begun: list[float] = []
 
     class Timed(Forwarding):
@@ -388,7 +392,7 @@ def test_a_heartbeat_tells_nothing_of_what_was_stored_after_it_was_sent(cluster:
         assert watch._beats.moment(watch._beats.last()) <= begun[0]
 
 
-def test_the_heartbeat_of_several_workers_never_goes_back(opened: Open, cluster: Cluster) -> None:
+def test_the_heartbeat_never_goes_back_with_several_workers(opened: Open, cluster: Cluster) -> None:
     for _ in range(3):
         opened(200, settled=False).fetch(WHICH)
     beat = "SELECT at_ms FROM heartbeat WHERE id = 1"
@@ -397,7 +401,7 @@ def test_the_heartbeat_of_several_workers_never_goes_back(opened: Open, cluster:
     assert len(set(seen)) > 3
 
 
-def test_an_answer_is_of_one_state_while_replicas_differ(
+def test_an_answer_shows_one_state_while_replicas_differ(
     serve: Serve, store: Store, account: Account, cluster: Cluster
 ) -> None:
     """The version, total and items of an answer belong together, whichever replica answered the request before."""
@@ -422,7 +426,7 @@ def test_an_answer_is_of_one_state_while_replicas_differ(
 # The primary is away.
 
 
-def test_replicas_go_on_without_the_primary_until_it_is_back(
+def test_replicas_answer_while_the_primary_is_down(
     serve: Serve, store: Store, account: Account, cluster: Cluster, capfd: pytest.CaptureFixture[str]
 ) -> None:
     client = serve(SHORT_MS)
@@ -451,7 +455,7 @@ class Full(StringIO):
         raise OSError(ENOSPC, "No space left on device")
 
 
-def test_a_server_is_watched_on_when_that_cannot_be_told(
+def test_servers_are_still_watched_when_stderr_cannot_be_written(
     opened: Open, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database = opened()
@@ -462,7 +466,7 @@ def test_a_server_is_watched_on_when_that_cannot_be_told(
     until(lambda: {*asked(database, 6)} == ports(*cluster.replicas))
 
 
-def test_without_the_primary_a_replica_that_lagged_before_is_the_last_to_be_asked(
+def test_without_the_primary_a_lagging_replica_is_asked_last(
     serve: Serve, store: Store, account: Account, cluster: Cluster
 ) -> None:
     lagging, other = cluster.replicas
@@ -478,7 +482,7 @@ def test_without_the_primary_a_replica_that_lagged_before_is_the_last_to_be_aske
     assert client.get("/relatorios").total == 1
 
 
-def test_a_primary_that_hangs_holds_up_no_request_for_good(serve: Serve, cluster: Cluster) -> None:
+def test_a_hanging_primary_delays_requests_only_for_a_while(serve: Serve, cluster: Cluster) -> None:
     client = serve(SHORT_MS)
     cluster.primary.pause()
     waited = [took(lambda: client.get("/relatorios").status) for _ in range(50)]
@@ -488,7 +492,7 @@ def test_a_primary_that_hangs_holds_up_no_request_for_good(serve: Serve, cluster
     assert {status for _, (status, _) in answers} == {200}
 
 
-def test_a_worker_that_starts_without_the_primary_answers(
+def test_a_worker_started_without_the_primary_answers(
     opened: Open, store: Store, account: Account, cluster: Cluster
 ) -> None:
     cluster.primary.stop("immediate")
@@ -496,7 +500,7 @@ def test_a_worker_that_starts_without_the_primary_answers(
     assert [client.get("/relatorios").status for _ in range(4)] == [200] * 4
 
 
-def test_when_no_server_answers_it_is_503_until_one_does(serve: Serve, cluster: Cluster) -> None:
+def test_without_any_server_requests_get_503_until_one_is_back(serve: Serve, cluster: Cluster) -> None:
     client = serve(SHORT_MS)
     for server in cluster.servers:
         server.stop("immediate")
@@ -507,7 +511,7 @@ def test_when_no_server_answers_it_is_503_until_one_does(serve: Serve, cluster: 
     until(lambda: client.get("/relatorios").status == 200)
 
 
-def test_a_promoted_replica_is_the_primary_of_a_url_that_names_both(
+def test_a_url_with_both_hosts_finds_the_promoted_replica_as_primary(
     opened: Open, store: Store, account: Account, cluster: Cluster
 ) -> None:
     with cluster.primary.replica(wal_retrieve_retry_interval="100ms") as heir:
@@ -531,7 +535,7 @@ def test_a_promoted_replica_is_the_primary_of_a_url_that_names_both(
         assert {by_both.get("/relatorios").total for _ in range(20)} == {2}
 
 
-def test_a_replica_that_is_promoted_beside_the_primary_is_asked_only_once_that_is_away(
+def test_a_replica_promoted_early_is_used_only_once_the_primary_is_down(
     serve: Serve, store: Store, account: Account, cluster: Cluster
 ) -> None:
     """It may be the next primary, which this service does not know yet, though another one already writes there."""
@@ -552,9 +556,7 @@ def test_a_replica_that_is_promoted_beside_the_primary_is_asked_only_once_that_i
 # A replica is away.
 
 
-def test_a_replica_that_is_killed_costs_no_request(
-    serve: Serve, cluster: Cluster, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_killed_replica_fails_no_request(serve: Serve, cluster: Cluster, capfd: pytest.CaptureFixture[str]) -> None:
     client = serve()
     killed = cluster.replicas[0]
     statuses: Counter[int] = Counter()
@@ -584,7 +586,7 @@ def test_a_replica_that_is_killed_costs_no_request(
     until(lambda: client.get("/usuario").status == 200 and read_by(cluster, "token")[killed.port] > before)
 
 
-def test_a_snapshot_that_breaks_off_is_repeated_on_another_server(opened: Open, cluster: Cluster) -> None:
+def test_an_interrupted_snapshot_is_retried_on_another_server(opened: Open, cluster: Cluster) -> None:
     database = opened()
     servers = {server.port: server for server in cluster.servers}
     seen: list[int] = []
@@ -601,7 +603,7 @@ def test_a_snapshot_that_breaks_off_is_repeated_on_another_server(opened: Open, 
     assert len(seen) == len(set(seen)) == 2
 
 
-def test_a_snapshot_that_finds_its_server_gone_is_taken_of_another_one(opened: Open, cluster: Cluster) -> None:
+def test_a_snapshot_uses_another_server_when_a_replica_is_down(opened: Open, cluster: Cluster) -> None:
     database = opened()
     gone, other = cluster.replicas
     gone.kill9()
@@ -610,7 +612,7 @@ def test_a_snapshot_that_finds_its_server_gone_is_taken_of_another_one(opened: O
         assert read(database, lambda connection: connection.fetch(WHICH)) == [(other.port,)]
 
 
-def test_a_snapshot_of_a_server_that_is_damaged_is_taken_of_another_one(opened: Open) -> None:
+def test_a_snapshot_of_a_damaged_server_is_retried_on_another(opened: Open) -> None:
     seen: list[int] = []
 
     def work(connection: Connection) -> int:
@@ -622,7 +624,7 @@ def test_a_snapshot_of_a_server_that_is_damaged_is_taken_of_another_one(opened: 
     assert read(opened(), work) == seen[1] != seen[0]
 
 
-def test_a_replica_that_hangs_delays_a_request_and_then_is_left_out(opened: Open, cluster: Cluster) -> None:
+def test_a_hanging_replica_delays_a_request_and_is_then_not_used(opened: Open, cluster: Cluster) -> None:
     hung, other = cluster.replicas
     database = opened()
     hung.pause()
@@ -635,7 +637,7 @@ def test_a_replica_that_hangs_delays_a_request_and_then_is_left_out(opened: Open
     until(lambda: {*asked(database, 6)} == ports(hung, other))
 
 
-def test_a_statement_that_takes_too_long_is_not_asked_again_elsewhere(opened: Open, cluster: Cluster) -> None:
+def test_a_statement_that_times_out_is_not_retried_elsewhere(opened: Open, cluster: Cluster) -> None:
     def executed() -> int:
         return sum(len(re.findall("execute .*pg_sleep", server.log)) for server in cluster.servers)
 
@@ -648,7 +650,7 @@ def test_a_statement_that_takes_too_long_is_not_asked_again_elsewhere(opened: Op
     assert {*asked(database, 6)} == ports(*cluster.replicas)
 
 
-def test_statements_asked_together_that_take_long_leave_no_replica_alone(opened: Open, cluster: Cluster) -> None:
+def test_a_long_batch_of_short_statements_excludes_no_replica(opened: Open, cluster: Cluster) -> None:
     database = opened(statement_timeout_ms=300)
     nap = Statement("SELECT inet_server_port()::bigint FROM pg_sleep(0.2)")
     [(port,)], *others = read(database, lambda connection: connection.fetch_each([nap] * 5))
@@ -656,7 +658,7 @@ def test_statements_asked_together_that_take_long_leave_no_replica_alone(opened:
     assert {*asked(database, 6)} == ports(*cluster.replicas)
 
 
-def test_when_all_connections_to_a_replica_are_in_use_another_one_is_asked(opened: Open, cluster: Cluster) -> None:
+def test_another_server_is_asked_when_a_replica_has_no_free_connection(opened: Open, cluster: Cluster) -> None:
     database = opened(pool_size=1, pool_timeout_ms=900)
     database.mark()
     with ExitStack() as stack:
@@ -708,7 +710,7 @@ def prepare(server: Server, name: str) -> None:
     server.execute("UPDATE heartbeat SET at_ms = 9000000000000", database=name)
 
 
-def test_a_store_of_another_server_is_not_asked_until_a_replica_stands_in_its_place(
+def test_another_servers_store_is_not_used_until_a_replica_replaces_it(
     serve: Serve, cluster: Cluster, other_server: Server, capfd: pytest.CaptureFixture[str]
 ) -> None:
     replica = cluster.replicas[0]
@@ -745,7 +747,7 @@ def test_a_store_of_another_server_is_not_asked_until_a_replica_stands_in_its_pl
         told(capfd, f"{FOREIGN}.* has been promoted")
 
 
-def test_another_database_of_the_primary_is_no_replica_of_the_store(
+def test_another_database_of_the_primary_is_not_used_as_a_replica(
     serve: Serve, cluster: Cluster, other_database: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     urls = (cluster.replicas[0].url(), cluster.primary.url(other_database))
@@ -754,7 +756,7 @@ def test_another_database_of_the_primary_is_no_replica_of_the_store(
     told(capfd, f"{FOREIGN}postgresql://127.0.0.1:{cluster.primary.port}/other is not a streaming replica")
 
 
-def test_a_copy_that_has_become_a_primary_is_no_replica_whoever_writes_heartbeats_there(
+def test_a_promoted_copy_with_its_own_heartbeats_is_not_used_as_a_replica(
     serve: Serve, cluster: Cluster, store: Store, account: Account, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """It may be a restored backup or the former primary; another service uses it, and no change reaches it."""
@@ -777,7 +779,7 @@ def test_a_copy_that_has_become_a_primary_is_no_replica_whoever_writes_heartbeat
             assert {client.get("/relatorios").total for _ in range(20)} == {2}
 
 
-def test_a_copy_that_was_promoted_answers_nothing_where_nobody_has_written_to_it(
+def test_a_promoted_copy_without_any_writes_is_not_used_as_a_replica(
     serve: Serve, cluster: Cluster, store: Store, account: Account, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """It has the system identifier of the primary, and its only heartbeat is one that the primary had."""
@@ -793,7 +795,7 @@ def test_a_copy_that_was_promoted_answers_nothing_where_nobody_has_written_to_it
         assert {client.get("/relatorios").status for _ in range(20)} == {503}
 
 
-def test_a_replica_that_no_heartbeat_has_reached_yet_is_not_said_to_be_of_another_store(
+def test_a_replica_without_heartbeats_is_not_reported_as_another_store(
     opened: Open, cluster: Cluster, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """This happens when a service starts with a new store."""
@@ -810,7 +812,7 @@ def test_a_replica_that_no_heartbeat_has_reached_yet_is_not_said_to_be_of_anothe
     assert "another store" not in capfd.readouterr().err
 
 
-def test_a_replica_that_has_not_replayed_the_primarys_last_starts_lags_and_answers_once_the_primary_is_away(
+def test_a_replica_from_before_the_primarys_restart_counts_as_lagging(
     serve: Serve, opened: Open, cluster: Cluster, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """This happens if replication is broken or paused, or if laudo starts at the same time as its server."""
@@ -832,7 +834,7 @@ def test_a_replica_that_has_not_replayed_the_primarys_last_starts_lags_and_answe
     assert "another store" not in said
 
 
-def test_of_replicas_that_have_not_replayed_the_primarys_last_start_the_newest_answers_once_that_is_away(
+def test_without_the_primary_the_newest_lagging_replica_answers(
     opened: Open, store: Store, account: Account, cluster: Cluster, capfd: pytest.CaptureFixture[str]
 ) -> None:
     older, newer = cluster.replicas
@@ -854,7 +856,7 @@ def test_of_replicas_that_have_not_replayed_the_primarys_last_start_the_newest_a
     assert {client.get("/relatorios").total for _ in range(20)} == {2}
 
 
-def test_a_standby_of_a_former_primary_that_goes_on_is_told_from_one_that_lags(
+def test_a_standby_of_the_former_primary_is_distinguished_from_a_lagging_one(
     opened: Open, cluster: Cluster, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The new primary knows when the former one was started, but not what was written there after its own promotion."""
@@ -875,7 +877,7 @@ def test_a_standby_of_a_former_primary_that_goes_on_is_told_from_one_that_lags(
         assert "replica 1 belongs to another store" not in said
 
 
-def test_a_service_of_the_version_before_finds_the_primarys_start_where_it_was(opened: Open, cluster: Cluster) -> None:
+def test_a_service_of_the_previous_version_can_read_the_primarys_start(opened: Open, cluster: Cluster) -> None:
     """Such a service may run beside this one. It reads the start from the row with id 2, in the same statement."""
     read = "SELECT at_ms > 1, (SELECT at_ms FROM heartbeat WHERE id = 2) AS started FROM heartbeat WHERE id = 1"
     started = "SELECT true, CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS bigint)"
@@ -889,7 +891,7 @@ def test_a_service_of_the_version_before_finds_the_primarys_start_where_it_was(o
 # Privileges, settings, and messages.
 
 
-def test_a_replica_is_not_said_to_be_behind_for_as_long_as_nobody_asked(cluster: Cluster) -> None:
+def test_idle_time_is_not_reported_as_a_replicas_lag(cluster: Cluster) -> None:
     reported: list[float] = []
     urls = (cluster.primary.url(), [cluster.replicas[0].url()])
     with closing(
@@ -902,7 +904,7 @@ def test_a_replica_is_not_said_to_be_behind_for_as_long_as_nobody_asked(cluster:
         assert reported[0] <= time.monotonic() - begun
 
 
-def test_the_role_that_reads_is_enough(opened: Open, store: Store, cluster: Cluster) -> None:
+def test_the_reader_role_suffices_to_use_replicas(opened: Open, store: Store, cluster: Cluster) -> None:
     roles.grant(store.database)
     cluster.primary.execute(f"CREATE ROLE api LOGIN PASSWORD '{cluster.primary.password}'")
     cluster.primary.execute(f"GRANT {roles.READER} TO api")
@@ -913,7 +915,7 @@ def test_the_role_that_reads_is_enough(opened: Open, store: Store, cluster: Clus
     assert {*asked(database, 6)} <= ports(*cluster.servers)
 
 
-def test_replicas_answer_whom_the_role_would_have_serializable_transactions(opened: Open, cluster: Cluster) -> None:
+def test_replicas_answer_a_role_that_defaults_to_serializable(opened: Open, cluster: Cluster) -> None:
     cluster.primary.execute(f"CREATE ROLE strict LOGIN PASSWORD '{cluster.primary.password}' SUPERUSER")
     cluster.primary.execute("ALTER ROLE strict SET default_transaction_isolation = 'serializable'")
     for replica in cluster.replicas:
@@ -923,7 +925,7 @@ def test_replicas_answer_whom_the_role_would_have_serializable_transactions(open
     assert {*asked(database, 6)} <= ports(*cluster.replicas)
 
 
-def test_who_may_not_ask_for_a_servers_number_knows_another_store_by_its_database(
+def test_another_store_is_detected_without_access_to_pg_control_system(
     opened: Open, store: Store, cluster: Cluster, other_database: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     roles.grant(store.database)
@@ -964,7 +966,7 @@ def test_who_may_not_ask_for_a_servers_number_knows_another_store_by_its_databas
     ],
     ids=lambda case: case[0],
 )
-def test_where_the_primary_answers_but_takes_no_heartbeat_it_alone_is_asked_and_that_is_said(
+def test_a_primary_that_accepts_no_heartbeat_answers_alone_and_is_reported(
     opened: Open, cluster: Cluster, capfd: pytest.CaptureFixture[str], case: tuple[str, ...]
 ) -> None:
     user, how, rights, reason = case
@@ -979,9 +981,7 @@ def test_where_the_primary_answers_but_takes_no_heartbeat_it_alone_is_asked_and_
     assert cluster.primary.password not in said
 
 
-def test_replicas_stay_fresh_while_the_primary_waits_for_a_synchronous_standby_that_is_gone(
-    opened: Open, cluster: Cluster
-) -> None:
+def test_replicas_stay_fresh_while_a_synchronous_standby_is_missing(opened: Open, cluster: Cluster) -> None:
     cluster.primary.execute("ALTER SYSTEM SET synchronous_standby_names = 'gone'")
     cluster.primary.execute("SELECT pg_reload_conf()")
     try:
@@ -994,14 +994,14 @@ def test_replicas_stay_fresh_while_the_primary_waits_for_a_synchronous_standby_t
         cluster.primary.execute("SELECT pg_reload_conf()")
 
 
-def test_a_wrong_url_of_a_replica_is_told_at_once_and_leaves_nothing_open(opened: Open, cluster: Cluster) -> None:
+def test_a_wrong_replica_url_is_an_error_at_start(opened: Open, cluster: Cluster) -> None:
     wrong = cluster.replicas[1].url(password="wrong-password")
     with pytest.raises(StoreError, match=r"^URL 2 of read_store: .* refuses the store's user") as error:
         opened(read_store=(cluster.replicas[0].url(), wrong), settled=False)
     assert "wrong-password" not in str(error.value)
 
 
-def test_who_only_reads_finds_the_server_of_its_kind_among_the_hosts_of_a_url(
+def test_target_session_attrs_chooses_among_the_hosts_of_a_url(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     primary, replica = cluster.primary, cluster.replicas[0]
@@ -1020,17 +1020,17 @@ def test_who_only_reads_finds_the_server_of_its_kind_among_the_hosts_of_a_url(
     assert found(replica, primary) == primary.port
 
 
-def test_replicas_of_a_store_in_a_file_are_refused(cluster: Cluster, tmp_path: Path) -> None:
+def test_replicas_of_a_sqlite_store_are_refused(cluster: Cluster, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/laudo.db"
     with pytest.raises(StoreError, match="a SQLite file has no replicas"):
         app.open_served(Settings(store=url, read_store=(cluster.replicas[0].url(),)))
 
 
-def test_no_password_is_shown(opened: Open, cluster: Cluster) -> None:
+def test_the_repr_shows_no_password(opened: Open, cluster: Cluster) -> None:
     assert cluster.primary.password not in repr(opened(settled=False))
 
 
-def test_closing_ends_the_checks(opened: Open, cluster: Cluster) -> None:
+def test_closing_ends_the_threads_that_check_servers(opened: Open, cluster: Cluster) -> None:
     before = set(threading.enumerate())
     database = opened()
     begun = set(threading.enumerate()) - before
@@ -1045,7 +1045,7 @@ def test_no_check_begins_before_the_first_read(opened: Open) -> None:
     assert threading.active_count() == before
 
 
-def test_serve_reads_from_replicas_and_shows_how_far_they_are_behind(
+def test_serve_reads_from_replicas_and_reports_their_lag_as_a_metric(
     cluster: Cluster, store: Store, account: Account
 ) -> None:
     place = Place(store.key_file.parent, token=account.token, other_store=cluster.primary.url())
@@ -1068,7 +1068,7 @@ def test_serve_reads_from_replicas_and_shows_how_far_they_are_behind(
             assert cluster.primary.password not in other.said() + server.said()
 
 
-def test_serve_starts_while_the_store_is_away(cluster: Cluster, store: Store, account: Account) -> None:
+def test_serve_starts_while_the_store_is_down(cluster: Cluster, store: Store, account: Account) -> None:
     place = Place(store.key_file.parent, token=account.token, other_store=cluster.primary.url())
     cluster.primary.stop("immediate")
     with serving(place, "--workers", "1") as server:
@@ -1081,7 +1081,7 @@ def gauges(port: int) -> set[str]:
     return set(re.findall(r'^laudo_replica_lag_seconds\{replica="(\d)"\} \d+\.\d+', scrape(port), re.MULTILINE))
 
 
-def test_serve_refuses_replicas_of_a_file_in_one_line(tmp_path: Path) -> None:
+def test_serve_refuses_replicas_of_a_sqlite_store_in_one_line(tmp_path: Path) -> None:
     place = Place(tmp_path)
     assert place.run("migrate").returncode == 0
     ended = place.run("serve", "--read-store", "postgresql://db/laudo")

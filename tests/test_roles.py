@@ -118,22 +118,22 @@ def allows(ask: Asking, user: str, text: str) -> bool:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_who_reads_may_read_every_table_and_write_the_heartbeat_alone(ask: Asking, table: str) -> None:
+def test_the_reader_role_may_read_every_table_and_write_only_the_heartbeat(ask: Asking, table: str) -> None:
     assert may(ask, "api", table) == ({"SELECT", "INSERT", "UPDATE"} if table == "heartbeat" else {"SELECT"})
 
 
 @pytest.mark.parametrize("table", ["bucket", "tally", "relatorio", "pessoa"])
-def test_who_writes_may_do_anything_with_what_an_import_counts(ask: Asking, table: str) -> None:
+def test_the_writer_role_may_read_change_and_delete_imported_data(ask: Asking, table: str) -> None:
     assert may(ask, "importer", table) == {"SELECT", "INSERT", "UPDATE", "DELETE"}
 
 
 @pytest.mark.parametrize("table", ["organizacao", "conta", "usuario", "token", "facet"])
-def test_who_writes_may_delete_nothing_that_stays_for_good(ask: Asking, table: str) -> None:
+def test_the_writer_role_may_not_delete_accounts_tokens_or_facets(ask: Asking, table: str) -> None:
     assert may(ask, "importer", table) == {"SELECT", "INSERT", "UPDATE"}
 
 
 @pytest.mark.parametrize("table", ["migration", "heartbeat"])
-def test_who_writes_only_reads_what_others_keep(ask: Asking, table: str) -> None:
+def test_the_writer_role_only_reads_migrations_and_heartbeats(ask: Asking, table: str) -> None:
     assert may(ask, "importer", table) == {"SELECT"}
 
 
@@ -145,7 +145,7 @@ def test_who_writes_only_reads_what_others_keep(ask: Asking, table: str) -> None
         *("CREATE SCHEMA more", "CREATE ROLE more", "DROP TABLE facet", "GRANT SELECT ON facet TO PUBLIC"),
     ],
 )
-def test_only_the_owner_changes_the_schema(ask: Asking, user: str, text: str) -> None:
+def test_only_the_owner_role_may_change_the_schema(ask: Asking, user: str, text: str) -> None:
     if text.startswith("GRANT"):
         # PostgreSQL only warns about a grant that is not allowed, so what counts is that it has granted nothing.
         text = f"{text}; SELECT * FROM facet" if user == "guest" else "ALTER TABLE facet OWNER TO CURRENT_USER"
@@ -181,7 +181,7 @@ def test_granting_again_changes_nothing(server: Server) -> None:
         database.close()
 
 
-def test_what_was_given_or_taken_by_hand_is_put_right(server: Server, ask: Asking) -> None:
+def test_granting_reverts_rights_changed_by_hand(server: Server, ask: Asking) -> None:
     server.execute("GRANT DELETE, TRUNCATE ON relatorio TO laudo_reader", database=GRANTED)
     server.execute("REVOKE SELECT ON token FROM laudo_reader", database=GRANTED)
     server.execute("GRANT DELETE, UPDATE (enabled, version) ON conta TO laudo_reader", database=GRANTED)
@@ -198,7 +198,7 @@ def test_what_was_given_or_taken_by_hand_is_put_right(server: Server, ask: Askin
     assert may(ask, "api", "relatorio") == may(ask, "api", "token") == {"SELECT"}
 
 
-def test_what_a_role_may_grant_to_others_is_taken_with_what_it_has_granted(server: Server, ask: Asking) -> None:
+def test_granting_revokes_grant_options_and_what_was_granted_with_them(server: Server, ask: Asking) -> None:
     server.execute("GRANT SELECT, DELETE ON relatorio TO laudo_reader WITH GRANT OPTION", database=GRANTED)
     server.execute("GRANT UPDATE (enabled) ON conta TO laudo_reader WITH GRANT OPTION", database=GRANTED)
     with psycopg.connect(server.url(GRANTED, user="api", password=PASSWORD)) as connection:
@@ -215,7 +215,7 @@ def test_what_a_role_may_grant_to_others_is_taken_with_what_it_has_granted(serve
     assert not may_read(ask, "guest", "relatorio")
 
 
-def test_what_everybody_was_given_is_taken_and_what_one_login_was_given_stays(server: Server, ask: Asking) -> None:
+def test_granting_revokes_from_public_and_keeps_grants_to_single_logins(server: Server, ask: Asking) -> None:
     server.execute("GRANT SELECT, UPDATE ON relatorio TO PUBLIC", database=GRANTED)
     server.execute("GRANT SELECT (hash) ON token TO PUBLIC", database=GRANTED)
     server.execute("GRANT SELECT ON pessoa TO guest", database=GRANTED)
@@ -229,7 +229,7 @@ def test_what_everybody_was_given_is_taken_and_what_one_login_was_given_stays(se
     server.execute("REVOKE SELECT ON pessoa FROM guest", database=GRANTED)
 
 
-def test_a_later_migration_by_another_login_grants_what_it_makes(server: Server, tmp_path: Path) -> None:
+def test_tables_of_a_later_migration_by_another_login_are_granted(server: Server, tmp_path: Path) -> None:
     server.execute("CREATE DATABASE later OWNER deploy")
     database = opened(server, "later", "deploy")
     migrations.migrate(database)
@@ -248,7 +248,7 @@ def test_a_later_migration_by_another_login_grants_what_it_makes(server: Server,
         ]
 
 
-def test_a_store_without_roles_stays_so_when_it_is_migrated(server: Server, tmp_path: Path) -> None:
+def test_a_store_without_roles_keeps_its_owner_when_migrated(server: Server, tmp_path: Path) -> None:
     server.execute("CREATE DATABASE plain OWNER deploy")
     database = opened(server, "plain", "deploy")
     migrations.migrate(database)
@@ -259,7 +259,7 @@ def test_a_store_without_roles_stays_so_when_it_is_migrated(server: Server, tmp_
     assert owners == [("deploy",)]
 
 
-def test_who_may_not_grant_is_told_what_to_run_by_hand(server: Server) -> None:
+def test_without_the_right_to_grant_the_error_lists_the_statements_to_run(server: Server) -> None:
     server.execute("CREATE DATABASE hand OWNER other")
     database = opened(server, "hand", "other")
     migrations.migrate(database)
@@ -271,7 +271,7 @@ def test_who_may_not_grant_is_told_what_to_run_by_hand(server: Server) -> None:
     database.close()
 
 
-def test_a_schema_in_which_everybody_makes_tables_is_closed(server: Server) -> None:
+def test_granting_closes_a_schema_in_which_everybody_may_create_tables(server: Server) -> None:
     """PostgreSQL 14 creates it like this: owned by `postgres`, and open to everybody."""
     server.execute("CREATE DATABASE open OWNER deploy")
     for text in ("ALTER SCHEMA public OWNER TO postgres", "GRANT ALL ON SCHEMA public TO PUBLIC"):
@@ -292,7 +292,7 @@ def test_a_schema_in_which_everybody_makes_tables_is_closed(server: Server) -> N
         connection.execute("CREATE TABLE more (number bigint)")
 
 
-def test_each_of_two_stores_in_one_database_is_granted_whole(server: Server) -> None:
+def test_two_stores_in_one_database_are_both_granted_completely(server: Server) -> None:
     """The database's names need quotes, and nobody may connect to it without a grant."""
     for text in (
         f"CREATE ROLE \"Zelador\" LOGIN PASSWORD '{PASSWORD}'",
@@ -324,7 +324,7 @@ def granted_in(server: Server, schema: str) -> None:
         assert roles.grant(database) == []
 
 
-def test_granting_waits_for_who_reads_a_table(server: Server) -> None:
+def test_granting_waits_for_readers_of_a_table(server: Server) -> None:
     server.execute("CREATE DATABASE busy OWNER deploy")
     database = opened(server, "busy", "deploy")
     migrations.migrate(database)
@@ -347,7 +347,7 @@ def fresh() -> Iterator[Server]:
         yield server
 
 
-def test_roles_that_another_database_is_granted_meanwhile_are_found_by_a_second_try(
+def test_granting_is_retried_when_another_database_creates_the_roles_first(
     fresh: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     missing = roles._missing
@@ -363,7 +363,7 @@ def test_roles_that_another_database_is_granted_meanwhile_are_found_by_a_second_
     assert grant_in(fresh, "one") == []
 
 
-def test_roles_that_somebody_is_about_to_make_are_waited_for(fresh: Server) -> None:
+def test_granting_waits_for_roles_that_are_being_created(fresh: Server) -> None:
     with ThreadPoolExecutor(1) as thread, psycopg.connect(fresh.url()) as making:
         making.execute("CREATE ROLE laudo_owner")
         granting = thread.submit(grant_in, fresh, "one")
@@ -408,7 +408,7 @@ def work(server: Server, tmp_path: Path) -> Work:
     return Work(url, run, shell.key_file)
 
 
-def test_the_owner_migrates_the_writer_imports_and_the_reader_serves_and_verifies(work: Work, tmp_path: Path) -> None:
+def test_owner_writer_and_reader_roles_suffice_for_their_commands(work: Work, tmp_path: Path) -> None:
     assert work.run("migrator", "migrate") == "the store is up to date"
     work.run("importer", "organization", "create", "Modelo")
     work.run("importer", "user", "create", "--account", "1", "--email", "ana@example.com", "--name", "Ana")
@@ -426,7 +426,7 @@ def test_the_owner_migrates_the_writer_imports_and_the_reader_serves_and_verifie
     database.close()
 
 
-def test_what_is_broken_is_repaired_by_the_writer(work: Work, tmp_path: Path) -> None:
+def test_the_writer_role_may_repair_a_damaged_store(work: Work, tmp_path: Path) -> None:
     work.run("importer", "organization", "create", "Modelo")
     work.run("importer", "import", "--account", "1", str(ndjson(tmp_path, 300)))
     with psycopg.connect(work.url("migrator")) as connection:
@@ -436,12 +436,12 @@ def test_what_is_broken_is_repaired_by_the_writer(work: Work, tmp_path: Path) ->
     work.run("api", "verify")
 
 
-def test_granting_names_what_it_did_and_next_time_that_nothing_was_left(work: Work) -> None:
+def test_granting_again_prints_that_the_roles_are_up_to_date(work: Work) -> None:
     assert work.run("deploy", "migrate", "--grants") == "the roles are up to date"
 
 
 @pytest.mark.parametrize(("name", "schema"), [("told", "public"), ("apart", '"Minha loja"')])
-def test_granting_without_the_right_to_prints_what_to_run(
+def test_migrate_grants_without_the_right_prints_the_statements_to_run(
     server: Server, tmp_path: Path, name: str, schema: str
 ) -> None:
     """The statements also work for a login whose search_path does not lead to the store."""
@@ -465,7 +465,7 @@ def test_granting_without_the_right_to_prints_what_to_run(
 
 
 @pytest.mark.parametrize("user", ["api", "importer"])
-def test_who_owns_nothing_is_not_made_an_owner(server: Server, tmp_path: Path, user: str) -> None:
+def test_migrate_grants_has_nothing_to_do_for_readers_and_writers(server: Server, tmp_path: Path, user: str) -> None:
     """This includes a login that owns a table of the same name in another schema."""
     server.execute(f"CREATE SCHEMA of_{user} AUTHORIZATION {user} CREATE TABLE tally (total bigint)", database=GRANTED)
     url = server.url(GRANTED, user=user, password=PASSWORD)
@@ -474,7 +474,7 @@ def test_who_owns_nothing_is_not_made_an_owner(server: Server, tmp_path: Path, u
     assert said == (0, "the store is up to date\n", "the roles are up to date\n")
 
 
-def test_who_owns_the_database_is_told_that_the_tables_are_anothers(server: Server, tmp_path: Path) -> None:
+def test_granting_fails_with_a_hint_when_another_login_owns_the_tables(server: Server, tmp_path: Path) -> None:
     """This happens after a superuser restores a dump on a server without the roles."""
     server.execute("CREATE DATABASE restored OWNER deploy")
     with closing(open_store(server.url("restored"), write=True)) as database:
@@ -484,7 +484,7 @@ def test_who_owns_the_database_is_told_that_the_tables_are_anothers(server: Serv
     assert "run `laudo migrate --grants` as the owner of the tables" in told
 
 
-def test_a_store_in_a_file_has_no_roles(tmp_path: Path) -> None:
+def test_a_sqlite_store_has_no_roles(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     assert one_line(shell("migrate", "--grants")) == (
         "error: a SQLite store has no roles: whoever may read or write the file may use the store"
