@@ -98,7 +98,7 @@ def acme(new_app: NewApp, counted: Counted, store: Store, account: Account) -> C
 
 
 @pytest.mark.parametrize("url", STATEMENTS)
-def test_a_page_and_its_caller_are_one_round_trip(acme: Client, counted: Counted, url: str) -> None:
+def test_a_page_and_the_caller_check_take_one_round_trip(acme: Client, counted: Counted, url: str) -> None:
     first = acme.get(url)
     assert first.status == 200
     assert counted.since() == (1, KNOWN_CALLER + STATEMENTS[url])
@@ -109,7 +109,7 @@ def test_a_page_and_its_caller_are_one_round_trip(acme: Client, counted: Counted
 
 
 @pytest.mark.parametrize("url", ["/relatorios", "/relatorios?sort=-numero", "/pessoas"])
-def test_a_page_without_filters_is_one_round_trip_more_when_the_list_has_changed(
+def test_a_changed_list_costs_an_unfiltered_page_one_more_round_trip(
     acme: Client, counted: Counted, store: Store, account: Account, url: str
 ) -> None:
     before = acme.get(url).total
@@ -120,7 +120,7 @@ def test_a_page_without_filters_is_one_round_trip_more_when_the_list_has_changed
 
 
 @pytest.mark.parametrize("url", STATEMENTS)
-def test_the_caller_is_not_asked_for_while_the_store_stays_as_it_was(acme: Client, counted: Counted, url: str) -> None:
+def test_the_caller_is_not_checked_again_while_the_store_is_unchanged(acme: Client, counted: Counted, url: str) -> None:
     counted.state = b"calm"
     for _ in range(2):
         assert acme.get("/usuario?x").status == 400
@@ -133,9 +133,7 @@ def test_the_caller_is_not_asked_for_while_the_store_stays_as_it_was(acme: Clien
     assert counted.since() == (3, 0)
 
 
-def test_a_store_that_has_changed_costs_one_round_trip_more_once_and_none_while_it_goes_on_changing(
-    acme: Client, counted: Counted
-) -> None:
+def test_a_store_that_keeps_changing_costs_one_extra_round_trip_once(acme: Client, counted: Counted) -> None:
     counted.state = b"calm"
     bodies = {acme.get("/relatorios").body for _ in range(4)}
     counted.since()
@@ -149,7 +147,7 @@ def test_a_store_that_has_changed_costs_one_round_trip_more_once_and_none_while_
     assert len(bodies) == 1
 
 
-def test_a_page_that_came_without_its_caller_is_given_when_it_is_known_who_asks(acme: Client, counted: Counted) -> None:
+def test_a_page_fetched_without_its_caller_is_used_after_the_caller_check(acme: Client, counted: Counted) -> None:
     counted.state = b"calm"
     assert [acme.get(f"/relatorios?rows={rows}").status for rows in (50, 75)] == [200, 200]
     counted.since()
@@ -158,7 +156,7 @@ def test_a_page_that_came_without_its_caller_is_given_when_it_is_known_who_asks(
     assert counted.since() == (2, KNOWN_CALLER + 1)
 
 
-def test_a_token_that_was_revoked_gets_nothing_that_came_without_its_caller(
+def test_a_revoked_token_gets_nothing_fetched_before_the_caller_check(
     acme: Client, counted: Counted, store: Store, account: Account
 ) -> None:
     counted.state = b"calm"
@@ -181,9 +179,7 @@ class Failing(Counted):
         return super().fetch_marked(statements)
 
 
-def test_a_request_that_repeats_is_refused_as_soon_as_the_store_has_failed(
-    new_app: NewApp, store_url: str, account: Account
-) -> None:
+def test_a_repeated_request_fails_as_soon_as_the_store_fails(new_app: NewApp, store_url: str, account: Account) -> None:
     with closing(open_store(store_url)) as database:
         failing = Failing(database)
         failing.state = b"calm"
@@ -198,12 +194,12 @@ def test_a_request_that_repeats_is_refused_as_soon_as_the_store_has_failed(
         assert client.get("/usuario").status == 200
 
 
-def test_the_profile_is_one_round_trip(acme: Client, counted: Counted) -> None:
+def test_the_profile_takes_one_round_trip(acme: Client, counted: Counted) -> None:
     assert acme.get("/usuario").status == 200
     assert counted.since() == (1, KNOWN_CALLER)
 
 
-def test_a_page_asked_for_ahead_is_not_answered_once_the_list_has_changed(
+def test_a_page_fetched_ahead_is_discarded_when_the_list_has_changed(
     acme: Client, counted: Counted, store: Store, account: Account
 ) -> None:
     store.write(account, [relatorio(900, atualizado_em=NOON + 10**9)])
@@ -212,7 +208,7 @@ def test_a_page_asked_for_ahead_is_not_answered_once_the_list_has_changed(
     assert counted.since()[0] > 2
 
 
-def test_who_may_not_ask_is_told_that_before_what_is_wrong_with_the_question(
+def test_a_revoked_token_is_refused_before_wrong_parameters(
     acme: Client, counted: Counted, store: Store, account: Account
 ) -> None:
     assert acme.get("/relatorios?rows=x").keys == ["rows"]
@@ -223,7 +219,7 @@ def test_who_may_not_ask_is_told_that_before_what_is_wrong_with_the_question(
 
 
 @pytest.mark.usefixtures("let_pass")
-def test_nothing_is_asked_ahead_for_a_token_that_asks_too_fast(
+def test_no_page_is_fetched_ahead_for_a_token_over_its_rate_limit(
     new_app: NewApp, counted: Counted, store: Store, account: Account
 ) -> None:
     store.write(account, many(240))
@@ -247,13 +243,13 @@ STEPS = {
 
 
 @pytest.mark.parametrize("url", STEPS)
-def test_what_needs_nothing_of_one_another_is_asked_together(acme: Client, counted: Counted, url: str) -> None:
+def test_independent_look_ups_are_sent_together(acme: Client, counted: Counted, url: str) -> None:
     assert acme.get(url).status == 200
     assert counted.since()[0] == STEPS[url]
 
 
 @pytest.mark.parametrize("asked", ["busca=mari", "nome=mari sil", "busca=mari&atualizado_em_de=1970-01-02"])
-def test_what_was_counted_for_a_page_is_not_counted_for_another_one_or_in_another_order(
+def test_the_counts_of_a_page_serve_other_pages_and_orders(
     acme: Client, new_app: NewApp, counted: Counted, account: Account, asked: str
 ) -> None:
     alone = Client(new_app(counted, cache_bytes=0), account.token)
@@ -277,7 +273,7 @@ LED_ON = (
 
 
 @pytest.mark.parametrize("asked", LED_ON)
-def test_a_page_goes_on_from_where_the_one_before_ended_in_one_round_trip(
+def test_the_next_page_continues_from_the_last_one_in_one_round_trip(
     acme: Client, new_app: NewApp, counted: Counted, account: Account, asked: str
 ) -> None:
     alone = Client(new_app(counted, cache_bytes=0), account.token)
@@ -291,7 +287,7 @@ def test_a_page_goes_on_from_where_the_one_before_ended_in_one_round_trip(
     assert counted.since() == (1, KNOWN_CALLER + 1)
 
 
-def test_a_page_does_not_go_on_from_one_of_another_state_of_the_list(
+def test_a_page_does_not_continue_from_one_of_an_older_list_version(
     acme: Client, counted: Counted, store: Store, account: Account
 ) -> None:
     acme.get("/relatorios?page=2")
@@ -306,7 +302,7 @@ READ_ANEW = 3
 """Round trips for what another writer may have changed: coarse buckets, and fine ones of the account and of persons."""
 
 
-def test_a_report_is_written_in_few_round_trips_also_by_writers_in_turn(
+def test_a_report_takes_few_round_trips_even_by_alternating_writers(
     store_url: str, store: Store, account: Account
 ) -> None:
     store.write(account, many(240))

@@ -149,13 +149,13 @@ def examples(part: object, place: str = "") -> Iterator[tuple[str, dict[str, Any
         yield from examples(each, f"{place}/{name}")
 
 
-def test_every_parameter_has_a_type_in_clients_that_are_generated() -> None:
+def test_every_parameter_has_a_plain_type_for_generated_clients() -> None:
     schemas = [parameter["schema"] for parameters in PARAMETERS.values() for parameter in parameters.values()]
     assert {schema.get("type") for schema in schemas} == {"string", "integer"}
     assert [schema for schema in schemas if {"anyOf", "oneOf", "allOf", "$ref"} & schema.keys()] == []
 
 
-def test_every_pattern_means_the_same_in_the_languages_of_generated_clients() -> None:
+def test_patterns_use_only_syntax_common_to_all_regex_engines() -> None:
     patterns = {part["pattern"] for part in parts(DOCUMENT) if isinstance(part.get("pattern"), str)}
     assert len(patterns) > 8
     for pattern in patterns:
@@ -173,19 +173,19 @@ def test_every_example_matches_its_schema() -> None:
 
 
 @pytest.mark.parametrize(("resource", "name", "text"), ACCEPTED)
-def test_what_the_service_accepts_the_document_accepts(resource: str, name: str, text: str) -> None:
+def test_the_document_accepts_values_that_the_service_accepts(resource: str, name: str, text: str) -> None:
     assert service_accepts(resource, name, text)
     assert matches(PARAMETERS[resource][name]["schema"], text)
 
 
 @pytest.mark.parametrize(("resource", "name", "text"), NOT_ACCEPTED)
-def test_what_the_service_refuses_the_document_refuses(resource: str, name: str, text: str) -> None:
+def test_the_document_refuses_values_that_the_service_refuses(resource: str, name: str, text: str) -> None:
     assert not service_accepts(resource, name, text)
     assert not matches(PARAMETERS[resource][name]["schema"], text)
 
 
 @pytest.mark.parametrize("resource", PARAMETERS)
-def test_the_document_accepts_the_numbers_that_the_service_does(resource: str) -> None:
+def test_the_document_and_the_service_accept_the_same_numbers(resource: str) -> None:
     numbers = {"rows": (-25, 0, 1, 24, 25, 26, 50, 975, 1000, 1025), "page": (-1, 0, 1, 10**6, 10**9 - 1, 10**9)}
     for name, asked in numbers.items():
         accepted = [number for number in asked if service_accepts(resource, name, str(number))]
@@ -193,7 +193,7 @@ def test_the_document_accepts_the_numbers_that_the_service_does(resource: str) -
         assert len(accepted) > 2
 
 
-def test_what_is_sent_by_default_changes_nothing() -> None:
+def test_default_values_in_the_document_are_the_services_defaults() -> None:
     for resource in LISTS:
         schemas = {name: parameter["schema"] for name, parameter in PARAMETERS[resource.name].items()}
         defaults = {name: schema["default"] for name, schema in schemas.items() if "default" in schema}
@@ -202,7 +202,7 @@ def test_what_is_sent_by_default_changes_nothing() -> None:
         assert query.parse(resource, asked, max_rows=1000).order == query.parse(resource, "", max_rows=1000).order
 
 
-def test_a_field_has_the_type_and_the_values_of_the_service() -> None:
+def test_fields_have_the_types_and_values_of_the_service() -> None:
     schemas = DOCUMENT["components"]["schemas"]
     for resource in LISTS:
         for field in resource.fields:
@@ -217,7 +217,7 @@ def test_a_field_has_the_type_and_the_values_of_the_service() -> None:
             assert named.get("format") == formats.get(field.name)
 
 
-def test_nothing_is_left_out_of_a_body_and_nothing_added() -> None:
+def test_all_properties_of_a_body_are_required_and_no_others_allowed() -> None:
     """So every key of a generated client's types is a required one."""
     for name, schema in DOCUMENT["components"]["schemas"].items():
         if schema["type"] == "object":
@@ -226,12 +226,12 @@ def test_nothing_is_left_out_of_a_body_and_nothing_added() -> None:
 
 
 @pytest.mark.parametrize(("resource", "name", "text"), ACCEPTED_BESIDES)
-def test_the_service_takes_spellings_that_the_document_leaves_out(resource: str, name: str, text: str) -> None:
+def test_the_service_accepts_more_spellings_than_the_document(resource: str, name: str, text: str) -> None:
     assert service_accepts(resource, name, text)
     assert not matches(PARAMETERS[resource][name]["schema"], text)
 
 
 @pytest.mark.parametrize(("resource", "name", "text"), REFUSED_BESIDES)
-def test_the_service_refuses_what_no_pattern_of_every_language_can(resource: str, name: str, text: str) -> None:
+def test_the_service_refuses_values_that_a_portable_pattern_cannot(resource: str, name: str, text: str) -> None:
     assert not service_accepts(resource, name, text)
     assert matches(PARAMETERS[resource][name]["schema"], text)

@@ -69,7 +69,7 @@ def counters(*words: str) -> list[LookUp]:
         ("z maria", ("z",)),
     ],
 )
-def test_names_with_a_word_that_few_have_are_tested_for_the_others(nome: str, leading: Words) -> None:
+def test_the_rarest_word_leads_and_its_names_are_tested_for_the_others(nome: str, leading: Words) -> None:
     page, looked_up = asked(f"nome={nome.replace(' ', '+')}")
     *found, last = looked_up
     assert sorted(found, key=attrgetter("words")) == sorted(counters(*nome.split()), key=attrgetter("words"))
@@ -82,14 +82,14 @@ def test_names_with_a_word_that_few_have_are_tested_for_the_others(nome: str, le
     ("nome", "leading"),
     [("silva ana", ("ana",)), ("silva souza ana", ("ana", "souza")), ("souza maria silva", ("maria", "souza"))],
 )
-def test_another_word_is_listed_only_if_not_many_more_have_it(nome: str, leading: Words) -> None:
+def test_a_second_word_is_looked_up_only_if_it_is_not_much_more_common(nome: str, leading: Words) -> None:
     page, looked_up = asked(f"nome={nome.replace(' ', '+')}")
     assert isinstance(last := looked_up[-1], Plain)
     assert (last.through, last.few, last.counted) == (leading, True, True)
     assert page.lead == Lead(leading, HAVE[leading[0]])
 
 
-def test_whoever_has_two_common_words_is_counted_without_a_look_at_names() -> None:
+def test_persons_with_two_common_words_are_counted_without_reading_names() -> None:
     page, looked_up = asked("nome=maria+silva")
     *_, counted, taken = looked_up
     assert counted == Found(("maria", "silva"))
@@ -98,34 +98,34 @@ def test_whoever_has_two_common_words_is_counted_without_a_look_at_names() -> No
     assert (page.total, page.lead) == (40_000, Lead(("maria", "silva"), HAVE["maria"]))
 
 
-def test_a_page_that_is_soon_walked_to_asks_nothing_of_how_names_begin() -> None:
+def test_a_short_walk_to_a_page_counts_no_names_by_prefix() -> None:
     page, looked_up = asked("nome=maria")
     assert [type(each) for each in looked_up] == [Found, Plain]
     assert page.total == HAVE["maria"]
 
 
 @pytest.mark.parametrize(("left", "is_near"), [(26, False), (25, False), (24, True)])
-def test_a_walk_by_name_asks_how_names_begin_only_near_its_end(left: int, *, is_near: bool) -> None:
+def test_a_walk_by_name_counts_names_by_prefix_only_near_its_end(left: int, *, is_near: bool) -> None:
     seen = HAVE["zelia"] - left
     after = After(seen // 25 + 1, seen, 7, "zelia", "52998224725")
     _, looked_up = asked("nome=zelia&sort=nome", Counted(HAVE["zelia"]), after)
     assert any(isinstance(each, Count) for each in looked_up) == is_near
 
 
-def test_what_was_counted_of_words_serves_other_pages() -> None:
+def test_counts_of_words_serve_other_pages() -> None:
     first, _ = asked("nome=maria+iris")
     again, looked_up = asked("nome=maria+iris&sort=cpf", Counted(first.total, lead=first.lead))
     assert [type(each) for each in looked_up] == [Plain]
     assert (again.total, again.lead) == (first.total, first.lead)
 
 
-def test_all_who_have_the_leading_word_are_met_however_few_of_them_match() -> None:
+def test_collecting_is_weighed_by_the_persons_met_not_by_those_that_match() -> None:
     _, [taken] = asked("nome=silva+ana", Counted(1_000, lead=Lead(("ana",), HAVE["ana"])))
     assert isinstance(taken, Plain)
     assert not taken.few
 
 
-def test_beside_a_range_the_narrowest_leads() -> None:
+def test_a_rare_word_leads_even_beside_a_range() -> None:
     _, looked_up = asked("nome=maria+iris&atualizado_em_de=2026-01-01")
     assert isinstance(last := looked_up[-1], Plain)
     assert last.through == ("iris",)
@@ -133,26 +133,26 @@ def test_beside_a_range_the_narrowest_leads() -> None:
 
 
 @pytest.mark.parametrize(("nome", "through"), [("maria", ("maria",)), ("silva", PESSOA_RECENCY)])
-def test_beside_a_range_of_many_leads_what_is_sooner_looked_at(nome: str, through: Words | Axis) -> None:
+def test_beside_a_wide_range_the_cheaper_lead_is_used(nome: str, through: Words | Axis) -> None:
     _, looked_up = asked(f"nome={nome}&atualizado_em_de=2026-01-01")
     counting = next(each for each in looked_up if isinstance(each, Plain))
     assert (counting.through, counting.counted) == (through, True)
 
 
-def test_a_name_that_the_order_of_time_holds_is_tested_sooner_than_one_that_is_fetched() -> None:
+def test_testing_names_in_an_index_is_cheaper_than_fetching_persons() -> None:
     asked_for = query.parse(PESSOAS, "nome=maria&atualizado_em_de=2026-01-01", max_rows=25)
     by_word, by_time, by_cpf = Lead(("maria",), 180_000), Lead(PESSOA_RECENCY, 800_000), Lead(PESSOA_CPF, 180_001)
     ordered = sorted((by_cpf, by_word, by_time), key=partial(leads.meeting, asked_for))
     assert ordered == [by_time, by_word, by_cpf]
 
 
-def test_without_words_the_narrower_of_two_ranges_leads() -> None:
+def test_without_words_the_narrower_range_leads() -> None:
     asked_for = query.parse(PESSOAS, "busca=529&atualizado_em_de=2026-01-01", max_rows=25)
     by_time, by_cpf = Lead(PESSOA_RECENCY, 200_001), Lead(PESSOA_CPF, 200_000)
     assert min(by_time, by_cpf, key=partial(leads.meeting, asked_for)) == by_cpf
 
 
-def test_beside_one_person_words_are_only_tested() -> None:
+def test_beside_one_cpf_words_are_only_tested() -> None:
     """Listing everybody with a common word would take longer than looking at that person."""
     _, looked_up = asked("cpf=52998224725&nome=maria")
     [only] = looked_up

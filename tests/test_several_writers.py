@@ -153,9 +153,7 @@ def deadlocks(database: Database) -> int:
     return int(database.fetch(asked)[0][0]) if database.dialect.name == "postgres" else 0
 
 
-def test_writers_of_the_same_and_of_different_accounts_at_once_leave_what_one_after_the_other_would(
-    store: Store, store_url: str, new_app: NewApp
-) -> None:
+def test_concurrent_writers_leave_what_sequential_writers_would(store: Store, store_url: str, new_app: NewApp) -> None:
     first = store.account()
     owners = [first, store.account(first.id_organizacao), store.account()]
     contas = [owner.id_conta for owner in owners]
@@ -178,7 +176,7 @@ def test_writers_of_the_same_and_of_different_accounts_at_once_leave_what_one_af
 
 
 @pytest.mark.engines("postgres", reason="SQLite has one writer at a time")
-def test_a_writer_does_not_wait_for_those_of_other_organizations(store: Store) -> None:
+def test_a_writer_does_not_wait_for_writers_of_other_organizations(store: Store) -> None:
     one, other = store.account(), store.account()
     with store.database.transaction() as connection:
         begin(connection, one.id_organizacao)
@@ -211,7 +209,7 @@ def cleared(database: Database, account: Account) -> None:
 
 @pytest.mark.engines("postgres", reason="SQLite has one writer at a time")
 @pytest.mark.parametrize("write", [imported, deleted, pruned, mended, mended_persons, cleared])
-def test_whoever_writes_waits_for_the_others_of_an_organization(
+def test_a_writer_waits_for_other_writers_of_its_organization(
     store: Store, store_url: str, account: Account, write: Callable[[Database, Account], None]
 ) -> None:
     with closing(open_store(store_url, write=True, bounds=Bounds(write_timeout_ms=500))) as database:
@@ -222,7 +220,7 @@ def test_whoever_writes_waits_for_the_others_of_an_organization(
         write(database, account)
 
 
-def test_accounts_made_at_once_have_ids_of_their_own(store: Store, store_url: str) -> None:
+def test_accounts_created_concurrently_get_distinct_ids(store: Store, store_url: str) -> None:
     """Both for accounts in one shared organization, and for accounts in new organizations."""
     shared = store.account()
     both = threading.Barrier(4)
@@ -244,7 +242,7 @@ def test_accounts_made_at_once_have_ids_of_their_own(store: Store, store_url: st
         assert len(accounts.tokens(connection)) == len({account.token for account in made}) == 41
 
 
-def test_users_made_at_once_have_ids_of_their_own(store_url: str, account: Account) -> None:
+def test_users_created_concurrently_get_distinct_ids(store_url: str, account: Account) -> None:
     both = threading.Barrier(3)
 
     def make() -> list[int]:
@@ -261,7 +259,7 @@ def test_users_made_at_once_have_ids_of_their_own(store_url: str, account: Accou
     assert sorted(made) == list(range(2, 32))
 
 
-def test_of_those_who_take_the_same_token_over_at_once_all_but_one_are_told(store: Store, store_url: str) -> None:
+def test_only_one_of_several_writers_can_adopt_the_same_token(store: Store, store_url: str) -> None:
     account, both = store.account(), threading.Barrier(3)
 
     def take() -> list[bool]:
@@ -280,7 +278,7 @@ def test_of_those_who_take_the_same_token_over_at_once_all_but_one_are_told(stor
     assert [sum(turn) for turn in zip(*made, strict=True)] == [1] * 10
 
 
-def test_commands_at_once_make_organizations_with_ids_of_their_own(store_url: str, tmp_path: Path) -> None:
+def test_concurrent_commands_create_organizations_with_distinct_ids(store_url: str, tmp_path: Path) -> None:
     laudo = Shell(tmp_path, store_url)
     with ExitStack() as stack:
         commands = [stack.enter_context(laudo.starts("organization", "create", f"Um {n}")) for n in range(2)]
@@ -327,7 +325,7 @@ class Noted(ForwardingConnection[Noting]):
         return rows
 
 
-def test_a_writer_reads_anew_only_what_others_have_changed(store: Store) -> None:
+def test_a_writer_rereads_only_buckets_that_others_have_changed(store: Store) -> None:
     first = store.account()
     second = store.account(first.id_organizacao)
     noting, counter = Noting(store.database), count()
@@ -349,7 +347,7 @@ def test_a_writer_reads_anew_only_what_others_have_changed(store: Store) -> None
     assert not list(verify(store.database))
 
 
-def test_a_writer_reads_the_fine_buckets_alone_where_it_changes_anything(store: Store, account: Account) -> None:
+def test_a_writer_reads_only_the_fine_buckets_where_it_writes(store: Store, account: Account) -> None:
     """However many there are, it reads those below one coarse bucket per axis, and below one that a report leaves."""
     id_conta = account.id_conta
 
@@ -375,7 +373,7 @@ def test_a_writer_reads_the_fine_buckets_alone_where_it_changes_anything(store: 
     assert not list(verify(store.database))
 
 
-def test_a_writer_says_so_where_the_buckets_of_a_coarse_one_are_lost(store: Store, account: Account) -> None:
+def test_a_writer_reports_lost_fine_buckets(store: Store, account: Account) -> None:
     ingest = Ingest(store.database, account.id_conta, sizes=SMALL)
     ingest.write([relatorio(1)])
     with store.database.transaction() as connection:
@@ -406,7 +404,7 @@ class Losing(Forwarding):
                 raise Lost
 
 
-def test_a_batch_that_is_undone_is_repeated_twice(store: Store, account: Account) -> None:
+def test_a_rolled_back_batch_is_retried_twice(store: Store, account: Account) -> None:
     store.write(account, [relatorio(1)])
     ingest = Ingest(Losing(store.database, 2), account.id_conta, sizes=SMALL)
     assert ingest.write([relatorio(2, nome="nova")]) == Counts(inserted=1)
@@ -415,7 +413,7 @@ def test_a_batch_that_is_undone_is_repeated_twice(store: Store, account: Account
     assert not list(verify(store.database))
 
 
-def test_a_batch_that_is_undone_each_time_is_not_stored(store: Store, account: Account) -> None:
+def test_a_batch_that_is_always_rolled_back_is_not_stored(store: Store, account: Account) -> None:
     ingest = Ingest(Losing(store.database, 3), account.id_conta, sizes=SMALL)
     with pytest.raises(Lost):
         ingest.write([relatorio(1)])
@@ -447,9 +445,7 @@ class Broken(ForwardingConnection[Breaking]):
             raise Lost
 
 
-def test_a_batch_that_is_undone_at_any_of_its_statements_leaves_no_trace_in_the_writer(
-    store: Store, account: Account
-) -> None:
+def test_a_batch_rolled_back_at_any_statement_leaves_the_writer_intact(store: Store, account: Account) -> None:
     breaking = Breaking(store.database)
     ingest = Ingest(breaking, account.id_conta, sizes=SMALL)
     ingest.write([relatorio(0)])
@@ -466,7 +462,9 @@ def test_a_batch_that_is_undone_at_any_of_its_statements_leaves_no_trace_in_the_
 @pytest.mark.engines("postgres", reason="SQLite has one writer at a time")
 @pytest.mark.skipif(bool(cluster.named()), reason="on a cluster the writer waits on another machine than it speaks to")
 @pytest.mark.parametrize("what", ["a deadlock", "the end of its session"])
-def test_a_batch_that_the_server_undoes_is_repeated(store: Store, store_url: str, account: Account, what: str) -> None:
+def test_a_batch_rolled_back_by_the_server_is_retried(
+    store: Store, store_url: str, account: Account, what: str
+) -> None:
     """The writer has changed a facet's row and waits for its account's row, which another session has changed."""
     ingest = Ingest(store.database, account.id_conta, sizes=SMALL)
     ingest.write([relatorio(1)])

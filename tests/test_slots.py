@@ -32,7 +32,7 @@ def waiting(threads: ThreadPoolExecutor, slots: Slots, number: int, seconds: flo
     return futures
 
 
-def test_a_slot_goes_to_whoever_has_waited_longest(threads: ThreadPoolExecutor) -> None:
+def test_a_slot_goes_to_the_thread_that_has_waited_longest(threads: ThreadPoolExecutor) -> None:
     slots = Slots(1)
     assert slots.take(0)
     queue = waiting(threads, slots, 5, PATIENCE)
@@ -44,7 +44,7 @@ def test_a_slot_goes_to_whoever_has_waited_longest(threads: ThreadPoolExecutor) 
     assert slots.take(0)
 
 
-def test_a_wait_ends_when_its_time_is_up(threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wait_ends_at_its_timeout(threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waits, "_LONG_SECONDS", 2 * PATIENCE)
     slots = Slots(1)
     assert slots.take(0)
@@ -58,7 +58,7 @@ def test_a_wait_ends_when_its_time_is_up(threads: ThreadPoolExecutor, monkeypatc
     assert patient.result(PATIENCE)
 
 
-def test_as_many_as_there_are_slots_go_on_waiting_and_the_others_are_refused_once_waits_are_long(
+def test_once_waits_are_long_only_as_many_threads_wait_as_there_are_slots(
     threads: ThreadPoolExecutor,
 ) -> None:
     slots = Slots(2)
@@ -76,7 +76,7 @@ def test_as_many_as_there_are_slots_go_on_waiting_and_the_others_are_refused_onc
 
 
 @pytest.mark.timed
-def test_any_number_may_wait_again_once_waits_are_short(threads: ThreadPoolExecutor) -> None:
+def test_any_number_of_threads_may_wait_again_once_waits_are_short(threads: ThreadPoolExecutor) -> None:
     slots = Slots(1)
     assert slots.take(0)
     [patient] = waiting(threads, slots, 1, PATIENCE)
@@ -94,7 +94,7 @@ def test_any_number_may_wait_again_once_waits_are_short(threads: ThreadPoolExecu
         assert each.result(PATIENCE)
 
 
-def test_a_wait_in_vain_was_a_long_one_until_a_slot_is_free(
+def test_a_timed_out_wait_counts_as_long_until_a_slot_is_free(
     threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waits, "_LONG_SECONDS", PATIENCE)
@@ -114,7 +114,7 @@ def test_a_wait_in_vain_was_a_long_one_until_a_slot_is_free(
         assert each.result(PATIENCE)
 
 
-def test_a_slot_that_is_handed_on_just_when_the_wait_is_up_is_not_lost() -> None:
+def test_a_slot_handed_over_at_the_timeout_is_not_lost() -> None:
     slots = Slots(1)
     assert slots.take(0)
     lock, entries = slots._lock, count()
@@ -132,7 +132,9 @@ def test_a_slot_that_is_handed_on_just_when_the_wait_is_up_is_not_lost() -> None
     assert slots.take(0)
 
 
-def test_nobody_is_refused_while_slots_go_round(threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_is_refused_while_slots_are_given_back(
+    threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Only slots given back make the clock go on here, so that a machine that stands still refuses nobody."""
     slots, seconds = Slots(2), 0.005
     given_back: list[float] = []
@@ -149,7 +151,7 @@ def test_nobody_is_refused_while_slots_go_round(threads: ThreadPoolExecutor, mon
 
 
 @pytest.mark.timed
-def test_waiting_costs_nothing(threads: ThreadPoolExecutor) -> None:
+def test_waiting_takes_almost_no_cpu_time(threads: ThreadPoolExecutor) -> None:
     slots = Slots(4)
     assert all(slots.take(0) for _ in range(4))
     before = process_time()

@@ -95,7 +95,7 @@ class Late(Forwarding):
 @pytest.mark.parametrize(
     "url", ["/relatorios?page=3&sort=-numero_documento&tipo_pessoa=PESSOA", "/pessoas?page=3&sort=-nome"]
 )
-def test_what_is_remembered_of_a_list_is_not_used_once_the_snapshot_sees_another(
+def test_remembered_counts_are_not_used_once_the_snapshot_is_newer(
     store: Store, store_url: str, account: Account, new_app: NewApp, url: str
 ) -> None:
     store.write(account, [relatorio(number, numero_documento=cpf(number)) for number in range(60)])
