@@ -161,7 +161,7 @@ class Lists(RuleBasedStateMachine):
                 self._delete(account, writer, self._some(sorted(known), size), life)
 
     @invariant()
-    def every_page_is_the_references(self) -> None:
+    def every_page_equals_the_reference(self) -> None:
         api = Api(
             reports=[
                 (account.id_conta, report)
@@ -177,7 +177,7 @@ class Lists(RuleBasedStateMachine):
             self._compare(listing, self._clients[account], f"/{resource}?{question}")
 
     @invariant()
-    def every_count_is_a_recounts(self) -> None:
+    def every_count_equals_a_recount(self) -> None:
         if self._seeded.random() < RECOUNTED:
             assert list(verify(self._reading)) == []
 
@@ -264,9 +264,7 @@ LISTS: Final = (
 
 
 @pytest.mark.long
-def test_whatever_happens_every_page_is_the_references_and_every_count_is_a_recounts(
-    stores: Stores, tmp_path: Path
-) -> None:
+def test_pages_equal_the_reference_and_counts_equal_a_recount_after_any_history(stores: Stores, tmp_path: Path) -> None:
     folders = count()
 
     def new() -> Lists:

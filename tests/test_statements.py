@@ -97,7 +97,7 @@ def asked(store: Store, store_url: str, account: Account, new_app: NewApp) -> It
     database.close()
 
 
-def test_making_the_application_asks_the_store_nothing(asked: Asked) -> None:
+def test_creating_the_application_sends_no_statement(asked: Asked) -> None:
     assert (asked.database.snapshots, asked.database.statements) == (0, [])
 
 
@@ -111,9 +111,7 @@ def test_making_the_application_asks_the_store_nothing(asked: Asked) -> None:
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_a_first_page_is_two_statements_for_the_caller_one_for_the_facets_and_one_for_the_page(
-    asked: Asked, method: str, url: str
-) -> None:
+def test_a_first_page_takes_four_statements_and_one_snapshot(asked: Asked, method: str, url: str) -> None:
     assert asked.client.ask(method, url).status == 200
     assert asked.database.kinds() == [TOKEN, CALLER, FACETS, PAGE]
     assert asked.database.snapshots == 1
@@ -134,14 +132,14 @@ WHOLE = (
         *("numero_documento=52998224725", "numero=7a2b6c1e-3f7e-4a51-9d55-0f6f6f2f9d10"),
     ],
 )
-def test_facets_are_not_read_where_it_is_enough_how_many_rows_there_are(asked: Asked, asked_for: str) -> None:
+def test_facets_are_not_read_where_the_number_of_rows_suffices(asked: Asked, asked_for: str) -> None:
     assert asked.client.get(f"/relatorios?{asked_for}").status == 200
     assert [each.text for each in asked.database.statements if "FROM facet" in each.text] == []
 
 
 @pytest.mark.parametrize("url", WHOLE)
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_a_first_page_without_filters_is_one_statement_beside_the_callers_also_when_the_list_has_changed(
+def test_an_unfiltered_first_page_takes_one_statement_besides_the_callers(
     asked: Asked, store: Store, method: str, url: str
 ) -> None:
     for number, callers in enumerate(([TOKEN, CALLER], [AGAIN])):
@@ -154,9 +152,7 @@ def test_a_first_page_without_filters_is_one_statement_beside_the_callers_also_w
 
 
 @pytest.mark.parametrize("sort", ["-atualizado_em", "numero", "numero_documento", "mensagem"])
-def test_a_walk_without_filters_goes_on_without_the_facets_when_the_list_has_changed(
-    asked: Asked, store: Store, sort: str
-) -> None:
+def test_an_unfiltered_walk_continues_without_facets_after_a_change(asked: Asked, store: Store, sort: str) -> None:
     following = asked.client.get(f"/relatorios?sort={sort}").links["next"]
     store.write(asked.account, [relatorio(100)])
     asked.database.forget()
@@ -165,7 +161,7 @@ def test_a_walk_without_filters_goes_on_without_the_facets_when_the_list_has_cha
 
 
 @pytest.mark.parametrize("sort", ["mensagem", "-mensagem"])
-def test_a_walk_among_the_reports_with_one_message_asks_for_the_page_alone_beside_a_filter(
+def test_a_filtered_walk_within_one_message_reads_only_the_page(
     asked: Asked, store: Store, monkeypatch: pytest.MonkeyPatch, sort: str
 ) -> None:
     monkeypatch.setattr(plan, "FEW", 0)
@@ -193,7 +189,7 @@ def test_a_walk_among_the_reports_with_one_message_asks_for_the_page_alone_besid
         ("/relatorios?status=PENDENTE", []),
     ],
 )
-def test_what_other_pages_cost_beside_the_token_and_the_facets(asked: Asked, url: str, kinds: list[str]) -> None:
+def test_the_look_ups_of_later_pages_ranges_and_searches(asked: Asked, url: str, kinds: list[str]) -> None:
     assert asked.client.get(url).status == 200
     assert asked.database.kinds() == [TOKEN, CALLER, FACETS, *kinds]
 
@@ -201,7 +197,7 @@ def test_what_other_pages_cost_beside_the_token_and_the_facets(asked: Asked, url
 @pytest.mark.parametrize(
     ("url", "last"), [("/relatorios", 3), ("/relatorios?sort=numero", 3), ("/pessoas?sort=cpf", 2)]
 )
-def test_the_last_page_of_a_whole_list_is_one_statement_right_behind_the_one_before(
+def test_the_last_page_after_the_one_before_takes_one_statement(
     asked: Asked, store: Store, url: str, last: int
 ) -> None:
     store.write(asked.account, [relatorio(number, numero_documento=cpf(number)) for number in range(30, 60)])
@@ -214,9 +210,7 @@ def test_the_last_page_of_a_whole_list_is_one_statement_right_behind_the_one_bef
 
 
 @pytest.mark.parametrize("path", ["/relatorios", "/pessoas"])
-def test_of_a_list_that_is_known_to_be_empty_nothing_is_asked(
-    asked: Asked, new_app: NewApp, store: Store, path: str
-) -> None:
+def test_a_list_known_to_be_empty_is_not_queried(asked: Asked, new_app: NewApp, store: Store, path: str) -> None:
     other = Client(new_app(asked.database), store.account(nome="Vazia").token)
     other.get(f"{path}?rows=50&nome=x")
     asked.database.forget()
@@ -224,7 +218,7 @@ def test_of_a_list_that_is_known_to_be_empty_nothing_is_asked(
     assert asked.database.kinds() == asked.again
 
 
-def test_how_first_pages_are_asked_for_is_remembered_unless_that_takes_many_facets() -> None:
+def test_statements_of_first_pages_are_cached_unless_they_have_many_facets() -> None:
     def asked(facets: int, lower: Key | None = None) -> Statement:
         read = Read(RELATORIO_RECENCY, lower, None, tuple(range(facets)), 25, most=400)
         return sql.at_once(read, resources.RELATORIOS, Owner(1, 2), SQLITE)
@@ -236,7 +230,7 @@ def test_how_first_pages_are_asked_for_is_remembered_unless_that_takes_many_face
         assert asked(*many) is not asked(*many)
 
 
-def test_what_many_facets_match_is_asked_for_in_few_words(store: Store, asked: Asked) -> None:
+def test_statements_for_many_matching_facets_stay_short(store: Store, asked: Asked) -> None:
     others = [relatorio(number) for number in range(30, 1100)]
     rare = [
         relatorio(number, nome=f"matriz{number}", status="PENDENTE", resultado=None) for number in range(1100, 1170)
@@ -250,7 +244,7 @@ def test_what_many_facets_match_is_asked_for_in_few_words(store: Store, asked: A
 @pytest.mark.parametrize(
     "given", ["sort=-mensagem", "sort=numero_documento", "sort=-numero_documento", "numero_documento=52998224725"]
 )
-def test_few_reports_of_many_facets_are_collected_by_these(
+def test_few_reports_of_many_facets_are_found_by_their_facets(
     store: Store, asked: Asked, monkeypatch: pytest.MonkeyPatch, given: str
 ) -> None:
     """This also holds for a filter by a document that many other reports share."""
@@ -262,7 +256,7 @@ def test_few_reports_of_many_facets_are_collected_by_these(
     assert "relatorio_facet_recency" in text or "INDEXED BY" not in text
 
 
-def test_few_of_each_of_many_messages_are_read_together_and_few_of_one_that_many_have_alone(
+def test_filtered_reports_of_many_messages_are_read_in_few_statements(
     asked: Asked, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plan, "FEW", 0)
@@ -287,16 +281,14 @@ def test_few_of_each_of_many_messages_are_read_together_and_few_of_one_that_many
     assert [each["numero"] for each in met] == [each.numero for each in wanted]
 
 
-def test_a_range_beside_other_filters_costs_two_statements_more_for_the_coarse_and_the_fine_buckets_before_its_end(
-    asked: Asked, store: Store
-) -> None:
+def test_a_filtered_range_takes_four_look_ups_and_the_page(asked: Asked, store: Store) -> None:
     long_ago = [relatorio(number, status="PENDENTE", atualizado_em=number) for number in range(30, 90)]
     store.write(asked.account, long_ago)
     assert asked.client.get("/relatorios?status=PENDENTE&atualizado_em_de=1970-01-01").itens
     assert asked.database.kinds() == [TOKEN, CALLER, FACETS, *[PLACE] * 4, PAGE]
 
 
-def test_the_facets_are_asked_for_again_when_the_list_has_changed_and_the_token_when_anything_has(
+def test_a_change_rereads_the_token_and_only_the_facets_of_its_list(
     asked: Asked, store: Store, account: Account
 ) -> None:
     def kinds(url: str) -> list[str]:
@@ -317,7 +309,7 @@ def test_the_facets_are_asked_for_again_when_the_list_has_changed_and_the_token_
 
 
 @pytest.mark.engines("sqlite", reason="elsewhere a page is asked for ahead, which saves a round trip")
-def test_a_page_is_not_asked_for_before_it_is_known_whether_the_list_has_changed(asked: Asked, store: Store) -> None:
+def test_a_page_is_not_fetched_before_changes_of_the_list_are_known(asked: Asked, store: Store) -> None:
     assert asked.client.get("/relatorios?sort=nome").status == 200
     store.write(asked.account, [relatorio(99)])
     asked.database.forget()
@@ -326,7 +318,7 @@ def test_a_page_is_not_asked_for_before_it_is_known_whether_the_list_has_changed
 
 
 @pytest.mark.parametrize(("room", "remembered"), [(3.5, True), (2.5, False), (0.5, False)])
-def test_the_facets_of_as_many_accounts_are_remembered_as_there_is_room_for(
+def test_facets_are_remembered_for_as_many_accounts_as_fit(
     asked: Asked, store: Store, monkeypatch: pytest.MonkeyPatch, new_app: NewApp, room: float, *, remembered: bool
 ) -> None:
     one = Facets([(1, 30, "CONCLUIDO", "Pessoa", "consultaPessoaDefault", "VALID", 0)]).weight
@@ -354,7 +346,7 @@ UNCHANGED = ("/relatorios", "/relatorios?page=2&sort=-nome", "/pessoas?busca=mar
 
 
 @pytest.mark.parametrize("url", UNCHANGED)
-def test_an_unchanged_page_costs_no_statement(asked: Asked, url: str) -> None:
+def test_an_unchanged_page_takes_no_statement(asked: Asked, url: str) -> None:
     first = asked.client.get(url)
     asked.database.forget()
     again = asked.client.get(url)
@@ -364,9 +356,7 @@ def test_an_unchanged_page_costs_no_statement(asked: Asked, url: str) -> None:
 
 
 @pytest.mark.parametrize("url", UNCHANGED)
-def test_an_unchanged_page_costs_the_callers_statement_alone_when_something_else_has_changed(
-    asked: Asked, store: Store, url: str
-) -> None:
+def test_a_change_elsewhere_costs_an_unchanged_page_one_statement(asked: Asked, store: Store, url: str) -> None:
     first = asked.client.get(url)
     for headers in ({}, {"If-None-Match": first.headers["etag"]}):
         store.write(store.account(), [relatorio(1)])
@@ -375,9 +365,7 @@ def test_an_unchanged_page_costs_the_callers_statement_alone_when_something_else
         assert (asked.database.kinds(), asked.database.snapshots) == ([AGAIN], 0)
 
 
-def test_an_engine_without_marks_is_asked_for_the_token_each_time(
-    asked: Asked, store_url: str, new_app: NewApp
-) -> None:
+def test_without_marks_the_token_is_read_for_each_request(asked: Asked, store_url: str, new_app: NewApp) -> None:
     database = Counting(open_store(store_url), marks=False)
     client = Client(new_app(database), asked.account.token)
     assert client.get("/relatorios").status == 200
@@ -388,9 +376,7 @@ def test_an_engine_without_marks_is_asked_for_the_token_each_time(
     database.close()
 
 
-def test_a_304_costs_the_callers_statements_alone_in_a_worker_that_never_made_the_page(
-    asked: Asked, store_url: str, new_app: NewApp
-) -> None:
+def test_a_304_takes_only_the_callers_statements_in_any_worker(asked: Asked, store_url: str, new_app: NewApp) -> None:
     etag = asked.client.get("/relatorios?page=2").headers["etag"]
     database = Counting(open_store(store_url))
     other = Client(new_app(database), asked.account.token)
@@ -399,18 +385,18 @@ def test_a_304_costs_the_callers_statements_alone_in_a_worker_that_never_made_th
     database.close()
 
 
-def test_without_a_cache_a_page_is_asked_for_each_time(asked: Asked, new_app: NewApp) -> None:
+def test_without_a_cache_each_request_reads_the_page(asked: Asked, new_app: NewApp) -> None:
     plain = Client(new_app(asked.database, cache_bytes=0), asked.account.token)
     assert len({plain.get("/relatorios").body for _ in range(3)}) == 1
     assert asked.database.kinds() == [TOKEN, CALLER, *2 * [PAGE, *asked.again], PAGE]
 
 
-def test_a_profile_is_the_callers_statements_alone(asked: Asked) -> None:
+def test_a_profile_takes_only_the_callers_statements(asked: Asked) -> None:
     assert asked.client.get("/usuario").status == 200
     assert (asked.database.kinds(), asked.database.snapshots) == ([TOKEN, CALLER], 0)
 
 
-def test_a_refused_parameter_costs_the_callers_statements_alone(asked: Asked) -> None:
+def test_a_refused_parameter_takes_only_the_callers_statements(asked: Asked) -> None:
     for url, kinds in (
         ("/relatorios?page=0", [TOKEN, CALLER]),
         ("/pessoas?x=1", asked.again),
@@ -422,7 +408,7 @@ def test_a_refused_parameter_costs_the_callers_statements_alone(asked: Asked) ->
 
 
 @pytest.mark.parametrize("path", ["/relatorios", "/pessoas", "/usuario"])
-def test_what_cannot_be_a_token_is_refused_without_the_store(asked: Asked, path: str) -> None:
+def test_a_malformed_token_is_refused_without_the_store(asked: Asked, path: str) -> None:
     token = asked.account.token
     for bad in ("", "Bearer x", f"Bearer {token}", token[:-1], f"{token}0", f"{token},{token}", "é" * 20, "x" * 201):
         assert asked.nobody.ask("GET", path, headers={"Authorization": bad}).status == 401
@@ -432,7 +418,7 @@ def test_what_cannot_be_a_token_is_refused_without_the_store(asked: Asked, path:
     assert (asked.database.snapshots, asked.database.statements) == (0, [])
 
 
-def test_a_well_formed_unknown_token_costs_one_statement(asked: Asked) -> None:
+def test_a_well_formed_unknown_token_takes_one_statement(asked: Asked) -> None:
     assert asked.nobody.ask("GET", "/relatorios?page=0", headers={"Authorization": "x" * 20}).status == 401
     assert asked.database.kinds() == [TOKEN]
 
@@ -502,9 +488,7 @@ def test_no_value_of_a_request_becomes_part_of_a_statement(asked: Asked) -> None
 
 
 @pytest.mark.parametrize(("axis", "is_tested"), [(RELATORIO_MENSAGEM, True), (RELATORIO_RECENCY, False)])
-def test_the_server_looks_for_each_row_s_facet_in_a_hash_unless_an_index_leads_there(
-    axis: Axis, *, is_tested: bool
-) -> None:
+def test_the_server_tests_facets_with_a_hash_unless_an_index_has_them(axis: Axis, *, is_tested: bool) -> None:
     """Comparing 90 thousand rows with each of six thousand facets took two seconds, a hash a twentieth of that."""
     asked = sql.statement(Count(axis, None, None, (1, 2)), Owner(1, 1), POSTGRES).text
     assert ("facet = ANY" in asked, "(SELECT unnest(?::bigint[]))" in asked) == (not is_tested, is_tested)
@@ -521,7 +505,7 @@ def test_the_server_looks_for_each_row_s_facet_in_a_hash_unless_an_index_leads_t
         ("status", (1, 2), False),
     ],
 )
-def test_the_server_fetches_rows_to_sort_them_only_where_the_index_that_leads_there_does_not_show_by_what(
+def test_rows_are_fetched_for_sorting_only_if_the_index_lacks_the_field(
     sort: str, facets: tuple[int, ...] | None, *, fetched: bool
 ) -> None:
     """Fetching 13 thousand rows by their keys took 60 ms; reading them from an index with the document takes 3 ms."""
@@ -531,7 +515,7 @@ def test_the_server_fetches_rows_to_sort_them_only_where_the_index_that_leads_th
 
 
 @pytest.mark.parametrize("sort", ["nome", "-nome", "cpf", "atualizado_em"])
-def test_the_server_sorts_the_persons_to_whom_words_lead_as_it_finds_them(sort: str) -> None:
+def test_persons_found_by_words_are_fetched_once_for_sorting(sort: str) -> None:
     """No index of an order finds these persons, so each is fetched once, by way of the index of words."""
     asked = query.parse(resources.PESSOAS, f"nome=maria&sort={sort}", max_rows=25)
     few = Plain(asked, None, asked.order, 25, 0, None, few=True, through=asked.words)

@@ -20,9 +20,7 @@ VERSIONS = "SELECT c.version, o.version FROM conta AS c JOIN organizacao AS o US
 
 
 @pytest.mark.parametrize("cache_bytes", [0, 1_000_000])
-def test_a_walk_that_met_another_state_misses_nothing_when_it_meets_the_first_again(
-    tmp_path: Path, cache_bytes: int
-) -> None:
+def test_a_walk_that_alternates_between_states_misses_no_report(tmp_path: Path, cache_bytes: int) -> None:
     before, after = tmp_path / "before.db", tmp_path / "after.db"
     with closing(open_store(f"sqlite:///{before}", write=True)) as database:
         migrations.migrate(database)
@@ -55,7 +53,7 @@ def test_a_walk_that_met_another_state_misses_nothing_when_it_meets_the_first_ag
 
 
 @pytest.mark.parametrize("asked", ["", "page=2&nome=x", "sort=numero&resultado=VALID"])
-def test_a_server_that_does_not_have_the_account_yet_is_asked_again_or_another_one(tmp_path: Path, asked: str) -> None:
+def test_a_snapshot_that_lacks_the_account_counts_as_lost(tmp_path: Path, asked: str) -> None:
     with closing(open_store(f"sqlite:///{tmp_path}/laudo.db", write=True)) as database:
         migrations.migrate(database)
         keys.make(tmp_path / "key")

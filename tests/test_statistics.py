@@ -57,7 +57,7 @@ def known(database: Database, table: str = "relatorio") -> int:
     return max(0, int(database.fetch(Statement(asked, (table,)))[0][0]))
 
 
-def test_tables_are_looked_at_in_the_batch_that_makes_them_large(database: Database, tmp_path: Path) -> None:
+def test_tables_are_analyzed_in_the_batch_that_makes_them_large(database: Database, tmp_path: Path) -> None:
     writing, reports = ingest(database, tmp_path / "key"), demo.relatorios(MANY)
     writing.write(list(islice(reports, LEAST - 1)))
     assert known(database) == 0
@@ -67,7 +67,7 @@ def test_tables_are_looked_at_in_the_batch_that_makes_them_large(database: Datab
     assert known(database, "pessoa") > 0
 
 
-def test_they_are_looked_at_again_only_when_they_have_grown(database: Database, tmp_path: Path) -> None:
+def test_tables_are_analyzed_again_only_after_they_have_grown(database: Database, tmp_path: Path) -> None:
     writing, reports = ingest(database, tmp_path / "key"), demo.relatorios(MANY)
     writing.write(list(islice(reports, LEAST)))
     writing.write(list(islice(reports, MANY - LEAST - 1)))
@@ -76,7 +76,7 @@ def test_they_are_looked_at_again_only_when_they_have_grown(database: Database, 
     assert known(database) == MANY
 
 
-def test_what_somebody_else_had_looked_at_is_left(database: Database, tmp_path: Path) -> None:
+def test_tables_analyzed_by_somebody_else_are_left_alone(database: Database, tmp_path: Path) -> None:
     writing, reports = ingest(database, tmp_path / "key"), demo.relatorios(LEAST)
     writing.write(list(islice(reports, LEAST // 2)))
     with database.transaction() as connection:
@@ -85,7 +85,7 @@ def test_what_somebody_else_had_looked_at_is_left(database: Database, tmp_path: 
     assert known(database) == LEAST // 2
 
 
-def test_a_copy_is_looked_at_while_it_is_made(database: Database, stores: Stores, tmp_path: Path) -> None:
+def test_a_copy_is_analyzed_while_it_is_made(database: Database, stores: Stores, tmp_path: Path) -> None:
     ingest(database, tmp_path / "key").write(list(demo.relatorios(LEAST)))
     with closing(opened(stores)) as target:
         copy = Copy(database, target)
@@ -94,7 +94,7 @@ def test_a_copy_is_looked_at_while_it_is_made(database: Database, stores: Stores
         assert known(target) == LEAST
 
 
-def test_a_store_that_was_never_looked_at_is_before_it_is_counted_anew(database: Database, tmp_path: Path) -> None:
+def test_a_repair_analyzes_a_store_that_was_never_analyzed(database: Database, tmp_path: Path) -> None:
     """`pg_restore` makes such a store: creating indexes counts its rows, but nothing analyzes them."""
     account = Store(database, tmp_path / "key").account()
     with patch.object(statistics, "LEAST", MANY):
@@ -107,9 +107,7 @@ def test_a_store_that_was_never_looked_at_is_before_it_is_counted_anew(database:
     assert known(database, "tally") > 0
 
 
-def test_persons_are_compared_in_one_pass_over_a_table_that_was_never_looked_at(
-    database: Database, tmp_path: Path
-) -> None:
+def test_persons_of_a_table_never_analyzed_are_compared_in_one_pass(database: Database, tmp_path: Path) -> None:
     """The writer of a copy meets this, because only the owner of tables can analyze them."""
     account = Store(database, tmp_path / "key").account()
     with patch.object(statistics, "LEAST", 10 * MANY):
@@ -145,7 +143,7 @@ class _Broken(ForwardingConnection[Breaking]):
         raise StoreError(message)
 
 
-def test_a_look_that_is_undone_with_its_batch_is_taken_again(database: Database, tmp_path: Path) -> None:
+def test_an_analysis_rolled_back_with_its_batch_is_repeated(database: Database, tmp_path: Path) -> None:
     account, reports = Store(database, tmp_path / "key").account(), list(demo.relatorios(LEAST))
     writing = Ingest(Breaking(database), account.id_conta)
     with pytest.raises(StoreError, match="broken off"):
@@ -160,7 +158,7 @@ def statistics_of(database: Database) -> int:
     return int(database.fetch(Statement(asked, (LEAST,)))[0][0])
 
 
-def test_a_look_waits_for_nobody(database: Database, tmp_path: Path) -> None:
+def test_an_analysis_skips_a_locked_table(database: Database, tmp_path: Path) -> None:
     """While somebody builds an index concurrently, the server cannot analyze that table."""
     writing = ingest(database, tmp_path / "key")
     with database.transaction() as building:
@@ -187,7 +185,7 @@ class _Looked(ForwardingConnection[Looking]):
         return super().fetch_each(statements)
 
 
-def test_an_account_that_is_new_to_a_large_store_is_found_by_its_keys(stores: Stores, tmp_path: Path) -> None:
+def test_reports_of_a_new_account_in_a_large_store_are_found_by_key(stores: Stores, tmp_path: Path) -> None:
     """The statistics say that such an account has no reports, so to the planner any index seems good to find one."""
     url = stores.new()
     with closing(open_store(url, write=True)) as filling:
