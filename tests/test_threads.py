@@ -45,7 +45,7 @@ def at_once(work: Callable[[int], object]) -> None:
 
 
 @pytest.mark.parametrize("room", [0, 1, 100, 1_000])
-def test_what_was_used_last_never_outgrows_its_room(room: int) -> None:
+def test_the_cache_never_outgrows_its_limit(room: int) -> None:
     recent: Recent[int, bytes] = Recent(room, len)
 
     def use(number: int) -> None:
@@ -67,7 +67,7 @@ def test_what_was_used_last_never_outgrows_its_room(room: int) -> None:
 
 
 @pytest.mark.usefixtures("let_pass")
-def test_a_limit_admits_as_many_as_it_says() -> None:
+def test_a_rate_limit_admits_exactly_its_number_of_requests() -> None:
     limits, admitted = Limits(TURNS), count()
 
     def ask(_number: int) -> None:
@@ -95,9 +95,7 @@ class Ready(Forwarding):
 
 
 @pytest.mark.engines("sqlite", reason="it is made to say what PostgreSQL says")
-def test_who_asks_is_read_for_each_request_and_never_taken_from_another_one(
-    store: Store, store_url: str, account: Account
-) -> None:
+def test_each_request_reads_its_caller_anew(store: Store, store_url: str, account: Account) -> None:
     with closing(open_store(store_url)) as opened:
         database, callers = Ready(opened), Callers(keys.load(store.key_file), Limits(0), Calm())
         callers.admit(database, None, account.token)
@@ -111,7 +109,7 @@ def test_who_asks_is_read_for_each_request_and_never_taken_from_another_one(
 
 
 @pytest.mark.parametrize("cache_bytes", [0, 20_000])
-def test_bodies_are_the_same_whoever_else_asks(
+def test_concurrent_requests_get_the_same_bodies(
     store: Store, account: Account, new_app: NewApp, cache_bytes: int
 ) -> None:
     store.write(account, many(240))

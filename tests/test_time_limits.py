@@ -34,7 +34,7 @@ def limited(store: Store, store_url: str) -> Iterator[Database]:
 
 
 @pytest.mark.timed
-def test_a_statement_that_takes_too_long_is_ended_and_the_next_one_answered(limited: Database) -> None:
+def test_a_statement_over_the_time_limit_is_ended_and_the_next_one_works(limited: Database) -> None:
     for _ in range(2):
         asked = monotonic()
         with pytest.raises(Slow, match="time limit"):
@@ -47,7 +47,7 @@ def test_a_statement_that_takes_too_long_is_ended_and_the_next_one_answered(limi
 
 
 @pytest.mark.timed
-def test_a_limit_is_each_statements_and_not_all_of_theirs_together(limited: Database) -> None:
+def test_the_time_limit_applies_to_each_statement_not_to_their_sum(limited: Database) -> None:
     counted = Statement(
         "WITH RECURSIVE up (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up WHERE n < ?) SELECT count(*) FROM up",
         (20_000,),
@@ -60,7 +60,7 @@ def test_a_limit_is_each_statements_and_not_all_of_theirs_together(limited: Data
 
 @pytest.mark.timed
 @pytest.mark.engines("postgres", reason="only a server is asked several statements in one round trip")
-def test_a_limit_is_each_statements_also_of_those_asked_together(limited: Database) -> None:
+def test_the_time_limit_applies_to_each_statement_of_a_batch(limited: Database) -> None:
     """The server is silent for longer than one statement may take, but must not count as hung for other requests."""
     nap = Statement("SELECT pg_sleep(?::float8 / 1000)::text", (LIMIT_MS * 2 // 3,))
     together = 5
@@ -80,7 +80,7 @@ def test_a_limit_is_each_statements_also_of_those_asked_together(limited: Databa
 
 
 @pytest.mark.engines("sqlite", reason="it is SQLite that looks at the time after so many steps of what it has prepared")
-def test_the_time_between_statements_is_nobodys(store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_between_statements_does_not_count(store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses before, within and after a transaction must not count as the time of a statement."""
     del store
     monkeypatch.setattr("laudo.server.sqlite.session._CHECK", 1)
@@ -96,7 +96,7 @@ def test_the_time_between_statements_is_nobodys(store: Store, store_url: str, mo
 
 
 @pytest.mark.engines("sqlite", reason="its index of words takes few steps, and long ones, before it finds a row")
-def test_a_search_for_many_words_is_ended_too(
+def test_a_search_for_many_words_is_ended_at_the_time_limit(
     store: Store, store_url: str, limited: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del store
@@ -115,7 +115,7 @@ def test_a_search_for_many_words_is_ended_too(
 
 
 @pytest.mark.timed
-def test_a_request_whose_statement_takes_too_long_is_503_and_the_next_one_answered(
+def test_a_request_over_the_time_limit_gets_503_and_the_next_one_works(
     store: Store, account: Account, new_app: NewApp, limited: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.write(account, many(60))
@@ -131,7 +131,7 @@ def test_a_request_whose_statement_takes_too_long_is_503_and_the_next_one_answer
 
 @pytest.mark.timed
 @pytest.mark.engines("sqlite", reason="only a file without a log is closed to readers while somebody writes")
-def test_who_reads_waits_for_a_writer_no_longer_than_for_a_statement(store: Store, store_url: str) -> None:
+def test_a_reader_waits_for_a_writer_no_longer_than_the_time_limit(store: Store, store_url: str) -> None:
     file = store_url.removeprefix("sqlite:///")
     store.database.close()
     with closing(apsw.Connection(file)) as writing:
@@ -147,7 +147,7 @@ def test_who_reads_waits_for_a_writer_no_longer_than_for_a_statement(store: Stor
 
 
 @pytest.mark.engines("sqlite", reason="PostgreSQL itself makes writers wait")
-def test_who_writes_a_file_waits_for_another_writer_as_long_as_that_takes_and_says_so_once(
+def test_a_sqlite_writer_waits_for_another_writer_and_reports_it_once(
     store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now, ends, step = 0.0, 0.0, 0.0
@@ -172,7 +172,7 @@ def test_who_writes_a_file_waits_for_another_writer_as_long_as_that_takes_and_sa
             assert capsys.readouterr().err == said
 
 
-def test_who_writes_a_file_has_no_limit(store_url: str) -> None:
+def test_a_writer_has_no_statement_time_limit(store_url: str) -> None:
     with closing(open_store(store_url, write=True, bounds=Bounds(statement_timeout_ms=1))) as database:
         counted = Statement(ENDLESS.text.replace("FROM endless)", "FROM endless WHERE n < 100000)"), ())
         assert database.fetch(counted) == [(100_000,)]

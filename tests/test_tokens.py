@@ -28,7 +28,7 @@ def test_blanks_around_a_token_are_trimmed() -> None:
     assert presented(f" \t{TOKEN}\t ") == TOKEN
 
 
-def test_any_wrong_character_in_our_token_is_noticed() -> None:
+def test_any_wrong_character_in_a_laudo_token_is_detected() -> None:
     token = new_token()
     for place in range(len(PREFIX), len(token)):
         for character in string.ascii_letters + string.digits:
@@ -57,11 +57,11 @@ def test_any_wrong_character_in_our_token_is_noticed() -> None:
         OURS.replace("laudo_", "laudo_laudo_"),
     ],
 )
-def test_what_cannot_be_a_token_needs_no_store(header: str | None) -> None:
+def test_a_malformed_token_is_rejected(header: str | None) -> None:
     assert presented(header) is None
 
 
-def test_what_cannot_be_a_token_is_not_remembered_where_it_is_long() -> None:
+def test_long_malformed_tokens_are_not_kept_in_memory() -> None:
     tracemalloc.start()
     try:
         for number in range(500):
@@ -76,7 +76,7 @@ def test_tokens_made_elsewhere_can_be_presented(header: str) -> None:
     assert presented(header) == adopted_token(header) == header
 
 
-def test_a_derived_token_depends_on_key_and_purpose_alone() -> None:
+def test_a_derived_token_depends_only_on_key_and_purpose() -> None:
     token = derived_token(KEY, "demo")
     assert token == derived_token(KEY, "demo")
     assert token != derived_token(KEY, "other")
@@ -96,7 +96,7 @@ def test_a_weak_or_unsendable_token_is_not_adopted(text: str) -> None:
     assert not text or text not in str(error.value)
 
 
-def test_a_damaged_token_of_ours_is_not_adopted() -> None:
+def test_a_damaged_laudo_token_is_not_adopted() -> None:
     token = new_token()[:-1] + "!"
     with pytest.raises(TokenError, match="checksum") as error:
         adopted_token(token)

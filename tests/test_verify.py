@@ -119,7 +119,7 @@ def test_an_empty_store_is_clean(store: Store) -> None:
     assert differences(store) == []
 
 
-def test_what_the_writer_writes_is_clean(store: Store, accounts: list[Account]) -> None:
+def test_a_store_stays_clean_after_writes_and_deletions(store: Store, accounts: list[Account]) -> None:
     for account in accounts:
         writer = ingest(store, account)
         written = reports(150, seed=accounts.index(account))
@@ -133,7 +133,7 @@ def test_what_the_writer_writes_is_clean(store: Store, accounts: list[Account]) 
 
 
 @pytest.mark.parametrize("instants", [1, 1_000_000])
-def test_rows_that_tie_are_counted_across_chunks(store: Store, account: Account, instants: int) -> None:
+def test_rows_with_equal_keys_are_counted_across_chunks(store: Store, account: Account, instants: int) -> None:
     written = reports(200, seed=5, instants=instants)
     ingest(store, account).write([msgspec.structs.replace(each, numero_documento=cpf(1)) for each in written])
     assert differences(store) == []
@@ -390,12 +390,12 @@ INDEX_DAMAGE = {
 
 @pytest.mark.usefixtures("accounts")
 @pytest.mark.parametrize("what", DAMAGE)
-def test_damage_is_named_and_mended(store: Store, what: str) -> None:
+def test_damage_is_reported_and_repaired(store: Store, what: str) -> None:
     be_named_and_mended(store, *DAMAGE[what])
 
 
 @pytest.mark.usefixtures("accounts")
-def test_a_store_that_a_newer_version_migrated_is_compared_and_not_mended(store: Store) -> None:
+def test_a_store_migrated_by_a_newer_version_is_verified_but_not_repaired(store: Store) -> None:
     run(store, NEWER, "UPDATE conta SET total = 0 WHERE id_conta = 1")
     [found] = differences(store)
     with pytest.raises(
@@ -417,7 +417,7 @@ class Overtaken(Forwarding):
 
 @pytest.mark.usefixtures("accounts")
 @pytest.mark.parametrize("table", ["conta", "organizacao"])
-def test_a_store_that_a_newer_version_migrates_meanwhile_is_mended_no_further(store: Store, table: str) -> None:
+def test_a_repair_stops_when_a_newer_version_migrates_the_store(store: Store, table: str) -> None:
     run(store, f"UPDATE {table} SET total = 0")
     [_, *others] = found = list(verify.verify(store.database))
     with pytest.raises(
@@ -428,7 +428,7 @@ def test_a_store_that_a_newer_version_migrates_meanwhile_is_mended_no_further(st
 
 
 @pytest.mark.usefixtures("accounts")
-def test_a_bucket_that_begins_where_no_row_lies_is_named_and_begins_at_one(store: Store) -> None:
+def test_a_bucket_bound_without_a_row_is_reported_and_repaired(store: Store) -> None:
     """Old versions left such bounds: the key of a deleted row, which may be a name or a CPF."""
     asked = "SELECT parent, bucket, lower FROM bucket WHERE id_conta = 1 AND axis = 2 AND parent = 1 ORDER BY lower"
     _, (parent, bucket, lower), *_ = store.database.fetch(Statement(asked))
@@ -443,15 +443,13 @@ def test_a_bucket_that_begins_where_no_row_lies_is_named_and_begins_at_one(store
 @pytest.mark.engines("sqlite", reason="PostgreSQL keeps the index of words by itself")
 @pytest.mark.usefixtures("accounts")
 @pytest.mark.parametrize("what", WORDS_DAMAGE)
-def test_damage_to_the_index_of_words_is_named_and_mended(store: Store, what: str) -> None:
+def test_damage_to_the_index_of_words_is_reported_and_repaired(store: Store, what: str) -> None:
     be_named_and_mended(store, *WORDS_DAMAGE[what])
 
 
 @pytest.mark.engines("sqlite", reason="PostgreSQL keeps the index of words by itself")
 @pytest.mark.parametrize("what", INDEX_DAMAGE)
-def test_an_index_of_words_that_cannot_be_read_is_named_and_made_anew(
-    store: Store, accounts: list[Account], what: str
-) -> None:
+def test_an_unreadable_index_of_words_is_reported_and_rebuilt(store: Store, accounts: list[Account], what: str) -> None:
     search = store.database.dialect.found(("maria",), Owner(1, 0))
     right = store.database.fetch(search)
     assert right[0][0] > 0
@@ -467,7 +465,7 @@ def test_an_index_of_words_that_cannot_be_read_is_named_and_made_anew(
 
 
 @pytest.mark.engines("sqlite", reason="PostgreSQL keeps the index of words by itself")
-def test_an_index_that_others_have_written_since_this_connection_searched_is_sound(
+def test_an_index_of_words_that_others_have_changed_meanwhile_is_sound(
     store: Store, store_url: str, accounts: list[Account]
 ) -> None:
     with closing(open_store(store_url)) as reading:
@@ -478,7 +476,7 @@ def test_an_index_that_others_have_written_since_this_connection_searched_is_sou
 
 
 @pytest.mark.engines("sqlite", reason="PostgreSQL keeps the index of words by itself")
-def test_who_meets_a_damaged_index_of_words_is_told_what_helps(store: Store, accounts: list[Account]) -> None:
+def test_a_damaged_index_of_words_raises_an_error_with_the_remedy(store: Store, accounts: list[Account]) -> None:
     helps = r"laudo\.db is damaged; hint: `laudo verify --repair` rebuilds it$"
     run(store, "ALTER TABLE pessoa_words_docsize RENAME TO elsewhere")
     with pytest.raises(WordsDamagedError, match=helps):
@@ -496,7 +494,7 @@ def test_who_meets_a_damaged_index_of_words_is_told_what_helps(store: Store, acc
 @pytest.mark.engines("sqlite", reason="it writes over a page of the file")
 @pytest.mark.usefixtures("accounts")
 @pytest.mark.parametrize("table", ["pessoa_words_data", "pessoa_words_docsize", "pessoa"])
-def test_a_file_whose_pages_are_damaged_is_refused(store: Store, store_url: str, table: str) -> None:
+def test_a_file_with_damaged_pages_is_refused(store: Store, store_url: str, table: str) -> None:
     path = file(store_url)
     assert path is not None
     store.database.close()
@@ -512,7 +510,9 @@ def test_a_file_whose_pages_are_damaged_is_refused(store: Store, store_url: str,
 
 
 @pytest.mark.parametrize("item", ["", "{}", '{"atualizado_em":null}', '{"atualizado_em":"hoje"}'])
-def test_a_report_that_lost_its_instant_twice_is_named_and_stays(store: Store, account: Account, item: str) -> None:
+def test_a_report_whose_item_lost_its_instant_too_is_reported_and_kept(
+    store: Store, account: Account, item: str
+) -> None:
     ingest(store, account).write(reports(50, seed=1))
     run(store, f"UPDATE relatorio SET recency = 9223372036854775807, item = '{item}' WHERE numero < x'80'")
     for _ in range(2):
@@ -524,9 +524,7 @@ def test_a_report_that_lost_its_instant_twice_is_named_and_stays(store: Store, a
 
 
 @pytest.mark.parametrize("recency", [-(2**63) + 1, 2**63 - 1])
-def test_a_person_is_what_the_newest_of_the_reports_with_an_instant_says(
-    store: Store, account: Account, recency: int
-) -> None:
+def test_a_person_follows_the_newest_report_that_has_an_instant(store: Store, account: Account, recency: int) -> None:
     other = store.account(account.id_organizacao)
     ingest(store, account).write([relatorio(1, nome_pessoa="Rui", atualizado_em=NOON + 2000)])
     ingest(store, other).write(
@@ -539,9 +537,7 @@ def test_a_person_is_what_the_newest_of_the_reports_with_an_instant_says(
     assert "Ana" in person
 
 
-def test_reports_that_lost_their_instant_are_told_by_whether_their_items_have_it(
-    store: Store, account: Account
-) -> None:
+def test_reports_without_an_instant_are_repairable_if_their_items_have_it(store: Store, account: Account) -> None:
     ingest(store, account).write([relatorio(number) for number in range(5)])
     newest = "SELECT numero FROM relatorio ORDER BY numero LIMIT 2"
     run(store, "UPDATE relatorio SET recency = 9223372036854775807")
@@ -551,7 +547,7 @@ def test_reports_that_lost_their_instant_are_told_by_whether_their_items_have_it
 
 
 @pytest.mark.usefixtures("accounts")
-def test_mending_writes_nothing_where_it_could_do_nothing(store: Store) -> None:
+def test_a_repair_that_can_do_nothing_writes_nothing(store: Store) -> None:
     run(store, GONE_ORGANIZATION)
     before, known = contents(store.database), versions(store.database)
     found = list(verify.verify(store.database))
@@ -560,7 +556,7 @@ def test_mending_writes_nothing_where_it_could_do_nothing(store: Store) -> None:
     assert (contents(store.database), versions(store.database)) == (before, known)
 
 
-def test_a_lost_facet_is_what_most_of_its_items_say(store: Store, account: Account) -> None:
+def test_a_lost_facet_is_restored_from_the_majority_of_its_items(store: Store, account: Account) -> None:
     ingest(store, account).write([relatorio(number) for number in range(30)])
     before = contents(store.database)
     for damaged in ("replace(item, 'CONCLUIDO', 'PENDENTE')", "''", "'[]'", "'{}'"):
@@ -571,7 +567,7 @@ def test_a_lost_facet_is_what_most_of_its_items_say(store: Store, account: Accou
         assert [after[table] for table in ("relatorio", "facet")] == [before[table] for table in ("relatorio", "facet")]
 
 
-def test_the_number_of_a_lost_facet_is_given_to_no_other(store: Store, account: Account) -> None:
+def test_the_number_of_a_lost_facet_is_not_reused(store: Store, account: Account) -> None:
     ingest(store, account).write([relatorio(1), relatorio(2, status="PENDENTE")])
     run(store, "DELETE FROM facet WHERE facet = 2")
     ingest(store, account).write([relatorio(3, status="PROCESSANDO")])
@@ -580,7 +576,7 @@ def test_the_number_of_a_lost_facet_is_given_to_no_other(store: Store, account: 
     assert facets == [(1, "CONCLUIDO"), (2, "PENDENTE"), (3, "PROCESSANDO")]
 
 
-def test_a_facet_gets_the_truth_again_that_its_items_tell(store: Store, account: Account) -> None:
+def test_a_facets_boolean_is_restored_from_its_items(store: Store, account: Account) -> None:
     ingest(store, account).write([relatorio(number, pendente_validacao_manual=number > 2) for number in range(5)])
     before = contents(store.database)
     run(store, "UPDATE facet SET pendente_validacao_manual = pendente_validacao_manual - 2")
@@ -593,7 +589,7 @@ def test_a_facet_gets_the_truth_again_that_its_items_tell(store: Store, account:
     assert [after[table] for table in ("relatorio", "facet")] == [before[table] for table in ("relatorio", "facet")]
 
 
-def test_a_truth_that_no_item_tells_is_not_guessed(store: Store, account: Account) -> None:
+def test_a_facets_boolean_is_not_guessed_without_readable_items(store: Store, account: Account) -> None:
     ingest(store, account).write([relatorio(number) for number in range(5)])
     run(store, "UPDATE facet SET pendente_validacao_manual = 2", "UPDATE relatorio SET item = '[]'")
     for found in (differences(store), mended(store)):
@@ -604,7 +600,7 @@ def test_a_truth_that_no_item_tells_is_not_guessed(store: Store, account: Accoun
     assert difference.remedy == "restore from a backup the facets whose values no item has"
 
 
-def test_what_an_empty_facet_says_is_not_compared(store: Store, account: Account) -> None:
+def test_the_values_of_an_empty_facet_are_not_compared(store: Store, account: Account) -> None:
     ingest(store, account).write([relatorio(1)])
     ingest(store, account).delete([relatorio(1).numero])
     run(store, "UPDATE facet SET pendente_validacao_manual = 2")
@@ -628,7 +624,7 @@ NO_ITEMS = {
 
 @pytest.mark.usefixtures("accounts")
 @pytest.mark.parametrize("what", NO_ITEMS)
-def test_a_facet_that_no_item_tells_stays_lost_while_all_else_is_mended(store: Store, what: str) -> None:
+def test_a_facet_without_readable_items_stays_lost_and_the_rest_is_repaired(store: Store, what: str) -> None:
     item = NO_ITEMS[what]
     text = item if isinstance(item, str) else msgspec.json.encode(item).decode()
     run(store, f"DELETE FROM facet WHERE {FIRST} AND facet = 2")
@@ -657,7 +653,7 @@ LOST = {
 
 @pytest.mark.usefixtures("accounts")
 @pytest.mark.parametrize("what", LOST)
-def test_what_is_counted_for_nobody_is_named_and_goes(store: Store, what: str) -> None:
+def test_counts_without_an_owner_are_reported_and_deleted(store: Store, what: str) -> None:
     be_named_and_mended(
         store,
         f"{LOST[what]}; DELETE FROM relatorio WHERE id_conta = 3",
@@ -666,7 +662,7 @@ def test_what_is_counted_for_nobody_is_named_and_goes(store: Store, what: str) -
 
 
 @pytest.mark.parametrize("missing", ["", GONE, "DELETE FROM relatorio WHERE id_conta = 3"], ids=["", "row", "reports"])
-def test_what_is_counted_stays_where_an_account_or_its_reports_are_there_again(
+def test_counts_stay_when_their_account_or_its_reports_are_back(
     store: Store, accounts: list[Account], missing: str
 ) -> None:
     """An account or reports may have been added after the search for counts without an owner."""
@@ -680,9 +676,7 @@ def test_what_is_counted_stays_where_an_account_or_its_reports_are_there_again(
 
 @pytest.mark.usefixtures("accounts")
 @pytest.mark.parametrize("gone", [GONE, GONE_ORGANIZATION])
-def test_reports_of_an_account_that_is_not_there_are_named_and_stay_until_it_is_made_anew(
-    store: Store, gone: str
-) -> None:
+def test_reports_of_a_missing_account_are_reported_and_kept(store: Store, gone: str) -> None:
     before = contents(store.database)
     rows = {
         table: store.database.fetch(Statement(f"SELECT * FROM {table} WHERE id_organizacao = 2"))
@@ -702,7 +696,7 @@ def test_reports_of_an_account_that_is_not_there_are_named_and_stay_until_it_is_
 
 
 @pytest.mark.engines("sqlite", reason="PostgreSQL lets nobody delete the row of an organization that has accounts")
-def test_accounts_of_an_organization_that_is_not_there_are_named_and_take_no_reports(
+def test_accounts_of_a_missing_organization_are_reported_and_refuse_reports(
     store: Store, store_url: str, accounts: list[Account]
 ) -> None:
     writer = ingest(store, accounts[2])
@@ -718,7 +712,7 @@ def test_accounts_of_an_organization_that_is_not_there_are_named_and_take_no_rep
     assert writer.write(reports(1, seed=7)).inserted == 1
 
 
-def test_persons_of_an_organization_without_accounts_are_named_and_go(store: Store, accounts: list[Account]) -> None:
+def test_persons_of_an_organization_without_accounts_are_deleted(store: Store, accounts: list[Account]) -> None:
     ingest(store, accounts[2]).delete([each.numero for each in reports(150, seed=2)[::2]])
     be_named_and_mended(
         store, f"{GONE}; DELETE FROM relatorio WHERE id_conta = 3", r"organization 2: persons too many: \d+"
@@ -733,13 +727,13 @@ def be_named_and_mended(store: Store, damage: str, line: str) -> None:
 
 
 @pytest.mark.usefixtures("accounts")
-def test_nothing_that_is_whole_is_named(store: Store) -> None:
+def test_only_damaged_counts_are_reported(store: Store) -> None:
     run(store, "UPDATE facet SET total = total + 1 WHERE id_conta = 1 AND facet = 2")
     assert len(differences(store)) == 1
 
 
 @pytest.mark.usefixtures("accounts")
-def test_a_person_who_is_missing_or_too_many_is_compared_with_no_other(store: Store) -> None:
+def test_a_missing_and_an_extra_person_are_not_compared_with_each_other(store: Store) -> None:
     run(store, *(DAMAGE[what][0] for what in ("persons missing", "a person too many, without a CPF")))
     said = [each for each in differences(store) if ": persons " in each]
     assert said == ["organization 1: persons missing: 2", "organization 2: persons too many: 1"]
@@ -747,7 +741,7 @@ def test_a_person_who_is_missing_or_too_many_is_compared_with_no_other(store: St
 
 @pytest.mark.usefixtures("accounts")
 @pytest.mark.parametrize("what", DAMAGE)
-def test_no_difference_holds_a_value_of_a_report(store: Store, what: str) -> None:
+def test_no_difference_shows_a_value_of_a_report(store: Store, what: str) -> None:
     run(store, DAMAGE[what][0])
     said = str([(str(each), asdict(each)) for each in verify.verify(store.database)]).lower()
     with store.database.snapshot() as connection:
@@ -757,14 +751,14 @@ def test_no_difference_holds_a_value_of_a_report(store: Store, what: str) -> Non
 
 
 @pytest.mark.usefixtures("accounts")
-def test_many_differences_are_named_up_to_a_number(store: Store) -> None:
+def test_the_number_of_reported_differences_is_limited(store: Store) -> None:
     run(store, "UPDATE tally SET total = total + 1")
     found = differences(store)
     assert [each for each in found if "more differences" in each]
     assert mended(store) == []
 
 
-def test_mending_changes_versions_so_that_nobody_relies_on_what_was(store: Store, accounts: list[Account]) -> None:
+def test_a_repair_raises_the_versions_of_changed_lists(store: Store, accounts: list[Account]) -> None:
     writer = ingest(store, accounts[0])
     writer.write(reports(20, seed=11))
     before, known = contents(store.database), versions(store.database)
@@ -780,13 +774,13 @@ def test_mending_changes_versions_so_that_nobody_relies_on_what_was(store: Store
 
 
 @pytest.mark.usefixtures("accounts")
-def test_mending_a_clean_store_changes_nothing(store: Store) -> None:
+def test_a_repair_of_a_clean_store_changes_nothing(store: Store) -> None:
     before = contents(store.database)
     assert mended(store) == []
     assert contents(store.database) == before
 
 
-def test_a_writer_that_lives_on_goes_on_with_what_was_mended(store: Store, account: Account) -> None:
+def test_a_running_writer_continues_correctly_after_a_repair(store: Store, account: Account) -> None:
     writer = ingest(store, account)
     written = reports(30, seed=1)
     writer.write(written)
@@ -800,7 +794,7 @@ def test_a_writer_that_lives_on_goes_on_with_what_was_mended(store: Store, accou
     assert differences(store) == []
 
 
-def test_a_facet_that_is_lost_while_empty_does_not_stop_the_writer(store: Store, account: Account) -> None:
+def test_a_facet_lost_while_empty_does_not_stop_the_writer(store: Store, account: Account) -> None:
     written = [relatorio(number, nome=f"matriz {number}") for number in range(3)]
     ingest(store, account).write(written[:2])
     ingest(store, account).delete([written[0].numero])
@@ -809,7 +803,7 @@ def test_a_facet_that_is_lost_while_empty_does_not_stop_the_writer(store: Store,
     assert differences(store) == []
 
 
-def test_a_store_of_reports_and_facets_alone_is_counted(store: Store, accounts: list[Account]) -> None:
+def test_all_counts_are_rebuilt_from_reports_and_facets(store: Store, accounts: list[Account]) -> None:
     before = contents(store.database)
     run(
         store,
@@ -827,7 +821,7 @@ def test_a_store_of_reports_and_facets_alone_is_counted(store: Store, accounts: 
 
 
 @pytest.mark.usefixtures("accounts")
-def test_progress_rises_to_all_there_is(store: Store) -> None:
+def test_progress_rises_to_the_total(store: Store) -> None:
     told: list[tuple[int, int]] = []
     list(verify.verify(store.database, lambda done, total: told.append((done, total))))
     dones, totals = zip(*told, strict=True)
@@ -837,9 +831,7 @@ def test_progress_rises_to_all_there_is(store: Store) -> None:
     assert dones[0] < totals[0] / 4
 
 
-def test_a_store_of_an_older_version_has_its_mensagens_counted_when_it_is_migrated(
-    store: Store, accounts: list[Account]
-) -> None:
+def test_migrating_an_older_store_counts_its_mensagens(store: Store, accounts: list[Account]) -> None:
     by_name = Statement("SELECT name FROM migration WHERE name LIKE '%mensagem%' ORDER BY name")
     with store.database.transaction() as connection:
         names = [str(name) for (name,) in connection.fetch(by_name)]

@@ -28,7 +28,7 @@ populations = st.lists(names, max_size=12)
 
 @settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(came=populations, later=populations, gone=st.sets(st.integers(0, 11)))
-def test_every_beginning_of_a_word_has_the_total_of_a_count(
+def test_the_total_of_every_word_prefix_equals_a_count(
     stores: Stores, came: list[str], later: list[str], gone: set[int]
 ) -> None:
     went = [name for number, name in enumerate(came) if number in gone]
@@ -50,7 +50,7 @@ def test_every_beginning_of_a_word_has_the_total_of_a_count(
 
 
 @given(asked=names, name=names)
-def test_the_words_that_tell_all_find_the_same_names(asked: str, name: str) -> None:
+def test_the_telling_words_find_the_same_names_as_all_words(asked: str, name: str) -> None:
     def has(words: Iterable[str]) -> bool:
         return all(any(word.startswith(beginning) for word in name.split()) for beginning in words)
 
@@ -80,7 +80,7 @@ def test_a_search_for_one_word_has_the_total_of_its_persons(store: Store, accoun
     assert totals(acme, "mar", "maria", "mariana") == [2, 1, 0]
 
 
-def test_a_store_of_an_older_version_has_its_words_counted_when_it_is_migrated(
+def test_migrating_an_older_store_counts_its_words(
     store: Store, account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(counting, "CHUNK", 1)

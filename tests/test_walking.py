@@ -61,7 +61,7 @@ def _part(asked: str, total: int) -> Part:
         ("sort=-mensagem" + DONE, FOUR_MONTHS, 504_000, 10_074, "guess"),
     ],
 )
-def test_a_page_of_a_period_among_millions_is_found_the_way_that_is_quickest(
+def test_a_page_of_a_period_is_found_in_the_fastest_way(
     asked: str, since: str, total: int, page: int, way: str
 ) -> None:
     part = _part(f"{asked}&atualizado_em_de={since}", total)
@@ -73,7 +73,7 @@ def _matching(asked: str, numbers: tuple[int, ...] | None, total: int) -> Matchi
     return Matching(parsed, numbers, parsed.order, total, OF)
 
 
-def test_few_rows_are_sooner_kept_sorted_than_many() -> None:
+def test_sorting_costs_less_when_fewer_rows_are_wanted() -> None:
     matching = _matching("sort=numero", None, 64_000)
     costs = [matching.collecting(rows) for rows in (25, 250, 8_000, 64_000, 1_000_000)]
     assert costs == sorted(costs)
@@ -81,18 +81,18 @@ def test_few_rows_are_sooner_kept_sorted_than_many() -> None:
     assert costs[-2] == costs[-1] == 64_000 + 64_000 * 16 // 2 * SORT
 
 
-def test_what_rows_are_sorted_by_is_fetched_unless_the_index_that_leads_to_them_has_it() -> None:
+def test_sort_values_are_fetched_unless_the_leading_index_has_them() -> None:
     fetched, found = (_matching("sort=numero_documento", numbers, 5_000).collecting(25) for numbers in (None, (1, 2)))
     assert fetched - found == 5_000 * FETCH
 
 
-def test_an_order_that_no_index_has_is_never_walked() -> None:
+def test_an_order_without_an_index_is_never_walked() -> None:
     matching = _matching("sort=status", None, OF)
     assert matching.collecting(OF) < matching.walking(OF)
 
 
 @pytest.mark.parametrize(("of", "most"), [(10_000, 1_000), (900, None)])
-def test_a_walk_that_may_look_at_all_rows_names_no_limit(
+def test_a_walk_that_may_read_all_rows_sets_no_limit(
     monkeypatch: pytest.MonkeyPatch, of: int, most: int | None
 ) -> None:
     """SQLite takes half as long again if it passes rows one by one to an outer SELECT, which a limit needs."""

@@ -186,7 +186,7 @@ def _milliseconds(text: str) -> int:
     return (datetime.fromisoformat(text) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
-def test_a_walk_meets_everything_untouched_once_and_in_order(written: Written) -> None:
+def test_a_walk_meets_every_untouched_item_once_and_in_order(written: Written) -> None:
     seeded, questions = random.Random(1), every_question(written)
     began, pages = written.batches(), 0
     for _ in range(WALKS):

@@ -43,7 +43,7 @@ def test_a_newer_report_replaces_an_older_one(ingest: Ingest, acme: Client) -> N
 
 
 @pytest.mark.parametrize("instant", [NOON - 1, NOON, 0])
-def test_a_report_not_newer_is_counted_and_changes_nothing(store: Store, ingest: Ingest, instant: int) -> None:
+def test_a_report_that_is_not_newer_is_counted_and_changes_nothing(store: Store, ingest: Ingest, instant: int) -> None:
     ingest.write([relatorio(1)])
     before = contents(store.database), versions(store.database)
     expected = Counts(conflicting=1) if instant == NOON else Counts(stale=1)
@@ -63,19 +63,19 @@ def test_a_report_not_newer_is_counted_and_changes_nothing(store: Store, ingest:
         {"nome_pessoa": "Outra Pessoa"},
     ],
 )
-def test_any_field_can_change_and_none_without_a_newer_instant(ingest: Ingest, change: dict[str, object]) -> None:
+def test_any_field_changes_only_with_a_newer_instant(ingest: Ingest, change: dict[str, object]) -> None:
     ingest.write([relatorio(1)])
     assert ingest.write([relatorio(1, **change)]) == Counts(conflicting=1)
     assert ingest.write([relatorio(1, **change, atualizado_em=NOON + 1)]) == Counts(updated=1)
 
 
-def test_within_a_batch_the_same_rules_hold_line_by_line(ingest: Ingest, acme: Client) -> None:
+def test_the_same_rules_apply_within_a_batch(ingest: Ingest, acme: Client) -> None:
     first, second = relatorio(1), relatorio(1, mensagem="Depois.", atualizado_em=NOON + 1)
     assert ingest.write([first, first, second, first, second]) == Counts(1, 1, 2, 1)
     assert [item["mensagem"] for item in acme.get("/relatorios").itens] == ["Depois."]
 
 
-def test_an_empty_batch_is_nothing(store: Store, ingest: Ingest) -> None:
+def test_an_empty_batch_changes_nothing(store: Store, ingest: Ingest) -> None:
     ingest.write([relatorio(1)])
     before = contents(store.database)
     assert ingest.write([]) == Counts()
@@ -89,12 +89,12 @@ def test_the_same_numero_in_two_accounts_is_two_reports(store: Store, account: A
     assert store.write(other, [relatorio(1)]) == Counts(inserted=1)
 
 
-def test_an_account_that_does_not_exist_cannot_be_written_to(store: Store) -> None:
+def test_a_missing_account_cannot_be_written_to(store: Store) -> None:
     with pytest.raises(StoreError, match="account 99"):
         Ingest(store.database, 99)
 
 
-def test_the_versions_grow_with_what_the_lists_show_and_only_then(store: Store, account: Account) -> None:
+def test_versions_grow_only_when_the_lists_change(store: Store, account: Account) -> None:
     sister = store.account(account.id_organizacao)
 
     seen = [versions(store.database)]
@@ -119,7 +119,7 @@ def stop_clock(monkeypatch: pytest.MonkeyPatch, at_ms: int) -> None:
     monkeypatch.setattr("laudo.server.ingest.versions.time_ns", lambda: at_ms * 1_000_000)
 
 
-def test_a_version_follows_the_clock_and_grows_even_where_that_stands_still_or_goes_back(
+def test_versions_follow_the_clock_and_grow_even_if_it_goes_back(
     store: Store, account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now_ms = time.time_ns() // 1_000_000
@@ -136,7 +136,7 @@ def test_a_version_follows_the_clock_and_grows_even_where_that_stands_still_or_g
 
 
 @pytest.mark.parametrize("ahead_ms", [0, 3_600_000])
-def test_a_store_that_is_restored_comes_to_no_version_that_it_had_before_with_other_reports(
+def test_a_restored_store_never_reuses_a_version(
     store: Store, account: Account, monkeypatch: pytest.MonkeyPatch, ahead_ms: int
 ) -> None:
     """This holds whatever the clock says or said before, so no ETag comes to name another state."""
@@ -161,9 +161,7 @@ def people(client: Client) -> dict[str, tuple[str, int]]:
     return {item["cpf"]: (item["nome"], int(item["atualizado_em"][20:23])) for item in items}
 
 
-def test_a_person_has_the_name_of_the_newest_report_whatever_order_they_come_in(
-    ingest: Ingest, acme: Client, store: Store
-) -> None:
+def test_a_person_has_the_name_of_the_newest_report_in_any_order(ingest: Ingest, acme: Client, store: Store) -> None:
     reports = [
         relatorio(n, nome_pessoa=f"Nome {n}", atualizado_em=NOON + n, numero_documento=cpf(1)) for n in (1, 2, 3)
     ]
@@ -174,7 +172,7 @@ def test_a_person_has_the_name_of_the_newest_report_whatever_order_they_come_in(
     assert len(contents(store.database)["pessoa"]) == 1
 
 
-def test_of_two_newest_reports_the_one_with_the_smaller_numero_names_the_person(
+def test_of_two_newest_reports_the_smaller_numero_names_the_person(
     store: Store, account: Account, acme: Client
 ) -> None:
     sister = store.account(account.id_organizacao)
@@ -187,27 +185,25 @@ def test_of_two_newest_reports_the_one_with_the_smaller_numero_names_the_person(
         assert people(acme)[document] == ("Menor", number)
 
 
-def test_within_a_batch_too_the_smaller_numero_names_the_person(ingest: Ingest, acme: Client) -> None:
+def test_within_a_batch_the_smaller_numero_names_the_person(ingest: Ingest, acme: Client) -> None:
     ingest.write([relatorio(9, nome_pessoa="Maior"), relatorio(8, nome_pessoa="Menor"), relatorio(7, atualizado_em=0)])
     assert [name for name, _ in people(acme).values()] == ["Menor"]
 
 
-def test_the_same_numero_in_two_accounts_is_decided_by_the_older_account(
-    store: Store, account: Account, acme: Client
-) -> None:
+def test_for_equal_numeros_the_older_account_names_the_person(store: Store, account: Account, acme: Client) -> None:
     sister = store.account(account.id_organizacao)
     store.write(sister, [relatorio(1, nome_pessoa="Segunda")])
     store.write(account, [relatorio(1, nome_pessoa="Primeira")])
     assert [name for name, _ in people(acme).values()] == ["Primeira"]
 
 
-def test_a_report_that_changes_its_document_takes_its_person_along(ingest: Ingest, acme: Client) -> None:
+def test_a_report_with_a_new_document_moves_its_person(ingest: Ingest, acme: Client) -> None:
     ingest.write([relatorio(1, numero_documento=cpf(1), nome_pessoa="Um")])
     ingest.write([relatorio(1, numero_documento=cpf(2), nome_pessoa="Dois", atualizado_em=NOON + 1)])
     assert people(acme) == {cpf(2): ("Dois", 1)}
 
 
-def test_a_person_whose_newest_report_leaves_falls_back_to_the_next_newest_of_any_account(
+def test_a_person_falls_back_to_the_next_newest_report_of_any_account(
     store: Store, account: Account, ingest: Ingest, acme: Client
 ) -> None:
     sister = store.account(account.id_organizacao)
@@ -219,7 +215,7 @@ def test_a_person_whose_newest_report_leaves_falls_back_to_the_next_newest_of_an
     assert people(acme) == {cpf(1): ("Antes", 1), cpf(2): ("Fora", 3)}
 
 
-def test_a_report_that_leaves_a_person_with_a_newer_one_has_no_other_report_looked_at(
+def test_a_person_is_looked_up_only_when_the_newest_report_leaves(
     ingest: Ingest, acme: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In an organization with a thousand accounts it would take a thousand look-ups, or reading as many reports."""
@@ -239,7 +235,7 @@ def test_a_report_that_leaves_a_person_with_a_newer_one_has_no_other_report_look
 
 
 @pytest.mark.parametrize("many", [1, 1000])
-def test_of_many_persons_in_many_accounts_the_newest_report_is_found_either_way(
+def test_newest_reports_are_found_by_look_ups_and_among_all_reports(
     store: Store, account: Account, acme: Client, monkeypatch: pytest.MonkeyPatch, many: int
 ) -> None:
     """Each person is looked up in each account, or found among all reports if these are fewer."""
@@ -256,7 +252,7 @@ def test_of_many_persons_in_many_accounts_the_newest_report_is_found_either_way(
     assert list(verify(store.database)) == []
 
 
-def test_two_people_can_change_places_within_one_batch(ingest: Ingest, acme: Client) -> None:
+def test_two_persons_can_swap_documents_within_one_batch(ingest: Ingest, acme: Client) -> None:
     ingest.write([relatorio(n, numero_documento=cpf(n), nome_pessoa=f"Nome {n}") for n in (1, 2)])
     ingest.write(
         [relatorio(n, numero_documento=cpf(3 - n), nome_pessoa=f"Nome {n}", atualizado_em=NOON + n) for n in (1, 2)]
@@ -264,7 +260,7 @@ def test_two_people_can_change_places_within_one_batch(ingest: Ingest, acme: Cli
     assert people(acme) == {cpf(1): ("Nome 2", 2), cpf(2): ("Nome 1", 1)}
 
 
-def test_a_report_that_becomes_a_companys_leaves_no_person(ingest: Ingest, acme: Client) -> None:
+def test_a_report_that_becomes_a_companys_removes_its_person(ingest: Ingest, acme: Client) -> None:
     ingest.write([relatorio(1)])
     ingest.write([empresa(1, nome_pessoa="Acme Ltda.", atualizado_em=NOON + 1)])
     assert people(acme) == {}
@@ -277,7 +273,7 @@ def test_a_report_that_becomes_a_companys_leaves_no_person(ingest: Ingest, acme:
 NEWER = "INSERT INTO migration (name, applied_at) VALUES ('9999_newer.sql', 0)"
 
 
-def test_a_writer_ends_when_a_newer_version_migrates_the_store_under_it(store: Store, ingest: Ingest) -> None:
+def test_a_writer_stops_when_a_newer_version_migrates_the_store(store: Store, ingest: Ingest) -> None:
     ingest.write([relatorio(1)])
     before = contents(store.database)
     with store.database.transaction() as connection:
@@ -288,7 +284,7 @@ def test_a_writer_ends_when_a_newer_version_migrates_the_store_under_it(store: S
     assert contents(store.database) == before
 
 
-def test_a_writer_ends_when_the_store_has_lost_what_it_acknowledged(store: Store, ingest: Ingest) -> None:
+def test_a_writer_stops_when_the_store_has_lost_acknowledged_reports(store: Store, ingest: Ingest) -> None:
     """A standby may take over without the last batches; if the writer went on, nobody would import them again."""
     ingest.write([relatorio(1)])
     with store.database.snapshot() as connection:
@@ -302,7 +298,7 @@ def test_a_writer_ends_when_the_store_has_lost_what_it_acknowledged(store: Store
             asking()
 
 
-def test_a_store_that_a_newer_version_migrated_has_no_writer_of_this_one(store: Store, account: Account) -> None:
+def test_a_store_migrated_by_a_newer_version_gets_no_writer(store: Store, account: Account) -> None:
     with store.database.transaction() as connection:
         connection.run_script(NEWER)
     with pytest.raises(StoreError, match="the store was migrated by a newer version of laudo"):
@@ -312,7 +308,7 @@ def test_a_store_that_a_newer_version_migrated_has_no_writer_of_this_one(store: 
 # How the buckets of an axis grow.
 
 
-def test_no_bucket_grows_past_its_size_nor_stays_empty_behind_another(store: Store, account: Account) -> None:
+def test_no_bucket_exceeds_its_size_or_stays_empty_behind_another(store: Store, account: Account) -> None:
     """Bounded sizes make it possible to find any place by reading one coarse and one fine bucket."""
     ingest = Ingest(store.database, account.id_conta, sizes=SMALL)
     reports = [relatorio(n, atualizado_em=NOON + 7 * n % 501, numero_documento=cpf(n)) for n in range(500)]
@@ -326,7 +322,7 @@ def test_no_bucket_grows_past_its_size_nor_stays_empty_behind_another(store: Sto
             assert 0 not in fine[1:]
 
 
-def test_no_coarse_bucket_stays_empty_where_reports_are_written_again_and_again(store: Store, account: Account) -> None:
+def test_no_coarse_bucket_stays_empty_when_reports_are_rewritten(store: Store, account: Account) -> None:
     """Each new instant moves a report to the front of its order; emptied buckets would accumulate without end."""
     ingest = Ingest(store.database, account.id_conta, sizes=SMALL)
     numbers, shuffled = list(range(60)), random.Random(3)
