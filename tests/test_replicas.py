@@ -62,7 +62,7 @@ class Cluster:
             if not runs(server):
                 server.start()
         for replica in self.replicas:
-            replay(replica)
+            resume_replay(replica)
 
 
 Open = Callable[..., Replicas]
@@ -102,7 +102,7 @@ def account(store: Store, cluster: Cluster) -> Account:
 
 @pytest.fixture
 def opened(cluster: Cluster) -> Iterator[Open]:
-    """Opens a store as the service does, and returns it once it has found that all replicas are well."""
+    """Opens a store as the service does, and returns it once it uses all replicas."""
     with ExitStack() as stack:
 
         def new(lag_ms: int = LONG_MS, *, settled: bool = True, **settings: Any) -> Replicas:  # noqa: ANN401
@@ -116,7 +116,7 @@ def opened(cluster: Cluster) -> Iterator[Open]:
             database = stack.enter_context(closing(app.open_served(Settings(**given))))
             assert isinstance(database, Replicas)
             if settled:
-                until(lambda: {*asked(database, 6)} == ports(*cluster.replicas))
+                until(lambda: {*count_answers(database, 6)} == ports(*cluster.replicas))
             return database
 
         yield new
@@ -141,14 +141,14 @@ def served(database: Served, store: Store) -> WSGIApplication:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Wait until a condition holds; fails if that takes too long."""
+    """Wait until a condition is true; fails if that takes too long."""
     ends = time.monotonic() + SOON
     while not condition():
-        assert time.monotonic() < ends, "it did not come to be"
+        assert time.monotonic() < ends, "the condition did not become true"
         time.sleep(0.01)
 
 
-def asked(database: Served, number: int) -> Counter[int]:
+def count_answers(database: Served, number: int) -> Counter[int]:
     """Send a number of requests of one statement each, and count the answers of each server, by port."""
     answered: Counter[int] = Counter()
     for _ in range(number):
@@ -162,7 +162,7 @@ def ports(*servers: Server) -> set[int]:
     return {server.port for server in servers}
 
 
-def read_by(cluster: Cluster, table: str) -> Counter[int]:
+def count_reads(cluster: Cluster, table: str) -> Counter[int]:
     """Count, by port, the statements that have read a table so far."""
     read = re.compile(rf"\bFROM {table}\b")
     return Counter({server.port: len(read.findall(server.log)) for server in cluster.servers})
@@ -176,19 +176,19 @@ def runs(server: Server) -> bool:
     return False
 
 
-def halt(replica: Server) -> None:
+def pause_replay(replica: Server) -> None:
     """Make a replica receive changes without replaying them."""
     replica.execute("SELECT pg_wal_replay_pause()")
     until(lambda: replica.execute("SELECT pg_get_wal_replay_pause_state()") == [("paused",)])
 
 
-def replay(replica: Server) -> None:
+def resume_replay(replica: Server) -> None:
     if replica.execute("SELECT pg_is_in_recovery()") == [(True,)]:
         replica.execute("SELECT pg_wal_replay_resume()")
 
 
-def told(capfd: pytest.CaptureFixture[str], pattern: str) -> str:
-    """Wait for a line on standard error, and return everything written there since the last look."""
+def wait_for_stderr(capfd: pytest.CaptureFixture[str], pattern: str) -> str:
+    """Wait for a line on stderr, and return everything written there since the last call."""
     said = ""
 
     def is_there() -> bool:
@@ -200,8 +200,8 @@ def told(capfd: pytest.CaptureFixture[str], pattern: str) -> str:
     return said
 
 
-def asked_for(seconds: float, ask: Callable[[], T]) -> list[tuple[float, T]]:
-    """Ask repeatedly for a time; returns each answer with the seconds from the beginning to its question."""
+def ask_repeatedly(seconds: float, ask: Callable[[], T]) -> list[tuple[float, T]]:
+    """Call a function repeatedly for a time; returns each result with the seconds from the beginning to its call."""
     begun = time.monotonic()
     answers = []
     while (since := time.monotonic() - begun) < seconds:
@@ -230,7 +230,7 @@ def asked_for(seconds: float, ask: Callable[[], T]) -> list[tuple[float, T]]:
 def test_fresh_replicas_come_first_then_the_primary_then_stale_replicas(
     primary: str, replicas: str, fit: set[int]
 ) -> None:
-    """A lagging replica shows a recent heartbeat but was seen too long ago; one that is behind shows an older one."""
+    """A lagging replica shows a recent heartbeat but was seen too long ago; one behind shows an older heartbeat."""
     states = {"fresh": (0.0, 9_500), "lagging": (10.0, 9_000), "behind": (10.0, 7_999), "away": (0.0, 99_000)}
     database = Replicas.__new__(Replicas)
     database._primary, *database._replicas = (Watched(number, "", Mock()) for number in range(3))
@@ -246,22 +246,22 @@ def test_fresh_replicas_come_first_then_the_primary_then_stale_replicas(
         while len(tried) < 4 and (chosen := database._choice(tried)):
             tried.append(chosen)
         assert {each.number for each in tried} >= {0, *fit}
-        assert len(tried) == len({each.number for each in tried}), "none is asked twice"
+        assert len(tried) == len({each.number for each in tried}), "a server is asked twice"
         first.add(tried[0].number)
     assert first == fit
 
 
 def test_requests_are_spread_evenly_over_the_replicas(opened: Open, cluster: Cluster) -> None:
     one, other = cluster.replicas
-    assert asked(opened(), 40) == {one.port: 20, other.port: 20}
+    assert count_answers(opened(), 40) == {one.port: 20, other.port: 20}
 
 
 def test_all_statements_of_a_request_go_to_one_replica(serve: Serve, cluster: Cluster) -> None:
     client = serve()
     for _ in range(6):
-        before = {table: read_by(cluster, table) for table in ("token", "usuario", "conta")}
+        before = {table: count_reads(cluster, table) for table in ("token", "usuario", "conta")}
         assert client.get("/relatorios").status == 200
-        [token, usuario, versions] = (read_by(cluster, table) - was for table, was in before.items())
+        [token, usuario, versions] = (count_reads(cluster, table) - was for table, was in before.items())
         assert len(token) == 1
         assert token == usuario
         assert set(token) == set(versions) <= ports(*cluster.replicas)
@@ -269,15 +269,15 @@ def test_all_statements_of_a_request_go_to_one_replica(serve: Serve, cluster: Cl
 
 def test_several_threads_use_the_replicas_evenly(serve: Serve, cluster: Cluster) -> None:
     client = serve()
-    before = read_by(cluster, "token")
+    before = count_reads(cluster, "token")
     with ThreadPoolExecutor(4) as pool:
         statuses = list(pool.map(lambda _: client.get("/relatorios").status, range(80)))
     assert set(statuses) == {200}
-    assert read_by(cluster, "token") - before == {replica.port: 40 for replica in cluster.replicas}
+    assert count_reads(cluster, "token") - before == {replica.port: 40 for replica in cluster.replicas}
 
 
 def test_only_the_primary_reports_a_mark_of_its_state(opened: Open, cluster: Cluster) -> None:
-    """It does not know all transactions under way on the primary, and some may end without a trace in what it knows."""
+    """A replica does not know all transactions of the primary, and some end without a trace on the replica."""
     assert opened().fetch_marked([WHICH])[1] is None
     for server in cluster.servers:
         with closing(open_store(server.url())) as database:
@@ -295,7 +295,7 @@ def test_a_snapshot_reads_from_one_server(opened: Open) -> None:
 def test_one_replica_is_enough(opened: Open, cluster: Cluster) -> None:
     replica = cluster.replicas[1]
     database = opened(read_store=(replica.url(),), settled=False)
-    until(lambda: asked(database, 4) == {replica.port: 4})
+    until(lambda: count_answers(database, 4) == {replica.port: 4})
 
 
 def test_without_replicas_only_the_store_is_opened(cluster: Cluster) -> None:
@@ -311,12 +311,12 @@ def test_a_lagging_replica_is_not_used_until_it_has_caught_up(
 ) -> None:
     lagging, other = cluster.replicas
     database = opened(SHORT_MS)
-    halt(lagging)
-    until(lambda: asked(database, 6) == {other.port: 6})
-    told(capfd, r"^store: the replica 1 lags and is not used for now: by \d\.\d s$")
-    replay(lagging)
-    until(lambda: {*asked(database, 6)} == ports(*cluster.replicas))
-    told(capfd, "^store: the replica 1 is well again$")
+    pause_replay(lagging)
+    until(lambda: count_answers(database, 6) == {other.port: 6})
+    wait_for_stderr(capfd, r"^store: the replica 1 lags and is not used for now: by \d\.\d s$")
+    resume_replay(lagging)
+    until(lambda: {*count_answers(database, 6)} == ports(*cluster.replicas))
+    wait_for_stderr(capfd, "^store: the replica 1 is well again$")
 
 
 def test_no_answer_is_older_than_the_allowed_lag(
@@ -324,9 +324,9 @@ def test_no_answer_is_older_than_the_allowed_lag(
 ) -> None:
     client = serve(SHORT_MS)
     for replica in cluster.replicas:
-        halt(replica)
+        pause_replay(replica)
     store.write(account, [relatorio(2)])
-    answers = asked_for(2 * SHORT_MS / 1000, lambda: client.get("/relatorios").total)
+    answers = ask_repeatedly(2 * SHORT_MS / 1000, lambda: client.get("/relatorios").total)
     assert {total for since, total in answers if since > SHORT_MS / 1000} == {2}
     assert {total for _, total in answers} <= {1, 2}
 
@@ -335,9 +335,9 @@ def test_a_revoked_token_is_refused_after_the_allowed_lag(
     serve: Serve, store: Store, account: Account, cluster: Cluster
 ) -> None:
     client = serve(SHORT_MS)
-    halt(cluster.replicas[0])
+    pause_replay(cluster.replicas[0])
     store.revoke(account.id_token)
-    answers = asked_for(2 * SHORT_MS / 1000, lambda: client.get("/usuario").status)
+    answers = ask_repeatedly(2 * SHORT_MS / 1000, lambda: client.get("/usuario").status)
     assert {status for since, status in answers if since > SHORT_MS / 1000} == {401}
     assert {status for _, status in answers} <= {200, 401}
 
@@ -345,8 +345,8 @@ def test_a_revoked_token_is_refused_after_the_allowed_lag(
 def test_the_primary_answers_when_all_replicas_lag(opened: Open, cluster: Cluster) -> None:
     database = opened(SHORT_MS)
     for replica in cluster.replicas:
-        halt(replica)
-    until(lambda: asked(database, 4) == {cluster.primary.port: 4})
+        pause_replay(replica)
+    until(lambda: count_answers(database, 4) == {cluster.primary.port: 4})
     seen: list[int] = []
 
     def work(connection: Connection) -> None:
@@ -357,13 +357,13 @@ def test_the_primary_answers_when_all_replicas_lag(opened: Open, cluster: Cluste
         connection.fetch(WHICH)
 
     read(database, work)
-    assert seen == [cluster.primary.port] * 2, "that a connection was lost does not mean that the primary is away"
-    replay(cluster.replicas[0])
-    until(lambda: asked(database, 4) == {cluster.replicas[0].port: 4})
+    assert seen == [cluster.primary.port] * 2, "a lost connection does not mean that the primary is down"
+    resume_replay(cluster.replicas[0])
+    until(lambda: count_answers(database, 4) == {cluster.replicas[0].port: 4})
 
 
 def test_a_heartbeat_from_the_future_does_not_hide_a_lag(opened: Open, cluster: Cluster) -> None:
-    """A heartbeat with a time in the far future, from another machine's clock, counts like any other."""
+    """A heartbeat with a time in the far future, from another machine's clock, is treated like any other."""
     far = 9_000_000_000_000
     cluster.primary.execute(f"UPDATE heartbeat SET at_ms = {far}")
     try:
@@ -371,8 +371,8 @@ def test_a_heartbeat_from_the_future_does_not_hide_a_lag(opened: Open, cluster: 
         [(beat,)] = cluster.primary.execute("SELECT at_ms FROM heartbeat WHERE id = 1")
         assert far < beat < far + 1_000_000
         for replica in cluster.replicas:
-            halt(replica)
-        until(lambda: asked(database, 4) == {cluster.primary.port: 4})
+            pause_replay(replica)
+        until(lambda: count_answers(database, 4) == {cluster.primary.port: 4})
     finally:
         cluster.heal()
         cluster.primary.execute("UPDATE heartbeat SET at_ms = 0")
@@ -396,7 +396,7 @@ def test_the_heartbeat_never_goes_back_with_several_workers(opened: Open, cluste
     for _ in range(3):
         opened(200, settled=False).fetch(WHICH)
     beat = "SELECT at_ms FROM heartbeat WHERE id = 1"
-    seen = [shown for _, [(shown,)] in asked_for(1, lambda: cluster.primary.execute(beat))]
+    seen = [shown for _, [(shown,)] in ask_repeatedly(1, lambda: cluster.primary.execute(beat))]
     assert seen == sorted(seen)
     assert len(set(seen)) > 3
 
@@ -404,9 +404,9 @@ def test_the_heartbeat_never_goes_back_with_several_workers(opened: Open, cluste
 def test_an_answer_shows_one_state_while_replicas_differ(
     serve: Serve, store: Store, account: Account, cluster: Cluster
 ) -> None:
-    """The version, total and items of an answer belong together, whichever replica answered the request before."""
+    """The version, total and items of an answer belong together, whichever replica answered the previous request."""
     client = serve()
-    halt(cluster.replicas[0])
+    pause_replay(cluster.replicas[0])
     bodies: dict[str, set[bytes]] = {}
     etag = ""
     for number in range(2, 12):
@@ -423,7 +423,7 @@ def test_an_answer_shows_one_state_while_replicas_differ(
     assert all(len(same) == 1 for same in bodies.values())
 
 
-# The primary is away.
+# The primary is down.
 
 
 def test_replicas_answer_while_the_primary_is_down(
@@ -431,15 +431,15 @@ def test_replicas_answer_while_the_primary_is_down(
 ) -> None:
     client = serve(SHORT_MS)
     cluster.primary.stop("immediate")
-    answers = asked_for(2 * SHORT_MS / 1000, lambda: client.get("/relatorios").total)
+    answers = ask_repeatedly(2 * SHORT_MS / 1000, lambda: client.get("/relatorios").total)
     assert {total for _, total in answers} == {1}
     assert client.get("/usuario").status == 200
     assert client.get("/ready").status == 200
     stranger = Client(client._app, "not-a-token-of-anybody")
     assert stranger.get("/usuario").status == 401
-    told(capfd, "^store: the primary does not answer: ")
+    wait_for_stderr(capfd, "^store: the primary does not answer: ")
     cluster.primary.start()
-    told(capfd, "^store: the primary is well again$")
+    wait_for_stderr(capfd, "^store: the primary is well again$")
     assert client.get("/ready").status == 200
     store.revoke(account.id_token)
     until(lambda: client.get("/usuario").status == 401)
@@ -461,9 +461,9 @@ def test_servers_are_still_watched_when_stderr_cannot_be_written(
     database = opened()
     monkeypatch.setattr(sys, "stderr", full := Full())
     cluster.replicas[0].stop("immediate")
-    until(lambda: {*asked(database, 6)} == ports(cluster.replicas[1]) and "does not answer" in full.refused)
+    until(lambda: {*count_answers(database, 6)} == ports(cluster.replicas[1]) and "does not answer" in full.refused)
     cluster.replicas[0].start()
-    until(lambda: {*asked(database, 6)} == ports(*cluster.replicas))
+    until(lambda: {*count_answers(database, 6)} == ports(*cluster.replicas))
 
 
 def test_without_the_primary_a_lagging_replica_is_asked_last(
@@ -471,12 +471,12 @@ def test_without_the_primary_a_lagging_replica_is_asked_last(
 ) -> None:
     lagging, other = cluster.replicas
     client = serve(SHORT_MS)
-    halt(lagging)
+    pause_replay(lagging)
     store.write(account, [relatorio(2)])
     other.catch_up(cluster.primary)
-    asked_for(2 * SHORT_MS / 1000, lambda: client.get("/relatorios").total)
+    ask_repeatedly(2 * SHORT_MS / 1000, lambda: client.get("/relatorios").total)
     cluster.primary.stop("immediate")
-    answers = asked_for(2 * SHORT_MS / 1000, lambda: client.get("/relatorios").total)
+    answers = ask_repeatedly(2 * SHORT_MS / 1000, lambda: client.get("/relatorios").total)
     assert {total for _, total in answers} == {2}
     other.stop("immediate")
     assert client.get("/relatorios").total == 1
@@ -485,10 +485,10 @@ def test_without_the_primary_a_lagging_replica_is_asked_last(
 def test_a_hanging_primary_delays_requests_only_for_a_while(serve: Serve, cluster: Cluster) -> None:
     client = serve(SHORT_MS)
     cluster.primary.pause()
-    waited = [took(lambda: client.get("/relatorios").status) for _ in range(50)]
+    waited = [measured(lambda: client.get("/relatorios").status) for _ in range(50)]
     assert {status for status, _ in waited} == {200}
-    until(lambda: took(lambda: client.get("/relatorios").status)[1] < 1)
-    answers = asked_for(2 * SHORT_MS / 1000, lambda: took(lambda: client.get("/relatorios").status))
+    until(lambda: measured(lambda: client.get("/relatorios").status)[1] < 1)
+    answers = ask_repeatedly(2 * SHORT_MS / 1000, lambda: measured(lambda: client.get("/relatorios").status))
     assert {status for _, (status, _) in answers} == {200}
 
 
@@ -524,7 +524,7 @@ def test_a_url_with_both_hosts_finds_the_promoted_replica_as_primary(
         heir.catch_up(cluster.primary)
         cluster.primary.stop("immediate")
         heir.promote()
-        answers = asked_for(
+        answers = ask_repeatedly(
             2 * SHORT_MS / 1000, lambda: (by_one.get("/relatorios").status, by_both.get("/ready").status)
         )
         assert {statuses[0] for _, statuses in answers} == {200}
@@ -538,7 +538,7 @@ def test_a_url_with_both_hosts_finds_the_promoted_replica_as_primary(
 def test_a_replica_promoted_early_is_used_only_once_the_primary_is_down(
     serve: Serve, store: Store, account: Account, cluster: Cluster
 ) -> None:
-    """It may be the next primary, which this service does not know yet, though another one already writes there."""
+    """It may be the next primary: another service may already write there before this service knows it."""
     with cluster.primary.replica(wal_retrieve_retry_interval="100ms") as heir:
         client = serve(SHORT_MS, read_store=(heir.url(),), settled=False)
         until(lambda: client.get("/relatorios").total == 1 and "FROM token" in heir.log)
@@ -553,7 +553,7 @@ def test_a_replica_promoted_early_is_used_only_once_the_primary_is_down(
         assert client.get("/relatorios").total == 1
 
 
-# A replica is away.
+# A replica is down.
 
 
 def test_a_killed_replica_fails_no_request(serve: Serve, cluster: Cluster, capfd: pytest.CaptureFixture[str]) -> None:
@@ -580,10 +580,10 @@ def test_a_killed_replica_fails_no_request(serve: Serve, cluster: Cluster, capfd
         for thread in asking:
             thread.result(SOON)
     assert {*statuses} == {200}
-    told(capfd, "^store: the replica 1 does not answer: ")
+    wait_for_stderr(capfd, "^store: the replica 1 does not answer: ")
     killed.start()
-    before = read_by(cluster, "token")[killed.port]
-    until(lambda: client.get("/usuario").status == 200 and read_by(cluster, "token")[killed.port] > before)
+    before = count_reads(cluster, "token")[killed.port]
+    until(lambda: client.get("/usuario").status == 200 and count_reads(cluster, "token")[killed.port] > before)
 
 
 def test_an_interrupted_snapshot_is_retried_on_another_server(opened: Open, cluster: Cluster) -> None:
@@ -628,13 +628,13 @@ def test_a_hanging_replica_delays_a_request_and_is_then_not_used(opened: Open, c
     hung, other = cluster.replicas
     database = opened()
     hung.pause()
-    waits = [took(lambda: asked(database, 1)) for _ in range(4)]
-    # The time limit of one statement, plus the half second after which the server counts as hung; 5 are a margin.
+    waits = [measured(lambda: count_answers(database, 1)) for _ in range(4)]
+    # One statement's time limit, plus half a second until the server counts as hung, plus a margin of 5 s.
     assert max(seconds for _, seconds in waits) < 1.5 + 5
     assert hung.port not in sum((answered for answered, _ in waits), Counter())
-    assert median(took(lambda: asked(database, 1))[1] for _ in range(11)) < 1
+    assert median(measured(lambda: count_answers(database, 1))[1] for _ in range(11)) < 1
     hung.resume()
-    until(lambda: {*asked(database, 6)} == ports(hung, other))
+    until(lambda: {*count_answers(database, 6)} == ports(hung, other))
 
 
 def test_a_statement_that_times_out_is_not_retried_elsewhere(opened: Open, cluster: Cluster) -> None:
@@ -647,7 +647,7 @@ def test_a_statement_that_times_out_is_not_retried_elsewhere(opened: Open, clust
     with pytest.raises(Slow):
         read(database, lambda connection: connection.fetch(Statement("SELECT pg_sleep(20)")))
     assert executed() - before <= 2
-    assert {*asked(database, 6)} == ports(*cluster.replicas)
+    assert {*count_answers(database, 6)} == ports(*cluster.replicas)
 
 
 def test_a_long_batch_of_short_statements_excludes_no_replica(opened: Open, cluster: Cluster) -> None:
@@ -655,7 +655,7 @@ def test_a_long_batch_of_short_statements_excludes_no_replica(opened: Open, clus
     nap = Statement("SELECT inet_server_port()::bigint FROM pg_sleep(0.2)")
     [(port,)], *others = read(database, lambda connection: connection.fetch_each([nap] * 5))
     assert others == [[(port,)]] * 4
-    assert {*asked(database, 6)} == ports(*cluster.replicas)
+    assert {*count_answers(database, 6)} == ports(*cluster.replicas)
 
 
 def test_another_server_is_asked_when_a_replica_has_no_free_connection(opened: Open, cluster: Cluster) -> None:
@@ -667,11 +667,11 @@ def test_another_server_is_asked_when_a_replica_has_no_free_connection(opened: O
         begun = time.monotonic()
         with pytest.raises(Unavailable, match="every connection to PostgreSQL is in use"):
             database.fetch(WHICH)
-        assert time.monotonic() - begun < 2, "the time to wait is that of all servers together"
-    assert {*asked(database, 6)} == ports(*cluster.replicas)
+        assert time.monotonic() - begun < 2, "the timeout is for all servers together"
+    assert {*count_answers(database, 6)} == ports(*cluster.replicas)
 
 
-def took(work: Callable[[], T]) -> tuple[T, float]:
+def measured(work: Callable[[], T]) -> tuple[T, float]:
     begun = time.monotonic()
     answered = work()
     return answered, time.monotonic() - begun
@@ -716,12 +716,12 @@ def test_another_servers_store_is_not_used_until_a_replica_replaces_it(
     replica = cluster.replicas[0]
     client = serve(read_store=(replica.url(), other_server.url()), settled=False)
     assert {client.get("/relatorios").status for _ in range(20)} == {200}
-    said = told(capfd, FOREIGN)
+    said = wait_for_stderr(capfd, FOREIGN)
     names = [f"postgresql://127.0.0.1:{server.port}/postgres" for server in (other_server, cluster.primary)]
     assert " is not a streaming replica of ".join(names) in said
     assert cluster.primary.password not in said
     cluster.primary.stop("immediate")
-    told(capfd, "^store: the primary does not answer: ")
+    wait_for_stderr(capfd, "^store: the primary does not answer: ")
     assert {client.get("/relatorios").status for _ in range(20)} == {200}
     cluster.primary.start()
     other_server.stop()
@@ -729,22 +729,22 @@ def test_another_servers_store_is_not_used_until_a_replica_replaces_it(
         right.stop()
         right.port = other_server.port
         right.start()
-        told(capfd, "^store: the replica 2 is well again$")
+        wait_for_stderr(capfd, "^store: the replica 2 is well again$")
         before = right.log.count("FROM token")
         until(lambda: client.get("/relatorios").status == 200 and right.log.count("FROM token") > before)
-        # After it has gone again, the next server at this address is checked anew, though the address was fresh once.
+        # Once it is gone again, the next server at this address is checked anew, even though this one was accepted.
         right.stop()
         right.port = free_port()
         right.start()
         right.promote()
         right.stop()
         other_server.start()
-        told(capfd, FOREIGN)
+        wait_for_stderr(capfd, FOREIGN)
         other_server.stop()
-        told(capfd, "^store: the replica 2 does not answer: ")
+        wait_for_stderr(capfd, "^store: the replica 2 does not answer: ")
         right.port = other_server.port
         right.start()
-        told(capfd, f"{FOREIGN}.* has been promoted")
+        wait_for_stderr(capfd, f"{FOREIGN}.* has been promoted")
 
 
 def test_another_database_of_the_primary_is_not_used_as_a_replica(
@@ -753,13 +753,13 @@ def test_another_database_of_the_primary_is_not_used_as_a_replica(
     urls = (cluster.replicas[0].url(), cluster.primary.url(other_database))
     client = serve(read_store=urls, settled=False)
     assert {client.get("/relatorios").status for _ in range(20)} == {200}
-    told(capfd, f"{FOREIGN}postgresql://127.0.0.1:{cluster.primary.port}/other is not a streaming replica")
+    wait_for_stderr(capfd, f"{FOREIGN}postgresql://127.0.0.1:{cluster.primary.port}/other is not a streaming replica")
 
 
 def test_a_promoted_copy_with_its_own_heartbeats_is_not_used_as_a_replica(
     serve: Serve, cluster: Cluster, store: Store, account: Account, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """It may be a restored backup or the former primary; another service uses it, and no change reaches it."""
+    """It may be a restored backup or the former primary; another service uses it, and no changes reach it."""
     with cluster.primary.replica() as copy:
         copy.promote()
         settings = Settings(store=copy.url(), read_store=(copy.url(),), read_lag_ms=LONG_MS)
@@ -770,28 +770,28 @@ def test_a_promoted_copy_with_its_own_heartbeats_is_not_used_as_a_replica(
             until(lambda: copy.execute(beat) > cluster.primary.execute(beat))
             client = serve(read_store=(cluster.replicas[0].url(), copy.url()), settled=False)
             assert client.get("/relatorios").status == 200
-            told(capfd, f"{FOREIGN}.* shows data that was written on another server")
+            wait_for_stderr(capfd, f"{FOREIGN}.* shows data that was written on another server")
             store.write(account, [relatorio(2)])
             cluster.replicas[0].catch_up(cluster.primary)
             assert {client.get("/relatorios").total for _ in range(20)} == {2}
             cluster.primary.stop("immediate")
-            told(capfd, "^store: the primary does not answer: ")
+            wait_for_stderr(capfd, "^store: the primary does not answer: ")
             assert {client.get("/relatorios").total for _ in range(20)} == {2}
 
 
 def test_a_promoted_copy_without_any_writes_is_not_used_as_a_replica(
     serve: Serve, cluster: Cluster, store: Store, account: Account, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """It has the system identifier of the primary, and its only heartbeat is one that the primary had."""
+    """The copy has the system identifier of the primary, and its only heartbeat comes from the primary."""
     serve()  # It writes the first heartbeat since the primary was last started.
     with cluster.primary.replica() as copy:
         copy.promote()
         store.write(account, [relatorio(2)])
         client = serve(read_store=(cluster.primary.url(), copy.url()), settled=False)
         assert {client.get("/relatorios").total for _ in range(20)} == {2}
-        told(capfd, f"{FOREIGN}.* has been promoted")
+        wait_for_stderr(capfd, f"{FOREIGN}.* has been promoted")
         cluster.primary.stop("immediate")
-        told(capfd, "^store: the primary does not answer: ")
+        wait_for_stderr(capfd, "^store: the primary does not answer: ")
         assert {client.get("/relatorios").status for _ in range(20)} == {503}
 
 
@@ -802,13 +802,13 @@ def test_a_replica_without_heartbeats_is_not_reported_as_another_store(
     behind, other = cluster.replicas
     cluster.primary.execute("DELETE FROM heartbeat")
     behind.catch_up(cluster.primary)
-    halt(behind)
+    pause_replay(behind)
     database = opened(settled=False)
-    until(lambda: asked(database, 6) == {other.port: 6})
+    until(lambda: count_answers(database, 6) == {other.port: 6})
     checks = behind.log.count("FROM heartbeat")
     until(lambda: behind.log.count("FROM heartbeat") >= checks + 2)
-    replay(behind)
-    until(lambda: {*asked(database, 6)} == ports(behind, other))
+    resume_replay(behind)
+    until(lambda: {*count_answers(database, 6)} == ports(behind, other))
     assert "another store" not in capfd.readouterr().err
 
 
@@ -818,18 +818,18 @@ def test_a_replica_from_before_the_primarys_restart_counts_as_lagging(
     """This happens if replication is broken or paused, or if laudo starts at the same time as its server."""
     behind = cluster.replicas[0]
     opened().close()
-    halt(behind)
+    pause_replay(behind)
     for _ in range(2):
         cluster.primary.stop()
         cluster.primary.start()
         with closing(opened(SHORT_MS, read_store=(behind.url(),), settled=False)) as database:
-            assert asked(database, 4) == {cluster.primary.port: 4}
-            said = told(capfd, "^store: the replica 1 ")
+            assert count_answers(database, 4) == {cluster.primary.port: 4}
+            said = wait_for_stderr(capfd, "^store: the replica 1 ")
             assert re.search(r"lags and is not used for now: by \d\.\d s$", said, re.MULTILINE), said
     client = serve(SHORT_MS, read_store=(behind.url(),), settled=False)
     assert client.get("/relatorios").status == 200
     cluster.primary.stop("immediate")
-    said = told(capfd, "^store: the primary does not answer: ")
+    said = wait_for_stderr(capfd, "^store: the primary does not answer: ")
     assert {client.get("/relatorios").total for _ in range(4)} == {1}
     assert "another store" not in said
 
@@ -839,19 +839,19 @@ def test_without_the_primary_the_newest_lagging_replica_answers(
 ) -> None:
     older, newer = cluster.replicas
     with closing(opened(SHORT_MS)) as database:
-        halt(older)
+        pause_replay(older)
         store.write(account, [relatorio(2)])
-        asked_for(2 * SHORT_MS / 1000, lambda: asked(database, 1))
+        ask_repeatedly(2 * SHORT_MS / 1000, lambda: count_answers(database, 1))
         newer.catch_up(cluster.primary)
-        halt(newer)
+        pause_replay(newer)
     cluster.primary.stop()
     cluster.primary.start()
     capfd.readouterr()
     client = Client(served(opened(SHORT_MS, settled=False), store), account.token)
     assert client.get("/relatorios").total == 2
-    told(capfd, r"^store: the replica [12] lags and .*\n(.*\n)*store: the replica [12] lags and ")
+    wait_for_stderr(capfd, r"^store: the replica [12] lags and .*\n(.*\n)*store: the replica [12] lags and ")
     cluster.primary.stop("immediate")
-    told(capfd, "^store: the primary does not answer: ")
+    wait_for_stderr(capfd, "^store: the primary does not answer: ")
     until(lambda: client.get("/relatorios").status == 200)
     assert {client.get("/relatorios").total for _ in range(20)} == {2}
 
@@ -859,26 +859,26 @@ def test_without_the_primary_the_newest_lagging_replica_answers(
 def test_a_standby_of_the_former_primary_is_distinguished_from_a_lagging_one(
     opened: Open, cluster: Cluster, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The new primary knows when the former one was started, but not what was written there after its own promotion."""
+    """The new primary knows when the former primary started, but not what was written there after the promotion."""
     former = cluster.primary
     with former.replica(wal_retrieve_retry_interval="100ms") as heir:
-        until(lambda: {*asked(opened(SHORT_MS), 6)} == ports(*cluster.replicas))
+        until(lambda: {*count_answers(opened(SHORT_MS), 6)} == ports(*cluster.replicas))
         behind, follower = cluster.replicas
-        halt(behind)
+        pause_replay(behind)
         heir.catch_up(former)
         heir.promote()
         beat = "SELECT at_ms FROM heartbeat WHERE id = 1"
         until(lambda: follower.execute(beat) > heir.execute(beat))
         both = (behind.url(), follower.url())
         database = opened(SHORT_MS, store=heir.url(), read_store=both, settled=False)
-        until(lambda: asked(database, 4) == {heir.port: 4})
-        said = told(capfd, f"{FOREIGN}.* shows data that was written on another server")
-        said += told(capfd, "^store: the replica 1 lags")
+        until(lambda: count_answers(database, 4) == {heir.port: 4})
+        said = wait_for_stderr(capfd, f"{FOREIGN}.* shows data that was written on another server")
+        said += wait_for_stderr(capfd, "^store: the replica 1 lags")
         assert "replica 1 belongs to another store" not in said
 
 
 def test_a_service_of_the_previous_version_can_read_the_primarys_start(opened: Open, cluster: Cluster) -> None:
-    """Such a service may run beside this one. It reads the start from the row with id 2, in the same statement."""
+    """Such a service may run beside this one. It reads the start of the primary from the row with id 2."""
     read = "SELECT at_ms > 1, (SELECT at_ms FROM heartbeat WHERE id = 2) AS started FROM heartbeat WHERE id = 1"
     started = "SELECT true, CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS bigint)"
     opened()
@@ -912,7 +912,7 @@ def test_the_reader_role_suffices_to_use_replicas(opened: Open, store: Store, cl
         replica.catch_up(cluster.primary)
     urls = tuple(replica.url(user="api") for replica in cluster.replicas)
     database = opened(SHORT_MS, store=cluster.primary.url(user="api"), read_store=urls)
-    assert {*asked(database, 6)} <= ports(*cluster.servers)
+    assert {*count_answers(database, 6)} <= ports(*cluster.servers)
 
 
 def test_replicas_answer_a_role_that_defaults_to_serializable(opened: Open, cluster: Cluster) -> None:
@@ -922,7 +922,7 @@ def test_replicas_answer_a_role_that_defaults_to_serializable(opened: Open, clus
         replica.catch_up(cluster.primary)
     urls = tuple(replica.url(user="strict") for replica in cluster.replicas)
     database = opened(store=cluster.primary.url(user="strict"), read_store=urls)
-    assert {*asked(database, 6)} <= ports(*cluster.replicas)
+    assert {*count_answers(database, 6)} <= ports(*cluster.replicas)
 
 
 def test_another_store_is_detected_without_access_to_pg_control_system(
@@ -942,13 +942,13 @@ def test_another_store_is_detected_without_access_to_pg_control_system(
         )
         url = cluster.primary.url(user="ignorant")
         database = opened(store=url, read_store=urls, settled=False)
-        until(lambda: asked(database, 6) == {cluster.replicas[0].port: 6})
-        told(capfd, FOREIGN)
+        until(lambda: count_answers(database, 6) == {cluster.replicas[0].port: 6})
+        wait_for_stderr(capfd, FOREIGN)
         first = cluster.replicas[0]
         before = first.log.count("FROM heartbeat")
         until(lambda: first.log.count("FROM heartbeat") >= before + 2)
         refused = Counter(server.log.count("denied for function pg_control_system") for server in cluster.servers)
-        assert refused[0] + refused[1] == len(cluster.servers), "it is asked for once, and then known"
+        assert refused[0] + refused[1] == len(cluster.servers), "each server is asked only once"
     finally:
         cluster.primary.execute("GRANT EXECUTE ON FUNCTION pg_control_system() TO PUBLIC")
 
@@ -975,9 +975,11 @@ def test_a_primary_that_accepts_no_heartbeat_answers_alone_and_is_reported(
     for replica in cluster.replicas:
         replica.catch_up(cluster.primary)
     database = opened(SHORT_MS, store=cluster.primary.url(user=user), settled=False)
-    answers = asked_for(2 * SHORT_MS / 1000, lambda: {*asked(database, 1)})
+    answers = ask_repeatedly(2 * SHORT_MS / 1000, lambda: {*count_answers(database, 1)})
     assert all(answered == ports(cluster.primary) for _, answered in answers)
-    said = told(capfd, f"^store: the primary accepts no heartbeat, so no replica is known .*{re.escape(reason)}")
+    said = wait_for_stderr(
+        capfd, f"^store: the primary accepts no heartbeat, so no replica is known .*{re.escape(reason)}"
+    )
     assert cluster.primary.password not in said
 
 
@@ -988,7 +990,7 @@ def test_replicas_stay_fresh_while_a_synchronous_standby_is_missing(opened: Open
         until(lambda: cluster.primary.execute("SHOW synchronous_standby_names") == [("gone",)])
         database = opened(2_000)
         time.sleep(2.5)
-        assert {*asked(database, 6)} <= ports(*cluster.replicas)
+        assert {*count_answers(database, 6)} <= ports(*cluster.replicas)
     finally:
         cluster.primary.execute("ALTER SYSTEM RESET synchronous_standby_names")
         cluster.primary.execute("SELECT pg_reload_conf()")
@@ -1052,12 +1054,12 @@ def test_serve_reads_from_replicas_and_reports_their_lag_as_a_metric(
     urls = " ".join(replica.url() for replica in cluster.replicas)
     metrics = free_port()
     flags = ("--read-store", urls, "--workers", "1", "--metrics-port", str(metrics))
-    before = read_by(cluster, "token")
+    before = count_reads(cluster, "token")
     with serving(place, *flags) as server:
         until(
             lambda: (
                 server.ask("/usuario").status == 200
-                and set(read_by(cluster, "token") - before) >= ports(*cluster.replicas)
+                and set(count_reads(cluster, "token") - before) >= ports(*cluster.replicas)
             )
         )
         until(lambda: gauges(metrics) == {"1", "2"})
