@@ -1,4 +1,4 @@
-"""Several concurrent writers leave the store as if they had written one after the other."""
+"""Concurrent writers leave the store as if they had written one after the other."""
 
 import random
 import subprocess
@@ -59,7 +59,7 @@ class Batch(msgspec.Struct):
     id_conta: int
     reports: list[Relatorio]
     deleted: list[str]
-    """Deleted instead of writing reports."""
+    """The numeros to delete; then there are no reports."""
     counts: Counts = Counts()
     gone: int = 0
     version: int = 0
@@ -75,7 +75,7 @@ def any_batch(seeded: random.Random, writer: int, id_conta: int) -> Batch:
     numbers = seeded.sample(NUMBERS, seeded.choice((1, 10, 40)))
     if seeded.random() < 0.2:
         return Batch(writer, id_conta, [], [numero(number) for number in numbers])
-    # Sometimes a nome that only this writer uses, which makes a facet that no other writer knows.
+    # Sometimes use a nome of this writer's own, which makes a facet that no other writer knows.
     made = [any_relatorio(seeded, number, instants=INSTANTS) for number in numbers]
     if seeded.random() < 0.3:
         made[0] = msgspec.structs.replace(made[0], nome=f"matriz {writer} {seeded.random()}")
@@ -161,7 +161,7 @@ def test_concurrent_writers_leave_what_sequential_writers_would(store: Store, st
     # If two batches have the same version, the second one has changed nothing.
     done.sort(key=lambda batch: (batch.id_conta, batch.version, not batch.changes))
     turns = [one.writer != other.writer for one, other in pairwise(done)]
-    assert turns.count(True) > len(done) / 6, "they have written one after the other, and not at once"
+    assert turns.count(True) > len(done) / 6, "the writers took turns too rarely to have written concurrently"
     reports = [(id_conta, msgspec.structs.asdict(report)) for id_conta, report in outcome(done)]
     assert not list(verify(store.database))
     api = Api(reports, {owner.id_conta: owner.id_organizacao for owner in owners})
@@ -221,7 +221,7 @@ def test_a_writer_waits_for_other_writers_of_its_organization(
 
 
 def test_accounts_created_concurrently_get_distinct_ids(store: Store, store_url: str) -> None:
-    """Both for accounts in one shared organization, and for accounts in new organizations."""
+    """Half of the accounts belong to one shared organization, the others to new ones."""
     shared = store.account()
     both = threading.Barrier(4)
 
@@ -290,35 +290,35 @@ def test_concurrent_commands_create_organizations_with_distinct_ids(store_url: s
 # What a writer remembers.
 
 
-class Noting(Forwarding):
-    """A store that notes which buckets are read."""
+class BucketRecording(Forwarding):
+    """A store that records which buckets are read."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         self.read: list[tuple[int, int, int]] = []
 
     def writing(self, connection: Connection) -> Connection:
-        return Noted(connection, self)
+        return _RecordingConnection(connection, self)
 
-    def noted(self) -> set[tuple[int, int, int]]:
+    def buckets_read(self) -> set[tuple[int, int, int]]:
         """Return (account, axis, parent) of the buckets read since the last call; the account is 0 for persons."""
         found = set(self.read)
         self.read.clear()
         return found
 
-    def noted_accounts(self) -> set[int]:
+    def accounts_read(self) -> set[int]:
         """Return the accounts whose buckets were read since the last call."""
-        return {id_conta for id_conta, *_ in self.noted()}
+        return {id_conta for id_conta, *_ in self.buckets_read()}
 
 
-class Noted(ForwardingConnection[Noting]):
+class _RecordingConnection(ForwardingConnection[BucketRecording]):
     def fetch(self, statement: Statement) -> list[Row]:
-        return self._noted(statement, super().fetch(statement))
+        return self._record(statement, super().fetch(statement))
 
     def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        return list(map(self._noted, statements, super().fetch_each(statements)))
+        return list(map(self._record, statements, super().fetch_each(statements)))
 
-    def _noted(self, statement: Statement, rows: list[Row]) -> list[Row]:
+    def _record(self, statement: Statement, rows: list[Row]) -> list[Row]:
         if statement.text.startswith("SELECT parent, bucket, lower"):
             _, id_conta, axis, *_ = statement.params
             self._store.read += ((id_conta, axis, parent) for parent, *_ in rows)
@@ -328,36 +328,36 @@ class Noted(ForwardingConnection[Noting]):
 def test_a_writer_rereads_only_buckets_that_others_have_changed(store: Store) -> None:
     first = store.account()
     second = store.account(first.id_organizacao)
-    noting, counter = Noting(store.database), count()
-    one, other, same = (Ingest(noting, each.id_conta, sizes=SMALL) for each in (first, second, first))
+    recording, counter = BucketRecording(store.database), count()
+    one, other, same = (Ingest(recording, each.id_conta, sizes=SMALL) for each in (first, second, first))
 
     def read_by(ingest: Ingest, **given: object) -> set[int]:
         number = next(counter)
         ingest.write([relatorio(number, atualizado_em=NOON + number, **given)])
-        return noting.noted_accounts()
+        return recording.accounts_read()
 
     assert read_by(one) == {first.id_conta, 0}
     assert read_by(one) == set()
     assert read_by(other) == {second.id_conta, 0}
-    assert read_by(one) == {0}, "persons are of both"
+    assert read_by(one) == {0}, "both accounts share the persons"
     assert read_by(one, tipo_pessoa="EMPRESA", numero_documento="11222333000181") == set()
-    assert read_by(other) == {0}, "of what the other has written between, these alone are of both"
+    assert read_by(other) == {0}, "of the other's last writes, only those to persons concern both"
     assert read_by(same) == {first.id_conta, 0}
     assert read_by(one) == {first.id_conta, 0}
     assert not list(verify(store.database))
 
 
 def test_a_writer_reads_only_the_fine_buckets_where_it_writes(store: Store, account: Account) -> None:
-    """However many there are, it reads those below one coarse bucket per axis, and below one that a report leaves."""
+    """It reads those below one coarse bucket per axis, and those below the coarse bucket that a report leaves."""
     id_conta = account.id_conta
 
     def report(number: int, instant: int) -> Relatorio:
         return relatorio(number, atualizado_em=instant, numero_documento=cpf(number), mensagem=f"{number:03}")
 
     Ingest(store.database, id_conta, sizes=SMALL).write([report(n, NOON + n) for n in range(500)])
-    noting = Noting(store.database)
-    Ingest(noting, id_conta, sizes=SMALL).write([report(250, NOON + 500)])
-    read = noting.noted()
+    recording = BucketRecording(store.database)
+    Ingest(recording, id_conta, sizes=SMALL).write([report(250, NOON + 500)])
+    read = recording.buckets_read()
     opened = Counter((owner, axis) for owner, axis, parent in read if parent != COARSE)
     every = {*((id_conta, axis) for axis in axes.OF_RELATORIO), *((0, axis) for axis in axes.OF_PESSOA)}
     assert {(owner, axis) for owner, axis, _ in read} == {(owner, axis.number) for owner, axis in every}
@@ -388,7 +388,7 @@ def test_a_writer_reports_lost_fine_buckets(store: Store, account: Account) -> N
 # Transactions that are rolled back.
 
 
-class Losing(Forwarding):
+class RollingBack(Forwarding):
     """A store that rolls back a number of write transactions, each after it has written."""
 
     def __init__(self, database: Database, times: int) -> None:
@@ -406,15 +406,15 @@ class Losing(Forwarding):
 
 def test_a_rolled_back_batch_is_retried_twice(store: Store, account: Account) -> None:
     store.write(account, [relatorio(1)])
-    ingest = Ingest(Losing(store.database, 2), account.id_conta, sizes=SMALL)
+    ingest = Ingest(RollingBack(store.database, 2), account.id_conta, sizes=SMALL)
     assert ingest.write([relatorio(2, nome="nova")]) == Counts(inserted=1)
-    ingest = Ingest(Losing(store.database, 2), account.id_conta, sizes=SMALL)
+    ingest = Ingest(RollingBack(store.database, 2), account.id_conta, sizes=SMALL)
     assert ingest.delete([numero(1), numero(2)]) == 2
     assert not list(verify(store.database))
 
 
 def test_a_batch_that_is_always_rolled_back_is_not_stored(store: Store, account: Account) -> None:
-    ingest = Ingest(Losing(store.database, 3), account.id_conta, sizes=SMALL)
+    ingest = Ingest(RollingBack(store.database, 3), account.id_conta, sizes=SMALL)
     with pytest.raises(Lost):
         ingest.write([relatorio(1)])
     assert ingest.write([relatorio(1)]) == Counts(inserted=1)
@@ -427,19 +427,19 @@ class Breaking(Forwarding):
     left = -1
 
     def writing(self, connection: Connection) -> Connection:
-        return Broken(connection, self)
+        return _BreakingConnection(connection, self)
 
 
-class Broken(ForwardingConnection[Breaking]):
+class _BreakingConnection(ForwardingConnection[Breaking]):
     def fetch(self, statement: Statement) -> list[Row]:
-        self._asked()
+        self._count()
         return super().fetch(statement)
 
     def write(self, write: Write, rows: Iterable[Row]) -> None:
-        self._asked()
+        self._count()
         super().write(write, rows)
 
-    def _asked(self) -> None:
+    def _count(self) -> None:
         self._store.left -= 1
         if self._store.left == -1:
             raise Lost
@@ -460,7 +460,9 @@ def test_a_batch_rolled_back_at_any_statement_leaves_the_writer_intact(store: St
 
 
 @pytest.mark.engines("postgres", reason="SQLite has one writer at a time")
-@pytest.mark.skipif(bool(cluster.named()), reason="on a cluster the writer waits on another machine than it speaks to")
+@pytest.mark.skipif(
+    bool(cluster.named()), reason="on a cluster the writer waits on a machine that it is not connected to"
+)
 @pytest.mark.parametrize("what", ["a deadlock", "the end of its session"])
 def test_a_batch_rolled_back_by_the_server_is_retried(
     store: Store, store_url: str, account: Account, what: str
@@ -496,11 +498,11 @@ def _until_counted(database: Database) -> None:
 
 
 def _waiting(store_url: str) -> int:
-    """Wait for a session that waits for another one's row; returns its process id."""
+    """Wait until a session waits for a lock; returns its process id."""
     question = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     with psycopg.connect(store_url, autocommit=True) as connection:
         for _ in range(PATIENCE * 100):
             for (pid,) in connection.execute(question):
                 return int(pid)
             time.sleep(0.01)
-    pytest.fail("nobody waits")
+    pytest.fail("no session waits")

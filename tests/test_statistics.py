@@ -108,7 +108,7 @@ def test_a_repair_analyzes_a_store_that_was_never_analyzed(database: Database, t
 
 
 def test_persons_of_a_table_never_analyzed_are_compared_in_one_pass(database: Database, tmp_path: Path) -> None:
-    """The writer of a copy meets this, because only the owner of tables can analyze them."""
+    """This happens to the writer of a copy, because only the owner of a table can analyze it."""
     account = Store(database, tmp_path / "key").account()
     with patch.object(statistics, "LEAST", 10 * MANY):
         Ingest(database, account.id_conta).write(list(demo.relatorios(MANY)))
@@ -132,10 +132,10 @@ class Breaking(Forwarding):
     is_whole = False
 
     def writing(self, connection: Connection) -> Connection:
-        return connection if self.is_whole else _Broken(connection, self)
+        return connection if self.is_whole else _BreakingConnection(connection, self)
 
 
-class _Broken(ForwardingConnection[Breaking]):
+class _BreakingConnection(ForwardingConnection[Breaking]):
     def run_script(self, text: str) -> None:
         super().run_script(text)
         self._store.is_whole = True
@@ -168,7 +168,7 @@ def test_an_analysis_skips_a_locked_table(database: Database, tmp_path: Path) ->
         assert known(database, "tally") > 0
 
 
-class Looking(Forwarding):
+class FetchCounting(Forwarding):
     """A store that records, at each batch of queries, how many blocks of reports and indexes were fetched so far."""
 
     def __init__(self, database: Database) -> None:
@@ -176,30 +176,30 @@ class Looking(Forwarding):
         self.fetched: list[int] = []
 
     def writing(self, connection: Connection) -> Connection:
-        return _Looked(connection, self)
+        return _FetchCountingConnection(connection, self)
 
 
-class _Looked(ForwardingConnection[Looking]):
+class _FetchCountingConnection(ForwardingConnection[FetchCounting]):
     def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
         self._store.fetched.append(super().fetch(Statement(_BLOCKS))[0][0])
         return super().fetch_each(statements)
 
 
 def test_reports_of_a_new_account_in_a_large_store_are_found_by_key(stores: Stores, tmp_path: Path) -> None:
-    """The statistics say that such an account has no reports, so to the planner any index seems good to find one."""
+    """The statistics say that such an account has no reports, so the planner considers any index good enough."""
     url = stores.new()
     with closing(open_store(url, write=True)) as filling:
         store = Store(filling, tmp_path / "key")
         Ingest(filling, store.account().id_conta).write(list(demo.relatorios(MANY)))
         account = store.account()
     with closing(open_store(url, write=True)) as later:
-        looking = Looking(later)
+        counting = FetchCounting(later)
         reports = list(demo.relatorios(MANY - 1))
-        writing = Ingest(looking, account.id_conta)
+        writing = Ingest(counting, account.id_conta)
         writing.write(reports)
-        looking.fetched.clear()
+        counting.fetched.clear()
         newer = zip(reports[:100], reports[100:], strict=False)
         again = [replace(each, numero=old.numero, atualizado_em=each.atualizado_em + 1) for old, each in newer]
         assert writing.write(again).updated == len(again)
         assert known(later) == MANY
-    assert looking.fetched[-1] - looking.fetched[0] < 40 * len(again)
+    assert counting.fetched[-1] - counting.fetched[0] < 40 * len(again)

@@ -100,7 +100,7 @@ def differences(store: Store) -> list[str]:
 
 
 def run(store: Store, *texts: str) -> None:
-    """Damage a store without its writer's knowledge."""
+    """Run SQL behind the writer's back, usually to damage the store."""
     with store.database.transaction() as connection:
         for text in texts:
             if connection.dialect.name == "postgres":
@@ -108,7 +108,7 @@ def run(store: Store, *texts: str) -> None:
             connection.run_script(text)
 
 
-def mended(store: Store) -> list[str]:
+def repaired(store: Store) -> list[str]:
     verify.mend(store.database, verify.verify(store.database), sizes=SMALL)
     return differences(store)
 
@@ -138,7 +138,7 @@ def test_rows_with_equal_keys_are_counted_across_chunks(store: Store, account: A
     ingest(store, account).write([msgspec.structs.replace(each, numero_documento=cpf(1)) for each in written])
     assert differences(store) == []
     run(store, "DELETE FROM bucket", "DELETE FROM tally")
-    assert mended(store) == []
+    assert repaired(store) == []
 
 
 ONE = "id_organizacao = 1 AND cpf = (SELECT min(cpf) FROM pessoa WHERE id_organizacao = 1)"
@@ -391,7 +391,7 @@ INDEX_DAMAGE = {
 @pytest.mark.usefixtures("accounts")
 @pytest.mark.parametrize("what", DAMAGE)
 def test_damage_is_reported_and_repaired(store: Store, what: str) -> None:
-    be_named_and_mended(store, *DAMAGE[what])
+    assert_reported_and_repaired(store, *DAMAGE[what])
 
 
 @pytest.mark.usefixtures("accounts")
@@ -401,7 +401,7 @@ def test_a_store_migrated_by_a_newer_version_is_verified_but_not_repaired(store:
     with pytest.raises(
         StoreError, match="the store was migrated by a newer version of laudo; write to it with that version"
     ):
-        mended(store)
+        repaired(store)
     assert differences(store) == [found]
 
 
@@ -429,7 +429,7 @@ def test_a_repair_stops_when_a_newer_version_migrates_the_store(store: Store, ta
 
 @pytest.mark.usefixtures("accounts")
 def test_a_bucket_bound_without_a_row_is_reported_and_repaired(store: Store) -> None:
-    """Old versions left such bounds: the key of a deleted row, which may be a name or a CPF."""
+    """Old versions left such bounds: keys of deleted rows, which may be names or CPFs."""
     asked = "SELECT parent, bucket, lower FROM bucket WHERE id_conta = 1 AND axis = 2 AND parent = 1 ORDER BY lower"
     _, (parent, bucket, lower), *_ = store.database.fetch(Statement(asked))
     between = (int.from_bytes(lower) - 1).to_bytes(16)
@@ -437,14 +437,14 @@ def test_a_bucket_bound_without_a_row_is_reported_and_repaired(store: Store) -> 
         connection.write(Write(How.SET, BUCKET, ("lower",)), [(1, 1, 2, parent, bucket, between)])
     named = f"organization 1, account 1, axis 2 (relatorio by numero), bucket {bucket}: begins where there is no row"
     assert differences(store) == [named]
-    assert mended(store) == []
+    assert repaired(store) == []
 
 
 @pytest.mark.engines("sqlite", reason="PostgreSQL keeps the index of words by itself")
 @pytest.mark.usefixtures("accounts")
 @pytest.mark.parametrize("what", WORDS_DAMAGE)
 def test_damage_to_the_index_of_words_is_reported_and_repaired(store: Store, what: str) -> None:
-    be_named_and_mended(store, *WORDS_DAMAGE[what])
+    assert_reported_and_repaired(store, *WORDS_DAMAGE[what])
 
 
 @pytest.mark.engines("sqlite", reason="PostgreSQL keeps the index of words by itself")
@@ -454,10 +454,10 @@ def test_an_unreadable_index_of_words_is_reported_and_rebuilt(store: Store, acco
     right = store.database.fetch(search)
     assert right[0][0] > 0
     run(store, INDEX_DAMAGE[what])
-    store.database.close()  # A connection remembers what it has read of the index.
+    store.database.close()  # A connection caches what it has read of the index.
     named = [f"organization {number}: the index of words is damaged" for number in (1, 2)]
     assert differences(store) == named
-    assert mended(store) == []
+    assert repaired(store) == []
     assert store.database.fetch(search) == right
     ingest(store, accounts[0]).write(reports(60, seed=12, instants=900))
     ingest(store, accounts[0]).delete([each.numero for each in reports(150, seed=0)])
@@ -491,7 +491,7 @@ def test_a_damaged_index_of_words_raises_an_error_with_the_remedy(store: Store, 
     assert contents(store.database) == before
 
 
-@pytest.mark.engines("sqlite", reason="it writes over a page of the file")
+@pytest.mark.engines("sqlite", reason="the test overwrites a page of the file")
 @pytest.mark.usefixtures("accounts")
 @pytest.mark.parametrize("table", ["pessoa_words_data", "pessoa_words_docsize", "pessoa"])
 def test_a_file_with_damaged_pages_is_refused(store: Store, store_url: str, table: str) -> None:
@@ -516,7 +516,7 @@ def test_a_report_whose_item_lost_its_instant_too_is_reported_and_kept(
     ingest(store, account).write(reports(50, seed=1))
     run(store, f"UPDATE relatorio SET recency = 9223372036854775807, item = '{item}' WHERE numero < x'80'")
     for _ in range(2):
-        [left] = mended(store)
+        [left] = repaired(store)
         assert re.search(r"account 1: reports with an instant outside the years 1 to 9999: [1-9]\d*$", left)
     assert len(contents(store.database)["relatorio"]) == 50
     [difference] = verify.verify(store.database)
@@ -531,7 +531,7 @@ def test_a_person_follows_the_newest_report_that_has_an_instant(store: Store, ac
         [relatorio(2, nome_pessoa="Ana"), relatorio(3, nome_pessoa="Zé", atualizado_em=NOON + 1000)]
     )
     run(store, f"UPDATE relatorio SET recency = {recency}, item = '' WHERE nome_pessoa IN ('Rui', 'Zé')")
-    left = mended(store)
+    left = repaired(store)
     assert [each for each in left if "reports with an instant" not in each] == []
     [person] = contents(store.database)["pessoa"]
     assert "Ana" in person
@@ -562,7 +562,7 @@ def test_a_lost_facet_is_restored_from_the_majority_of_its_items(store: Store, a
     for damaged in ("replace(item, 'CONCLUIDO', 'PENDENTE')", "''", "'[]'", "'{}'"):
         few = "SELECT numero FROM relatorio ORDER BY numero LIMIT 14"
         run(store, "DELETE FROM facet", f"UPDATE relatorio SET item = {damaged} WHERE numero IN ({few})")
-        assert mended(store) == []
+        assert repaired(store) == []
         after = contents(store.database)
         assert [after[table] for table in ("relatorio", "facet")] == [before[table] for table in ("relatorio", "facet")]
 
@@ -571,7 +571,7 @@ def test_the_number_of_a_lost_facet_is_not_reused(store: Store, account: Account
     ingest(store, account).write([relatorio(1), relatorio(2, status="PENDENTE")])
     run(store, "DELETE FROM facet WHERE facet = 2")
     ingest(store, account).write([relatorio(3, status="PROCESSANDO")])
-    assert mended(store) == []
+    assert repaired(store) == []
     facets = [(facet[2], facet[5]) for facet in contents(store.database)["facet"]]
     assert facets == [(1, "CONCLUIDO"), (2, "PENDENTE"), (3, "PROCESSANDO")]
 
@@ -584,7 +584,7 @@ def test_a_facets_boolean_is_restored_from_its_items(store: Store, account: Acco
         "organization 1, account 1, facet 1: pendente_validacao_manual of the facet is -2, counted 0",
         "organization 1, account 1, facet 2: pendente_validacao_manual of the facet is -1, counted 1",
     ]
-    assert mended(store) == []
+    assert repaired(store) == []
     after = contents(store.database)
     assert [after[table] for table in ("relatorio", "facet")] == [before[table] for table in ("relatorio", "facet")]
 
@@ -592,7 +592,7 @@ def test_a_facets_boolean_is_restored_from_its_items(store: Store, account: Acco
 def test_a_facets_boolean_is_not_guessed_without_readable_items(store: Store, account: Account) -> None:
     ingest(store, account).write([relatorio(number) for number in range(5)])
     run(store, "UPDATE facet SET pendente_validacao_manual = 2", "UPDATE relatorio SET item = '[]'")
-    for found in (differences(store), mended(store)):
+    for found in (differences(store), repaired(store)):
         assert found == [
             "organization 1, account 1, facet 1: pendente_validacao_manual of the facet is 2, counted none"
         ]
@@ -631,7 +631,7 @@ def test_a_facet_without_readable_items_stays_lost_and_the_rest_is_repaired(stor
     run(store, f"UPDATE relatorio SET item = '{text}' WHERE {FIRST} AND facet = 2")
     run(store, "UPDATE tally SET total = total + 1", "DELETE FROM pessoa WHERE id_organizacao = 2")
     for _ in range(2):
-        [left] = mended(store)
+        [left] = repaired(store)
         assert re.fullmatch(
             r"organization 1, account 1, facet 2: total of the facet is missing, counted [1-9]\d*", left
         )
@@ -654,7 +654,7 @@ LOST = {
 @pytest.mark.usefixtures("accounts")
 @pytest.mark.parametrize("what", LOST)
 def test_counts_without_an_owner_are_reported_and_deleted(store: Store, what: str) -> None:
-    be_named_and_mended(
+    assert_reported_and_repaired(
         store,
         f"{LOST[what]}; DELETE FROM relatorio WHERE id_conta = 3",
         rf"organization 2(, account 3)?: {what} that does not exist: [1-9]\d*",
@@ -665,7 +665,7 @@ def test_counts_without_an_owner_are_reported_and_deleted(store: Store, what: st
 def test_counts_stay_when_their_account_or_its_reports_are_back(
     store: Store, accounts: list[Account], missing: str
 ) -> None:
-    """An account or reports may have been added after the search for counts without an owner."""
+    """The account or its reports may have been added after the search for counts without an owner."""
     run(store, missing)
     before = contents(store.database)
     for id_conta in (accounts[2].id_conta, 0):
@@ -683,14 +683,14 @@ def test_reports_of_a_missing_account_are_reported_and_kept(store: Store, gone: 
         for table in ("organizacao", "conta")
     }
     run(store, gone)
-    for found in (differences(store), mended(store)):
+    for found in (differences(store), repaired(store)):
         assert "organization 2, account 3: rows of relatorio of an account that does not exist: 150" in found
     assert contents(store.database)["facet"] == before["facet"]
     with store.database.transaction() as connection:
         for table in ("organizacao", "conta")[gone == GONE :]:
             values = ", ".join(map(repr, rows[table][0]))
             connection.run_script(f"INSERT INTO {table} VALUES ({values})")
-    assert mended(store) == []
+    assert repaired(store) == []
     after = contents(store.database)
     assert [after[table] for table in ("relatorio", "facet")] == [before[table] for table in ("relatorio", "facet")]
 
@@ -704,7 +704,7 @@ def test_accounts_of_a_missing_organization_are_reported_and_refuse_reports(
     with closing(apsw.Connection(str(file(store_url)))) as shell:  # It ignores foreign keys.
         shell.execute("DELETE FROM organizacao WHERE id_organizacao = 2")
     alone = "organization 2: rows of conta of an organization that does not exist: 1"
-    assert differences(store) == mended(store) == [alone]
+    assert differences(store) == repaired(store) == [alone]
     with pytest.raises(StoreError, match=r"account 3 or its organization does not exist; hint: laudo verify"):
         writer.write(reports(1, seed=7))
     run(store, f"INSERT INTO organizacao VALUES ({', '.join(map(repr, row))})")
@@ -714,16 +714,16 @@ def test_accounts_of_a_missing_organization_are_reported_and_refuse_reports(
 
 def test_persons_of_an_organization_without_accounts_are_deleted(store: Store, accounts: list[Account]) -> None:
     ingest(store, accounts[2]).delete([each.numero for each in reports(150, seed=2)[::2]])
-    be_named_and_mended(
+    assert_reported_and_repaired(
         store, f"{GONE}; DELETE FROM relatorio WHERE id_conta = 3", r"organization 2: persons too many: \d+"
     )
 
 
-def be_named_and_mended(store: Store, damage: str, line: str) -> None:
+def assert_reported_and_repaired(store: Store, damage: str, line: str) -> None:
     run(store, damage)
     found = differences(store)
     assert [each for each in found if re.search(line + "$", each)], found
-    assert mended(store) == []
+    assert repaired(store) == []
 
 
 @pytest.mark.usefixtures("accounts")
@@ -755,7 +755,7 @@ def test_the_number_of_reported_differences_is_limited(store: Store) -> None:
     run(store, "UPDATE tally SET total = total + 1")
     found = differences(store)
     assert [each for each in found if "more differences" in each]
-    assert mended(store) == []
+    assert repaired(store) == []
 
 
 def test_a_repair_raises_the_versions_of_changed_lists(store: Store, accounts: list[Account]) -> None:
@@ -763,7 +763,7 @@ def test_a_repair_raises_the_versions_of_changed_lists(store: Store, accounts: l
     writer.write(reports(20, seed=11))
     before, known = contents(store.database), versions(store.database)
     run(store, "UPDATE bucket SET total = total + 1 WHERE id_conta = 1", "DELETE FROM pessoa WHERE id_organizacao = 1")
-    assert mended(store) == []
+    assert repaired(store) == []
     after = contents(store.database)
     organizations = known[: -len(accounts)]
     raised = [now > then for now, then in zip(versions(store.database), known, strict=True)]
@@ -776,7 +776,7 @@ def test_a_repair_raises_the_versions_of_changed_lists(store: Store, accounts: l
 @pytest.mark.usefixtures("accounts")
 def test_a_repair_of_a_clean_store_changes_nothing(store: Store) -> None:
     before = contents(store.database)
-    assert mended(store) == []
+    assert repaired(store) == []
     assert contents(store.database) == before
 
 
@@ -789,7 +789,7 @@ def test_a_running_writer_continues_correctly_after_a_repair(store: Store, accou
     assert "organization 1, account 1, axis 1 (relatorio by recency): total of the buckets is missing, counted 0" in (
         differences(store)
     )
-    assert mended(store) == []
+    assert repaired(store) == []
     writer.write(written)
     assert differences(store) == []
 

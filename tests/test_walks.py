@@ -34,7 +34,7 @@ WALKS: Final = int(os.environ.get("LAUDO_TEST_WALKS", "250"))
 LISTS: Final = 10 * WALKS
 
 UNTOUCHED: Final = 250
-"""How many reports no writer touches. They have the even numbers below twice as many; writers use the odd ones."""
+"""How many reports no writer touches. They have the even numbers from 0 on; writers use the odd ones."""
 
 INSTANTS: Final = range(NOON, NOON + 40 * 3_600_000, 3_600_000)
 WRITE: Final = "import sys, test_walks; test_walks.write_until_stopped(sys.argv[1], *map(int, sys.argv[2:]))"
@@ -144,7 +144,7 @@ class Asked:
         self._expected = [item[self._key] for item in still]
         self._places = {item[self._key]: (place, item) for place, item in enumerate(still)}
 
-    def hold_of_items(self, items: list[Item]) -> None:
+    def check_items(self, items: list[Item]) -> None:
         """Check that items match the query without repeats, and that untouched ones are unchanged and in order."""
         keys = [item[self._key] for item in items]
         assert len(keys) == len(set(keys)), self.url
@@ -153,13 +153,13 @@ class Asked:
         assert all(item == known for _, known, item in fixed), self.url
         assert [place for place, *_ in fixed] == sorted(place for place, *_ in fixed), self.url
 
-    def hold_of_walk(self, pages: list[Answer]) -> None:
+    def check_walk(self, pages: list[Answer]) -> None:
         """Check that the pages have every untouched item once and in order, and that only the last one is not full."""
         seen = [item[self._key] for page in pages for item in page.itens]
         assert [key for key in seen if key in self._places] == self._expected, self.url
         assert [page.json["result"]["paginacao"]["atual"] for page in pages] == list(range(1, len(pages) + 1))
         for page in pages:
-            self.hold_of_items(page.itens)
+            self.check_items(page.itens)
             rows = page.json["result"]["paginacao"]["linhas"]
             assert page.total >= max(len(page.itens), len(self._expected))
             assert len(page.itens) == rows or page is pages[-1]
@@ -192,9 +192,9 @@ def test_a_walk_meets_every_untouched_item_once_and_in_order(written: Written) -
     for _ in range(WALKS):
         asked = seeded.choice(questions)
         walk = list(written.client.walk(f"{asked.url}&rows={seeded.choice((25, 25, 50, 100))}"))
-        asked.hold_of_walk(walk)
+        asked.check_walk(walk)
         pages += len(walk)
-    # If nothing had been written meanwhile, the walks would prove nothing.
+    # Otherwise too little was written meanwhile, and the walks prove nothing.
     assert written.batches() - began > WALKS / 4
     assert pages > 3 * WALKS
 
@@ -207,7 +207,7 @@ def test_total_and_items_agree_in_every_list(written: Written) -> None:
         asked = seeded.choice(questions)
         rows, page = seeded.choice((25, 50, 1000)), seeded.choice((1, 1, 2, 3, 6, 12, 40))
         answer = written.client.get(f"{asked.url}&rows={rows}&page={page}")
-        asked.hold_of_items(answer.itens)
+        asked.check_items(answer.itens)
         assert len(answer.itens) == max(0, min(rows, answer.total - (page - 1) * rows)), (asked.url, rows, page)
         totals.add(answer.total)
     assert written.batches() - began > LISTS / 40
