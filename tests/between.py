@@ -1,4 +1,4 @@
-"""A proxy in front of a PostgreSQL server: counts round trips, delays answers, and cuts connections when told."""
+"""A proxy in front of a PostgreSQL server: counts round trips, delays answers, and cuts connections on demand."""
 
 import socket
 import threading

@@ -53,7 +53,7 @@ settings.load_profile("laudo")
 
 
 def pytest_xdist_auto_num_workers() -> int | None:
-    """Take one worker more than there are processors, unless told how many: some tests mostly wait."""
+    """Use one worker more than there are processors, as some tests mostly wait; the environment may set the number."""
     return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else cores() + 1
 
 

@@ -101,7 +101,7 @@ class SqliteEngine:
 
 
 class PostgresEngine:
-    """Stores in databases of a server. `url` names a database of it that is not changed.
+    """Stores in databases of a server. `url` names one of its databases, which stays unchanged.
 
     Copying and dropping a database takes 20 ms in memory. Emptying all tables took 6 ms to 50 ms, and left traces.
     """

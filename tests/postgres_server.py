@@ -45,7 +45,9 @@ _CHEAP: Final = ("--set", "scram_iterations=1")  # else each connection takes 3 
 
 _USER: Final = "postgres"
 _PATIENCE: Final = 60  # seconds; a loaded machine with two cores needs one
-_PORTS: Final = range(20_000, 30_000)  # below those of outgoing connections, which could take a stopped server's
+_PORTS: Final = range(
+    20_000, 30_000
+)  # below the ports of outgoing connections, which could take that of a stopped server
 _SIGNALS: Final = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
 
 
@@ -219,7 +221,7 @@ def start(*, version: int | None = None, **settings: str) -> Server:
         cheap = _CHEAP if major(installation) >= 16 else ()
         server.run("initdb", "-D", "data", "-U", _USER, "--pwfile", "password", *_INITDB, *cheap)
         server.start()
-        # initdb has hashed it in 4096 rounds, 3 of the 5 ms of each connection; from version 16 on, this uses one.
+        # initdb hashed it in 4096 rounds, 3 of the 5 ms of each connection. From version 16 on, this uses one round.
         server.execute(f"ALTER ROLE {_USER} PASSWORD '{server.password}'")
     return server
 

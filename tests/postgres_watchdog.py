@@ -1,4 +1,4 @@
-"""Waits until its input ends, however that happens; then ends every process that works in a folder, and deletes it."""
+"""Waits until its input ends for any reason; then ends every process that works in a folder, and deletes the folder."""
 
 import contextlib
 import shutil

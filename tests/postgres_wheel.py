@@ -59,7 +59,7 @@ def identity(folder: Path) -> dict[str, Any]:
 
 
 def reachable(installation: Path, folder: Path) -> Path:
-    """Return an installation that the folder's owner can read: the given one, or a copy if only root can read that."""
+    """Return an installation that the folder's owner can read: the given one, or a copy if only root can read it."""
     try:
         subprocess.run(
             [installation / "bin" / "postgres", "--version"], check=True, capture_output=True, **identity(folder)
@@ -76,7 +76,7 @@ def reachable(installation: Path, folder: Path) -> Path:
 
 
 def _is_roomy(memory: Path) -> bool:
-    """Tell whether a server fits in there and programs may run from there, as those of a copy have to."""
+    """Tell whether a folder has room for a server and allows programs to run, which a copied installation needs."""
     if not memory.is_dir():
         return False
     found = os.statvfs(memory)

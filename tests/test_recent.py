@@ -1,4 +1,4 @@
-"""A worker's caches keep what was used most recently, up to a total size."""
+"""A worker's caches keep the most recently used values, up to a total size."""
 
 from laudo.server.recent import Recent
 

@@ -141,7 +141,7 @@ class Trickle(io.BytesIO):
         return super().read1(min(7, -1 if size is None else size))
 
 
-# Reports that are written are read back
+# Reports read back equal
 
 
 @given(st.lists(relatorios(), max_size=5), st.booleans())
@@ -250,7 +250,7 @@ def test_an_explicit_format_overrides_the_file_name() -> None:
     assert items(GOOD, "reports.csv", "ndjson") == [(1, RELATORIO)]
 
 
-# A bad line is rejected with a reason, and never stops the rest
+# A bad line is rejected with a reason, and the others are read
 
 
 UUID = "accepted: a UUID, such as 0f8fad5b-d9cb-469f-a165-70867728950e"
@@ -471,14 +471,14 @@ def test_an_unclosed_quote_is_reported_with_the_line_where_it_opens() -> None:
 def test_rows_before_an_open_quote_are_yielded_without_waiting(
     rest: list[tuple[int, Line] | None], given: tuple[int, Line]
 ) -> None:
-    """None means that nothing has come for a while; the reports so far are then stored, even in the midst of a row."""
+    """None means that no input arrives for a while; the reports so far are then stored, even in the middle of a row."""
     rows = tabular.rows(iter([(2, b"a,b"), (3, b'a,"'), None, *rest]), ",")
     assert [next(rows), next(rows)] == [(2, b"a,b"), None]
     assert list(filter(None, rows)) == [given]
 
 
 def test_rows_after_a_quote_that_closes_much_later_are_read() -> None:
-    """The next quoted cell closes the quote, so the lines between belong to one cell and are no rows."""
+    """The next quoted cell closes the quote, so the lines between them belong to one cell and are not rows."""
     wrong = ROW.replace("Válido.", '"Válido.') + "\n"
     content = f"{HEADER}\n{ROW}\n{wrong}" + f"{ROW}\n" * 1000 + f"{QUOTED.format('a')}\n{ROW}\n"
     assert items(content.encode()) == [
@@ -658,7 +658,7 @@ LINES = {"ndjson": [GOOD, GOOD, GOOD], "csv": [HEADER.encode(), ROW.encode(), RO
 def test_reports_from_a_pipe_are_yielded_before_the_rest_arrives(
     monkeypatch: pytest.MonkeyPatch, lines: list[bytes], packed: bool
 ) -> None:
-    """None is yielded while nothing more comes; half a line is kept until the rest of it arrives."""
+    """None is yielded while no more input arrives; an incomplete line is kept until the rest of it arrives."""
     monkeypatch.setattr(ingest_lines, "WAIT", 0.02)
     packer = zlib.compressobj(wbits=31) if packed else None
     ours, theirs = os.pipe()
@@ -722,7 +722,7 @@ class Stream:
 
 def peak():
     try:
-        # Linux hands ru_maxrss of the parent down to a new process, this not.
+        # On Linux a new process inherits ru_maxrss from its parent, but not VmHWM.
         with open("/proc/self/status") as status:
             return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
     except OSError:

@@ -1,4 +1,4 @@
-"""Rehearsed failures: their shares, the checks that come before them, their form, and that they are repeatable."""
+"""Rehearsed failures: their shares, the checks before them, their form, and that each start repeats them."""
 
 import time
 from collections import Counter

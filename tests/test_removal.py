@@ -1,4 +1,4 @@
-"""Reports are deleted by document or age, and all counts stay correct on each engine, whatever is written meanwhile."""
+"""Reports are deleted by document or age, and all counts stay correct, also with writers at the same time."""
 
 from contextlib import closing
 from pathlib import Path
@@ -99,15 +99,15 @@ def test_a_removal_includes_accounts_created_meanwhile(
     monkeypatch.setattr(removal, "MOST", 7)
     removing = _removal(store, owners)
 
-    def made() -> None:
+    def create() -> None:
         account = store.account(owners[0].id_organizacao)
         store.write(account, [relatorio(n, numero_documento=cpf(3)) for n in range(5)])
 
-    made()
+    create()
     assert removing.count_before(NOON + 1) == 3 + 5
     going = removing.of([cpf(3)])
     reports = next(going).reports
-    made()
+    create()
     assert reports + sum(each.reports for each in going) == 3 * 4 + 2 * 5
     assert list(verify(store.database)) == []
 
@@ -120,9 +120,9 @@ def test_a_removal_that_deletes_nothing_changes_no_version(store: Store, owners:
 
 
 def test_only_vacuum_full_erases_deleted_values_from_a_servers_files(tmp_path: Path) -> None:
-    """A plain vacuum only lets later rows overwrite dead ones; until that happens, their bytes stay in the file.
+    """After a plain VACUUM, the bytes of deleted rows stay in the file until later rows overwrite them.
 
-    The planner's statistics also keep values of columns, among them the first and the last of each.
+    The planner's statistics also keep values of each column, among them the smallest and the largest.
     """
     held = (b"Kwyzbrrt", b"kwyzbrrt", cpf(7).encode())
     with postgres_server.start() as server, closing(open_store(server.url(), write=True)) as database:

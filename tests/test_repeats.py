@@ -1,4 +1,4 @@
-"""Repeated requests are answered as by a worker that keeps nothing, whatever happened in between."""
+"""Repeated requests get the same answers as from a worker without a cache, whatever happened in between."""
 
 import json
 import random
@@ -44,12 +44,12 @@ def reached(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return paths
 
 
-def of(answer: Answer) -> tuple[int, dict[str, str], bytes]:
+def without_request_id(answer: Answer) -> tuple[int, dict[str, str], bytes]:
     """Return an answer without the header that differs between requests."""
     return answer.status, answer.stable_headers, answer.body
 
 
-in_a_file = pytest.mark.engines("sqlite", reason="on a server it counts, too, what others commit in other databases")
+in_a_file = pytest.mark.engines("sqlite", reason="PostgreSQL's mark also changes with commits in other databases")
 
 
 @in_a_file
@@ -61,7 +61,7 @@ def test_a_repeated_request_skips_the_application_until_the_store_changes(
         for known in ({}, {"If-None-Match": acme.get(url).headers["etag"]}):
             reached.clear()
             answers = [acme.ask("GET", url, headers=known) for _ in range(5)]
-            assert len({str(of(answer)) for answer in answers}) == 1
+            assert len({str(without_request_id(answer)) for answer in answers}) == 1
             assert len({answer.headers["x-request-id"] for answer in answers}) == 5
             assert len(reached) == (1 if known else 0)
         reached.clear()
@@ -70,7 +70,7 @@ def test_a_repeated_request_skips_the_application_until_the_store_changes(
         assert len(reached) == 1
 
 
-@pytest.mark.engines("postgres", reason="a file is not asked for its state")
+@pytest.mark.engines("postgres", reason="SQLite does not need to be asked for its state")
 def test_repeats_skip_the_application_on_a_server_that_reports_its_state(
     reached: list[str], acme: Client, store: Store, account: Account
 ) -> None:
@@ -85,11 +85,11 @@ def test_repeats_skip_the_application_on_a_server_that_reports_its_state(
         assert not is_repeated(url)
 
 
-@pytest.mark.engines("sqlite", reason="only a file has companions")
+@pytest.mark.engines("sqlite", reason="only SQLite has a -shm file")
 def test_a_restored_store_with_a_stale_shm_file_never_gives_old_answers(
     store: Store, store_url: str, account: Account, key_file: Path, tmp_path: Path
 ) -> None:
-    """It has no log until somebody writes; a writer then uses the companion file that it finds, and deletes it."""
+    """The copy has no WAL until somebody writes; that writer uses the -shm file that it finds, and deletes it."""
     store.write(account, many(60))
     restored = tmp_path / "restored.db"
     with closing(apsw.Connection(store_url.removeprefix("sqlite:///"))) as connection:
@@ -105,12 +105,12 @@ def test_a_restored_store_with_a_stale_shm_file_never_gives_old_answers(
 
 
 class _Counting(Forwarding):
-    """A store that counts how many requests have begun."""
+    """A store that counts how often its mark is read, which is at the beginning of each request."""
 
-    begun = 0
+    marks_read = 0
 
     def mark(self) -> Mark:
-        self.begun += 1
+        self.marks_read += 1
         return super().mark()
 
 
@@ -124,7 +124,7 @@ def test_each_request_asks_the_store_for_its_mark_once(
         asked = [path for path in ("/relatorios", "/pessoas", "/usuario", "/ready", "/nothing") for _ in range(3)]
         for path in asked:
             client.get(path)
-        assert database.begun == len(asked)
+        assert database.marks_read == len(asked)
 
 
 def test_refusals_and_other_methods_are_never_repeated(reached: list[str], new_app: NewApp, account: Account) -> None:
@@ -197,7 +197,7 @@ def test_repeats_count_against_the_rate_limit_of_their_token(
     assert [asking.get("/relatorios").status for _ in range(4)] == [200, 200, 200, 429]
 
 
-def happen(
+def maybe_change(
     seeded: random.Random, store: Store, accounts: list[Account], tokens: list[tuple[int, str]], number: int
 ) -> None:
     """Usually do nothing; sometimes write, delete, revoke one of the last tokens, disable or enable an account."""
@@ -236,7 +236,7 @@ def test_answers_equal_those_of_a_worker_without_a_cache(store: Store, new_app: 
     tokens = [store.token(account.id_usuario) for account in accounts for _ in range(4)]
     statuses = set()
     for number in range(1500):
-        happen(seeded, store, accounts, tokens, number)
+        maybe_change(seeded, store, accounts, tokens, number)
         headers = {"Authorization": seeded.choice(tokens)[1]}
         if seeded.random() < 0.4:
             headers["If-None-Match"] = seeded.choice(etags[-6:])
@@ -245,7 +245,7 @@ def test_answers_equal_those_of_a_worker_without_a_cache(store: Store, new_app: 
         method = "GET" if seeded.random() < 0.9 else seeded.choice(("HEAD", "OPTIONS", "POST"))
         url = seeded.choice(paths)
         one, other = (Client(served, None).ask(method, url, headers=headers) for served in (kept, plain))
-        assert of(one) == of(other)
+        assert without_request_id(one) == without_request_id(other)
         statuses.add(one.status)
         if "etag" in one.headers:
             etags.append(one.headers["etag"])
@@ -271,7 +271,7 @@ def test_the_cache_counts_the_size_of_long_requests_too(account: Account, new_ap
     for url in (*urls, urls[0]):
         reached.clear()
         assert asking.get(url).status == 200
-    assert len(reached) == 1, "each link of an answer has the question once more"
+    assert len(reached) == 1, "each link of an answer repeats the query string"
 
 
 @in_a_file
@@ -295,7 +295,7 @@ def test_the_oldest_answers_are_evicted_for_new_ones(
 
 
 def test_memory_stops_growing_after_thousands_of_different_requests(account: Account, new_app: NewApp) -> None:
-    """Empty answers have bodies of a hundred bytes, but each takes ten times as much memory."""
+    """An empty answer has a body of a hundred bytes, but takes ten times as much memory."""
     asking = Client(new_app(cache_bytes=2_000_000), account.token)
     held = []
     tracemalloc.start()

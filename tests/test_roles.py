@@ -32,7 +32,7 @@ LOGINS: Final = {
     "importer": "IN ROLE laudo_writer",
     "api": "IN ROLE laudo_reader",
 }
-"""Login -> its further options. deploy owns the database at first; guest never gets a role."""
+"""Login -> its options. deploy owns the database at first; guest never gets a role."""
 BEFORE: Final = ("deploy", "other", "stranger", "guest")
 """The logins that exist before the roles do."""
 
@@ -49,7 +49,7 @@ GRANTED: Final = "granted"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    """Start a server with all logins and the granted store, whichever test comes first."""
+    """Start a server with all logins and the granted store."""
     with postgres_server.start() as started:
         for text in AS_SINCE_15:
             started.execute(text, database="template1")
@@ -147,7 +147,7 @@ def test_the_writer_role_only_reads_migrations_and_heartbeats(ask: Asking, table
 )
 def test_only_the_owner_role_may_change_the_schema(ask: Asking, user: str, text: str) -> None:
     if text.startswith("GRANT"):
-        # PostgreSQL only warns about a grant that is not allowed, so what counts is that it has granted nothing.
+        # PostgreSQL only warns about a grant that is not allowed, so try whether it had an effect.
         text = f"{text}; SELECT * FROM facet" if user == "guest" else "ALTER TABLE facet OWNER TO CURRENT_USER"
     assert not allows(ask, user, text)
 
@@ -272,7 +272,7 @@ def test_without_the_right_to_grant_the_error_lists_the_statements_to_run(server
 
 
 def test_granting_closes_a_schema_in_which_everybody_may_create_tables(server: Server) -> None:
-    """PostgreSQL 14 creates it like this: owned by `postgres`, and open to everybody."""
+    """PostgreSQL 14 creates the schema `public` like this: owned by `postgres`, and open to everybody."""
     server.execute("CREATE DATABASE open OWNER deploy")
     for text in ("ALTER SCHEMA public OWNER TO postgres", "GRANT ALL ON SCHEMA public TO PUBLIC"):
         server.execute(text, database="open")
@@ -379,7 +379,7 @@ def grant_in(server: Server, name: str) -> list[str]:
         return roles.grant(database)
 
 
-# What the service and the commands do, each with the role meant for it.
+# The service and the commands, each with the role meant for it.
 
 
 class Work(NamedTuple):

@@ -1,4 +1,4 @@
-"""How many round trips to the server are made: mostly one for a request, caller's check included; few for a write."""
+"""How many round trips to the server a request takes (mostly one, with the check of its caller), and a write."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -15,10 +15,10 @@ from laudo.server.stores import open_store
 from strategies import many
 from wsgi import Client, NewApp
 
-pytestmark = pytest.mark.engines("postgres", reason="in a file nothing is asked while nothing has changed")
+pytestmark = pytest.mark.engines("postgres", reason="SQLite has no round trips")
 
 KNOWN_CALLER = 1
-"""How many statements check a caller who is known."""
+"""How many statements check a known caller."""
 STATEMENTS = {
     "/relatorios": 1,
     "/relatorios?status=CONCLUIDO&tipo_pessoa=PESSOA": 1,
@@ -35,7 +35,7 @@ STATEMENTS = {
 
 
 class Counted(Forwarding):
-    """A store that counts round trips; the test sets the state that it reports, whatever is committed meanwhile."""
+    """A store that counts round trips; the test sets the mark that it returns."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
@@ -239,7 +239,7 @@ STEPS = {
     "/pessoas?busca=12": 4,
     "/pessoas?busca=mari": 3,
 }
-"""Round trips of pages that take several: the caller, the coarse buckets (for both ends at once), and so on down."""
+"""Round trips of pages that take several: the caller, the coarse buckets (for both ends at once), the fine ones, …"""
 
 
 @pytest.mark.parametrize("url", STEPS)
@@ -297,9 +297,9 @@ def test_a_page_does_not_continue_from_one_of_an_older_list_version(
 
 
 WRITTEN = 3
-"""Round trips before a report is written: for the lock, what is stored of the report, and of its person."""
+"""Round trips before a report is written: for the lock, the stored report, and its person."""
 READ_ANEW = 3
-"""Round trips for what another writer may have changed: coarse buckets, and fine ones of the account and of persons."""
+"""Round trips to reread what others may have changed: coarse buckets, fine ones of the account, and of persons."""
 
 
 def test_a_report_takes_few_round_trips_even_by_alternating_writers(

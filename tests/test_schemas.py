@@ -1,4 +1,4 @@
-"""The service treats every value as the OpenAPI document says."""
+"""The service and the OpenAPI document accept the same values."""
 
 import re
 from collections.abc import Iterator
@@ -161,7 +161,7 @@ def test_patterns_use_only_syntax_common_to_all_regex_engines() -> None:
     for pattern in patterns:
         assert pattern.isascii()
         assert pattern[0] + pattern[-1] == "^$"
-        # Only escapes that PCRE, RE2, Ruby and ECMAScript read alike, and no groups with a question mark.
+        # Only escapes that PCRE, RE2, Ruby and ECMAScript read alike, and no groups that begin with a question mark.
         assert set(re.findall(r"\\x?.", pattern)) <= {*(rf"\x{digit}" for digit in range(8)), r"\."}
         assert "(?" not in pattern
 
@@ -218,7 +218,7 @@ def test_fields_have_the_types_and_values_of_the_service() -> None:
 
 
 def test_all_properties_of_a_body_are_required_and_no_others_allowed() -> None:
-    """So every key of a generated client's types is a required one."""
+    """So all keys are required in the types of generated clients."""
     for name, schema in DOCUMENT["components"]["schemas"].items():
         if schema["type"] == "object":
             assert set(schema["required"]) == set(schema["properties"]), name

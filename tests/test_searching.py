@@ -153,7 +153,7 @@ def test_without_words_the_narrower_range_leads() -> None:
 
 
 def test_beside_one_cpf_words_are_only_tested() -> None:
-    """Listing everybody with a common word would take longer than looking at that person."""
+    """Listing everybody with a common word would take longer than testing that one person."""
     _, looked_up = asked("cpf=52998224725&nome=maria")
     [only] = looked_up
     assert isinstance(only, Plain)

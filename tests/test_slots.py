@@ -1,4 +1,4 @@
-"""Who waits for a connection, and who is refused instead of waiting."""
+"""Which threads wait for a connection, and which are refused instead."""
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,7 +21,7 @@ def threads() -> Iterator[ThreadPoolExecutor]:
 
 
 def waiting(threads: ThreadPoolExecutor, slots: Slots, number: int, seconds: float) -> list[Future[bool]]:
-    """Let a number of threads begin to wait, one after the other."""
+    """Let several threads begin to wait, one after the other."""
     futures = []
     for _ in range(number):
         before = list(slots._waiting)
@@ -82,7 +82,7 @@ def test_any_number_of_threads_may_wait_again_once_waits_are_short(threads: Thre
     [patient] = waiting(threads, slots, 1, PATIENCE)
     [other] = waiting(threads, slots, 1, PATIENCE)
     assert not other.result(PATIENCE)
-    # The one that has waited long gets the slot; then one gets it that has waited only a moment.
+    # First a thread gets the slot after a long wait, then one after a short wait.
     slots.give_back()
     assert patient.result(PATIENCE)
     [patient] = waiting(threads, slots, 1, PATIENCE)
@@ -121,7 +121,7 @@ def test_a_slot_handed_over_at_the_timeout_is_not_lost() -> None:
 
     class Contested:
         def __enter__(self) -> None:
-            if next(entries) == 1:  # One whose time is up looks once more; just before that, the slot is given back.
+            if next(entries) == 1:  # A thread at its timeout checks once more; the slot is given back just before.
                 slots.give_back()
             lock.acquire()
 
@@ -135,7 +135,7 @@ def test_a_slot_handed_over_at_the_timeout_is_not_lost() -> None:
 def test_nobody_is_refused_while_slots_are_given_back(
     threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only slots given back make the clock go on here, so that a machine that stands still refuses nobody."""
+    """Here the clock advances only when a slot is given back, so a stalled machine causes no refusal."""
     slots, seconds = Slots(2), 0.005
     given_back: list[float] = []
     monkeypatch.setattr(waits, "monotonic", lambda: sum(given_back))

@@ -73,12 +73,12 @@ def test_total_and_items_agree_in_every_response_while_a_writer_imports(
         totals[url].add(answer.total)
     writer.join()
     assert not failures
-    # If the reader had seen no change, the test would prove nothing.
+    # Otherwise the reader has seen too few changes, and the test proves nothing.
     assert len(totals["/relatorios?rows=25"]) >= 5, totals
 
 
 class Late(Forwarding):
-    """A store that changes after the caller was read and before the list's snapshot begins."""
+    """A store that changes between reading the caller and the snapshot of the list."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)

@@ -43,7 +43,7 @@ RECOUNTED: Final = 0.15
 
 DAY: Final = 86_400_000
 SIZES: Final = {Sizes(8, 3): 300, Sizes(2, 2): 60, Sizes(64, 8): 3_000, Sizes(): 3_000}
-"""Sizes of buckets, and with each the most reports written in one step: each split of a bucket takes statements."""
+"""Sizes of buckets -> the most reports written in one step; small buckets split often, and each split takes time."""
 POPULATIONS: Final = (60, 0, 1, 300, 3_000)
 CALENDARS: Final = {
     "all equal": (NOON,),
@@ -99,7 +99,7 @@ class _MortalConnection(ForwardingConnection[Mortal]):
 
 seeds = st.integers(0, 1 << 32)
 lives = st.one_of(st.none(), st.none(), st.integers(0, 60), st.integers(0, 20_000))
-"""After how many steps a writer is killed; None, half of the time, if it is not."""
+"""After how many steps a writer is killed; None (half of the time) if it is not."""
 
 
 class Lists(RuleBasedStateMachine):
@@ -145,7 +145,7 @@ class Lists(RuleBasedStateMachine):
         afresh=st.booleans(),
     )
     def writes(self, *, change: str, account: int, writer: int, size: int, life: int | None, afresh: bool) -> None:
-        """Change an account, or be killed on the way; with `afresh`, the writer's process has just started."""
+        """Change an account, or be killed meanwhile; with `afresh`, the writer's process has just started."""
         if afresh:
             self._ingests = {place: ingest for place, ingest in self._ingests.items() if place[1] != writer}
         known = self._reports[account]

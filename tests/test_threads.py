@@ -1,4 +1,4 @@
-"""What the threads of a worker share: nothing gets lost, and no thread gets what belongs to another one.
+"""The state that a worker's threads share: nothing is lost, and no thread gets the data of another one.
 
 Threads alternate after every few instructions, so that a rare race shows within a second.
 """
@@ -94,7 +94,7 @@ class Ready(Forwarding):
         return self._said
 
 
-@pytest.mark.engines("sqlite", reason="it is made to say what PostgreSQL says")
+@pytest.mark.engines("sqlite", reason="this fake store makes SQLite answer like PostgreSQL")
 def test_each_request_reads_its_caller_anew(store: Store, store_url: str, account: Account) -> None:
     with closing(open_store(store_url)) as opened:
         database, callers = Ready(opened), Callers(keys.load(store.key_file), Limits(0), Calm())

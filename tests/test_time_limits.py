@@ -59,9 +59,9 @@ def test_the_time_limit_applies_to_each_statement_not_to_their_sum(limited: Data
 
 
 @pytest.mark.timed
-@pytest.mark.engines("postgres", reason="only a server is asked several statements in one round trip")
+@pytest.mark.engines("postgres", reason="only PostgreSQL gets several statements in one round trip")
 def test_the_time_limit_applies_to_each_statement_of_a_batch(limited: Database) -> None:
-    """The server is silent for longer than one statement may take, but must not count as hung for other requests."""
+    """The server is silent for longer than one statement's limit, but must not count as hung for other requests."""
     nap = Statement("SELECT pg_sleep(?::float8 / 1000)::text", (LIMIT_MS * 2 // 3,))
     together = 5
     with ThreadPoolExecutor(1) as thread:
@@ -79,7 +79,7 @@ def test_the_time_limit_applies_to_each_statement_of_a_batch(limited: Database) 
             connection.fetch_each([nap, ENDLESS, nap])
 
 
-@pytest.mark.engines("sqlite", reason="it is SQLite that looks at the time after so many steps of what it has prepared")
+@pytest.mark.engines("sqlite", reason="only SQLite checks the time after a number of steps")
 def test_time_between_statements_does_not_count(store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses before, within and after a transaction must not count as the time of a statement."""
     del store
@@ -95,7 +95,7 @@ def test_time_between_statements_does_not_count(store: Store, store_url: str, mo
                 now += seconds
 
 
-@pytest.mark.engines("sqlite", reason="its index of words takes few steps, and long ones, before it finds a row")
+@pytest.mark.engines("sqlite", reason="SQLite's index of words takes few but long steps to find a row")
 def test_a_search_for_many_words_is_ended_at_the_time_limit(
     store: Store, store_url: str, limited: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,7 +130,7 @@ def test_a_request_over_the_time_limit_gets_503_and_the_next_one_works(
 
 
 @pytest.mark.timed
-@pytest.mark.engines("sqlite", reason="only a file without a log is closed to readers while somebody writes")
+@pytest.mark.engines("sqlite", reason="only a SQLite file without WAL blocks readers during a write")
 def test_a_reader_waits_for_a_writer_no_longer_than_the_time_limit(store: Store, store_url: str) -> None:
     file = store_url.removeprefix("sqlite:///")
     store.database.close()

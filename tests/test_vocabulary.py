@@ -1,4 +1,4 @@
-"""Words of names are counted so that every prefix has the right total, whatever names are added or removed."""
+"""Words of names are counted so that every prefix has the right total after any additions and removals."""
 
 from collections.abc import Iterable
 from itertools import permutations

@@ -1,4 +1,4 @@
-"""A page of a period is found in the way that measurements showed to be fastest; without a store."""
+"""How a page of a period is found: in the way that measurements showed to be fastest. Needs no store."""
 
 from typing import Final
 
@@ -95,7 +95,7 @@ def test_an_order_without_an_index_is_never_walked() -> None:
 def test_a_walk_that_may_read_all_rows_sets_no_limit(
     monkeypatch: pytest.MonkeyPatch, of: int, most: int | None
 ) -> None:
-    """SQLite takes half as long again if it passes rows one by one to an outer SELECT, which a limit needs."""
+    """A limit needs an outer SELECT, to which SQLite passes rows one by one; that takes half as long again."""
     monkeypatch.setattr(Matching, "patience", lambda *_: 1_000)
     asked = query.parse(PESSOAS, "nome=maria", max_rows=25)
     walked = next(Matching(asked, None, asked.order, 500, of).walked(25, 0, None))

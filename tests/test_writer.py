@@ -115,7 +115,7 @@ def test_versions_grow_only_when_the_lists_change(store: Store, account: Account
 
 
 def stop_clock(monkeypatch: pytest.MonkeyPatch, at_ms: int) -> None:
-    """Stop the clock from which versions are made."""
+    """Stop the clock that versions follow."""
     monkeypatch.setattr("laudo.server.ingest.versions.time_ns", lambda: at_ms * 1_000_000)
 
 
@@ -139,7 +139,7 @@ def test_versions_follow_the_clock_and_grow_even_if_it_goes_back(
 def test_a_restored_store_never_reuses_a_version(
     store: Store, account: Account, monkeypatch: pytest.MonkeyPatch, ahead_ms: int
 ) -> None:
-    """This holds whatever the clock says or said before, so no ETag comes to name another state."""
+    """This holds for any clock, so no ETag ever names two different states."""
     now_ms = time.time_ns() // 1_000_000
     stop_clock(monkeypatch, now_ms + ahead_ms)
     store.write(account, [relatorio(1)])
@@ -218,7 +218,7 @@ def test_a_person_falls_back_to_the_next_newest_report_of_any_account(
 def test_a_person_is_looked_up_only_when_the_newest_report_leaves(
     ingest: Ingest, acme: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In an organization with a thousand accounts it would take a thousand look-ups, or reading as many reports."""
+    """In an organization with a thousand accounts it would take a thousand look-ups, or a read of as many reports."""
     ingest.write([relatorio(n, nome_pessoa=f"Nome {n}", atualizado_em=NOON + n // 2) for n in range(1, 6)])
     looked: list[int] = []
     asked = Pessoas._asked
@@ -238,7 +238,7 @@ def test_a_person_is_looked_up_only_when_the_newest_report_leaves(
 def test_newest_reports_are_found_by_look_ups_and_among_all_reports(
     store: Store, account: Account, acme: Client, monkeypatch: pytest.MonkeyPatch, many: int
 ) -> None:
-    """Each person is looked up in each account, or found among all reports if these are fewer."""
+    """Persons are looked up in each account, or found by reading all reports if these are fewer."""
     monkeypatch.setattr(pessoas, "_MANY", many)
     sisters = [store.account(account.id_organizacao) for _ in range(3)]
     stranger = store.account()
@@ -285,7 +285,7 @@ def test_a_writer_stops_when_a_newer_version_migrates_the_store(store: Store, in
 
 
 def test_a_writer_stops_when_the_store_has_lost_acknowledged_reports(store: Store, ingest: Ingest) -> None:
-    """A standby may take over without the last batches; if the writer went on, nobody would import them again."""
+    """A standby may take over without the last batches; if the writer continued, nobody would import them again."""
     ingest.write([relatorio(1)])
     with store.database.snapshot() as connection:
         [(before,)] = connection.fetch(Statement("SELECT version FROM conta"))
@@ -323,7 +323,7 @@ def test_no_bucket_exceeds_its_size_or_stays_empty_behind_another(store: Store, 
 
 
 def test_no_coarse_bucket_stays_empty_when_reports_are_rewritten(store: Store, account: Account) -> None:
-    """Each new instant moves a report to the front of its order; emptied buckets would accumulate without end."""
+    """Each new instant moves a report to the front of its order; the emptied buckets would accumulate."""
     ingest = Ingest(store.database, account.id_conta, sizes=SMALL)
     numbers, shuffled = list(range(60)), random.Random(3)
     for instant in range(NOON, NOON + 6_000, 1_000):

@@ -1,4 +1,4 @@
-"""A store on plain PostgreSQL whose tables are partitioned as Citus would distribute them, and what watches its use.
+"""A store on plain PostgreSQL, partitioned as Citus would distribute it, and a wrapper that records its use.
 
 Citus sends a statement to one machine if it can tell before running it that each table is filtered by one organization.
 PostgreSQL then prunes all other partitions. Partitions with the same number stand for one machine.
