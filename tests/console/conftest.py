@@ -1,6 +1,6 @@
 """A browser, a served demonstration, and tabs in each look. A fault in a tab fails the test that used it.
 
-The console depends only on the answers, which are the same on every engine, so it is tested on SQLite alone.
+The console depends only on the responses, which are the same on every engine, so it is tested on SQLite alone.
 """
 
 import os
@@ -62,20 +62,20 @@ def tab(request: pytest.FixtureRequest, browser: Browser, server: Server) -> Ite
 
 
 @pytest.fixture(params=LOOKS, ids=str)
-def every(request: pytest.FixtureRequest, browser: Browser, server: Server) -> Iterator[Console]:
+def any_look(request: pytest.FixtureRequest, browser: Browser, server: Server) -> Iterator[Console]:
     """A tab for each combination of theme and width."""
     yield from opened(browser, server, request.param)
 
 
 @pytest.fixture
 def phone(browser: Browser, server: Server) -> Iterator[Console]:
-    """A tab of a phone's size."""
+    """A tab of phone size."""
     yield from opened(browser, server, LOOKS[1])
 
 
 @pytest.fixture
 def wide(browser: Browser, server: Server) -> Iterator[Console]:
-    """A tab of a desktop's size, also for what does not depend on the look."""
+    """A tab of desktop size; also for tests that do not depend on the look."""
     yield from opened(browser, server, LOOKS[0])
 
 

@@ -23,7 +23,7 @@ _REFUSED: Final = "Failed to load resource"
 """The browser logs this for every answer that is not 2xx, even if the page handles it."""
 
 _NOWHERE: Final = "/health"
-"""Where a tab is before and after a test: not a page of the console, but of its origin, whose storage it can clear."""
+"""Where a tab is before and after a test: no page of the console, but of its origin, so that storage can be cleared."""
 _ICON: Final = "favicon.ico"
 """Chromium with windows requests this at `_NOWHERE`, which names no icon, unlike the pages."""
 _PROBED: Final = "**/health"
@@ -92,18 +92,18 @@ class Console:
     def watch(self) -> None:
         """Start recording faults and requests."""
 
-        def said(message: ConsoleMessage) -> None:
+        def on_message(message: ConsoleMessage) -> None:
             expected = self.refusals_expected or message.location["url"] == f"{self.base}/{_ICON}"
             expected = expected and message.text.startswith(_REFUSED)
             if message.type in {"error", "warning"} and not expected:
                 self.faults.append(f"{message.type}: {message.text}")
 
-        def asked(request: Request) -> None:
+        def on_request(request: Request) -> None:
             self.requests.append(request)
 
-        self.page.on("console", said)
+        self.page.on("console", on_message)
         self.page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
-        self.page.on("request", asked)
+        self.page.on("request", on_request)
         self.page.add_init_script(
             "addEventListener('securitypolicyviolation', (event) =>"
             " console.error('policy', event.violatedDirective, event.blockedURI))"
@@ -113,7 +113,7 @@ class Console:
     def lasting(self) -> Page:
         """The page, for changes that would outlast it: the tab is closed after the test and not used again.
 
-        Such a change is also to answer with an altered file of the console, because browsers cache it.
+        Answering with an altered file of the console is such a change, too: browsers cache the file.
         """
         self.lasts = True
         return self.page
@@ -126,7 +126,7 @@ class Console:
         self.page.context.set_offline(False)
         self.page.unroute_all(behavior="ignoreErrors")
         self.page.goto(self.base + _NOWHERE, wait_until="commit")
-        assert self.page.evaluate(_CLEAR), "something lasts that was not done by Console.lasting"
+        assert self.page.evaluate(_CLEAR), "a lasting change was made without Console.lasting"
         self.page.context.clear_cookies()
         self.page.emulate_media(
             media="null", color_scheme=self.look.scheme, reduced_motion="reduce", forced_colors="null"

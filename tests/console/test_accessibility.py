@@ -22,40 +22,40 @@ SMALL = """[...document.querySelectorAll('a, button, input, select, summary')].f
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_axe_finds_nothing_and_targets_are_large_enough(every: Console, view: str) -> None:
-    every.enter(view)
-    every.page.wait_for_timeout(200)
-    assert every.violations() == []
-    assert every.page.evaluate(SMALL) == []
-    assert every.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "it scrolls sideways"
+def test_axe_finds_no_violation_and_targets_are_large_enough(any_look: Console, view: str) -> None:
+    any_look.enter(view)
+    any_look.page.wait_for_timeout(200)
+    assert any_look.violations() == []
+    assert any_look.page.evaluate(SMALL) == []
+    assert any_look.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
 
 
 @pytest.mark.parametrize("dialog", ["atalhos", "Copiar como…", "Exportar"])
-def test_axe_finds_nothing_in_a_dialog(every: Console, dialog: str) -> None:
-    every.enter("#/relatorios?status=CONCLUIDO")
+def test_axe_finds_no_violation_in_a_dialog(any_look: Console, dialog: str) -> None:
+    any_look.enter("#/relatorios?status=CONCLUIDO")
     if dialog == "atalhos":
-        every.page.keyboard.press("?")
+        any_look.page.keyboard.press("?")
     else:
-        every.page.get_by_role("button", name=dialog).click()
-    every.page.get_by_role("dialog").wait_for()
-    assert every.violations() == []
+        any_look.page.get_by_role("button", name=dialog).click()
+    any_look.page.get_by_role("dialog").wait_for()
+    assert any_look.violations() == []
 
 
-def test_axe_finds_nothing_where_a_token_is_asked_for(every: Console) -> None:
-    every.page.goto(every.base)
-    every.page.get_by_role("button", name="Entrar").click()
-    assert every.violations() == []
+def test_axe_finds_no_violation_on_the_sign_in_page(any_look: Console) -> None:
+    any_look.page.goto(any_look.base)
+    any_look.page.get_by_role("button", name="Entrar").click()
+    assert any_look.violations() == []
 
 
-def test_axe_finds_nothing_beside_an_open_report_and_in_open_filters(every: Console) -> None:
-    every.enter()
-    every.rows.nth(3).click()
-    every.page.locator(".detalhe .others li, .detalhe .others p").first.wait_for()
-    assert every.violations() == []
-    every.page.keyboard.press("Escape")
-    every.filters()
-    assert every.violations() == []
-    assert every.page.evaluate(SMALL) == []
+def test_axe_finds_no_violation_with_an_open_report_or_open_filters(any_look: Console) -> None:
+    any_look.enter()
+    any_look.rows.nth(3).click()
+    any_look.page.locator(".detalhe .others li, .detalhe .others p").first.wait_for()
+    assert any_look.violations() == []
+    any_look.page.keyboard.press("Escape")
+    any_look.filters()
+    assert any_look.violations() == []
+    assert any_look.page.evaluate(SMALL) == []
 
 
 CONTRAST = """(eye) => {
@@ -73,18 +73,18 @@ CONTRAST = """(eye) => {
 }"""
 
 
-def test_the_eye_that_shows_a_cpf_can_be_seen_in_any_row(every: Console) -> None:
+def test_the_button_that_reveals_a_cpf_has_enough_contrast(any_look: Console) -> None:
     """WCAG 1.4.11 requires this contrast for controls."""
-    every.enter("#/relatorios?tipo_pessoa=PESSOA")
-    every.rows.nth(1).press("Enter")
-    every.page.locator(".detalhe dl").wait_for()
+    any_look.enter("#/relatorios?tipo_pessoa=PESSOA")
+    any_look.rows.nth(1).press("Enter")
+    any_look.page.locator(".detalhe dl").wait_for()
     for eye in ("tr:not(.open) .reveal", "tr.open .reveal", ".detalhe .reveal"):
-        assert every.page.locator(eye).first.evaluate(CONTRAST) >= 3, eye
-    every.enter("#/painel")
-    assert every.page.locator(".waiting .reveal").first.evaluate(CONTRAST) >= 3
+        assert any_look.page.locator(eye).first.evaluate(CONTRAST) >= 3, eye
+    any_look.enter("#/painel")
+    assert any_look.page.locator(".waiting .reveal").first.evaluate(CONTRAST) >= 3
 
 
-def test_the_count_is_said_and_the_focus_goes_in_order(tab: Console) -> None:
+def test_the_count_is_announced_and_tab_reaches_the_skip_link_first(tab: Console) -> None:
     tab.enter("#/relatorios?status=PENDENTE")
     tab.until("/^[0-9.]+ relatórios, página 1.$/.test(document.querySelector('[role=status]').lastChild?.textContent)")
     tab.page.keyboard.press("Tab")
@@ -93,7 +93,7 @@ def test_the_count_is_said_and_the_focus_goes_in_order(tab: Console) -> None:
     assert tab.page.evaluate("document.activeElement.id") == "conteudo"
 
 
-def test_a_dialog_gives_the_focus_back(tab: Console) -> None:
+def test_a_closed_dialog_returns_the_focus_to_its_button(tab: Console) -> None:
     tab.enter()
     button = tab.page.get_by_role("button", name="Exportar")
     button.click()
@@ -103,7 +103,7 @@ def test_a_dialog_gives_the_focus_back(tab: Console) -> None:
     assert tab.page.evaluate("document.activeElement.textContent") == "Exportar"
 
 
-def test_the_theme_is_the_systems_or_ones_own(tab: Console) -> None:
+def test_the_theme_can_be_changed_and_survives_a_reload(tab: Console) -> None:
     tab.enter()
     background = "getComputedStyle(document.body).backgroundColor"
     system = tab.page.evaluate(background)
@@ -118,7 +118,7 @@ def test_the_theme_is_the_systems_or_ones_own(tab: Console) -> None:
     assert len(seen) == 2
 
 
-def test_on_paper_there_is_the_table_and_nothing_to_press(wide: Console) -> None:
+def test_print_shows_the_table_without_controls(wide: Console) -> None:
     wide.enter("#/relatorios?status=CONCLUIDO")
     wide.page.emulate_media(media="print")
     assert wide.page.locator("tbody tr").first.is_visible()
@@ -128,7 +128,7 @@ def test_on_paper_there_is_the_table_and_nothing_to_press(wide: Console) -> None
 @pytest.mark.parametrize(
     ("address", "page"), [("#/relatorios?page=3", "Página 3 de 28"), ("#/pessoas", "Página 1 de ")]
 )
-def test_on_paper_a_part_of_a_list_says_which(wide: Console, address: str, page: str) -> None:
+def test_print_shows_the_page_number_of_a_list(wide: Console, address: str, page: str) -> None:
     wide.enter(address)
     assert not wide.page.get_by_text(page).filter(visible=True).count()
     wide.page.emulate_media(media="print")
@@ -136,7 +136,7 @@ def test_on_paper_a_part_of_a_list_says_which(wide: Console, address: str, page:
 
 
 @pytest.mark.parametrize("view", ["relatorios", "pessoas"])
-def test_on_paper_nothing_of_another_question_stands_below_what_is_asked_for(wide: Console, view: str) -> None:
+def test_print_shows_no_old_rows_while_another_page_loads(wide: Console, view: str) -> None:
     wide.enter(f"#/{view}")
     held: list[Route] = []
 
@@ -159,7 +159,7 @@ def test_on_paper_nothing_of_another_question_stands_below_what_is_asked_for(wid
     wide.page.unroute_all(behavior="wait")
 
 
-def test_on_paper_an_open_report_is_what_was_meant(tab: Console) -> None:
+def test_print_shows_only_the_open_report(tab: Console) -> None:
     tab.enter("#/relatorios?status=CONCLUIDO")
     tab.rows.nth(2).click()
     tab.page.locator(".others").wait_for()
@@ -173,7 +173,7 @@ def test_on_paper_an_open_report_is_what_was_meant(tab: Console) -> None:
 
 
 @pytest.mark.parametrize("theme", ["auto", "dark"])
-def test_on_paper_all_columns_are_readable_and_dark_on_light(wide: Console, theme: str) -> None:
+def test_print_shows_all_columns_whole_and_dark_on_light(wide: Console, theme: str) -> None:
     wide.enter("#/relatorios?status=CONCLUIDO")
     wide.page.evaluate("(theme) => { document.documentElement.dataset.theme = theme }", theme)
     wide.page.set_viewport_size({"width": A4, "height": 1000})
@@ -202,7 +202,7 @@ BROKEN = """() => {
 }"""
 
 
-def test_on_paper_no_word_is_broken(wide: Console) -> None:
+def test_print_breaks_no_word(wide: Console) -> None:
     wide.enter("#/relatorios")
     wide.page.set_viewport_size({"width": A4, "height": 1000})
     wide.page.emulate_media(media="print")
@@ -218,7 +218,7 @@ OFF_PAPER = """() => {
 
 @pytest.mark.parametrize("view", ["relatorios", "pessoas"])
 @pytest.mark.parametrize("letters", [44, 200])
-def test_on_paper_a_name_without_a_blank_leaves_the_other_columns_there(wide: Console, view: str, letters: int) -> None:
+def test_a_name_without_spaces_pushes_no_column_off_the_printed_page(wide: Console, view: str, letters: int) -> None:
     name = ("consultaPessoaComTodosOsAntecedentes" * 6)[:letters]
     wide.intercept(re.compile(rf"/{view}$"), answered(lambda result: result["itens"][0].update(nome=name)))
     wide.enter(f"#/{view}")
@@ -229,7 +229,7 @@ def test_on_paper_a_name_without_a_blank_leaves_the_other_columns_there(wide: Co
     wide.page.unroute_all(behavior="wait")
 
 
-def test_on_paper_the_whole_volume_is_in_the_table(wide: Console) -> None:
+def test_print_shows_the_whole_volume_table(wide: Console) -> None:
     wide.enter("#/painel")
     wide.page.emulate_media(media="print")
     assert wide.page.evaluate(
@@ -243,7 +243,7 @@ PRINTED = """[...document.querySelectorAll('.columns span')].map((bar) => {
 })"""
 
 
-def test_on_paper_the_chart_is_drawn_and_whole(wide: Console) -> None:
+def test_print_shows_the_whole_chart(wide: Console) -> None:
     wide.enter("#/painel")
     wide.page.locator(".volume .chart").wait_for()
     wide.page.set_viewport_size({"width": A4, "height": 1000})
@@ -260,7 +260,7 @@ FILLED = """([selector, pseudo]) => {
 }"""
 
 
-def test_in_forced_colors_what_is_chosen_is_seen(wide: Console) -> None:
+def test_forced_colors_keep_selections_and_bars_visible(wide: Console) -> None:
     wide.page.emulate_media(forced_colors="active")
     wide.enter("#/relatorios?status=CONCLUIDO")
     wide.rows.nth(2).click()

@@ -1,4 +1,4 @@
-"""If an address omits who was searched for, and nothing else says it, the console never silently shows another list."""
+"""An address without the personal value that was searched for never silently shows another list."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ def window(windows: Browser, server: Server) -> Iterator[Console]:
     yield from opened(windows, server, LOOKS[0])
 
 
-def elsewhere(console: Console, link: Locator) -> Console:
+def in_a_new_tab(console: Console, link: Locator) -> Console:
     """Open a link in a new tab and sign in there."""
     with console.lasting.context.expect_page() as opened:
         link.click(modifiers=["ControlOrMeta"])
@@ -67,11 +67,11 @@ def all_of_a_document(console: Console, api: httpx.Client) -> Locator:
         (all_of_a_document, "Este endereço não inclui o CPF ou CNPJ procurado."),
     ],
 )
-def test_in_a_new_tab_that_is_said_and_no_other_list_asked_for(
+def test_a_new_tab_reports_the_missing_value_and_requests_no_list(
     window: Console, api: httpx.Client, link: Callable[[Console, httpx.Client], Locator], what: str
 ) -> None:
     place = link(window, api)
-    other = elsewhere(window, place)
+    other = in_a_new_tab(window, place)
     assert other.page.locator(f"{MISSING} .big").inner_text() == what
     other.until("document.querySelector('[role=status]').lastChild?.textContent === given", what)
     other.page.reload()
@@ -82,7 +82,7 @@ def test_in_a_new_tab_that_is_said_and_no_other_list_asked_for(
     assert not [url for url in asked if re.search(r"/(relatorios|pessoas)(\?|$)", url)]
 
 
-def test_the_whole_list_is_one_press_away(tab: Console, api: httpx.Client) -> None:
+def test_one_click_shows_the_whole_list(tab: Console, api: httpx.Client) -> None:
     for view, total in (
         ("pessoas?oculto=busca&page=2", people(api)),
         ("relatorios?oculto=numero_documento", count(api)),
@@ -96,7 +96,7 @@ def test_the_whole_list_is_one_press_away(tab: Console, api: httpx.Client) -> No
         tab.page.locator(MISSING).wait_for()
 
 
-def test_who_is_looked_for_again_is_found_with_all_else_that_the_address_says(tab: Console, api: httpx.Client) -> None:
+def test_entering_the_missing_document_keeps_the_other_filters(tab: Console, api: httpx.Client) -> None:
     item = first(api, tipo_pessoa="PESSOA", status="CONCLUIDO")
     tab.enter("#/relatorios?status=CONCLUIDO&oculto=numero_documento&sort=numero&page=3")
     field = tab.page.get_by_role("textbox", name="Documento", exact=True)
@@ -111,7 +111,7 @@ def test_who_is_looked_for_again_is_found_with_all_else_that_the_address_says(ta
     tab.await_total(count(api, status="CONCLUIDO", numero_documento=item["numero_documento"]))
 
 
-def test_a_person_is_looked_for_again_by_name_or_cpf(wide: Console, api: httpx.Client) -> None:
+def test_a_missing_search_can_be_entered_again_as_a_name_or_cpf(wide: Console, api: httpx.Client) -> None:
     cpf = api.get("/pessoas").json()["result"]["itens"][3]["cpf"]
     for text, busca in (("silva", "silva"), (f"{cpf[:3]}.{cpf[3:5]}", cpf[:5])):
         wide.enter(f"?{busca}#/pessoas?oculto=busca")
@@ -124,14 +124,14 @@ def test_a_person_is_looked_for_again_by_name_or_cpf(wide: Console, api: httpx.C
         wide.await_total(people(api, busca=busca))
 
 
-def test_the_other_filters_alone_are_offered(wide: Console, api: httpx.Client) -> None:
+def test_the_list_can_be_shown_with_the_other_filters_only(wide: Console, api: httpx.Client) -> None:
     wide.enter("#/relatorios?status=CONCLUIDO&oculto=numero_documento")
     wide.page.get_by_role("button", name="Ver só com os outros filtros").click()
     wide.await_total(count(api, status="CONCLUIDO"))
     assert wide.hash == "/relatorios?status=CONCLUIDO"
 
 
-def test_a_report_that_the_address_names_is_there_and_alone_on_paper(wide: Console, api: httpx.Client) -> None:
+def test_an_open_report_is_printed_without_the_notice(wide: Console, api: httpx.Client) -> None:
     numero = first(api)["numero"]
     wide.enter(f"#/relatorios?oculto=numero_documento&aberto={numero}")
     wide.page.locator(".detalhe").get_by_text(numero).wait_for()
@@ -141,9 +141,7 @@ def test_a_report_that_the_address_names_is_there_and_alone_on_paper(wide: Conso
     assert wide.page.locator(".detalhe dl").is_visible()
 
 
-def test_whoever_enters_next_is_not_shown_another_list_under_the_address_of_who_left(
-    wide: Console, api: httpx.Client
-) -> None:
+def test_going_back_in_a_new_session_reports_the_missing_value(wide: Console, api: httpx.Client) -> None:
     document = first(api, tipo_pessoa="PESSOA")["numero_documento"]
     wide.enter()
     wide.find(document)
@@ -159,16 +157,16 @@ def test_whoever_enters_next_is_not_shown_another_list_under_the_address_of_who_
     assert document not in wide.page.content()
 
 
-def test_it_is_accessible(every: Console) -> None:
+def test_the_notice_is_accessible(any_look: Console) -> None:
     for view in ("pessoas?oculto=busca", "relatorios?status=CONCLUIDO&oculto=numero_documento"):
-        every.enter(f"?{view}#/{view}")
-        every.page.locator(MISSING).wait_for()
-        assert every.violations() == []
-        assert every.page.evaluate(SMALL) == []
-        assert every.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        any_look.enter(f"?{view}#/{view}")
+        any_look.page.locator(MISSING).wait_for()
+        assert any_look.violations() == []
+        assert any_look.page.evaluate(SMALL) == []
+        assert any_look.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_what_is_copied_asks_for_the_value_and_never_for_what_the_address_calls_it(wide: Console) -> None:
+def test_copied_commands_contain_the_value_and_not_oculto(wide: Console) -> None:
     wide.enter()
     wide.find("maria")
     wide.page.get_by_role("button", name="Copiar como…").click()

@@ -21,7 +21,7 @@ def people(api: httpx.Client, **filters: str) -> int:
     return int(api.get("/pessoas", params=filters).json()["result"]["paginacao"]["total"])
 
 
-def test_typing_searches_after_a_pause_and_asks_once(tab: Console, api: httpx.Client) -> None:
+def test_typing_sends_one_search_request_after_a_pause(tab: Console, api: httpx.Client) -> None:
     tab.enter("#/pessoas")
     tab.await_total(people(api))
     asked = len(tab.requests)
@@ -34,7 +34,7 @@ def test_typing_searches_after_a_pause_and_asks_once(tab: Console, api: httpx.Cl
     tab.page.get_by_text("Nenhuma pessoa corresponde a esta busca.").wait_for()
 
 
-def test_a_cpf_is_found_by_its_beginning_with_or_without_punctuation(tab: Console, api: httpx.Client) -> None:
+def test_a_cpf_is_found_by_its_prefix_with_or_without_punctuation(tab: Console, api: httpx.Client) -> None:
     cpf = api.get("/pessoas").json()["result"]["itens"][3]["cpf"]
     tab.enter("#/pessoas")
     box = tab.page.get_by_role("searchbox", name="Buscar pessoas")
@@ -43,7 +43,7 @@ def test_a_cpf_is_found_by_its_beginning_with_or_without_punctuation(tab: Consol
         tab.await_total(people(api, busca=cpf[:5]))
 
 
-def test_a_cpf_is_found_whatever_it_was_pasted_with(wide: Console, api: httpx.Client) -> None:
+def test_a_cpf_is_found_when_pasted_with_other_text(wide: Console, api: httpx.Client) -> None:
     person = api.get("/pessoas").json()["result"]["itens"][3]
     wide.enter("#/pessoas")
     box = wide.page.get_by_role("searchbox", name="Buscar pessoas")
@@ -55,7 +55,7 @@ def test_a_cpf_is_found_whatever_it_was_pasted_with(wide: Console, api: httpx.Cl
         wide.await_total(people(api))
 
 
-def test_what_is_no_person_leads_to_the_reports(tab: Console, api: httpx.Client) -> None:
+def test_a_cnpj_or_report_number_links_to_the_reports(tab: Console, api: httpx.Client) -> None:
     item = first(api, tipo_pessoa="EMPRESA")
     tab.enter("#/pessoas")
     box = tab.page.get_by_role("searchbox", name="Buscar pessoas")
@@ -71,14 +71,14 @@ def test_what_is_no_person_leads_to_the_reports(tab: Console, api: httpx.Client)
         tab.page.go_back()
 
 
-def test_a_cpf_that_lost_its_zeros_is_named_with_a_mask(wide: Console) -> None:
+def test_a_cpf_without_its_leading_zeros_is_suggested_masked(wide: Console) -> None:
     cpf = f"001234567{cpf_digits('001234567')}"
     wide.enter("#/pessoas")
     wide.page.get_by_role("searchbox", name="Buscar pessoas").fill(cpf.lstrip("0"))
     wide.page.get_by_role("button", name="Ver os relatórios de ***.234.567-**").wait_for()
 
 
-def test_a_person_leads_to_the_reports(tab: Console, api: httpx.Client) -> None:
+def test_a_person_links_to_their_reports(tab: Console, api: httpx.Client) -> None:
     cpf = api.get("/pessoas", params={"sort": "nome"}).json()["result"]["itens"][0]["cpf"]
     tab.enter("#/pessoas?sort=nome")
     tab.rows.first.click()
@@ -92,7 +92,7 @@ def test_a_person_leads_to_the_reports(tab: Console, api: httpx.Client) -> None:
     tab.await_total(people(api))
 
 
-def test_the_name_of_one_person_never_stands_beside_the_cpf_of_another(tab: Console, api: httpx.Client) -> None:
+def test_a_persons_name_is_never_shown_beside_another_cpf(tab: Console, api: httpx.Client) -> None:
     one, other = api.get("/pessoas").json()["result"]["itens"][:2]
     tab.enter()
     tab.find(one["cpf"])
@@ -113,7 +113,7 @@ def test_the_name_of_one_person_never_stands_beside_the_cpf_of_another(tab: Cons
     whose.get_by_text(other["nome"]).wait_for()
 
 
-def test_a_search_survives_a_reload_outside_the_address(tab: Console, api: httpx.Client) -> None:
+def test_a_search_survives_a_reload_without_being_in_the_address(tab: Console, api: httpx.Client) -> None:
     tab.enter("#/pessoas")
     tab.page.get_by_role("searchbox", name="Buscar pessoas").fill("silva")
     total = people(api, busca="silva")
@@ -123,30 +123,30 @@ def test_a_search_survives_a_reload_outside_the_address(tab: Console, api: httpx
     assert "silva" not in tab.page.url
 
 
-def test_searches_are_cleared_by_mouse(every: Console, api: httpx.Client) -> None:
-    every.enter()
-    every.find("silva")
-    every.await_total(people(api, busca="silva"))
-    clear = every.page.get_by_role("button", name="Apagar a busca", exact=True)
-    quick = every.page.get_by_role("button", name="Limpar a busca rápida")
+def test_searches_can_be_cleared_with_the_mouse(any_look: Console, api: httpx.Client) -> None:
+    any_look.enter()
+    any_look.find("silva")
+    any_look.await_total(people(api, busca="silva"))
+    clear = any_look.page.get_by_role("button", name="Apagar a busca", exact=True)
+    quick = any_look.page.get_by_role("button", name="Limpar a busca rápida")
     assert not quick.count()
-    every.page.locator("[data-find]").fill("ma")
-    assert every.violations() == []
-    assert every.page.evaluate(SMALL) == []
+    any_look.page.locator("[data-find]").fill("ma")
+    assert any_look.violations() == []
+    assert any_look.page.evaluate(SMALL) == []
     quick.click()
-    assert every.page.locator("[data-find]:focus").input_value() == ""
-    every.page.emulate_media(media="print")
+    assert any_look.page.locator("[data-find]:focus").input_value() == ""
+    any_look.page.emulate_media(media="print")
     assert not clear.is_visible()
-    every.page.emulate_media(media="screen")
+    any_look.page.emulate_media(media="screen")
     clear.click()
-    every.await_total(people(api))
-    box = every.page.get_by_role("searchbox", name="Buscar pessoas")
+    any_look.await_total(people(api))
+    box = any_look.page.get_by_role("searchbox", name="Buscar pessoas")
     assert box.input_value() == ""
     assert box.evaluate("(box) => box === document.activeElement")
     assert not clear.count()
 
 
-def test_an_order_that_is_asked_for_before_the_search_begins_stays(wide: Console, api: httpx.Client) -> None:
+def test_an_order_chosen_during_a_pending_search_is_kept(wide: Console, api: httpx.Client) -> None:
     wide.lasting.clock.install(time=0)
     wide.enter("#/pessoas")
     wide.page.clock.pause_at(60_000)
@@ -160,7 +160,7 @@ def test_an_order_that_is_asked_for_before_the_search_begins_stays(wide: Console
     assert wide.hash == "/pessoas?oculto=busca&sort=cpf"
 
 
-def test_filters_of_the_address_are_shown_and_can_be_taken_away(tab: Console, api: httpx.Client) -> None:
+def test_filters_of_the_address_are_shown_and_can_be_removed(tab: Console, api: httpx.Client) -> None:
     tab.enter("#/pessoas?atualizado_em_de=2999-01-01")
     tab.page.get_by_text("Nenhuma pessoa corresponde a esta busca.").wait_for()
     tab.page.get_by_role("button", name="Remover o filtro De: 01/01/2999").click()
@@ -171,7 +171,7 @@ MARKED = """(part) => [...document.querySelectorAll('tbody tr')].flatMap((row, a
     getComputedStyle(part === 'row' ? row : row.cells[0]).boxShadow === 'none' ? [] : [at])"""
 
 
-def test_back_finds_its_place_in_the_page(tab: Console) -> None:
+def test_back_restores_the_scroll_position_and_marks_the_visited_row(tab: Console) -> None:
     tab.enter("#/pessoas")
     row = tab.rows.nth(22)
     row.scroll_into_view_if_needed()
@@ -194,7 +194,7 @@ def test_back_finds_its_place_in_the_page(tab: Console) -> None:
     assert tab.rows.nth(0).evaluate("(row) => row === document.activeElement")
 
 
-def test_a_phone_sorts_by_the_columns_of_people(phone: Console, api: httpx.Client) -> None:
+def test_a_phone_can_sort_people_by_every_column(phone: Console, api: httpx.Client) -> None:
     phone.enter("#/pessoas")
     choice = phone.page.get_by_label("Ordenar por")
     assert choice.locator("option").all_inner_texts() == phone.page.locator("thead th").all_text_contents()

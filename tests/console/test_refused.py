@@ -1,4 +1,4 @@
-"""An address with parameters that the console does not accept is refused, as by the API, and shows no whole list."""
+"""The console refuses an address with parameters that it does not accept, as the API does, and shows no list."""
 
 import re
 
@@ -49,7 +49,7 @@ REFUSED = "[data-missing]"
         ("#/empresas?status=PENDENTE", ["não corresponde a nenhuma página"], "Ver a lista inteira", "/relatorios"),
     ],
 )
-def test_it_is_named_and_nothing_shown_until_one_goes_on_without(
+def test_a_refused_parameter_is_named_and_no_list_is_requested(
     tab: Console, address: str, words: list[str], way: str, rest: str
 ) -> None:
     tab.enter(address)
@@ -70,9 +70,7 @@ def test_it_is_named_and_nothing_shown_until_one_goes_on_without(
     big.wait_for()
 
 
-def test_of_what_it_says_only_names_stay_in_the_address_and_none_that_may_be_of_a_person(
-    wide: Console, api: httpx.Client
-) -> None:
+def test_refused_values_and_personal_data_are_removed_from_the_address(wide: Console, api: httpx.Client) -> None:
     document = first(api, tipo_pessoa="PESSOA")["numero_documento"]
     wide.enter(f"#/relatorios?nunero_documento={document}&{document}&status=CONCLUIDO")
     wide.page.locator(REFUSED).wait_for()
@@ -83,7 +81,7 @@ def test_of_what_it_says_only_names_stay_in_the_address_and_none_that_may_be_of_
     wide.await_total(count(api, status="CONCLUIDO"))
 
 
-def test_what_is_typed_into_the_address_of_an_open_tab_is_heeded_as_well(wide: Console, api: httpx.Client) -> None:
+def test_an_address_entered_in_an_open_tab_is_checked_too(wide: Console, api: httpx.Client) -> None:
     document = first(api, tipo_pessoa="PESSOA")["numero_documento"]
     wide.enter()
     wide.page.evaluate("(hash) => { location.hash = hash }", f"#/relatorios?documento={document}")
@@ -98,22 +96,22 @@ def test_what_is_typed_into_the_address_of_an_open_tab_is_heeded_as_well(wide: C
     assert wide.hash == "/relatorios"
 
 
-def test_what_is_missing_beside_it_is_asked_for_afterwards(wide: Console) -> None:
+def test_a_missing_value_is_reported_after_the_refused_parameter(wide: Console) -> None:
     wide.enter("#/relatorios?statu=PENDENTE&oculto=numero_documento")
     wide.page.get_by_role("button", name="Ver só com os outros filtros").click()
     wide.page.get_by_text("Este endereço não inclui o CPF ou CNPJ procurado.").first.wait_for()
     assert wide.hash == "/relatorios?oculto=numero_documento"
 
 
-def test_it_is_accessible(every: Console) -> None:
-    every.enter(f"#/relatorios?status=CONCLUIDO&{'x' * 40}=1&page=0")
-    every.page.locator(REFUSED).wait_for()
-    assert every.violations() == []
-    assert every.page.evaluate(SMALL) == []
-    assert every.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+def test_the_notice_is_accessible(any_look: Console) -> None:
+    any_look.enter(f"#/relatorios?status=CONCLUIDO&{'x' * 40}=1&page=0")
+    any_look.page.locator(REFUSED).wait_for()
+    assert any_look.violations() == []
+    assert any_look.page.evaluate(SMALL) == []
+    assert any_look.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_a_long_name_breaks_where_there_is_no_room_for_it(phone: Console) -> None:
+def test_a_long_parameter_name_wraps_on_a_small_phone(phone: Console) -> None:
     phone.page.set_viewport_size({"width": 320, "height": 640})
     phone.enter(f"#/relatorios?{'x' * 40}=1")
     phone.page.locator(REFUSED).wait_for()
