@@ -1,4 +1,4 @@
-"""The counts beside the choices of filters, and how many requests they need."""
+"""The counts beside filter choices, and how many requests they need."""
 
 import re
 from collections.abc import Callable
@@ -14,32 +14,32 @@ from console.test_states import LISTS, answers
 ANALYSIS = '[data-filter="status=EM ANALISE"]'
 
 
-def asked_by(console: Console, press: str) -> int:
-    """Click an element and wait for all counts; gives the number of requests that this took."""
+def requests_after_click(console: Console, press: str) -> int:
+    """Click an element and wait for all counts; gives the number of list requests that this took."""
     console.await_counts()
-    before = lists(console)
+    before = list_requests(console)
     console.page.locator(press).click()
     console.settle()
     console.await_counts()
-    return lists(console) - before
+    return list_requests(console) - before
 
 
-def lists(console: Console) -> int:
+def list_requests(console: Console) -> int:
     return sum(LISTS.search(request.url) is not None for request in console.requests)
 
 
-def test_a_choice_costs_one_request_for_the_list_and_one_for_each_count(wide: Console) -> None:
+def test_a_filter_costs_one_request_for_the_list_and_one_per_count(wide: Console) -> None:
     wide.enter()
-    assert asked_by(wide, ANALYSIS) == 1 + len(CHOICES)
+    assert requests_after_click(wide, ANALYSIS) == 1 + len(CHOICES)
 
 
-def test_another_page_or_order_of_the_same_list_is_not_counted_again(wide: Console) -> None:
+def test_paging_and_sorting_request_no_new_counts(wide: Console) -> None:
     wide.enter()
     for press in ("a[rel=next]", "th.c-nome button"):
-        assert asked_by(wide, press) == 1, press
+        assert requests_after_click(wide, press) == 1, press
 
 
-def test_another_page_that_tells_another_total_is_counted_again(wide: Console) -> None:
+def test_a_page_with_a_different_total_refreshes_the_counts(wide: Console) -> None:
     wide.enter()
     wide.await_counts()
     total = wide.total
@@ -49,7 +49,7 @@ def test_another_page_that_tells_another_total_is_counted_again(wide: Console) -
     wide.page.unroute_all(behavior="wait")
 
 
-def test_counts_of_other_filters_are_marked_until_the_new_ones_are_there(wide: Console, api: httpx.Client) -> None:
+def test_old_counts_are_dimmed_until_the_new_ones_arrive(wide: Console, api: httpx.Client) -> None:
     wide.enter()
     wide.await_counts()
     valid = wide.page.locator('[data-filter="resultado=VALID"] .number')
@@ -61,18 +61,18 @@ def test_counts_of_other_filters_are_marked_until_the_new_ones_are_there(wide: C
             route.continue_()
 
     wide.intercept(re.compile(r"/relatorios\?status=EM\+ANALISE$"), hold)
-    asked = lists(wide)
+    asked = list_requests(wide)
     wide.page.locator(ANALYSIS).click()
     wide.page.locator(".number[aria-busy=true]").first.wait_for()
     wide.until("getComputedStyle(document.querySelector('.number[aria-busy=true]')).opacity < 1")
     # The counts are requested only after the list has arrived.
-    assert lists(wide) == asked + 1
+    assert list_requests(wide) == asked + 1
     held[0].continue_()
     wide.await_counts()
     assert valid.inner_text().replace(".", "") == str(count(api, status="EM ANALISE", resultado="VALID"))
 
 
-def test_counts_of_other_filters_are_gone_when_the_list_is_refused(wide: Console) -> None:
+def test_old_counts_disappear_when_the_list_request_fails(wide: Console) -> None:
     wide.refusals_expected = True
     wide.enter()
     wide.await_counts()
@@ -85,7 +85,7 @@ def test_counts_of_other_filters_are_gone_when_the_list_is_refused(wide: Console
     wide.await_counts()
 
 
-def test_what_is_new_is_counted_when_it_is_shown(wide: Console) -> None:
+def test_showing_the_news_refreshes_the_counts(wide: Console) -> None:
     wide.lasting.clock.install()
     wide.enter()
     wide.await_counts()
@@ -96,7 +96,7 @@ def test_what_is_new_is_counted_when_it_is_shown(wide: Console) -> None:
     wide.page.unroute_all(behavior="wait")
 
 
-def test_matrices_are_counted_again_with_the_list_and_when_they_are_opened_again(wide: Console) -> None:
+def test_counts_of_matrices_refresh_with_the_list_and_on_reopening(wide: Console) -> None:
     wide.lasting.clock.install()
     wide.enter()
     summary = wide.page.locator(".matriz summary")

@@ -30,18 +30,18 @@ def test_a_report_opens_beside_the_list_and_closes_again(tab: Console) -> None:
     assert tab.rows.count() == 25
 
 
-def test_a_shared_address_opens_the_report(tab: Console, api: httpx.Client) -> None:
+def test_a_shared_link_opens_the_report(tab: Console, api: httpx.Client) -> None:
     item = first(api, page="40")
     tab.enter(f"#/relatorios?aberto={item['numero']}")
     tab.page.locator(".detalhe").get_by_text(item["numero"]).wait_for()
 
 
-def test_a_report_that_is_not_of_this_account_is_said_not_to_exist(tab: Console) -> None:
+def test_an_unknown_report_is_shown_as_not_existing(tab: Console) -> None:
     tab.enter("#/relatorios?aberto=00000000-0000-4000-8000-000000000000")
     tab.page.get_by_text("Este relatório não existe nesta conta.").wait_for()
 
 
-def test_what_becomes_of_an_open_report_and_of_the_others_is_shown_and_said(wide: Console, api: httpx.Client) -> None:
+def test_changes_to_an_open_report_are_shown_and_announced(wide: Console, api: httpx.Client) -> None:
     wide.refusals_expected = True
     item = repeated(api)
     wide.enter(f"#/relatorios?aberto={item['numero']}")
@@ -78,7 +78,7 @@ def test_what_becomes_of_an_open_report_and_of_the_others_is_shown_and_said(wide
     wide.page.unroute_all(behavior="wait")
 
 
-def test_what_its_row_says_stands_until_the_report_is_there(wide: Console) -> None:
+def test_an_opened_report_shows_the_data_of_its_row_until_it_loads(wide: Console) -> None:
     wide.refusals_expected = True
     wide.enter()
     held: list[Route] = []
@@ -101,7 +101,7 @@ def test_what_its_row_says_stands_until_the_report_is_there(wide: Console) -> No
     wide.page.unroute_all(behavior="ignoreErrors")
 
 
-def test_it_shows_the_person_and_the_other_reports_of_the_document(tab: Console, api: httpx.Client) -> None:
+def test_a_report_shows_its_person_and_other_reports_of_the_document(tab: Console, api: httpx.Client) -> None:
     item = repeated(api)
     document = item["numero_documento"]
     tab.enter(f"#/relatorios?aberto={item['numero']}")
@@ -117,14 +117,14 @@ def test_it_shows_the_person_and_the_other_reports_of_the_document(tab: Console,
     assert document not in tab.page.url
 
 
-def test_the_matriz_of_a_report_leads_to_the_others_of_it(tab: Console, api: httpx.Client) -> None:
+def test_the_matriz_of_a_report_links_to_all_reports_of_that_matriz(tab: Console, api: httpx.Client) -> None:
     item = first(api, page="3")
     tab.enter(f"#/relatorios?aberto={item['numero']}")
     tab.page.locator(".detalhe").get_by_role("link", name=item["nome"]).click()
     tab.await_total(count(api, nome=item["nome"]))
 
 
-def test_the_json_and_the_address_are_copied(tab: Console, api: httpx.Client) -> None:
+def test_the_json_and_the_link_of_a_report_can_be_copied(tab: Console, api: httpx.Client) -> None:
     item = first(api)
     tab.enter(f"#/relatorios?aberto={item['numero']}")
     copied = "navigator.clipboard.readText()"

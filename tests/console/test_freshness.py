@@ -16,7 +16,7 @@ A_DAY = 86_400_000
 
 
 def answered(change: Callable[[Any], None]) -> Callable[[Route], None]:
-    """Make a route that changes the result, and never answers 304."""
+    """Make a route handler that changes the result and never answers 304."""
 
     def answer(route: Route) -> None:
         headers = {name: value for name, value in route.request.headers.items() if name != "if-none-match"}
@@ -28,15 +28,15 @@ def answered(change: Callable[[Any], None]) -> Callable[[Route], None]:
     return answer
 
 
-def watched(console: Console) -> str:
-    """Open the list with a clock that the test controls; gives what it says of its freshness."""
+def open_with_clock(console: Console) -> str:
+    """Open the list with a clock that the test controls; gives its freshness text."""
     console.lasting.clock.install()
     console.enter()
     return console.page.locator(".checked").inner_text()
 
 
-def test_an_answer_that_changes_nothing_shown_is_no_news(wide: Console) -> None:
-    before = watched(wide)
+def test_a_change_of_nothing_visible_is_not_reported_as_news(wide: Console) -> None:
+    before = open_with_clock(wide)
     wide.intercept(LIST, answered(lambda result: result["paginacao"].update(outro=1)))
     wide.page.clock.fast_forward(LOOKS_AGAIN)
     wide.until("document.querySelector('.checked').textContent !== given", before)
@@ -45,8 +45,8 @@ def test_an_answer_that_changes_nothing_shown_is_no_news(wide: Console) -> None:
     wide.page.unroute_all(behavior="wait")
 
 
-def test_a_list_that_has_not_changed_is_known_to_be_true_since_that_was_asked(wide: Console) -> None:
-    before = watched(wide)
+def test_a_304_updates_the_time_of_the_last_check(wide: Console) -> None:
+    before = open_with_clock(wide)
     with wide.page.expect_response(LIST) as answer:
         wide.page.clock.fast_forward(LOOKS_AGAIN)
     assert answer.value.status == 304
@@ -54,9 +54,9 @@ def test_a_list_that_has_not_changed_is_known_to_be_true_since_that_was_asked(wi
     assert wide.page.locator(".checked").inner_text().startswith("atualizado às ")
 
 
-def test_what_could_not_be_looked_at_again_is_not_called_fresh(wide: Console) -> None:
+def test_a_failed_refresh_marks_the_list_as_stale(wide: Console) -> None:
     wide.refusals_expected = True
-    before = watched(wide).removeprefix("atualizado às ")
+    before = open_with_clock(wide).removeprefix("atualizado às ")
     wide.intercept(LIST, lambda route: route.fulfill(status=503, body="{}"))
     wide.page.clock.fast_forward(LOOKS_AGAIN)
     wide.page.locator(".checked.off").wait_for()
@@ -67,9 +67,9 @@ def test_what_could_not_be_looked_at_again_is_not_called_fresh(wide: Console) ->
     wide.until("document.querySelector('.checked').textContent.startsWith('atualizado')")
 
 
-def test_what_was_true_on_another_day_says_on_which(wide: Console) -> None:
+def test_a_stale_list_shows_its_date_on_another_day(wide: Console) -> None:
     wide.refusals_expected = True
-    before = watched(wide).removeprefix("atualizado às ")
+    before = open_with_clock(wide).removeprefix("atualizado às ")
     today = wide.page.evaluate("new Date().toLocaleDateString('pt-BR')")
     wide.intercept(LIST, lambda route: route.fulfill(status=503, body="{}"))
     wide.page.clock.fast_forward(A_DAY)
@@ -77,7 +77,7 @@ def test_what_was_true_on_another_day_says_on_which(wide: Console) -> None:
     assert wide.page.locator(".checked").inner_text() == f"sem atualização desde {before} de {today}"
 
 
-def test_what_was_counted_on_another_day_says_on_which(wide: Console) -> None:
+def test_the_dashboard_shows_its_date_on_another_day(wide: Console) -> None:
     wide.lasting.clock.install()
     wide.enter("#/painel")
     wide.page.locator(".volume .chart").wait_for()
@@ -88,17 +88,17 @@ def test_what_was_counted_on_another_day_says_on_which(wide: Console) -> None:
     assert wide.page.locator(".checked").inner_text() == f"{counted} de {today}"
 
 
-def test_a_token_that_is_revoked_is_noticed_by_looking_again(wide: Console) -> None:
+def test_a_refresh_notices_a_revoked_token(wide: Console) -> None:
     wide.refusals_expected = True
-    watched(wide)
+    open_with_clock(wide)
     wide.intercept(LIST, lambda route: route.fulfill(status=401, body="{}"))
     wide.page.clock.fast_forward(LOOKS_AGAIN)
     wide.page.get_by_text("O token não é mais aceito. Entre novamente.").wait_for()
 
 
-def test_a_list_that_is_gone_back_to_says_since_when_it_is_not_known(wide: Console) -> None:
+def test_a_failed_refresh_after_going_back_shows_the_last_check(wide: Console) -> None:
     wide.refusals_expected = True
-    before = watched(wide).removeprefix("atualizado às ")
+    before = open_with_clock(wide).removeprefix("atualizado às ")
     first_row = wide.rows.first.get_attribute("title")
     wide.page.clock.fast_forward(LOOKS_AGAIN // 3)
     wide.page.keyboard.press("ArrowRight")
@@ -111,19 +111,19 @@ def test_a_list_that_is_gone_back_to_says_since_when_it_is_not_known(wide: Conso
     assert wide.rows.first.get_attribute("title") == first_row
 
 
-def test_coming_back_online_does_not_move_what_is_being_read(wide: Console) -> None:
-    watched(wide)
+def test_coming_online_shows_news_without_changing_the_list(wide: Console) -> None:
+    open_with_clock(wide)
     total = wide.total
     wide.intercept(LIST, answered(lambda result: result["paginacao"].update(total=total + 1)))
-    stand_still(wide)
+    stop_the_clock(wide)
     wide.page.evaluate("dispatchEvent(new Event('online'))")
     wide.page.locator(".news").wait_for()
     assert wide.total == total
     wide.page.unroute_all(behavior="wait")
 
 
-def test_a_tab_that_is_not_seen_asks_nothing_and_looks_again_once_it_is(wide: Console) -> None:
-    watched(wide)
+def test_a_hidden_tab_sends_no_requests_and_refreshes_when_shown(wide: Console) -> None:
+    open_with_clock(wide)
     wide.await_counts()
     wide.intercept(LIST, answered(lambda result: result["paginacao"].update(total=1)))
     wide.page.evaluate("Object.defineProperty(document, 'hidden', { configurable: true, get: () => true })")
@@ -131,19 +131,19 @@ def test_a_tab_that_is_not_seen_asks_nothing_and_looks_again_once_it_is(wide: Co
     for _ in range(3):
         wide.page.clock.fast_forward(LOOKS_AGAIN)
     assert len(wide.requests) == asked
-    stand_still(wide)
+    stop_the_clock(wide)
     wide.page.evaluate("delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))")
     wide.page.locator(".news").wait_for()
     wide.page.unroute_all(behavior="wait")
 
 
-def stand_still(tab: Console) -> None:
+def stop_the_clock(tab: Console) -> None:
     """Stop the clock, so that no timer runs."""
     tab.page.clock.pause_at(tab.page.evaluate("Date.now() / 1000") + 1)
 
 
-def test_news_say_what_came_and_what_changed(wide: Console) -> None:
-    watched(wide)
+def test_news_count_new_reports_and_changed_rows(wide: Console) -> None:
+    open_with_clock(wide)
 
     def change(result: Any) -> None:  # noqa: ANN401 - the body of an answer
         result["paginacao"]["total"] += 1
@@ -158,8 +158,8 @@ def test_news_say_what_came_and_what_changed(wide: Console) -> None:
     wide.page.unroute_all(behavior="wait")
 
 
-def test_news_that_are_still_the_same_are_said_once(wide: Console) -> None:
-    before = watched(wide)
+def test_unchanged_news_are_announced_once(wide: Console) -> None:
+    before = open_with_clock(wide)
     total = wide.total
     wide.intercept(LIST, answered(lambda result: result["paginacao"].update(total=total + 1)))
     for _ in range(2):
@@ -171,7 +171,7 @@ def test_news_that_are_still_the_same_are_said_once(wide: Console) -> None:
     assert said.count() == 1
 
 
-def test_news_of_the_list_and_of_the_open_report_are_both_heard(wide: Console, api: httpx.Client) -> None:
+def test_news_of_the_list_and_of_the_open_report_are_both_announced(wide: Console, api: httpx.Client) -> None:
     total, opened = count(api), first(api)["numero"]
     wide.lasting.clock.install()
     wide.enter(f"#/relatorios?aberto={opened}")
@@ -184,8 +184,8 @@ def test_news_of_the_list_and_of_the_open_report_are_both_heard(wide: Console, a
     wide.page.unroute_all(behavior="wait")
 
 
-def test_a_look_that_answers_late_is_no_news(wide: Console, api: httpx.Client) -> None:
-    watched(wide)
+def test_a_late_refresh_is_not_reported_as_news(wide: Console, api: httpx.Client) -> None:
+    open_with_clock(wide)
     total = wide.total
     wide.intercept(LIST, answered(lambda result: result["paginacao"].update(total=total + 5)))
     wide.page.evaluate("dispatchEvent(new Event('online'))")

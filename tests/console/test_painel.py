@@ -12,7 +12,7 @@ def number(text: str) -> int:
     return int(text.replace(".", ""))
 
 
-def test_totals_are_exact_and_lead_to_their_list(tab: Console, api: httpx.Client) -> None:
+def test_totals_are_exact_and_link_to_their_lists(tab: Console, api: httpx.Client) -> None:
     tab.enter("#/painel")
     assert tab.total == count(api)
     for choice in CHOICES[:9]:
@@ -23,7 +23,7 @@ def test_totals_are_exact_and_lead_to_their_list(tab: Console, api: httpx.Client
     tab.await_total(count(api, status="EM ANALISE"))
 
 
-def test_what_waits_for_a_person_comes_first(tab: Console, api: httpx.Client) -> None:
+def test_reports_awaiting_manual_validation_come_first(tab: Console, api: httpx.Client) -> None:
     tab.enter("#/painel")
     total = count(api, pendente_validacao_manual="true")
     assert number(tab.page.locator("[data-pending]").inner_text()) == total
@@ -36,7 +36,7 @@ def test_what_waits_for_a_person_comes_first(tab: Console, api: httpx.Client) ->
     assert tab.rows.first.get_attribute("title") == shown[0][-36:]
 
 
-def test_volume_is_a_chart_and_the_same_as_a_table(tab: Console, api: httpx.Client) -> None:
+def test_the_volume_is_shown_as_a_chart_and_as_a_table(tab: Console, api: httpx.Client) -> None:
     tab.enter("#/painel")
     tab.page.locator(".volume .chart").wait_for()
     rows = tab.page.locator(".volume tbody tr")
@@ -55,7 +55,7 @@ def test_volume_is_a_chart_and_the_same_as_a_table(tab: Console, api: httpx.Clie
     tab.page.locator(".volume .chart").wait_for()
 
 
-def test_parts_that_were_counted_at_different_moments_never_exceed_the_whole(wide: Console) -> None:
+def test_shares_stay_within_100_percent_if_counts_disagree(wide: Console) -> None:
     twice = answered(lambda result: result["paginacao"].update(total=2 * result["paginacao"]["total"]))
     wide.intercept(re.compile(r"/relatorios\?(status|resultado)="), twice)
     wide.enter("#/painel")
@@ -66,7 +66,7 @@ def test_parts_that_were_counted_at_different_moments_never_exceed_the_whole(wid
     wide.page.unroute_all(behavior="wait")
 
 
-def test_it_says_when_it_was_counted_and_counts_again(wide: Console, api: httpx.Client) -> None:
+def test_the_dashboard_shows_when_it_was_counted_and_can_be_refreshed(wide: Console, api: httpx.Client) -> None:
     wide.refusals_expected = True
     wide.enter("#/painel")
     rows = wide.page.locator(".volume tbody .number")
@@ -109,7 +109,7 @@ def test_it_says_when_it_was_counted_and_counts_again(wide: Console, api: httpx.
     wide.page.unroute_all(behavior="wait")
 
 
-def test_what_happens_while_it_is_counted_is_said(wide: Console, api: httpx.Client) -> None:
+def test_changes_during_the_count_are_reported(wide: Console, api: httpx.Client) -> None:
     asked: list[str] = []
     more = answered(lambda result: result["paginacao"].update(total=54321))
 
@@ -125,7 +125,7 @@ def test_what_happens_while_it_is_counted_is_said(wide: Console, api: httpx.Clie
     wide.page.unroute_all(behavior="wait")
 
 
-def test_of_none_there_is_no_bar_and_nothing_that_waits(wide: Console) -> None:
+def test_a_count_of_zero_shows_no_bar_and_no_pending_reports(wide: Console) -> None:
     none = answered(lambda result: result.update(itens=[], paginacao=result["paginacao"] | {"total": 0}))
     asked = re.compile(r"/relatorios\?(status=PENDENTE|resultado=INVALID|pendente_validacao_manual=true)(&sort=.*)?$")
     wide.intercept(asked, none)
@@ -144,7 +144,7 @@ HEIGHTS = """() => {
 }"""
 
 
-def test_a_bar_is_as_high_as_its_number_and_says_it(wide: Console) -> None:
+def test_a_bar_shows_its_number_as_height_and_in_its_title(wide: Console) -> None:
     wide.enter("#/painel")
     wide.page.locator(".volume .chart").wait_for()
     counts = [number(text) for text in reversed(wide.page.locator(".volume tbody .number").all_inner_texts())]
@@ -155,7 +155,7 @@ def test_a_bar_is_as_high_as_its_number_and_says_it(wide: Console) -> None:
     assert [number(str(title).partition(": ")[2]) for title in titles] == counts
 
 
-def test_no_key_is_named_where_there_is_no_keyboard(phone: Console) -> None:
+def test_shortcut_hints_are_hidden_on_touch_screens(phone: Console) -> None:
     phone.enter("#/painel")
     key = phone.page.get_by_role("button", name="Atualizar").locator("kbd")
     assert key.is_visible()

@@ -1,7 +1,7 @@
 from console.driver import Console
 
 
-def test_it_says_who_is_asking_and_hides_the_token_until_asked(tab: Console) -> None:
+def test_the_profile_shows_the_user_and_hides_the_token_by_default(tab: Console) -> None:
     tab.enter("#/perfil")
     tab.page.get_by_text("analista@example.com").wait_for()
     assert tab.token not in tab.page.content()

@@ -29,7 +29,7 @@ def first(api: httpx.Client, **filters: str) -> dict[str, Any]:
     return item
 
 
-def test_every_choice_shows_its_exact_count_and_filters(tab: Console, api: httpx.Client) -> None:
+def test_every_filter_choice_shows_its_count_and_filters_the_list(tab: Console, api: httpx.Client) -> None:
     tab.enter()
     tab.filters()
     for choice in CHOICES[:: 5 if tab.phone else 1]:
@@ -45,7 +45,7 @@ def test_every_choice_shows_its_exact_count_and_filters(tab: Console, api: httpx
     assert tab.hash == "/relatorios"
 
 
-def test_filters_narrow_each_other_and_are_taken_away_as_chips(tab: Console, api: httpx.Client) -> None:
+def test_filters_combine_and_are_removed_with_their_chips(tab: Console, api: httpx.Client) -> None:
     tab.enter("#/relatorios?status=CONCLUIDO&resultado=INVALID&tipo_pessoa=EMPRESA")
     tab.await_total(count(api, status="CONCLUIDO", resultado="INVALID", tipo_pessoa="EMPRESA"))
     tab.page.get_by_role("button", name="Remover o filtro Resultado: Inválido").click()
@@ -55,7 +55,7 @@ def test_filters_narrow_each_other_and_are_taken_away_as_chips(tab: Console, api
     tab.await_total(count(api))
 
 
-def test_the_matrices_are_found_with_their_counts(tab: Console, api: httpx.Client) -> None:
+def test_matrices_are_listed_with_their_counts(tab: Console, api: httpx.Client) -> None:
     tab.enter()
     tab.filters()
     tab.page.get_by_text("Matriz", exact=True).and_(tab.page.locator("summary")).click()
@@ -67,7 +67,7 @@ def test_the_matrices_are_found_with_their_counts(tab: Console, api: httpx.Clien
     tab.await_total(total)
 
 
-def test_days_are_the_analysts_own(tab: Console, api: httpx.Client) -> None:
+def test_date_filters_use_the_local_time_zone(tab: Console, api: httpx.Client) -> None:
     tab.enter()
     tab.filters()
     tab.page.locator("[name=atualizado_em_de]").fill("2026-09-01")
@@ -77,7 +77,7 @@ def test_days_are_the_analysts_own(tab: Console, api: httpx.Client) -> None:
     assert tab.hash == "/relatorios?atualizado_em_de=2026-09-01&atualizado_em_ate=2026-09-10"
 
 
-def test_the_second_day_stays_when_it_comes_soon_after_the_first(wide: Console) -> None:
+def test_two_dates_entered_quickly_are_applied_together(wide: Console) -> None:
     wide.lasting.clock.install(time=0)
     wide.enter()
     wide.page.clock.pause_at(60_000)
@@ -95,7 +95,7 @@ def test_the_second_day_stays_when_it_comes_soon_after_the_first(wide: Console) 
 
 
 @pytest.mark.parametrize("text", ["2026-09-01T00:00:00Z", "2026-02-30", "x"])
-def test_a_filter_that_the_field_of_days_cannot_hold_stays_in_force(wide: Console, text: str) -> None:
+def test_a_filter_that_a_date_field_cannot_show_stays_active(wide: Console, text: str) -> None:
     wide.refusals_expected = True
     wide.lasting.clock.install()
     wide.enter("#/relatorios?status=CONCLUIDO")
@@ -113,7 +113,7 @@ def test_a_filter_that_the_field_of_days_cannot_hold_stays_in_force(wide: Consol
     assert wide.hash == "/relatorios?atualizado_em_de=2026-09-02"
 
 
-def test_a_day_that_is_not_whole_is_said_to_filter_nothing_once_it_is_left(tab: Console, api: httpx.Client) -> None:
+def test_an_incomplete_date_is_reported_when_its_field_loses_focus(tab: Console, api: httpx.Client) -> None:
     tab.enter()
     tab.filters()
     field = tab.page.locator("[name=atualizado_em_de]")
@@ -140,7 +140,7 @@ def test_a_day_that_is_not_whole_is_said_to_filter_nothing_once_it_is_left(tab: 
 
 
 @pytest.mark.parametrize("ending", ["blur", "Enter"])
-def test_a_year_of_two_digits_is_of_this_century(wide: Console, api: httpx.Client, ending: str) -> None:
+def test_a_two_digit_year_is_in_this_century(wide: Console, api: httpx.Client, ending: str) -> None:
     wide.lasting.clock.install()
     wide.enter()
     field = wide.page.locator("[name=atualizado_em_de]")
@@ -156,7 +156,7 @@ def test_a_year_of_two_digits_is_of_this_century(wide: Console, api: httpx.Clien
     assert not wide.page.locator(".period [role=alert]").count()
 
 
-def test_more_matrices_than_are_named_at_once_are_a_press_away(wide: Console, api: httpx.Client) -> None:
+def test_a_button_loads_more_matrices_without_recounting(wide: Console, api: httpx.Client) -> None:
     item = first(api)
 
     def answer(route: Route) -> None:
@@ -182,10 +182,10 @@ def test_more_matrices_than_are_named_at_once_are_a_press_away(wide: Console, ap
         more.click()
     more.wait_for(state="detached")
     assert named.all_inner_texts() == [f"matriz {number:02}\n1" for number in range(95)]
-    assert len(wide.requests) - asked <= 2 * 15 + 1, "what was named before is not counted again"
+    assert len(wide.requests) - asked <= 2 * 15 + 1, "matrices that are already listed are not counted again"
 
 
-def test_where_one_is_already_is_no_step(wide: Console) -> None:
+def test_a_link_to_the_current_view_adds_no_history_entry(wide: Console) -> None:
     wide.enter()
     steps = wide.page.evaluate("history.length")
     for _ in range(2):
@@ -193,7 +193,7 @@ def test_where_one_is_already_is_no_step(wide: Console) -> None:
     assert wide.page.evaluate("history.length") == steps
 
 
-def test_a_day_that_is_typed_is_in_force_once_it_is_whole(wide: Console, api: httpx.Client) -> None:
+def test_a_typed_date_is_applied_only_when_complete(wide: Console, api: httpx.Client) -> None:
     wide.lasting.clock.install()
     wide.enter()
     field = wide.page.locator("[name=atualizado_em_de]")
@@ -214,7 +214,7 @@ def test_a_day_that_is_typed_is_in_force_once_it_is_whole(wide: Console, api: ht
     wide.await_total(count(api, atualizado_em_de="2026-09-03T03:00:00Z"))
 
 
-def test_a_day_that_is_corrected_before_its_field_is_left_is_one_step(wide: Console) -> None:
+def test_correcting_a_date_in_its_field_adds_no_history_entry(wide: Console) -> None:
     wide.enter()
     field = wide.page.get_by_label("De", exact=True)
     for day in ("2026-09-01", "2026-09-02"):
@@ -230,7 +230,7 @@ def test_a_day_that_is_corrected_before_its_field_is_left_is_one_step(wide: Cons
 
 
 @pytest.mark.parametrize("text", ["-5", "1.5", "x", "0"])
-def test_what_is_no_page_leads_nowhere(wide: Console, text: str) -> None:
+def test_an_invalid_page_number_is_reported_and_changes_nothing(wide: Console, text: str) -> None:
     wide.enter("#/relatorios?page=3")
     box = wide.page.get_by_label("Ir para a página")
     box.fill(text)
@@ -240,7 +240,7 @@ def test_what_is_no_page_leads_nowhere(wide: Console, text: str) -> None:
 
 
 @pytest.mark.parametrize("field", ["numero", "numero_documento", "status", "resultado", "atualizado_em"])
-def test_a_header_sorts_both_ways_and_says_so(wide: Console, api: httpx.Client, field: str) -> None:
+def test_a_column_header_sorts_both_ways_and_sets_aria_sort(wide: Console, api: httpx.Client, field: str) -> None:
     wide.enter("#/relatorios?sort=mensagem")
     header = wide.page.locator(f"th.c-{field}")
     orders = ["ascending", "descending"]
@@ -253,14 +253,14 @@ def test_a_header_sorts_both_ways_and_says_so(wide: Console, api: httpx.Client, 
     assert wide.page.locator("th[aria-sort=ascending], th[aria-sort=descending]").count() == 1
 
 
-def test_a_phone_sorts_by_a_choice(phone: Console, api: httpx.Client) -> None:
+def test_a_phone_sorts_with_a_select_field(phone: Console, api: httpx.Client) -> None:
     phone.enter()
     phone.page.get_by_label("Ordenar por").select_option("numero")
     phone.settle()
     assert phone.rows.first.get_attribute("title") == first(api, sort="numero")["numero"]
 
 
-def test_pages_are_numbered_and_any_is_a_jump_away(tab: Console, api: httpx.Client) -> None:
+def test_pages_are_numbered_and_can_be_jumped_to(tab: Console, api: httpx.Client) -> None:
     tab.enter()
     last = -(-tab.total // 25)
     tab.page.get_by_role("link", name="Próxima página").click()
@@ -278,7 +278,7 @@ def test_pages_are_numbered_and_any_is_a_jump_away(tab: Console, api: httpx.Clie
     assert tab.hash == "/relatorios?rows=100"
 
 
-def test_other_filters_and_orders_begin_on_the_first_page(wide: Console) -> None:
+def test_changing_filters_or_order_returns_to_the_first_page(wide: Console) -> None:
     wide.enter("#/relatorios?status=CONCLUIDO&page=3")
     for pressed, expected in (
         ("[data-filter='tipo_pessoa=PESSOA']", "status=CONCLUIDO&tipo_pessoa=PESSOA"),
@@ -293,7 +293,7 @@ def test_other_filters_and_orders_begin_on_the_first_page(wide: Console) -> None
         wide.settle()
 
 
-def test_a_jump_past_the_end_leads_to_the_last_page_however_its_number_is_written(wide: Console) -> None:
+def test_a_jump_past_the_end_goes_to_the_last_page(wide: Console) -> None:
     wide.enter()
     last = -(-wide.total // 25)
     box = wide.page.get_by_label("Ir para a página")
@@ -303,14 +303,14 @@ def test_a_jump_past_the_end_leads_to_the_last_page_however_its_number_is_writte
     assert box.input_value() == ""
 
 
-def test_of_a_single_page_no_other_is_asked_for(tab: Console, api: httpx.Client) -> None:
+def test_a_list_of_one_page_offers_no_jump(tab: Console, api: httpx.Client) -> None:
     tab.enter(f"#/relatorios?numero={first(api)['numero']}")
     assert tab.total == 1
     assert tab.page.locator(".pager").is_visible()
     assert not tab.page.locator(".jump").count()
 
 
-def test_a_page_past_the_end_leads_back(tab: Console) -> None:
+def test_a_page_past_the_end_offers_the_first_and_the_last_page(tab: Console) -> None:
     for way, at in (("primeira", ""), ("última", "?page=280")):
         tab.enter("#/relatorios?page=99999")
         assert "280 páginas" in tab.page.locator(".empty").inner_text()
@@ -319,7 +319,7 @@ def test_a_page_past_the_end_leads_back(tab: Console) -> None:
         assert tab.hash == f"/relatorios{at}"
 
 
-def test_the_quick_find_knows_what_was_pasted(tab: Console, api: httpx.Client) -> None:
+def test_the_quick_find_recognizes_pasted_text(tab: Console, api: httpx.Client) -> None:
     tab.enter()
     for tipo in ("PESSOA", "EMPRESA"):
         item = first(api, tipo_pessoa=tipo)
@@ -342,7 +342,7 @@ def test_the_quick_find_knows_what_was_pasted(tab: Console, api: httpx.Client) -
     assert tab.page.get_by_role("searchbox", name="Buscar pessoas").input_value() == "maria da silva"
 
 
-def test_a_document_without_the_zeros_that_it_began_with_is_found(wide: Console, api: httpx.Client) -> None:
+def test_a_document_without_its_leading_zeros_is_found(wide: Console, api: httpx.Client) -> None:
     cpf, cnpj = (
         first(api, sort="numero_documento", tipo_pessoa=tipo)["numero_documento"] for tipo in ("PESSOA", "EMPRESA")
     )
@@ -362,7 +362,9 @@ def test_a_document_without_the_zeros_that_it_began_with_is_found(wide: Console,
 
 
 @pytest.mark.parametrize("text", ["!!!", "%"])
-def test_what_cannot_be_looked_for_is_said_and_never_widens(tab: Console, api: httpx.Client, text: str) -> None:
+def test_text_that_cannot_be_searched_is_reported_and_changes_nothing(
+    tab: Console, api: httpx.Client, text: str
+) -> None:
     tab.enter("#/relatorios?status=CONCLUIDO")
     tab.find(text)
     assert "Digite letras ou números para buscar" in tab.page.locator(".find [role=alert]").inner_text()
@@ -376,7 +378,7 @@ def test_what_cannot_be_looked_for_is_said_and_never_widens(tab: Console, api: h
     assert tab.total == total
 
 
-def test_of_a_number_that_lists_show_the_beginning_of_the_whole_is_asked_for(wide: Console) -> None:
+def test_a_shortened_report_number_asks_for_the_full_one(wide: Console) -> None:
     wide.enter()
     shown = next(text for text in wide.rows.all_inner_texts() if re.search(r"\d", text) and re.search("[a-f]", text))
     wide.find(shown)
@@ -388,7 +390,7 @@ def test_of_a_number_that_lists_show_the_beginning_of_the_whole_is_asked_for(wid
     assert wide.hash == "/relatorios"
 
 
-def test_of_a_cpf_as_lists_mask_it_the_whole_is_asked_for(wide: Console) -> None:
+def test_a_masked_cpf_is_reported_as_masked(wide: Console) -> None:
     wide.enter("#/relatorios?tipo_pessoa=PESSOA")
     shown = wide.page.locator("tbody .c-numero_documento").first.inner_text()
     wide.find(shown)
@@ -400,7 +402,7 @@ def test_of_a_cpf_as_lists_mask_it_the_whole_is_asked_for(wide: Console) -> None
     assert wide.hash == "/relatorios?tipo_pessoa=PESSOA"
 
 
-def test_a_field_whose_text_is_refused_is_edged_in_the_colour_of_the_reason(wide: Console) -> None:
+def test_a_field_with_an_error_has_a_border_in_the_colour_of_the_error(wide: Console) -> None:
     wide.enter("#/pessoas")
     text = "52998224725;11144477735"
     wide.page.get_by_role("searchbox", name="Buscar pessoas").fill(text)
@@ -414,7 +416,7 @@ def test_a_field_whose_text_is_refused_is_edged_in_the_colour_of_the_reason(wide
 
 
 @pytest.mark.parametrize("text", ["529.982.247-25 111.444.777-35", "52998224725;11144477735"])
-def test_of_several_documents_none_is_taken_for_the_question(wide: Console, text: str) -> None:
+def test_a_search_for_several_documents_is_refused(wide: Console, text: str) -> None:
     wide.enter("#/pessoas")
     total = wide.total
     asked = len(wide.requests)
@@ -433,7 +435,7 @@ def test_of_several_documents_none_is_taken_for_the_question(wide: Console, text
     wide.page.locator(".exact").get_by_text(several).wait_for()
 
 
-def test_wrong_check_digits_are_doubted_beside_the_filter_for_as_long_as_it_is_there(tab: Console) -> None:
+def test_wrong_check_digits_show_a_warning_beside_the_filter(tab: Console) -> None:
     tab.enter()
     tab.find("529.982.247-26")
     doubt = tab.page.get_by_text("Os dígitos verificadores não conferem.")
@@ -458,7 +460,7 @@ def test_wrong_check_digits_are_doubted_beside_the_filter_for_as_long_as_it_is_t
         ("pessoas?page=3", "pessoas, página 3."),
     ],
 )
-def test_of_an_empty_list_no_page_is_said(tab: Console, address: str, said: str) -> None:
+def test_the_page_number_is_announced_unless_the_list_is_empty(tab: Console, address: str, said: str) -> None:
     tab.enter(f"#/{address}")
     tab.until("document.querySelector('[role=status]').textContent.endsWith(given)", said)
 
@@ -469,7 +471,7 @@ def punctuated(document: str) -> str:
     return f"{document[:2]}.{document[2:5]}.{document[5:8]}/{document[8:12]}-{document[12:]}"
 
 
-def test_back_and_reload_restore_a_filter_that_the_address_does_not_hold(tab: Console, api: httpx.Client) -> None:
+def test_back_and_reload_restore_a_filter_hidden_from_the_address(tab: Console, api: httpx.Client) -> None:
     document = first(api, tipo_pessoa="PESSOA")["numero_documento"]
     tab.enter()
     tab.find(document)
@@ -485,7 +487,7 @@ def test_back_and_reload_restore_a_filter_that_the_address_does_not_hold(tab: Co
     tab.await_total(total)
 
 
-def test_back_finds_its_place_in_a_list_that_is_longer(tab: Console, api: httpx.Client) -> None:
+def test_back_restores_the_scroll_position_in_a_longer_list(tab: Console, api: httpx.Client) -> None:
     document = first(api, tipo_pessoa="PESSOA")["numero_documento"]
     tab.enter()
     tab.rows.nth(22).scroll_into_view_if_needed()
@@ -501,7 +503,7 @@ def test_back_finds_its_place_in_a_list_that_is_longer(tab: Console, api: httpx.
     assert abs(tab.page.evaluate("scrollY") - place) < 2
 
 
-def test_an_address_cannot_bring_a_document(tab: Console, api: httpx.Client) -> None:
+def test_a_document_in_an_address_is_removed_and_not_applied(tab: Console, api: httpx.Client) -> None:
     document = first(api, tipo_pessoa="PESSOA")["numero_documento"]
     tab.enter(f"#/relatorios?numero_documento={document}&status=CONCLUIDO")
     tab.page.get_by_text("Este endereço não inclui o CPF ou CNPJ procurado.").first.wait_for()
@@ -510,7 +512,7 @@ def test_an_address_cannot_bring_a_document(tab: Console, api: httpx.Client) -> 
     tab.await_total(count(api, status="CONCLUIDO"))
 
 
-def test_the_keyboard_is_enough(tab: Console) -> None:
+def test_the_list_can_be_used_with_the_keyboard_alone(tab: Console) -> None:
     tab.enter()
     press = tab.page.keyboard.press
     press("ArrowDown")
@@ -553,7 +555,7 @@ def test_the_keyboard_is_enough(tab: Console) -> None:
     tab.page.locator(".detalhe").wait_for(state="detached")
 
 
-def test_a_key_that_is_held_goes_along_the_rows_and_turns_one_page(wide: Console) -> None:
+def test_a_held_key_moves_along_rows_but_turns_only_one_page(wide: Console) -> None:
     wide.enter()
     for key in ("ArrowDown", "j", "ArrowRight"):
         for _ in range(3):
@@ -566,7 +568,7 @@ def test_a_key_that_is_held_goes_along_the_rows_and_turns_one_page(wide: Console
     assert wide.hash == "/relatorios?page=2"
 
 
-def test_keys_are_no_shortcuts_with_another_one_or_over_a_dialog(wide: Console) -> None:
+def test_shortcuts_are_off_with_modifier_keys_and_in_dialogs(wide: Console) -> None:
     wide.enter()
     for keys in ("Control+2", "Alt+2", "Meta+2", "?", "2"):
         wide.page.keyboard.press(keys)
@@ -577,7 +579,7 @@ def test_keys_are_no_shortcuts_with_another_one_or_over_a_dialog(wide: Console) 
     wide.page.wait_for_url("**/#/pessoas")
 
 
-def test_a_field_that_is_no_search_keeps_its_keys(wide: Console) -> None:
+def test_keys_in_a_text_field_are_not_shortcuts(wide: Console) -> None:
     wide.enter()
     field = wide.page.get_by_label("Número", exact=True)
     field.focus()
@@ -587,7 +589,7 @@ def test_a_field_that_is_no_search_keeps_its_keys(wide: Console) -> None:
     assert wide.hash == "/relatorios"
 
 
-def test_arrows_with_shift_are_for_what_is_selected(wide: Console) -> None:
+def test_arrow_keys_with_shift_keep_the_selection_and_the_page(wide: Console) -> None:
     wide.enter()
     wide.page.locator("td.c-nome").nth(2).evaluate(
         "(cell) => getSelection().setBaseAndExtent(cell.firstChild, 0, cell.firstChild, 3)"
@@ -599,7 +601,7 @@ def test_arrows_with_shift_are_for_what_is_selected(wide: Console) -> None:
     assert wide.page.evaluate("getSelection().toString()")
 
 
-def test_refreshing_costs_a_304_and_says_what_is_new(wide: Console, place: Place, tmp_path: Path) -> None:
+def test_a_refresh_is_answered_with_304_or_reports_new_reports(wide: Console, place: Place, tmp_path: Path) -> None:
     wide.lasting.clock.install()
     wide.enter()
     total, top = wide.total, wide.rows.first.get_attribute("title")
@@ -607,7 +609,7 @@ def test_refreshing_costs_a_304_and_says_what_is_new(wide: Console, place: Place
         wide.page.clock.fast_forward(21_000)
     assert unchanged.value.status == 304
     assert not wide.page.locator(".news").count()
-    with brought(place, tmp_path, "5f0c7b52-93a6-4d0e-8a55-1f6f3f1f2a10"):
+    with added_report(place, tmp_path, "5f0c7b52-93a6-4d0e-8a55-1f6f3f1f2a10"):
         wide.page.clock.fast_forward(21_000)
         wide.page.locator(".news").wait_for()
         assert "1 relatório a mais" in wide.page.locator(".news").inner_text()
@@ -618,8 +620,8 @@ def test_refreshing_costs_a_304_and_says_what_is_new(wide: Console, place: Place
 
 
 @contextmanager
-def brought(place: Place, folder: Path, numero: str) -> Iterator[None]:
-    """Add a report for the length of a block; it must go afterwards, since other tests count reports, too."""
+def added_report(place: Place, folder: Path, numero: str) -> Iterator[None]:
+    """Add a report within a block, and delete it afterwards: other tests count reports too."""
     report = {
         "numero": numero,
         "status": "CONCLUIDO",

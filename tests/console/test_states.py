@@ -26,13 +26,13 @@ def answers(status: int, message: str, **headers: str) -> Callable[[Route], None
     ("status", "kind", "words"),
     [(429, "limit", "Muitas consultas"), (503, "unavailable", "indisponível no momento")],
 )
-def test_a_busy_server_is_waited_for(tab: Console, status: int, kind: str, words: str) -> None:
+def test_a_list_is_retried_after_a_429_or_503(tab: Console, status: int, kind: str, words: str) -> None:
     tab.refusals_expected = True
     tab.intercept(LISTS, answers(status, "Aguarde.", Retry_After="2"))
     tab.enter()
     trouble = tab.page.locator(f".trouble[data-kind={kind}]")
     assert words in trouble.inner_text()
-    # The countdown restarts after each refusal, so that one missed is followed by another.
+    # The countdown restarts after each refusal, so a missed one is followed by another.
     tab.until("/em [12] s/.test(document.querySelector(given)?.innerText)", f".trouble[data-kind={kind}]")
     tab.page.unroute(LISTS)
     tab.rows.first.wait_for()
@@ -40,7 +40,7 @@ def test_a_busy_server_is_waited_for(tab: Console, status: int, kind: str, words
 
 
 @pytest.mark.parametrize(("after", "seconds"), [("1.5", 2), ("-1", 5), ("Wed, 21 Oct 2026 07:28:00 GMT", 5)])
-def test_what_a_proxy_writes_for_whole_seconds_is_waited_for_as_well(wide: Console, after: str, seconds: int) -> None:
+def test_an_unusual_retry_after_still_leads_to_a_retry(wide: Console, after: str, seconds: int) -> None:
     wide.refusals_expected = True
     wide.lasting.clock.install()
     wide.intercept(LISTS, answers(503, "Aguarde.", Retry_After=after))
@@ -52,7 +52,7 @@ def test_what_a_proxy_writes_for_whole_seconds_is_waited_for_as_well(wide: Conso
 
 
 @pytest.mark.parametrize("kind", [errors.TOO_MANY, errors.UNAVAILABLE])
-def test_how_long_to_wait_is_counted_down_and_not_called_by_its_header(wide: Console, kind: errors.Kind) -> None:
+def test_the_retry_button_shows_a_countdown(wide: Console, kind: errors.Kind) -> None:
     wide.refusals_expected = True
     wide.intercept(LISTS, answers(kind.status, kind.message, Retry_After="30"))
     wide.enter()
@@ -62,7 +62,7 @@ def test_how_long_to_wait_is_counted_down_and_not_called_by_its_header(wide: Con
     assert re.fullmatch(r"Tentar novamente\s\(em \d+ s\)", button.inner_text())
 
 
-def test_the_page_says_that_it_comes_until_its_modules_have(wide: Console) -> None:
+def test_a_loading_message_is_shown_until_the_modules_arrive(wide: Console) -> None:
     held: list[Route] = []
 
     def hold(route: Route) -> None:
@@ -81,7 +81,7 @@ PASS = """(ms) => document.getAnimations().filter(({ effect }) => effect.target.
 
 
 @pytest.mark.parametrize("motion", ["reduce", "no-preference"])
-def test_the_page_says_what_to_do_when_a_module_does_not_come(
+def test_a_reload_link_appears_if_a_module_does_not_load(
     wide: Console, motion: Literal["reduce", "no-preference"]
 ) -> None:
     wide.refusals_expected = True
@@ -99,7 +99,7 @@ def test_the_page_says_what_to_do_when_a_module_does_not_come(
     assert not again.count()
 
 
-def test_without_scripts_the_page_says_what_it_needs_and_where_there_is_more(browser: Browser, wide: Console) -> None:
+def test_without_javascript_the_page_links_to_the_api_reference(browser: Browser, wide: Console) -> None:
     page = browser.new_page(java_script_enabled=False)
     page.goto(wide.base)
     assert page.inner_text("body").startswith("Esta página precisa de JavaScript.")
@@ -108,7 +108,7 @@ def test_without_scripts_the_page_says_what_it_needs_and_where_there_is_more(bro
     page.close()
 
 
-def test_what_was_known_stays_while_the_connection_is_lost(tab: Console) -> None:
+def test_rows_stay_visible_while_the_connection_is_lost(tab: Console) -> None:
     tab.refusals_expected = True
     tab.enter()
     tab.disconnect()
@@ -122,9 +122,7 @@ def test_what_was_known_stays_while_the_connection_is_lost(tab: Console) -> None
 
 
 @pytest.mark.parametrize("view", ["relatorios", "pessoas"])
-def test_rows_of_another_page_than_was_asked_for_are_called_that_and_get_no_number_on_paper(
-    wide: Console, view: str
-) -> None:
+def test_rows_of_another_page_are_labelled_and_print_no_page_number(wide: Console, view: str) -> None:
     wide.refusals_expected = True
     wide.enter(f"#/{view}")
     wide.intercept(re.compile(r"page=2"), lambda route: route.fulfill(status=500, body="{}"))
@@ -154,7 +152,7 @@ def test_rows_of_another_page_than_was_asked_for_are_called_that_and_get_no_numb
     wide.page.unroute_all(behavior="wait")
 
 
-def test_counts_that_were_refused_are_asked_for_again(wide: Console) -> None:
+def test_refused_counts_are_retried(wide: Console) -> None:
     wide.refusals_expected = True
     refused: list[str] = []
 
@@ -171,7 +169,7 @@ def test_counts_that_were_refused_are_asked_for_again(wide: Console) -> None:
     assert refused
 
 
-def test_a_refusal_is_heard_once(wide: Console) -> None:
+def test_a_lost_connection_is_announced_once(wide: Console) -> None:
     wide.refusals_expected = True
     wide.enter()
     wide.disconnect()
@@ -183,7 +181,7 @@ def test_a_refusal_is_heard_once(wide: Console) -> None:
     assert said.count() == 1
 
 
-def test_a_refusal_that_stays_is_heard_once_until_somebody_asks_again(wide: Console) -> None:
+def test_a_lasting_error_is_announced_again_only_after_a_manual_retry(wide: Console) -> None:
     wide.refusals_expected = True
     wide.enter()
     wide.page.evaluate(HEAR)
@@ -201,7 +199,7 @@ def test_a_refusal_that_stays_is_heard_once_until_somebody_asks_again(wide: Cons
     wide.until("heard.filter((said) => said === 'Em manutenção.').length === 2")
 
 
-def test_nothing_of_another_list_stands_below_filters_that_were_refused(wide: Console, api: httpx.Client) -> None:
+def test_a_failed_search_shows_no_rows_of_the_previous_list(wide: Console, api: httpx.Client) -> None:
     one, other = (first(api, tipo_pessoa=tipo)["numero_documento"] for tipo in ("PESSOA", "EMPRESA"))
     wide.refusals_expected = True
     wide.enter()
@@ -215,7 +213,7 @@ def test_nothing_of_another_list_stands_below_filters_that_were_refused(wide: Co
     wide.page.get_by_text(punctuated(other)).first.wait_for()
 
 
-def test_an_answer_that_is_cut_off_is_a_lost_connection_and_asked_for_again(tab: Console) -> None:
+def test_a_truncated_response_counts_as_offline_and_is_retried(tab: Console) -> None:
     cut_off = httpx.Response(200, headers={"Content-Length": "1000", "Connection": "close"}, content=b'{"result":')
     tab.refusals_expected = True
     tab.lasting.clock.install()
@@ -232,7 +230,7 @@ def test_an_answer_that_is_cut_off_is_a_lost_connection_and_asked_for_again(tab:
 
 
 @pytest.mark.parametrize("body", ["<html>Entre na rede</html>", "{}", '{"result":{"itens":[]}}', '{"result":'])
-def test_what_is_no_answer_of_the_service_is_said_and_asked_for_again(wide: Console, body: str) -> None:
+def test_an_unreadable_response_is_reported_and_can_be_retried(wide: Console, body: str) -> None:
     wide.intercept(LISTS, lambda route: route.fulfill(status=200, headers={"ETag": '"kept"'}, body=body))
     wide.enter()
     trouble = wide.page.locator(".trouble[data-kind=server]")
@@ -243,7 +241,7 @@ def test_what_is_no_answer_of_the_service_is_said_and_asked_for_again(wide: Cons
     assert "if-none-match" not in wide.requests[-1].headers
 
 
-def test_a_server_that_says_nothing_is_not_waited_for_longer(wide: Console) -> None:
+def test_a_request_without_a_response_times_out_after_20_seconds(wide: Console) -> None:
     wide.lasting.clock.install()
     wide.intercept(LISTS, lambda _: None)
     wide.page.goto(wide.base)
@@ -256,7 +254,7 @@ def test_a_server_that_says_nothing_is_not_waited_for_longer(wide: Console) -> N
     wide.page.locator(".trouble[data-kind=offline]").wait_for()
 
 
-def test_filters_that_the_server_refuses_are_said_in_its_words(tab: Console) -> None:
+def test_a_filter_that_the_server_refuses_is_reported(tab: Console) -> None:
     tab.refusals_expected = True
     tab.enter("#/relatorios?status=NENHUM")
     trouble = tab.page.locator(".trouble[data-kind=invalid]")
@@ -284,7 +282,7 @@ def test_filters_that_the_server_refuses_are_said_in_its_words(tab: Console) -> 
         ("#/pessoas?sort=status", "sort", "Ver a lista inteira", "/pessoas"),
     ],
 )
-def test_what_was_refused_is_left_out_and_what_was_accepted_stays(
+def test_a_button_removes_only_the_refused_parameters(
     wide: Console, api: httpx.Client, *, address: str, named: str, words: str, rest: str
 ) -> None:
     numero = first(api)["numero"]
@@ -299,14 +297,14 @@ def test_what_was_refused_is_left_out_and_what_was_accepted_stays(
     assert wide.page.evaluate("document.activeElement.id") == "titulo"
 
 
-def test_a_fault_of_the_server_names_the_request(tab: Console) -> None:
+def test_a_server_error_shows_the_request_id(tab: Console) -> None:
     tab.refusals_expected = True
     tab.intercept(LISTS, answers(500, "Erro interno.", X_Request_Id="abc-1"))
     tab.enter()
     assert "abc-1" in tab.page.locator(".trouble").inner_text()
 
 
-def test_while_the_first_answer_is_awaited_its_place_is_held(tab: Console) -> None:
+def test_a_skeleton_is_shown_until_the_first_response_arrives(tab: Console) -> None:
     held: list[Route] = []
     held_back = True
     tab.intercept(LISTS, lambda route: held.append(route) if held_back else route.continue_())
@@ -324,7 +322,7 @@ def test_while_the_first_answer_is_awaited_its_place_is_held(tab: Console) -> No
 
 
 @pytest.mark.parametrize(("view", "asked"), [("relatorios", "/relatorios$"), ("pessoas", r"/pessoas\?busca=ma$")])
-def test_nothing_is_said_to_be_missing_before_that_is_known(wide: Console, view: str, asked: str) -> None:
+def test_a_list_is_not_called_empty_before_the_response_arrives(wide: Console, view: str, asked: str) -> None:
     wide.refusals_expected = True
     wide.enter("#/relatorios?status=PROCESSANDO&resultado=VALID" if view == "relatorios" else "#/pessoas")
     box = wide.page.get_by_role("searchbox", name="Buscar pessoas")
@@ -361,7 +359,7 @@ def test_nothing_is_said_to_be_missing_before_that_is_known(wide: Console, view:
         ("#/perfil", r"/usuario", ".perfil", ".perfil dl"),
     ],
 )
-def test_one_refused_request_is_said_in_its_place_and_tried_again(
+def test_a_failed_request_is_reported_in_place_with_a_retry_button(
     wide: Console, api: httpx.Client, *, address: str, refused: str, where: str, instead: str
 ) -> None:
     wide.refusals_expected = True
@@ -379,7 +377,7 @@ def test_one_refused_request_is_said_in_its_place_and_tried_again(
     assert not trouble.count()
 
 
-def test_what_breaks_off_because_the_page_is_being_left_is_not_called_a_silence_of_the_server(wide: Console) -> None:
+def test_a_request_aborted_while_leaving_shows_no_error_at_first(wide: Console) -> None:
     wide.refusals_expected = True
     wide.lasting.clock.install()
     wide.enter()
@@ -394,7 +392,7 @@ def test_what_breaks_off_because_the_page_is_being_left_is_not_called_a_silence_
     wide.page.locator(".list > .trouble").wait_for()
 
 
-def test_a_rate_limit_only_slows_the_panel(wide: Console, api: httpx.Client) -> None:
+def test_a_rate_limit_only_delays_the_dashboard(wide: Console, api: httpx.Client) -> None:
     wide.refusals_expected = True
     refused: list[str] = []
 
@@ -413,7 +411,7 @@ def test_a_rate_limit_only_slows_the_panel(wide: Console, api: httpx.Client) -> 
     assert shown.inner_text().replace(".", "") == str(count(api, status="PENDENTE"))
 
 
-def test_refusals_of_some_only_slow_the_panel_and_those_of_all_are_told(wide: Console, api: httpx.Client) -> None:
+def test_the_dashboard_reports_an_error_only_if_all_requests_fail(wide: Console, api: httpx.Client) -> None:
     wide.refusals_expected = True
     asked: list[str] = []
     refuse = answers(503, "Indisponível.", Retry_After="1")
@@ -439,16 +437,16 @@ def test_refusals_of_some_only_slow_the_panel_and_those_of_all_are_told(wide: Co
     wide.intercept(LISTS, refuse)
     wide.page.get_by_role("button", name="Atualizar").click()
     wide.page.locator(".painel > .trouble[data-kind=unavailable]").wait_for()
-    assert shown.count(), "what was counted before stands"
+    assert shown.count(), "the previous counts stay"
 
 
-def test_people_past_the_last_page_lead_back(tab: Console) -> None:
+def test_people_past_the_last_page_offer_the_first_page(tab: Console) -> None:
     tab.enter("#/pessoas?page=99999")
     tab.page.get_by_role("button", name="Ir para a primeira").click()
     tab.rows.first.wait_for()
 
 
-def test_filters_that_nothing_fits_can_be_cleared(tab: Console) -> None:
+def test_filters_without_results_can_be_cleared(tab: Console) -> None:
     tab.enter("#/relatorios?status=PROCESSANDO&resultado=VALID")
     tab.page.locator(".empty").get_by_role("button", name="Limpar filtros").click()
     tab.rows.first.wait_for()
@@ -471,7 +469,7 @@ def test_filters_that_nothing_fits_can_be_cleared(tab: Console) -> None:
         ),
     ],
 )
-def test_what_was_not_found_is_named_and_why(wide: Console, text: str, words: str, why: str) -> None:
+def test_a_search_without_results_is_explained(wide: Console, text: str, words: str, why: str) -> None:
     wide.enter()
     wide.find(text)
     empty = wide.page.locator(".empty")
@@ -481,7 +479,7 @@ def test_what_was_not_found_is_named_and_why(wide: Console, text: str, words: st
     wide.rows.first.wait_for()
 
 
-def test_a_period_that_ends_before_it_begins_is_said_to(wide: Console) -> None:
+def test_a_period_that_ends_before_it_begins_is_reported(wide: Console) -> None:
     for to, said in (("2026-09-09", 1), ("2026-09-10", 0)):
         wide.enter(f"#/relatorios?atualizado_em_de=2026-09-10&atualizado_em_ate={to}&status=PENDENTE&resultado=INVALID")
         wide.page.get_by_text("Nenhum relatório corresponde a estes filtros.").wait_for()
@@ -490,7 +488,7 @@ def test_a_period_that_ends_before_it_begins_is_said_to(wide: Console) -> None:
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> "Place":
-    """An account into which nothing was ever imported."""
+    """An account without reports."""
     place = Place(tmp_path_factory.mktemp("bare"))
     for command in (
         ("migrate",),
@@ -501,7 +499,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> "Place":
     return Place(place.folder, token=place.run("token", "create", "--user", "1").stdout.strip())
 
 
-def test_an_account_without_reports_is_told_how_they_come(tab: Console, bare: Place) -> None:
+def test_an_account_without_reports_is_shown_as_empty(tab: Console, bare: Place) -> None:
     with serving(bare, "--workers", "1") as empty:
         assert isinstance(empty, Server)
         tab.base, tab.token = empty.url, bare.token
@@ -516,7 +514,7 @@ def test_an_account_without_reports_is_told_how_they_come(tab: Console, bare: Pl
         assert tab.violations() == []
 
 
-def test_choices_hold_where_the_browser_has_no_room_to_remember_them(wide: Console) -> None:
+def test_settings_apply_even_if_browser_storage_is_full(wide: Console) -> None:
     wide.enter()
     wide.page.evaluate("void (Storage.prototype.setItem = () => { throw new DOMException('', 'QuotaExceededError') })")
     wide.page.get_by_role("button", name="Tema: igual ao do sistema").click()
