@@ -33,7 +33,7 @@ def linked(client: NewClient, page: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", ["/", "/docs"])
-def test_a_page_has_the_strict_policy_nothing_inline_and_is_asked_for_again(client: NewClient, page: str) -> None:
+def test_a_page_has_a_strict_policy_no_inline_code_and_is_revalidated(client: NewClient, page: str) -> None:
     answer = client(None).get(page)
     policy = dict(part.split(" ", 1) for part in answer.headers["content-security-policy"].split("; "))
     assert policy == POLICY
@@ -45,7 +45,7 @@ def test_a_page_has_the_strict_policy_nothing_inline_and_is_asked_for_again(clie
 
 
 @pytest.mark.parametrize("page", ["/", "/docs", "/docs.md"])
-def test_a_page_that_is_known_is_not_sent_again(client: NewClient, page: str) -> None:
+def test_a_page_with_a_matching_etag_is_not_sent_again(client: NewClient, page: str) -> None:
     etag = client(None).get(page).headers["etag"]
     for known in (etag, f"W/{etag}", "*", f'"x", {etag}'):
         answer = client(None).ask("GET", page, headers={"If-None-Match": known})
@@ -55,12 +55,12 @@ def test_a_page_that_is_known_is_not_sent_again(client: NewClient, page: str) ->
 
 
 @pytest.mark.parametrize("page", ["/", "/docs"])
-def test_a_page_names_its_icon_so_that_no_other_is_asked_for(client: NewClient, page: str) -> None:
+def test_a_page_links_one_icon(client: NewClient, page: str) -> None:
     assert len(re.findall(r'<link rel="icon" href="console/[^"]+/icon.svg"', client(None).get(page).body.decode())) == 1
 
 
 @pytest.mark.parametrize("page", ["/", "/docs"])
-def test_every_file_is_of_its_type_and_kept_for_good(client: NewClient, page: str) -> None:
+def test_every_file_has_its_media_type_and_is_cached_forever(client: NewClient, page: str) -> None:
     types = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
     assert linked(client, page)
     for path in linked(client, page):
@@ -73,7 +73,7 @@ def test_every_file_is_of_its_type_and_kept_for_good(client: NewClient, page: st
         assert client(None).head(path).body == b""
 
 
-def test_every_import_of_a_module_is_there(client: NewClient) -> None:
+def test_every_imported_module_is_served(client: NewClient) -> None:
     seen, waiting = (
         set[str](),
         [path for page in ("/", "/docs") for path in linked(client, page) if path.endswith(".js")],
@@ -101,7 +101,7 @@ def resolved(folder: str, name: str) -> str:
 @pytest.mark.parametrize(
     "path", ["none.js", "index.html", "../app.py", "vendor/README.md", "vendor/LICENSE.htm", "%2e%2e/app.py", ""]
 )
-def test_nothing_else_is_a_file(client: NewClient, path: str) -> None:
+def test_paths_outside_the_console_are_not_found(client: NewClient, path: str) -> None:
     base = linked(client, "/")[0].rsplit("/", 1)[0]
     assert client(None).get(f"{base}/{path}").status == 404
 
@@ -110,7 +110,7 @@ def test_a_file_of_another_version_is_not_found(client: NewClient) -> None:
     assert client(None).get("/console/0123456789abcdef/main.js").status == 404
 
 
-def test_the_reference_is_markdown_too(client: NewClient) -> None:
+def test_the_api_reference_is_also_served_as_markdown(client: NewClient) -> None:
     answer = client(None).get("/docs.md")
     assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
     text = answer.body.decode()

@@ -79,7 +79,7 @@ def test_the_console_works_below_a_path(below: Console) -> None:
     assert len(download.value.path().read_text("utf-8").splitlines()) == 1 + below.total
 
 
-def test_the_reference_works_below_a_path(below: Console) -> None:
+def test_the_api_reference_works_below_a_path(below: Console) -> None:
     below.enter()
     below.page.get_by_role("link", name="API").click()
     section = below.page.locator("section[data-path='/usuario']")
@@ -94,7 +94,7 @@ def test_the_reference_works_below_a_path(below: Console) -> None:
     assert below.rows.count() == 25
 
 
-def test_a_token_is_kept_for_the_service_that_it_was_given_to(below: Console, proxy: str) -> None:
+def test_a_token_is_not_sent_to_another_service_on_the_same_host(below: Console, proxy: str) -> None:
     below.enter()
     below.base = f"{proxy}{PREFIXES[1]}"
     below.page.goto(f"{below.base}/")
@@ -104,13 +104,13 @@ def test_a_token_is_kept_for_the_service_that_it_was_given_to(below: Console, pr
     assert not [request for request in elsewhere if "authorization" in request.headers]
 
 
-def test_the_document_names_the_path_that_it_lies_below(proxy: str) -> None:
+def test_the_openapi_server_url_resolves_to_the_proxy_path(proxy: str) -> None:
     document = httpx.get(f"{proxy}{PREFIXES[0]}/openapi.json")
     [server] = document.json()["servers"]
     assert str(document.url.join(server["url"])) == f"{proxy}{PREFIXES[0]}/"
 
 
-def test_link_leads_on_below_a_path(proxy: str, server: Server) -> None:
+def test_pagination_links_work_below_a_path(proxy: str, server: Server) -> None:
     headers = {"Authorization": server.place.token}
     first = httpx.get(f"{proxy}{PREFIXES[0]}/relatorios", headers=headers)
     second = httpx.get(first.url.join(first.links["next"]["url"]), headers=headers)

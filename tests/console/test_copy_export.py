@@ -22,7 +22,7 @@ def copied(console: Console, name: str) -> str:
     return text
 
 
-def test_the_list_is_copied_as_curl_that_answers_the_same(tab: Console, api: httpx.Client) -> None:
+def test_the_copied_curl_command_returns_the_same_list(tab: Console, api: httpx.Client) -> None:
     document = first(api, tipo_pessoa="PESSOA")["numero_documento"]
     tab.enter()
     tab.find(document)
@@ -38,7 +38,7 @@ def test_the_list_is_copied_as_curl_that_answers_the_same(tab: Console, api: htt
     assert done.stdout == api.get("/relatorios", params={"numero_documento": document}).content
 
 
-def test_the_list_is_copied_as_python_and_command_line(tab: Console) -> None:
+def test_the_list_is_copied_as_python_and_as_a_cli_command(tab: Console) -> None:
     tab.enter("#/relatorios?status=EM+ANALISE&pendente_validacao_manual=true&sort=nome&page=2")
     tab.page.get_by_role("button", name="Copiar como…").click()
     python = copied(tab, "Python")
@@ -53,7 +53,7 @@ def test_the_list_is_copied_as_python_and_command_line(tab: Console) -> None:
     )
 
 
-def test_what_is_copied_is_there_also_where_scripts_have_no_clipboard(wide: Console) -> None:
+def test_copying_works_without_the_clipboard_api(wide: Console) -> None:
     wide.lasting.add_init_script("delete Navigator.prototype.clipboard")
     wide.enter()
     numero = wide.rows.first.get_attribute("title")
@@ -66,7 +66,7 @@ def test_what_is_copied_is_there_also_where_scripts_have_no_clipboard(wide: Cons
     assert box.input_value() == numero
 
 
-def test_a_copy_that_the_browser_refuses_is_seen_for_a_moment(wide: Console) -> None:
+def test_a_failed_copy_is_shown_briefly(wide: Console) -> None:
     wide.enter()
     wide.rows.first.click()
     button = wide.page.get_by_role("button", name="Copiar o número")
@@ -102,7 +102,7 @@ def walked(api: httpx.Client, **filters: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("masked", [True, False])
-def test_the_filters_in_force_are_exported_whole(
+def test_an_export_contains_every_report_that_matches_the_filters(
     tab: Console, api: httpx.Client, tmp_path: Path, *, masked: bool
 ) -> None:
     tab.enter("#/relatorios?status=CONCLUIDO&sort=numero")
@@ -124,7 +124,7 @@ def test_the_filters_in_force_are_exported_whole(
 
 
 @pytest.mark.parametrize("view", ["relatorios", "pessoas"])
-def test_a_list_without_items_is_exported_with_its_columns(
+def test_an_empty_list_is_exported_with_its_header_row(
     wide: Console, api: httpx.Client, tmp_path: Path, view: str
 ) -> None:
     wide.enter(f"#/{view}?atualizado_em_de=9999-01-01")
@@ -135,9 +135,7 @@ def test_a_list_without_items_is_exported_with_its_columns(
     assert file.read_bytes().decode("utf-8-sig") == f"{','.join(item)}\r\n"
 
 
-def test_columns_are_separated_as_the_spreadsheet_wants_them_from_now_on(
-    wide: Console, api: httpx.Client, tmp_path: Path
-) -> None:
+def test_the_chosen_separator_is_used_and_survives_a_reload(wide: Console, api: httpx.Client, tmp_path: Path) -> None:
     wide.enter("#/relatorios?status=PENDENTE&sort=numero")
     wide.page.get_by_role("button", name="Exportar").click()
     wide.page.get_by_label("Separador").select_option(";")
@@ -149,9 +147,7 @@ def test_columns_are_separated_as_the_spreadsheet_wants_them_from_now_on(
     assert wide.page.get_by_label("Separador").input_value() == ";"
 
 
-def test_a_spreadsheet_in_portuguese_finds_no_document_that_it_takes_for_a_number(
-    wide: Console, api: httpx.Client, tmp_path: Path
-) -> None:
+def test_an_export_with_semicolons_punctuates_documents(wide: Console, api: httpx.Client, tmp_path: Path) -> None:
     wide.enter("#/relatorios?resultado=INVALID&sort=numero_documento")
     wide.page.get_by_role("button", name="Exportar").click()
     wide.page.get_by_label("Mascarar CPFs").set_checked(checked=False)
@@ -164,7 +160,7 @@ def test_a_spreadsheet_in_portuguese_finds_no_document_that_it_takes_for_a_numbe
 
 
 @pytest.mark.parametrize("view", ["relatorios", "pessoas"])
-def test_a_spreadsheet_in_portuguese_gets_instants_by_the_analysts_clock(
+def test_an_export_has_local_times_with_semicolons_and_utc_with_commas(
     wide: Console, api: httpx.Client, tmp_path: Path, view: str
 ) -> None:
     wide.enter(f"#/{view}?atualizado_em_de=2026-09-30")
@@ -181,7 +177,7 @@ def test_a_spreadsheet_in_portuguese_gets_instants_by_the_analysts_clock(
         assert shown == (instants if separator == "," else [f"{at:%d/%m/%Y %H:%M:%S}" for at in clock])
 
 
-def test_an_export_shows_how_far_it_is_and_can_be_cancelled(tab: Console) -> None:
+def test_an_export_shows_its_progress_and_can_be_cancelled(tab: Console) -> None:
     tab.enter()
     held: list[Any] = []
 
@@ -200,7 +196,7 @@ def test_an_export_shows_how_far_it_is_and_can_be_cancelled(tab: Console) -> Non
     tab.page.get_by_role("dialog").get_by_role("button", name="Exportar").click()
     tab.page.get_by_text("1.000 de 7.0").wait_for()
     said = tab.page.locator("[role=status] p", has_text="Exportação cancelada; nenhum arquivo foi salvo.")
-    assert said.count() == 2, "in the dialog and, once, outside of it"
+    assert said.count() == 2, "once in the dialog and once outside"
     for way in ("Escape", "Fechar"):
         before = said.count()
         if way == "Escape":
@@ -219,7 +215,7 @@ def test_an_export_shows_how_far_it_is_and_can_be_cancelled(tab: Console) -> Non
 
 
 @pytest.mark.parametrize("status", [429, 500])
-def test_an_export_waits_for_what_may_pass(wide: Console, tmp_path: Path, status: int) -> None:
+def test_an_export_retries_after_a_temporary_error(wide: Console, tmp_path: Path, status: int) -> None:
     wide.refusals_expected = True
     wide.enter("#/relatorios?status=EM+ANALISE")
     refused: list[str] = []
@@ -237,7 +233,7 @@ def test_an_export_waits_for_what_may_pass(wide: Console, tmp_path: Path, status
     assert refused
 
 
-def test_an_export_asks_a_busy_server_no_sooner_than_that_says(wide: Console) -> None:
+def test_an_export_waits_as_long_as_retry_after_says(wide: Console) -> None:
     wide.refusals_expected = True
     wide.lasting.clock.install()
     wide.enter("#/relatorios?status=EM+ANALISE")
@@ -260,7 +256,7 @@ def test_an_export_asks_a_busy_server_no_sooner_than_that_says(wide: Console) ->
     wide.page.unroute_all(behavior="wait")
 
 
-def test_an_export_ends_with_its_dialog(wide: Console) -> None:
+def test_going_back_aborts_a_running_export(wide: Console) -> None:
     wide.enter()
     wide.page.get_by_role("link", name="Próxima página").click()
     wide.page.wait_for_url("**page=2")
@@ -293,7 +289,7 @@ SLOW = """{
 }"""
 
 
-def test_an_export_takes_as_long_as_a_slow_line_needs(wide: Console) -> None:
+def test_a_slow_export_does_not_time_out_while_data_arrives(wide: Console) -> None:
     wide.lasting.clock.install()
     wide.lasting.add_init_script(SLOW)
     wide.enter("#/relatorios?status=EM+ANALISE")
@@ -308,7 +304,7 @@ def test_an_export_takes_as_long_as_a_slow_line_needs(wide: Console) -> None:
     assert len(download.value.path().read_text("utf-8").splitlines()) == wide.total + 1
 
 
-def test_an_export_that_cannot_go_on_says_so_rather_than_end_short(tab: Console) -> None:
+def test_an_export_fails_instead_of_ending_early_without_a_link_header(tab: Console) -> None:
     def drop_link(route: Any) -> None:  # noqa: ANN401 - Playwright's route
         answer = route.fetch()
         headers = {name: text for name, text in answer.headers.items() if name != "link"}
@@ -321,8 +317,8 @@ def test_an_export_that_cannot_go_on_says_so_rather_than_end_short(tab: Console)
     tab.page.locator(".wrong", has_text="sem o cabeçalho Link").wait_for()
 
 
-def test_an_export_that_ends_by_cursor_is_whole_while_reports_come(wide: Console) -> None:
-    """New reports raise the total, but stand before the place that the walk has reached."""
+def test_an_export_is_complete_although_new_reports_raise_the_total(wide: Console) -> None:
+    """New reports raise the total, but come before the cursor, so the export does not contain them."""
     wide.enter()
     walked = """(async () => {
         const pages = [{ total: 50, next: '?cursor=a' }, { total: 60, next: '' }]
@@ -336,7 +332,7 @@ def test_an_export_that_ends_by_cursor_is_whole_while_reports_come(wide: Console
     assert wide.run("exporting.js", walked) == 50
 
 
-def test_the_largest_page_is_asked_for_again(wide: Console, tmp_path: Path) -> None:
+def test_an_export_retries_to_learn_the_largest_page_size(wide: Console, tmp_path: Path) -> None:
     wide.refusals_expected = True
     refused: list[str] = []
 

@@ -8,7 +8,7 @@ from playwright.sync_api import Error, Route
 from console.driver import Console
 
 
-def test_every_route_can_be_tried_with_the_token_of_the_tab(tab: Console, api: httpx.Client) -> None:
+def test_a_route_can_be_tried_with_the_token_of_the_tab(tab: Console, api: httpx.Client) -> None:
     tab.enter("docs")
     section = tab.page.locator("section[data-path='/relatorios']")
     section.locator("summary", has_text="Experimentar").click()
@@ -23,7 +23,7 @@ def test_every_route_can_be_tried_with_the_token_of_the_tab(tab: Console, api: h
     assert json.loads(answer) == api.get("/relatorios", params={"status": "EM ANALISE", "rows": 50}).json()
 
 
-def test_of_an_answer_only_what_became_of_it_is_said(wide: Console) -> None:
+def test_only_status_size_and_duration_of_a_response_are_announced(wide: Console) -> None:
     wide.enter("docs")
     section = wide.page.locator("section[data-path='/usuario']")
     section.locator("summary", has_text="Experimentar").click()
@@ -32,7 +32,7 @@ def test_of_an_answer_only_what_became_of_it_is_said(wide: Console) -> None:
     assert re.fullmatch(r"200 · \d{1,3} caracteres · \d{1,3}(\.\d{3})? ms", section.locator("[aria-live]").inner_text())
 
 
-def test_the_size_of_an_answer_is_written_as_other_numbers_are(wide: Console, api: httpx.Client) -> None:
+def test_the_size_of_a_response_has_thousands_separators(wide: Console, api: httpx.Client) -> None:
     wide.enter("docs")
     section = wide.page.locator("section[data-path='/openapi.json']")
     section.locator("summary", has_text="Experimentar").click()
@@ -41,7 +41,7 @@ def test_the_size_of_an_answer_is_written_as_other_numbers_are(wide: Console, ap
     section.get_by_text(f"200 · {size} caracteres ·").wait_for()
 
 
-def test_a_refusal_is_shown_as_it_came(tab: Console, api: httpx.Client) -> None:
+def test_error_responses_and_connection_failures_are_shown(tab: Console, api: httpx.Client) -> None:
     tab.refusals_expected = True
     tab.enter("docs")
     section = tab.page.locator("section[data-path='/relatorios']")
@@ -61,7 +61,7 @@ def test_a_refusal_is_shown_as_it_came(tab: Console, api: httpx.Client) -> None:
     assert section.locator(".try pre").inner_text() == "O servidor não respondeu. Verifique sua conexão."
 
 
-def test_an_answer_that_comes_late_is_not_shown_for_a_later_question(wide: Console) -> None:
+def test_a_late_response_does_not_replace_a_newer_one(wide: Console) -> None:
     wide.enter("docs")
     section = wide.page.locator("section[data-path='/relatorios']")
     section.locator("summary", has_text="Experimentar").click()
@@ -81,7 +81,7 @@ def test_an_answer_that_comes_late_is_not_shown_for_a_later_question(wide: Conso
     assert "late" not in section.locator(".try").inner_text()
 
 
-def test_the_token_is_not_shown_by_trying(tab: Console) -> None:
+def test_trying_a_route_does_not_show_the_token(tab: Console) -> None:
     tab.enter("docs")
     section = tab.page.locator("section[data-path='/usuario']")
     section.locator("summary", has_text="Experimentar").click()
@@ -90,14 +90,14 @@ def test_the_token_is_not_shown_by_trying(tab: Console) -> None:
     assert tab.token not in tab.page.content()
 
 
-def test_without_a_token_it_says_where_to_enter(tab: Console) -> None:
+def test_without_a_token_a_link_leads_to_sign_in(tab: Console) -> None:
     tab.page.goto(f"{tab.base}/docs")
     section = tab.page.locator("section[data-path='/pessoas']")
     section.locator("summary", has_text="Experimentar").click()
     section.get_by_role("link", name="entre com o seu token").wait_for()
 
 
-def test_where_the_browser_keeps_nothing_what_needs_no_token_can_be_tried(wide: Console) -> None:
+def test_public_routes_can_be_tried_without_browser_storage(wide: Console) -> None:
     refuse = "{ get() { throw new DOMException('', 'SecurityError') } }"
     for kept in ("sessionStorage", "localStorage"):
         wide.lasting.add_init_script(f"Object.defineProperty(window, '{kept}', {refuse})")
@@ -110,7 +110,7 @@ def test_where_the_browser_keeps_nothing_what_needs_no_token_can_be_tried(wide: 
     wide.page.locator("section[data-path='/pessoas']").get_by_role("link", name="entre com o seu token").wait_for()
 
 
-def test_it_is_whole_without_a_script(tab: Console, api: httpx.Client) -> None:
+def test_the_page_is_complete_without_javascript(tab: Console, api: httpx.Client) -> None:
     page = api.get("/docs").text
     document = api.get("/openapi.json").json()
     for path, methods in document["paths"].items():
@@ -121,7 +121,7 @@ def test_it_is_whole_without_a_script(tab: Console, api: httpx.Client) -> None:
     assert tab.page.locator("section[data-path]").count() == len(document["paths"])
 
 
-def test_no_line_ends_within_a_value(tab: Console) -> None:
+def test_no_line_breaks_inside_a_value(tab: Console) -> None:
     tab.enter("docs")
     whole = "(e) => [...e.querySelectorAll('span')].every((value) => value.getClientRects().length === 1)"
     accepted = tab.page.locator(".accepted").filter(has_text="-nome")
@@ -137,7 +137,7 @@ SPACED = """() => {
 }"""
 
 
-def test_wider_letters_and_words_have_room_on_a_small_phone(phone: Console) -> None:
+def test_wide_text_spacing_fits_a_small_phone(phone: Console) -> None:
     """WCAG 1.4.12 requires that readers can set this text spacing."""
     phone.page.set_viewport_size({"width": 320, "height": 640})
     phone.enter("docs")
@@ -147,7 +147,7 @@ def test_wider_letters_and_words_have_room_on_a_small_phone(phone: Console) -> N
     assert all(needed <= given for needed, given in phone.page.evaluate(ends))
 
 
-def test_on_paper_nothing_is_cut_off_covered_or_too_pale(wide: Console) -> None:
+def test_print_hides_controls_cuts_off_nothing_and_has_dark_text(wide: Console) -> None:
     wide.enter("docs")
     wide.page.evaluate("document.documentElement.dataset.theme = 'dark'")
     wide.page.set_viewport_size({"width": 718, "height": 1000})
@@ -158,7 +158,7 @@ def test_on_paper_nothing_is_cut_off_covered_or_too_pale(wide: Console) -> None:
     assert wide.page.evaluate(cut) == 0
 
 
-def test_on_a_phone_nothing_of_a_table_is_out_of_view(phone: Console) -> None:
+def test_tables_fit_a_small_phone(phone: Console) -> None:
     phone.page.set_viewport_size({"width": 320, "height": 640})
     phone.enter("docs")
     wide = "(all) => all.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.ariaLabel)"

@@ -47,7 +47,7 @@ def use(console: Console) -> None:
     page.context.set_offline(True)
 
 
-def test_what_was_done_in_a_tab_is_not_found_there(browser: Browser, server: Server) -> None:
+def test_a_reset_tab_keeps_no_state_of_its_last_use(browser: Browser, server: Server) -> None:
     console = new_tab(browser, server, LOOKS[1])
     new = seen(console)
     for _ in range(2):
@@ -60,6 +60,6 @@ def test_what_was_done_in_a_tab_is_not_found_there(browser: Browser, server: Ser
     console.page.context.close()
 
 
-def test_what_lasts_is_done_to_a_tab_that_is_closed_then() -> None:
+def test_lasting_changes_to_a_tab_go_through_console_lasting() -> None:
     for file in Path(__file__).parent.glob("test_*.py"):
         assert not LASTING.search(file.read_text("utf-8")), file

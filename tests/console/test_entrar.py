@@ -7,7 +7,7 @@ from console.driver import Console
 from console.test_relatorios import count, first
 
 
-def test_a_token_is_asked_for_and_opens_the_list(tab: Console) -> None:
+def test_entering_a_token_opens_the_list(tab: Console) -> None:
     tab.page.goto(tab.base)
     field = tab.page.get_by_label("Token de acesso")
     assert field.get_attribute("type") == "password"
@@ -20,7 +20,7 @@ def test_a_token_is_asked_for_and_opens_the_list(tab: Console) -> None:
     assert tab.page.evaluate("localStorage.length + document.cookie.length") == 0
 
 
-def test_no_key_is_a_shortcut_before_somebody_has_entered(wide: Console) -> None:
+def test_shortcuts_do_nothing_before_sign_in(wide: Console) -> None:
     wide.page.goto(wide.base)
     field = wide.page.get_by_label("Token de acesso")
     field.blur()
@@ -31,7 +31,7 @@ def test_no_key_is_a_shortcut_before_somebody_has_entered(wide: Console) -> None
     assert not wide.page.locator("dialog").count()
 
 
-def test_the_tab_is_called_by_what_is_seen_there(wide: Console) -> None:
+def test_the_tab_title_names_the_current_view(wide: Console) -> None:
     wide.page.goto(f"{wide.base}/#/painel")
     wide.page.get_by_label("Token de acesso").fill(wide.token)
     assert wide.page.title() == "Entrar · laudo"
@@ -41,7 +41,7 @@ def test_the_tab_is_called_by_what_is_seen_there(wide: Console) -> None:
     wide.until("document.title === 'Entrar · laudo'")
 
 
-def test_what_cannot_be_a_token_is_said_in_words_without_asking(tab: Console) -> None:
+def test_a_malformed_token_is_reported_without_a_request(tab: Console) -> None:
     tab.page.goto(tab.base)
     tab.page.get_by_role("button", name="Entrar").click()
     assert tab.page.get_by_role("alert").inner_text() == "Cole o seu token."
@@ -51,7 +51,7 @@ def test_what_cannot_be_a_token_is_said_in_words_without_asking(tab: Console) ->
     assert not [request for request in tab.requests if "/usuario" in request.url]
 
 
-def test_a_token_that_is_not_accepted_is_said_in_words(tab: Console) -> None:
+def test_an_unknown_token_is_reported_as_not_accepted(tab: Console) -> None:
     tab.refusals_expected = True
     tab.page.goto(tab.base)
     tab.page.get_by_label("Token de acesso").fill("laudo_" + "a" * 38)
@@ -60,7 +60,7 @@ def test_a_token_that_is_not_accepted_is_said_in_words(tab: Console) -> None:
     assert "não foi aceito" in tab.page.get_by_role("alert").inner_text()
 
 
-def test_a_page_that_is_no_answer_of_the_service_lets_nobody_in(tab: Console) -> None:
+def test_sign_in_fails_if_the_response_is_not_from_the_service(tab: Console) -> None:
     tab.intercept("**/usuario", lambda route: route.fulfill(status=200, body="<html>Entre na rede</html>"))
     tab.page.goto(tab.base)
     tab.page.get_by_label("Token de acesso").fill(tab.token)
@@ -72,7 +72,7 @@ def test_a_page_that_is_no_answer_of_the_service_lets_nobody_in(tab: Console) ->
     assert not tab.rows.count()
 
 
-def test_the_focus_stays_on_the_button_while_a_token_is_tried(wide: Console) -> None:
+def test_the_sign_in_button_keeps_the_focus_and_sends_one_request(wide: Console) -> None:
     wide.refusals_expected = True
     wide.page.goto(wide.base)
     held: list[Route] = []
@@ -91,7 +91,7 @@ def test_the_focus_stays_on_the_button_while_a_token_is_tried(wide: Console) -> 
     assert wide.page.evaluate("document.activeElement.textContent") == "Entrar"
 
 
-def test_leaving_clears_everything(tab: Console) -> None:
+def test_signing_out_clears_the_session(tab: Console) -> None:
     tab.enter()
     tab.page.get_by_role("link", name="Próxima página").click()
     tab.settle()
@@ -105,17 +105,17 @@ def test_leaving_clears_everything(tab: Console) -> None:
     tab.page.get_by_label("Token de acesso").wait_for()
 
 
-def test_of_what_was_answered_before_leaving_nothing_is_known_after(wide: Console) -> None:
+def test_signing_out_forgets_cached_responses(wide: Console) -> None:
     wide.enter()
     wide.page.get_by_role("button", name="Sair").click()
     before = len(wide.requests)
-    enter_again(wide)
+    sign_in_again(wide)
     wide.rows.first.wait_for()
     asked = [request for request in wide.requests[before:] if request.url == f"{wide.base}/relatorios"]
     assert [request.headers.get("if-none-match") for request in asked] == [None]
 
 
-def test_a_token_that_is_revoked_meanwhile_leads_back_with_a_reason(tab: Console) -> None:
+def test_a_revoked_token_leads_to_sign_in_with_a_reason(tab: Console) -> None:
     tab.refusals_expected = True
     tab.enter()
     refusal = '{"error":"Unauthorized","message":"Falha na autenticação.","status_code":401}'
@@ -125,12 +125,12 @@ def test_a_token_that_is_revoked_meanwhile_leads_back_with_a_reason(tab: Console
     assert "não é mais aceito" in tab.page.locator(".notice").inner_text()
 
 
-def enter_again(tab: Console) -> None:
+def sign_in_again(tab: Console) -> None:
     tab.page.get_by_label("Token de acesso").fill(tab.token)
     tab.page.keyboard.press("Enter")
 
 
-def test_whoever_enters_next_finds_nothing_of_who_left(tab: Console, api: httpx.Client) -> None:
+def test_a_new_session_shows_no_filter_or_report_of_the_previous_one(tab: Console, api: httpx.Client) -> None:
     document = first(api, tipo_pessoa="PESSOA")["numero_documento"]
     tab.enter()
     for _ in range(2):
@@ -141,7 +141,7 @@ def test_whoever_enters_next_finds_nothing_of_who_left(tab: Console, api: httpx.
     tab.page.evaluate("sessionStorage.setItem('left', '1')")
     tab.page.get_by_role("button", name="Fechar o relatório").click()
     tab.page.get_by_role("button", name="Sair").click()
-    enter_again(tab)
+    sign_in_again(tab)
     tab.await_total(count(api))
     assert not tab.page.locator(".chips, .detalhe").count()
     tab.page.go_back()
@@ -152,19 +152,19 @@ def test_whoever_enters_next_finds_nothing_of_who_left(tab: Console, api: httpx.
     assert not tab.page.locator(".chips").count()
 
 
-def test_whoever_enters_next_is_not_shown_who_was_looked_at(wide: Console) -> None:
+def test_a_new_session_marks_no_person_as_visited(wide: Console) -> None:
     wide.enter("#/pessoas")
     wide.rows.first.click()
     wide.page.locator(".chips").wait_for()
     wide.page.evaluate("sessionStorage.setItem('left', '1')")
     wide.page.get_by_role("button", name="Sair").click()
-    enter_again(wide)
+    sign_in_again(wide)
     wide.page.get_by_role("link", name="Pessoas").click()
     wide.page.locator(".table.pessoas [data-row]").first.wait_for()
     assert not wide.page.locator("tr.visited").count()
 
 
-def test_after_a_token_was_revoked_the_address_and_the_list_agree(tab: Console) -> None:
+def test_after_a_revoked_token_the_address_matches_the_list(tab: Console) -> None:
     tab.refusals_expected = True
     tab.enter("#/relatorios?status=CONCLUIDO")
     lists = re.compile(r"/relatorios(\?|$)")
@@ -172,7 +172,7 @@ def test_after_a_token_was_revoked_the_address_and_the_list_agree(tab: Console) 
     tab.page.keyboard.press("ArrowRight")
     tab.page.get_by_label("Token de acesso").wait_for()
     tab.page.unroute(lists)
-    enter_again(tab)
+    sign_in_again(tab)
     tab.rows.first.wait_for()
     shown = tab.total
     assert not tab.page.locator(".chips").count()
@@ -182,7 +182,7 @@ def test_after_a_token_was_revoked_the_address_and_the_list_agree(tab: Console) 
     assert tab.page.locator(".pager [aria-current=page]").inner_text() == "1"
 
 
-def test_where_the_browser_keeps_nothing_that_is_said(tab: Console) -> None:
+def test_missing_browser_storage_is_reported(tab: Console) -> None:
     refuse = "{ get() { throw new DOMException('', 'SecurityError') } }"
     for kept in ("sessionStorage", "localStorage"):
         tab.lasting.add_init_script(f"Object.defineProperty(window, '{kept}', {refuse})")

@@ -14,7 +14,7 @@ from console.test_pessoas import people
 FOCUSED = "document.activeElement"
 
 
-def test_filters_over_the_list_keep_the_focus_and_give_it_back(phone: Console) -> None:
+def test_modal_filters_hold_the_focus_and_return_it(phone: Console) -> None:
     phone.enter()
     phone.filters()
     phone.until("document.querySelector('.filters').matches(':modal') && document.activeElement.closest('.filters')")
@@ -25,7 +25,7 @@ def test_filters_over_the_list_keep_the_focus_and_give_it_back(phone: Console) -
     phone.page.locator(".filters").wait_for()
 
 
-def test_back_closes_the_filters_over_the_list_and_takes_back_the_last(phone: Console) -> None:
+def test_back_closes_modal_filters_and_undoes_the_last_filter(phone: Console) -> None:
     phone.enter("#/relatorios?status=CONCLUIDO")
     total = phone.total
     phone.filters()
@@ -38,7 +38,7 @@ def test_back_closes_the_filters_over_the_list_and_takes_back_the_last(phone: Co
     phone.await_total(total)
 
 
-def test_a_report_over_the_list_keeps_the_focus_and_gives_it_back(phone: Console) -> None:
+def test_a_modal_report_takes_the_focus_and_returns_it(phone: Console) -> None:
     phone.page.set_viewport_size({"width": 360, "height": 780})
     phone.enter()
     phone.rows.nth(1).focus()
@@ -53,7 +53,7 @@ def test_a_report_over_the_list_keeps_the_focus_and_gives_it_back(phone: Console
 
 
 @pytest.mark.parametrize("width", [720, 959, 960, 1100, 1239, 1240])
-def test_a_report_covers_nothing_that_can_be_reached(wide: Console, width: int) -> None:
+def test_an_open_report_covers_no_control_unless_it_is_modal(wide: Console, width: int) -> None:
     wide.page.set_viewport_size({"width": width, "height": 800})
     wide.enter()
     wide.rows.nth(3).press("Enter")
@@ -65,7 +65,7 @@ def test_a_report_covers_nothing_that_can_be_reached(wide: Console, width: int) 
     modal = wide.page.evaluate("document.querySelector('.detalhe').matches(':modal')")
     assert modal is (width < 960)
     assert modal or wide.page.evaluate(covered) == []
-    assert wide.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "it scrolls sideways"
+    assert wide.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
 
 
 IN_VIEW = """((row, { left, top, bottom } = row.getBoundingClientRect()) =>
@@ -73,7 +73,7 @@ IN_VIEW = """((row, { left, top, bottom } = row.getBoundingClientRect()) =>
 )(document.querySelector('tr.open, tr:focus-within'))"""
 
 
-def test_the_row_of_a_report_stays_in_view_where_the_list_has_less_room_beside_it(wide: Console) -> None:
+def test_the_row_of_an_opened_or_closed_report_stays_in_view(wide: Console) -> None:
     wide.page.set_viewport_size({"width": 1100, "height": 800})
     wide.enter("#/relatorios?rows=50")
     wide.rows.nth(12).press("Enter")
@@ -86,7 +86,7 @@ def test_the_row_of_a_report_stays_in_view_where_the_list_has_less_room_beside_i
     assert wide.page.evaluate(IN_VIEW)
 
 
-def test_closing_a_report_takes_the_focus_from_nothing_outside_of_it(wide: Console) -> None:
+def test_closing_a_report_does_not_move_the_focus_from_elsewhere(wide: Console) -> None:
     wide.enter()
     wide.rows.nth(3).press("Enter")
     wide.page.locator(".detalhe dl").wait_for()
@@ -96,7 +96,7 @@ def test_closing_a_report_takes_the_focus_from_nothing_outside_of_it(wide: Conso
     assert wide.page.evaluate(f"{FOCUSED}.textContent") == "Exportar"
 
 
-def test_the_focus_stays_in_what_covers_the_page(phone: Console) -> None:
+def test_a_retry_in_modal_filters_keeps_the_focus_inside_them(phone: Console) -> None:
     phone.refusals_expected = True
     phone.intercept(re.compile("sort=nome"), lambda route: route.fulfill(status=500, body="{}"))
     phone.enter()
@@ -109,7 +109,7 @@ def test_the_focus_stays_in_what_covers_the_page(phone: Console) -> None:
     assert phone.page.evaluate(f"{FOCUSED}.getAttribute('aria-label')") == "Fechar os filtros"
 
 
-def test_naming_more_matrices_keeps_the_focus_there(wide: Console) -> None:
+def test_loading_more_matrices_keeps_the_focus_in_their_section(wide: Console) -> None:
     def fewer(route: Route) -> None:
         answer = route.fetch()
         route.fulfill(response=answer, body=answer.text().replace("SOME_MATRICES = 40", "SOME_MATRICES = 5"))
@@ -145,7 +145,7 @@ def test_naming_more_matrices_keeps_the_focus_there(wide: Console) -> None:
     assert wide.page.evaluate(f"{FOCUSED}.textContent") == "Matriz"
 
 
-def test_arrows_go_on_from_the_open_row(wide: Console) -> None:
+def test_arrow_keys_continue_from_the_open_row(wide: Console) -> None:
     wide.enter()
     wide.rows.nth(4).focus()
     wide.page.keyboard.press("Enter")
@@ -210,7 +210,9 @@ def go_from_a_person_to_the_reports(console: Console) -> None:
         (go_from_a_person_to_the_reports, "Relatórios"),
     ],
 )
-def test_the_focus_is_never_lost(wide: Console, act: Callable[[Console], None], expected: str) -> None:
+def test_the_focus_moves_on_when_its_element_disappears(
+    wide: Console, act: Callable[[Console], None], expected: str
+) -> None:
     wide.enter("#/relatorios?status=CONCLUIDO&tipo_pessoa=PESSOA")
     act(wide)
     wide.settle()
@@ -219,7 +221,7 @@ def test_the_focus_is_never_lost(wide: Console, act: Callable[[Console], None], 
     assert name.startswith(expected)
 
 
-def test_the_focus_passes_over_what_is_not_shown(wide: Console) -> None:
+def test_the_focus_skips_hidden_elements(wide: Console) -> None:
     """Filters beside the list have no visible button to close them, so the heading receives the focus."""
     wide.refusals_expected = True
     wide.enter()
@@ -233,7 +235,7 @@ def test_the_focus_passes_over_what_is_not_shown(wide: Console) -> None:
     assert wide.page.evaluate(f"{FOCUSED}.textContent") == "Relatórios"
 
 
-def test_another_page_is_shown_from_its_top(tab: Console) -> None:
+def test_changing_the_page_scrolls_to_the_top(tab: Console) -> None:
     tab.enter()
     tab.page.evaluate("scrollTo(0, document.body.scrollHeight)")
     tab.page.get_by_role("link", name="Próxima página").click()
@@ -241,7 +243,7 @@ def test_another_page_is_shown_from_its_top(tab: Console) -> None:
     assert tab.page.evaluate("document.querySelector('#titulo').getBoundingClientRect().top > 0")
 
 
-def test_another_list_is_shown_from_its_top(tab: Console) -> None:
+def test_a_filter_scrolls_to_the_top_and_back_restores_the_position(tab: Console) -> None:
     tab.enter()
     tab.filters()
     tab.page.evaluate("scrollTo(0, 200)")
@@ -254,7 +256,7 @@ def test_another_list_is_shown_from_its_top(tab: Console) -> None:
     tab.until("scrollY === 200")
 
 
-def test_a_list_in_another_order_is_shown_from_its_top(wide: Console) -> None:
+def test_changing_the_order_scrolls_to_the_top(wide: Console) -> None:
     wide.enter("#/relatorios?rows=50")
     wide.page.evaluate("scrollTo(0, 700)")
     wide.page.locator(".c-status button").click()
@@ -262,7 +264,7 @@ def test_a_list_in_another_order_is_shown_from_its_top(wide: Console) -> None:
     assert wide.page.evaluate("scrollY") == 0
 
 
-def test_what_is_typed_into_the_quick_find_moves_nothing_below_it(tab: Console) -> None:
+def test_typing_into_the_quick_find_does_not_scroll_the_page(tab: Console) -> None:
     tab.enter()
     tab.page.evaluate("scrollTo(0, 200)")
     tab.page.keyboard.press("/")
@@ -271,7 +273,7 @@ def test_what_is_typed_into_the_quick_find_moves_nothing_below_it(tab: Console) 
     assert tab.page.evaluate("document.activeElement.closest('.bar') !== null && scrollY") == 200
 
 
-def test_what_the_focus_comes_to_is_clear_of_the_bar_and_the_headers(tab: Console) -> None:
+def test_a_focused_row_is_not_covered_by_the_bar_or_the_headers(tab: Console) -> None:
     tab.enter()
     tab.page.evaluate("scrollTo(0, document.body.scrollHeight)")
     tab.rows.last.focus()
@@ -285,7 +287,7 @@ def test_what_the_focus_comes_to_is_clear_of_the_bar_and_the_headers(tab: Consol
         )
 
 
-def test_what_is_said_is_heard_inside_a_dialog(tab: Console) -> None:
+def test_announcements_are_made_inside_an_open_dialog(tab: Console) -> None:
     tab.enter()
     tab.page.get_by_role("button", name="Copiar como…").click()
     dialog = tab.page.get_by_role("dialog")
@@ -300,7 +302,7 @@ HEAR = """void new MutationObserver((changes) => changes.forEach(({ addedNodes }
 )).observe(document.querySelector('[role=status]'), { childList: true })"""
 
 
-def test_the_same_words_are_heard_again(wide: Console) -> None:
+def test_the_same_announcement_can_be_made_twice(wide: Console) -> None:
     wide.enter()
     wide.rows.nth(1).click()
     wide.page.locator(".detalhe dl").wait_for()
@@ -315,7 +317,7 @@ def test_the_same_words_are_heard_again(wide: Console) -> None:
 
 
 @pytest.mark.parametrize("view", ["relatorios", "pessoas"])
-def test_a_page_that_was_refused_is_not_said_to_be_there(wide: Console, view: str) -> None:
+def test_a_failed_page_is_announced_as_an_error(wide: Console, view: str) -> None:
     wide.refusals_expected = True
     wide.enter(f"#/{view}")
     wide.intercept(re.compile(r"page=2"), lambda route: route.fulfill(status=500, body="{}"))
@@ -326,14 +328,14 @@ def test_a_page_that_was_refused_is_not_said_to_be_there(wide: Console, view: st
 
 
 @pytest.mark.parametrize("view", ["relatorios", "pessoas"])
-def test_a_page_past_the_end_is_said_to_be_past_it(wide: Console, view: str) -> None:
+def test_a_page_past_the_end_is_announced_as_such(wide: Console, view: str) -> None:
     wide.enter(f"#/{view}?page=99999")
     shown = wide.page.locator(".empty .big").inner_text()
     assert shown.startswith("A página 99.999 está além do fim da lista, que tem ")
     assert wide.page.evaluate(SAID).endswith(f", {shown[0].lower()}{shown[1:]}")
 
 
-def test_a_dialog_closes_by_a_press_beside_it_alone(wide: Console) -> None:
+def test_a_click_outside_a_dialog_closes_it_but_a_drag_does_not(wide: Console) -> None:
     wide.enter()
     wide.page.get_by_role("button", name="Copiar como…").click()
     dialog = wide.page.get_by_role("dialog")
@@ -347,7 +349,7 @@ def test_a_dialog_closes_by_a_press_beside_it_alone(wide: Console) -> None:
     dialog.wait_for(state="detached")
 
 
-def test_a_search_that_is_pending_leaves_the_dialog_that_was_opened_meanwhile(wide: Console, api: httpx.Client) -> None:
+def test_a_pending_search_does_not_close_a_dialog_opened_meanwhile(wide: Console, api: httpx.Client) -> None:
     wide.lasting.clock.install(time=0)
     wide.enter("#/pessoas")
     wide.page.clock.pause_at(60_000)
@@ -362,7 +364,7 @@ def test_a_search_that_is_pending_leaves_the_dialog_that_was_opened_meanwhile(wi
     wide.await_total(people(api))
 
 
-def test_another_view_closes_a_dialog(wide: Console) -> None:
+def test_changing_the_view_closes_a_dialog(wide: Console) -> None:
     wide.enter()
     wide.page.get_by_role("button", name="Exportar").click()
     wide.page.evaluate("document.querySelector('[data-view=\\'2\\']').click()")
@@ -370,7 +372,7 @@ def test_another_view_closes_a_dialog(wide: Console) -> None:
     assert not wide.page.locator("dialog").count()
 
 
-def test_a_click_beside_it_does_not_end_an_export(wide: Console) -> None:
+def test_a_click_outside_the_dialog_does_not_cancel_an_export(wide: Console) -> None:
     wide.enter()
     held: list[Route] = []
 
@@ -387,7 +389,7 @@ def test_a_click_beside_it_does_not_end_an_export(wide: Console) -> None:
     wide.page.locator(".hint", has_text="Exportação cancelada").wait_for()
 
 
-def test_going_up_no_row_hides_below_the_headers(wide: Console) -> None:
+def test_moving_up_with_k_hides_no_row_below_the_headers(wide: Console) -> None:
     wide.page.set_viewport_size({"width": 1280, "height": 720})
     wide.enter()
     wide.rows.last.focus()

@@ -1,4 +1,4 @@
-"""Strings that would run a script in a careless page, in every place where the page shows a string."""
+"""Strings that would run a script in a careless page, shown in every place where the console shows text."""
 
 import json
 from itertools import islice, product
@@ -91,7 +91,7 @@ def cpf(number: int) -> str:
     return base + cpf_digits(base)
 
 
-def test_nothing_stored_or_given_runs_as_a_script(wide: Console, hostile: Place) -> None:
+def test_no_stored_or_entered_text_runs_as_a_script(wide: Console, hostile: Place) -> None:
     wide.refusals_expected = True
     wide.lasting.on("dialog", lambda dialog: wide.faults.append(f"dialog: {dialog.message}"))
     with serving(hostile, "--workers", "1") as server:
@@ -121,7 +121,7 @@ def test_nothing_stored_or_given_runs_as_a_script(wide: Console, hostile: Place)
         )
 
 
-def test_the_policy_refuses_what_would_get_through(wide: Console) -> None:
+def test_the_content_security_policy_blocks_injected_scripts(wide: Console) -> None:
     wide.enter()
     for attempt in (
         "document.body.innerHTML = '<img src=x>'",
@@ -139,7 +139,7 @@ def test_the_policy_refuses_what_would_get_through(wide: Console) -> None:
 
 
 @pytest.mark.parametrize("value", ["constructor", "__proto__"])
-def test_a_value_that_is_the_name_of_what_every_object_has_is_refused_like_any_other(wide: Console, value: str) -> None:
+def test_a_value_named_like_an_object_property_is_refused_normally(wide: Console, value: str) -> None:
     wide.refusals_expected = True
     wide.enter(f"#/relatorios?status={value}")
     assert "não aceitou esta consulta" in wide.page.locator(".trouble[data-kind=invalid]").inner_text()

@@ -23,7 +23,7 @@ def test_long_names_do_not_widen_the_filters(wide: Console) -> None:
     )
 
 
-def test_the_quick_find_has_room_when_the_page_is_enlarged(wide: Console) -> None:
+def test_the_quick_find_has_room_when_the_page_is_zoomed(wide: Console) -> None:
     for width in (720, 800, 959, 960, 1440):
         wide.page.set_viewport_size({"width": width, "height": 450})
         wide.enter()
@@ -35,7 +35,7 @@ def test_the_quick_find_has_room_when_the_page_is_enlarged(wide: Console) -> Non
         assert bar["height"] - 1 <= header["y"] <= bar["height"], width
 
 
-def test_a_document_does_not_touch_its_status_however_narrow_the_card(phone: Console) -> None:
+def test_a_document_does_not_touch_its_status_in_a_narrow_card(phone: Console) -> None:
     touching = """[...document.querySelectorAll('.waiting li')].filter((li) => {
         const [a, b] = ['.documento', '.status'].map((part) => li.querySelector(part).getBoundingClientRect())
         return b.left < a.left + 150 && b.top < a.bottom
@@ -47,7 +47,7 @@ def test_a_document_does_not_touch_its_status_however_narrow_the_card(phone: Con
         assert phone.page.evaluate(touching) == 0, width
 
 
-def test_a_status_of_another_service_however_long_stays_in_its_card(phone: Console) -> None:
+def test_a_long_status_stays_inside_its_card(phone: Console) -> None:
     def long(result: Any) -> None:  # noqa: ANN401 - what JSON holds
         for item in result["itens"]:
             item["status"] = "AGUARDANDO DOCUMENTOS COMPLEMENTARES DO TITULAR"
@@ -75,7 +75,7 @@ def test_dialogs_fit_a_small_phone(phone: Console) -> None:
         phone.page.keyboard.press("Escape")
 
 
-def test_the_id_of_a_request_has_room_however_long_it_is(wide: Console) -> None:
+def test_a_long_request_id_fits_into_its_error_message(wide: Console) -> None:
     wide.refusals_expected = True
     refuse = answers(500, errors.INTERNAL.message, X_Request_Id="7f0c2b9a5e5d4c3fb1a2d3e4f5061728" * 2)
     out = "(all) => all.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.className || e.tagName)"
@@ -95,7 +95,7 @@ def test_the_id_of_a_request_has_room_however_long_it_is(wide: Console) -> None:
 LINES = "(all) => all.map((e) => e.getBoundingClientRect()).map(({ top, bottom }) => Math.round((top + bottom) / 2))"
 
 
-def test_on_a_small_phone_what_belongs_together_is_in_one_line(phone: Console) -> None:
+def test_related_controls_share_one_line_on_a_small_phone(phone: Console) -> None:
     phone.lasting.context.new_cdp_session(phone.page).send("Emulation.setTouchEmulationEnabled", {"enabled": True})
     phone.page.set_viewport_size({"width": 360, "height": 780})
     phone.enter("#/relatorios?status=CONCLUIDO")
@@ -108,7 +108,7 @@ def test_on_a_small_phone_what_belongs_together_is_in_one_line(phone: Console) -
     assert set(phone.page.locator(".bars a").evaluate_all(heights)) == {24}
 
 
-def test_what_is_wrong_with_a_search_is_clear_of_its_field(tab: Console) -> None:
+def test_the_focus_outline_of_a_search_does_not_cover_its_error(tab: Console) -> None:
     tab.enter("#/pessoas")
     tab.page.get_by_role("searchbox", name="Buscar pessoas").fill("!!!")
     field, wrong = (tab.page.locator(place).bounding_box() for place in (".search input", ".search .wrong"))
@@ -119,7 +119,7 @@ def test_what_is_wrong_with_a_search_is_clear_of_its_field(tab: Console) -> None
     assert text - field["y"] - field["height"] > 4
 
 
-def test_the_outline_of_a_heading_is_as_wide_as_its_words(wide: Console) -> None:
+def test_a_heading_is_only_as_wide_as_its_text(wide: Console) -> None:
     for view in ("relatorios", "pessoas", "painel", "perfil"):
         wide.enter(f"#/{view}")
         assert wide.page.locator("h1").bounding_box()["width"] < 200, view  # type: ignore[index]
@@ -132,7 +132,7 @@ PLACES = """(selector) => [...document.querySelectorAll(selector)].filter((e) =>
 LONG = "Maria Aparecida dos Santos Oliveira Albuquerque Cavalcanti de Souza e Silva"
 
 
-def test_a_name_that_has_no_room_is_seen_to_go_on_and_named_whole(wide: Console) -> None:
+def test_a_long_name_ends_in_an_ellipsis_and_has_a_full_title(wide: Console) -> None:
     name = LONG * 2
     wide.intercept(re.compile(r"/pessoas$"), answered(lambda result: result["itens"][0].update(nome=name)))
     wide.enter("#/pessoas")
@@ -143,7 +143,7 @@ def test_a_name_that_has_no_room_is_seen_to_go_on_and_named_whole(wide: Console)
     wide.page.unroute_all(behavior="wait")
 
 
-def test_a_filter_that_has_no_room_is_seen_to_go_on_and_named_whole(phone: Console) -> None:
+def test_a_long_filter_value_is_cut_off_and_has_a_full_title(phone: Console) -> None:
     nome = "consultaPessoa" * 14
     phone.enter(f"#/relatorios?nome={nome}")
     value = phone.page.locator(".chips .value")
@@ -151,7 +151,7 @@ def test_a_filter_that_has_no_room_is_seen_to_go_on_and_named_whole(phone: Conso
     assert value.get_attribute("title") == nome
 
 
-def test_enlarged_four_times_nothing_is_cut_off_or_out_of_view(phone: Console) -> None:
+def test_at_400_percent_zoom_nothing_is_cut_off_or_out_of_view(phone: Console) -> None:
     phone.page.set_viewport_size({"width": 320, "height": 256})
     phone.intercept(re.compile(r"/pessoas$"), answered(lambda result: result["itens"][0].update(nome=LONG)))
     for view in ("relatorios?status=CONCLUIDO", "pessoas"):
@@ -183,7 +183,7 @@ HEIGHTS = "(all) => [...new Set(all.map((e) => Math.round(e.getBoundingClientRec
 
 
 @pytest.mark.parametrize("width", [390, 640, 660, 900, 1000, 1280, 1600])
-def test_a_row_is_one_line_and_cuts_nothing_where_letters_stand_further_apart(wide: Console, width: int) -> None:
+def test_rows_cut_off_nothing_even_with_wide_text_spacing(wide: Console, width: int) -> None:
     wide.page.set_viewport_size({"width": width, "height": 800})
     wide.enter("#/relatorios?rows=100")
     assert wide.page.evaluate(CUT) == []
@@ -195,7 +195,7 @@ def test_a_row_is_one_line_and_cuts_nothing_where_letters_stand_further_apart(wi
     assert wide.page.evaluate(CUT) == []
 
 
-def test_numbers_of_ten_millions_have_room(wide: Console) -> None:
+def test_numbers_above_ten_million_fit(wide: Console) -> None:
     many = answered(lambda result: result["paginacao"].update(total=12_345_678))
     wide.intercept(re.compile(r"/relatorios(\?|$)"), many)
     wide.enter()
@@ -226,7 +226,7 @@ SMALL = """[...document.querySelectorAll('input:not(.sr, [type=checkbox]), selec
     parseFloat(getComputedStyle(field).fontSize) < 16).map(({ name }) => name)"""
 
 
-def test_no_field_is_so_small_that_a_phone_enlarges_the_page_around_it(phone: Console) -> None:
+def test_no_field_has_a_font_so_small_that_a_phone_zooms_in(phone: Console) -> None:
     phone.lasting.context.new_cdp_session(phone.page).send("Emulation.setTouchEmulationEnabled", {"enabled": True})
     phone.page.goto(phone.base)
     assert phone.page.evaluate("matchMedia('(pointer: coarse)').matches")
@@ -240,7 +240,7 @@ def test_no_field_is_so_small_that_a_phone_enlarges_the_page_around_it(phone: Co
         assert phone.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
 
 
-def test_a_badge_is_in_one_line_where_letters_are_wide(wide: Console) -> None:
+def test_a_badge_stays_on_one_line_in_a_wide_font(wide: Console) -> None:
     for width in (900, 1100, 1280, 1440):
         wide.page.set_viewport_size({"width": width, "height": 900})
         for filters in ("pendente_validacao_manual=true", "resultado=INVALID"):
@@ -253,7 +253,7 @@ def test_a_badge_is_in_one_line_where_letters_are_wide(wide: Console) -> None:
             assert max(badges.evaluate_all(heights)) <= 24, (width, filters)
 
 
-def test_beside_a_report_the_list_says_what_waits_rather_than_how_matrices_begin(wide: Console) -> None:
+def test_a_narrow_list_shows_pending_and_never_a_squeezed_matriz(wide: Console) -> None:
     wide.enter("#/relatorios?pendente_validacao_manual=true")
     wide.rows.first.click()
     wide.settle()
@@ -267,7 +267,7 @@ def test_beside_a_report_the_list_says_what_waits_rather_than_how_matrices_begin
         assert table.evaluate("(e) => e.scrollWidth <= e.clientWidth"), width
 
 
-def test_the_number_of_a_report_is_one_line(wide: Console) -> None:
+def test_the_number_of_a_report_stays_on_one_line(wide: Console) -> None:
     wide.enter()
     wide.rows.first.click()
     for width in (390, 960, 1280, 1440):
@@ -277,7 +277,7 @@ def test_the_number_of_a_report_is_one_line(wide: Console) -> None:
         assert number["height"] < 20, width
 
 
-def test_a_row_on_a_phone_begins_where_its_card_does(phone: Console) -> None:
+def test_text_on_a_phone_starts_at_the_left_edge_of_its_card(phone: Console) -> None:
     phone.enter()
     card, text = (phone.page.locator(f"tbody tr{part}").first.bounding_box() for part in ("", " .documento"))
     assert card
@@ -285,14 +285,14 @@ def test_a_row_on_a_phone_begins_where_its_card_does(phone: Console) -> None:
     assert text["x"] - card["x"] < 16
 
 
-def test_what_is_done_with_a_token_stands_in_one_line_on_a_phone(phone: Console) -> None:
+def test_the_token_buttons_share_one_line_on_a_phone(phone: Console) -> None:
     phone.enter("#/perfil")
     tops = phone.page.locator(".token button").evaluate_all("(all) => all.map((e) => e.getBoundingClientRect().top)")
     assert len(tops) == 2
     assert len(set(tops)) == 1
 
 
-def test_the_bar_of_the_reference_is_one_line_on_a_phone_and_every_route_is_seen(phone: Console) -> None:
+def test_the_api_reference_has_a_one_line_bar_and_routes_fit_on_a_phone(phone: Console) -> None:
     phone.enter("docs")
     bar = phone.page.locator(".bar").bounding_box()
     assert bar

@@ -1,4 +1,4 @@
-"""The console needs nothing that browsers from before 2024 lack, such as Safari 16.4 to 17.3."""
+"""The console works in browsers from before 2024, such as Safari 16.4 to 17.3."""
 
 from playwright.sync_api import Route
 
@@ -12,7 +12,7 @@ def without_light_dark(route: Route) -> None:
     route.fulfill(response=answer, body=answer.text().replace("light-dark(", "unknown("))
 
 
-def test_a_browser_of_2023_asks_and_keeps_the_focus(wide: Console) -> None:
+def test_a_browser_of_2023_loads_lists_and_keeps_the_focus(wide: Console) -> None:
     wide.lasting.add_init_script(YOUNGER)
     wide.enter("#/relatorios?status=CONCLUIDO&tipo_pessoa=PESSOA")
     assert wide.rows.count() == 25
@@ -21,7 +21,7 @@ def test_a_browser_of_2023_asks_and_keeps_the_focus(wide: Console) -> None:
     assert wide.page.evaluate("document.activeElement.ariaLabel") == "Remover o filtro Tipo: Pessoa"
 
 
-def test_a_browser_of_2023_has_the_colors(tab: Console) -> None:
+def test_a_browser_of_2023_shows_the_theme_colors(tab: Console) -> None:
     tab.lasting.route("**/*.css", without_light_dark)
     tab.enter()
     tab.page.get_by_role("button", name="Exportar").click()

@@ -10,7 +10,7 @@ WHOLE = re.compile(r"\d{3}\.\d{3}\.\d{3}-\d{2}")
 MASKED = re.compile(r"\*{3}\.\d{3}\.\d{3}-\*{2}")
 
 
-def test_cpfs_are_masked_until_each_is_revealed(tab: Console) -> None:
+def test_cpfs_are_masked_until_they_are_revealed(tab: Console) -> None:
     tab.enter("#/relatorios?tipo_pessoa=PESSOA")
     table = tab.page.locator("tbody")
     assert not WHOLE.search(table.inner_text())
@@ -26,7 +26,7 @@ def test_cpfs_are_masked_until_each_is_revealed(tab: Console) -> None:
         assert len(WHOLE.findall(table.inner_text())) == whole
 
 
-def test_to_reveal_a_cpf_opens_nothing(wide: Console) -> None:
+def test_revealing_a_cpf_does_not_open_its_row(wide: Console) -> None:
     for hash_ in ("/relatorios?tipo_pessoa=PESSOA", "/pessoas"):
         wide.enter(f"#{hash_}")
         wide.page.get_by_role("button", name="Mostrar CPF", exact=True).first.click()
@@ -34,7 +34,7 @@ def test_to_reveal_a_cpf_opens_nothing(wide: Console) -> None:
         assert wide.hash == hash_
 
 
-def test_or_for_the_session_which_ends_with_it(tab: Console) -> None:
+def test_revealing_all_cpfs_lasts_until_signing_out(tab: Console) -> None:
     tab.enter("#/relatorios?tipo_pessoa=PESSOA")
     tab.page.get_by_role("button", name="Mostrar CPFs nesta sessão").click()
     assert len(WHOLE.findall(tab.page.locator("tbody").inner_text())) == 25
@@ -49,7 +49,7 @@ def test_or_for_the_session_which_ends_with_it(tab: Console) -> None:
     assert tab.own("revealed") not in tab.page.evaluate("Object.keys(sessionStorage)")
 
 
-def test_no_view_holds_a_whole_cpf_before_it_is_revealed(tab: Console, api: httpx.Client) -> None:
+def test_no_view_shows_a_whole_cpf_before_it_is_revealed(tab: Console, api: httpx.Client) -> None:
     item = first(api, tipo_pessoa="PESSOA")
     for address in ("", "#/pessoas", "#/painel", f"#/relatorios?aberto={item['numero']}"):
         tab.enter(address)
@@ -62,7 +62,7 @@ def test_no_view_holds_a_whole_cpf_before_it_is_revealed(tab: Console, api: http
     assert item["numero_documento"] not in tab.page.content()
 
 
-def test_nothing_personal_is_in_an_address_a_title_or_a_referrer(tab: Console, api: httpx.Client) -> None:
+def test_addresses_titles_and_referrers_contain_no_personal_data(tab: Console, api: httpx.Client) -> None:
     item = first(api, tipo_pessoa="PESSOA")
     tab.enter()
     tab.find(item["numero_documento"])
@@ -86,7 +86,7 @@ window.fetch = (address, how) => {
 """
 
 
-def test_answers_are_asked_for_without_a_cache_a_cookie_or_a_redirect(wide: Console) -> None:
+def test_api_requests_use_no_cache_cookies_or_redirects(wide: Console) -> None:
     wide.lasting.add_init_script(ASKED)
     wide.enter("#/perfil")
     wide.page.get_by_role("link", name="Relatórios").click()
@@ -97,9 +97,7 @@ def test_answers_are_asked_for_without_a_cache_a_cookie_or_a_redirect(wide: Cons
 
 
 @pytest.mark.parametrize("address", ["", "docs"])
-def test_a_page_that_the_browser_kept_shows_nothing_of_a_session_that_ended_meanwhile(
-    wide: Console, address: str
-) -> None:
+def test_a_page_from_the_back_forward_cache_forgets_an_ended_session(wide: Console, address: str) -> None:
     wide.enter()
     wide.page.goto(f"{wide.base}/{address}")
     wide.page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))")

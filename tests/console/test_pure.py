@@ -24,7 +24,7 @@ def page(shared: Console) -> Console:
     return shared.enter()
 
 
-def test_check_digits_are_those_of_the_server(page: Console) -> None:
+def test_check_digits_agree_with_the_server(page: Console) -> None:
     chance = random.Random(5)
     cpfs = [f"{chance.randrange(10**11):011}" for _ in range(300)]
     cpfs += [base + cpf_digits(base) for base in (f"{chance.randrange(10**9):09}" for _ in range(300))]
@@ -36,7 +36,7 @@ def test_check_digits_are_those_of_the_server(page: Console) -> None:
     assert found == [is_cpf(text) or is_cnpj(text) for text in given]
 
 
-def test_what_was_pasted_is_recognized(page: Console) -> None:
+def test_pasted_text_is_recognized(page: Console) -> None:
     cases = {
         "529.982.247-25": ("cpf", "52998224725"),
         " 52998224725 ": ("cpf", "52998224725"),
@@ -100,14 +100,14 @@ def test_what_was_pasted_is_recognized(page: Console) -> None:
         assert page.run("documents.js", "m.recognize(text)") == {"kind": kind, "value": value}, text
 
 
-def test_the_dots_of_labels_are_read_in_one_way(page: Console) -> None:
+def test_labels_with_many_dots_do_not_take_exponential_time(page: Console) -> None:
     """If each label could be read in two ways, this would take exponential time."""
     labels = f"CPF{' n..' * 40}"
     assert page.run("documents.js", f"m.plain('{labels}x')") == f"{labels}x"
     assert page.run("documents.js", f"m.plain('{labels} n.º: 529.982.247-25')") == "529.982.247-25"
 
 
-def test_zeros_are_put_before_what_is_a_document_then(page: Console) -> None:
+def test_leading_zeros_are_added_if_that_makes_a_valid_document(page: Console) -> None:
     cases = {"1013308638": "01013308638", "1.013.308-638": "01013308638", "1018935000168": "01018935000168"}
     cases |= dict.fromkeys(("1013308639", "01013308638", "52998224725", "191", "maria", ""), "")
     assert page.run("documents.js", f"{[*cases]!r}.map(m.withZeros)") == [*cases.values()]
@@ -118,7 +118,7 @@ def test_only_a_persons_document_is_masked(page: Console) -> None:
     assert page.run("documents.js", "m.mask('11222333000181')") == "11.222.333/0001-81"
 
 
-def test_a_place_is_read_as_it_was_written(page: Console) -> None:
+def test_a_place_written_as_an_address_is_read_back_unchanged(page: Console) -> None:
     shown = {"status": "EM ANALISE", "nome": "a&b=c#d"}
     place = {
         "view": "relatorios",
@@ -150,7 +150,7 @@ def test_a_place_is_read_as_it_was_written(page: Console) -> None:
         ("#/painel?oculto=busca", []),
     ],
 )
-def test_an_address_misses_only_what_its_view_keeps_out_of_it(page: Console, hash_: str, missing: list[str]) -> None:
+def test_only_private_parameters_of_the_view_can_be_missing(page: Console, hash_: str, missing: list[str]) -> None:
     assert page.run("address.js", f"m.read({hash_!r}, null).missing") == missing
 
 
@@ -176,7 +176,7 @@ def test_an_address_misses_only_what_its_view_keeps_out_of_it(page: Console, has
         ("#/relatorios?nome=a?b&rows=1000&page=2&sort=-nome&oculto=numero_documento&numero_documento=1", []),
     ],
 )
-def test_an_address_is_refused_what_it_says_and_nobody_understands(
+def test_unknown_and_invalid_parameters_of_an_address_are_refused(
     page: Console, hash_: str, refused: list[str]
 ) -> None:
     place = page.run("address.js", f"m.read({hash_!r}, null)")
@@ -186,7 +186,7 @@ def test_an_address_is_refused_what_it_says_and_nobody_understands(
     assert again == place
 
 
-def test_a_name_that_is_nearly_a_parameter_is_taken_for_one_that_was_meant(page: Console) -> None:
+def test_a_misspelled_parameter_is_matched_to_the_closest_one(page: Console) -> None:
     cases = {
         "statu": "status",
         "Resultados": "resultado",
@@ -198,14 +198,14 @@ def test_a_name_that_is_nearly_a_parameter_is_taken_for_one_that_was_meant(page:
     assert page.run("address.js", "['conta', 'pages'].map((name) => m.meant('perfil', name))") == ["", "page"]
 
 
-def test_a_question_mark_is_part_of_a_value(page: Console) -> None:
+def test_a_value_may_contain_a_question_mark(page: Console) -> None:
     assert page.run("address.js", "m.read('#/relatorios?nome=a?b', null).filters") == {"nome": "a?b"}
 
 
 @pytest.mark.parametrize(
     "hash_", ["", "#", "#/", "#/none", "#/relatorios?page=0&rows=7&sort=A;B&aberto=../x", "#/%00?%", "#?page=2"]
 )
-def test_any_address_is_some_place(page: Console, hash_: str) -> None:
+def test_an_empty_or_invalid_address_is_the_default_list(page: Console, hash_: str) -> None:
     place = page.run("address.js", f"m.read({hash_!r}, 'x')")
     assert (place["view"], place["page"], place["rows"], place["sort"], place["open"]) == (
         "relatorios",
@@ -216,7 +216,7 @@ def test_any_address_is_some_place(page: Console, hash_: str) -> None:
     )
 
 
-def test_days_begin_and_end_by_the_analysts_clock(page: Console) -> None:
+def test_days_begin_and_end_in_the_local_time_zone(page: Console) -> None:
     assert page.run("address.js", "m.instant('2026-01-31', false)") == "2026-01-31T03:00:00.000Z"
     assert page.run("address.js", "m.instant('2026-01-31', true)") == "2026-02-01T03:00:00.000Z"
     assert page.run("address.js", "m.instant('2026-01-31T12:00:00Z', true)") == "2026-01-31T12:00:00Z"
@@ -227,7 +227,7 @@ def test_days_begin_and_end_by_the_analysts_clock(page: Console) -> None:
     assert page.run("address.js", "m.instant('0002-01-31', false)").startswith("0002-01-31T")
 
 
-def test_how_long_ago_is_said_in_days_until_there_is_a_month(page: Console) -> None:
+def test_ages_are_written_in_minutes_hours_days_or_months(page: Console) -> None:
     now = "new Date('2026-03-31T15:00:00Z').getTime()"
     said = [
         page.run("format.js", f"m.ago(new Date({now} - {days} * 86400000).toISOString(), {now})")
@@ -252,18 +252,18 @@ def test_how_long_ago_is_said_in_days_until_there_is_a_month(page: Console) -> N
     ]
 
 
-def test_the_same_day_of_another_month_is_another_day(page: Console) -> None:
+def test_the_same_day_of_another_month_is_written_with_its_date(page: Console) -> None:
     said = "m.moment(new Date('2026-03-05T15:00:00Z'), new Date('2026-04-05T15:00:00Z'))"
     assert page.run("format.js", said) == "12:00:00 de 05/03/2026"
 
 
-def test_only_a_day_is_written_as_one(page: Console) -> None:
+def test_only_values_of_date_filters_are_written_as_dates(page: Console) -> None:
     words = [page.run("format.js", f"m.valueWords('{name}', '2024-02-29')") for name in ("atualizado_em_de", "nome")]
     assert words == ["29/02/2024", "2024-02-29"]
 
 
 @pytest.mark.parametrize("text", AWKWARD)
-def test_quoting_is_read_back_by_a_shell_and_by_python(page: Console, text: str) -> None:
+def test_quoted_text_is_read_back_by_a_shell_and_by_python(page: Console, text: str) -> None:
     page.page.evaluate("(text) => { window.text = text }", text)
     word = page.run("copyas.js", "m.shell(text)")
     done = subprocess.run(["sh", "-c", f"printf %s {word}"], capture_output=True, check=True)
@@ -271,11 +271,11 @@ def test_quoting_is_read_back_by_a_shell_and_by_python(page: Console, text: str)
     assert ast.literal_eval(page.run("copyas.js", "m.python(text)")) == text
 
 
-def test_what_zsh_takes_for_a_command_is_quoted(page: Console) -> None:
+def test_a_leading_equals_sign_is_quoted_for_zsh(page: Console) -> None:
     assert page.run("copyas.js", "[m.shell('=ls'), m.shell('nome==ls')]") == ["'=ls'", "nome==ls"]
 
 
-def test_a_cell_is_quoted_and_no_formula(page: Console) -> None:
+def test_csv_cells_are_quoted_and_cannot_be_formulas(page: Console) -> None:
     cases = {'a"b': '"a""b"', "a,b": '"a,b"', "=1+1": "'=1+1", "@x": "'@x", "-1": "'-1", "": "", "a\nb": '"a\nb"'}
     cases |= {f"{sign}1+1": f"'{sign}1+1" for sign in "\uff1d\uff0b\uff0d\uff20"}  # full-width signs, as used in Japan
     cases |= {
@@ -292,7 +292,7 @@ def test_a_cell_is_quoted_and_no_formula(page: Console) -> None:
     assert page.run("exporting.js", "m.line(['a,b', 'x'], ';')") == '"a,b";x\r\n'
 
 
-def test_page_numbers_leave_gaps_where_pages_are_many(page: Console) -> None:
+def test_page_numbers_have_gaps_if_there_are_many_pages(page: Console) -> None:
     cases = {
         (1, 1): [1],
         (1, 3): [1, 2, 3],
@@ -321,7 +321,7 @@ WALKED = """(async () => {
 
 
 @pytest.mark.parametrize("change", ["{ M15: 28 }", "{ M15: 0 }", "{ M05: 60 }"])
-def test_matrices_that_are_named_later_follow_those_before_whatever_came_or_went(page: Console, change: str) -> None:
+def test_more_matrices_can_be_loaded_after_the_counts_have_changed(page: Console, change: str) -> None:
     found, names, has, reports = page.run("totals.js", WALKED.replace("given", change))
     named = [nome for nome in names if has[nome]][:50]
     assert found["matrices"] == [{"nome": nome, "total": has[nome]} for nome in named]
@@ -341,7 +341,7 @@ def test_the_scale_of_a_chart_has_few_round_numbers(page: Console) -> None:
         assert page.run("views/volume.js", f"m.scale({most})") == expected
 
 
-def test_ten_million_reports_are_only_larger_numbers(page: Console) -> None:
+def test_a_list_of_ten_million_reports_opens_at_its_last_page(page: Console) -> None:
     def enlarged(route: object) -> None:
         answer = route.fetch()  # type: ignore[attr-defined]
         body = answer.json()

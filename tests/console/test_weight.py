@@ -9,13 +9,13 @@ MOST_BYTES = 90_000
 MOST_MODULE_LINES = 300
 
 
-def test_the_whole_of_it_is_below_90_kb_compressed() -> None:
+def test_the_console_is_smaller_than_90_kb_compressed() -> None:
     files = [file for file in FOLDER.rglob("*") if file.suffix in {".js", ".css", ".svg", ".html"}]
     sizes = {file.name: len(gzip.compress(file.read_bytes(), 9)) for file in files}
     assert sum(sizes.values()) < MOST_BYTES, sizes
 
 
-def test_the_first_list_loads_each_file_once_and_asks_for_nothing_else(wide: Console) -> None:
+def test_opening_the_list_loads_each_file_once_and_nothing_else(wide: Console) -> None:
     """Measures what is requested, not how long it takes, which depends on how busy the machine is."""
     wide.enter()
     wide.page.goto("about:blank")
@@ -28,7 +28,7 @@ def test_the_first_list_loads_each_file_once_and_asks_for_nothing_else(wide: Con
     assert {*asked} - {*files} <= {"/", "/openapi.json", "/usuario", "/relatorios"}, asked
 
 
-def test_the_first_list_is_asked_for_before_anything_is_painted(wide: Console) -> None:
+def test_the_list_is_requested_before_domcontentloaded(wide: Console) -> None:
     """The request is sent while the modules are evaluated, which DOMContentLoaded waits for."""
     wide.enter()
     asked, ended = wide.page.evaluate(
@@ -38,7 +38,7 @@ def test_the_first_list_is_asked_for_before_anything_is_painted(wide: Console) -
     assert 0 < asked < ended
 
 
-def test_modules_are_short_and_open_with_their_charter() -> None:
+def test_modules_are_short_and_start_with_a_charter() -> None:
     for file in FOLDER.rglob("*.js"):
         if "vendor" in file.parts:
             continue
@@ -48,7 +48,7 @@ def test_modules_are_short_and_open_with_their_charter() -> None:
         assert lines[0].endswith("."), file
 
 
-def test_what_others_wrote_is_listed_with_version_and_licence() -> None:
+def test_every_vendored_file_is_listed_in_the_readme() -> None:
     listed = (FOLDER / "vendor/README.md").read_text("utf-8")
     for file in (FOLDER / "vendor").iterdir():
         assert file.name in listed or file.name == "README.md"
