@@ -28,6 +28,7 @@ ROOT: Final = Path(__file__).parent.parent
 SOURCE: Final = ROOT / "src" / "laudo"
 MODULES: Final = sorted(SOURCE.rglob("*.py"))
 MOST_LINES: Final = 300
+LONGEST_NAME: Final = 75
 PURE: Final = {
     "__future__",
     "base64",
@@ -165,3 +166,14 @@ def test_a_module_has_at_most_300_lines_and_opens_with_its_charter(module: Path)
     charter = ast.get_docstring(ast.parse(text))
     assert charter
     assert charter.partition("\n\n")[0].rstrip().endswith((".", ":"))
+
+
+# Names of tests are short.
+
+
+def test_test_names_are_at_most_75_characters_long() -> None:
+    trees = [ast.parse(file.read_text("utf-8")) for file in Path(__file__).parent.rglob("test_*.py")]
+    names = [each.name for tree in trees for each in tree.body if isinstance(each, ast.FunctionDef)]
+    tests = [name for name in names if name.startswith("test_")]
+    assert len(tests) > 1000
+    assert [name for name in tests if len(name) > LONGEST_NAME] == []
