@@ -201,10 +201,11 @@ def wait_for_stderr(capfd: pytest.CaptureFixture[str], pattern: str) -> str:
 
 
 def ask_repeatedly(seconds: float, ask: Callable[[], T]) -> list[tuple[float, T]]:
-    """Call a function repeatedly for a time; returns each result with the seconds from the beginning to its call."""
-    begun = time.monotonic()
+    """Call a function repeatedly for a time, and once after; returns results with the seconds until each call."""
+    begun, since = time.monotonic(), 0.0
     answers = []
-    while (since := time.monotonic() - begun) < seconds:
+    while since < seconds:
+        since = time.monotonic() - begun
         answers.append((since, ask()))
     return answers
 
