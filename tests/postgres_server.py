@@ -45,9 +45,7 @@ _CHEAP: Final = ("--set", "scram_iterations=1")  # else each connection takes 3 
 
 _USER: Final = "postgres"
 _PATIENCE: Final = 60  # seconds; a loaded machine with two cores needs one
-_PORTS: Final = range(
-    20_000, 30_000
-)  # below the ports of outgoing connections, which could take that of a stopped server
+_PORTS: Final = range(20_000, 30_000)  # below those of outgoing connections, which could take a stopped server's
 _SIGNALS: Final = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
 
 

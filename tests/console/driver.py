@@ -37,6 +37,13 @@ _CLEAR: Final = """() => {
     return [Date, setTimeout, fetch].every((native) => `${native}`.includes('[native code]'))
 }"""
 
+_SMALL_TARGETS: Final = """[...document.querySelectorAll('a, button, input, select, summary')].filter((e) => {
+    if (e.matches('.sr, .skip, [hidden]') || !e.checkVisibility()) return false
+    const inline = e.matches('p a, dd a, .accepted a')
+    const { width, height } = e.getBoundingClientRect()
+    const label = e.matches('[type=checkbox]') ? e.closest('label').getBoundingClientRect() : { width: 0, height: 0 }
+    return !inline && width > 1 && (Math.max(width, label.width) < 24 || Math.max(height, label.height) < 24)
+}).map((e) => e.outerHTML.slice(0, 160))"""
 _COUNTED: Final = """[...document.querySelectorAll('[data-filter] .number')].every((one) =>
     one.textContent && !one.matches('[aria-busy=true]'))"""
 
@@ -238,6 +245,15 @@ class Console:
         """Evaluate an expression with a module of the console as `m`."""
         folder = self.page.locator("script[type=module]").first.evaluate("script => script.src").rpartition("/")[0]
         return self.page.evaluate(f"import('{folder}/{module}').then((m) => {expression})")
+
+    def flaws(self) -> list[str]:
+        """Give what makes the page hard to use: violations, targets below 24 pixels, sideways scrolling."""
+        sideways = [] if self.fits_its_width() else ["the page scrolls sideways"]
+        return [*self.violations(), *self.page.evaluate(_SMALL_TARGETS), *sideways]
+
+    def fits_its_width(self) -> bool:
+        """Tell whether the page needs no sideways scrolling."""
+        return bool(self.page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
     def violations(self) -> list[str]:
         """Give the accessibility violations that axe-core finds."""

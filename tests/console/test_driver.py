@@ -1,4 +1,4 @@
-"""A tab that a test has used keeps nothing that the next test could notice."""
+"""A used tab keeps nothing that the next test could notice, and flaws of a page are found."""
 
 import re
 from pathlib import Path
@@ -63,3 +63,19 @@ def test_a_reset_tab_keeps_no_state_of_its_last_use(browser: Browser, server: Se
 def test_lasting_changes_to_a_tab_go_through_console_lasting() -> None:
     for file in Path(__file__).parent.glob("test_*.py"):
         assert not LASTING.search(file.read_text("utf-8")), file
+
+
+FLAWED = """() => [['button', '20px'], ['div', '200vw']].forEach(([tag, width]) => {
+    const made = document.body.appendChild(document.createElement(tag))
+    made.style.cssText = `all: unset; display: block; height: 20px; width: ${width}`
+})"""
+
+
+def test_violations_small_targets_and_sideways_scrolling_are_found(wide: Console) -> None:
+    wide.enter()
+    assert wide.flaws() == []
+    wide.page.evaluate(FLAWED)
+    found = wide.flaws()
+    assert any(flaw.startswith("button-name: ") for flaw in found)
+    assert any(flaw.startswith("<button ") for flaw in found)
+    assert "the page scrolls sideways" in found

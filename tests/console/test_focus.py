@@ -65,7 +65,7 @@ def test_an_open_report_covers_no_control_unless_it_is_modal(wide: Console, widt
     modal = wide.page.evaluate("document.querySelector('.detalhe').matches(':modal')")
     assert modal is (width < 960)
     assert modal or wide.page.evaluate(covered) == []
-    assert wide.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
+    assert wide.fits_its_width()
 
 
 IN_VIEW = """((row, { left, top, bottom } = row.getBoundingClientRect()) =>

@@ -218,7 +218,7 @@ def test_numbers_above_ten_million_fit(wide: Console) -> None:
             assert len(days) >= 2
             assert all(one["right"] + 4 < other["left"] for one, other in pairwise(days)), (width, days)
             assert days[-1]["right"] < card["x"] + card["width"], (width, days)
-            assert wide.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            assert wide.fits_its_width()
     wide.page.unroute_all(behavior="wait")
 
 
@@ -237,7 +237,7 @@ def test_no_field_has_a_font_so_small_that_a_phone_zooms_in(phone: Console) -> N
             phone.filters()
         phone.page.locator("input").first.wait_for(state="attached")
         assert phone.page.evaluate(SMALL) == [], view
-        assert phone.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
+        assert phone.fits_its_width(), view
 
 
 def test_a_badge_stays_on_one_line_in_a_wide_font(wide: Console) -> None:
