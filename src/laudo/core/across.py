@@ -62,7 +62,7 @@ def read(
             part = part_of(of_group, bounds, facets, each, known)
             limit, passed = min(collected.wanted, part.total - skip), sought.passed(each)
             if passed:
-                part, passed = _behind(sought, bounds, part, total, groups[1:])
+                part, passed = _resumed(sought, bounds, part, total, groups[1:])
             yield from WAYS[way(part, limit, skip, passed)](collected, part, limit, skip, passed)
             if part.points.have_grown:
                 known = {**known, (part.axis, each.numbers): part.points.spread}
@@ -76,22 +76,22 @@ def _held(bounds: Bounds, facets: Facets, groups: list[Group]) -> Asking[list[in
     return [facets.sum(held, group) for group in groups]
 
 
-def _behind(sought: Sought, bounds: Bounds, part: Part, total: int, others: list[Group]) -> tuple[Part, After]:
+def _resumed(sought: Sought, bounds: Bounds, part: Part, total: int, following: list[Group]) -> tuple[Part, After]:
     """Describe the item after which a walk goes on, and the end of the walk, in terms of the item's own part.
 
-    `after.seen` counts items of the whole list. Without `others`, the groups that follow, as many rows are left of the
-    part as of the list. With them, only a count of their rows tells; `ends` counts them once a walk has found too few
-    rows, unless collecting the part costs less.
+    `after.seen` counts items of the whole list. Without `following` groups, as many rows are left of the part as
+    of the list. With them, their rows must be counted: `ends` does so once a walk has found too few rows, unless
+    collecting the part costs less.
     """
     after, facets = cast("After", sought.after), sought.facets
-    if not others:
+    if not following:
         return part, replace(after, seen=after.seen + part.total - total)
 
     def ends(rows: int) -> Asking[bool]:
-        counting = COMBINATION * sum(len(facets.numbers(each)) for each in others)
+        counting = COMBINATION * sum(len(facets.numbers(each)) for each in following)
         if after.version == CHANGED or counting >= part.matching.collecting(sought.query.rows):
             return False
-        return total == after.seen + rows + sum((yield from _held(bounds, facets, others)))
+        return total == after.seen + rows + sum((yield from _held(bounds, facets, following)))
 
     return replace(part, ends=ends), replace(after, version=CHANGED)
 
@@ -117,8 +117,8 @@ def way(part: Part, limit: int, skip: int, after: After | None) -> str:
     if costs.collect <= min(costs.walk, costs.guess):
         return "collect"
     # The rows of some facets may lie far into a run of rows that share a value: these are not walked past.
-    barred = part.numbers and (part.matching.down_values if after else part.axis.repeats)
-    return "walk" if not barred and (after or costs.walk <= costs.guess) else "guess"
+    must_guess = part.numbers and (part.matching.down_values if after else part.axis.repeats)
+    return "walk" if not must_guess and (after or costs.walk <= costs.guess) else "guess"
 
 
 def _walk(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:

@@ -70,7 +70,7 @@ def page(query: Query, facets: Facets, after: After | None = None, counted: Coun
     sought = Sought(query, facets, group, after)
     several = len(bounds) > 1 or (bounds and query.words)
     if query.exact or (several and group.total <= FEW):
-        return (yield from _named(sought, total))
+        return (yield from _exact(sought, total))
     if several:
         return (yield from _tested(sought, bounds, counted))
     if query.words:
@@ -117,7 +117,7 @@ def _ordered(sought: Sought) -> Steps:
         return Page(total, 0, b"")
     matching = sought.matching(total)
     if _are_few(matching):
-        return (yield from _taken(sought, matching))
+        return (yield from _walked_or_collected(sought, matching))
     collected = Reading(sought.query.rows, of=sought.facets.total)
     yield from reading.read(collected, _stretches(sought), skip)
     return Page(total, collected.count, collected.items)
@@ -141,16 +141,16 @@ def _bounded(
     query, placed = sought.query, sought.placed
     axis, collected = query.order.field.axis, Reading(query.rows, of=sought.facets.total)
     if ranges.lies_in(bounds, query.order):
-        passed = Span(0, counted.total) if counted and placed.after else None
-        total = yield from ranges.read(collected, placed, bounds, span or passed)
+        known = Span(0, counted.total) if counted and placed.after else None
+        total = yield from ranges.read(collected, placed, bounds, span or known)
         return Page(total, collected.count, collected.items)
-    is_told = axis is None or axis.shows(bounds.axis) or beginning  # One index has the order and the range.
-    if not (query.period and is_told):
+    has_index = axis is None or axis.shows(bounds.axis) or beginning  # One index has the order and the range.
+    if not (query.period and has_index):
         counted = counted or Counted((yield from tally.span(bounds, sought.group)).total)
         through = None if query.exact else bounds.axis
         matching = sought.matching(counted.total, through=through, beginning=beginning)
-        if not is_told or matching.costing(query.rows, sought.skip, sought.after) <= FAR:
-            return (yield from _taken(sought, matching))
+        if not has_index or matching.costing(query.rows, sought.skip, sought.after) <= FAR:
+            return (yield from _walked_or_collected(sought, matching))
     counted = yield from across.read(collected, placed, bounds, counted, beginning=beginning)
     if query.period and counted.total == sought.group.total:  # It leaves no row out: read on without it.
         return (yield from _ordered(replace(placed, query=query.during(EVER))))
@@ -165,24 +165,24 @@ def _searched(sought: Sought, counted: Counted | None) -> Steps:
     """
     words, total = sought.query.words, counted.total if counted else None
     if len(words) == 1:
-        return (yield from _of_word(sought, counted))
+        return (yield from _one_word(sought, counted))
     lead = (counted and counted.lead) or (yield from leads.of_words(words))
     if total is None and lead.most > FEW:
         named = yield from leads.of_name(lead.words[:1], sought.group)
         lead = named[0] if named else lead
     if total is None and lead.beginning:
-        [(total, *_)] = yield replace(_counting(sought, lead.beginning), through=lead.through)
+        [(total, *_)] = yield replace(_count_only(sought, lead.beginning), through=lead.through)
     elif total is None and (lead.most <= FEW or len(lead.words) < len(words)):
-        return replace((yield from _counted(sought, None, through=lead.words)), lead=lead)
+        return replace((yield from _collected(sought, None, through=lead.words)), lead=lead)
     elif total is None:
         [(total,)] = yield Found(words)
     met = None if len(lead.words) > 1 else lead.most
     of = lead.most if lead.through is sought.query.order.field.axis else None
     matching = sought.matching(total, of=of, through=lead.through, met=met, beginning=lead.beginning)
-    return replace((yield from _taken(sought, matching)), lead=lead)
+    return replace((yield from _walked_or_collected(sought, matching)), lead=lead)
 
 
-def _of_word(sought: Sought, counted: Counted | None) -> Steps:
+def _one_word(sought: Sought, counted: Counted | None) -> Steps:
     """One word: if all names that have it begin with it, they are a range of the order by name.
 
     This is not checked on a walk in that order before its end is near, nor for a cheap page of another order.
@@ -199,7 +199,7 @@ def _of_word(sought: Sought, counted: Counted | None) -> Steps:
     span = (yield from tally.span(bounds, sought.group)) if is_far else None
     if span and span.total == counted.total:
         return (yield from _bounded(sought, bounds, counted, span=span, beginning=query.words[0]))
-    return (yield from _taken(sought, matching))
+    return (yield from _walked_or_collected(sought, matching))
 
 
 def _tested(sought: Sought, bounds: list[Bounds], counted: Counted | None) -> Steps:
@@ -213,57 +213,57 @@ def _tested(sought: Sought, bounds: list[Bounds], counted: Counted | None) -> St
     found = yield from together(*words, *(leads.few(each, group, FEW) for each in bounds))
     least = min(found, key=attrgetter("most"))
     if least.most <= FEW:
-        return (yield from _counted(sought, total, through=least.through))
+        return (yield from _collected(sought, total, through=least.through))
     named, *ranged = yield from together(
         leads.of_name(query.words, group), *(leads.within(each, group) for each in bounds)
     )
     left_out = group.total - ranged[0][0].most if query.period else group.total
     if not left_out:
         return (yield from page(query.during(EVER), sought.facets, sought.after, counted))
-    alone = found[0] if words else ranged[-1][0]  # A single word or prefix has all rows that match without the period.
+    without_period = found[0] if words else ranged[-1][0]  # A single word or prefix has all these rows.
     found[len(words) :] = chain(named, *ranged)
     least, beginning = min(found, key=partial(leads.meeting, query)), named[0].beginning if named else ""
-    others = Lead(query.resource.newest_axis, left_out)
-    is_dearer = leads.meeting(query, least) > leads.meeting(query, others)
-    if total is None and query.period and is_dearer and len((*query.words, *bounds[1:])) == 1:
-        total = alone.most - (yield from _left_out(sought, beginning))
+    outside = Lead(query.resource.newest_axis, left_out)
+    outside_is_cheaper = leads.meeting(query, least) > leads.meeting(query, outside)
+    if total is None and query.period and outside_is_cheaper and len((*query.words, *bounds[1:])) == 1:
+        total = without_period.most - (yield from _left_out(sought, beginning))
     if total is None:
-        [(total, *_)] = yield replace(_counting(sought, beginning), through=least.through)
+        [(total, *_)] = yield replace(_count_only(sought, beginning), through=least.through)
     of = {lead.through: lead.most for lead in found}.get(query.order.field.axis or query.resource.newest_axis)
     matching = sought.matching(total, of=of, through=least.through, met=least.most, beginning=beginning)
-    return (yield from _taken(sought, matching))
+    return (yield from _walked_or_collected(sought, matching))
 
 
 def _left_out(sought: Sought, beginning: str) -> Asking[int]:
     """Count the rows outside the period that match everything else."""
     query, period = sought.query, sought.query.period or EVER
-    asked = (_counting(replace(sought, query=query.during(each)), beginning) for each in period.others)
+    asked = (_count_only(replace(sought, query=query.during(each)), beginning) for each in period.others)
     counts = yield Together(tuple(replace(each, through=query.resource.newest_axis) for each in asked))
     return sum(rows[0][0] for rows in counts)
 
 
-def _counting(sought: Sought, beginning: str) -> Plain:
+def _count_only(sought: Sought, beginning: str) -> Plain:
     return replace(sought.plain(counted=True, beginning=beginning), limit=0, skip=0, after=None)
 
 
-def _named(sought: Sought, total: int | None) -> Steps:
+def _exact(sought: Sought, total: int | None) -> Steps:
     """Filters that name one report, document or person, or that leave few rows: all matching rows are collected.
 
     Only a document may have many reports. Of these, the filters on facets may still leave few.
     """
     query, group = sought.query, sought.group
     if [each.filter.name for each in query.exact] != [_DOCUMENTO.names[0]]:
-        return (yield from _counted(sought, total))
+        return (yield from _collected(sought, total))
     if total is None or total <= FEW:
         [(found, shown, items)] = yield sought.plain(counted=True, most=FEW + 1)
         if found is not None:
             return Page(found, shown, items or b"")
     if group.numbers and group.total <= FEW:
-        return (yield from _counted(sought, total, through=query.resource.newest_axis))
-    return (yield from _of_one(sought, total))
+        return (yield from _collected(sought, total, through=query.resource.newest_axis))
+    return (yield from _one_document(sought, total))
 
 
-def _of_one(sought: Sought, total: int | None) -> Steps:
+def _one_document(sought: Sought, total: int | None) -> Steps:
     """One document with many reports: they are a range of the order by document."""
     query = sought.query
     bounds = ranges.of_document(query.exact[0].value)
@@ -272,17 +272,17 @@ def _of_one(sought: Sought, total: int | None) -> Steps:
     if total is None:
         [period], numbers = ranges.asked(query), sought.group.numbers
         total = yield from tally.counted(bounds.axis, numbers, bounds.lower, bounds.upper, period)
-    return (yield from _taken(sought, sought.matching(total)))
+    return (yield from _walked_or_collected(sought, sought.matching(total)))
 
 
-def _counted(sought: Sought, total: int | None, *, through: Axis | Words | None = None) -> Steps:
+def _collected(sought: Sought, total: int | None, *, through: Axis | Words | None = None) -> Steps:
     """Collect the matching rows, and count them if the total is not known, in one look-up."""
     [(found, shown, items)] = yield sought.plain(counted=total is None, through=through)
     return Page(found if total is None else total, shown, items or b"")
 
 
-def _taken(sought: Sought, matching: Matching) -> Steps:
-    """Walk, at a cost that grows with the page's number, or collect, at one that grows with the matching rows."""
+def _walked_or_collected(sought: Sought, matching: Matching) -> Steps:
+    """Walk, which costs more the higher the page's number, or collect, which costs more the more rows match."""
     query = sought.query
     if not query.cursor and query.offset >= matching.total:
         return Page(matching.total, 0, b"")
