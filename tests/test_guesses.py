@@ -98,7 +98,7 @@ def test_rows_are_counted_from_a_near_point_preferably_of_the_same_value(
         Point(None if value is None else (value, bytes(16)), place + apart, 0)
         for value, apart in ((below[0], -below[1]), above)
     )
-    assert guesses._rises(part, Point(("Válido.", bytes(16)), place, 0), low, high) is rises
+    assert guesses._counts_up(part, Point(("Válido.", bytes(16)), place, 0), low, high) is rises
 
 
 @pytest.mark.parametrize(("of_group", "is_long"), [(ROWS, False), (ROWS // 100, True)])

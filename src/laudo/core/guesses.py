@@ -1,9 +1,8 @@
 """A page of a range in another order, found by guessing: a row's place is guessed by proportion, then rows are counted.
 
-Between two points a third is guessed, and the rows between it and the nearer of the two are counted. This ends when the
-points are near the rows of the page. Where the range's rows lie in heaps, the next one may still be far away. So what
-is spent on reading on from there is limited to twice the cost of collecting all matching rows; then these are
-collected.
+Between two points a third one is guessed, and the rows between it and the nearer of the two are counted. This ends when
+the points are near the rows of the page. If the range's rows lie in heaps, the next one may still be far away. So
+reading on from there may cost at most twice as much as collecting all matching rows; then these are collected.
 """
 
 from itertools import accumulate, pairwise
@@ -40,12 +39,12 @@ def costing(part: Part, limit: int, skip: int) -> int:
     """Tell what it costs to guess where the rows after `skip` others of the range are, and to read from near there."""
     row = part.total - 1 - skip if part.falling else skip
     low, high = part.points.around(row)
-    place = _even(row, low, high)
-    near = part.counting(min(place - low.place, high.place - place)) + part.counting(_stray(row, low, high))
-    found = GUESSING + LOCATING * len(part.group.named or ())
+    place = _likely_place(row, low, high)
+    near = part.counting(min(place - low.place, high.place - place)) + part.counting(_margin(row, low, high))
+    finding = GUESSING + LOCATING * len(part.group.named or ())
     if part.matching.down_values:  # Found among all rows, then within a value; only the first page is at hand.
-        found = 2 * found if skip else found // 2
-    return found + COUNTING * near + part.along(limit * part.group.total // part.total)
+        finding = 2 * finding if skip else finding // 2
+    return finding + COUNTING * near + part.along(limit * part.group.total // part.total)
 
 
 def take(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
@@ -96,46 +95,46 @@ def _find_ends(part: Part, row: int) -> Asking[None]:
 def _narrow(part: Part, row: int, *, upper: bool = False) -> Asking[None]:
     """Add points near row `row` of the range, until the one below it is near, or with `upper` the one above.
 
-    Each guess aims short of the row, by as much as evenly spread rows may stray by chance, and by four times as much
-    after each guess that went beyond it. If two guesses came hardly nearer, rows lie unevenly, and the next guess
-    halves the distance.
+    Each guess aims short of the row: by the margin that chance gives evenly spread rows, and by four times as much
+    after each guess that overshot. If two guesses hardly came nearer, rows lie unevenly, and the next guess halves the
+    distance.
     """
-    missed, beyond, (low, high) = 0, 0, part.points.around(row)
-    while (apart := _apart(row, low, high, upper=upper)) > NEAR:
-        width, even, stray = high.place - low.place, _even(row, low, high), NEAR + _stray(row, low, high)
-        short = min(stray << 2 * beyond, high.place - even if upper else even - low.place) // 2
-        halves = missed > 1 and missed % 2 == 0 and not beyond
-        guess = low.place + width // 2 if halves else even + (short if upper else -short)
+    stalled, overshot, (low, high) = 0, 0, part.points.around(row)
+    while (distance := _distance(row, low, high, upper=upper)) > NEAR:
+        width, likely, margin = high.place - low.place, _likely_place(row, low, high), NEAR + _margin(row, low, high)
+        short = min(margin << 2 * overshot, high.place - likely if upper else likely - low.place) // 2
+        halves = stalled > 1 and stalled % 2 == 0 and not overshot
+        guess = low.place + width // 2 if halves else likely + (short if upper else -short)
         place = min(max(guess, low.place + 1), high.place - 1)
-        key = _begun(part, (yield from locate(part.axis, part.group, place)))
+        key = _counting_key(part, (yield from locate(part.axis, part.group, place)))
         if key in (low.key, high.key):
             break
         found = yield from _count_to(part, key, place)
         low, high = part.points.around(row)
-        missed = missed + 1 if 2 * _apart(row, low, high, upper=upper) > apart else 0
-        beyond = beyond + 1 if (found.held > row) is not upper else 0
+        stalled = stalled + 1 if 2 * _distance(row, low, high, upper=upper) > distance else 0
+        overshot = overshot + 1 if (found.held > row) is not upper else 0
 
 
 def _count_to(part: Part, key: Key, place: int) -> Asking[Point]:
     """Count the range's rows before a key, from the point below it or back from the one above, whichever seems nearer.
 
-    A long way is counted from each coarse bucket to the next; their beginnings become points for other pages.
+    A long distance is counted from each coarse bucket to the next; their beginnings become points for other pages.
     """
     low, high = part.points.beside(key)
     if high.key == key:
         return high
     at = Point(key, place, 0)
-    rises = _rises(part, at, low, high)
-    begin, end = (low, at) if rises else (at, high)
-    way = [begin, *(yield from _between(part, begin, end)), end]
-    counts = yield from together(*(part.counted(*each) for each in pairwise(way)))
-    before = low.held if rises else high.held - sum(counts)
-    points = [point._replace(held=held) for point, held in zip(way, accumulate(counts, initial=before), strict=True)]
-    part.points.add(*(points[1:] if rises else points[:-1]))
-    return points[-1] if rises else points[0]
+    upwards = _counts_up(part, at, low, high)
+    begin, end = (low, at) if upwards else (at, high)
+    path = [begin, *(yield from _between(part, begin, end)), end]
+    counts = yield from together(*(part.counted(*each) for each in pairwise(path)))
+    before = low.held if upwards else high.held - sum(counts)
+    points = [point._replace(held=held) for point, held in zip(path, accumulate(counts, initial=before), strict=True)]
+    part.points.add(*(points[1:] if upwards else points[:-1]))
+    return points[-1] if upwards else points[0]
 
 
-def _rises(part: Part, at: Point, low: Point, high: Point) -> bool:
+def _counts_up(part: Part, at: Point, low: Point, high: Point) -> bool:
     """Tell whether to count to a place from the point below it rather than from the one above: from the nearer one.
 
     With only some facets, very many rows of others may lie between two values. If only one of the points has the value
@@ -151,34 +150,34 @@ def _rises(part: Part, at: Point, low: Point, high: Point) -> bool:
 
 
 def _between(part: Part, low: Point, high: Point) -> Asking[list[Point]]:
-    """Give the keys between two points where coarse buckets begin, as points not yet counted; none on a short way."""
+    """Give the keys between two points where coarse buckets begin, as points not yet counted; none if both are near."""
     rows = high.place - low.place
     if part.along(rows) <= part.points.apart or part.is_passed_across(rows):
         return []
-    begun = {_begun(part, key): place for key, place in (yield from tally.beginnings(part.axis, part.group))}
+    starts = {_counting_key(part, key): place for key, place in (yield from tally.beginnings(part.axis, part.group))}
     return [
         Point(key, place, 0)
-        for key, place in begun.items()
+        for key, place in starts.items()
         if (low.key is None or low.key < key) and (high.key is None or key < high.key)
     ]
 
 
-def _begun(part: Part, key: Key) -> Key:
-    """Give the key to count at instead of `key`: the beginning of its value, unless many rows may share that."""
+def _counting_key(part: Part, key: Key) -> Key:
+    """Give the key to count to instead of `key`: the beginning of its value, unless many rows may share the value."""
     return key if part.axis.repeats else part.axis.floor(key[0])
 
 
-def _even(row: int, low: Point, high: Point) -> int:
-    """Tell the place of a row of the range if the range's rows lie evenly between two points."""
+def _likely_place(row: int, low: Point, high: Point) -> int:
+    """Tell the place of a row of the range if the range's rows are evenly spread between two points."""
     return low.place + (row - low.held) * (high.place - low.place) // (high.held - low.held)
 
 
-def _stray(row: int, low: Point, high: Point) -> int:
-    """Tell how far from that place the row may be by chance."""
+def _margin(row: int, low: Point, high: Point) -> int:
+    """Tell how far from its likely place the row may be by chance."""
     return isqrt(min(row - low.held, high.held - row)) * (high.place - low.place) // (high.held - low.held)
 
 
-def _apart(row: int, low: Point, high: Point, *, upper: bool) -> int:
+def _distance(row: int, low: Point, high: Point, *, upper: bool) -> int:
     """Tell how many of the group's rows likely lie between a row of the range and the point beside it; 0 if few."""
     rows = high.held - 1 - row if upper else row - low.held
     return rows * (high.place - low.place) // (high.held - low.held) if rows > FEW_OF_RANGE else 0
@@ -237,8 +236,8 @@ def _value_at(part: Part, limit: int, skip: int) -> Asking[tuple[Key, int] | Non
     """
     axis, row, matching = part.axis, part.total - 1 - skip, part.matching
     yield from _find_ends(part, row)
-    otherwise = min(matching.collecting(limit + skip), matching.walking(matching.passed(limit, skip)))
-    if (yield from _counting_value(part, row)) > 2 * otherwise:  # Twice: fetching and sorting a row takes longer.
+    alternative = min(matching.collecting(limit + skip), matching.walking(matching.passed(limit, skip)))
+    if (yield from _counting_value(part, row)) > 2 * alternative:  # Twice: fetching and sorting a row takes longer.
         return None
     yield from _narrow(part, row)
     low, _ = part.points.around(row)
@@ -261,7 +260,7 @@ def _value_at(part: Part, limit: int, skip: int) -> Asking[tuple[Key, int] | Non
 def _counting_value(part: Part, row: int) -> Asking[int]:
     """Tell what it likely costs to count to a row and to both ends of its value, which is guessed by proportion."""
     low, high = part.points.around(row)
-    place = _even(row, low, high)
+    place = _likely_place(row, low, high)
     steps = [min(place - low.place, high.place - place)]
     [value, _] = yield from locate(part.axis, part.group, place)
     ends = part.axis.floor(value), part.axis.ceiling(value)

@@ -54,12 +54,12 @@ class Part(Struct, frozen=True):
         return self.ranges or self.group.numbers
 
     @property
-    def own(self) -> int:
+    def inside_cost(self) -> int:
         """What it costs to count by reading the whole range; NEVER if rows are fetched, as collecting does that."""
         return self.total if self.across.shows else NEVER
 
     @property
-    def others(self) -> int:
+    def outside_cost(self) -> int:
         """What it costs to count by reading all rows of the group that the range leaves out."""
         return (self.group.total - self.total) * (1 if self.across.shows else FETCH)
 
@@ -75,22 +75,22 @@ class Part(Struct, frozen=True):
         bounds = self.across.bounds
         if not self.is_passed_across(rows):
             return (yield from counted(self.axis, self.numbers, low.key, high.key, bounds))
-        if self.own <= self.others:
-            return (yield from self._among(low, high, bounds))
-        others = [self._among(low, high, each) for each in bounds.others]
-        rows, *left_out = yield from together(self._between(low, high), *others)
+        if self.inside_cost <= self.outside_cost:
+            return (yield from self._count_across(low, high, bounds))
+        outside = [self._count_across(low, high, each) for each in bounds.others]
+        rows, *left_out = yield from together(self._count_group(low, high), *outside)
         return rows - sum(left_out)
 
-    def _between(self, low: Point, high: Point) -> Asking[int]:
+    def _count_group(self, low: Point, high: Point) -> Asking[int]:
         return (yield from span(Bounds(self.axis, low.key, high.key), self.group)).total
 
-    def _among(self, low: Point, high: Point, bounds: Bounds) -> Asking[int]:
+    def _count_across(self, low: Point, high: Point, bounds: Bounds) -> Asking[int]:
         [(count,)] = yield Count(self.axis, low.key, high.key, self.across.facets, across=bounds, through=True)
         return int(count)
 
     def counting(self, rows: int) -> int:
         """Tell what it costs to count the range's rows where the group has `rows`."""
-        return min(self.along(rows), self.own, self.others)
+        return min(self.along(rows), self.inside_cost, self.outside_cost)
 
     def is_passed_across(self, rows: int) -> bool:
         """Tell whether to count across, in the range's own axis: it costs less than `along` does for these `rows`."""
@@ -104,10 +104,10 @@ class Part(Struct, frozen=True):
         """
         if self.ranges:
             return rows
-        looking = 1 if self.axis.shows(self.across.bounds.axis) else FETCH
+        per_row = 1 if self.axis.shows(self.across.bounds.axis) else FETCH
         if self.axis.repeats and self.group.numbers:
-            return isqrt(rows * rows * self.matching.of // self.group.total) * looking
-        return rows * self.matching.of // self.group.total * looking
+            return isqrt(rows * rows * self.matching.of // self.group.total) * per_row
+        return rows * self.matching.of // self.group.total * per_row
 
 
 def part_of(matching: Matching, bounds: Bounds, facets: Facets, group: Group, known: Known) -> Part:

@@ -59,7 +59,7 @@ class Counted(Struct, frozen=True):
     @property
     def weight(self) -> int:
         """About how many bytes it takes."""
-        return _OWN + sum(_weight(point) for points in self.points.values() for point in points)
+        return _BASE_BYTES + sum(_weight(point) for points in self.points.values() for point in points)
 
 
 class Points:
@@ -100,10 +100,10 @@ class Points:
 
 
 def _weight(point: Point) -> int:
-    return _POINT + 2 * sum(len(each) for each in point.key or () if not isinstance(each, int))
+    return _POINT_BYTES + 2 * sum(len(each) for each in point.key or () if not isinstance(each, int))
 
 
-_OWN: Final = 500
-_POINT: Final = 300
+_BASE_BYTES: Final = 500
+_POINT_BYTES: Final = 300
 _KEY: Final = attrgetter("key")
 _HELD: Final = attrgetter("held")
