@@ -18,23 +18,23 @@ _COMMON: Final = 8
 def meeting(query: Query, lead: Lead) -> int:
     """Tell what it costs to look at all rows to which a lead leads."""
     axis = lead.through if isinstance(lead.through, Axis) else None
-    held = axis is not None and (axis.covers_words or not query.words)
-    return lead.most * (LOOK if held else FETCH)
+    is_covered = axis is not None and (axis.covers_words or not query.words)
+    return lead.most * (LOOK if is_covered else FETCH)
 
 
 def of_words(words: Words) -> Asking[Lead]:
     """Choose the rarest word, and the next rarest unless listing its persons takes longer than testing names for it."""
-    counted = yield from together(*map(_having, words))
+    counted = yield from together(*map(_count_persons, words))
     (most, rarest), *others = sorted(zip(counted, words, strict=True))
-    return Lead((rarest, *(word for having, word in others[:1] if having < most * _COMMON)), most)
+    return Lead((rarest, *(word for persons, word in others[:1] if persons < most * _COMMON)), most)
 
 
 def of_name(words: Words, group: Group) -> Asking[list[Lead]]:
     """Give the narrowest of the ranges of names that begin with a word, if all names that have that word are in it."""
-    counted = yield from together(*map(_having, words), *(_beginning(word, group) for word in words))
-    each = zip(words, counted[: len(words)], counted[len(words) :], strict=True)
-    whole = [Lead(axes.PESSOA_NOME, begin, word) for word, having, begin in each if begin == having]
-    return sorted(whole, key=attrgetter("most"))[:1]
+    counted = yield from together(*map(_count_persons, words), *(_count_names(word, group) for word in words))
+    counts = zip(words, counted[: len(words)], counted[len(words) :], strict=True)
+    complete = [Lead(axes.PESSOA_NOME, names, word) for word, persons, names in counts if names == persons]
+    return sorted(complete, key=attrgetter("most"))[:1]
 
 
 def few(bounds: Bounds, group: Group, most: int) -> Asking[Lead]:
@@ -49,13 +49,13 @@ def within(bounds: Bounds, group: Group) -> Asking[list[Lead]]:
     return [Lead(bounds.axis, span.total)]
 
 
-def _having(word: str) -> Asking[int]:
+def _count_persons(word: str) -> Asking[int]:
     """Count the persons who have one word."""
     [(count,)] = yield Found((word,))
     return int(count)
 
 
-def _beginning(word: str, group: Group) -> Asking[int]:
+def _count_names(word: str, group: Group) -> Asking[int]:
     """Count the names that begin with a word."""
     span = yield from tally.span(ranges.of_names(word), group)
     return span.total

@@ -91,7 +91,7 @@ def _from_offset(collected: Reading, stretch: Stretch, offset: int) -> Asking[No
     elif stretch.first is None:
         yield from _read(collected, stretch, most, lower=stretch.lower, upper=stretch.upper, skip=offset, whole=True)
     elif stretch.falling:
-        yield from _falling(collected, stretch, most, place=stretch.first + group.total - 1 - offset, edge=not offset)
+        yield from _down(collected, stretch, most, place=stretch.first + group.total - 1 - offset, edge=not offset)
     else:
         place = stretch.first + offset
         lower = (yield from locate(axis, group, place)) if offset else stretch.lower
@@ -133,7 +133,7 @@ def _down_values(collected: Reading, stretch: Stretch, most: int, *, place: int,
     while most and place >= 0:
         top, low = yield from together(locate(axis, group, place), locate(axis, group, max(place - most + 1, 0)))
         if edge and top[0] == low[0]:
-            yield from _up(collected, _alike(stretch, top[0]), most, lower=axis.floor(top[0]), place=None)
+            yield from _up(collected, _with_value(stretch, top[0]), most, lower=axis.floor(top[0]), place=None)
             return
         bounds = axis.floor(top[0]), axis.ceiling(top[0])
         first, end = yield from together(*(rank(axis, group, bound) for bound in bounds))
@@ -155,7 +155,7 @@ def _down_values(collected: Reading, stretch: Stretch, most: int, *, place: int,
             return
 
 
-def _alike(stretch: Stretch, value: object) -> Stretch:
+def _with_value(stretch: Stretch, value: object) -> Stretch:
     """Narrow a stretch to the rows with one value, which are read upwards."""
     return replace(stretch, falling=False, lower=stretch.axis.floor(value), upper=stretch.axis.ceiling(value))
 
@@ -167,7 +167,7 @@ def _farthest(axis: Axis, upper: Key, most: int) -> Asking[Key]:
     return axis.ceiling(key[0])
 
 
-def _falling(collected: Reading, stretch: Stretch, most: int, *, place: int, edge: bool = False) -> Asking[None]:
+def _down(collected: Reading, stretch: Stretch, most: int, *, place: int, edge: bool = False) -> Asking[None]:
     """Collect downwards from the mirror image of `place` (see `_down_from`), at the `edge` the stretch's last row.
 
     Where the group's rows are far apart, the tally tells where the next one is.
@@ -201,7 +201,7 @@ def _down_from(collected: Reading, stretch: Stretch, most: int, *, key: Key, pla
     if ties > TIES:
         first, end = yield from together(*(rank(axis, group, bound) for bound in bounds))
         lower, skip = (yield from locate(axis, group, first + end - place - 1)), 0
-    yield from _read(collected, _alike(stretch, key[0]), most, lower=lower, upper=ceiling, skip=skip, whole=True)
+    yield from _read(collected, _with_value(stretch, key[0]), most, lower=lower, upper=ceiling, skip=skip, whole=True)
     most -= collected.count - before
     if most:
         yield from _read(collected, stretch, most, lower=stretch.lower, upper=floor)
@@ -216,11 +216,11 @@ def _after(collected: Reading, stretch: Stretch, key: Key) -> Asking[None]:
     elif len(axis.columns) == 1:
         yield from _read(collected, stretch, most, lower=stretch.lower, upper=key)
     else:
-        rest, alike = collected.wanted - most, _alike(stretch, key[0])
+        rest, tied = collected.wanted - most, _with_value(stretch, key[0])
         if axis.repeats:
-            yield from _up(collected, alike, most, lower=axis.past(key), place=None)
+            yield from _up(collected, tied, most, lower=axis.past(key), place=None)
         else:
-            yield from _read(collected, alike, most, lower=axis.past(key), upper=alike.upper, whole=True)
+            yield from _read(collected, tied, most, lower=axis.past(key), upper=tied.upper, whole=True)
         if collected.wanted > rest:
             yield from _below(collected, stretch, collected.wanted - rest, axis.floor(key[0]))
 
@@ -228,11 +228,11 @@ def _after(collected: Reading, stretch: Stretch, key: Key) -> Asking[None]:
 def _below(collected: Reading, stretch: Stretch, most: int, upper: Key) -> Asking[None]:
     """Collect downwards from the first value below `upper`, a key at which a value begins."""
     axis, group, before = stretch.axis, stretch.group, collected.count
-    leaps = axis.repeats and group.numbers
-    if leaps or (yield from _read(collected, stretch, most, lower=stretch.lower, upper=upper)):
+    by_values = axis.repeats and group.numbers
+    if by_values or (yield from _read(collected, stretch, most, lower=stretch.lower, upper=upper)):
         place = (yield from rank(axis, group, upper)) - 1 - (collected.count - before)
         most -= collected.count - before
-        yield from (_down_values if leaps else _falling)(collected, stretch, most, place=place, edge=bool(leaps))
+        yield from (_down_values if by_values else _down)(collected, stretch, most, place=place, edge=bool(by_values))
 
 
 def _read(
@@ -251,22 +251,22 @@ def _read(
     those still in process), so a scan gives up after PATIENCE times as many rows, and the facets' own ranges are merged
     instead. A range of few rows is scanned `whole`.
 
-    An axis without such ranges has no second way. There, few rows are gathered and sorted; otherwise a scan may end
-    with too few rows, and only then may there be more.
+    An axis without such ranges has nothing to fall back on. There, few rows are gathered and sorted; otherwise a scan
+    may end with too few rows, and only then may there be more.
     """
     axis, numbers = stretch.axis, stretch.group.numbers
     scan = Read(axis, lower, upper, numbers, limit, skip, stretch.falling)
-    apart = axis.facet_index is None
-    if numbers is None or (apart and whole):
+    lacks_ranges = axis.facet_index is None
+    if numbers is None or (lacks_ranges and whole):
         collected.take((yield scan))
         return False
     scanned = (limit + skip) * collected.of // max(stretch.group.total, 1)
     # Rows that share a value mostly share a facet too: a facet's rows are next to one another, or far away.
     likely = limit + skip if axis.repeats else scanned
-    some = replace(scan, most=min(PATIENCE * scanned + LEAST, FARTHEST + likely))
-    if apart:
+    limited = replace(scan, most=min(PATIENCE * scanned + LEAST, FARTHEST + likely))
+    if lacks_ranges:
         gathers = axis.gathering and stretch.lower is stretch.upper is None and stretch.group.total <= 2 * scanned
-        return collected.take((yield replace(scan, gather=True) if gathers else some)) < limit and not gathers
+        return collected.take((yield replace(scan, gather=True) if gathers else limited)) < limit and not gathers
     merge = replace(scan, merge=True)
     merged = min(len(numbers) * (limit + skip), stretch.group.total) + len(numbers) * SEEK
     if scanned * (1 if axis.covers_facet else FETCH) >= merged:
@@ -274,6 +274,6 @@ def _read(
     elif whole:
         collected.take((yield scan))
     else:
-        rows = yield some
+        rows = yield limited
         collected.take(rows if rows[0][0] == limit else (yield merge))
     return False

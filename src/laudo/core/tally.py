@@ -65,7 +65,7 @@ def locate(axis: Axis, group: Group, place: int) -> Asking[Key]:
     bucket = _WHOLE
     for _level in range(2):
         children = _buckets((yield Children(axis, bucket.number, group.numbers, group.others)), bucket)
-        bucket, place = _at(children, place)
+        bucket, place = _bucket_at(children, place)
     keys = yield At(axis, axis.decode(bucket.lower), _decoded(axis, bucket.upper), group.numbers, place)
     if not keys:
         raise DamagedError(_EXCEEDS)
@@ -161,9 +161,9 @@ def _summed(axis: Axis, group: Group, parent: int, upper: bytes, total: int) -> 
 def counted(
     axis: Axis, numbers: Numbers, lower: Key | None, upper: Key | None, across: Bounds | None = None
 ) -> Asking[int]:
-    """Count the rows of a range one by one; those that share its last value are counted apart.
+    """Count the rows of a range one by one; those that share its last value are counted separately.
 
-    An engine may otherwise read on to the end of that value, since it may not know where among these rows the range
+    Otherwise an engine may read on to the end of that value, since it may not know where among these rows the range
     ends.
     """
     edge = axis.floor(upper[0]) if axis.repeats and upper else None
@@ -191,7 +191,7 @@ def _buckets(rows: Rows, parent: Bucket) -> list[Bucket]:
     return [Bucket(number, lower, end, total) for (number, lower, total), end in zip(rows, ends, strict=False)]
 
 
-def _at(buckets: list[Bucket], place: int) -> tuple[Bucket, int]:
+def _bucket_at(buckets: list[Bucket], place: int) -> tuple[Bucket, int]:
     """Give the bucket in which a place lies, and the place within the bucket."""
     for bucket in buckets:
         if place < bucket.total:

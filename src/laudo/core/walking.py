@@ -25,7 +25,7 @@ SORT: Final = 2
 """What it costs to compare rows twice while sorting, and to move them."""
 
 _TIED: Final = 2
-"""How many times as much a row costs where many share a value and ties go against the walk: each is met twice."""
+"""How many times as much a row costs where many share a value and ties go against the walk: each is looked at twice."""
 NEVER: Final = 1 << 62
 """The cost of a way that does not exist, such as walking an order that no index has."""
 LEAST: Final = 256
@@ -39,8 +39,8 @@ Ends = Callable[[int], Asking[bool]]
 class Matching(Struct, frozen=True):
     """The rows that match a query, in an order: `total` of the `of` rows of the list; `numbers` are their facets.
 
-    The values that filters name lead to them, or `through`: the range of an axis, or some of the words. Collecting them
-    looks at `met` rows; None means at no others than those that match.
+    They are found by the values that filters name, or by `through`: the range of an axis, or some of the words.
+    Collecting them looks at `met` rows; None means only at those that match.
     """
 
     query: Query
@@ -72,15 +72,15 @@ class Matching(Struct, frozen=True):
         """
         axis, query = self.order.field.axis, self.query
         if query.words:
-            meeting = LOOK if isinstance(self.through, Axis) and self.through.covers_words else FETCH
+            per_row = LOOK if isinstance(self.through, Axis) and self.through.covers_words else FETCH
         else:
             by_facet = self.numbers is not None
-            led = self.through if isinstance(self.through, Axis) else query.resource.newest_axis
-            meeting = 0 if axis and axis.is_shown_by(led, by_facet=by_facet) else FETCH
+            lead_axis = self.through if isinstance(self.through, Axis) else query.resource.newest_axis
+            per_row = 0 if axis and axis.is_shown_by(lead_axis, by_facet=by_facet) else FETCH
         met = self.total if self.met is None else self.met
         kept = max(1, min(rows, self.total))
         compared = kept * (self.total // kept).bit_length() * kept.bit_length()
-        return self.total + compared // 2 * SORT + met * meeting
+        return self.total + compared // 2 * SORT + met * per_row
 
     def walking(self, rows: int) -> int:
         """Tell what it costs to walk past `rows` matching rows, if they lie evenly; NEVER if the order has no axis."""
@@ -128,12 +128,12 @@ class Matching(Struct, frozen=True):
         few rows come, `ends` may tell that there are no more.
         """
         left = self._left(skip, after)
-        wanted, behind = min(limit, left), max(0, left - limit)
+        wanted, following = min(limit, left), max(0, left - limit)
         most = self.patience(limit + skip)
         bounded = most < self.of // 2
         plain = replace(self.collected(wanted, skip, after), few=False, most=most if bounded else None)
-        if behind < skip:
-            plain = replace(plain, skip=behind, backwards=True)
+        if following < skip:
+            plain = replace(plain, skip=following, backwards=True)
         rows = yield plain
         [(_, shown, _)] = rows
         if shown == wanted or not bounded or (ends and (yield from ends(skip + shown))):
@@ -148,10 +148,10 @@ class Matching(Struct, frozen=True):
     def _testing(self, axis: Axis) -> int:
         """Tell what it costs to test a row: less if the axis' index holds all that it is tested for."""
         query = self.query
-        held = (
+        is_covered = (
             not query.exact
             and (query.period is None or axis.covers_recency)
             and (not query.words or axis.covers_words)
             and (self.numbers is None or axis.covers_facet)
         )
-        return LOOK if held else FETCH
+        return LOOK if is_covered else FETCH
