@@ -113,15 +113,15 @@ class Axis:
 
         A zero, which no text holds, ends a first column of varying width.
         """
-        return self._between.join([column.encode(value) for column, value in zip(self.columns, key, strict=True)])
+        return self._separator.join([column.encode(value) for column, value in zip(self.columns, key, strict=True)])
 
     def encoded(self, columns: Iterable[Iterable[Any]]) -> Iterator[bytes]:
         """Write many keys as `encode` does, given column by column."""
         parts = [map(column.encode, values) for column, values in zip(self.columns, columns, strict=True)]
-        return map(self._between.join, zip(*parts, strict=True))
+        return map(self._separator.join, zip(*parts, strict=True))
 
     @property
-    def _between(self) -> bytes:
+    def _separator(self) -> bytes:
         return b"\0" if self.columns[0].width is None else b""
 
     def decode(self, encoded: bytes) -> Key | None:

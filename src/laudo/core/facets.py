@@ -71,11 +71,11 @@ class Facets:
     @property
     def weight(self) -> int:
         """About how many bytes it takes at most, with everything that it may remember."""
-        return _OWN + _FACET * len(self._all) + _SHARE * self._most_kept
+        return _BASE_BYTES + _FACET_BYTES * len(self._all) + _KEPT_BYTES * self._most_kept
 
     @property
     def _most_kept(self) -> int:
-        return min(_LEAST_KEPT + _KEPT * len(self._all), _MOST_KEPT)
+        return min(_LEAST_KEPT + _KEPT_PER_FACET * len(self._all), _MOST_KEPT)
 
     def matching(self, query: Query) -> Group:
         """Give the facets that a query's filters match."""
@@ -92,7 +92,7 @@ class Facets:
         """Remember groups by what was asked, unless they have no rows; all are forgotten once there are too many."""
         if not any(group.total for group in groups):
             return groups
-        self._kept += _ASKED + sum(_GROUP + len(group.numbers or ()) for group in groups)
+        self._kept += _QUESTION_WEIGHT + sum(_GROUP_WEIGHT + len(group.numbers or ()) for group in groups)
         if self._kept > self._most_kept:
             self._kept = 0
             self._known.clear()
@@ -102,10 +102,10 @@ class Facets:
     def _match(self, asked: tuple[Condition, ...]) -> Group:
         if not asked:
             return Group(None, None, self.total)
-        sets = (self._having(each.filter.name).get(each.value, _NONE) for each in asked)
+        sets = (self._facets_by_value(each.filter.name).get(each.value, _NONE) for each in asked)
         return self._group(None, sorted(set.intersection(*sets)))
 
-    def _having(self, name: str) -> Mapping[Stored, set[int]]:
+    def _facets_by_value(self, name: str) -> Mapping[Stored, set[int]]:
         """Give the facets that have each value of a field."""
         found = self._by_value.get(name)
         if found is None:
@@ -135,8 +135,8 @@ class Facets:
 def remaining(groups: list[Group], value: Stored, *, descending: bool) -> list[Group]:
     """Leave out the groups that come before a value's own, which may no longer exist."""
     ordered = _ordered([*(group.value for group in groups), value], descending=descending)
-    ahead = set(ordered[ordered.index(value) :])
-    return [group for group in groups if group.value in ahead]
+    left = set(ordered[ordered.index(value) :])
+    return [group for group in groups if group.value in left]
 
 
 def _ordered(values: Iterable[Stored], *, descending: bool) -> list[Stored]:
@@ -150,13 +150,13 @@ _TOTAL: Final = 1
 _PLACES: Final = {name: place for place, name in enumerate(FIELDS, start=_TOTAL + 1)}
 _NONE: Final[set[int]] = set()
 _LEAST_KEPT: Final = 2_000
-_KEPT: Final = 100
+_KEPT_PER_FACET: Final = 100
 _MOST_KEPT: Final = 100_000
 """How many facets the remembered groups may name: a base, this many more for each facet there is, and a limit."""
-_ASKED: Final = 100
-"""What a question (_ASKED) and each of its groups (_GROUP) weigh on top, counted in facets named."""
-_GROUP: Final = 20
-_OWN: Final = 1_000
-_FACET: Final = 700
-_SHARE: Final = 6
+_QUESTION_WEIGHT: Final = 100
+"""What a question and each of its groups weigh on top, counted in facets named."""
+_GROUP_WEIGHT: Final = 20
+_BASE_BYTES: Final = 1_000
+_FACET_BYTES: Final = 700
+_KEPT_BYTES: Final = 6
 """Bytes: of any account, of each facet with its entries by value, and of each facet named in a remembered group."""
