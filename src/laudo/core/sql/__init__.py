@@ -40,7 +40,7 @@ def at_once(lookup: Read | Whole | Plain, resource: Resource, owner: Owner, dial
     """Write a look-up that also gives the list's version; statements for the beginning of a list are cached."""
     read = lookup.read if isinstance(lookup, Whole) else lookup
     begins = isinstance(read, Read) and read.lower is None and read.upper is None
-    write = _remembered if begins and len(read.facets or ()) <= _FEW else _written
+    write = _cached if begins and len(read.facets or ()) <= _FEW else _written
     return write(lookup, resource, owner, dialect)
 
 
@@ -73,7 +73,7 @@ def _written(lookup: LookUp, resource: Resource, owner: Owner, dialect: Dialect)
     return with_version(statement(lookup, owner, dialect), resource, owner)
 
 
-_remembered: Final = lru_cache(maxsize=512)(_written)
+_cached: Final = lru_cache(maxsize=512)(_written)
 _FEW: Final = 256
 """How many facets a cached statement may name."""
 _BUILDERS: Final[dict[type[LookUp], Callable[[Any, Owner, Dialect], Statement]]] = {

@@ -95,8 +95,8 @@ class Where(Clauses):
     def having(self, numbers: Numbers, *, sought: bool = True) -> "Where":
         """Test for facets, in each row if they are not `sought`: no index that begins with the facet has the order."""
         if numbers is not None:
-            asked = self._dialect.member("facet") if sought else self._dialect.among(self._dialect.unsought("facet"))
-            self.add(asked, list(numbers))
+            test = self._dialect.member("facet") if sought else self._dialect.among(self._dialect.unsought("facet"))
+            self.add(test, list(numbers))
         return self
 
     def testing(self, across: Bounds | None) -> "Where":
@@ -148,16 +148,16 @@ def tested(columns: str, rows: Statement, lookup: At | Read, dialect: Dialect) -
 
     `rows` begins with FROM.
     """
-    asked = Clauses()
+    tests = Clauses()
     if lookup.across is not None:
         name = lookup.across.axis.names[0]
-        asked.values(name, *ends(lookup.across))
+        tests.values(name, *ends(lookup.across))
         columns += "" if name in columns.split(", ") else f", {name}"
     if lookup.facets is not None:
-        asked.add(dialect.among("facet"), list(lookup.facets))
+        tests.add(dialect.among("facet"), list(lookup.facets))
         columns += ", facet"
-    text = f"SELECT * FROM (SELECT {columns} {rows.text} LIMIT ?) AS tested WHERE {asked}"
-    return Statement(text, (*rows.params, lookup.most, *asked.params))
+    text = f"SELECT * FROM (SELECT {columns} {rows.text} LIMIT ?) AS tested WHERE {tests}"
+    return Statement(text, (*rows.params, lookup.most, *tests.params))
 
 
 def ends(bounds: Bounds) -> tuple[Any, Any]:

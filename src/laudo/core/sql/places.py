@@ -49,7 +49,7 @@ def before(lookup: Before, owner: Owner, dialect: Dialect) -> Statement:
     text = (
         f"WITH span AS ({span}) SELECT {held} FROM tally "
         f"WHERE {_BELOW} AND {dialect.member('facet')} AND {within} AND bucket NOT IN ({others})"
-        f"{_EACH if lookup.apart else ''}"
+        f"{_GROUP_BY_FACET if lookup.apart else ''}"
     )
     return Statement(text, (*place, lookup.upper, *place, list(lookup.facets), *place, lookup.upper))
 
@@ -78,20 +78,20 @@ def count(lookup: Count, owner: Owner, dialect: Dialect) -> Statement:
         return Statement(f"SELECT count(*) FROM ({limited}) AS found", (*where.params, lookup.most))
     few = axis.facet_index is not None and facets is not None and len(facets) <= _FEW
     source_ = source(axis, dialect, by_facet=True) if few else _source(axis, facets, dialect)
-    counted, each = ("facet, count(*)", _EACH) if lookup.apart else ("count(*)", "")
-    return Statement(f"SELECT {counted} FROM {source_} WHERE {where}{each}", where.params)
+    counted, grouping = ("facet, count(*)", _GROUP_BY_FACET) if lookup.apart else ("count(*)", "")
+    return Statement(f"SELECT {counted} FROM {source_} WHERE {where}{grouping}", where.params)
 
 
 def _through(lookup: Count, across: Bounds, owner: Owner, dialect: Dialect) -> Statement:
     """Count by reading the other range in the index of its axis, or in the facets' own ranges there."""
     within = Where(across.axis, owner, dialect).having(lookup.facets)
     within.values(across.axis.names[0], *ends(across))
-    names, whole = ", ".join(lookup.axis.names), " OFFSET 0" if dialect.chooses else ""
-    read = source(across.axis, dialect, by_facet=lookup.facets is not None)
-    rows = f"SELECT {names} FROM {read} WHERE {within}{whole}"
-    among = Clauses()
-    among.range(lookup.axis, lookup.lower, lookup.upper)
-    return Statement(f"SELECT count(*) FROM ({rows}) AS held WHERE {among}", (*within.params, *among.params))
+    names, fence = ", ".join(lookup.axis.names), " OFFSET 0" if dialect.chooses else ""
+    source_ = source(across.axis, dialect, by_facet=lookup.facets is not None)
+    rows = f"SELECT {names} FROM {source_} WHERE {within}{fence}"
+    tests = Clauses()
+    tests.range(lookup.axis, lookup.lower, lookup.upper)
+    return Statement(f"SELECT count(*) FROM ({rows}) AS held WHERE {tests}", (*within.params, *tests.params))
 
 
 def _source(axis: Axis, numbers: Numbers, dialect: Dialect) -> str:
@@ -101,7 +101,7 @@ def _source(axis: Axis, numbers: Numbers, dialect: Dialect) -> str:
 
 _FEW: Final = 128
 """Up to this many facets, counting in their own ranges costs less than testing the facet of each row of a bucket."""
-_EACH: Final = " GROUP BY facet"
+_GROUP_BY_FACET: Final = " GROUP BY facet"
 _BELOW: Final = f"{ON_AXIS} AND parent = ?"
 _REPORTS: Final = "SELECT total FROM conta WHERE id_organizacao = ? AND id_conta = ?"
 _PERSONS: Final = "SELECT total FROM organizacao WHERE id_organizacao = ?"

@@ -56,32 +56,32 @@ def _collected(
 ) -> Statement:
     """Collect few rows and sort them; none if `most` or more are met."""
     table = lookup.query.resource.newest_axis.table
-    apart = Clauses() if dialect.chooses and _is_sorted_apart(lookup) else None
+    outer = Clauses() if dialect.chooses and _is_sorted_later(lookup) else None
     if lookup.after is not None:
-        _add_after(within if apart is None else apart, lookup.order, lookup.after)
+        _add_after(within if outer is None else outer, lookup.order, lookup.after)
     where = _both(within, filters)
     if lookup.most is not None:
         source = f"(SELECT {few.text} AS few) AS before CROSS JOIN {source}"
         where = Statement(f"{where.text} AND few", (*few.params, *where.params))
-    if apart is not None:
-        led = Statement(f"SELECT {dialect.key(table)} FROM {source} WHERE {where.text}", where.params)
-        rows = dialect.items(table, led, owner, columns=", ".join(_names(lookup.order)))
-        source, where = f"({rows.text}) AS {table}", Statement(str(apart), (*rows.params, *apart.params))
+    if outer is not None:
+        keys = Statement(f"SELECT {dialect.key(table)} FROM {source} WHERE {where.text}", where.params)
+        rows = dialect.items(table, keys, owner, columns=", ".join(_columns(lookup.order)))
+        source, where = f"({rows.text}) AS {table}", Statement(str(outer), (*rows.params, *outer.params))
     return dialect.collected(table, source, where, _order(lookup.order))
 
 
 def _found_once(lookup: Plain, source: str, where: Statement, owner: Owner, dialect: Dialect) -> Statement:
-    """Find rows once, both to count and to collect them: testing those that words lead to is nearly all of the work."""
+    """Find rows once, both to count and to collect them: testing those that words lead to is nearly all the work."""
     table = lookup.query.resource.newest_axis.table
-    named, again = renamed(_order(lookup.order))
-    rows = f"SELECT {dialect.key(table)}, {named} FROM {source} WHERE {where.text}"
-    keys = Statement(f"SELECT key FROM few ORDER BY {again} LIMIT ? OFFSET ?", (lookup.limit, lookup.skip))
+    columns, ordering = renamed(_order(lookup.order))
+    rows = f"SELECT {dialect.key(table)}, {columns} FROM {source} WHERE {where.text}"
+    keys = Statement(f"SELECT key FROM few ORDER BY {ordering} LIMIT ? OFFSET ?", (lookup.limit, lookup.skip))
     items = dialect.items(table, keys, owner)
-    asked = beside(Statement("SELECT count(*) FROM few"), Statement(dialect.joined(items.text), items.params))
-    return Statement(f"WITH few AS MATERIALIZED ({rows}) {asked.text}", (*where.params, *asked.params))
+    both = beside(Statement("SELECT count(*) FROM few"), Statement(dialect.joined(items.text), items.params))
+    return Statement(f"WITH few AS MATERIALIZED ({rows}) {both.text}", (*where.params, *both.params))
 
 
-def _is_sorted_apart(lookup: Plain) -> bool:
+def _is_sorted_later(lookup: Plain) -> bool:
     """Tell whether the index that leads to few rows lacks the columns to sort by, while another index has both."""
     newest, axis, index = lookup.query.resource.newest_axis, lookup.order.field.axis, _index(lookup)
     if axis is None or index is None or index not in {newest.index, newest.facet_index}:
@@ -92,37 +92,37 @@ def _is_sorted_apart(lookup: Plain) -> bool:
 def _walked(lookup: Plain, source: str, within: Where, filters: Clauses, dialect: Dialect) -> Statement:
     """Walk down an order, or up from its end."""
     table, exact = lookup.query.resource.newest_axis.table, (each.filter.name for each in lookup.query.exact)
-    tested = ", ".join(dict.fromkeys((*_TESTED[table], *exact, *_names(lookup.order))))
-    looked_at = f"SELECT {dialect.key(table)}, {tested} FROM {source}"
-    asked = _order(lookup.order)
-    walked = tuple(By(each.name, not each.falling) for each in asked) if lookup.backwards else asked
-    apart = lookup.order.field.axis is not None and is_mixed(walked)
-    if lookup.after is not None and (lookup.backwards or not apart):
+    columns = ", ".join(dict.fromkeys((*_TEST_COLUMNS[table], *exact, *_columns(lookup.order))))
+    select = f"SELECT {dialect.key(table)}, {columns} FROM {source}"
+    ordered = _order(lookup.order)
+    walked = tuple(By(each.name, not each.falling) for each in ordered) if lookup.backwards else ordered
+    mixed = lookup.order.field.axis is not None and is_mixed(walked)
+    if lookup.after is not None and (lookup.backwards or not mixed):
         _add_after(within, lookup.order, lookup.after)
-    met = _met_apart if apart else _met
-    found = met(lookup, looked_at, within.clause, filters, walked, dialect=dialect)
+    test = _tested_mixed if mixed else _tested
+    found = test(lookup, select, within.clause, filters, walked, dialect=dialect)
     text = dialect.first(found.text, lookup.limit + lookup.skip)
     if lookup.backwards:
-        text = f"SELECT * FROM ({text}) AS last ORDER BY {listed(asked)}"
+        text = f"SELECT * FROM ({text}) AS last ORDER BY {listed(ordered)}"
     return Statement(f"SELECT key FROM ({text}) AS found", found.params)
 
 
-def _met(
-    lookup: Plain, looked_at: str, within: Statement, filters: Clauses, walked: Ordered, *, dialect: Dialect
+def _tested(
+    lookup: Plain, select: str, within: Statement, filters: Clauses, walked: Ordered, *, dialect: Dialect
 ) -> Statement:
-    """Test the first rows of an order; a LIMIT, even of all rows, keeps an engine from choosing another index."""
+    """Test the first rows of an order; a LIMIT, even of all rows, prevents an engine from choosing another index."""
     if lookup.most is None and not dialect.chooses:
-        text = f"{looked_at} WHERE {within.text} AND {filters} ORDER BY {listed(walked)}"
+        text = f"{select} WHERE {within.text} AND {filters} ORDER BY {listed(walked)}"
         return Statement(text, (*within.params, *filters.params))
-    first = f"{looked_at} WHERE {within.text} ORDER BY {listed(walked)} LIMIT ?"
+    first = f"{select} WHERE {within.text} ORDER BY {listed(walked)} LIMIT ?"
     most = _ALL if lookup.most is None else lookup.most
     return Statement(f"SELECT * FROM ({first}) AS walked WHERE {filters}", (*within.params, most, *filters.params))
 
 
-def _met_apart(
-    lookup: Plain, looked_at: str, within: Statement, filters: Clauses, walked: Ordered, *, dialect: Dialect
+def _tested_mixed(
+    lookup: Plain, select: str, within: Statement, filters: Clauses, walked: Ordered, *, dialect: Dialect
 ) -> Statement:
-    """Test the first rows of an order whose ties go the other way than its values.
+    """Test the first rows of a mixed order, whose ties go in the other direction than its values.
 
     After an item, its own ties come first. Rows with other values are looked at only if all of those ties have been
     looked at and are too few.
@@ -131,7 +131,7 @@ def _met_apart(
 
     def first(by: Ordered, clause: str, *params: object) -> Statement:
         clauses = Statement(f"{within.text}{clause}", (*within.params, *params))
-        found = _met(lookup, looked_at, clauses, filters, by, dialect=dialect)
+        found = _tested(lookup, select, clauses, filters, by, dialect=dialect)
         return Statement(dialect.first(found.text, wanted), (*found.params, wanted, 0))
 
     def both(clause: str, *params: object) -> Statement:
@@ -144,12 +144,12 @@ def _met_apart(
     key = axis.key(after.value, after.key)
     tied = f" AND {value} = ? AND {walked[1].name} > ?"
     alike = first(walked[1:], tied, *key)
-    unmet, params = "(SELECT count(*) FROM alike) < ?", (wanted,)
+    too_few, params = "(SELECT count(*) FROM alike) < ?", (wanted,)
     if lookup.most is not None:
-        left = f"SELECT 1 FROM ({looked_at} WHERE {within.text}{tied} ORDER BY {walked[1]} LIMIT 1 OFFSET ?) AS tied"
-        unmet, params = f"{unmet} AND NOT EXISTS ({left})", (*params, *within.params, *key, lookup.most)
+        left = f"SELECT 1 FROM ({select} WHERE {within.text}{tied} ORDER BY {walked[1]} LIMIT 1 OFFSET ?) AS tied"
+        too_few, params = f"{too_few} AND NOT EXISTS ({left})", (*params, *within.params, *key, lookup.most)
     # Below null there is nothing; with the value as bound, SQLite would test every row against a false condition.
-    others = both(f" AND {value} < CASE WHEN {unmet} THEN ? END", *params, key[0])
+    others = both(f" AND {value} < CASE WHEN {too_few} THEN ? END", *params, key[0])
     found = f"SELECT * FROM alike UNION ALL SELECT * FROM ({others.text}) AS others ORDER BY {listed(walked)}"
     return Statement(f"WITH alike AS MATERIALIZED ({alike.text}) {found}", (*alike.params, *others.params))
 
@@ -160,7 +160,7 @@ def _both(within: Where, filters: Clauses) -> Statement:
 
 def _add_ranges(within: Where, filters: Clauses, lookup: Plain, dialect: Dialect) -> None:
     """Add the query's values and ranges: to `within` if they bound the walk or lead to few rows, else to `filters`."""
-    query, ordered = lookup.query, _names(lookup.order)[:1]
+    query, ordered = lookup.query, _columns(lookup.order)[:1]
     for condition in query.exact:
         name, value = condition.filter.name, condition.value
         clauses = within if lookup.few or (name,) == ordered else filters
@@ -169,22 +169,22 @@ def _add_ranges(within: Where, filters: Clauses, lookup: Plain, dialect: Dialect
     if query.period and (lookup.few or ordered != ("recency",)):
         filters.values("recency", *query.period.recency)
     elif query.period:
-        within.values("recency", *_ahead(lookup, *query.period.recency))
+        within.values("recency", *_without_passed_end(lookup, *query.period.recency))
     if query.prefix and ordered == ("cpf",):
-        within.values("cpf", *_ahead(lookup, query.prefix, beyond(query.prefix)))
+        within.values("cpf", *_without_passed_end(lookup, query.prefix, beyond(query.prefix)))
     elif query.prefix:
         filters.values("cpf", query.prefix, beyond(query.prefix))
     if lookup.beginning:
         is_sought = lookup.through is PESSOA_NOME if lookup.few else ordered == PESSOA_NOME.names[:1]
         ends = lookup.beginning, beyond(lookup.beginning)
         if is_sought:
-            within.values("nome_busca", *_ahead(lookup, *ends))
+            within.values("nome_busca", *_without_passed_end(lookup, *ends))
         else:
             filters.values(dialect.unsought("nome_busca", is_text=True), *ends)
 
 
-def _ahead(lookup: Plain, lower: T, upper: T) -> tuple[T | None, T | None]:
-    """Drop the end of a range that the item `after` has already passed: given both, SQLite may begin at either."""
+def _without_passed_end(lookup: Plain, lower: T, upper: T) -> tuple[T | None, T | None]:
+    """Drop the end of a range that the item `after` has already passed: with both ends, SQLite may begin at either."""
     if lookup.few or lookup.after is None:
         return lower, upper
     return (lower, None) if lookup.order.falling else (None, upper)
@@ -194,11 +194,11 @@ def _add_filters(filters: Clauses, lookup: Plain, owner: Owner, dialect: Dialect
     query = lookup.query
     if lookup.facets is not None:
         filters.add((dialect.member if lookup.few else dialect.among)("facet"), list(lookup.facets))
-    sought = lookup.through if lookup.few and isinstance(lookup.through, tuple) else ()
-    if sought:
-        filters.also(dialect.having(sought, owner))
+    searched = lookup.through if lookup.few and isinstance(lookup.through, tuple) else ()
+    if searched:
+        filters.also(dialect.having(searched, owner))
     for word in query.words:
-        if word not in sought and word != lookup.beginning:
+        if word not in searched and word != lookup.beginning:
             filters.add(f"{dialect.position}(' ' || nome_busca, ?) > 0", f" {word}")
 
 
@@ -212,31 +212,31 @@ def _index(lookup: Plain) -> str | None:
         return None
     if through is None:
         exact = [condition.filter.name for condition in query.exact]
-        for axis in _NAMED:
+        for axis in _EXACT_AXES:
             if axis.names[0] in exact:
                 return axis.index
         through = PESSOA_CPF if query.prefix else query.resource.newest_axis
     return (lookup.facets and through.facet_index) or through.index
 
 
-def _names(asked: Order) -> tuple[str, ...]:
-    return asked.field.axis.names if asked.field.axis else ()
+def _columns(sort: Order) -> tuple[str, ...]:
+    return sort.field.axis.names if sort.field.axis else ()
 
 
-def _order(asked: Order) -> Ordered:
-    field = asked.field
+def _order(sort: Order) -> Ordered:
+    field = sort.field
     if field.axis is not None:
-        return order(field.axis, falling=asked.falling)
+        return order(field.axis, falling=sort.falling)
     nulls = [By(f"{field.name} IS NULL")] if field.nullable else []
-    return (*nulls, By(field.name, asked.falling), By("numero"))
+    return (*nulls, By(field.name, sort.falling), By("numero"))
 
 
-def _add_after(where: Clauses, asked: Order, after: After) -> None:
+def _add_after(where: Clauses, sort: Order, after: After) -> None:
     """Leave out everything up to an item, in the order asked for."""
-    axis, past = asked.field.axis, "<" if asked.falling else ">"
+    axis, past = sort.field.axis, "<" if sort.falling else ">"
     if axis is None:
-        column, tie, value, key = asked.field.name, "numero", after.value, numero_key(after.key)
-    elif not is_mixed(_order(asked)):
+        column, tie, value, key = sort.field.name, "numero", after.value, numero_key(after.key)
+    elif not is_mixed(_order(sort)):
         where.add(compared(axis, past), *axis.key(after.value, after.key))
         return
     else:
@@ -245,17 +245,17 @@ def _add_after(where: Clauses, asked: Order, after: After) -> None:
     if value is None:
         where.add(f"{column} IS NULL AND {tie} > ?", key)
         return
-    nulls = f" OR {column} IS NULL" if asked.field.nullable else ""
+    nulls = f" OR {column} IS NULL" if sort.field.nullable else ""
     where.add(f"({column} {past} ? OR ({column} = ? AND {tie} > ?){nulls})", value, value, key)
 
 
 _ALL: Final = 1 << 62
 """More rows than there are."""
-_TESTED: Final = {"relatorio": ("facet", "recency"), "pessoa": ("cpf", "nome_busca", "recency")}
+_TEST_COLUMNS: Final = {"relatorio": ("facet", "recency"), "pessoa": ("cpf", "nome_busca", "recency")}
 """The columns for which filters test rows."""
 _HAVE_WORD: Final = """
 SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM word
 WHERE id_organizacao = ? AND word >= ? AND word < ? AND shared < ?
 """
-_NAMED: Final = (RELATORIO_NUMERO, RELATORIO_DOCUMENTO, PESSOA_CPF)
-"""The axes whose first column a filter may name a value of; the one that leaves the fewest rows comes first."""
+_EXACT_AXES: Final = (RELATORIO_NUMERO, RELATORIO_DOCUMENTO, PESSOA_CPF)
+"""The axes whose first column a filter may give a value for; the one that leaves the fewest rows comes first."""

@@ -53,14 +53,14 @@ class Postgres:
         return Statement(text, (*keys.params, *owner[: owned.count("?")]))
 
     def first(self, rows: str, most: int) -> str:
-        """Say roughly how many rows are taken: the planner else expects a tenth of all, and would sort the account."""
+        """Say roughly how many rows are taken; else the planner expects a tenth of all, and would sort the account."""
         return f"SELECT * FROM ({rows} LIMIT {10 ** len(str(most - 1))}) AS first LIMIT ? OFFSET ?"
 
     def collected(self, table: str, source: str, where: Statement, ordered: Ordered) -> Statement:
-        named, again = renamed(ordered)
+        columns, ordering = renamed(ordered)
         text = (
-            f"SELECT key FROM (SELECT {self.key(table)}, {named} FROM {source} WHERE {where.text} OFFSET 0) "
-            f"AS few ORDER BY {again} LIMIT ? OFFSET ?"
+            f"SELECT key FROM (SELECT {self.key(table)}, {columns} FROM {source} WHERE {where.text} OFFSET 0) "
+            f"AS few ORDER BY {ordering} LIMIT ? OFFSET ?"
         )
         return Statement(text, where.params)
 

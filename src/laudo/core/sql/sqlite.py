@@ -108,17 +108,17 @@ def _match(words: Sequence[str], owner: Owner) -> str:
 def _next(axis: Axis, source: str, within: Statement, ordered: Ordered) -> tuple[Statement, Statement]:
     """Find a facet's first row, and the one that follows a row of the queue."""
     names = ", ".join(axis.names)
-    passed = ", ".join(f"queue.{name}" for name in axis.names)
+    queued = ", ".join(f"queue.{name}" for name in axis.names)
     row = f"SELECT rowid FROM {source} WHERE {within.text} AND facet ="
-    behind = f"({names}) {'<' if ordered[0].falling else '>'} ({passed})"
+    past = f"({names}) {'<' if ordered[0].falling else '>'} ({queued})"
     return (
         Statement(f"({row} wanted.value ORDER BY {listed(ordered)} LIMIT 1)", within.params),
-        Statement(f"({row} queue.facet AND {behind} ORDER BY {listed(ordered)} LIMIT 1)", within.params),
+        Statement(f"({row} queue.facet AND {past} ORDER BY {listed(ordered)} LIMIT 1)", within.params),
     )
 
 
 def _next_downwards(axis: Axis, source: str, within: Statement) -> tuple[Statement, Statement]:
-    """Find the same where values fall and ties rise, as in no index: first the value, then the row."""
+    """Find the same where values fall and ties rise, which no index has: first the value, then the row."""
     value, tie = axis.names
     row = f"SELECT rowid FROM {source} WHERE {within.text} AND facet ="
     top = f"SELECT max({value}) FROM {source} WHERE {within.text} AND facet ="
