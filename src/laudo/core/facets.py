@@ -42,7 +42,7 @@ class Facets:
     """An account's facets, as of one snapshot.
 
     The persons of an organization count as one facet without fields, and so do the reports of an account where a plan
-    need not tell facets apart. Facets are read anew after each write, so nothing is derived from them before it is
+    need not distinguish facets. Facets are read again after each write, so nothing is derived from them before it is
     asked for.
     """
 

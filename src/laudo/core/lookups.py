@@ -19,7 +19,7 @@ from laudo.core.resources import Order
 
 
 class DamagedError(LookupError):
-    """What a store keeps beside its reports does not fit them; the text is our own and says what helps."""
+    """What a store keeps about its reports does not agree with them; the text is our own and says what helps."""
 
 
 class Children(Struct, frozen=True):
@@ -82,7 +82,7 @@ class Count(Struct, frozen=True):
     """How many rows a range has, counted up to `most`; with `across`, how many are in both ranges.
 
     With `through`, the rows of `across` are read, and those of them that are in this range are counted. Rows: one
-    number; if `apart`, which goes without `most`, (facet, how many) for each facet found.
+    number; if `apart`, which excludes `most`, (facet, how many) for each facet found.
     """
 
     axis: Axis

@@ -220,7 +220,7 @@ def _tested(sought: Sought, bounds: list[Bounds], counted: Counted | None) -> St
     left_out = group.total - ranged[0][0].most if query.period else group.total
     if not left_out:
         return (yield from page(query.during(EVER), sought.facets, sought.after, counted))
-    without_period = found[0] if words else ranged[-1][0]  # A single word or prefix has all these rows.
+    without_period = found[0] if words else ranged[-1][0]  # A single word or prefix leads to exactly these rows.
     found[len(words) :] = chain(named, *ranged)
     least, beginning = min(found, key=partial(leads.meeting, query)), named[0].beginning if named else ""
     outside = Lead(query.resource.newest_axis, left_out)

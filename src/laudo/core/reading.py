@@ -137,12 +137,12 @@ def _down_values(collected: Reading, stretch: Stretch, most: int, *, place: int,
             return
         bounds = axis.floor(top[0]), axis.ceiling(top[0])
         first, end = yield from together(*(rank(axis, group, bound) for bound in bounds))
-        start, before, near = first + end - place - 1, collected.count, PATIENCE * most + TIES
+        start, before, scannable = first + end - place - 1, collected.count, PATIENCE * most + TIES
         lower = axis.floor(low[0])
-        [(rows,)] = yield Count(axis, lower, bounds[1], None, most=near + 1)
-        if rows > near:
+        [(rows,)] = yield Count(axis, lower, bounds[1], None, most=scannable + 1)
+        if rows > scannable:
             one_is_enough = end - start >= most
-            lower = bounds[1] if one_is_enough else (yield from _farthest(axis, bounds[1], max(near, FARTHEST)))
+            lower = bounds[1] if one_is_enough else (yield from _farthest(axis, bounds[1], max(scannable, FARTHEST)))
         if axis.encode(lower) < axis.encode(bounds[1]):
             yield from _read(collected, stretch, most, lower=lower, upper=bounds[1], skip=start - first, whole=True)
             place -= collected.count - before

@@ -135,7 +135,7 @@ def _milliseconds(moment: datetime) -> int:
     return (elapsed.days * 86_400 + elapsed.seconds) * 1000 + elapsed.microseconds // 1000
 
 
-def _truth(text: str) -> bool:
+def _bool(text: str) -> bool:
     try:
         return _BOOLEANS[fold(text)]
     except KeyError:
@@ -208,7 +208,7 @@ EMPRESA: Final = "Empresa"
 STATUS: Final = enumeration("PROCESSANDO", "EM ANALISE", "CONCLUIDO", "PRE-PROCESSANDO", "PENDENTE")
 TIPO_PESSOA: Final = enumeration(PESSOA, EMPRESA, accepted=("PESSOA", "EMPRESA"))
 RESULTADO: Final = enumeration("VALID", "INVALID")
-BOOLEAN: Final = Kind(_truth, "um destes valores: true, false", "false", json_type="boolean", choices=("true", "false"))
+BOOLEAN: Final = Kind(_bool, "um destes valores: true, false", "false", json_type="boolean", choices=("true", "false"))
 TEXT: Final = Kind(str, "um texto de 1 a 200 caracteres", "consultaPessoaDefault")
 _LENGTH: Final = f"até 200 caracteres (no máximo {_MOST_FOLDED} após a normalização Unicode)"
 NAME: Final = Kind(_with_words, f"um nome com ao menos uma letra ou um dígito e {_LENGTH}", "maria silva")

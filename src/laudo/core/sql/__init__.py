@@ -62,7 +62,7 @@ def total(resource: Resource, owner: Owner) -> Statement:
 
 
 def facets(resource: Resource, owner: Owner, *, apart: bool = True) -> Statement:
-    """Ask for an owner's facets, each row a `Facet`; persons, and reports that are not told `apart`, are one facet."""
+    """Ask for an owner's facets, each row a `Facet`; persons are one facet, and so are reports unless `apart`."""
     if apart and not resource.whole_organization:
         return Statement(_FACETS, owner)
     whole = total(resource, owner)

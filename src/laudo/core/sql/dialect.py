@@ -100,7 +100,7 @@ class Dialect(Protocol):
         """Test that a column is one of the values of an array, the one parameter."""
 
     def among(self, column: str) -> str:
-        """Test the same for each row met, where no index leads to the values of the array."""
+        """Test the same for each row read, where no index leads to the values of the array."""
 
     def unsought(self, column: str, *, is_text: bool = False) -> str:
         """Name a column so that the engine tests it and does not choose an index that begins with it."""

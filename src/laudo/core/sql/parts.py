@@ -117,8 +117,8 @@ def beside(value: Statement, asked: Statement) -> Statement:
 
 @cache
 def compared(axis: Axis, operator: str) -> str:
-    marks = ", ".join("?" * len(axis.names))
-    return f"({', '.join(axis.names)}) {operator} ({marks})"
+    placeholders = ", ".join("?" * len(axis.names))
+    return f"({', '.join(axis.names)}) {operator} ({placeholders})"
 
 
 @cache

@@ -10,23 +10,23 @@ from laudo.core.sql.parts import ON_AXIS, Clauses, Where, ends, source, tallied,
 
 
 def total(axis: Axis, owner: Owner) -> Statement:
-    """Ask how many rows a list has in all, which is stored beside its version."""
+    """Ask how many rows a list has in all, which is stored with its version."""
     return Statement(_REPORTS, owner) if axis.faceted else Statement(_PERSONS, (owner.id_organizacao,))
 
 
 def children(lookup: Children, owner: Owner, dialect: Dialect) -> Statement:
     place = (*tallied(lookup.axis, owner), lookup.parent)
     if lookup.facets is None:
-        return Statement(f"SELECT bucket, lower, total FROM bucket WHERE {_BELOW} ORDER BY lower", place)
+        return Statement(f"SELECT bucket, lower, total FROM bucket WHERE {_CHILDREN} ORDER BY lower", place)
     counted = lookup.facets if lookup.others is None else lookup.others
     total = "coalesce(held, 0)" if lookup.others is None else "total - coalesce(held, 0)"
     held = (
         f"SELECT bucket, CAST(sum(total) AS bigint) AS held FROM tally "
-        f"WHERE {_BELOW} AND {dialect.member('facet')} GROUP BY bucket"
+        f"WHERE {_CHILDREN} AND {dialect.member('facet')} GROUP BY bucket"
     )
     text = (
         f"SELECT bucket, lower, {total} FROM bucket LEFT JOIN ({held}) AS counted USING (bucket) "
-        f"WHERE {_BELOW} ORDER BY lower"
+        f"WHERE {_CHILDREN} ORDER BY lower"
     )
     return Statement(text, (*place, list(counted), *place))
 
@@ -42,13 +42,13 @@ def before(lookup: Before, owner: Owner, dialect: Dialect) -> Statement:
     Along an axis these mostly rise or fall, so few other buckets are in the span.
     """
     place = (*tallied(lookup.axis, owner), lookup.parent)
-    span = f"SELECT min(bucket) AS low, max(bucket) AS high FROM bucket WHERE {_BELOW} AND lower < ?"
+    span = f"SELECT min(bucket) AS low, max(bucket) AS high FROM bucket WHERE {_CHILDREN} AND lower < ?"
     within = "bucket BETWEEN (SELECT low FROM span) AND (SELECT high FROM span)"
-    others = f"SELECT bucket FROM bucket WHERE {_BELOW} AND {within} AND lower >= ?"
+    others = f"SELECT bucket FROM bucket WHERE {_CHILDREN} AND {within} AND lower >= ?"
     held = "facet, CAST(sum(total) AS bigint)" if lookup.apart else "CAST(coalesce(sum(total), 0) AS bigint)"
     text = (
         f"WITH span AS ({span}) SELECT {held} FROM tally "
-        f"WHERE {_BELOW} AND {dialect.member('facet')} AND {within} AND bucket NOT IN ({others})"
+        f"WHERE {_CHILDREN} AND {dialect.member('facet')} AND {within} AND bucket NOT IN ({others})"
         f"{_GROUP_BY_FACET if lookup.apart else ''}"
     )
     return Statement(text, (*place, lookup.upper, *place, list(lookup.facets), *place, lookup.upper))
@@ -102,7 +102,7 @@ def _source(axis: Axis, numbers: Numbers, dialect: Dialect) -> str:
 _FEW: Final = 128
 """Up to this many facets, counting in their own ranges costs less than testing the facet of each row of a bucket."""
 _GROUP_BY_FACET: Final = " GROUP BY facet"
-_BELOW: Final = f"{ON_AXIS} AND parent = ?"
+_CHILDREN: Final = f"{ON_AXIS} AND parent = ?"
 _REPORTS: Final = "SELECT total FROM conta WHERE id_organizacao = ? AND id_conta = ?"
 _PERSONS: Final = "SELECT total FROM organizacao WHERE id_organizacao = ?"
 _HOLDING: Final = f"""

@@ -116,7 +116,7 @@ def _written(write: Write) -> str:
 
 
 def _query(words: Sequence[str], owner: Owner) -> str:
-    """Write words for the index, each with its organization before it, which keeps searches apart."""
+    """Write words for the index, each with its organization before it, so that a search finds no other's words."""
     return " & ".join(f"'{owner.id_organizacao}·{word}':*" for word in words)
 
 

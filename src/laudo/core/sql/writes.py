@@ -9,7 +9,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A table; `key` names the columns that tell its rows apart, and `types` gives every column's PostgreSQL type."""
+    """A table; `key` names the columns that identify its rows, and `types` gives every column's PostgreSQL type."""
 
     name: str
     key: tuple[str, ...]
@@ -30,9 +30,9 @@ class How(Enum):
     ADD = auto()
     """The one value is added to that of the row with the key."""
     DELETE = auto()
-    """The row with the key goes; there are no values."""
+    """The row with the key is deleted; there are no values."""
     DELETE_EMPTY = auto()
-    """The row with the key goes if its total is 0."""
+    """The row with the key is deleted if its total is 0."""
 
 
 @dataclass(frozen=True, slots=True)
