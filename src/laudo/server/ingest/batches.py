@@ -10,8 +10,8 @@ from laudo.server.ingest.rows import Prepared, prepared
 
 LEAST: Final = 2_500
 MOST: Final = 20_000
-"""Lines of a batch, unless no more come for a while. The first batch has LEAST. One that took less than SOON is
-followed by one of twice as many, up to MOST; one that took longer than LONG by one of half as many."""
+"""Lines of a batch, unless no more come for a while. The first batch has LEAST. After one that took
+less than SOON, the next has twice as many, up to MOST; after one that took longer than LONG, half as many."""
 SOON: Final = 0.5
 LONG: Final = 1.5
 """Seconds."""
@@ -39,7 +39,7 @@ def batches(found: Iterable[Found | None], source: Source) -> Iterator[Batch]:
     """
     reports: list[Relatorio] = []
     rejected: list[Rejected] = []
-    lines, weight, most, since = 0, 0, LEAST, monotonic()
+    lines, weight, limit, started = 0, 0, LEAST, monotonic()
     for each in found:
         if each:
             lines += 1
@@ -49,20 +49,20 @@ def batches(found: Iterable[Found | None], source: Source) -> Iterator[Batch]:
             weight += _weight(relatorio.nome) + _weight(relatorio.mensagem) + _weight(relatorio.nome_pessoa)
         elif each:
             rejected.append(each)
-        if lines >= most or weight >= WEIGHT or (lines and not each):
+        if lines >= limit or weight >= WEIGHT or (lines and not each):
             yield Batch(prepared(reports), rejected, source.consumed)
             reports, rejected, lines, weight = [], [], 0, 0
-            most, since = _next(most, monotonic() - since), monotonic()
+            limit, started = _next_size(limit, monotonic() - started), monotonic()
     if lines:
         yield Batch(prepared(reports), rejected, source.consumed)
 
 
 def _weight(text: str) -> int:
-    """Give the bytes that a text takes once it was sent: for one that is not ASCII, Python then keeps UTF-8, too."""
+    """Give the bytes that a text takes after it was sent: if it is not ASCII, Python then also keeps it as UTF-8."""
     return getsizeof(text) if text.isascii() else getsizeof(text) + len(text.encode())
 
 
-def _next(most: int, took: float) -> int:
-    if took < SOON:
-        return min(2 * most, MOST)
-    return max(most // 2, LEAST) if took > LONG else most
+def _next_size(limit: int, seconds: float) -> int:
+    if seconds < SOON:
+        return min(2 * limit, MOST)
+    return max(limit // 2, LEAST) if seconds > LONG else limit

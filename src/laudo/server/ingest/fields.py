@@ -89,7 +89,7 @@ def nearest(name: str) -> str:
 
 def _numero(text: str) -> str:
     if not _UUID(text):
-        raise fault("numero", _WRONG)
+        raise fault("numero", _NOT_ACCEPTED)
     return text.lower()
 
 
@@ -117,9 +117,9 @@ def _unusual_instant(text: str) -> int:
     try:
         milliseconds = values.parse_instant(text)
     except ValueError:
-        raise fault("atualizado_em", _WRONG) from None
+        raise fault("atualizado_em", _NOT_ACCEPTED) from None
     if milliseconds < 0:
-        raise fault("atualizado_em", _WRONG)
+        raise fault("atualizado_em", _NOT_ACCEPTED)
     return milliseconds
 
 
@@ -156,11 +156,11 @@ class _Parsed(dict[str, _Value]):
 
     def __missing__(self, text: str) -> _Value:
         if len(text) > _LONGEST_ENUMERATED:
-            raise fault(self._name, _WRONG)
+            raise fault(self._name, _NOT_ACCEPTED)
         try:
             value = cast("_Value", self._parse(text))
         except ValueError:
-            raise fault(self._name, _WRONG) from None
+            raise fault(self._name, _NOT_ACCEPTED) from None
         if len(self) < _MOST_KEPT:
             self[text] = value
         return value
@@ -203,7 +203,7 @@ OPTIONAL: Final = ("resultado", "mensagem", "pendente_validacao_manual", "nome_p
 """The fields that a line may lack; `nome_pessoa` only for an Empresa."""
 
 NOT_UTF8: Final = "not valid UTF-8; accepted: UTF-8, which Excel calls CSV UTF-8"
-_WRONG: Final = "is not accepted"
+_NOT_ACCEPTED: Final = "is not accepted"
 _MOST_KEPT: Final = 4096
 _LONGEST_ENUMERATED: Final = 200
 _EPOCH: Final = date(1970, 1, 1)

@@ -18,7 +18,7 @@ LONG: Final = 1 << 20
 TOO_LONG: Final = f"longer than {LONGEST // 1024} KiB"
 
 WAIT: Final = 1.0
-"""Seconds for which what has come from a stream may wait for more."""
+"""Seconds that bytes from a stream may wait for more to come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class Unread:
     quotes: int = 0
     final: bool = False
     """Nothing can be read after it."""
-    begins: bytes = field(default=b"", repr=False)
-    """The beginning of a line that is too long, from which the format of the file can be told."""
+    beginning: bytes = field(default=b"", repr=False)
+    """The beginning of a line that is too long, which shows the format of the file."""
 
 
 Line = bytes | Unread
@@ -69,11 +69,11 @@ class Source:
     def lines(self) -> Iterator[tuple[int, Line] | None]:
         """Give every line with its number, without its line feed, and an `Unread` for each that is too long.
 
-        None says that what has come has waited for WAIT seconds, and that no more is there. A gzip stream that ends
+        None says that data has waited for WAIT seconds, and that no more has come. A gzip stream that ends
         early or is damaged ends with an `Unread` that is `final`, in place of the line that was being read. Raises
         NotGzipError, and OSError as the stream does.
         """
-        number, tail, quotes, begins = 1, b"", 0, b""
+        number, tail, quotes, beginning = 1, b"", 0, b""
         try:
             for chunk in self._chunks():
                 if not chunk:
@@ -81,18 +81,18 @@ class Source:
                     continue
                 first, *rest = chunk.split(b"\n")
                 tail += first
-                if begins or len(tail) > LONGEST:
-                    quotes, begins, tail = quotes + tail.count(b'"'), begins or tail[:_BEGINNING], b""
+                if beginning or len(tail) > LONGEST:
+                    quotes, beginning, tail = quotes + tail.count(b'"'), beginning or tail[:_BEGINNING_LENGTH], b""
                 if rest:
-                    yield number, Unread(TOO_LONG, quotes, begins=begins) if begins else tail
-                    tail, quotes, begins = rest.pop(), 0, b""
+                    yield number, Unread(TOO_LONG, quotes, beginning=beginning) if beginning else tail
+                    tail, quotes, beginning = rest.pop(), 0, b""
                     yield from enumerate(rest, number + 1)
                     number += 1 + len(rest)
         except _DamageError as damage:
             yield number, Unread(str(damage), final=True)
             return
-        if begins:
-            yield number, Unread(TOO_LONG, quotes, begins=begins)
+        if beginning:
+            yield number, Unread(TOO_LONG, quotes, beginning=beginning)
         elif tail:
             yield number, tail
 
@@ -111,10 +111,10 @@ class Source:
             yield from blocks
 
     def _blocks(self) -> Iterator[bytes]:
-        """Give the bytes as they come; empty ones once what has come before has waited for long enough."""
-        waiting = None if self.size is not None else _Waiting.on(self._stream)
+        """Give the bytes as they come, and empty ones when earlier bytes have waited long enough."""
+        poller = None if self.size is not None else _Poller.on(self._stream)
         while True:
-            while waiting and not waiting.is_over():
+            while poller and not poller.wait():
                 yield b""
             block = self._read()
             if not block:
@@ -131,13 +131,13 @@ class Source:
             raise
 
 
-class _Waiting:
-    """Waits for a descriptor: at first for ever, and once something has come, until that has waited for WAIT."""
+class _Poller:
+    """Waits for data on a descriptor: at first for ever, and once some has come, for WAIT seconds from then on."""
 
     def __init__(self, descriptor: int) -> None:
         self._poll = select.poll()
         self._poll.register(descriptor, select.POLLIN)
-        self._ends: float | None = None
+        self._deadline: float | None = None
 
     @classmethod
     def on(cls, stream: Stream) -> Self | None:
@@ -145,14 +145,14 @@ class _Waiting:
         descriptor = _descriptor(stream)
         return None if descriptor is None else cls(descriptor)
 
-    def is_over(self) -> bool:
-        """Wait; tells whether something has come, or the stream has ended."""
-        left = None if self._ends is None else 1000 * max(0.0, self._ends - monotonic())
-        if not self._poll.poll(left):
-            self._ends = None
+    def wait(self) -> bool:
+        """Wait; tells whether data has come, or the stream has ended."""
+        timeout = None if self._deadline is None else 1000 * max(0.0, self._deadline - monotonic())
+        if not self._poll.poll(timeout):
+            self._deadline = None
             return False
-        if self._ends is None:
-            self._ends = monotonic() + WAIT
+        if self._deadline is None:
+            self._deadline = monotonic() + WAIT
         return True
 
 
@@ -208,6 +208,6 @@ def _descriptor(stream: Stream) -> int | None:
 
 _TRUNCATED: Final = "truncated gzip: the file ends too early; nothing from this line on was read"
 _CORRUPT: Final = "corrupt gzip: the data is damaged; nothing from this line on was read"
-_BEGINNING: Final = 64
+_BEGINNING_LENGTH: Final = 64
 _GZIP: Final = b"\x1f\x8b"
 _GZIP_FORMAT: Final = 16 + zlib.MAX_WBITS

@@ -16,8 +16,8 @@ def parse(line: bytes) -> Draft | None:
         draft = _decode(line)
     except ValueError:
         return parse_strictly(line) if line.strip() else None
-    # msgspec keeps the last of two equal keys and does not tell. Each key and each text has two quotes, so that with
-    # a key too many, or an escaped quote, the line has more of them than the fields seen account for.
+    # msgspec silently keeps the last of two equal keys. Each key and each text has two quotes, so a line with a
+    # repeated key or an escaped quote has more quotes than its fields need.
     return draft if line.count(b'"') == _quotes(draft) else parse_strictly(line)
 
 
@@ -44,10 +44,10 @@ def _types(name: str) -> tuple[type, ...]:
     return (bool, str, type(None)) if name == "pendente_validacao_manual" else (str, type(None))
 
 
-_DEEPEST: Final = 64
+_MOST_BRACKETS: Final = 64
 """Brackets that a line may open outside its texts: how deep Python's parser can go is not defined."""
 _TEXTS: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL).sub
-"""Removes texts, even one that is never closed: to look for it again from each of its quotes would take minutes."""
+"""Removes texts, even one that is never closed: searching again from each of its quotes would take minutes."""
 _OPENING: Final = re.compile(rb"[\[{]").findall
 
 
@@ -58,10 +58,10 @@ class _Pairs(list[tuple[str, object]]):
 
 
 def _pairs(line: bytes) -> _Pairs:
-    if len(_OPENING(_TEXTS(b"", line))) > _DEEPEST:
+    if len(_OPENING(_TEXTS(b"", line))) > _MOST_BRACKETS:
         raise FaultError("nested too deeply; accepted: one object of texts and booleans")
     try:
-        value = _strictly(line.decode())
+        value = _decode_strictly(line.decode())
     except UnicodeDecodeError:
         raise FaultError(NOT_UTF8) from None
     except json.JSONDecodeError as error:
@@ -75,7 +75,7 @@ def _refuse_constant(_: str) -> NoReturn:
     raise FaultError("not valid JSON: NaN and Infinity are not JSON values")
 
 
-def _not_a_text(_: str) -> float:
+def _as_zero(_: str) -> float:
     return 0.0
 
 
@@ -91,6 +91,6 @@ def _quotes(draft: Draft) -> int:
 _QUOTES_REQUIRED: Final = 4 * (len(ACCEPTED) - len(OPTIONAL))
 _QUOTES: Final[dict[type, int]] = {UnsetType: 0, type(None): 2, bool: 2, str: 4}
 _decode: Final = msgspec.json.Decoder(Draft).decode
-_strictly: Final = json.JSONDecoder(
-    object_pairs_hook=_Pairs, parse_constant=_refuse_constant, parse_int=_not_a_text, parse_float=_not_a_text
+_decode_strictly: Final = json.JSONDecoder(
+    object_pairs_hook=_Pairs, parse_constant=_refuse_constant, parse_int=_as_zero, parse_float=_as_zero
 ).decode

@@ -45,7 +45,7 @@ def read(
     Raises RecordsError, at the first step, if the file or the header of a CSV cannot be read, and OSError as the
     stream does. Memory is bounded whatever the stream holds; only one block is read ahead.
     """
-    lines = _unmarked(source)
+    lines = _lines(source)
     first = next((each for each in lines if each and (isinstance(each[1], Unread) or each[1].strip())), None)
     if first is None:
         return
@@ -82,13 +82,13 @@ def _records(
             yield number, relatorio
 
 
-def _unmarked(source: Source) -> Iterator[tuple[int, Line] | None]:
+def _lines(source: Source) -> Iterator[tuple[int, Line] | None]:
     """Give the lines of a source, the first one without its byte order mark; raises RecordsError."""
     lines = source.lines()
     try:
         for each in lines:
             if each and isinstance(each[1], bytes):
-                yield each[0], _without_mark(each[1])
+                yield each[0], _without_bom(each[1])
             else:
                 yield each
             if each:
@@ -98,23 +98,23 @@ def _unmarked(source: Source) -> Iterator[tuple[int, Line] | None]:
         raise RecordsError("the name ends in .gz, but the content is not gzip") from None
 
 
-def _without_mark(line: bytes) -> bytes:
-    for encoding, begins in _OTHERS.items():
-        if begins(line):
+def _without_bom(line: bytes) -> bytes:
+    for encoding, matches in _OTHER_ENCODINGS.items():
+        if matches(line):
             raise RecordsError(f"the file is {encoding}; accepted: UTF-8")
     return line.removeprefix(BOM_UTF8)
 
 
 def _format(name: str, line: Line) -> Format:
-    begins = line.begins if isinstance(line, Unread) else line
-    if begins.lstrip().startswith(b"["):
+    beginning = line.beginning if isinstance(line, Unread) else line
+    if beginning.lstrip().startswith(b"["):
         raise RecordsError("the file is a JSON array; accepted: NDJSON, one object per line, or CSV")
-    if _ANSWER(begins):
-        way = "write its items one per line, as `jq -c '.result.itens[]'` does, and add nome_pessoa"
-        raise RecordsError(f"the file is an answer of the API; {way}")
-    if begins.strip() == b"{":
-        way = "write one object per line, as `jq -c .` does, or `jq -c '.result.itens[]'` for an answer of the API"
-        raise RecordsError(f"the file has an object on several lines; {way}")
+    if _ANSWER(beginning):
+        hint = "write its items one per line, as `jq -c '.result.itens[]'` does, and add nome_pessoa"
+        raise RecordsError(f"the file is an answer of the API; {hint}")
+    if beginning.strip() == b"{":
+        hint = "write one object per line, as `jq -c .` does, or `jq -c '.result.itens[]'` for an answer of the API"
+        raise RecordsError(f"the file has an object on several lines; {hint}")
     by_name = _SUFFIXES.get(PurePath(name.lower().removesuffix(".gz")).suffix)
     if by_name or isinstance(line, Unread):
         return by_name or "ndjson"
@@ -129,7 +129,7 @@ def _header(number: int, line: Line) -> tabular.Header:
 
 
 _ANSWER: Final = re.compile(rb'\s*\{\s*"result"\s*:\s*\{').match
-_OTHERS: Final = {
+_OTHER_ENCODINGS: Final = {
     "UTF-32": re.compile(rb"\xff\xfe\0\0|\0\0(\xfe\xff|\0[^\0])|[^\0]\0\0\0").match,
     "UTF-16": re.compile(rb"\xff\xfe|\xfe\xff|\0[^\0]|[^\0]\0").match,
 }

@@ -54,12 +54,12 @@ def header(line: Line) -> Header:
     if isinstance(line, Unread):
         raise FaultError(f"the header is {line.reason}")
     separator = "," if b"," in line or b";" not in line else ";"
-    if _opened(line, separator.encode(), inside=False) is not None:
+    if _open_cell(line, separator.encode(), inside=False) is not None:
         raise FaultError("the header has a quote that is never closed")
     names = [cell.strip() for cell in _cells(line, separator)]
     _require_header(names)
-    places = [names.index(name) if name in names else len(names) for name in ACCEPTED]
-    return Header(len(names), separator, cast("_Places", itemgetter(*places)))
+    positions = [names.index(name) if name in names else len(names) for name in ACCEPTED]
+    return Header(len(names), separator, cast("_Places", itemgetter(*positions)))
 
 
 def rows(lines: Iterator[tuple[int, Line] | None], separator: str) -> Iterator[tuple[int, Line] | None]:
@@ -67,22 +67,22 @@ def rows(lines: Iterator[tuple[int, Line] | None], separator: str) -> Iterator[t
 
     A row ends where its quotes close, however far away: what a quoted cell holds is never taken for a row.
     """
-    separating = separator.encode()
+    separator_bytes = separator.encode()
     for each in lines:
         if each is None or (isinstance(each[1], bytes) and b'"' not in each[1]):
             yield each
         else:
-            yield from _joined(each, lines, separating)
+            yield from _joined(each, lines, separator_bytes)
 
 
 def _joined(
     first: tuple[int, Line], lines: Iterator[tuple[int, Line] | None], separator: bytes
 ) -> Iterator[tuple[int, Line] | None]:
-    """Give the row that begins on a line; before it comes a None for each time that the next line is not there yet."""
-    kept = bytearray()
-    began: int | None = None
-    """The line on which the quoted cell began that is still open."""
-    longest: int | None = None
+    """Give the row that begins on a line, after a None for each time that the next line has not come yet."""
+    row = bytearray()
+    open_line: int | None = None
+    """The line on which the cell began whose quote is still open."""
+    long_cell_line: int | None = None
     """The same for the cell that made the row too long."""
     overlong = False
     for each in chain((first,), lines):
@@ -90,51 +90,51 @@ def _joined(
             yield None
             continue
         number, part = each
-        before = began
+        open_line_before = open_line
         if isinstance(part, Unread):
             if part.final:
                 yield first[0], part
                 return
             if part.quotes % 2:
-                began = number if began is None else None
+                open_line = number if open_line is None else None
             overlong = True
         else:
-            place = _opened(part, separator, inside=began is not None)
-            began = began if place == _BEFORE else None if place is None else number
-            kept += part + b"\n"
-            overlong = overlong or len(kept) > LONGEST
+            place = _open_cell(part, separator, inside=open_line is not None)
+            open_line = open_line if place == _EARLIER_LINE else None if place is None else number
+            row += part + b"\n"
+            overlong = overlong or len(row) > LONGEST
         if overlong:
-            longest = longest or before or began
-            kept.clear()
-        if began is None:
-            yield first[0], Unread(_too_long(longest, number)) if overlong else bytes(kept[:-1])
+            long_cell_line = long_cell_line or open_line_before or open_line
+            row.clear()
+        if open_line is None:
+            yield first[0], Unread(_too_long(long_cell_line, number)) if overlong else bytes(row[:-1])
             return
-    yield first[0], Unread(_NEVER_CLOSED.format(began), final=True)
+    yield first[0], Unread(_NEVER_CLOSED.format(open_line), final=True)
 
 
-def _too_long(began: int | None, ended: int) -> str:
-    """Say that a row is too long, and if a quote has joined several lines, on which one that quote is."""
-    return TOO_LONG if began is None or began == ended else _SPANS.format(ended, began)
+def _too_long(first: int | None, last: int) -> str:
+    """Say that a row is too long; if a quote has joined several lines, also on which line it is."""
+    return TOO_LONG if first is None or first == last else _PROBABLY_NEVER_CLOSED.format(last, first)
 
 
-def _opened(line: bytes, separator: bytes, *, inside: bool) -> int | None:
-    """Give where the quoted cell begins that is still open at the end of a line, None if there is none.
+def _open_cell(line: bytes, separator: bytes, *, inside: bool) -> int | None:
+    """Give the position of the quoted cell that is still open at the end of a line, None if there is none.
 
-    It is _BEFORE if the line began `inside` that cell.
+    It is _EARLIER_LINE if the line began `inside` that cell.
     """
-    opened, place = _BEFORE if inside else None, 0
+    start, place = _EARLIER_LINE if inside else None, 0
     if not inside and line.startswith(b'"'):
-        opened, place = 0, 1
+        start, place = 0, 1
     while True:
-        place = line.find(separator + b'"' if opened is None else b'"', place)
+        place = line.find(separator + b'"' if start is None else b'"', place)
         if place < 0:
-            return opened
-        if opened is None:
-            opened, place = place + 1, place + 2
+            return start
+        if start is None:
+            start, place = place + 1, place + 2
         elif line[place + 1 : place + 2] == b'"':
             place += 2
         else:
-            opened, place = None, place + 1
+            start, place = None, place + 1
 
 
 def _cells(row: bytes, separator: str) -> list[str]:
@@ -164,9 +164,9 @@ def _require_header(names: list[str]) -> None:
         raise FaultError(f"the header lacks {', '.join(missing)}")
 
 
-_BEFORE: Final = -1
-_MEND: Final = "hint: close or remove that quote, and import the file again"
-_NEVER_CLOSED: Final = f"the quote that opens a cell on line {{}} is never closed; nothing after it was read; {_MEND}"
-_SPANS: Final = (
-    f"{TOO_LONG}, up to line {{}}: the quote that opens a cell on line {{}} was probably never closed; {_MEND}"
+_EARLIER_LINE: Final = -1
+_HINT: Final = "hint: close or remove that quote, and import the file again"
+_NEVER_CLOSED: Final = f"the quote that opens a cell on line {{}} is never closed; nothing after it was read; {_HINT}"
+_PROBABLY_NEVER_CLOSED: Final = (
+    f"{TOO_LONG}, up to line {{}}: the quote that opens a cell on line {{}} was probably never closed; {_HINT}"
 )
