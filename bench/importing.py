@@ -105,7 +105,7 @@ def _insert(store: Path, reports: Iterable[Relatorio], size: int) -> float:
     database, owner = _prepared(store)
     numbers = FacetNumbers(owner)
     with database.transaction() as connection:
-        each = (rows.whole(rows.prepared([one]), owner, numbers.number) for one in reports)
+        each = (rows.complete(rows.prepared([one]), owner, numbers.number) for one in reports)
         whole = list(chain.from_iterable(each))
         numbers.write(connection)
     started = time.perf_counter()

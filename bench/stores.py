@@ -21,14 +21,14 @@ from laudo.server.ingest import rows
 from laudo.server.ingest.facets import FacetNumbers
 from laudo.server.ingest.progress import SILENT
 from laudo.server.ingest.records import Relatorio
-from laudo.server.ingest.rows import BESIDES
+from laudo.server.ingest.rows import ALL_BUT_KEY
 from laudo.server.ingest.verify import repair
 from laudo.server.ingest.writer import Ingest
 from laudo.server.stores import open_store
 
 ORGANIZACAO: Final = "Organização Exemplo"
 _BATCH: Final = 50_000
-INSERT: Final = Write(How.INSERT, RELATORIO, BESIDES)
+INSERT: Final = Write(How.INSERT, RELATORIO, ALL_BUT_KEY)
 _FIRST: Final = "SELECT id_organizacao, id_conta FROM conta ORDER BY id_conta LIMIT 1"
 _INDEXES: Final = "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'relatorio'"
 _INDEXES_ON_SERVER: Final = """
@@ -138,7 +138,7 @@ def _fill(database: Database, plan: Plan, indexes_are: str) -> None:
     reports = _changed(invent.relatorios(plan.reports), plan)
     while batch := list(islice(reports, _BATCH)):
         with database.transaction() as connection:
-            connection.write(INSERT, rows.whole(rows.prepared(batch), owner, numbers.number))
+            connection.write(INSERT, rows.complete(rows.prepared(batch), owner, numbers.number))
             numbers.write(connection)
     with database.transaction() as connection:
         for _, text in indexes:

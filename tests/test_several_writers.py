@@ -105,7 +105,7 @@ def _written(database: Database, writer: int, contas: Sequence[int]) -> list[Bat
             batch.counts = ingest.write(batch.reports)
         else:
             batch.gone = ingest.delete(batch.deleted)
-        batch.version = ingest._known.conta
+        batch.version = ingest._versions.conta
     return batches
 
 

@@ -36,9 +36,9 @@ def test_the_total_of_every_word_prefix_equals_a_count(
     with stores.passing() as url:
         database = open_store(url, write=True)
         with database.transaction() as connection:
-            vocabulary.move(connection, 7, came, ())
-            vocabulary.move(connection, 8, ["ab ac", "b"], ())
-            vocabulary.move(connection, 7, later, went)
+            vocabulary.update(connection, 7, came, ())
+            vocabulary.update(connection, 8, ["ab ac", "b"], ())
+            vocabulary.update(connection, 7, later, went)
             beginnings = {word[:end] for name in (*came, *later) for word in name.split() for end in range(1, 7)}
             for beginning in {*beginnings, "a", "zz"}:
                 asked = sql.statement(Found((beginning,)), Owner(7, 1), connection.dialect)
@@ -84,7 +84,7 @@ def test_migrating_an_older_store_counts_its_words(
     store: Store, account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(counting, "CHUNK", 1)
-    monkeypatch.setattr(vocabulary, "_MOST_HELD", 1)
+    monkeypatch.setattr(vocabulary, "_MOST_IN_MEMORY", 1)
     named = [relatorio(999, numero_documento=cpf(999), nome_pessoa="Maria Mar")]
     store.write(account, [*many(240), *named])
     before = contents(store.database)["word"]

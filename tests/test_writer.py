@@ -221,13 +221,13 @@ def test_a_person_is_looked_up_only_when_the_newest_report_leaves(
     """In an organization with a thousand accounts it would take a thousand look-ups, or a read of as many reports."""
     ingest.write([relatorio(n, nome_pessoa=f"Nome {n}", atualizado_em=NOON + n // 2) for n in range(1, 6)])
     looked: list[int] = []
-    asked = Pessoas._asked
+    read_newest = Pessoas._newest
 
     def counted(self: Pessoas, connection: Connection, cpfs: list[str]) -> dict[str, claims.Row]:
         looked.append(len(cpfs))
-        return asked(self, connection, cpfs)
+        return read_newest(self, connection, cpfs)
 
-    monkeypatch.setattr(Pessoas, "_asked", counted)
+    monkeypatch.setattr(Pessoas, "_newest", counted)
     for leaving, left in ((1, "Nome 4"), (4, "Nome 5"), (2, "Nome 5"), (5, "Nome 3"), (3, None)):
         assert ingest.delete([numero(leaving)]) == 1
         assert [name for name, _ in people(acme).values()] == ([left] if left else [])

@@ -10,8 +10,8 @@ from laudo.server.ingest.rows import Prepared, prepared
 
 LEAST: Final = 2_500
 MOST: Final = 20_000
-"""Lines of a batch, unless no more come for a while. The first batch has LEAST. After one that took
-less than SOON, the next has twice as many, up to MOST; after one that took longer than LONG, half as many."""
+"""Lines of a batch, unless no more come for a while. The first batch has LEAST. After one that took less than SOON,
+the next has twice as many, up to MOST; after one that took longer than LONG, half as many."""
 SOON: Final = 0.5
 LONG: Final = 1.5
 """Seconds."""

@@ -1,4 +1,4 @@
-"""The buckets of an axis that a writer has read: coarse ones, and fine ones below those where rows came or went."""
+"""The buckets of an axis that a writer has read: coarse ones, and the fine ones of those whose rows changed."""
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -11,7 +11,7 @@ from typing import Final
 from laudo.core.tally import COARSE
 from laudo.server.database import Row, StoreError
 
-Placed = Counter[tuple[int, int]]
+RowCounts = Counter[tuple[int, int]]
 """(place of the next bucket, facet) -> how many rows there are."""
 
 
@@ -37,7 +37,7 @@ class Buckets:
         """Start with buckets given as rows of the store."""
         self._buckets = _ordered(rows)
         self._lowers = [bucket.lower for bucket in self._buckets]
-        self._begun = set(self._lowers)
+        self._lower_set = set(self._lowers)
 
     def __len__(self) -> int:
         return len(self._buckets)
@@ -59,31 +59,31 @@ class Buckets:
     def insert(self, place: int, bucket: Bucket) -> None:
         self._buckets.insert(place, bucket)
         self._lowers.insert(place, bucket.lower)
-        self._begun.add(bucket.lower)
+        self._lower_set.add(bucket.lower)
 
     def drop(self, place: int) -> None:
-        self._begun.discard(self._lowers[place])
+        self._lower_set.discard(self._lowers[place])
         del self._buckets[place], self._lowers[place]
 
-    def begin(self, place: int, lower: bytes) -> None:
-        """Let the bucket at a place begin at another key, still between those of its neighbours."""
-        self._begun.discard(self._lowers[place])
-        self._begun.add(lower)
+    def set_lower(self, place: int, lower: bytes) -> None:
+        """Make the bucket at a place begin at another key, still between those of its neighbours."""
+        self._lower_set.discard(self._lowers[place])
+        self._lower_set.add(lower)
         self._buckets[place].lower = self._lowers[place] = lower
 
-    def beginning(self, keys: Iterable[bytes]) -> set[Bucket]:
+    def starting_at(self, keys: Iterable[bytes]) -> set[Bucket]:
         """Give the buckets that begin at some keys."""
-        return {self._buckets[bisect_left(self._lowers, key)] for key in self._begun.intersection(keys)}
+        return {self._buckets[bisect_left(self._lowers, key)] for key in self._lower_set.intersection(keys)}
 
-    def counted(self, keys: Iterable[bytes], facets: Iterable[int]) -> Placed:
+    def counted(self, keys: Iterable[bytes], facets: Iterable[int]) -> RowCounts:
         """Count rows, given by their keys and facets, by bucket and facet."""
         return Counter(zip(map(partial(bisect_right, self._lowers), keys), facets, strict=False))
 
-    def closed(self, counted: Placed) -> set[Bucket]:
+    def coarse(self, counted: RowCounts) -> set[Bucket]:
         """Give the coarse buckets that counted rows are in."""
-        return {bucket for after, _ in counted if (bucket := self._buckets[after - 1]).is_coarse}
+        return {bucket for next_place, _ in counted if (bucket := self._buckets[next_place - 1]).is_coarse}
 
-    def open(self, coarse: Iterable[Bucket], rows: Iterable[Row]) -> None:
+    def expand(self, coarse: Iterable[Bucket], rows: Iterable[Row]) -> None:
         """Replace coarse buckets by the fine ones below them, given as rows of the store."""
         found: dict[int, list[Bucket]] = {bucket.number: [] for bucket in coarse}
         for bucket in _ordered(rows):
@@ -94,7 +94,7 @@ class Buckets:
             place, children = self.place(bucket), found[bucket.number]
             self._buckets[place : place + 1] = children
             self._lowers[place : place + 1] = [child.lower for child in children]
-            self._begun.update(child.lower for child in children)
+            self._lower_set.update(child.lower for child in children)
 
 
 def _ordered(rows: Iterable[Row]) -> list[Bucket]:

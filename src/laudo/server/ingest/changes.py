@@ -7,11 +7,11 @@ from laudo.server.database import Connection, Row
 
 
 @disclosure.nothing
-class Moved(NamedTuple):
-    """Reports as they were before (`went`) and as they are after (`came`); one that is changed is in both."""
+class Diff(NamedTuple):
+    """Reports as they were before and as they are after; one that is changed is in both."""
 
-    went: list[Row]
-    came: list[Row]
+    before: list[Row]
+    after: list[Row]
 
 
 class Counts(NamedTuple):

@@ -27,7 +27,7 @@ class Claims(NamedTuple):
         return f"Claims(newest={len(self.newest)}, tied={len(self.tied)})"
 
 
-NONE: Final = Claims({}, set())
+NO_CLAIMS: Final = Claims({}, set())
 
 
 def claims(reports: Iterable[tuple[str, int, str]]) -> Claims:

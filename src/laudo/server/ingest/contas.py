@@ -4,7 +4,7 @@ from laudo.core import axes
 from laudo.core.sql import Owner
 from laudo.server.database import Connection, Row
 from laudo.server.ingest import moves, rows
-from laudo.server.ingest.changes import Moved
+from laudo.server.ingest.changes import Diff
 from laudo.server.ingest.facets import FacetNumbers
 from laudo.server.ingest.moves import Move
 from laudo.server.ingest.remembered import Remembered
@@ -29,16 +29,16 @@ class Conta:
         """All that is remembered."""
         return [self.facets, *self._tallies]
 
-    def follow(self, connection: Connection, moved: Moved) -> None:
-        """Update the counts for reports that went and came."""
-        went_and_came = [*self._moves(moved.went, -1), *self._moves(moved.came, 1)]
+    def update(self, connection: Connection, diff: Diff) -> None:
+        """Update the counts for changed reports."""
+        both = [*self._moves(diff.before, -1), *self._moves(diff.after, 1)]
         self.facets.write(connection)
-        moves.follow(connection, went_and_came)
+        moves.apply(connection, both)
         for tally in self._tallies:
             tally.write(connection, self.facets.all)
 
     def _moves(self, reports: list[Row], by: int) -> list[Move]:
-        """Count the facets of reports that came (1) or went (-1), and give what the tallies have to count."""
+        """Count the facets of reports that were added (1) or removed (-1), and give what the tallies have to count."""
         if not reports:
             return []
         columns = rows.columns(reports)

@@ -16,21 +16,21 @@ from laudo.server.database import Connection, Row
 CHUNK: Final = 20_000
 """Rows that are read at once."""
 
-Placed = tuple[Any, ...]
+KeyAndFacet = tuple[Any, ...]
 """The key of a row, and last its facet (0 for a person)."""
 
-Held = Counter[int]
+FacetCounts = Counter[int]
 """Facet -> how many rows have it."""
 
 
-def totals(connection: Connection, owner: Owner) -> Held:
+def totals(connection: Connection, owner: Owner) -> FacetCounts:
     """Count an account's reports by facet."""
     source_ = source(axes.RELATORIO_NUMERO, connection.dialect, by_facet=True)
     text = f"SELECT facet, count(*) FROM {source_} WHERE id_organizacao = ? AND id_conta = ? GROUP BY facet"
     return Counter(dict(connection.fetch(Statement(text, owner))))
 
 
-def rows(connection: Connection, axis: Axis, owner: Owner) -> Iterator[list[Placed]]:
+def rows(connection: Connection, axis: Axis, owner: Owner) -> Iterator[list[KeyAndFacet]]:
     """Give all rows of an owner in the order of an axis, some 20,000 at once; never an empty list."""
     if axis.faceted and not axis.covers_facet:
         return _by_facets(connection, axis, owner)
@@ -38,43 +38,43 @@ def rows(connection: Connection, axis: Axis, owner: Owner) -> Iterator[list[Plac
 
 
 class Range(NamedTuple):
-    """The rows from one key, or from the beginning, up to the next one; `begun` if a row has the very key."""
+    """The rows from one key, or from the beginning, up to the next one; `key_exists` if a row has exactly that key."""
 
-    held: Held
-    begun: bool = True
+    counts: FacetCounts
+    key_exists: bool = True
 
 
-def between(chunks: Iterable[list[Placed]], ends: Sequence[Key]) -> Iterator[Range]:
+def between(chunks: Iterable[list[KeyAndFacet]], ends: Sequence[Key]) -> Iterator[Range]:
     """Count the rows before each of the ascending `ends`, and finally those from the last one on."""
-    found, index = Range(Held()), 0
+    found, index = Range(FacetCounts()), 0
     for chunk in chunks:
         start = 0
         while index < len(ends) and ends[index] <= chunk[-1]:
             end = bisect_left(chunk, ends[index], start)
-            found.held.update(map(_FACET, chunk[start:end]))
+            found.counts.update(map(_FACET, chunk[start:end]))
             yield found
-            found, index, start = Range(Held(), chunk[end][:-1] == ends[index]), index + 1, end
-        found.held.update(map(_FACET, chunk[start:]))
+            found, index, start = Range(FacetCounts(), chunk[end][:-1] == ends[index]), index + 1, end
+        found.counts.update(map(_FACET, chunk[start:]))
     yield found
     for _ in ends[index:]:
-        yield Range(Held(), begun=False)
+        yield Range(FacetCounts(), key_exists=False)
 
 
-def evenly(chunks: Iterable[list[Placed]], fill: int) -> Iterator[tuple[Key, Held]]:
-    """Count rows in groups of `fill`: gives the key of the first one, and the rows by facet."""
-    waiting: list[Placed] = []
+def grouped(chunks: Iterable[list[KeyAndFacet]], size: int) -> Iterator[tuple[Key, FacetCounts]]:
+    """Count rows in groups of `size`: gives the key of the first one, and the rows by facet."""
+    pending: list[KeyAndFacet] = []
     for chunk in chunks:
-        waiting += chunk
-        whole = len(waiting) // fill * fill
-        for start in range(0, whole, fill):
-            yield _counted(waiting[start : start + fill])
-        del waiting[:whole]
-    if waiting:
-        yield _counted(waiting)
+        pending += chunk
+        full = len(pending) // size * size
+        for start in range(0, full, size):
+            yield _counted(pending[start : start + size])
+        del pending[:full]
+    if pending:
+        yield _counted(pending)
 
 
-def _counted(part: list[Placed]) -> tuple[Key, Held]:
-    return part[0][:-1], Held(map(_FACET, part))
+def _counted(part: list[KeyAndFacet]) -> tuple[Key, FacetCounts]:
+    return part[0][:-1], FacetCounts(map(_FACET, part))
 
 
 def chunks(connection: Connection, axis: Axis, owner: Owner, columns: str) -> Iterator[list[Row]]:
@@ -94,7 +94,7 @@ def chunks(connection: Connection, axis: Axis, owner: Owner, columns: str) -> It
         lower = axis.past(chunk[-1][: len(axis.names)])
 
 
-def _by_facets(connection: Connection, axis: Axis, owner: Owner) -> Iterator[list[Placed]]:
+def _by_facets(connection: Connection, axis: Axis, owner: Owner) -> Iterator[list[KeyAndFacet]]:
     """Read by facet, between keys of an index without the facet, which would have to be fetched for each row."""
     names = ", ".join(axis.names)
     facets = tuple(totals(connection, owner))

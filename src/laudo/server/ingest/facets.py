@@ -19,7 +19,7 @@ class FacetNumbers:
         self._owner = owner
         self._numbers: dict[Combination, int] = {}
         self._next = 1
-        self._moved: Counter[int] = Counter()
+        self._deltas: Counter[int] = Counter()
         self._new: list[tuple[int, Combination]] = []
 
     @property
@@ -28,7 +28,7 @@ class FacetNumbers:
         return tuple(self._numbers.values())
 
     @property
-    def asked(self) -> list[Statement]:
+    def statements(self) -> list[Statement]:
         """The statements that read what `remember` takes."""
         return [Statement(text, self._owner) for text in (_ALL, _HIGHEST)]
 
@@ -37,7 +37,7 @@ class FacetNumbers:
         rows, [(highest,)] = found
         self._numbers = {tuple(combination): number for number, *combination in rows}
         self._next = max(highest or 0, *self._numbers.values(), 0) + 1
-        self._moved.clear()
+        self._deltas.clear()
         self._new.clear()
 
     def number(self, combination: Combination) -> int:
@@ -50,16 +50,16 @@ class FacetNumbers:
         return number
 
     def add(self, numbers: Iterable[int], by: int) -> None:
-        """Count reports that came (1) or went (-1), each by its facet's number."""
+        """Count reports that were added (1) or removed (-1), each by its facet's number."""
         for number, reports in Counter(numbers).items():
-            self._moved[number] += reports * by
+            self._deltas[number] += reports * by
 
     def write(self, connection: Connection) -> None:
         """Write the counts and the new facets: only here, where the account's version tells other writers of them."""
         connection.write(_NEW, [(*self._owner, number, *combination) for number, combination in self._new])
         self._new.clear()
-        connection.write(_ADD, [(*self._owner, number, by) for number, by in sorted(self._moved.items()) if by])
-        self._moved.clear()
+        connection.write(_ADD, [(*self._owner, number, by) for number, by in sorted(self._deltas.items()) if by])
+        self._deltas.clear()
 
 
 _ALL: Final = f"SELECT facet, {', '.join(FIELDS)} FROM facet WHERE id_organizacao = ? AND id_conta = ?"

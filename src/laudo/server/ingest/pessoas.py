@@ -10,12 +10,12 @@ from laudo.core.sql.parts import source
 from laudo.core.sql.writes import PESSOA
 from laudo.server.database import Connection
 from laudo.server.ingest import claims, moves, vocabulary, words
-from laudo.server.ingest.changes import Moved
+from laudo.server.ingest.changes import Diff
 from laudo.server.ingest.claims import CPF, CPF_LENGTH, NOME, NOME_BUSCA, RECENCY, Claims, Row
 from laudo.server.ingest.moves import Move
 from laudo.server.ingest.remembered import Remembered
 from laudo.server.ingest.rows import DOCUMENTO, NUMERO
-from laudo.server.ingest.rows import RECENCY as REPORTED
+from laudo.server.ingest.rows import RECENCY as REPORT_RECENCY
 from laudo.server.ingest.tallies import SIZES, Sizes, Tally
 
 
@@ -34,8 +34,8 @@ class Pessoas:
         """Start knowing none."""
         self._id_organizacao = id_organizacao
         self._tallies = tuple(Tally(axis, Owner(id_organizacao, 0), sizes) for axis in axes.OF_PESSOA)
-        self.lost_names = False
-        """Whether some were renamed or deleted: the index of words still has their old names, until it forgets them."""
+        self.has_old_names = False
+        """Whether some were renamed or deleted: the index of words still has their old names, until they are erased."""
 
     @property
     def total(self) -> int:
@@ -47,15 +47,15 @@ class Pessoas:
         """All that is remembered."""
         return self._tallies
 
-    def follow(self, connection: Connection, moved: Moved, claimed: Claims) -> bool:
+    def update(self, connection: Connection, diff: Diff, claimed: Claims) -> bool:
         """Bring the persons of changed reports up to date; tells whether any person changed.
 
-        `claimed` is what the reports say that came; one newer than the person decides at once. If that does not settle
-        it (the newest report left the CPF, or two are equally new), the reports of the CPF are read.
+        `claimed` is what the added reports say; a claim newer than the person decides at once. If none decides (the
+        newest report left the CPF, or two are equally new), the reports of the CPF are read.
         """
-        left = _left(moved)
-        known = self._known(connection, [*claimed.newest, *claimed.tied, *left])
-        unsettled = claimed.tied | {cpf for cpf in left if cpf not in known or left[cpf] <= known[cpf].recency}
+        lost = _lost_cpfs(diff)
+        known = self._known(connection, [*claimed.newest, *claimed.tied, *lost])
+        unsettled = claimed.tied | {cpf for cpf in lost if cpf not in known or lost[cpf] <= known[cpf].recency}
         after: dict[str, Row] = {}
         for cpf, row in claimed.newest.items():
             before = known.get(cpf)
@@ -63,16 +63,16 @@ class Pessoas:
                 after[cpf] = row
             elif row[RECENCY] == before.recency:
                 unsettled.add(cpf)
-        found = self._asked(connection, sorted(unsettled))
+        found = self._newest(connection, sorted(unsettled))
         after |= found
-        gone = sorted((unsettled - found.keys()) & known.keys())
-        return self._write(connection, known, after, gone)
+        deleted = sorted((unsettled - found.keys()) & known.keys())
+        return self._write(connection, known, after, deleted)
 
     def _known(self, connection: Connection, cpfs: list[str]) -> dict[str, Known]:
-        asked = Statement(f"{_KNOWN} AND {connection.dialect.member('cpf')}", (self._id_organizacao, cpfs))
-        return {cpf: Known(recency, nome) for cpf, recency, nome in connection.fetch(asked)}
+        statement = Statement(f"{_KNOWN} AND {connection.dialect.member('cpf')}", (self._id_organizacao, cpfs))
+        return {cpf: Known(recency, nome) for cpf, recency, nome in connection.fetch(statement)}
 
-    def _asked(self, connection: Connection, cpfs: list[str]) -> dict[str, Row]:
+    def _newest(self, connection: Connection, cpfs: list[str]) -> dict[str, Row]:
         """Read the newest report of each of these CPFs in all accounts."""
         if not cpfs:
             return {}
@@ -88,15 +88,15 @@ class Pessoas:
         if connection.dialect.chooses or cpfs < _MANY:
             return False
         [(contas, reports)] = connection.fetch(Statement(_SIZE, (self._id_organizacao,)))
-        return bool(cpfs * contas * _LOOK > reports)
+        return bool(cpfs * contas * _LOOKUP_COST > reports)
 
     def _write(
-        self, connection: Connection, known: dict[str, Known], after: dict[str, Row], gone: Sequence[str]
+        self, connection: Connection, known: dict[str, Known], after: dict[str, Row], deleted: Sequence[str]
     ) -> bool:
-        """Write what differs: persons that are new, renamed, gone, or only have a newer or older report."""
+        """Write what differs: persons that are new, renamed, deleted, or only have a newer or older report."""
         new: list[Row] = []
         renamed: list[Row] = []
-        seen: list[Row] = []
+        redated: list[Row] = []
         for cpf in sorted(after):
             row, before = after[cpf], known.get(cpf)
             if before is None:
@@ -104,31 +104,31 @@ class Pessoas:
             elif before.nome != row[NOME]:
                 renamed.append(row)
             elif before.recency != row[RECENCY]:
-                seen.append(row)
-        if not (new or renamed or seen or gone):
+                redated.append(row)
+        if not (new or renamed or redated or deleted):
             return False
-        self.lost_names = self.lost_names or bool(renamed or gone)
+        self.has_old_names = self.has_old_names or bool(renamed or deleted)
         insert(connection, self._id_organizacao, new)
         words.remove(connection, self._id_organizacao, [row[CPF] for row in renamed])
         connection.write(_RENAME, [(self._id_organizacao, *row) for row in renamed])
         _add_words(connection, self._id_organizacao, renamed)
-        connection.write(_SEE, [(self._id_organizacao, cpf, recency, item) for cpf, _, _, recency, item in seen])
-        remove(connection, self._id_organizacao, gone)
-        ended = {cpf: axes.nome_busca(known[cpf].nome) for cpf in (*(row[CPF] for row in renamed), *gone)}
-        named = {row[CPF]: row[NOME_BUSCA] for row in (*new, *renamed)}
-        vocabulary.move(connection, self._id_organizacao, named.values(), ended.values())
-        passed = {cpf: known[cpf].recency for cpf in (*(row[CPF] for row in (*renamed, *seen)), *gone)}
-        reached = {row[CPF]: row[RECENCY] for row in (*new, *renamed, *seen)}
-        moves.follow(connection, [*self._moves(ended, passed, -1), *self._moves(named, reached, 1)])
+        connection.write(_REDATE, [(self._id_organizacao, cpf, recency, item) for cpf, _, _, recency, item in redated])
+        remove(connection, self._id_organizacao, deleted)
+        old_names = {cpf: axes.nome_busca(known[cpf].nome) for cpf in (*(row[CPF] for row in renamed), *deleted)}
+        new_names = {row[CPF]: row[NOME_BUSCA] for row in (*new, *renamed)}
+        vocabulary.update(connection, self._id_organizacao, new_names.values(), old_names.values())
+        old_recencies = {cpf: known[cpf].recency for cpf in (*(row[CPF] for row in (*renamed, *redated)), *deleted)}
+        new_recencies = {row[CPF]: row[RECENCY] for row in (*new, *renamed, *redated)}
+        moves.apply(connection, [*self._moves(old_names, old_recencies, -1), *self._moves(new_names, new_recencies, 1)])
         for tally in self._tallies:
             tally.write(connection, ())
         return True
 
-    def _moves(self, names: dict[str, str], instants: dict[str, int], by: int) -> list[Move]:
-        """Give what the tallies have to count for names and instants, by CPF, that came (1) or ended (-1)."""
+    def _moves(self, names: dict[str, str], recencies: dict[str, int], by: int) -> list[Move]:
+        """Give what the tallies have to count for names and recencies, by CPF, that were added (1) or removed (-1)."""
         by_instant, by_cpf, by_nome = self._tallies
         return [
-            Move(by_instant, (instants.values(), instants), repeat(0), by),
+            Move(by_instant, (recencies.values(), recencies), repeat(0), by),
             Move(by_cpf, (names,), repeat(0), by),
             Move(by_nome, (names.values(), names), repeat(0), by),
         ]
@@ -150,15 +150,15 @@ def _add_words(connection: Connection, id_organizacao: int, rows: Iterable[Row])
     words.add(connection, id_organizacao, {row[CPF]: row[NOME_BUSCA] for row in rows})
 
 
-def _left(moved: Moved) -> dict[str, int]:
+def _lost_cpfs(diff: Diff) -> dict[str, int]:
     """Give the CPFs that a report no longer has, each with the recency of the newest such report."""
-    now = {report[NUMERO]: report[DOCUMENTO] for report in moved.came} if moved.went else {}
-    left: dict[str, int] = {}
-    for report in moved.went:
+    current = {report[NUMERO]: report[DOCUMENTO] for report in diff.after} if diff.before else {}
+    lost: dict[str, int] = {}
+    for report in diff.before:
         documento = report[DOCUMENTO]
-        if len(documento) == CPF_LENGTH and now.get(report[NUMERO]) != documento:
-            left[documento] = min(left.get(documento, report[REPORTED]), report[REPORTED])
-    return left
+        if len(documento) == CPF_LENGTH and current.get(report[NUMERO]) != documento:
+            lost[documento] = min(lost.get(documento, report[REPORT_RECENCY]), report[REPORT_RECENCY])
+    return lost
 
 
 _KNOWN: Final = "SELECT cpf, recency, nome FROM pessoa WHERE id_organizacao = ?"
@@ -172,11 +172,11 @@ SELECT numero_documento, recency, nome_pessoa FROM (
 WHERE place = 1
 """
 _MANY: Final = 100
-"""CPFs from which on asking for the number of accounts and reports costs nothing compared with the look-ups."""
-_LOOK: Final = 3
+"""From this many CPFs on, asking for the numbers of accounts and reports is cheap compared with the look-ups."""
+_LOOKUP_COST: Final = 3
 """Reports that are read in sequence in the time that it takes to look up one CPF in one account."""
 _SIZE: Final = "SELECT count(*), sum(total) FROM conta WHERE id_organizacao = ?"
 _INSERT: Final = Write(How.INSERT, PESSOA, ("nome", "nome_busca", "recency", "item"))
 _RENAME: Final = Write(How.SET, PESSOA, ("nome", "nome_busca", "recency", "item"))
-_SEE: Final = Write(How.SET, PESSOA, ("recency", "item"))
+_REDATE: Final = Write(How.SET, PESSOA, ("recency", "item"))
 _DELETE: Final = Write(How.DELETE, PESSOA)

@@ -8,18 +8,18 @@ Told = Callable[[int, int], None]
 
 
 class Progress:
-    """Counts rows done and tells of them."""
+    """Counts rows done, and calls a function with their number."""
 
     __slots__ = ("_done", "_told", "_total")
 
-    def __init__(self, told: Told | None = None, total: int = 0) -> None:
-        """Without `told`, nothing is reported."""
-        self._told = told
+    def __init__(self, on_progress: Told | None = None, total: int = 0) -> None:
+        """Without `on_progress`, nothing is reported."""
+        self._told = on_progress
         self._total = total
         self._done = 0
 
-    def following(self, chunks: Iterable[list[Any]]) -> Iterator[list[Any]]:
-        """Pass chunks of rows on, and count each once the next one is asked for."""
+    def track(self, chunks: Iterable[list[Any]]) -> Iterator[list[Any]]:
+        """Pass chunks of rows on, and count each when the next one is requested."""
         for chunk in chunks:
             yield chunk
             self.add(len(chunk))

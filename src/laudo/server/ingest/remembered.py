@@ -12,7 +12,7 @@ class Remembered(Protocol):
     """A part of what a writer remembers."""
 
     @property
-    def asked(self) -> list[Statement]:
+    def statements(self) -> list[Statement]:
         """The statements that read what is to be remembered."""
 
     def remember(self, connection: Connection, found: list[list[Row]]) -> None:
@@ -21,8 +21,8 @@ class Remembered(Protocol):
 
 def load(connection: Connection, parts: Iterable[Remembered]) -> None:
     """Let parts remember what the store has, in one round trip, or in none if there are no parts."""
-    asked = [(part, part.asked) for part in parts]
-    statements = list(chain.from_iterable(each for _, each in asked))
+    by_part = [(part, part.statements) for part in parts]
+    statements = list(chain.from_iterable(each for _, each in by_part))
     found = iter(connection.fetch_each(statements) if statements else ())
-    for part, each in asked:
+    for part, each in by_part:
         part.remember(connection, list(islice(found, len(each))))

@@ -11,8 +11,8 @@ from laudo.core.sql.parts import source
 from laudo.server import accounts, schema
 from laudo.server.database import Connection, Database, Row, read, repeated
 from laudo.server.ingest import rows, versions, words
-from laudo.server.ingest.changes import Moved, begin
-from laudo.server.ingest.claims import NONE
+from laudo.server.ingest.changes import Diff, begin
+from laudo.server.ingest.claims import NO_CLAIMS
 from laudo.server.ingest.contas import Conta
 from laudo.server.ingest.pessoas import Pessoas
 from laudo.server.ingest.remembered import load
@@ -22,7 +22,7 @@ from laudo.server.ingest.tallies import SIZES, Sizes
 MOST: Final = 10_000
 """Reports that are read at once, or that one transaction deletes."""
 
-Which = Callable[[Dialect, Owner], Statement]
+Select = Callable[[Dialect, Owner], Statement]
 """Selects reports of one account, without a LIMIT."""
 
 
@@ -36,7 +36,7 @@ class Found(NamedTuple):
 
 
 @disclosure.only("reports")
-class Gone(NamedTuple):
+class Deleted(NamedTuple):
     """What one transaction has deleted."""
 
     reports: int
@@ -46,9 +46,9 @@ class Gone(NamedTuple):
 def of(connection: Connection, owners: Sequence[Owner], documento: str) -> Iterator[Found]:
     """Give the reports that have a document, account by account."""
     for owner in owners:
-        asked = _of((*Found._fields, "numero"), [documento], connection.dialect, owner)
-        text, last = f"{asked.text} AND numero > ? ORDER BY numero LIMIT ?", b""
-        while chunk := connection.fetch(Statement(text, (*asked.params, last, MOST))):
+        selected = _select_by_document((*Found._fields, "numero"), [documento], connection.dialect, owner)
+        text, last = f"{selected.text} AND numero > ? ORDER BY numero LIMIT ?", b""
+        while chunk := connection.fetch(Statement(text, (*selected.params, last, MOST))):
             yield from (Found(*row) for *row, _ in chunk)
             last = chunk[-1][-1]
 
@@ -63,13 +63,13 @@ class Removal:
         self._sizes = sizes
         read(database, self._owners)
 
-    def of(self, documentos: Sequence[str]) -> Iterator[Gone]:
+    def of(self, documentos: Sequence[str]) -> Iterator[Deleted]:
         """Delete the reports that have one of these documents, up to MOST in a transaction."""
-        return self._each(partial(_of, CONTENT, list(documentos)))
+        return self._delete_all(partial(_select_by_document, CONTENT, list(documentos)))
 
-    def before(self, instant: int) -> Iterator[Gone]:
+    def before(self, instant: int) -> Iterator[Deleted]:
         """Delete the reports whose `atualizado_em` is before an instant, up to MOST in a transaction."""
-        return self._each(partial(_before, instant))
+        return self._delete_all(partial(_select_before, instant))
 
     def count_before(self, instant: int) -> int:
         """Count the reports that `before` would delete."""
@@ -81,61 +81,61 @@ class Removal:
     def _owners(self, connection: Connection) -> list[Owner]:
         return accounts.owners(connection, self._id_organizacao)
 
-    def _each(self, which: Which) -> Iterator[Gone]:
+    def _delete_all(self, select: Select) -> Iterator[Deleted]:
         """Raises StoreError if the schema is newer than this version, and as the store does."""
-        place: int | None = 0
-        while place is not None:
-            gone, place = repeated(self._database.transaction, partial(self._next, which, place))
-            yield gone
+        start: int | None = 0
+        while start is not None:
+            deleted, start = repeated(self._database.transaction, partial(self._delete_next, select, start))
+            yield deleted
 
-    def _next(self, which: Which, place: int, connection: Connection) -> tuple[Gone, int | None]:
-        """Delete up to MOST reports, from account `place` on; gives the account to go on with, None if nothing is left.
+    def _delete_next(self, select: Select, start: int, connection: Connection) -> tuple[Deleted, int | None]:
+        """Delete up to MOST reports, from account `start` on; gives the account to go on with, None if nothing is left.
 
         The accounts are read each time: some may have been made since.
         """
         begin(connection, self._id_organizacao)
         schema.require_none_newer(connection)
-        went: dict[Owner, list[Row]] = {}
-        left = MOST
+        rows_by_owner: dict[Owner, list[Row]] = {}
+        remaining = MOST
         for owner in self._owners(connection):
-            if owner.id_conta < place:
+            if owner.id_conta < start:
                 continue
-            asked = which(connection.dialect, owner)
-            if found := connection.fetch(Statement(f"{asked.text} LIMIT ?", (*asked.params, left))):
-                went[owner] = found
-                left -= len(found)
-            if not left:
+            selected = select(connection.dialect, owner)
+            if found := connection.fetch(Statement(f"{selected.text} LIMIT ?", (*selected.params, remaining))):
+                rows_by_owner[owner] = found
+                remaining -= len(found)
+            if not remaining:
                 break
-        self._delete(connection, went)
-        words.forget(connection)
-        gone = Gone(MOST - left, {row[DOCUMENTO] for found in went.values() for row in found})
-        return gone, None if left else owner.id_conta
+        self._delete(connection, rows_by_owner)
+        words.erase_removed(connection)
+        deleted = Deleted(MOST - remaining, {row[DOCUMENTO] for found in rows_by_owner.values() for row in found})
+        return deleted, None if remaining else owner.id_conta
 
-    def _delete(self, connection: Connection, went: dict[Owner, list[Row]]) -> None:
-        if not went:
+    def _delete(self, connection: Connection, rows_by_owner: dict[Owner, list[Row]]) -> None:
+        if not rows_by_owner:
             return
-        for owner, found in went.items():
+        for owner, found in rows_by_owner.items():
             conta = Conta(owner, self._sizes)
             load(connection, conta.parts)
             connection.write(rows.DELETE, [(*owner, row[NUMERO]) for row in found])
-            conta.follow(connection, Moved(found, []))
+            conta.update(connection, Diff(found, []))
             versions.raise_conta(connection, owner, conta.total)
         pessoas = Pessoas(self._id_organizacao, self._sizes)
         load(connection, pessoas.parts)
-        moved = Moved([row for found in went.values() for row in found], [])
-        if pessoas.follow(connection, moved, NONE):
+        diff = Diff([row for found in rows_by_owner.values() for row in found], [])
+        if pessoas.update(connection, diff, NO_CLAIMS):
             versions.raise_organizacao(connection, self._id_organizacao, pessoas.total)
 
 
-def _of(columns: Sequence[str], documentos: list[str], dialect: Dialect, owner: Owner) -> Statement:
-    text = _selected(columns, axes.RELATORIO_DOCUMENTO, dialect)
+def _select_by_document(columns: Sequence[str], documentos: list[str], dialect: Dialect, owner: Owner) -> Statement:
+    text = _select(columns, axes.RELATORIO_DOCUMENTO, dialect)
     return Statement(f"{text} AND {dialect.member('numero_documento')}", (*owner, documentos))
 
 
-def _before(instant: int, dialect: Dialect, owner: Owner) -> Statement:
-    text = _selected(CONTENT, axes.RELATORIO_RECENCY, dialect)
+def _select_before(instant: int, dialect: Dialect, owner: Owner) -> Statement:
+    text = _select(CONTENT, axes.RELATORIO_RECENCY, dialect)
     return Statement(f"{text} AND recency > ? ORDER BY recency DESC", (*owner, -instant))
 
 
-def _selected(columns: Sequence[str], axis: Axis, dialect: Dialect) -> str:
+def _select(columns: Sequence[str], axis: Axis, dialect: Dialect) -> str:
     return f"SELECT {', '.join(columns)} FROM {source(axis, dialect)} WHERE id_organizacao = ? AND id_conta = ?"

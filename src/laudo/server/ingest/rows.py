@@ -16,13 +16,13 @@ from laudo.server.ingest import claims
 from laudo.server.ingest.claims import Claims
 from laudo.server.ingest.records import Relatorio
 
-BESIDES: Final = ("facet", "recency", "numero_documento", "nome_pessoa", "mensagem", "item")
-"""What a row has besides its key."""
-COLUMNS: Final = (*RELATORIO.key, *BESIDES)
+ALL_BUT_KEY: Final = ("facet", "recency", "numero_documento", "nome_pessoa", "mensagem", "item")
+"""The columns besides the key."""
+COLUMNS: Final = (*RELATORIO.key, *ALL_BUT_KEY)
 _, _, NUMERO, _, RECENCY, DOCUMENTO, NOME, _, ITEM = range(len(COLUMNS))
 CONTENT: Final = COLUMNS[:ITEM]
 """The columns that tell one state of a report from another; the item is made from them."""
-UPSERT: Final = Write(How.UPSERT, RELATORIO, BESIDES)
+UPSERT: Final = Write(How.UPSERT, RELATORIO, ALL_BUT_KEY)
 DELETE: Final = Write(How.DELETE, RELATORIO)
 
 Combination = tuple[str | bool | None, ...]
@@ -51,8 +51,8 @@ class Prepared:
 def prepared(reports: Iterable[Relatorio]) -> Prepared:
     """Prepare a batch as far as that is possible without the store.
 
-    The reports are sorted by numero, those with the same one as they came: so SQLite inserts them in four fifths of
-    the time.
+    The reports are sorted by numero, those with the same one in the order given: so SQLite inserts them in four
+    fifths of the time.
     """
     rows = sorted(map(_row, reports), key=itemgetter(0))
     columns = tuple(zip(*rows, strict=True)) or ((),) * len(COLUMNS[NUMERO:])
@@ -60,13 +60,13 @@ def prepared(reports: Iterable[Relatorio]) -> Prepared:
     return Prepared(columns, claims.claims(zip(documentos, recencies, nomes, strict=True)))
 
 
-def whole(batch: Prepared, owner: Owner, number: Callable[[Combination], int]) -> Iterator[Row]:
+def complete(batch: Prepared, owner: Owner, number: Callable[[Combination], int]) -> Iterator[Row]:
     """Give complete rows, with the owner and the numbers of facets."""
-    numeros, combinations, *others = batch.columns
-    return zip(*map(repeat, owner), numeros, map(number, combinations), *others, strict=False)
+    numeros, combinations, *rest = batch.columns
+    return zip(*map(repeat, owner), numeros, map(number, combinations), *rest, strict=False)
 
 
-def claimed(rows: Iterable[Row]) -> Claims:
+def to_claims(rows: Iterable[Row]) -> Claims:
     """Give what complete rows say of persons."""
     return claims.claims((row[DOCUMENTO], row[RECENCY], row[NOME]) for row in rows)
 

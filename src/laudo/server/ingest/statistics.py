@@ -14,21 +14,21 @@ GROWTH: Final = 4
 
 
 class Statistics:
-    """What one writer has let the server's planner know of an account."""
+    """How many reports an account had when its writer last compared them with the planner's statistics."""
 
     def __init__(self) -> None:
-        """Start with nothing told."""
-        self._told = 0
+        """Start with none."""
+        self._last_reports = 0
 
-    def follow(self, connection: Connection, reports: int) -> None:
+    def analyze_if_grown(self, connection: Connection, reports: int) -> None:
         """Analyze the tables if the server knows of no more than a quarter of the reports of one account.
 
         If the user does not own the tables, the server warns and does nothing.
         """
         analyze = connection.dialect.analyze
-        if not analyze or reports < max(LEAST, self._told * GROWTH):
+        if not analyze or reports < max(LEAST, self._last_reports * GROWTH):
             return
-        self._told = reports
+        self._last_reports = reports
         [(known,)] = connection.fetch(Statement(_KNOWN))
         if known * GROWTH <= reports:
             connection.run_script(analyze)

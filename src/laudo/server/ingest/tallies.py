@@ -3,7 +3,7 @@
 The buckets of an axis are a tree of two levels, whose ranges follow the rows: a fine bucket that grows past `most_rows`
 is split into halves, and so is a coarse one past `most_children`. Each begins at the key of a row that it holds, so
 that no key of a deleted row stays; only the first one begins at the empty key. The writer reads the coarse buckets, and
-the fine ones only where rows come or go, so that the cost of a report does not grow with the account.
+the fine ones only where rows are added or removed, so that the cost of a report does not grow with the account.
 """
 
 from collections import Counter
@@ -21,8 +21,8 @@ from laudo.core.sql.writes import BUCKET, TALLY
 from laudo.core.tally import COARSE
 from laudo.server.database import Connection, Row, StoreError
 from laudo.server.ingest import counting
-from laudo.server.ingest.buckets import Bucket, Buckets, Placed
-from laudo.server.ingest.counting import Held
+from laudo.server.ingest.buckets import Bucket, Buckets, RowCounts
+from laudo.server.ingest.counting import FacetCounts
 from laudo.server.ingest.progress import SILENT, Progress
 
 
@@ -44,19 +44,19 @@ class Tally:
         """Start knowing nothing; the owner of persons has account 0."""
         self.axis = axis
         self._owner = owner
-        self._place = (*owner, axis.number)
+        self._axis_key = (*owner, axis.number)
         self._most_rows = sizes.most_rows
         self._most_children = sizes.most_children
         self.buckets = Buckets()
         self.total = 0
-        self._moved: Counter[tuple[Bucket, int]] = Counter()
-        self._left: set[Bucket] = set()
+        self._deltas: Counter[tuple[Bucket, int]] = Counter()
+        self._lost_first: set[Bucket] = set()
         self._next = 0
 
     @property
-    def asked(self) -> list[Statement]:
+    def statements(self) -> list[Statement]:
         """The statement that reads the coarse buckets."""
-        return [Statement(_COARSE, self._place)]
+        return [Statement(_COARSE, self._axis_key)]
 
     def remember(self, connection: Connection, found: list[list[Row]]) -> None:
         """Remember the coarse buckets that the store has; if it has none, make the first."""
@@ -67,63 +67,65 @@ class Tally:
         self.buckets = Buckets(rows)
         self.total = sum(bucket.total for bucket in self.buckets)
         self._next = 0
-        self._moved.clear()
-        self._left.clear()
+        self._deltas.clear()
+        self._lost_first.clear()
 
     def children(self, coarse: Iterable[Bucket], dialect: Dialect) -> Statement:
         """Give the statement that reads the fine buckets of coarse ones."""
-        return Statement(f"{_BUCKETS} AND {dialect.member('parent')}", (*self._place, [each.number for each in coarse]))
+        return Statement(
+            f"{_BUCKETS} AND {dialect.member('parent')}", (*self._axis_key, [each.number for each in coarse])
+        )
 
-    def add(self, counted: Placed, by: int) -> None:
-        """Note, for `write`, that rows came (1) or went (-1)."""
-        for (after, facet), rows in counted.items():
-            self._moved[self.buckets[after - 1], facet] += rows * by
+    def add(self, counted: RowCounts, by: int) -> None:
+        """Note, for `write`, that rows were added (1) or removed (-1)."""
+        for (next_place, facet), rows in counted.items():
+            self._deltas[self.buckets[next_place - 1], facet] += rows * by
 
-    def leave(self, keys: Iterable[bytes]) -> None:
-        """Note, for `write`, the buckets that began at rows that went."""
-        self._left |= self.buckets.beginning(keys)
+    def note_removed(self, keys: Iterable[bytes]) -> None:
+        """Note, for `write`, the buckets that began at removed rows."""
+        self._lost_first |= self.buckets.starting_at(keys)
 
     def write(self, connection: Connection, facets: Sequence[int]) -> None:
         """Write what was noted; `facets` are all that the owner has."""
-        moved = {place: by for place, by in self._moved.items() if by}
-        self._moved.clear()
+        deltas = {pair: by for pair, by in self._deltas.items() if by}
+        self._deltas.clear()
         totals: Counter[Bucket] = Counter()
-        for (bucket, _), by in moved.items():
+        for (bucket, _), by in deltas.items():
             totals[bucket] += by
         if self.axis.faceted:
-            self._write_tally(connection, moved)
+            self._write_tally(connection, deltas)
         self._write_totals(connection, totals)
         for place in sorted({self.buckets.place(bucket) for bucket in totals}, reverse=True):
             self._split(connection, place, facets)
             self._drop(connection, place)
-        for bucket in self._left:
+        for bucket in self._lost_first:
             if bucket.total:
-                self._begin(connection, self.buckets.place(bucket))
-        self._left.clear()
+                self._update_lower(connection, self.buckets.place(bucket))
+        self._lost_first.clear()
 
     def rebuild(self, connection: Connection, progress: Progress = SILENT) -> None:
-        """Forget the store's buckets and count all rows anew, into buckets with room to grow."""
-        for text in (_FORGET_TALLY, _FORGET_BUCKETS):
-            connection.fetch(Statement(text, self._place))
-        rows = progress.following(counting.rows(connection, self.axis, self._owner))
-        parts = counting.evenly(rows, max(1, self._most_rows * 3 // 4))
+        """Delete the store's buckets and count all rows again, in buckets with room to grow."""
+        for text in (_DELETE_ALL_TALLIES, _DELETE_ALL_BUCKETS):
+            connection.fetch(Statement(text, self._axis_key))
+        rows = progress.track(counting.rows(connection, self.axis, self._owner))
+        parts = counting.grouped(rows, max(1, self._most_rows * 3 // 4))
         number = 1
         while children := list(islice(parts, max(1, self._most_children * 3 // 4))):
             self._write_branch(connection, number, children)
             number += 1 + len(children)
-        self.remember(connection, connection.fetch_each(self.asked))
+        self.remember(connection, connection.fetch_each(self.statements))
 
-    def _write_tally(self, connection: Connection, moved: Mapping[tuple[Bucket, int], int]) -> None:
+    def _write_tally(self, connection: Connection, deltas: Mapping[tuple[Bucket, int], int]) -> None:
         rows: Counter[tuple[int, int, int]] = Counter()
-        for (bucket, facet), by in moved.items():
+        for (bucket, facet), by in deltas.items():
             rows[bucket.parent, facet, bucket.number] += by
             rows[COARSE, facet, bucket.parent] += by
         self._add_tally(connection, rows)
 
     def _add_tally(self, connection: Connection, rows: Mapping[tuple[int, int, int], int]) -> None:
         """Add to the counts at (parent, facet, bucket); rows whose count becomes 0 are deleted."""
-        connection.write(_ADD_TALLY, [(*self._place, *row, rows[row]) for row in sorted(rows)])
-        connection.write(_CLEAN_TALLY, [(*self._place, *row) for row in sorted(rows) if rows[row] < 0])
+        connection.write(_ADD_TALLY, [(*self._axis_key, *row, rows[row]) for row in sorted(rows)])
+        connection.write(_CLEAN_TALLY, [(*self._axis_key, *row) for row in sorted(rows) if rows[row] < 0])
 
     def _write_totals(self, connection: Connection, totals: Mapping[Bucket, int]) -> None:
         rows: Counter[tuple[int, int]] = Counter()
@@ -132,7 +134,7 @@ class Tally:
             self.total += by
             rows[bucket.parent, bucket.number] += by
             rows[COARSE, bucket.parent] += by
-        connection.write(_ADD_TOTAL, [(*self._place, *row, by) for row, by in sorted(rows.items()) if by])
+        connection.write(_ADD_TOTAL, [(*self._axis_key, *row, by) for row, by in sorted(rows.items()) if by])
 
     def _split(self, connection: Connection, index: int, facets: Sequence[int]) -> None:
         """If a fine bucket has too many rows, give the second half to a new one, and go on with both."""
@@ -140,14 +142,18 @@ class Tally:
         if bucket.total <= self._most_rows:
             return
         middle, upper = self._key(connection, index, bucket.total // 2), self._upper(index)
-        held = self._held(connection, middle, upper, facets) if self.axis.faceted else Held({0: -(-bucket.total // 2)})
-        new = Bucket(self.axis.encode(middle), self._new_number(connection), bucket.parent, held.total())
+        counts = (
+            self._facet_counts(connection, middle, upper, facets)
+            if self.axis.faceted
+            else FacetCounts({0: -(-bucket.total // 2)})
+        )
+        new = Bucket(self.axis.encode(middle), self._new_number(connection), bucket.parent, counts.total())
         bucket.total -= new.total
         self._insert(connection, [(new.parent, new.number, new.lower, new.total)])
-        connection.write(_ADD_TOTAL, [(*self._place, bucket.parent, bucket.number, -new.total)])
+        connection.write(_ADD_TOTAL, [(*self._axis_key, bucket.parent, bucket.number, -new.total)])
         if self.axis.faceted:
-            self._add_tally(connection, {(new.parent, facet, new.number): count for facet, count in held.items()})
-            self._add_tally(connection, {(new.parent, facet, bucket.number): -count for facet, count in held.items()})
+            self._add_tally(connection, {(new.parent, facet, new.number): count for facet, count in counts.items()})
+            self._add_tally(connection, {(new.parent, facet, bucket.number): -count for facet, count in counts.items()})
         self.buckets.insert(index + 1, new)
         self._split_coarse(connection, bucket.parent)
         self._split(connection, index + 1, facets)
@@ -169,31 +175,33 @@ class Tally:
     def _new_number(self, connection: Connection) -> int:
         """Give a number that no bucket has."""
         if not self._next:
-            [(highest,)] = connection.fetch(Statement(_HIGHEST, self._place))
+            [(highest,)] = connection.fetch(Statement(_HIGHEST, self._axis_key))
             self._next = highest + 1
         self._next += 1
         return self._next - 1
 
-    def _held(self, connection: Connection, lower: Key, upper: Key | None, facets: Sequence[int]) -> Held:
+    def _facet_counts(
+        self, connection: Connection, lower: Key, upper: Key | None, facets: Sequence[int]
+    ) -> FacetCounts:
         """Count the rows of a range by facet."""
         numbers = None if self.axis.covers_facet else tuple(facets)
         counted = Count(self.axis, lower, upper, numbers, apart=True)
-        return Held(dict(connection.fetch(sql.statement(counted, self._owner, connection.dialect))))
+        return FacetCounts(dict(connection.fetch(sql.statement(counted, self._owner, connection.dialect))))
 
-    def _write_branch(self, connection: Connection, number: int, children: list[tuple[Key, Held]]) -> None:
+    def _write_branch(self, connection: Connection, number: int, children: list[tuple[Key, FacetCounts]]) -> None:
         """Write a coarse bucket with this number, and its children with the numbers that follow."""
-        whole = sum((held for _, held in children), Held())
+        sums = sum((counts for _, counts in children), FacetCounts())
         lowers = [self.axis.encode(key) for key, _ in children]
         if number == 1:
             lowers[0] = b""
-        buckets = [(COARSE, number, lowers[0], whole.total())]
-        tally = [(COARSE, facet, number, total) for facet, total in whole.items()]
-        for child, (lower, (_, held)) in enumerate(zip(lowers, children, strict=True), number + 1):
-            buckets.append((number, child, lower, held.total()))
-            tally += [(number, facet, child, total) for facet, total in held.items()]
+        buckets = [(COARSE, number, lowers[0], sums.total())]
+        tally = [(COARSE, facet, number, total) for facet, total in sums.items()]
+        for child, (lower, (_, counts)) in enumerate(zip(lowers, children, strict=True), number + 1):
+            buckets.append((number, child, lower, counts.total()))
+            tally += [(number, facet, child, total) for facet, total in counts.items()]
         self._insert(connection, buckets)
         if self.axis.faceted:
-            connection.write(_ADD_TALLY, [(*self._place, *row) for row in sorted(tally)])
+            connection.write(_ADD_TALLY, [(*self._axis_key, *row) for row in sorted(tally)])
 
     def _split_coarse(self, connection: Connection, parent: int) -> None:
         """If a coarse bucket has too many children, give the second half to a new one."""
@@ -207,46 +215,48 @@ class Tally:
         among_moved = connection.dialect.member("bucket")
         for table in ("bucket", "tally"):
             text = f"UPDATE {table} SET parent = ? WHERE {ON_AXIS} AND parent = ? AND {among_moved}"
-            connection.fetch(Statement(text, (number, *self._place, parent, moved)))
+            connection.fetch(Statement(text, (number, *self._axis_key, parent, moved)))
         for each in second:
             each.parent = number
         total = sum(each.total for each in second)
-        connection.write(_ADD_TOTAL, [(*self._place, COARSE, parent, -total), (*self._place, COARSE, number, total)])
+        connection.write(
+            _ADD_TOTAL, [(*self._axis_key, COARSE, parent, -total), (*self._axis_key, COARSE, number, total)]
+        )
         if self.axis.faceted:
-            connection.fetch(Statement(_DELETE_COARSE, (*self._place, parent)))
-            for whole in (parent, number):
-                connection.fetch(Statement(_SUM_COARSE, (*self._place, whole)))
+            connection.fetch(Statement(_DELETE_COARSE, (*self._axis_key, parent)))
+            for coarse in (parent, number):
+                connection.fetch(Statement(_SUM_COARSE, (*self._axis_key, coarse)))
 
     def _drop(self, connection: Connection, index: int) -> None:
         """Delete an empty bucket, whose range falls to the one before it, and a coarse one with its only child."""
         bucket = self.buckets[index]
         if bucket.total or not index:
             return
-        gone = [(bucket.parent, bucket.number)]
+        dropped = [(bucket.parent, bucket.number)]
         if self._is_first(index):
             following = self.buckets[index + 1] if index + 1 < len(self.buckets) else None
             if following and following.parent == bucket.parent:
-                connection.write(_BEGIN, [(*self._place, COARSE, bucket.parent, following.lower)])
+                connection.write(_SET_LOWER, [(*self._axis_key, COARSE, bucket.parent, following.lower)])
             else:
-                gone.append((COARSE, bucket.parent))
-        connection.write(_DELETE_BUCKET, [(*self._place, *row) for row in gone])
+                dropped.append((COARSE, bucket.parent))
+        connection.write(_DELETE_BUCKET, [(*self._axis_key, *row) for row in dropped])
         self.buckets.drop(index)
 
-    def _begin(self, connection: Connection, index: int) -> None:
-        """Let a bucket begin at the first of its rows, and so its coarse one, if it is the first child there."""
+    def _update_lower(self, connection: Connection, index: int) -> None:
+        """Make a bucket begin at its first row, and its coarse one as well, if it is the first child there."""
         bucket, lower = self.buckets[index], self.axis.encode(self._key(connection, index, 0))
-        if lower == bucket.lower:  # The row has come again.
+        if lower == bucket.lower:  # The row was added again.
             return
-        begun = [(bucket.parent, bucket.number), *([(COARSE, bucket.parent)] if self._is_first(index) else [])]
-        connection.write(_BEGIN, [(*self._place, *row, lower) for row in begun])
-        self.buckets.begin(index, lower)
+        rows = [(bucket.parent, bucket.number), *([(COARSE, bucket.parent)] if self._is_first(index) else [])]
+        connection.write(_SET_LOWER, [(*self._axis_key, *row, lower) for row in rows])
+        self.buckets.set_lower(index, lower)
 
     def _is_first(self, index: int) -> bool:
         """Tell whether a bucket, which is not the first of all, is the first child of its coarse one."""
         return self.buckets[index - 1].parent != self.buckets[index].parent
 
     def _insert(self, connection: Connection, rows: Iterable[tuple[int, int, bytes, int]]) -> None:
-        connection.write(_INSERT_BUCKET, [(*self._place, *row) for row in rows])
+        connection.write(_INSERT_BUCKET, [(*self._axis_key, *row) for row in rows])
 
 
 _BUCKETS: Final = f"SELECT parent, bucket, lower, total FROM bucket WHERE {ON_AXIS}"
@@ -254,7 +264,7 @@ _COARSE: Final = f"{_BUCKETS} AND parent = {COARSE}"
 _HIGHEST: Final = f"SELECT max(bucket) FROM bucket WHERE {ON_AXIS}"
 _INSERT_BUCKET: Final = Write(How.INSERT, BUCKET, ("lower", "total"))
 _ADD_TOTAL: Final = Write(How.ADD, BUCKET, ("total",))
-_BEGIN: Final = Write(How.SET, BUCKET, ("lower",))
+_SET_LOWER: Final = Write(How.SET, BUCKET, ("lower",))
 _DELETE_BUCKET: Final = Write(How.DELETE, BUCKET)
 _ADD_TALLY: Final = Write(How.COUNT, TALLY, ("total",))
 _CLEAN_TALLY: Final = Write(How.DELETE_EMPTY, TALLY)
@@ -264,5 +274,5 @@ INSERT INTO tally (id_organizacao, id_conta, axis, parent, facet, bucket, total)
 SELECT id_organizacao, id_conta, axis, 0, facet, parent, sum(total) FROM tally WHERE {ON_AXIS} AND parent = ?
 GROUP BY id_organizacao, id_conta, axis, facet, parent
 """
-_FORGET_TALLY: Final = f"DELETE FROM tally WHERE {ON_AXIS}"
-_FORGET_BUCKETS: Final = f"DELETE FROM bucket WHERE {ON_AXIS}"
+_DELETE_ALL_TALLIES: Final = f"DELETE FROM tally WHERE {ON_AXIS}"
+_DELETE_ALL_BUCKETS: Final = f"DELETE FROM bucket WHERE {ON_AXIS}"

@@ -54,12 +54,12 @@ def _read(connection: Connection, resource: Resource, owner: Owner) -> int:
 
 def _raised(version: int) -> int:
     """Give the version of this moment, or, if the clock was set back, one that is just above the old one."""
-    step = 1 + randbits(_CHANCE_BITS)
-    now = (time_ns() // 1_000_000 << _CHANCE_BITS) + step
+    step = 1 + randbits(_RANDOM_BITS)
+    now = (time_ns() // 1_000_000 << _RANDOM_BITS) + step
     return now if version < now else version + step
 
 
-_CHANCE_BITS: Final = 20
+_RANDOM_BITS: Final = 20
 """Random bits of a version, which has 63 bits: when a restored store comes to where it was, two versions are equal by
 chance once in a million times, and the clock has room until the year 2248."""
 _CONTA: Final = Write(How.SET, CONTA, ("version", "total"))

@@ -15,21 +15,21 @@ from laudo.server.database import Connection, Row, StoreError, WordsDamagedError
 from laudo.server.ingest import counting
 
 
-def add(connection: Connection, id_organizacao: int, named: Mapping[str, str]) -> None:
-    """Enter persons that are not in the index, given as CPF -> nome_busca."""
+def add(connection: Connection, id_organizacao: int, names: Mapping[str, str]) -> None:
+    """Add persons that are not in the index, given as CPF -> nome_busca."""
     if connection.dialect.keeps_words:
-        ids = _ids(connection, id_organizacao, named)
-        connection.write(_ENTER, ((id_, _entered(id_organizacao, named[cpf])) for id_, cpf in ids))
+        ids = _ids(connection, id_organizacao, names)
+        connection.write(_INSERT, ((id_, _prefixed(id_organizacao, names[cpf])) for id_, cpf in ids))
 
 
 def remove(connection: Connection, id_organizacao: int, cpfs: Iterable[str]) -> None:
     """Remove persons from the index, before they change or are deleted."""
     if connection.dialect.keeps_words:
-        connection.write(_REMOVE, [(id_,) for id_, _ in _ids(connection, id_organizacao, cpfs)])
+        connection.write(_DELETE, [(id_,) for id_, _ in _ids(connection, id_organizacao, cpfs)])
 
 
-def forget(connection: Connection) -> None:
-    """Erase what was removed from the index, which so far only marks it as gone; 0.1 s for a million persons."""
+def erase_removed(connection: Connection) -> None:
+    """Erase from the index what `remove` has only marked as deleted; 0.1 s for a million persons."""
     if connection.dialect.keeps_words:
         connection.run_script(_MERGE)
 
@@ -40,7 +40,7 @@ def rebuild(connection: Connection) -> None:
     last = _BEFORE_ALL
     while chunk := connection.fetch(Statement(_ALL, (last, counting.CHUNK))):
         connection.write(
-            _ENTER, ((id_, _entered(id_organizacao, nome_busca)) for id_, id_organizacao, nome_busca in chunk)
+            _INSERT, ((id_, _prefixed(id_organizacao, nome_busca)) for id_, id_organizacao, nome_busca in chunk)
         )
         last = chunk[-1][0]
 
@@ -50,25 +50,27 @@ def is_sound(connection: Connection) -> bool:
 
     Raises StoreError if it cannot be rebuilt: the pages that hold it are damaged, not only what is on them.
     """
-    [(there,)] = connection.fetch(Statement(_THERE))
-    if there and connection.fetch(Statement(_PAGES)) != [("ok",)]:
+    [(tables,)] = connection.fetch(Statement(_COUNT_TABLES))
+    if tables and connection.fetch(Statement(_CHECK_PAGES)) != [("ok",)]:
         raise StoreError("pages of the store's file that hold the index of words are damaged; restore it from a backup")
-    if there < _TABLES.count("TABLE"):
+    if tables < _TABLES.count("TABLE"):
         return False
     try:
-        connection.fetch(Statement(_OPENED))
+        connection.fetch(Statement(_RELOAD_SEGMENTS))
         return connection.fetch(Statement(_CHECK)) == [("ok", True)]
     except WordsDamagedError:
         return False
 
 
-def named(connection: Connection, id_organizacao: int) -> Iterator[tuple[int, str, bool]]:
-    """Give the ids of an organization's persons, nome_busca of each, and whether the index has noted that id."""
-    for chunk in counting.chunks(connection, axes.PESSOA_CPF, Owner(id_organizacao, 0), f"id, nome_busca, {_NOTED}"):
-        yield from ((id_, nome_busca, bool(noted)) for _, id_, nome_busca, noted in chunk)
+def persons(connection: Connection, id_organizacao: int) -> Iterator[tuple[int, str, bool]]:
+    """Give id and nome_busca of an organization's persons, and whether the index can remove their words."""
+    for chunk in counting.chunks(
+        connection, axes.PESSOA_CPF, Owner(id_organizacao, 0), f"id, nome_busca, {_REMOVABLE}"
+    ):
+        yield from ((id_, nome_busca, bool(removable)) for _, id_, nome_busca, removable in chunk)
 
 
-def held(connection: Connection, id_organizacao: int) -> Iterator[tuple[str, int, int]]:
+def stored(connection: Connection, id_organizacao: int) -> Iterator[tuple[str, int, int]]:
     """Give the words of an organization: each with how many entries it has, and the sum of their ids.
 
     Each is looked up, as a search does: one that is there but cannot be found is not given.
@@ -77,20 +79,20 @@ def held(connection: Connection, id_organizacao: int) -> Iterator[tuple[str, int
     lower = prefix = indexed(id_organizacao, "")
     while chunk := connection.fetch(Statement(_TERMS, (lower, beyond(prefix), counting.CHUNK))):
         terms = [term for (term,) in chunk]
-        for term, entries, ids in connection.fetch(Statement(_HELD, (terms,))):
+        for term, entries, ids in connection.fetch(Statement(_ENTRIES, (terms,))):
             yield term[len(prefix) :], entries, ids
         lower = terms[-1] + "\0"
 
 
 def _ids(connection: Connection, id_organizacao: int, cpfs: Iterable[str]) -> list[Row]:
     """Give id and CPF of these persons, sorted by id: FTS5 begins a new segment whenever the next id is smaller."""
-    asked = f"{_IDS} AND {connection.dialect.member('cpf')} ORDER BY id"
-    return connection.fetch(Statement(asked, (id_organizacao, list(cpfs))))
+    text = f"{_IDS} AND {connection.dialect.member('cpf')} ORDER BY id"
+    return connection.fetch(Statement(text, (id_organizacao, list(cpfs))))
 
 
-def _entered(id_organizacao: int, nome_busca: str) -> str:
-    before = indexed(id_organizacao, "")
-    return " ".join(map(before.__add__, dict.fromkeys(nome_busca.split())))
+def _prefixed(id_organizacao: int, nome_busca: str) -> str:
+    prefix = indexed(id_organizacao, "")
+    return " ".join(map(prefix.__add__, dict.fromkeys(nome_busca.split())))
 
 
 def _open_vocabulary(connection: Connection) -> None:
@@ -102,8 +104,8 @@ def _open_vocabulary(connection: Connection) -> None:
 # The only table whose rows have no organization: their words do.
 _WORDS: Final = Table("pessoa_words", ("rowid",), {"rowid": NUMBER, "words": TEXT})
 _IDS: Final = "SELECT id, cpf FROM pessoa WHERE id_organizacao = ?"
-_ENTER: Final = Write(How.INSERT, _WORDS, ("words",))
-_REMOVE: Final = Write(How.DELETE, _WORDS)
+_INSERT: Final = Write(How.INSERT, _WORDS, ("words",))
+_DELETE: Final = Write(How.DELETE, _WORDS)
 _ALL: Final = "SELECT id, id_organizacao, nome_busca FROM pessoa WHERE id > ? ORDER BY id LIMIT ?"
 _BEFORE_ALL: Final = -(1 << 63)
 """Ids begin at 1, but in a damaged store one may be lower."""
@@ -121,23 +123,23 @@ _CLEAR: Final = "INSERT INTO pessoa_words (pessoa_words) VALUES ('delete-all')"
 _VOCABULARY: Final = (
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.pessoa_vocabulary USING fts5vocab (main, pessoa_words, instance)"
 )
-_OPENED: Final = "SELECT rowid FROM pessoa_words LIMIT 1"
-"""Makes FTS5 read anew which segments there are: it would check those that this connection last searched."""
+_RELOAD_SEGMENTS: Final = "SELECT rowid FROM pessoa_words LIMIT 1"
+"""Makes FTS5 read the list of segments again: else it would check those that this connection last searched."""
 _CHECK: Final = """
 SELECT integrity_check, EXISTS (SELECT 1 FROM pessoa_words_data WHERE id = 1)
 FROM pragma_integrity_check('pessoa_words')
 """
 """Row 1 has the totals: without it nothing can be removed, but FTS5's own check does not notice."""
-_THESE: Final = "name IN ('pessoa_words_data', 'pessoa_words_idx', 'pessoa_words_docsize', 'pessoa_words_config')"
-_THERE: Final = f"SELECT count(*) FROM sqlite_schema WHERE {_THESE}"
-_PAGES: Final = f"""
-SELECT DISTINCT quick_check FROM sqlite_schema AS kept CROSS JOIN pragma_quick_check(kept.name) WHERE kept.{_THESE}
+_IS_PART: Final = "name IN ('pessoa_words_data', 'pessoa_words_idx', 'pessoa_words_docsize', 'pessoa_words_config')"
+_COUNT_TABLES: Final = f"SELECT count(*) FROM sqlite_schema WHERE {_IS_PART}"
+_CHECK_PAGES: Final = f"""
+SELECT DISTINCT quick_check FROM sqlite_schema AS kept CROSS JOIN pragma_quick_check(kept.name) WHERE kept.{_IS_PART}
 """
-_NOTED: Final = "EXISTS (SELECT 1 FROM pessoa_words_docsize AS noted WHERE noted.id = pessoa.id)"
-"""The words of an id that is not noted are never removed."""
+_REMOVABLE: Final = "EXISTS (SELECT 1 FROM pessoa_words_docsize AS noted WHERE noted.id = pessoa.id)"
+"""FTS5 never removes the words of an id that this table lacks."""
 _TERMS: Final = """
 SELECT DISTINCT term FROM temp.pessoa_vocabulary WHERE term >= ? AND term < ? ORDER BY term LIMIT ?
 """
-_HELD: Final = """
+_ENTRIES: Final = """
 SELECT value, count(*), sum(doc) FROM carray(?) CROSS JOIN temp.pessoa_vocabulary ON term = value GROUP BY value
 """

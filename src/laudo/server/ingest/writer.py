@@ -9,8 +9,8 @@ from laudo.core.sql import Owner, Statement
 from laudo.server import schema
 from laudo.server.database import Connection, Database, Row, StoreError, repeated
 from laudo.server.ingest import rows, versions, words
-from laudo.server.ingest.changes import Counts, Moved, begin
-from laudo.server.ingest.claims import NONE, Claims
+from laudo.server.ingest.changes import Counts, Diff, begin
+from laudo.server.ingest.claims import NO_CLAIMS, Claims
 from laudo.server.ingest.contas import Conta
 from laudo.server.ingest.pessoas import Pessoas
 from laudo.server.ingest.records import Relatorio
@@ -44,7 +44,7 @@ class Ingest:
         self._conta = Conta(self.owner, sizes)
         self._pessoas = Pessoas(self.owner.id_organizacao, sizes)
         self._statistics = Statistics()
-        self._known = _UNKNOWN
+        self._versions = _UNKNOWN
         self._acknowledged = 0
 
     def write(self, batch: Iterable[Relatorio], *, equal_wins: bool = False) -> Counts:
@@ -65,15 +65,15 @@ class Ingest:
 
     def forget(self) -> None:
         """Erase former names of persons from the index, at the end, since it takes longer than writing a report."""
-        if self._pessoas.lost_names:
-            repeated(self._database.transaction, words.forget)
-            self._pessoas.lost_names = False
+        if self._pessoas.has_old_names:
+            repeated(self._database.transaction, words.erase_removed)
+            self._pessoas.has_old_names = False
 
     def standing(self) -> versions.Standing:
         """Tell where the account stands; raises StoreError if that is before what was written here."""
         with self._database.snapshot() as connection:
             standing = versions.standing(connection, self.owner)
-        self._require_all(standing.version)
+        self._require_acknowledged(standing.version)
         return standing
 
     def nome(self, cpf: str) -> str | None:
@@ -87,9 +87,9 @@ class Ingest:
         try:
             with self._database.transaction() as connection:
                 yield connection
-            self._acknowledged = self._known.conta
+            self._acknowledged = self._versions.conta
         except BaseException:
-            self._known = _UNKNOWN
+            self._versions = _UNKNOWN
             self._statistics = Statistics()
             raise
 
@@ -106,26 +106,26 @@ class Ingest:
             raise StoreError(message)
         if not found:
             raise StoreError(f"account {self.owner.id_conta} or its organization does not exist; hint: laudo verify")
-        now = Versions(*found[0])
-        self._require_all(now.conta)
-        self._load(connection, now)
+        current = Versions(*found[0])
+        self._require_acknowledged(current.conta)
+        self._load(connection, current)
         return {row[NUMERO]: row for row in reports}
 
-    def _require_all(self, version: int) -> None:
+    def _require_acknowledged(self, version: int) -> None:
         """Raise StoreError if what was acknowledged is missing: a server may have taken over that did not have it."""
         if version < self._acknowledged:
             raise StoreError("the store has lost reports that it had acknowledged, as after a failover; start over")
 
-    def _load(self, connection: Connection, now: Versions) -> None:
+    def _load(self, connection: Connection, current: Versions) -> None:
         """Read again what others have changed: mostly persons, which all accounts of the organization share."""
-        conta = self._conta.parts if now.conta != self._known.conta else ()
-        pessoas = self._pessoas.parts if now.organizacao != self._known.organizacao else ()
+        conta = self._conta.parts if current.conta != self._versions.conta else ()
+        pessoas = self._pessoas.parts if current.organizacao != self._versions.organizacao else ()
         load(connection, [*conta, *pessoas])
-        self._known = now
+        self._versions = current
 
     def _write(self, connection: Connection, batch: Prepared, *, equal_wins: bool) -> Counts:
         before = self._begin(connection, batch.numeros)
-        given = rows.whole(batch, self.owner, self._conta.facets.number)
+        given = rows.complete(batch, self.owner, self._conta.facets.number)
         after: dict[bytes, Row] = {}
         inserted = updated = unchanged = stale = conflicting = 0
         for row in given:
@@ -145,32 +145,32 @@ class Ingest:
             else:
                 updated += 1
             after[numero] = row
-        came = list(after.values())
-        connection.write(rows.UPSERT, came)
-        moved = Moved([before[numero] for numero in after if numero in before], came)
-        self._count(connection, moved, batch.claims if len(came) == len(batch) else rows.claimed(came))
+        written = list(after.values())
+        connection.write(rows.UPSERT, written)
+        diff = Diff([before[numero] for numero in after if numero in before], written)
+        self._update_counts(connection, diff, batch.claims if len(written) == len(batch) else rows.to_claims(written))
         return Counts(inserted, updated, unchanged, stale, conflicting)
 
     def _delete(self, connection: Connection, numeros: list[bytes]) -> int:
-        went = self._begin(connection, numeros)
-        connection.write(rows.DELETE, [(*self.owner, numero) for numero in went])
-        self._count(connection, Moved(list(went.values()), []), NONE)
-        if went:
-            words.forget(connection)
-        return len(went)
+        deleted = self._begin(connection, numeros)
+        connection.write(rows.DELETE, [(*self.owner, numero) for numero in deleted])
+        self._update_counts(connection, Diff(list(deleted.values()), []), NO_CLAIMS)
+        if deleted:
+            words.erase_removed(connection)
+        return len(deleted)
 
-    def _count(self, connection: Connection, moved: Moved, claims: Claims) -> None:
-        """Keep facets, tallies, persons and versions in step with the reports; `claims` are of those that came."""
-        if not any(moved):
+    def _update_counts(self, connection: Connection, diff: Diff, claims: Claims) -> None:
+        """Keep facets, tallies, persons and versions in step with the reports; `claims` are those of the added ones."""
+        if not any(diff):
             return
-        self._conta.follow(connection, moved)
-        conta, organizacao = self._known
-        if self._pessoas.follow(connection, moved, claims):
+        self._conta.update(connection, diff)
+        conta, organizacao = self._versions
+        if self._pessoas.update(connection, diff, claims):
             total = self._pessoas.total
             organizacao = versions.raise_organizacao(connection, self.owner.id_organizacao, total, organizacao)
         total = self._conta.total
-        self._known = Versions(versions.raise_conta(connection, self.owner, total, conta), organizacao)
-        self._statistics.follow(connection, total)
+        self._versions = Versions(versions.raise_conta(connection, self.owner, total, conta), organizacao)
+        self._statistics.analyze_if_grown(connection, total)
 
 
 _UNKNOWN: Final = Versions(-1, -1)

@@ -41,47 +41,50 @@ class Copy:
         """Raises StoreError, before anything is written, if the target has anything of its own."""
         self._source = source
         self._target = target
-        self._sizes: dict[Owner, int] = {}
+        self._report_counts: dict[Owner, int] = {}
         self.done = Done()
-        with source.snapshot() as right, target.snapshot() as kept:
-            _refuse_itself(right, kept)
-            schema.require_none_newer(kept)
-            self._callers, self._known = callers.read(right), callers.read(kept)
-            self._versions = _versions(right)
-            self._total = right.fetch(Statement(_TOTAL))[0][0]
-            callers.refuse_others(self._callers, self._known)
-            _refuse_uncounted(right, self._versions)
-            _refuse_others(right, kept, self._versions)
+        with source.snapshot() as source_connection, target.snapshot() as target_connection:
+            _refuse_same_store(source_connection, target_connection)
+            schema.require_none_newer(target_connection)
+            self._source_callers, self._target_callers = (
+                callers.read(source_connection),
+                callers.read(target_connection),
+            )
+            self._versions = _versions(source_connection)
+            self._total = source_connection.fetch(Statement(_TOTAL))[0][0]
+            callers.refuse_foreign_rows(self._source_callers, self._target_callers)
+            _refuse_uncounted(source_connection, self._versions)
+            _refuse_foreign_reports(source_connection, target_connection, self._versions)
 
     def copy_callers(self) -> None:
         """Copy organizations, accounts, users and tokens that the target lacks, and those that have changed."""
-        for id_organizacao in self._callers.organizacoes:
+        for id_organizacao in self._source_callers.organizacoes:
             with self._target.transaction() as writing:
                 begin(writing, id_organizacao)
-                callers.write(writing, id_organizacao, self._callers, self._known)
+                callers.write(writing, id_organizacao, self._source_callers, self._target_callers)
             self.done.organizations += 1
 
-    def copy_reports(self, told: Told | None = None) -> None:
+    def copy_reports(self, on_progress: Told | None = None) -> None:
         """Copy facets and reports, those of each organization from one snapshot of the source."""
-        progress = Progress(told, self._total)
-        for id_organizacao in self._callers.organizacoes:
+        progress = Progress(on_progress, self._total)
+        for id_organizacao in self._source_callers.organizacoes:
             with self._source.snapshot() as reading:
                 versions = _versions(reading, id_organizacao)
-                for owner in self._callers.owners(id_organizacao):
+                for owner in self._source_callers.owners(id_organizacao):
                     self._copy(reading, owner, versions[owner], progress)
                 self._versions[Owner(id_organizacao, 0)] = versions[Owner(id_organizacao, 0)]
         progress.end()
 
-    def count(self, told: Told | None = None) -> None:
-        """Recount what has changed, and what an earlier run did not come to count."""
+    def count(self, on_progress: Told | None = None) -> None:
+        """Recount what has changed, and what an earlier run left uncounted."""
         with self._target.snapshot() as connection:
             versions = _versions(connection)
             stale = sorted(owner for owner, version in self._versions.items() if versions.get(owner) != version)
             contas = [owner for owner in stale if owner.id_conta]
             organizacoes = sorted({owner.id_organizacao for owner in stale})
-            owners = [owner for id_organizacao in organizacoes for owner in self._callers.owners(id_organizacao)]
-            work = len(axes.OF_RELATORIO) * sum(self._sizes[owner] for owner in contas)
-            progress = Progress(told, work + pessoas.work(connection, owners))
+            owners = [owner for id_organizacao in organizacoes for owner in self._source_callers.owners(id_organizacao)]
+            rows = len(axes.OF_RELATORIO) * sum(self._report_counts[owner] for owner in contas)
+            progress = Progress(on_progress, rows + pessoas.rows_to_read(connection, owners))
         for owner in contas:
             with self._target.transaction() as writing:
                 repair.conta(writing, owner, progress)
@@ -94,53 +97,53 @@ class Copy:
                 writing.write(_COUNTED_ORGANIZACAO, [(id_organizacao, version, version)])
         progress.end()
 
-    def compare(self, told: Told | None = None) -> Iterator[str]:
+    def compare(self, on_progress: Told | None = None) -> Iterator[str]:
         """Read both stores again, each in one snapshot, and name what differs; never a value."""
-        progress = Progress(told, 2 * sum(self._sizes.values()))
+        progress = Progress(on_progress, 2 * sum(self._report_counts.values()))
         with self._source.snapshot() as source, self._target.snapshot() as target:
             yield from callers.differences(callers.read(source), callers.read(target))
-            now, copied = _versions(source), _versions(target)
+            source_versions, target_versions = _versions(source), _versions(target)
             for owner, version in self._versions.items():
-                if now.get(owner) != version:
+                if source_versions.get(owner) != version:
                     yield f"{_name(owner)}: the source has changed since it was copied"
-                elif copied.get(owner) != version:
+                elif target_versions.get(owner) != version:
                     yield f"{_name(owner)}: the target has changed since it was copied"
                 elif owner.id_conta:
-                    right, kept = (reports.digest(each, owner, progress) for each in (source, target))
-                    if kept != right:
+                    source_digest, target_digest = (reports.digest(each, owner, progress) for each in (source, target))
+                    if target_digest != source_digest:
                         yield f"{_name(owner)}: the reports are not those of the source"
         progress.end()
 
-    def verify(self, told: Told | None = None) -> list[Difference]:
+    def verify(self, on_progress: Told | None = None) -> list[Difference]:
         """Recount the target as `laudo verify` does; the next run counts again what differs."""
-        found = list(differing(self._target, told))
-        if any(each.what in pessoas.OF_THE_INDEX for each in found):
+        found = list(differing(self._target, on_progress))
+        if any(each.what in pessoas.INDEX_FAULTS for each in found):
             with self._target.transaction() as writing:
                 words.rebuild(writing)
         for owner in sorted({Owner(each.id_organizacao, each.id_conta or 0) for each in found}):
             with self._target.transaction() as writing:
                 begin(writing, owner.id_organizacao)
-                reports.forget_counts(writing, owner)
+                reports.mark_uncounted(writing, owner)
         return found
 
     def _copy(self, reading: Connection, owner: Owner, version: int, progress: Progress) -> None:
         self._versions[owner] = version
-        self._sizes[owner] = 0
+        self._report_counts[owner] = 0
         for copied in reports.copy(reading, self._target, owner):
             rows = copied.written + copied.unchanged
-            self._sizes[owner] += rows
+            self._report_counts[owner] += rows
             self.done.reports = self.done.reports.plus(copied)
             progress.add(rows)
         self.done.accounts += 1
 
 
-def _refuse_itself(source: Connection, target: Connection) -> None:
+def _refuse_same_store(source: Connection, target: Connection) -> None:
     """Raise StoreError if both URLs lead to the same tables."""
-    if _place(source) == _place(target):
+    if _location(source) == _location(target):
         raise StoreError("the source and the target are the same store")
 
 
-def _place(connection: Connection) -> Row:
+def _location(connection: Connection) -> Row:
     """Tell where a store's tables are, whatever URL leads to them."""
     if connection.dialect.name == "postgres":
         return connection.fetch(Statement(_TABLES))[0]
@@ -152,11 +155,11 @@ def _place(connection: Connection) -> Row:
 def _refuse_uncounted(connection: Connection, versions: dict[Owner, int]) -> None:
     """Raise StoreError for an account whose reports were never counted: a copy into this store was not finished."""
     for owner, version in sorted(versions.items()):
-        if owner.id_conta and not version and connection.fetch(Statement(_ANY, owner)):
-            raise StoreError(f"{_name(owner)} of the source was never counted; {_COUNT}")
+        if owner.id_conta and not version and connection.fetch(Statement(_ANY_REPORT, owner)):
+            raise StoreError(f"{_name(owner)} of the source was never counted; {_COUNT_HINT}")
 
 
-def _refuse_others(source: Connection, target: Connection, versions: dict[Owner, int]) -> None:
+def _refuse_foreign_reports(source: Connection, target: Connection, versions: dict[Owner, int]) -> None:
     """Raise StoreError if others have written reports to the target, which would be deleted.
 
     A copy never has a version above the one that was noted when it was counted, nor one that the source has not
@@ -165,8 +168,8 @@ def _refuse_others(source: Connection, target: Connection, versions: dict[Owner,
     copied = _versions(target, column="copied")
     for owner, version in _versions(target).items():
         highest = min(versions[owner], copied[owner] or versions[owner])
-        if version > highest or reports.has_others(target, source, owner):
-            raise StoreError(f"{_name(owner)} of the target has changes of its own; {callers.ELSEWHERE}")
+        if version > highest or reports.has_foreign_facets(target, source, owner):
+            raise StoreError(f"{_name(owner)} of the target has changes of its own; {callers.NEW_STORE_HINT}")
 
 
 def _versions(
@@ -174,7 +177,7 @@ def _versions(
 ) -> dict[Owner, int]:
     """Give the version, or another column, of each account, then of each organization, as that of account 0."""
     where, params = ("", ()) if id_organizacao is None else (" WHERE id_organizacao = ?", (id_organizacao,))
-    texts = [f"{text.format(column)}{where} ORDER BY 1, 2" for text in (_OF_CONTAS, _OF_ORGANIZACOES)]
+    texts = [f"{text.format(column)}{where} ORDER BY 1, 2" for text in (_CONTAS, _ORGANIZACOES)]
     rows = [row for text in texts for row in connection.fetch(Statement(text, params))]
     return {Owner(*owner): version for *owner, version in rows}
 
@@ -189,10 +192,10 @@ SELECT CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS bigint),
 """
 """Which tables they are: no two servers, even of a store and its copy, are started in the same microsecond."""
 _FILE: Final = "SELECT file FROM pragma_database_list WHERE name = 'main'"
-_COUNT: Final = "hint: finish the copy that made it, or run `laudo verify --repair` there"
+_COUNT_HINT: Final = "hint: finish the copy that made it, or run `laudo verify --repair` there"
 _TOTAL: Final = "SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM conta"
-_ANY: Final = "SELECT 1 FROM relatorio WHERE id_organizacao = ? AND id_conta = ? LIMIT 1"
-_OF_CONTAS: Final = "SELECT id_organizacao, id_conta, {} FROM conta"
-_OF_ORGANIZACOES: Final = "SELECT id_organizacao, 0, {} FROM organizacao"
+_ANY_REPORT: Final = "SELECT 1 FROM relatorio WHERE id_organizacao = ? AND id_conta = ? LIMIT 1"
+_CONTAS: Final = "SELECT id_organizacao, id_conta, {} FROM conta"
+_ORGANIZACOES: Final = "SELECT id_organizacao, 0, {} FROM organizacao"
 _COUNTED_CONTA: Final = Write(How.SET, CONTA, ("version", "copied"))
 _COUNTED_ORGANIZACAO: Final = Write(How.SET, ORGANIZACAO, ("version", "copied"))

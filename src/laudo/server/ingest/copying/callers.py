@@ -9,7 +9,7 @@ from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import CONTA, ORGANIZACAO, TOKEN, USUARIO, Table
 from laudo.server.database import Connection, Row, StoreError
 
-ELSEWHERE: Final = "hint: copy into a new store, as `laudo migrate` creates it"
+NEW_STORE_HINT: Final = "hint: copy into a new store, as `laudo migrate` creates it"
 _MOST_SHOWN: Final = 5
 
 
@@ -29,7 +29,7 @@ class Kind(NamedTuple):
     def columns(self) -> tuple[str, ...]:
         return (*self.fixed, *self.changing)
 
-    def told_apart_by(self, row: Row) -> Row:
+    def identity(self, row: Row) -> Row:
         return row[: len(self.table.key) + len(self.fixed)]
 
 
@@ -48,9 +48,9 @@ class Callers:
         return sorted(self._rows[_ORGANIZATION])
 
     def owners(self, id_organizacao: int) -> list[Owner]:
-        return [Owner(*row[:2]) for row in self.of(_ACCOUNT, id_organizacao)]
+        return [Owner(*row[:2]) for row in self.rows(_ACCOUNT, id_organizacao)]
 
-    def of(self, kind: Kind, id_organizacao: int) -> list[Row]:
+    def rows(self, kind: Kind, id_organizacao: int) -> list[Row]:
         return self._rows[kind].get(id_organizacao, [])
 
     def all(self, kind: Kind) -> list[Row]:
@@ -62,23 +62,23 @@ def read(connection: Connection) -> Callers:
     return Callers({kind: _read(connection, kind) for kind in KINDS})
 
 
-def refuse_others(source: Callers, target: Callers) -> None:
+def refuse_foreign_rows(source: Callers, target: Callers) -> None:
     """Raise StoreError if the target has rows that the source lacks: it is not a copy, and must not become one.
 
     The same applies if a token was revoked in the target only: it must never work again.
     """
     for kind in KINDS:
-        known = {kind.told_apart_by(row) for row in source.all(kind)}
-        _refuse(kind.noun, [row[kind.number] for row in target.all(kind) if kind.told_apart_by(row) not in known])
-    ended = {row[_TOKEN.number] for row in source.all(_TOKEN) if _is_revoked(row)}
-    revoked = (row[_TOKEN.number] for row in target.all(_TOKEN) if _is_revoked(row))
-    _refuse("revoked token", [number for number in revoked if number not in ended])
+        source_rows = {kind.identity(row) for row in source.all(kind)}
+        _refuse(kind.noun, [row[kind.number] for row in target.all(kind) if kind.identity(row) not in source_rows])
+    revoked_in_source = {row[_TOKEN.number] for row in source.all(_TOKEN) if _is_revoked(row)}
+    revoked_in_target = (row[_TOKEN.number] for row in target.all(_TOKEN) if _is_revoked(row))
+    _refuse("revoked token", [number for number in revoked_in_target if number not in revoked_in_source])
 
 
 def _refuse(what: str, numbers: Collection[int]) -> None:
     if numbers:
         shown = ", ".join(map(str, sorted(numbers)[:_MOST_SHOWN])) + (" …" if len(numbers) > _MOST_SHOWN else "")
-        raise StoreError(f"the target has what the source does not have: {what} {shown}; {ELSEWHERE}")
+        raise StoreError(f"the target has what the source does not have: {what} {shown}; {NEW_STORE_HINT}")
 
 
 def _is_revoked(token: Row) -> bool:
@@ -89,8 +89,8 @@ def write(writing: Connection, id_organizacao: int, source: Callers, target: Cal
     """Write the rows of an organization that the target lacks, and those that have changed."""
     for kind in KINDS:
         key = len(kind.table.key)
-        known = {row[:key]: row for row in target.of(kind, id_organizacao)}
-        rows = source.of(kind, id_organizacao)
+        known = {row[:key]: row for row in target.rows(kind, id_organizacao)}
+        rows = source.rows(kind, id_organizacao)
         new = [row for row in rows if row[:key] not in known]
         changed = [row for row in rows if known.get(row[:key], row) != row]
         writing.write(Write(How.INSERT, kind.table, kind.columns), new)
@@ -108,7 +108,7 @@ def _read(connection: Connection, kind: Kind) -> Rows:
     names = ", ".join((*kind.table.key, *kind.columns))
     text = f"SELECT {names} FROM {kind.table.name} ORDER BY {', '.join(kind.table.key)}"
     rows = connection.fetch(Statement(text))
-    return {id_organizacao: list(its) for id_organizacao, its in groupby(rows, key=itemgetter(0))}
+    return {id_organizacao: list(group) for id_organizacao, group in groupby(rows, key=itemgetter(0))}
 
 
 _ORGANIZATION: Final = Kind("organization", 0, ORGANIZACAO, ("nome_organizacao",), ("enabled",))

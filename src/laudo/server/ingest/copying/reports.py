@@ -14,7 +14,7 @@ from laudo.core.sql.writes import FACET
 from laudo.server.database import Connection, Database, Row
 from laudo.server.ingest.changes import begin
 from laudo.server.ingest.progress import Progress
-from laudo.server.ingest.rows import BESIDES, DELETE, UPSERT
+from laudo.server.ingest.rows import ALL_BUT_KEY, DELETE, UPSERT
 from laudo.server.ingest.statistics import Statistics
 
 CHUNK: Final = 5_000
@@ -44,7 +44,7 @@ class Range(NamedTuple):
 def copy(reading: Connection, target: Database, owner: Owner) -> Iterator[Copied]:
     """Make an account's facets and reports equal to those in a snapshot of the source; gives each chunk's counts.
 
-    A chunk is durable before its counts are given. If it changes anything, the account counts as not counted.
+    A chunk is durable before its counts are given. If it changes anything, the account is marked as not counted.
     """
     facets = _facets(reading, owner)
     chunks = _ranges(reading, owner, _FIRST, _LAST)
@@ -55,15 +55,15 @@ def copy(reading: Connection, target: Database, owner: Owner) -> Iterator[Copied
             begin(writing, owner.id_organizacao)
             if chunk.above == _FIRST:
                 _add_facets(writing, owner, facets)
-            counts = _match(writing, owner, chunk)
+            counts = _write_differences(writing, owner, chunk)
             copied += len(chunk.rows)
-            statistics.follow(writing, copied)
+            statistics.analyze_if_grown(writing, copied)
             # The next one is read while the server is still writing this one.
             chunk = next(chunks, None)
         yield counts
 
 
-def has_others(target: Connection, source: Connection, owner: Owner) -> bool:
+def has_foreign_facets(target: Connection, source: Connection, owner: Owner) -> bool:
     """Tell whether the target has facets that the source lacks: none is ever deleted, so they come from elsewhere."""
     return not set(_facets(target, owner)) <= set(_facets(source, owner))
 
@@ -79,13 +79,13 @@ def digest(connection: Connection, owner: Owner, progress: Progress) -> tuple[in
     return total, state.digest()
 
 
-def forget_counts(writing: Connection, owner: Owner) -> None:
+def mark_uncounted(writing: Connection, owner: Owner) -> None:
     """Mark an account, or an organization (account 0), as not counted."""
     if owner.id_conta:
-        writing.fetch(Statement(_NO_TOTALS, owner))
-        writing.fetch(Statement(_NO_VERSION_OF_CONTA, owner))
+        writing.fetch(Statement(_CLEAR_TOTALS, owner))
+        writing.fetch(Statement(_CLEAR_VERSION_OF_CONTA, owner))
     else:
-        writing.fetch(Statement(_NO_VERSION_OF_ORGANIZACAO, (owner.id_organizacao,)))
+        writing.fetch(Statement(_CLEAR_VERSION_OF_ORGANIZACAO, (owner.id_organizacao,)))
 
 
 def _add_facets(writing: Connection, owner: Owner, facets: list[Row]) -> None:
@@ -94,22 +94,22 @@ def _add_facets(writing: Connection, owner: Owner, facets: list[Row]) -> None:
     writing.write(_NEW_FACETS, [(*owner, *row) for row in facets if row not in known])
 
 
-def _match(writing: Connection, owner: Owner, right: Range) -> Copied:
+def _write_differences(writing: Connection, owner: Owner, source_range: Range) -> Copied:
     """Read what the target has in a range, and write what differs."""
-    missing = {row[0]: row for row in right.rows}
+    missing = {row[0]: row for row in source_range.rows}
     deleted = unchanged = 0
-    for kept in _ranges(writing, owner, right.above, right.upto):
-        surplus = [numero for numero, *_ in kept.rows if numero not in missing]
-        for row in kept.rows:
+    for target_range in _ranges(writing, owner, source_range.above, source_range.upto):
+        surplus = [numero for numero, *_ in target_range.rows if numero not in missing]
+        for row in target_range.rows:
             if missing.get(row[0]) == row:
                 del missing[row[0]]
                 unchanged += 1
         if surplus:
-            forget_counts(writing, owner)
+            mark_uncounted(writing, owner)
             writing.write(DELETE, [(*owner, numero) for numero in surplus])
             deleted += len(surplus)
     if missing:
-        forget_counts(writing, owner)
+        mark_uncounted(writing, owner)
         writing.write(UPSERT, [(*owner, *row) for row in missing.values()])
     return Copied(len(missing), deleted, unchanged)
 
@@ -133,12 +133,14 @@ _LAST: Final = b"\xff" * 17
 """Above every numero, which has 16 bytes."""
 _OWNED: Final = "WHERE id_organizacao = ? AND id_conta = ?"
 _REPORTS: Final = (
-    f"SELECT numero, {', '.join(BESIDES)} FROM {{source}} "
+    f"SELECT numero, {', '.join(ALL_BUT_KEY)} FROM {{source}} "
     f"{_OWNED} AND numero > ? AND numero <= ? ORDER BY numero LIMIT ?"
 )
 _FACETS: Final = f"SELECT facet, {', '.join(FIELDS)} FROM facet {_OWNED} ORDER BY facet"
 _NEW_FACETS: Final = Write(How.INSERT, FACET, FIELDS)
-_NO_TOTALS: Final = f"UPDATE facet SET total = 0 {_OWNED} AND total <> 0"
-_NO_VERSION_OF_CONTA: Final = f"UPDATE conta SET version = 0, total = 0 {_OWNED} AND version <> 0"
-_NO_VERSION_OF_ORGANIZACAO: Final = "UPDATE organizacao SET version = -version WHERE id_organizacao = ? AND version > 0"
+_CLEAR_TOTALS: Final = f"UPDATE facet SET total = 0 {_OWNED} AND total <> 0"
+_CLEAR_VERSION_OF_CONTA: Final = f"UPDATE conta SET version = 0, total = 0 {_OWNED} AND version <> 0"
+_CLEAR_VERSION_OF_ORGANIZACAO: Final = (
+    "UPDATE organizacao SET version = -version WHERE id_organizacao = ? AND version > 0"
+)
 """Negative, not 0: its persons stay visible, and 0 is the version of an organization without persons."""

@@ -17,21 +17,24 @@ from laudo.server.ingest.progress import Progress, Told
 from laudo.server.ingest.tallies import SIZES, Sizes
 from laudo.server.ingest.verify import facets, items, orphans, pessoas, repair
 from laudo.server.ingest.verify.buckets import Buckets
-from laudo.server.ingest.verify.differences import Difference, named
+from laudo.server.ingest.verify.differences import Difference, limited
 
 __all__ = ["Difference", "mend", "verify"]
 
 ITEMS: Final = "items that differ from their columns"
 UNDATED: Final = "reports with an instant outside the years 1 to 9999"
 TOTAL: Final = "total of the list"
-LOST: Final = "restore from a backup the reports whose items have no instant either"
+NO_INSTANT_REMEDY: Final = "restore from a backup the reports whose items have no instant either"
 
 
-def verify(database: Database, told: Told | None = None) -> Iterator[Difference]:
+def verify(database: Database, on_progress: Told | None = None) -> Iterator[Difference]:
     """Give all that differs, of every account and organization."""
     with database.snapshot() as connection:
         owners = _owners(connection)
-        progress = Progress(told, _work(connection, owners, passes=_PASSES + 1) + pessoas.work(connection, owners))
+        progress = Progress(
+            on_progress,
+            _rows_to_read(connection, owners, passes=_PASSES + 1) + pessoas.rows_to_read(connection, owners),
+        )
         organizacoes = _organizacoes(connection)
         yield from orphans.differences(connection)
         is_sound = not connection.dialect.keeps_words or words.is_sound(connection)
@@ -45,7 +48,7 @@ def verify(database: Database, told: Told | None = None) -> Iterator[Difference]
 
 
 def mend(
-    database: Database, differences: Iterable[Difference], told: Told | None = None, *, sizes: Sizes = SIZES
+    database: Database, differences: Iterable[Difference], on_progress: Told | None = None, *, sizes: Sizes = SIZES
 ) -> None:
     """Repair what `verify` found to differ, except what has another remedy.
 
@@ -56,15 +59,18 @@ def mend(
     with database.snapshot() as connection:
         schema.require_none_newer(connection)
         owners = _owners(connection)
-        there = {*owners, *(Owner(id_organizacao, 0) for id_organizacao in _organizacoes(connection))}
-        contas = sorted(owner for owner in affected & there if owner.id_conta)
-        organizacoes = {owner.id_organizacao for owner in affected & there if not owner.id_conta}
-        others = [owner for owner in owners if owner.id_organizacao in organizacoes]
-        progress = Progress(told, _work(connection, contas, passes=_PASSES) + pessoas.work(connection, others))
-    if any(each.what in pessoas.OF_THE_INDEX for each in found):
+        existing = {*owners, *(Owner(id_organizacao, 0) for id_organizacao in _organizacoes(connection))}
+        contas = sorted(owner for owner in affected & existing if owner.id_conta)
+        organizacoes = {owner.id_organizacao for owner in affected & existing if not owner.id_conta}
+        contas_to_read = [owner for owner in owners if owner.id_organizacao in organizacoes]
+        progress = Progress(
+            on_progress,
+            _rows_to_read(connection, contas, passes=_PASSES) + pessoas.rows_to_read(connection, contas_to_read),
+        )
+    if any(each.what in pessoas.INDEX_FAULTS for each in found):
         with database.transaction() as connection:
             words.rebuild(connection)
-    for owner in sorted(affected - there):
+    for owner in sorted(affected - existing):
         with database.transaction() as connection:
             orphans.clear(connection, owner)
     for owner in contas:
@@ -80,18 +86,18 @@ def mend(
 def _conta(connection: Connection, owner: Owner, progress: Progress) -> Iterator[Difference]:
     """Compare what is kept of an account."""
     totals = counting.totals(connection, owner)
-    yield from named(facets.differences(connection, owner, totals))
-    version, total = _kept(connection, RELATORIOS, owner)
+    yield from limited(facets.differences(connection, owner, totals))
+    version, total = _stored(connection, RELATORIOS, owner)
     if total != totals.total():
         yield Difference(**owner._asdict(), what=TOTAL, stored=total, counted=totals.total())
     if totals and version <= 0:
         yield Difference(**owner._asdict(), what=f"version is {version} although there are reports")
     for axis in axes.OF_RELATORIO:
-        yield from named(Buckets(connection, axis, owner).differences(progress, written=version > 0))
+        yield from limited(Buckets(connection, axis, owner).differences(progress, written=version > 0))
     wrong = Counter[tuple[str, str]]()
     for found in items.wrong(connection, owner, progress):
         wrong[ITEMS, ""] += len(found.items)
-        wrong.update((UNDATED, LOST if instant is None else "") for _, instant in found.undated)
+        wrong.update((UNDATED, NO_INSTANT_REMEDY if instant is None else "") for _, instant in found.undated)
     for (what, remedy), rows in sorted((+wrong).items()):
         yield Difference(**owner._asdict(), what=what, rows=rows, remedy=remedy or None)
 
@@ -101,18 +107,18 @@ def _organizacao(
 ) -> Iterator[Difference]:
     """Compare what is kept of an organization's persons; `is_sound` tells whether the index of words is."""
     yield from pessoas.differences(connection, id_organizacao, progress, is_sound=is_sound)
-    version, total = _kept(connection, PESSOAS, Owner(id_organizacao, 0))
+    version, total = _stored(connection, PESSOAS, Owner(id_organizacao, 0))
     [(counted,)] = connection.fetch(Statement(_PERSONS, (id_organizacao,)))
     if total != counted:
         yield Difference(id_organizacao=id_organizacao, what=TOTAL, stored=total, counted=counted)
     for axis in axes.OF_PESSOA:
         buckets = Buckets(connection, axis, Owner(id_organizacao, 0))
-        yield from named(buckets.differences(progress, written=version > 0))
+        yield from limited(buckets.differences(progress, written=version > 0))
     if version <= 0 and counted:
         yield Difference(id_organizacao=id_organizacao, what=f"version is {version} although there are persons")
 
 
-def _kept(connection: Connection, resource: Resource, owner: Owner) -> tuple[int, int]:
+def _stored(connection: Connection, resource: Resource, owner: Owner) -> tuple[int, int]:
     """Give the stored version and total of a list."""
     [(version,)], [(total,)] = connection.fetch_each([sql.version(resource, owner), sql.total(resource, owner)])
     return version, total
@@ -126,7 +132,7 @@ def _organizacoes(connection: Connection) -> list[int]:
     return [id_organizacao for (id_organizacao,) in connection.fetch(Statement(_ORGANIZACOES))]
 
 
-def _work(connection: Connection, owners: Iterable[Owner], *, passes: int) -> int:
+def _rows_to_read(connection: Connection, owners: Iterable[Owner], *, passes: int) -> int:
     """Count the rows of accounts that are to be read."""
     return passes * sum(counting.totals(connection, owner).total() for owner in owners)
 

@@ -12,7 +12,7 @@ from laudo.core.sql.parts import ON_AXIS
 from laudo.core.tally import COARSE
 from laudo.server.database import Connection
 from laudo.server.ingest import counting
-from laudo.server.ingest.counting import Held
+from laudo.server.ingest.counting import FacetCounts
 from laudo.server.ingest.progress import Progress
 from laudo.server.ingest.verify.differences import Difference
 
@@ -35,11 +35,11 @@ class Buckets:
         self._connection = connection
         self._axis = axis
         self._owner = owner
-        self._place = (*owner, axis.number)
-        self._below: defaultdict[int, list[Bucket]] = defaultdict(list)
-        for row in connection.fetch(Statement(_BUCKETS, self._place)):
-            self._below[row[0]].append(Bucket(*row))
-        self._differing = partial(
+        self._axis_key = (*owner, axis.number)
+        self._children: defaultdict[int, list[Bucket]] = defaultdict(list)
+        for row in connection.fetch(Statement(_BUCKETS, self._axis_key)):
+            self._children[row[0]].append(Bucket(*row))
+        self._difference = partial(
             Difference, id_organizacao=owner.id_organizacao, id_conta=owner.id_conta or None, axis=axis.number
         )
 
@@ -48,78 +48,78 @@ class Buckets:
 
         An owner that was `written` once has buckets even without rows: a writer may remember them.
         """
-        misplaced = [self._differing(what="bucket out of place", bucket=number) for number in self._misplaced()]
+        misplaced = [self._difference(what="bucket out of place", bucket=number) for number in self._misplaced()]
         yield from misplaced
-        yield from self._stray()
+        yield from self._orphans()
         if not misplaced:
             yield from self._miscounted(progress, written=written)
 
     @property
     def _fine(self) -> list[Bucket]:
         """The fine buckets, in the order in which places are looked for."""
-        return [child for coarse in self._below[COARSE] for child in self._below[coarse.number]]
+        return [child for coarse in self._children[COARSE] for child in self._children[coarse.number]]
 
     def _misplaced(self) -> Iterator[int]:
         """Give the numbers of the buckets because of which the fine ones do not divide the axis in order."""
-        numbers = Counter(each.number for below in self._below.values() for each in below)
+        numbers = Counter(each.number for children in self._children.values() for each in children)
         yield from (number for number, times in numbers.items() if times > 1)
-        for coarse in self._below[COARSE]:
-            below = self._below[coarse.number]
-            if not below or below[0].lower != coarse.lower:
+        for coarse in self._children[COARSE]:
+            children = self._children[coarse.number]
+            if not children or children[0].lower != coarse.lower:
                 yield coarse.number
-        before: bytes | None = None
+        previous: bytes | None = None
         for each in self._fine:
-            follows = not each.lower if before is None else each.lower > before and self._is_key(each.lower)
+            follows = not each.lower if previous is None else each.lower > previous and self._is_key(each.lower)
             if not follows:
                 yield each.number
-            before = each.lower
+            previous = each.lower
 
-    def _stray(self) -> Iterator[Difference]:
+    def _orphans(self) -> Iterator[Difference]:
         """Find buckets and tallies below buckets that are missing."""
-        parents = {COARSE, *(each.number for each in self._below[COARSE])}
-        for parent, below in self._below.items():
+        parents = {COARSE, *(each.number for each in self._children[COARSE])}
+        for parent, children in self._children.items():
             if parent not in parents:
-                yield self._differing(what="buckets below a missing one", bucket=parent, rows=len(below))
-        for parent, rows in self._connection.fetch(Statement(_PARENTS, self._place)):
+                yield self._difference(what="buckets below a missing one", bucket=parent, rows=len(children))
+        for parent, rows in self._connection.fetch(Statement(_PARENTS, self._axis_key)):
             if parent not in parents or not self._axis.faceted:
-                yield self._differing(what="tallies below a missing bucket", bucket=parent, rows=rows)
+                yield self._difference(what="tallies below a missing bucket", bucket=parent, rows=rows)
 
     def _miscounted(self, progress: Progress, *, written: bool) -> Iterator[Difference]:
         """Count what each bucket holds, branch by branch, and compare."""
-        chunks = progress.following(counting.rows(self._connection, self._axis, self._owner))
+        chunks = progress.track(counting.rows(self._connection, self._axis, self._owner))
         ranges = counting.between(chunks, [self._key(each.lower) for each in self._fine[1:]])
-        if not self._below[COARSE]:
-            rows = next(ranges).held.total()
+        if not self._children[COARSE]:
+            rows = next(ranges).counts.total()
             if rows or written:
-                yield self._differing(what="total of the buckets", counted=rows)
+                yield self._difference(what="total of the buckets", counted=rows)
             return
-        coarse: dict[int, Held] = {}
-        for each in self._below[COARSE]:
-            below = {child.number: next(ranges) for child in self._below[each.number]}
+        coarse: dict[int, FacetCounts] = {}
+        for each in self._children[COARSE]:
+            children = {child.number: next(ranges) for child in self._children[each.number]}
             yield from (
-                self._differing(what="begins where there is no row", bucket=number)
-                for number, found in below.items()
-                if not found.begun
+                self._difference(what="begins where there is no row", bucket=number)
+                for number, found in children.items()
+                if not found.key_exists
             )
-            counted = {number: found.held for number, found in below.items()}
-            coarse[each.number] = sum(counted.values(), Held())
+            counted = {number: found.counts for number, found in children.items()}
+            coarse[each.number] = sum(counted.values(), FacetCounts())
             yield from self._compared(each.number, counted)
         yield from self._compared(COARSE, coarse)
 
-    def _compared(self, parent: int, counted: dict[int, Held]) -> Iterator[Difference]:
+    def _compared(self, parent: int, counted: dict[int, FacetCounts]) -> Iterator[Difference]:
         """Compare the buckets below one, and their tallies."""
-        for each in self._below[parent]:
+        for each in self._children[parent]:
             total = counted[each.number].total()
             if each.total != total:
-                yield self._differing(what="total of the bucket", bucket=each.number, stored=each.total, counted=total)
+                yield self._difference(what="total of the bucket", bucket=each.number, stored=each.total, counted=total)
         if not self._axis.faceted:
             return
-        rows = self._connection.fetch(Statement(_TALLY, (*self._place, parent)))
+        rows = self._connection.fetch(Statement(_TALLY, (*self._axis_key, parent)))
         stored = {(bucket, facet): total for bucket, facet, total in rows}
-        right = {(bucket, facet): total for bucket, held in counted.items() for facet, total in held.items()}
-        for bucket, facet in sorted(dict(stored.items() ^ right.items())):
-            kept, said = stored.get((bucket, facet)), right.get((bucket, facet))
-            yield self._differing(what="tally", bucket=bucket, facet=facet, stored=kept, counted=said)
+        expected = {(bucket, facet): total for bucket, counts in counted.items() for facet, total in counts.items()}
+        for bucket, facet in sorted(dict(stored.items() ^ expected.items())):
+            kept, correct = stored.get((bucket, facet)), expected.get((bucket, facet))
+            yield self._difference(what="tally", bucket=bucket, facet=facet, stored=kept, counted=correct)
 
     def _is_key(self, lower: bytes) -> bool:
         try:

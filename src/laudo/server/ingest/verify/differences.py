@@ -43,7 +43,7 @@ class Difference:
         return f"{place}: {self.what} is {_number(self.stored, 'missing')}, counted {_number(self.counted, 'none')}"
 
 
-def named(differences: Iterable[Difference]) -> Iterator[Difference]:
+def limited(differences: Iterable[Difference]) -> Iterator[Difference]:
     """Give the first MOST_NAMED differences of an owner, then one that says how many more there are."""
     rest = iter(differences)
     yield from islice(rest, MOST_NAMED)

@@ -16,7 +16,7 @@ from laudo.core.sql.parts import source
 from laudo.core.sql.writes import FACET
 from laudo.server.database import Connection
 from laudo.server.ingest import counting
-from laudo.server.ingest.counting import Held
+from laudo.server.ingest.counting import FacetCounts
 from laudo.server.ingest.verify.differences import Difference
 
 REMEDY: Final = "restore from a backup the facets whose values no item has"
@@ -35,7 +35,7 @@ class Values(msgspec.Struct, frozen=True, gc=False):
     pendente_validacao_manual: bool
 
 
-def differences(connection: Connection, owner: Owner, totals: Held) -> Iterator[Difference]:
+def differences(connection: Connection, owner: Owner, totals: FacetCounts) -> Iterator[Difference]:
     """Compare an account's facets with its reports, which `totals` counts by facet."""
     rows = connection.fetch(Statement(_STORED, owner))
     stored: dict[int, int] = {facet: total for facet, total, _ in rows}
@@ -49,16 +49,18 @@ def differences(connection: Connection, owner: Owner, totals: Held) -> Iterator[
     for facet, _, pendente in rows:
         if facet in lost:
             values = lost[facet]
-            said, remedy = (None, REMEDY) if values is None else (int(values.pendente_validacao_manual), None)
+            expected, remedy = (None, REMEDY) if values is None else (int(values.pendente_validacao_manual), None)
             what = "pendente_validacao_manual of the facet"
-            yield Difference(**owner._asdict(), what=what, facet=facet, stored=pendente, counted=said, remedy=remedy)
+            yield Difference(
+                **owner._asdict(), what=what, facet=facet, stored=pendente, counted=expected, remedy=remedy
+            )
 
 
-def restore(connection: Connection, owner: Owner, totals: Held) -> bool:
-    """Write the rows of lost facets that reports have, unless no item tells their values; tells whether it did."""
-    told = [(facet, values) for facet, values in _lost(connection, owner, totals) if values]
-    connection.write(_RESTORE, [(*owner, facet, *msgspec.structs.astuple(values)) for facet, values in told])
-    return bool(told)
+def restore(connection: Connection, owner: Owner, totals: FacetCounts) -> bool:
+    """Write the rows of lost facets that reports have, unless no item has their values; tells whether it did."""
+    restorable = [(facet, values) for facet, values in _lost(connection, owner, totals) if values]
+    connection.write(_RESTORE, [(*owner, facet, *msgspec.structs.astuple(values)) for facet, values in restorable])
+    return bool(restorable)
 
 
 def known(connection: Connection, owner: Owner) -> dict[int, tuple[Any, ...]]:
@@ -67,23 +69,23 @@ def known(connection: Connection, owner: Owner) -> dict[int, tuple[Any, ...]]:
     return {facet: (*values, bool(pendente)) for facet, *values, pendente in rows}
 
 
-def _lost(connection: Connection, owner: Owner, totals: Held) -> Iterator[tuple[int, Values | None]]:
+def _lost(connection: Connection, owner: Owner, totals: FacetCounts) -> Iterator[tuple[int, Values | None]]:
     """Give the lost facets that reports have, each with what its items say."""
     for facet in sorted(totals.keys() - known(connection, owner).keys()):
-        yield facet, _told(connection, owner, facet)
+        yield facet, _most_frequent(connection, owner, facet)
 
 
-def _told(connection: Connection, owner: Owner, facet: int) -> Values | None:
+def _most_frequent(connection: Connection, owner: Owner, facet: int) -> Values | None:
     """Give the values that most items of a facet have; None if none can be read."""
     axis = axes.RELATORIO_NUMERO
     text = _ITEMS.format(source=source(axis, connection.dialect, by_facet=True))
-    said: Counter[Values | None] = Counter()
+    votes: Counter[Values | None] = Counter()
     lower: axes.Key = (b"",)
     while chunk := connection.fetch(Statement(text, (*owner, facet, *lower, counting.CHUNK))):
-        said.update(_values(item) for _, item in chunk)
+        votes.update(_values(item) for _, item in chunk)
         lower = axis.past((chunk[-1][0],))
-    del said[None]
-    return max(said, key=said.__getitem__, default=None)
+    del votes[None]
+    return max(votes, key=votes.__getitem__, default=None)
 
 
 def _values(item: str) -> Values | None:

@@ -44,25 +44,25 @@ def wrong(connection: Connection, owner: Owner, progress: Progress) -> Iterator[
     Reports are read from the newest on, which is about the order in which they were written.
     """
     known = facets.known(connection, owner)
-    for chunk in progress.following(counting.chunks(connection, axes.RELATORIO_RECENCY, owner, _COLUMNS)):
+    for chunk in progress.track(counting.chunks(connection, axes.RELATORIO_RECENCY, owner, _COLUMNS)):
         found = Wrong([], [])
         for recency, numero, facet, mensagem, numero_documento, item in chunk:
             if -recency not in INSTANTS:
                 found.undated.append((numero, _instant(item)))
             elif facet in known:
                 report = _Report(_uuid(numero), -recency, mensagem, numero_documento, *known[facet])
-                right = response.relatorio(report)
-                if right != item:
-                    found.items.append((numero, right))
+                expected = response.relatorio(report)
+                if expected != item:
+                    found.items.append((numero, expected))
         yield found
 
 
 def mend(connection: Connection, owner: Owner) -> None:
     """Repair wrong items, and impossible instants, unless the item has none either."""
     for found in wrong(connection, owner, SILENT):
-        connection.write(_MEND, [(*owner, *each) for each in found.items])
-        dated = [(*owner, numero, -instant) for numero, instant in found.undated if instant is not None]
-        connection.write(_DATE, dated)
+        connection.write(_SET_ITEM, [(*owner, *each) for each in found.items])
+        restored = [(*owner, numero, -instant) for numero, instant in found.undated if instant is not None]
+        connection.write(_SET_RECENCY, restored)
 
 
 def _instant(item: str) -> int | None:
@@ -79,5 +79,5 @@ def _uuid(numero: bytes) -> str:
 
 
 _COLUMNS: Final = "facet, mensagem, numero_documento, item"
-_MEND: Final = Write(How.SET, RELATORIO, ("item",))
-_DATE: Final = Write(How.SET, RELATORIO, ("recency",))
+_SET_ITEM: Final = Write(How.SET, RELATORIO, ("item",))
+_SET_RECENCY: Final = Write(How.SET, RELATORIO, ("recency",))

@@ -31,39 +31,42 @@ class _Level(NamedTuple):
 
 def differences(connection: Connection) -> Iterator[Difference]:
     """Name the rows without an owner, table by table."""
-    below = _without("conta", _ORGANIZACAO.table, _ORGANIZACAO.key)
-    yield from (replace(each, remedy=NO_ORGANIZATION) for each in _found(connection, _ORGANIZACAO, "conta", below))
-    alone = _without("relatorio", _CONTA.table, _CONTA.key)
-    yield from (replace(each, remedy=REMEDY) for each in _found(connection, _CONTA, "relatorio", alone))
+    without_organizacao = _without("conta", _ORGANIZACAO.table, _ORGANIZACAO.key)
+    yield from (
+        replace(each, remedy=NO_ORGANIZATION)
+        for each in _orphans(connection, _ORGANIZACAO, "conta", without_organizacao)
+    )
+    without_conta = _without("relatorio", _CONTA.table, _CONTA.key)
+    yield from (replace(each, remedy=REMEDY) for each in _orphans(connection, _CONTA, "relatorio", without_conta))
     for level in (_CONTA, _ORGANIZACAO):
-        for table, which in level.counted.items():
-            lacking = (_without(table, other, level.key) for other in (level.table, "relatorio"))
-            yield from _found(connection, level, table, " AND ".join(filter(None, (which, *lacking))))
+        for table, condition in level.counted.items():
+            missing = (_without(table, other, level.key) for other in (level.table, "relatorio"))
+            yield from _orphans(connection, level, table, " AND ".join(filter(None, (condition, *missing))))
 
 
 def clear(connection: Connection, owner: Owner) -> None:
     """Delete the counts of an account, or of an organization (account 0), that is missing and has no reports."""
     begin(connection, owner.id_organizacao)
     level = _CONTA if owner.id_conta else _ORGANIZACAO
-    its = " AND ".join(f"{column} = ?" for column in level.key)
+    same_owner = " AND ".join(f"{column} = ?" for column in level.key)
     params = owner[: len(level.key)]
     for table in (level.table, "relatorio"):
-        if connection.fetch(Statement(f"SELECT 1 FROM {table} WHERE {its} LIMIT 1", params)):
+        if connection.fetch(Statement(f"SELECT 1 FROM {table} WHERE {same_owner} LIMIT 1", params)):
             return
     if level is _ORGANIZACAO:
         _remove_pessoas(connection, owner.id_organizacao)
-    for table, which in level.counted.items():
+    for table, condition in level.counted.items():
         # A facet is never deleted, only emptied.
         change = "UPDATE facet SET total = 0" if table == "facet" else f"DELETE FROM {table}"
-        connection.fetch(Statement(f"{change} WHERE {' AND '.join(filter(None, (its, which)))}", params))
+        connection.fetch(Statement(f"{change} WHERE {' AND '.join(filter(None, (same_owner, condition)))}", params))
 
 
-def _found(connection: Connection, level: _Level, table: str, which: str) -> Iterator[Difference]:
+def _orphans(connection: Connection, level: _Level, table: str, condition: str) -> Iterator[Difference]:
     key = ", ".join(level.key)
-    text = f"SELECT count(*), {key} FROM {table} WHERE {which} GROUP BY {key} ORDER BY {key}"
+    text = f"SELECT count(*), {key} FROM {table} WHERE {condition} GROUP BY {key} ORDER BY {key}"
     for rows, *owner in connection.fetch(Statement(text)):
-        place = dict(zip(level.key, owner, strict=True))
-        yield Difference(**place, what=f"rows of {table} of {level.name} that does not exist", rows=rows)
+        ids = dict(zip(level.key, owner, strict=True))
+        yield Difference(**ids, what=f"rows of {table} of {level.name} that does not exist", rows=rows)
 
 
 def _without(table: str, other: str, key: tuple[str, ...]) -> str:

@@ -18,9 +18,9 @@ from laudo.server.ingest.progress import Progress
 from laudo.server.ingest.verify.differences import Difference
 
 _WORDS: Final = "words whose entries in the index differ"
-_UNNOTED: Final = "persons whose words cannot be removed from the index"
+_UNREMOVABLE: Final = "persons whose words cannot be removed from the index"
 _DAMAGED: Final = "the index of words is damaged"
-OF_THE_INDEX: Final = frozenset({_WORDS, _UNNOTED, _DAMAGED})
+INDEX_FAULTS: Final = frozenset({_WORDS, _UNREMOVABLE, _DAMAGED})
 """What is repaired by rebuilding the index, which is one for all organizations."""
 
 _COLUMNS: Final = ("cpf", "nome", "nome_busca", "recency", "item")
@@ -54,8 +54,8 @@ def differences(
 ) -> Iterator[Difference]:
     """Compare the persons of an organization, the counts of their words, and the index of words, if it `is_sound`."""
     found: Counter[str] = Counter()
-    for stored, said in _pairs(connection, id_organizacao, progress):
-        found.update(_faults(stored, said))
+    for stored, expected in _pairs(connection, id_organizacao, progress):
+        found.update(_faults(stored, expected))
     for what, rows in sorted(found.items()):
         yield Difference(id_organizacao=id_organizacao, what=what, rows=rows)
     yield from _vocabulary(connection, id_organizacao)
@@ -65,11 +65,11 @@ def differences(
 
 def _vocabulary(connection: Connection, id_organizacao: int) -> Iterator[Difference]:
     """Compare the words that are counted with the names that persons have."""
-    right, kept = Entries(), Entries()
-    for entries, found in (right, vocabulary.counted), (kept, vocabulary.held):
+    expected, kept = Entries(), Entries()
+    for entries, found in (expected, vocabulary.recounted), (kept, vocabulary.stored):
         for (word, shared), total in found(connection, id_organizacao):
             entries.add(f"{word} {shared}", total, 0)
-    yield from _compared(id_organizacao, "words whose totals differ", kept, right)
+    yield from _compared(id_organizacao, "words whose totals differ", kept, expected)
 
 
 def _indexed(connection: Connection, id_organizacao: int, *, is_sound: bool) -> Iterator[Difference]:
@@ -77,27 +77,27 @@ def _indexed(connection: Connection, id_organizacao: int, *, is_sound: bool) -> 
     if not is_sound:
         yield Difference(id_organizacao=id_organizacao, what=_DAMAGED)
         return
-    right, kept = Entries(), Entries()
-    unnoted = 0
-    for id_, nome_busca, noted in words.named(connection, id_organizacao):
-        unnoted += not noted
+    expected, kept = Entries(), Entries()
+    unremovable = 0
+    for id_, nome_busca, removable in words.persons(connection, id_organizacao):
+        unremovable += not removable
         for word in dict.fromkeys(nome_busca.split()):
-            right.add(word, 1, id_)
+            expected.add(word, 1, id_)
     try:
-        for word, entries, ids in words.held(connection, id_organizacao):
+        for word, entries, ids in words.stored(connection, id_organizacao):
             kept.add(word, entries, ids)
     except (WordsDamagedError, UnicodeDecodeError):  # What is not UTF-8 was never a word.
         yield Difference(id_organizacao=id_organizacao, what=_DAMAGED)
         return
-    if differing := list(_compared(id_organizacao, _WORDS, kept, right)):
+    if differing := list(_compared(id_organizacao, _WORDS, kept, expected)):
         yield from differing
-    elif unnoted:
-        yield Difference(id_organizacao=id_organizacao, what=_UNNOTED, rows=unnoted)
+    elif unremovable:
+        yield Difference(id_organizacao=id_organizacao, what=_UNREMOVABLE, rows=unremovable)
 
 
-def _compared(id_organizacao: int, what: str, kept: Entries, right: Entries) -> Iterator[Difference]:
-    if rows := kept.differing(right):
-        stored, counted = kept.entries.total(), right.entries.total()
+def _compared(id_organizacao: int, what: str, kept: Entries, expected: Entries) -> Iterator[Difference]:
+    if rows := kept.differing(expected):
+        stored, counted = kept.entries.total(), expected.entries.total()
         yield Difference(id_organizacao=id_organizacao, what=what, rows=rows, stored=stored, counted=counted)
 
 
@@ -105,17 +105,17 @@ def mend(connection: Connection, id_organizacao: int, progress: Progress) -> Non
     """Rewrite the persons that differ, and their words; nothing of other names stays in the index."""
     wrong: list[str] = []
     new: list[Row] = []
-    for stored, said in _pairs(connection, id_organizacao, progress):
-        if stored != said:
+    for stored, expected in _pairs(connection, id_organizacao, progress):
+        if stored != expected:
             wrong += [] if stored is None else [stored[0]]
-            new += [] if said is None else [said]
+            new += [] if expected is None else [expected]
         if len(wrong) + len(new) >= counting.CHUNK:
             _replace(connection, id_organizacao, wrong, new)
     _replace(connection, id_organizacao, wrong, new)
-    words.forget(connection)
+    words.erase_removed(connection)
 
 
-def work(connection: Connection, owners: Iterable[Owner]) -> int:
+def rows_to_read(connection: Connection, owners: Iterable[Owner]) -> int:
     """Count the rows of persons to be read: the CPFs of each account, once by themselves and once for each axis.
 
     That is too many if accounts share persons.
@@ -125,14 +125,14 @@ def work(connection: Connection, owners: Iterable[Owner]) -> int:
     return int(cpfs) * (1 + len(axes.OF_PESSOA))
 
 
-def _faults(stored: Row | None, said: Row | None) -> list[str]:
+def _faults(stored: Row | None, expected: Row | None) -> list[str]:
     if stored is None:
         return ["persons missing"]
-    if said is None:
+    if expected is None:
         return ["persons too many"]
-    if stored == said:
+    if stored == expected:
         return []
-    pairs = zip(_COLUMNS, stored, said, strict=True)
+    pairs = zip(_COLUMNS, stored, expected, strict=True)
     return [f"persons whose {column} differs" for column, kept, right in pairs if kept != right]
 
 
@@ -148,39 +148,39 @@ def _pairs(connection: Connection, id_organizacao: int, progress: Progress) -> I
 
     Persons already given may be written meanwhile.
     """
-    kept = _stored(connection, id_organizacao)
-    right = _said(connection, id_organizacao, progress)
-    stored, said = next(kept, None), next(right, None)
-    while stored or said:
-        if said is None or (stored and stored[0] < said[0]):
+    stored_rows = _stored(connection, id_organizacao)
+    expected_rows = _expected(connection, id_organizacao, progress)
+    stored, expected = next(stored_rows, None), next(expected_rows, None)
+    while stored or expected:
+        if expected is None or (stored and stored[0] < expected[0]):
             yield stored, None
-            stored = next(kept, None)
-        elif stored is None or said[0] < stored[0]:
-            yield None, said
-            said = next(right, None)
+            stored = next(stored_rows, None)
+        elif stored is None or expected[0] < stored[0]:
+            yield None, expected
+            expected = next(expected_rows, None)
         else:
-            yield stored, said
-            stored, said = next(kept, None), next(right, None)
+            yield stored, expected
+            stored, expected = next(stored_rows, None), next(expected_rows, None)
 
 
 def _stored(connection: Connection, id_organizacao: int) -> Iterator[Row]:
-    for chunk in counting.chunks(connection, axes.PESSOA_CPF, Owner(id_organizacao, 0), _BESIDES):
+    for chunk in counting.chunks(connection, axes.PESSOA_CPF, Owner(id_organizacao, 0), _ALL_BUT_CPF):
         yield from chunk
 
 
-def _said(connection: Connection, id_organizacao: int, progress: Progress) -> Iterator[Row]:
+def _expected(connection: Connection, id_organizacao: int, progress: Progress) -> Iterator[Row]:
     """Give what each person should be: the newest of the accounts' newest reports decides, the first of equally new.
 
     A report with an impossible instant is ignored.
     """
     contas = [conta for (conta,) in connection.fetch(Statement(_CONTAS, (id_organizacao,)))]
     limit = max(counting.CHUNK // max(len(contas), 1), 1)
-    each = (_newest(connection, Owner(id_organizacao, id_conta), limit, progress) for id_conta in contas)
-    before = None
-    for cpf, recency, _, _, nome in merge(*each):
-        if cpf != before:
+    newest = (_newest(connection, Owner(id_organizacao, id_conta), limit, progress) for id_conta in contas)
+    previous = None
+    for cpf, recency, _, _, nome in merge(*newest):
+        if cpf != previous:
             yield row(cpf, recency, nome)
-        before = cpf
+        previous = cpf
 
 
 def _newest(connection: Connection, owner: Owner, limit: int, progress: Progress) -> Iterator[tuple[Any, ...]]:
@@ -199,7 +199,7 @@ def _newest(connection: Connection, owner: Owner, limit: int, progress: Progress
 
 
 _CONTAS: Final = "SELECT id_conta FROM conta WHERE id_organizacao = ?"
-_BESIDES: Final = ", ".join(_COLUMNS[1:])
+_ALL_BUT_CPF: Final = ", ".join(_COLUMNS[1:])
 """What is read of a person besides the CPF."""
 _AFTER_ALL: Final = "~"
 _RECENCIES: Final = (-INSTANTS[-1], -INSTANTS[0])

@@ -28,7 +28,7 @@ def conta(
     restored = facets.restore(connection, owner, totals)
     if restored or with_items:
         items.mend(connection, owner)
-    Statistics().follow(connection, totals.total())
+    Statistics().analyze_if_grown(connection, totals.total())
     connection.fetch(Statement(_EMPTY, owner))
     connection.write(_TOTAL, [(*owner, facet, total) for facet, total in sorted(totals.items())])
     for axis in axes.OF_RELATORIO:
