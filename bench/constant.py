@@ -8,7 +8,7 @@ import falcon
 from granian.constants import HTTPModes, Interfaces
 from granian.server import Server
 
-from laudo.cli.worker import finish_first
+from laudo.cli.worker import use_batch_scheduling
 
 
 class Body:
@@ -23,7 +23,7 @@ class Body:
 
 
 def application(sizes: Sequence[int]) -> "falcon.App[falcon.Request, falcon.Response]":
-    finish_first()
+    use_batch_scheduling()
     app = falcon.App()
     for size in sizes:
         app.add_route(f"/{size}", Body(size))

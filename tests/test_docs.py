@@ -39,8 +39,8 @@ CLI = (ROOT / "docs/cli.md").read_text("utf-8")
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
 
 WORDS = {8: "eight", 10: "ten"}
-UNREAD = WORDS[connections._UNREAD]
-UNREAD_MINUTES = WORDS[connections._UNREAD * Settings().idle_timeout_ms // 60_000]
+UNREAD = WORDS[connections._UNREAD_TIMEOUTS]
+UNREAD_MINUTES = WORDS[connections._UNREAD_TIMEOUTS * Settings().idle_timeout_ms // 60_000]
 
 JSON = dict[str, "JSON"] | list["JSON"] | str | int | bool | None
 
@@ -94,8 +94,8 @@ def test_operating_lists_every_field_of_an_import() -> None:
         ("Delete", f"up to {deletes.BATCH:,} at a time"),
         ("Delete", f"up to {removal.MOST:,} in one transaction"),
         ("Workers and stopping", f"for up to {serving._STOP_SECONDS} seconds"),
-        ("How much it carries", f"{connections._ALL:,} for all workers together"),
-        ("How much it carries", f"{connections._FILES}, {connections._FILES_A_WORKER} for each of all workers"),
+        ("How much it carries", f"{connections._TOTAL:,} for all workers together"),
+        ("How much it carries", f"{connections._OTHER_FILES}, {connections._FILES_PER_WORKER} for each of all workers"),
         ("Behind a proxy", f"{UNREAD} times that, {UNREAD_MINUTES} minutes unless set otherwise"),
     ],
 )

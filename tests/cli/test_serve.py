@@ -162,7 +162,7 @@ from laudo.cli import signals
 
 signal.signal(signal.SIGTERM, lambda *_: None)
 os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGTERM))
-signals.heed_from_birth()
+signals.block_except_in_workers()
 child = os.fork()
 if not child:
     os._exit(0)
@@ -187,8 +187,8 @@ class Server:
     def signal_handler_interrupt(self):
         self.told.set()
 
-signals.hold()
-serving._end_when_told(Server())
+signals.block()
+serving._end_on_signal(Server())
 os.kill(os.getpid(), signal.SIGTERM)
 for _ in range(2):
     Server.told.wait()

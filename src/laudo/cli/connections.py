@@ -8,22 +8,22 @@ from typing import Final
 from laudo.cli import output
 from laudo.server.config import Settings
 
-_ALL: Final = 1024
+_TOTAL: Final = 1024
 """Connections that all workers accept together."""
 
-_FILES: Final = 64
+_OTHER_FILES: Final = 64
 """Other files that a worker has open, at most, besides a connection to the store for each thread."""
 
-_FEWEST: Final = 32
-"""The fewest of these with which a worker can start and accept a connection."""
+_MIN_FILES: Final = 32
+"""The fewest other files with which a worker can start and accept a connection."""
 
-_FILES_A_WORKER: Final = 6
+_FILES_PER_WORKER: Final = 6
 """Files that each worker inherits for every worker of the service, at most."""
 
-_LATE: Final = 32
+_EXTRA_THREADS: Final = 32
 """Additional threads if `rehearse` delays some answers on purpose."""
 
-_UNREAD: Final = 8
+_UNREAD_TIMEOUTS: Final = 8
 """How many times `idle_timeout_ms` an answer may wait to be read; for the kernel, slow reading is waiting too."""
 
 
@@ -35,13 +35,13 @@ def accepted(settings: Settings) -> int:
 
     Raises Failure if the limit is too low to serve at all.
     """
-    share = max(1, _ALL // settings.workers)
+    share = max(1, _TOTAL // settings.workers)
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    others = _FILES_A_WORKER * settings.workers + threads(settings)
-    left = limit - others - _FILES
+    needed = _FILES_PER_WORKER * settings.workers + threads(settings)
+    left = limit - needed - _OTHER_FILES
     if limit == resource.RLIM_INFINITY or left >= share:
         return share
-    if limit < others + _FEWEST:
+    if limit < needed + _MIN_FILES:
         workers = output.counted(settings.workers, "worker")
         hint = "raise it (ulimit -n, LimitNOFILE) to 1024 or more"
         raise output.Failure(f"the limit of {limit} open files is too low for {workers}; hint: {hint}")
@@ -58,34 +58,34 @@ def threads(settings: Settings) -> int:
     """
     from laudo.server import stores
 
-    late = _LATE if settings.rehearse else 0
-    return late + (1 if stores.file(settings.store) else settings.bounds.threads(1 + len(settings.read_store)))
+    extra = _EXTRA_THREADS if settings.rehearse else 0
+    return extra + (1 if stores.file(settings.store) else settings.bounds.threads(1 + len(settings.read_store)))
 
 
-def let_go_of_unread(settings: Settings) -> bool:
+def drop_slow_readers(settings: Settings) -> bool:
     """Let the kernel end connections whose client does not read its answers; False while no socket listens yet.
 
     An unread answer stays in memory, and Granian waits for its reader without a timeout. The kernel has one, if it is
     set on the listening socket, from which connections inherit it. Granian makes that socket in the worker and does not
-    hand it out, so it is looked for among the open files.
+    give access to it, so this searches the open files for it.
     """
-    return any(_is_told(int(file.name), settings) for file in Path("/proc/self/fd").iterdir())
+    return any(_set_user_timeout(int(file.name), settings) for file in Path("/proc/self/fd").iterdir())
 
 
-def _is_told(file: int, settings: Settings) -> bool:
+def _set_user_timeout(file: int, settings: Settings) -> bool:
     try:
-        found = socket.socket(fileno=file)
+        candidate = socket.socket(fileno=file)
     except OSError:
         return False  # not a socket, or closed meanwhile
     try:
-        if not _listens(found, settings.port):
+        if not _listens(candidate, settings.port):
             return False
-        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD * settings.idle_timeout_ms)
+        candidate.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD_TIMEOUTS * settings.idle_timeout_ms)
         return True
     finally:
-        found.detach()
+        candidate.detach()
 
 
-def _listens(found: socket.socket, port: int) -> bool:
-    is_listening = found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
-    return bool(is_listening) and found.family != socket.AF_UNIX and found.getsockname()[1] == port
+def _listens(candidate: socket.socket, port: int) -> bool:
+    is_listening = candidate.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+    return bool(is_listening) and candidate.family != socket.AF_UNIX and candidate.getsockname()[1] == port

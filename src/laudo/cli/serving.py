@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 _STOP_SECONDS: Final = 30
 """How long requests in flight may take to finish once the server is told to stop."""
 
-_LOOKING_SECONDS: Final = 0.01
+_POLL_SECONDS: Final = 0.01
 """Seconds between two checks whether a worker listens."""
 
-_CONNECTING_SECONDS: Final = 1
+_CONNECT_SECONDS: Final = 1
 """Seconds that such a check may take."""
 
 _HEAD_BYTES: Final = 65_536
@@ -43,26 +43,26 @@ def run(settings: Settings) -> None:
 
     _require_replicas(settings)
     key = _require_store(settings)
-    with ExitStack() as unless_served:
-        signals.hold()  # before there are other threads
-        unless_served.callback(signals.let)
+    with ExitStack() as on_failure:
+        signals.block()  # before there are other threads
+        on_failure.callback(signals.unblock)
         with metrics.start(settings):  # first, so that their port is not free for the service
             server = _server(settings)
             if settings.rehearse:
                 output.note(f"rehearsing {','.join(settings.rehearse)}: some requests are refused or answered late")
-            unless_served.pop_all()
-            signals.heed_from_birth()
-            _end_when_told(server)
+            on_failure.pop_all()
+            signals.block_except_in_workers()
+            _end_on_signal(server)
             _announce(settings, server)
-            with _none_left(server):
+            with _end_workers_on_failure(server):
                 server.serve(target_loader=lambda: worker.application(settings, key), wrap_loader=False)
 
 
 @contextmanager
-def _none_left(server: "AbstractServer[Any]") -> Iterator[None]:
+def _end_workers_on_failure(server: "AbstractServer[Any]") -> Iterator[None]:
     """End all workers and raise Failure if one cannot be started, as at a limit on processes.
 
-    Otherwise this process would wait for the other workers for ever, without replacing one or heeding a signal.
+    Otherwise this process would wait for the other workers for ever, without replacing one or obeying a signal.
     """
     from multiprocessing import active_children
 
@@ -71,8 +71,8 @@ def _none_left(server: "AbstractServer[Any]") -> Iterator[None]:
     except (OSError, RuntimeError) as error:
         with suppress(SystemExit):
             server.shutdown()  # type: ignore[no-untyped-call]
-        for unknown in active_children():
-            unknown.kill()  # Granian does not know of it yet.
+        for child in active_children():
+            child.kill()  # Granian does not know of it yet.
         reason = getattr(error, "strerror", None) or error
         hint = "raise the limits on processes, memory and open files"
         raise output.Failure(f"cannot start a worker: {reason}; hint: {hint}") from error
@@ -116,8 +116,8 @@ def base_url(settings: Settings) -> str:
     return f"http://{host}:{settings.port}"
 
 
-def _end_when_told(server: "AbstractServer[Any]") -> None:
-    """Heed signals in a thread, until the very end of the process.
+def _end_on_signal(server: "AbstractServer[Any]") -> None:
+    """Wait for signals in a thread, until the very end of the process.
 
     Python runs a signal handler in the main thread, which waits for a lock. A signal that another thread received, as
     may happen after the process was stopped, would not wake it up. If a signal came while it takes the lock, the
@@ -126,13 +126,13 @@ def _end_when_told(server: "AbstractServer[Any]") -> None:
     """
     stopping = signals.stopping()
 
-    def hand_on() -> None:
+    def forward() -> None:
         signal.sigwait(stopping)
         while True:
             server.signal_handler_interrupt()  # type: ignore[no-untyped-call]
-            time.sleep(_LOOKING_SECONDS)
+            time.sleep(_POLL_SECONDS)
 
-    threading.Thread(target=hand_on, daemon=True).start()
+    threading.Thread(target=forward, daemon=True).start()
 
 
 def _announce(settings: Settings, server: "AbstractServer[Any]") -> None:
@@ -140,23 +140,23 @@ def _announce(settings: Settings, server: "AbstractServer[Any]") -> None:
 
     def announce() -> None:
         while len(server.wrks) < settings.workers or not _accepts(settings):
-            time.sleep(_LOOKING_SECONDS)
+            time.sleep(_POLL_SECONDS)
         workers = output.counted(settings.workers, "worker")
         output.note(f"laudo serves {base_url(settings)} with {workers}; press Ctrl-C to stop")
-        _tell_systemd()
+        _notify_systemd()
 
     threading.Thread(target=announce, daemon=True).start()
 
 
-def _tell_systemd() -> None:
+def _notify_systemd() -> None:
     """Tell systemd that the service is ready, for a unit of `Type=notify` and what waits for it."""
     address = os.environ.get("NOTIFY_SOCKET", "")
-    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as telling:
-        telling.sendto(b"READY=1", f"\0{address[1:]}" if address.startswith("@") else address)
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        sender.sendto(b"READY=1", f"\0{address[1:]}" if address.startswith("@") else address)
 
 
 def _accepts(settings: Settings) -> bool:
-    with suppress(OSError), socket.create_connection((settings.host, settings.port), _CONNECTING_SECONDS):
+    with suppress(OSError), socket.create_connection((settings.host, settings.port), _CONNECT_SECONDS):
         return True
     return False
 
@@ -193,13 +193,13 @@ def free_address(host: str, port: int) -> str:
     Workers share the port, so that a second service would not notice the first.
     """
     try:
-        family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(place)
+            probe.bind(address)
     except OSError as error:
         reason = error.strerror or os.strerror(error.errno or 0)
         raise output.Failure(
             f"cannot listen on {host}:{port}: {reason}; hint: choose another --port or --host"
         ) from error
-    return str(place[0])
+    return str(address[0])

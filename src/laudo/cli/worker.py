@@ -14,28 +14,28 @@ from laudo.server.config import Settings
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
 
-_STARTING_SECONDS: Final = 0.5
+_START_SECONDS: Final = 0.5
 """How long a worker may take to act on signals once it has Granian's handler."""
 
-_LOOKING_SECONDS: Final = 0.01
+_POLL_SECONDS: Final = 0.01
 """Seconds between two checks whether it has that handler yet, or whether it listens."""
 
-_OPENING_SECONDS: Final = 1
+_RETRY_SECONDS: Final = 1
 """How long a worker waits before it tries again to open the store."""
 
 
 def application(settings: Settings, key: bytes) -> "WSGIApplication":
     """Build a worker's application, in the worker; a failure ends the worker with one line on stderr."""
     with output.failures_in_one_line():
-        made = _built(settings, key)
-        finish_first()
+        made = _build(settings, key)
+        use_batch_scheduling()
         _defer_stopping()
         _end_with_parent()
-        _let_go_of_unread(settings)
+        _drop_slow_readers(settings)
         return made
 
 
-def _built(settings: Settings, key: bytes) -> "WSGIApplication":
+def _build(settings: Settings, key: bytes) -> "WSGIApplication":
     """Build the application; while the store cannot be opened, try again.
 
     If workers failed instead, Granian would soon end the whole service. While a worker waits, a signal ends it at once,
@@ -46,17 +46,17 @@ def _built(settings: Settings, key: bytes) -> "WSGIApplication":
     from laudo.server import app, logs
     from laudo.server.database import StoreError
 
-    told = logs.Sparing()
+    log = logs.Sparing()
     while (parent := parent_process()) and parent.is_alive():
         try:
             return app.create(settings, key=key)
         except StoreError as error:
-            told.notice(f"store: {error.reason}")
-            parent.join(_OPENING_SECONDS)
+            log.notice(f"store: {error.reason}")
+            parent.join(_RETRY_SECONDS)
     sys.exit()
 
 
-def finish_first() -> None:
+def use_batch_scheduling() -> None:
     """Let a thread that answers keep its core while another thread there wakes up to send an answer.
 
     Otherwise Linux switches between them twice for each request, which takes a third of its CPU (decision 0001).
@@ -71,17 +71,17 @@ def _defer_stopping() -> None:
 
     Granian loses a SIGTERM that comes just before it serves. A second one, as Ctrl-C causes, may keep it from ending.
     """
-    signals.hold()
+    signals.block()
 
-    def hand_on() -> None:
+    def forward() -> None:
         while not callable(stop := signal.getsignal(signal.SIGTERM)):
-            time.sleep(_LOOKING_SECONDS)
-        serving = time.monotonic() + _STARTING_SECONDS
+            time.sleep(_POLL_SECONDS)
+        ready_at = time.monotonic() + _START_SECONDS
         signal.sigwait({signal.SIGTERM})
-        time.sleep(max(0.0, serving - time.monotonic()))
+        time.sleep(max(0.0, ready_at - time.monotonic()))
         stop(signal.SIGTERM, None)
 
-    threading.Thread(target=hand_on, daemon=True).start()
+    threading.Thread(target=forward, daemon=True).start()
 
 
 def _end_with_parent() -> None:
@@ -99,12 +99,12 @@ def _end_with_parent() -> None:
     threading.Thread(target=stop, daemon=True).start()
 
 
-def _let_go_of_unread(settings: Settings) -> None:
+def _drop_slow_readers(settings: Settings) -> None:
     """Once the worker listens, let the kernel end connections that are not read; outside Linux this does nothing."""
 
-    def let_go() -> None:
+    def drop() -> None:
         with suppress(AttributeError, OSError):
-            while not connections.let_go_of_unread(settings):
-                time.sleep(_LOOKING_SECONDS)
+            while not connections.drop_slow_readers(settings):
+                time.sleep(_POLL_SECONDS)
 
-    threading.Thread(target=let_go, daemon=True).start()
+    threading.Thread(target=drop, daemon=True).start()
