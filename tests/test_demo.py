@@ -249,7 +249,7 @@ def test_live_changes_are_written_in_time_and_split_70_to_30(
     clock = Clock(START_MS)
     monkeypatch.setattr(demo, "time", clock)
     with pytest.raises(TimeoutError):
-        demo.go_on(database, filled)
+        demo.run_live(database, filled)
     newest = "SELECT id_conta, -min(recency), count(*) FROM relatorio GROUP BY id_conta ORDER BY id_conta"
     assert [(id_conta, count) for id_conta, _, count in _fetch(database, newest)] == [(1, 7 + 42), (2, 3 + 18)]
     assert START_MS + 110_000 < _fetch(database, newest)[0][1] <= clock.now_ms

@@ -57,14 +57,14 @@ def demo(settings: Settings, *, count: int, until_ms: int | None, no_serve: bool
     """
     if no_serve and live:
         raise click.UsageError("--live and --no-serve cannot be used together")
-    _require_reach(until_ms)
+    _check_until(until_ms)
     if not no_serve:
         serving.free_address(settings.host, settings.port)  # Before the address is printed: it may be taken.
     filled = _fill(settings, count, until_ms)
     if live:
         from laudo.server.ingest import ahead
 
-        with ahead.run(_going_on(settings, filled)):
+        with ahead.run(_run_live(settings, filled)):
             serving.run(settings)
     elif not no_serve:
         serving.run(settings)
@@ -86,10 +86,10 @@ def migrate(settings: Settings, *, grants: bool) -> None:
     if grants and stores.file(settings.store):
         raise output.Failure("a SQLite store has no roles: whoever may read or write the file may use the store")
     applied = _migrate(settings)
-    tell = output.note if grants else output.summary  # Then stdout has only the SQL.
-    tell("\n".join(f"applied {name}" for name in applied) or "the store is up to date")
+    show = output.note if grants else output.summary  # Then stdout has only the SQL.
+    show("\n".join(f"applied {name}" for name in applied) or "the store is up to date")
     if grants:
-        _grant(settings, refused=output.IN_PART if applied else output.NOTHING_DONE)
+        _grant(settings, fail_code=output.IN_PART if applied else output.NOTHING_DONE)
 
 
 @click.command("config", cls=usage.Command)
@@ -119,7 +119,7 @@ def _migrate(settings: Settings) -> list[str]:
         return bring_up_to_date(database, told=applied.append)
 
 
-def _grant(settings: Settings, *, refused: int) -> None:
+def _grant(settings: Settings, *, fail_code: int) -> None:
     from laudo.server import roles
     from laudo.server.stores import open_store
 
@@ -128,11 +128,11 @@ def _grant(settings: Settings, *, refused: int) -> None:
             statements = roles.grant(database)
         except roles.RolesError as error:
             click.echo("".join(f"{statement};\n" for statement in error.statements), nl=False)
-            output.fail(f"{error}; hint: let somebody who may do so run the statements printed above", code=refused)
+            output.fail(f"{error}; hint: let somebody who may do so run the statements printed above", code=fail_code)
     output.summary("\n".join(f"{statement};" for statement in statements) or "the roles are up to date")
 
 
-def _require_reach(until_ms: int | None) -> None:
+def _check_until(until_ms: int | None) -> None:
     from laudo import demo as invented
     from laudo.core.values import render_instant
 
@@ -162,14 +162,14 @@ def _fill(settings: Settings, count: int, until_ms: int | None) -> "Demo":
     return filled
 
 
-def _going_on(settings: Settings, filled: "Demo") -> Iterator[None]:
+def _run_live(settings: Settings, filled: "Demo") -> Iterator[None]:
     """Write what happens to the reports, in a separate process that ends with the service; yields nothing."""
     from laudo import demo as invented
     from laudo.server.database import StoreError
 
     try:
         with opened(settings, write=True, distributed=False) as store:
-            invented.go_on(store, filled)
+            invented.run_live(store, filled)
     except StoreError as error:
         output.note(f"no more reports arrive: {error}; hint: start again once the store can be written")
     yield from ()

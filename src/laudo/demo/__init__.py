@@ -27,7 +27,7 @@ _EXEMPLO: Final = "Organização Exemplo"
 _VIZINHA: Final = "Organização Vizinha"
 _WEBHOOK: Final = "https://example.com/webhook"
 _STRIDE: Final = 3
-"""The step from one report's place, of ten, to the next one's: each account gets its share evenly."""
+"""The step from one report's place in the cycle of accounts to the next one's: each gets its share evenly."""
 
 
 @disclosure.only("tenths")
@@ -88,13 +88,16 @@ def fill(database: Database, key: bytes, *, count: int = 10_000, until_ms: int =
     return Demo(accesses, written)
 
 
-def go_on(database: Database, filled: Demo) -> None:
-    """Let reports come and move on, and write each change when it happens; each call invents others and never ends."""
-    places = _places([access.id_conta for access in filled.accesses])
-    ingests = {id_conta: Ingest(database, id_conta) for id_conta in set(places)}
+def run_live(database: Database, filled: Demo) -> None:
+    """Invent reports that arrive and change, and write each change when it happens; each call invents other reports.
+
+    It never ends.
+    """
+    cycle = _account_cycle([access.id_conta for access in filled.accesses])
+    ingests = {id_conta: Ingest(database, id_conta) for id_conta in set(cycle)}
     for number, relatorio in live.changes(secrets.randbits(64), _now_ms()):
         time.sleep(max(0, relatorio.atualizado_em - _now_ms()) / 1000)
-        ingests[places[number * _STRIDE % len(places)]].write([relatorio])
+        ingests[cycle[number * _STRIDE % len(cycle)]].write([relatorio])
 
 
 def demo_token(key: bytes, number: int) -> str:
@@ -132,14 +135,14 @@ def _access(member: Member, usuario: Usuario, token: str) -> Access:
     return Access(member.nome_organizacao, usuario.id_conta, usuario.email, token)
 
 
-def _write(database: Database, usuarios: Sequence[Usuario], made: Iterable[Relatorio]) -> int:
+def _write(database: Database, usuarios: Sequence[Usuario], invented: Iterable[Relatorio]) -> int:
     """Deal out the reports by tenths, in batches; gives how many were new."""
     ingests = {usuario.id_conta: Ingest(database, usuario.id_conta) for usuario in usuarios}
-    places = _places([usuario.id_conta for usuario in usuarios])
+    cycle = _account_cycle([usuario.id_conta for usuario in usuarios])
     batches: dict[int, list[Relatorio]] = {id_conta: [] for id_conta in ingests}
     inserted = 0
-    for index, relatorio in enumerate(made):
-        id_conta = places[index % len(places)]
+    for index, relatorio in enumerate(invented):
+        id_conta = cycle[index % len(cycle)]
         batches[id_conta].append(relatorio)
         if len(batches[id_conta]) == _BATCH:
             inserted += ingests[id_conta].write(batches[id_conta]).inserted
@@ -147,8 +150,8 @@ def _write(database: Database, usuarios: Sequence[Usuario], made: Iterable[Relat
     return inserted + sum(ingests[id_conta].write(batch).inserted for id_conta, batch in batches.items() if batch)
 
 
-def _places(id_contas: Sequence[int]) -> list[int]:
-    """The members' accounts, each as often as it gets tenths of the reports."""
+def _account_cycle(id_contas: Sequence[int]) -> list[int]:
+    """The members' accounts, each once for every tenth of the reports that it gets."""
     return [id_conta for id_conta, member in zip(id_contas, _MEMBERS, strict=True) for _ in range(member.tenths)]
 
 

@@ -99,16 +99,16 @@ def _uuids(rng: random.Random) -> Iterator[str]:
 
 
 def _numbers(rng: random.Random, count: int, persons: int | None) -> Iterator[int]:
-    """The number of the subject that each report is about: a new one whenever it is due, otherwise one met before."""
+    """The number of the subject that each report is about: a new one whenever it is due, otherwise one seen before."""
     subjects = max(1, count * 3 // 8 if persons is None else min(count, persons * 5 // 4))
     uniform = rng.random
-    met = 0
+    seen = 0
     for index in range(count):
-        if index * subjects >= met * count:
-            yield met
-            met += 1
+        if index * subjects >= seen * count:
+            yield seen
+            seen += 1
         else:
-            yield int(met * uniform() ** 1.5)
+            yield int(seen * uniform() ** 1.5)
 
 
 def _instants(rng: random.Random, count: int, start_ms: int, end_ms: int) -> Iterator[int]:
@@ -127,9 +127,9 @@ def _instants(rng: random.Random, count: int, start_ms: int, end_ms: int) -> Ite
     uniform = rng.random
     for index in range(count):
         done = first + (index + uniform()) * pace
-        whole = int(done)
-        low, width = weeks[whole % steps]
-        yield _FIRST_MONDAY_MS + whole // steps * _WEEK_MS + low + int((done - whole) * width)
+        step = int(done)
+        low, width = weeks[step % steps]
+        yield _FIRST_MONDAY_MS + step // steps * _WEEK_MS + low + int((done - step) * width)
 
 
 def _week() -> list[int]:

@@ -1,4 +1,4 @@
-"""Invents what happens while somebody looks: reports that come and move on, as in a service at work."""
+"""Invents what happens while somebody looks: reports that arrive and change, as in a running service."""
 
 import random
 from bisect import insort
@@ -17,38 +17,38 @@ Change = tuple[int, Relatorio]
 
 
 def changes(seed: int, start_ms: int) -> Iterator[Change]:
-    """What happens from an instant on, in order and without end: a report comes every two seconds.
+    """What happens from an instant on, in order and without end: a report arrives every two seconds.
 
     Each is concluded within 40 seconds; some wait for an analyst or a document first.
     """
     rng = random.Random(seed)
-    ahead: list[tuple[int, Change]] = []
+    upcoming: list[tuple[int, Change]] = []
     for number, relatorio in enumerate(relatorios(_ENDLESS, seed=seed, persons=_ENDLESS)):
-        came = start_ms + number * _BETWEEN_MS
-        while ahead and ahead[0][0] < came:
-            yield ahead.pop(0)[1]
-        for state in _course(rng, relatorio, came):
-            insort(ahead, (state.atualizado_em, (number, state)), key=itemgetter(0))
+        created_ms = start_ms + number * _INTERVAL_MS
+        while upcoming and upcoming[0][0] < created_ms:
+            yield upcoming.pop(0)[1]
+        for state in _states(rng, relatorio, created_ms):
+            insort(upcoming, (state.atualizado_em, (number, state)), key=itemgetter(0))
 
 
-def _course(rng: random.Random, relatorio: Relatorio, came: int) -> Iterator[Relatorio]:
-    """The states of a report that came at an instant."""
-    at = came
+def _states(rng: random.Random, relatorio: Relatorio, created_ms: int) -> Iterator[Relatorio]:
+    """The states of a report that is created at an instant."""
+    at_ms = created_ms
     for status in rng.choices(*_COURSES)[0]:
         _, resultado, pendente, mensagem = rng.choices(*_OUTCOMES[status])[0]
         yield msgspec.structs.replace(
             relatorio,
             status=status,
-            atualizado_em=at,
+            atualizado_em=at_ms,
             resultado=resultado,
             mensagem=mensagem,
             pendente_validacao_manual=pendente,
         )
-        at += rng.randrange(*_STAY_MS)
+        at_ms += rng.randrange(*_STAY_MS)
 
 
 _ENDLESS: Final = 10**12
-_BETWEEN_MS: Final = 2000
+_INTERVAL_MS: Final = 2000
 _STAY_MS: Final = (2000, 10_000)
 """How long a report stays in one state."""
 _COURSES: Final = (
