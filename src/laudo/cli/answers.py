@@ -69,20 +69,20 @@ def query(value: object, expression: str) -> None:
     with _without_environment():
         results = _results(value, expression)
     for result in results:
-        _whole(result if isinstance(result, str) else terminal.as_json(result), end="\n")
+        _print_raw(result if isinstance(result, str) else terminal.as_json(result), end="\n")
 
 
 def _results(value: object, expression: str) -> list[object]:
     try:
-        program = import_module("jq").compile(_HALTING + expression if "halt_error" in expression else expression)
+        program = import_module("jq").compile(_HALT_AS_ERROR + expression if "halt_error" in expression else expression)
     except ModuleNotFoundError:
         raise output.Failure("--jq needs the package jq; hint: pip install '.[jq]' in a clone") from None
     except ValueError as error:
-        raise _not_by_jq(str(error)) from None
+        raise _jq_failure(str(error)) from None
     try:
         return list(program.input_value(value))
     except ValueError as error:
-        raise _not_by_jq(_QUOTED("…", str(error))) from None
+        raise _jq_failure(_QUOTED("…", str(error))) from None
 
 
 @contextmanager
@@ -96,8 +96,8 @@ def _without_environment() -> Iterator[None]:
         os.environ.update(kept)
 
 
-def _not_by_jq(said: str) -> output.Failure:
-    return output.Failure(f"--jq: {next(iter(said.splitlines()), 'an error without a message')}")
+def _jq_failure(message: str) -> output.Failure:
+    return output.Failure(f"--jq: {next(iter(message.splitlines()), 'an error without a message')}")
 
 
 def table(pages: Iterable[Iterable[Wire]], fields: Sequence[str]) -> None:
@@ -175,10 +175,10 @@ def _array(items: Iterable[Wire]) -> None:
 def _csv(items: Iterable[Wire], fields: Sequence[str]) -> None:
     rows = ([item[name] for name in fields] for item in items)
     for line in csv_lines(chain([fields], rows)):
-        _whole(line)
+        _print_raw(line)
 
 
-def _whole(text: str, *, end: str = "") -> None:
+def _print_raw(text: str, *, end: str = "") -> None:
     """Print a text unchanged for a program; for a terminal, without the characters that it would obey.
 
     `color=True` keeps click from removing what looks like colour codes.
@@ -193,7 +193,7 @@ def _shown(value: str | bool | None) -> str:
 
 _DOCUMENTS: Final = ("cpf", "numero_documento")
 _CPF: Final = re.compile(r"\d{3}(\d{6})\d{2}", re.ASCII).fullmatch
-_HALTING: Final = "def halt_error(_): error; def halt_error: error; "
+_HALT_AS_ERROR: Final = "def halt_error(_): error; def halt_error: error; "
 """Makes `halt_error` a failure: the package jq treats it as a normal end."""
 _QUOTED: Final = re.compile(r"""["(\[{\d].*(?:["\])}\d]|\.{3})""", re.DOTALL).sub
 """Finds the values of items that jq quotes in an error, from the first one to the last."""

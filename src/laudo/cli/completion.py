@@ -29,7 +29,7 @@ class Bash(_Values, BashComplete):
 
     def get_completion_args(self) -> tuple[list[str], str]:
         args, incomplete = super().get_completion_args()
-        return [each for each in args if each != "="], incomplete
+        return [arg for arg in args if arg != "="], incomplete
 
     def format_completion(self, item: "CompletionItem[str]") -> str:
         word = os.environ["COMP_WORDS"].split("\n")[int(os.environ["COMP_CWORD"]) :][:1]

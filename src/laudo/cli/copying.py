@@ -49,11 +49,11 @@ def copy_store(settings: Settings, *, source_url: str, target_url: str) -> int:
         target = _opened(stack, "--to", replace(settings, store=target_url), write=True)
         copy = Copy(source, target)
         hint = "run it again to resume"
-        with output.resumable(lambda: f"{_told(copy.done)}; hint: {hint}" if copy.done.organizations else ""):
+        with output.resumable(lambda: f"{_summary(copy.done)}; hint: {hint}" if copy.done.organizations else ""):
             _copy(copy)
             found = _differences(copy)
-    for each in found:
-        output.note(each)
+    for difference in found:
+        output.note(difference)
     if found:
         output.fail("the stores differ; hint: stop what writes to them, then run it again", code=output.IN_PART)
     output.note("the stores are equal; the tokens work with the same key file")
@@ -62,24 +62,24 @@ def copy_store(settings: Settings, *, source_url: str, target_url: str) -> int:
 
 def _copy(copy: "Copy") -> None:
     copy.copy_callers()
-    with progress.counting("copying", "reports") as told:
-        copy.copy_reports(told)
-    with progress.counting("counting") as told:
-        copy.count(told)
-    output.summary(_told(copy.done))
+    with progress.counting("copying", "reports") as update:
+        copy.copy_reports(update)
+    with progress.counting("counting") as update:
+        copy.count(update)
+    output.summary(_summary(copy.done))
 
 
-def _told(done: "Done") -> str:
+def _summary(done: "Done") -> str:
     reports = ", ".join(f"{number} {name}" for name, number in done.reports._asdict().items())
     organizations = output.counted(done.organizations, "organization")
     return f"{organizations}, {output.counted(done.accounts, 'account')}; reports: {reports}"
 
 
 def _differences(copy: "Copy") -> list[str]:
-    with progress.counting("comparing", "reports") as told:
-        found = list(copy.compare(told))
-    with progress.counting("verifying") as told:
-        return [*found, *map(str, copy.verify(told))]
+    with progress.counting("comparing", "reports") as update:
+        found = list(copy.compare(update))
+    with progress.counting("verifying") as update:
+        return [*found, *map(str, copy.verify(update))]
 
 
 def _opened(stack: ExitStack, flag: str, settings: Settings, *, write: bool = False) -> "Database":

@@ -20,7 +20,7 @@ class Whole(click.IntRange):
         return number
 
     def fail(self, message: str, param: click.Parameter | None = None, ctx: click.Context | None = None) -> NoReturn:
-        """Say what it takes in the place of the message."""
+        """Say what is accepted, in place of the message."""
         del message
         super().fail(f"must be {self.accepts}", param, ctx)
 
@@ -32,29 +32,29 @@ class Whole(click.IntRange):
 class Id(Whole):
     """The number of an organization, an account, a user or a token."""
 
-    def __init__(self, of: str) -> None:
+    def __init__(self, noun: str) -> None:
         super().__init__(1, 2**31 - 1)
-        self._of = of
+        self._noun = noun
 
     @property
     def accepts(self) -> str:
-        return f"a number that `laudo {self._of} list` shows"
+        return f"a number that `laudo {self._noun} list` shows"
 
 
 class Multiple(Whole):
     """A multiple of a number, at least that number."""
 
-    def __init__(self, of: int) -> None:
-        super().__init__(of)
-        self._of = of
+    def __init__(self, divisor: int) -> None:
+        super().__init__(divisor)
+        self._divisor = divisor
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # noqa: ANN401 - click's
         number: int = super().convert(value, param, ctx)
-        return self.fail("", param, ctx) if number % self._of else number
+        return self.fail("", param, ctx) if number % self._divisor else number
 
     @property
     def accepts(self) -> str:
-        return f"a multiple of {self._of}"
+        return f"a multiple of {self._divisor}"
 
 
 class Real(click.FloatRange):
@@ -67,7 +67,7 @@ class Real(click.FloatRange):
         return self.fail("", param, ctx) if math.isnan(number) else number
 
     def fail(self, message: str, param: click.Parameter | None = None, ctx: click.Context | None = None) -> NoReturn:
-        """Say what it takes in the place of the message."""
+        """Say what is accepted, in place of the message."""
         del message
         super().fail(f"must be a number {_bounds(self)}", param, ctx)
 

@@ -5,17 +5,17 @@ import os
 import re
 from typing import Final
 
-_TURNING: Final = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_DIRECTION_MARKS: Final = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 """Marks that change the direction of a text, so that it reads as another one."""
-_OBEYED: Final = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_TURNING}]").sub
-"""Finds such marks, and all control characters except tab and line feed."""
-_OBEYED_IN_JSON: Final = re.compile(f"[\x7f-\x9f{_TURNING}]").sub
-"""Finds those of them that a JSON encoder does not escape."""
+_REPLACE_CONTROLS: Final = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_DIRECTION_MARKS}]").sub
+"""Replaces such marks, and all control characters except tab and line feed."""
+_REPLACE_CONTROLS_IN_JSON: Final = re.compile(f"[\x7f-\x9f{_DIRECTION_MARKS}]").sub
+"""Replaces those of them that a JSON encoder does not escape."""
 
 
 def plain(text: str) -> str:
-    """Replace what a terminal would obey: a service, or whoever has a report made, may put it into a text."""
-    return _OBEYED("\N{REPLACEMENT CHARACTER}", text)
+    """Replace what a terminal would obey; a service, or whoever has a report made, may put it into a text."""
+    return _REPLACE_CONTROLS("\N{REPLACEMENT CHARACTER}", text)
 
 
 def as_json(value: object, *, indent: int | None = None) -> str:
@@ -25,11 +25,11 @@ def as_json(value: object, *, indent: int | None = None) -> str:
 
 def escaped(text: str) -> str:
     """Escape what a terminal would obey in a text of JSON."""
-    return _OBEYED_IN_JSON(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _REPLACE_CONTROLS_IN_JSON(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def colour() -> bool | None:
-    """Give click's `color`: False if NO_COLOR is set or the terminal is dumb, else None, for terminals alone."""
+    """Give click's `color`: False if NO_COLOR is set or the terminal is dumb, else None: colours on terminals only."""
     return False if os.environ.get("NO_COLOR") or is_dumb() else None
 
 

@@ -43,46 +43,48 @@ def verify(settings: Settings, *, repair: bool, json_: bool) -> int:
 
     with opened(settings, write=repair) as database:
         found = _differences(database)
-        output.listing([asdict(each) for each in found], as_json=True) if json_ else _name(found)
+        output.listing([asdict(each) for each in found], as_json=True) if json_ else _print_differences(found)
         if not found:
             output.note("nothing differs")
             return 0
         if not repair:
             output.note("; ".join([output.counted(len(found), "difference"), *_hints(found)]))
             return DIFFERS
-        with progress.counting("repairing") as told:
-            mend(database, found, told)
+        with progress.counting("repairing") as update:
+            mend(database, found, update)
         left = _differences(database)
-    for each in left:
-        output.note(f"still differs: {each}")
-    second = f"a second pass found {output.counted(len(left), 'difference') if left else 'none'}"
-    output.note("; ".join([f"{output.counted(len(found), 'difference')}, {_repaired(found)}", second, *_hints(left)]))
+    for difference in left:
+        output.note(f"still differs: {difference}")
+    second_pass = f"a second pass found {output.counted(len(left), 'difference') if left else 'none'}"
+    output.note(
+        "; ".join([f"{output.counted(len(found), 'difference')}, {_repaired(found)}", second_pass, *_hints(left)])
+    )
     return DIFFERS if left else 0
 
 
 def _differences(database: "Database") -> "list[Difference]":
     from laudo.server.ingest.verify import verify as differing
 
-    with progress.counting("verifying") as told:
-        return list(differing(database, told))
+    with progress.counting("verifying") as update:
+        return list(differing(database, update))
 
 
-def _name(found: "list[Difference]") -> None:
-    for each in found:
-        click.echo(str(each))
+def _print_differences(found: "list[Difference]") -> None:
+    for difference in found:
+        click.echo(str(difference))
 
 
 def _repaired(found: "list[Difference]") -> str:
-    written = sum(not each.remedy for each in found)
-    if written == len(found):
+    number = sum(not difference.remedy for difference in found)
+    if number == len(found):
         return "repaired"
-    return f"{written} of them repaired" if written else "not repaired"
+    return f"{number} of them repaired" if number else "not repaired"
 
 
 def _hints(found: "list[Difference]") -> list[str]:
     """Give each remedy once, --repair first."""
-    remedies = sorted({each.remedy or "" for each in found})
-    return [f"hint: {remedy or _REPAIR}" for remedy in remedies]
+    remedies = sorted({difference.remedy or "" for difference in found})
+    return [f"hint: {remedy or _REPAIR_HINT}" for remedy in remedies]
 
 
-_REPAIR: Final = "`laudo verify --repair` rewrites what differs"
+_REPAIR_HINT: Final = "`laudo verify --repair` rewrites what differs"
